@@ -30,8 +30,8 @@ pub(crate) struct Function {
 pub(crate) enum Takes {
     /// In the query, where these values always stand.
     Query(&'static [(&'static str, &'static str)]),
-    /// As a JSON body.
-    Body,
+    /// As a JSON body, where these values always stand.
+    Body(&'static [(&'static str, bool)]),
     /// Not at all.
     Nothing,
 }
@@ -72,6 +72,7 @@ pub(crate) fn functions(kind: ToolKind, access: ToolAccess) -> impl Iterator<Ite
         ToolKind::Tasks => &TASKS,
         ToolKind::CollectionItems => &ITEMS,
         ToolKind::CollectionSearch => &SEARCH,
+        ToolKind::Messages => &MESSAGES,
     };
     all.iter().filter(move |function| !function.writes || access == ToolAccess::ReadWrite)
 }
@@ -105,7 +106,7 @@ static CONTACTS: [Function; 5] = [
         writes: true,
         description: "Changes values of a contact. What is not sent stays unchanged.",
         path: &[CONTACT],
-        takes: Takes::Body,
+        takes: Takes::Body(&[]),
         parameters: || {
             let data = "The values to change, by field key; null clears one. Keys of system fields begin with `$`: \
                         `$name`, `$phone`, `$email`, `$company`, `$country`, `$language`, `$birthday`, `$source`, `$stage`.";
@@ -119,7 +120,7 @@ static CONTACTS: [Function; 5] = [
         writes: true,
         description: "Writes a note on a contact. The team sees notes, the contact never does.",
         path: &[CONTACT],
-        takes: Takes::Body,
+        takes: Takes::Body(&[]),
         parameters: || {
             let body = text("The text of the note in Markdown.");
             json!({ "properties": { "contact_id": contact_id(), "body": body }, "required": ["contact_id", "body"] })
@@ -163,7 +164,7 @@ static TASKS: [Function; 4] = [
         writes: true,
         description: "Creates a task for the team.",
         path: &[],
-        takes: Takes::Body,
+        takes: Takes::Body(&[]),
         parameters: || json!({ "properties": task(), "required": ["title"] }),
     },
     Function {
@@ -172,7 +173,7 @@ static TASKS: [Function; 4] = [
         writes: true,
         description: "Changes a task. What is not sent stays unchanged.",
         path: &[TASK],
-        takes: Takes::Body,
+        takes: Takes::Body(&[]),
         parameters: || {
             let mut properties = task();
             properties.insert("task_id".to_owned(), number("The id of the task."));
@@ -225,7 +226,7 @@ static ITEMS: [Function; 5] = [
         writes: true,
         description: "Creates an item in the collection.",
         path: &[],
-        takes: Takes::Body,
+        takes: Takes::Body(&[]),
         parameters: || {
             let data = json!({ "type": "object", "description": "The values by field key." });
             json!({ "properties": { "data": data }, "required": ["data"] })
@@ -237,7 +238,7 @@ static ITEMS: [Function; 5] = [
         writes: true,
         description: "Changes values of an item of the collection. What is not sent stays unchanged.",
         path: &[ITEM],
-        takes: Takes::Body,
+        takes: Takes::Body(&[]),
         parameters: || {
             let data = "The values to change, by field key; null clears one.";
             let data = json!({ "type": "object", "minProperties": 1, "description": data });
@@ -261,6 +262,60 @@ static SEARCH: [Function; 1] = [Function {
     },
 }];
 
+static MESSAGES: [Function; 3] = [
+    Function {
+        suffix: "send",
+        operation: "sendContactMessage",
+        writes: true,
+        description: "Sends a text to a contact, beside your answer. It is refused with `window_closed` if the contact wrote \
+                      nothing in the last 24 hours: only a template can be sent then.",
+        path: &[CONTACT],
+        takes: Takes::Body(&[]),
+        parameters: || {
+            json!({
+                "properties": { "contact_id": contact_id(), "text": text("The text."), "channel_id": channel_id() },
+                "required": ["contact_id", "text"],
+            })
+        },
+    },
+    Function {
+        suffix: "template",
+        operation: "sendContactTemplate",
+        writes: true,
+        description: "Sends an approved template to a contact. It can be sent at any time.",
+        path: &[CONTACT],
+        takes: Takes::Body(&[]),
+        parameters: || {
+            let params = "The values of the variables in its text by number, such as {\"1\": \"Ana\"}.";
+            let properties = json!({
+                "contact_id": contact_id(),
+                "name": text("The name of the template."),
+                "language": text("The language of the template, such as `en`."),
+                "namespace": text("The namespace of the template."),
+                "params": { "type": "object", "description": params },
+                "channel_id": channel_id(),
+            });
+            json!({ "properties": properties, "required": ["contact_id", "name", "language", "namespace"] })
+        },
+    },
+    Function {
+        suffix: "handoff",
+        operation: "setContactAutopilot",
+        writes: true,
+        description: "Hands the conversation with a contact over to a person of the team. The contact gets no answer of yours \
+                      after that, not even the one to its last message: what it should still read must be sent before.",
+        path: &[CONTACT],
+        takes: Takes::Body(&[("enabled", false)]),
+        parameters: || {
+            let summary = text("What the person has to know: what the contact wants, and what was done.");
+            json!({
+                "properties": { "contact_id": contact_id(), "summary": summary },
+                "required": ["contact_id", "summary"],
+            })
+        },
+    },
+];
+
 const CONTACT: (&str, &str) = ("contact_id", "contactId");
 const TASK: (&str, &str) = ("task_id", "taskId");
 const ITEM: (&str, &str) = ("item_id", "itemId");
@@ -277,6 +332,10 @@ fn contact_id() -> Value {
     let description = "The id of the contact, or `phone:`, `email:` or `external:` followed by its telephone number, \
                        e-mail address or external id.";
     json!({ "type": ["string", "integer"], "description": description })
+}
+
+fn channel_id() -> Value {
+    number("The id of the channel; the one on which the contact was last spoken to if not given.")
 }
 
 fn limit() -> Value {

@@ -35,6 +35,9 @@ impl GrantChecks<'_> {
         if wanted.kind == ToolKind::CollectionSearch && access == ToolAccess::ReadWrite {
             return Err(Error::invalid("access", "must be `read` for a tool that only searches"));
         }
+        if wanted.kind == ToolKind::Messages && access == ToolAccess::Read {
+            return Err(Error::invalid("access", "must be `read_write` for a tool that sends messages"));
+        }
         for function in functions(wanted.kind, access) {
             self.check(wanted.kind, function)?;
         }

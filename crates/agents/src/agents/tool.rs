@@ -32,6 +32,8 @@ text_enum! {
         CollectionItems = "collection_items",
         /// A function that searches the items of a collection.
         CollectionSearch = "collection_search",
+        /// Functions that write to contacts over channels, and hand conversations over to people.
+        Messages = "messages",
     }
 }
 

@@ -96,8 +96,8 @@ pub struct NewTool {
     #[serde(default, rename = "ref")]
     #[schema(minimum = 1)]
     reference: Option<i64>,
-    /// What the functions of the tool may do; `read` if not given. An `http` tool has none, and `collection_search` only
-    /// reads. Your key needs the scopes of the operations that the functions call.
+    /// What the functions of the tool may do; `read` if not given. An `http` tool has none, `collection_search` only
+    /// reads, and `messages` needs `read_write`. Your key needs the scopes of the operations that the functions call.
     #[serde(default)]
     access: Option<ToolAccess>,
     /// Whether calls need approval by a person; `never` if not given.
@@ -293,8 +293,8 @@ pub fn list_agent_tools(
 ///
 /// `toolId` is the name by which the model calls the tool: 1 to 64 letters, digits, `_` and `-`. An existing tool of
 /// this name is replaced. The change creates a new version of the agent, unless the tool is the same as before. The types
-/// `contacts`, `tasks`, `collection_items` and `collection_search` give the model functions that call operations of this
-/// API in your workspace: `contacts_find` for a tool with the id `contacts`.
+/// `contacts`, `tasks`, `collection_items`, `collection_search` and `messages` give the model functions that call operations
+/// of this API in your workspace: `contacts_find` for a tool with the id `contacts`.
 #[operation(put "/agents/{agentId}/tools/{toolId}", scope = "agents:write")]
 pub fn attach_agent_tool(
     tx: &mut Tx,

@@ -88,7 +88,10 @@ impl RunEngine {
                 query.extend(always.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
                 query.extend(arguments.iter().map(|(name, value)| (name.clone(), plain(value))));
             }
-            Takes::Body => body = Some(Value::Object(arguments)),
+            Takes::Body(always) => {
+                arguments.extend(always.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())));
+                body = Some(Value::Object(arguments));
+            }
             Takes::Nothing => {}
         }
         let idempotency_key = function.writes.then(|| format!("agent:{}", step.id));

@@ -2,13 +2,13 @@
 
 use super::action::{Questions, RequiredAction};
 use super::prompt_variables::PromptVariables;
-use crate::agents::ResponseFormat;
+use crate::agents::{ResponseFormat, Settings};
 use crate::providers::Tier;
 use crate::schema::runs;
 use diesel::prelude::*;
 use model::{
-    AgentId, JsonText, KeyId, Metadata, RequestId, Result, RunId, StepId, Timestamp, Trace, WorkspaceId,
-    text_enum,
+    AgentId, ContactId, JsonText, KeyId, Metadata, RequestId, Result, RunId, StepId, Timestamp, Trace,
+    WorkspaceId, text_enum,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -112,6 +112,10 @@ pub struct NewRun {
     #[serde(skip)]
     #[schema(ignore)]
     pub(super) trigger: RunTrigger,
+    /// The contact that the agent talks to.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(super) contact: Option<ContactId>,
 }
 
 /// The version of an agent to run.
@@ -216,9 +220,24 @@ pub(super) struct RunOptions {
     /// What the agent's instructions refer to.
     #[serde(default, skip_serializing_if = "PromptVariables::is_empty")]
     pub(super) variables: PromptVariables,
+    /// The contact that the agent talks to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) contact: Option<ContactId>,
     /// What its work is called in ledgers.
     #[serde(default, skip_serializing_if = "RunPurpose::is_default")]
     pub(super) purpose: RunPurpose,
+}
+
+impl RunOptions {
+    /// Completes the agent's instructions with what this run knows. Gives the keys of the variables that have no value.
+    pub(super) fn complete(&self, settings: &mut Settings) -> Vec<String> {
+        let missing = self.variables.resolve(settings);
+        if let Some(contact) = self.contact {
+            let line = format!("\n\nThe messages are from the contact with the id {contact}.");
+            settings.instructions.push_str(&line);
+        }
+        missing
+    }
 }
 
 text_enum! {

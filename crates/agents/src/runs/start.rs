@@ -80,6 +80,7 @@ impl RunEngine {
             metadata: None,
             on_busy: if run.supersedes { OnBusy::Rollback } else { OnBusy::Enqueue },
             trigger: trigger_of(run.trigger),
+            contact: run.contact,
         };
         match self.submit(&caller, new, Some(claim)).await? {
             Submitted::Run(run) => Ok(run.row.id),

@@ -381,6 +381,7 @@ fn options(caller: &Caller, new: &NewRun, settings: &Settings, base: &RunOptions
         trace: caller.trace.clone(),
         draft: matches!(new.agent_version, Some(WantedVersion::Draft(_))),
         trigger: new.trigger.clone(),
+        contact: new.contact,
         ..base.clone()
     }
 }

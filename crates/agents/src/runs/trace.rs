@@ -69,7 +69,7 @@ impl ModelInput {
 /// the others. `settings` are those of the agent's version.
 pub(super) fn shown(row: &RunRow, mut settings: Settings, steps: Vec<StepRow>) -> Result<Vec<RunStep>> {
     let tier = row.model;
-    row.options()?.variables.resolve(&mut settings);
+    row.options()?.complete(&mut settings);
     let settings = &settings;
     let mut reader = Reader { row, settings, said: Vec::new(), sent: None };
     let shown = steps.into_iter().map(|mut step| {

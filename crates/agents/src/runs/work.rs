@@ -70,13 +70,13 @@ impl Plan {
         guards: Arc<Guards>,
         options: RunOptions,
     ) -> Result<Self> {
+        let missing_variables = options.complete(&mut settings);
         if let Some(format) = options.response_format {
             settings.response_format = format;
         }
         let waited_ms = options.questions.waited_ms;
         settings.max_steps = options.max_steps.unwrap_or(settings.max_steps);
         settings.timeout_seconds = options.timeout_seconds.unwrap_or(settings.timeout_seconds);
-        let missing_variables = options.variables.resolve(&mut settings);
         let mut tools = Vec::with_capacity(rows.len());
         let mut specs: Vec<ToolSpec> = Vec::with_capacity(rows.len());
         for row in rows {

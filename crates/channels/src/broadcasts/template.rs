@@ -149,6 +149,7 @@ mod tests {
             is_opted_out: false,
             autopilot: true,
             epoch: 0,
+            switched_by: None,
             assignee: None,
         }
     }

@@ -7,7 +7,7 @@ use chatnet::Update;
 use diesel::prelude::*;
 use model::Result;
 use std::sync::Arc;
-use store::Tx;
+use store::{Backend, Tx};
 
 /// The most callbacks of one transaction: while SQLite applies them, new ones wait to be stored.
 const MOST: i64 = 16;
@@ -49,11 +49,31 @@ impl Worker {
             Arc::new(Callback { id, attempts, updates })
         };
         let pending: Vec<Arc<Callback>> = pending.into_iter().map(parse).collect();
-        // One transaction for many costs a fraction. If one of them fails, none must keep the others.
-        if let Ok(is_ours) = self.apply(pending.clone()).await {
+        let may_share =
+            |one: &Arc<Callback>, next: &Arc<Callback>| self.may_share(one) && self.may_share(next);
+        for together in pending.chunk_by(may_share) {
+            if !self.apply_all(together).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a callback can share a transaction with others. On PostgreSQL what contacts write cannot: each locks its
+    /// contact, and contacts do not write in the order in which others lock several of them.
+    fn may_share(&self, callback: &Callback) -> bool {
+        let has_statuses_only = || callback.updates.iter().all(|update| matches!(update, Update::Status(_)));
+        matches!(self.parts.db.backend(), Backend::Sqlite(_)) || has_statuses_only()
+    }
+
+    /// Applies callbacks in one transaction, which costs a fraction. If one of them fails, none must keep the others.
+    async fn apply_all(&self, callbacks: &[Arc<Callback>]) -> Result<bool> {
+        if callbacks.len() > 1
+            && let Ok(is_ours) = self.apply(callbacks.to_vec()).await
+        {
             return Ok(is_ours);
         }
-        for callback in pending {
+        for callback in callbacks {
             match self.apply(vec![callback.clone()]).await {
                 Ok(true) => {}
                 Ok(false) => return Ok(false),

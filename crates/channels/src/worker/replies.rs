@@ -92,6 +92,7 @@ impl Worker {
             agent: self.channel.agent_id,
             input: question.input.clone(),
             trigger: StartedBy::Channel(self.channel.id),
+            contact: Some(question.contact),
             conversation: Some(format!("channel-{}-{}", self.channel.id, question.conversation)),
             supersedes: question.supersedes,
             once: format!("reply:{}:{}-{}", question.conversation, question.after, question.upto),
@@ -355,6 +356,7 @@ fn finish(tx: &mut Tx, channel: &ChannelRow, people: &People, run: &RunId, end: 
     let may_send = contact.as_ref().is_some_and(|contact| {
         contact.autopilot && !contact.is_blocked && Some(contact.epoch) == conversation.reply_epoch
     });
+    let handed_over_itself = contact.is_some_and(|contact| contact.switched_by.as_ref() == Some(run));
     match end.output.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) if may_send && conversation.is_open_at(now) => {
             let expires_at = conversation.window_expires_at().unwrap_or(now);
@@ -376,6 +378,7 @@ fn finish(tx: &mut Tx, channel: &ChannelRow, people: &People, run: &RunId, end: 
                 messages::enqueue(tx, &conversation, out)?;
             }
         }
+        _ if handed_over_itself => {}
         Some(_) => {
             let message =
                 format!("The answer of {run} came after a person had taken over, and was not sent.");

@@ -13,7 +13,7 @@ use crate::reminders;
 use fields::filter::{Condition, Node, Range, Test};
 use fields::sort::Sort;
 use fields::{Filter, Subject, SystemColumn, key};
-use model::{ActorType, Cause, Code, ContactId, Error, ItemId, Result, WorkspaceId};
+use model::{ActorType, Cause, Code, ContactId, Error, ItemId, Result, RunId, WorkspaceId};
 use operation::ports::{Audience, ChatIdentity, ContactBook, ContactCard, ContactRef, HandOver, People};
 use records::Author;
 use records::query::{self, Budget, Planner, Query};
@@ -97,7 +97,10 @@ impl Book {
 fn card(shape: &Shape, row: &ItemRow) -> Result<ContactCard> {
     let mut data = row.values()?;
     let says = |key: &str| data.get(key).and_then(Value::as_bool);
-    let epoch = data.get(AUTOPILOT_CONFIG).and_then(|config| config.get("epoch")).and_then(Value::as_i64);
+    let config = data.get(AUTOPILOT_CONFIG);
+    let epoch = config.and_then(|config| config.get("epoch")).and_then(Value::as_i64);
+    let run = config.and_then(|config| config.pointer("/changed_by/run_id")).and_then(Value::as_str);
+    let switched_by = run.and_then(RunId::parse);
     let (is_opted_out, autopilot) = (says("$opted_out") == Some(true), says("$autopilot") != Some(false));
     let is_blocked = data.get("$status").and_then(Value::as_str) == Some("blocked");
     let assignee = handoff::assignee(&data);
@@ -111,6 +114,7 @@ fn card(shape: &Shape, row: &ItemRow) -> Result<ContactCard> {
         is_opted_out,
         autopilot,
         epoch: epoch.unwrap_or(0),
+        switched_by,
         assignee,
         data,
     })

@@ -58,6 +58,7 @@ pub(super) async fn start(agents: Agents, job: JobContext) -> Result<(), JobErro
         agent: wanted.agent,
         input: wanted.input.clone(),
         trigger: StartedBy::Reminder(wanted.reminder),
+        contact: None,
         conversation: None,
         supersedes: false,
         once: wanted.name(),

@@ -2,7 +2,8 @@
 
 use fields::Data;
 use model::{
-    Cause, ContactId, ItemId, MemberId, Result, SegmentId, Timestamp, WorkspaceId, text_enum, whole_number,
+    Cause, ContactId, ItemId, MemberId, Result, RunId, SegmentId, Timestamp, WorkspaceId, text_enum,
+    whole_number,
 };
 use serde_json::Value;
 use std::collections::HashSet;
@@ -91,6 +92,8 @@ pub struct ContactCard {
     pub autopilot: bool,
     /// How often the autopilot was switched. The agent's work that began in an earlier epoch has no effect.
     pub epoch: i64,
+    /// The run in which an agent switched the autopilot last, if an agent did.
+    pub switched_by: Option<RunId>,
     /// The member of the team to whom the conversation is assigned.
     pub assignee: Option<MemberId>,
 }
