@@ -135,6 +135,7 @@ testkit::on_both! {
             }
             let open = "SELECT count(*) AS n FROM conversations WHERE reply_run_id IS NOT NULL OR reply_due_at IS NOT NULL";
             until("all is answered", async || (desk.count(open).await == 0).then_some(())).await;
+            assert!(desk.network.wait_until(|_| person.answers().len() >= 3).await, "{asks}: the answer is sent");
             working.stop(Duration::from_secs(5)).await;
             desk.settle().await;
             assert_eq!(person.answers().len(), 3, "{asks}: one answer to all: {:?}", person.answers());
