@@ -19,10 +19,9 @@ async fn desk(kind: Kind) -> Desk {
     desk
 }
 
-/// What the calls of tools in the newest run brought.
-async fn results(desk: &Desk, key: &testkit::Key) -> Vec<Value> {
-    let runs = desk.app.get("/runs", key).await.expect(200);
-    let path = format!("/runs/{}?include=steps", runs[0]["id"].as_str().unwrap());
+/// What the calls of tools in a run brought.
+async fn results(desk: &Desk, key: &testkit::Key, run: &Value) -> Vec<Value> {
+    let path = format!("/runs/{}?include=steps", run["id"].as_str().unwrap());
     let run = desk.app.get(&path, key).await.expect(200);
     let steps = run["steps"].as_array().unwrap().iter().filter(|step| step["type"] == "tool");
     steps.map(|step| step["output"]["result"].clone()).collect()
@@ -79,7 +78,7 @@ testkit::on_both! {
         let before = desk.sent(&ana).len();
         let run = desk.post("/runs", json!({ "input": "Tell Ana that her order was shipped." })).await.expect(200);
         assert_eq!(run["status"], "completed", "{run}");
-        let results = results(&desk, &desk.key).await;
+        let results = results(&desk, &desk.key, &run).await;
         let codes: Vec<&Value> = results.iter().map(|result| &result["code"]).collect();
         assert_eq!(codes[..3], [&json!("window_closed"), &json!("recipient_opted_out"), &json!("template_params_mismatch")], "{results:?}");
         assert_eq!(results[0]["details"]["approved_templates"].as_array().unwrap().len(), 2);
@@ -103,9 +102,9 @@ testkit::on_both! {
             .then(call("messages_template", template))
             .then(call("messages_handoff", json!({ "contact_id": id, "summary": "x" })))
             .then(Script::Say("done".to_owned()));
-        desk.app.post("/runs", &test, json!({ "input": "Hi" })).await.expect(200);
+        let run = desk.app.post("/runs", &test, json!({ "input": "Hi" })).await.expect(200);
         desk.settle().await;
-        let results = results(&desk, &test).await;
+        let results = results(&desk, &test, &run).await;
         assert_eq!(results.len(), 3);
         for (result, operation) in results.iter().zip(["sendContactMessage", "sendContactTemplate", "setContactAutopilot"]) {
             assert_eq!((&result["simulated"], &result["operation"]), (&json!(true), &json!(operation)));
