@@ -241,6 +241,8 @@ impl RunEngine {
         let memory =
             if named && !waits { memory::read(tx, &row, &settings)? } else { ConversationMemory::default() };
         let mut options = options(caller, new, &settings, base);
+        // Only tools have a use for it, and a small model is confused by what it does not need.
+        options.contact = options.contact.filter(|_| !tools.is_empty());
         options.variables = PromptVariables::read(tx, self.variables(), caller, &settings.instructions)?;
         row.options = JsonText::of(&options);
         let guards = looked.map(|looked| looked.guards.clone()).unwrap_or_default();
