@@ -2,14 +2,14 @@
 
 use super::model::BroadcastRecipientState as State;
 use super::row::BroadcastRow;
+use crate::channels;
 use crate::messages::MessageStatus;
 use crate::schema::{
-    broadcast_recipients as recipients, channels, message_outbox as outbox, message_statuses as history,
-    messages,
+    broadcast_recipients as recipients, message_outbox as outbox, message_statuses as history, messages,
 };
 use diesel::prelude::*;
 use model::{MessageId, Result};
-use store::{Tx, each, lock_row};
+use store::{Tx, each};
 
 /// Takes the messages of a locked broadcast out of the outbox, except those that are being handed to the network. Their
 /// recipients are pending again, and keep their messages for the time when it goes on.
@@ -67,8 +67,8 @@ pub(super) fn cancel_messages(tx: &mut Tx, ids: Vec<MessageId>) -> Result<()> {
 
 fn from_outbox(tx: &mut Tx, row: &BroadcastRow) -> Result<Vec<MessageId>> {
     let Some(channel) = row.channel_id else { return Ok(Vec::new()) };
-    // The channel's worker claims messages under a shared lock of the channel, so each is either claimed or withdrawn.
-    lock_row!(tx, channels::table.find(channel).select(channels::id), for_no_key_update);
+    // The channel's worker claims messages while it shares the channel, so each is either claimed or withdrawn.
+    channels::hold(tx, channel)?;
     let waiting: Vec<MessageId> = recipients::table
         .inner_join(outbox::table.on(recipients::message_id.eq(outbox::message_id.nullable())))
         .filter(recipients::broadcast_id.eq(row.id))
