@@ -46,7 +46,7 @@ text_enum! {
         QualityLow = "quality_low",
         /// More than 10 % of the last 200 messages failed.
         FailureRate = "failure_rate",
-        /// The number has written to as many contacts as the network allows in 24 hours. The broadcast goes on by itself at
+        /// The number has written to as many contacts as the network allows in 24 hours. The broadcast continues by itself at
         /// `resumes_at`.
         MessagingLimit = "messaging_limit",
         /// The workspace is blocked.
@@ -315,7 +315,7 @@ pub struct Broadcast {
     pub status: BroadcastStatus,
     /// Why it was paused.
     pub pause_reason: Option<BroadcastPauseReason>,
-    /// When a broadcast that was paused goes on by itself.
+    /// When a broadcast that was paused continues by itself.
     pub resumes_at: Option<Timestamp>,
     /// How many recipients it has. `total` is final once it is sending.
     pub counts: BroadcastCounts,

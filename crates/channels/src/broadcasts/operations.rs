@@ -273,7 +273,7 @@ fn send_again(tx: &mut Tx, row: &BroadcastRow, retry: BroadcastRetry) -> Result<
 
 /// Stop sending for now
 ///
-/// Messages that wait for their turn are taken back, and sent when the broadcast goes on; those that are being handed to the
+/// Messages that wait for their turn are taken back, and sent when the broadcast continues; those that are being handed to the
 /// network at this moment are still sent. A paused broadcast is answered unchanged.
 #[operation(post "/broadcasts/{broadcastId}/pause", scope = "channels:send")]
 pub fn pause_broadcast(

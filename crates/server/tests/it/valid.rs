@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
-const REFUSED: [(&str, &str, &str); 79] = [
+const REFUSED: [(&str, &str, &str); 80] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
     ("*", "expand", "relation fields of the collection"),
@@ -18,6 +18,7 @@ const REFUSED: [(&str, &str, &str); 79] = [
     ("*", "data.name", "a field that the collection requires"),
     ("aggregateItems", "metrics", "functions of the collection's fields"),
     ("aggregateItems", "time_zone", "a name of the time zone database"),
+    ("attachAgentTool", "access", "`read_write` for `messages`"),
     ("attachAgentTool", "description", "`http` needs it"),
     ("attachAgentTool", "http", "`http` needs it"),
     ("attachAgentTool", "ref", "a collection, for tools on collections only"),
