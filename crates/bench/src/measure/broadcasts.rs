@@ -67,7 +67,7 @@ fn one(bench: &Bench<'_>, section: &mut Section, name: &str, database: &str, tar
     );
 
     let before = memory(stage.service.id(), "VmHWM")?;
-    let large = start(&server, "All", json!({ "field": "$source", "op": "eq", "value": "bench" }))?;
+    let large = start(&server, "All", json!({ "field": "$source", "op": "eq", "value": "referral" }))?;
     let began = Instant::now();
     wait("the preparation", LOOK, || Ok(status(&server, &large)? != "preparing"))?;
     let rate = all as f64 / began.elapsed().as_secs_f64();
@@ -144,7 +144,7 @@ fn import(server: &Server, first: u64, rows: u64, few: u64) -> Result<()> {
     let mut content = "$name,$phone,$source,$company\n".to_owned();
     for n in first..first + rows {
         let company = if n < few { "Few" } else { "Many" };
-        let _ = writeln!(content, "Contact {n},+55119{:08},bench,{company}", 10_000_000 + n);
+        let _ = writeln!(content, "Contact {n},+55119{:08},referral,{company}", 10_000_000 + n);
     }
     let made = server.ask("POST", "/api/v1/contacts/import", Some(&json!({ "content": content })))?;
     let path = "/api/v1/contacts/counts";
