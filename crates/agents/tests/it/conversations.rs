@@ -60,6 +60,8 @@ testkit::on_both! {
             assert_eq!(run["status"], if number == 0 { "in_progress" } else { "queued" });
             runs.push(run);
         }
+        // The first is the one that is kept waiting, not one of those in other conversations below.
+        prompted(&app, 1).await;
         for on_busy in ["enqueue", "reject"] {
             let refused = ask(&app, &key, json!({ "input": "x", "conversation_id": "c", "on_busy": on_busy })).await;
             refused.expect_error(409, "conversation_busy");
