@@ -6,6 +6,7 @@
 //! a crate that is full of them. That derive also writes out a statement's text whenever it is run; here it is written
 //! only to be prepared.
 
+use crate::repeated::Repeated;
 use diesel::backend::Backend;
 use diesel::connection::{
     AnsiTransactionManager, CacheSize, Connection, DefaultLoadingMode, Instrumentation, LoadConnection,
@@ -50,7 +51,11 @@ fn id_for_either<T: QueryId>() -> Option<TypeId> {
 }
 
 /// A statement whose type is forgotten. Diesel asks a type for its id, so the id is put beside it in [`QUERY_ID`].
-struct Erased<P>(P);
+struct Erased<P> {
+    statement: P,
+    /// Whether diesel may keep it prepared.
+    is_kept: bool,
+}
 
 impl<P, DB> QueryFragment<DB> for Erased<P>
 where
@@ -59,11 +64,11 @@ where
     P::Target: QueryFragment<DB>,
 {
     fn walk_ast<'b>(&'b self, pass: AstPass<'_, 'b, DB>) -> QueryResult<()> {
-        self.0.deref().walk_ast(pass)
+        self.statement.deref().walk_ast(pass)
     }
 
-    fn is_safe_to_cache_prepared(&self, backend: &DB) -> QueryResult<bool> {
-        self.0.deref().is_safe_to_cache_prepared(backend)
+    fn is_safe_to_cache_prepared(&self, _: &DB) -> QueryResult<bool> {
+        Ok(self.is_kept)
     }
 }
 
@@ -86,6 +91,8 @@ impl<P> Query for Erased<P> {
 struct Translated<P> {
     statement: P,
     backend: MultiBackend,
+    /// Whether diesel may keep it prepared.
+    is_kept: bool,
 }
 
 impl<P> QueryId for Translated<P> {
@@ -106,29 +113,48 @@ impl<P> Query for Translated<P> {
 type Lent<'a, DB> = &'a (dyn QueryFragment<DB> + 'a);
 type Given<'a, DB> = Box<dyn QueryFragment<DB> + 'a>;
 
+/// Whether a statement is kept prepared: where diesel says so, and where it is a change that comes again.
+fn is_kept<DB: Backend>(
+    repeated: &mut Repeated,
+    statement: Lent<'_, DB>,
+    backend: &DB,
+    mut text: DB::QueryBuilder,
+) -> QueryResult<bool> {
+    if statement.is_safe_to_cache_prepared(backend)? {
+        return Ok(true);
+    }
+    statement.to_sql(&mut text, backend)?;
+    Ok(repeated.keeps(&text.finish()))
+}
+
 macro_rules! connection {
     ($(#[$doc:meta])* $name:ident, $inner:ty, $backend:ty, $variant:ident, $run:ident, $load:ident) => {
         $(#[$doc])*
-        pub struct $name($inner);
+        pub struct $name {
+            inner: $inner,
+            repeated: Repeated,
+        }
 
         #[inline(never)]
-        fn $run(connection: &mut $inner, statement: Lent<'_, $backend>) -> QueryResult<usize> {
-            connection.execute_returning_count(&Erased(statement))
+        fn $run(connection: &mut $name, statement: Lent<'_, $backend>) -> QueryResult<usize> {
+            let is_kept = is_kept(&mut connection.repeated, statement, &Default::default(), Default::default())?;
+            connection.inner.execute_returning_count(&Erased { statement, is_kept })
         }
 
         #[inline(never)]
         fn $load<'conn, 'query>(
-            connection: &'conn mut $inner,
+            connection: &'conn mut $name,
             statement: Given<'query, $backend>,
         ) -> QueryResult<<$inner as LoadConnection>::Cursor<'conn, 'query>> {
-            LoadConnection::<DefaultLoadingMode>::load(connection, Erased(statement))
+            let is_kept = is_kept(&mut connection.repeated, &*statement, &Default::default(), Default::default())?;
+            LoadConnection::<DefaultLoadingMode>::load(&mut connection.inner, Erased { statement, is_kept })
         }
 
         impl ConnectionSealed for $name {}
 
         impl SimpleConnection for $name {
             fn batch_execute(&mut self, query: &str) -> QueryResult<()> {
-                self.0.batch_execute(query)
+                self.inner.batch_execute(query)
             }
         }
 
@@ -137,7 +163,7 @@ macro_rules! connection {
             type TransactionManager = AnsiTransactionManager;
 
             fn establish(url: &str) -> ConnectionResult<Self> {
-                <$inner>::establish(url).map(Self)
+                Ok(Self { inner: <$inner>::establish(url)?, repeated: Repeated::default() })
             }
 
             fn execute_returning_count<T>(&mut self, source: &T) -> QueryResult<usize>
@@ -145,23 +171,23 @@ macro_rules! connection {
                 T: QueryFragment<$backend> + QueryId,
             {
                 QUERY_ID.set(T::query_id());
-                $run(&mut self.0, source)
+                $run(self, source)
             }
 
             fn transaction_state(&mut self) -> &mut AnsiTransactionManager {
-                self.0.transaction_state()
+                self.inner.transaction_state()
             }
 
             fn instrumentation(&mut self) -> &mut dyn Instrumentation {
-                self.0.instrumentation()
+                self.inner.instrumentation()
             }
 
             fn set_instrumentation(&mut self, instrumentation: impl Instrumentation) {
-                self.0.set_instrumentation(instrumentation);
+                self.inner.set_instrumentation(instrumentation);
             }
 
             fn set_prepared_statement_cache_size(&mut self, size: CacheSize) {
-                self.0.set_prepared_statement_cache_size(size);
+                self.inner.set_prepared_statement_cache_size(size);
             }
         }
 
@@ -175,13 +201,13 @@ macro_rules! connection {
                 $backend: QueryMetadata<T::SqlType>,
             {
                 QUERY_ID.set(T::query_id());
-                $load(&mut self.0, Box::new(source))
+                $load(self, Box::new(source))
             }
         }
 
         impl MigrationConnection for $name {
             fn setup(&mut self) -> QueryResult<usize> {
-                self.0.setup()
+                self.inner.setup()
             }
         }
 
@@ -207,14 +233,11 @@ macro_rules! connection {
                 let mut builder = Builder::$variant(Default::default());
                 statement.to_sql(&mut builder, &self.backend)?;
                 pass.push_sql(&builder.finish());
-                if !statement.is_safe_to_cache_prepared(&self.backend)? {
-                    pass.unsafe_to_cache_prepared();
-                }
                 Ok(())
             }
 
             fn is_safe_to_cache_prepared(&self, _: &$backend) -> QueryResult<bool> {
-                self.statement.deref().is_safe_to_cache_prepared(&self.backend)
+                Ok(self.is_kept)
             }
         }
     };
@@ -243,11 +266,19 @@ fn run(connection: &mut AnyConnection, statement: Lent<'_, MultiBackend>) -> Que
     match connection {
         AnyConnection::Sqlite(connection) => {
             let backend = MultiBackend::Sqlite(Sqlite);
-            connection.0.execute_returning_count(&Translated { statement, backend })
+            let is_kept =
+                is_kept(&mut connection.repeated, statement, &backend, Builder::Sqlite(Default::default()))?;
+            connection.inner.execute_returning_count(&Translated { statement, backend, is_kept })
         }
         AnyConnection::Postgres(connection) => {
             let backend = MultiBackend::Postgres(Pg);
-            connection.0.execute_returning_count(&Translated { statement, backend })
+            let is_kept = is_kept(
+                &mut connection.repeated,
+                statement,
+                &backend,
+                Builder::Postgres(Default::default()),
+            )?;
+            connection.inner.execute_returning_count(&Translated { statement, backend, is_kept })
         }
     }
 }
@@ -260,13 +291,25 @@ fn load<'conn, 'query>(
     match connection {
         AnyConnection::Sqlite(connection) => {
             let backend = MultiBackend::Sqlite(Sqlite);
-            LoadConnection::<DefaultLoadingMode>::load(&mut connection.0, Translated { statement, backend })
-                .map(Cursor::Sqlite)
+            let is_kept = is_kept(
+                &mut connection.repeated,
+                &*statement,
+                &backend,
+                Builder::Sqlite(Default::default()),
+            )?;
+            let statement = Translated { statement, backend, is_kept };
+            LoadConnection::<DefaultLoadingMode>::load(&mut connection.inner, statement).map(Cursor::Sqlite)
         }
         AnyConnection::Postgres(connection) => {
             let backend = MultiBackend::Postgres(Pg);
-            LoadConnection::<DefaultLoadingMode>::load(&mut connection.0, Translated { statement, backend })
-                .map(Cursor::Postgres)
+            let is_kept = is_kept(
+                &mut connection.repeated,
+                &*statement,
+                &backend,
+                Builder::Postgres(Default::default()),
+            )?;
+            let statement = Translated { statement, backend, is_kept };
+            LoadConnection::<DefaultLoadingMode>::load(&mut connection.inner, statement).map(Cursor::Postgres)
         }
     }
 }

@@ -17,6 +17,7 @@ mod migrations;
 mod one_row;
 mod outbox;
 mod pages;
+mod repeated;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 mod threads;

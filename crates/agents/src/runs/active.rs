@@ -10,11 +10,19 @@ use tokio_util::sync::CancellationToken;
 /// The runs that a process works on. Entries are guards: whatever happens to the work, none is left behind.
 #[derive(Default)]
 pub(super) struct ActiveRuns {
-    working: Mutex<HashMap<RunId, (u64, CancellationToken)>>,
+    working: Mutex<HashMap<RunId, Entry>>,
     /// Those who wait, by conversation.
     waiting: Mutex<HashMap<i64, Weak<Notify>>>,
     serial: AtomicU64,
     ended: Notify,
+}
+
+/// A run that is worked on.
+struct Entry {
+    serial: u64,
+    cancel: CancellationToken,
+    /// Cancelled when the work has ended.
+    ended: CancellationToken,
 }
 
 /// This process works on a run, until this is dropped.
@@ -45,17 +53,18 @@ impl ActiveRuns {
     pub(super) fn work_on(self: &Arc<Self>, run: &RunId, conversation: i64) -> Working {
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
         let cancel = CancellationToken::new();
-        let before = locked(&self.working).insert(run.clone(), (serial, cancel.clone()));
-        if let Some((_, earlier)) = before {
-            earlier.cancel();
+        let entry = Entry { serial, cancel: cancel.clone(), ended: CancellationToken::new() };
+        if let Some(earlier) = locked(&self.working).insert(run.clone(), entry) {
+            earlier.cancel.cancel();
+            earlier.ended.cancel();
         }
         Working { active: self.clone(), run: run.clone(), conversation, serial, cancel }
     }
 
     /// Cancels the work on a run in this process. Another process notices at its next step or renewal.
     pub(super) fn stop(&self, run: &RunId) {
-        if let Some((_, cancel)) = locked(&self.working).get(run) {
-            cancel.cancel();
+        if let Some(entry) = locked(&self.working).get(run) {
+            entry.cancel.cancel();
         }
     }
 
@@ -71,9 +80,9 @@ impl ActiveRuns {
         locked(&self.working).len()
     }
 
-    /// Waits until this process has ended the work on some run.
-    pub(super) fn next_end(&self) -> impl Future<Output = ()> {
-        self.ended.notified()
+    /// What is cancelled when this process has ended its work on a run; `None` where it does not work on it.
+    pub(super) fn end_of(&self, run: &RunId) -> Option<CancellationToken> {
+        locked(&self.working).get(run).map(|entry| entry.ended.clone())
     }
 
     /// Waits until no run is worked on.
@@ -91,8 +100,10 @@ impl ActiveRuns {
 impl Drop for Working {
     fn drop(&mut self) {
         let mut working = locked(&self.active.working);
-        if working.get(&self.run).is_some_and(|(serial, _)| *serial == self.serial) {
-            working.remove(&self.run);
+        if working.get(&self.run).is_some_and(|entry| entry.serial == self.serial)
+            && let Some(entry) = working.remove(&self.run)
+        {
+            entry.ended.cancel();
         }
         drop(working);
         let waiting = locked(&self.active.waiting).get(&self.conversation).and_then(Weak::upgrade);
@@ -127,9 +138,12 @@ mod tests {
         assert!(first.cancel.is_cancelled() && !second.cancel.is_cancelled());
         drop(first);
         assert_eq!(active.working(), 1);
+        let ended = active.end_of(&run).unwrap();
         active.stop(&run);
         assert!(second.cancel.is_cancelled());
+        assert!(!ended.is_cancelled());
         drop(second);
+        assert!(ended.is_cancelled() && active.end_of(&run).is_none());
         assert_eq!(active.working(), 0);
         let (one, two) = (active.wait_in(7), active.wait_in(7));
         assert!(Arc::ptr_eq(&one.turn, &two.turn));

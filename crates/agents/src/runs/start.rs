@@ -13,7 +13,6 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Read;
-use tokio::time::timeout;
 
 impl AgentRuns for RunEngine {
     fn expect_active(&self, read: &mut Read, workspace: WorkspaceId, agent: Option<AgentId>) -> Result<()> {
@@ -31,7 +30,7 @@ impl AgentRuns for RunEngine {
     }
 }
 
-/// How often the end of a run on another replica is looked for.
+/// How often the end of a run that is not worked on in this process is looked for.
 const LOOK: Duration = Duration::from_millis(500);
 
 fn trigger_of(by: StartedBy) -> RunTrigger {
@@ -91,15 +90,17 @@ impl RunEngine {
     /// Waits for the end of a run. One of this process is noticed at once, others are looked for.
     async fn end_of(&self, workspace: WorkspaceId, run: RunId) -> Result<RunEnd> {
         loop {
-            let a_run_ended = self.active().next_end();
+            // Whether it ended is looked up either way: it may wait for an approval.
+            if let Some(ended) = self.active().end_of(&run) {
+                ended.cancelled().await;
+            }
             let id = run.clone();
             let row = self.db().read(move |read| queries::by_id(read, workspace, &id)).await?;
             if row.status.is_final() {
                 let output = row.output.filter(|_| row.status == RunStatus::Completed);
                 return Ok(RunEnd { status: row.status.as_str(), agent: row.agent_id, output });
             }
-            // Whether it ended is looked up again either way.
-            let _ = timeout(LOOK, a_run_ended).await;
+            tokio::time::sleep(LOOK).await;
         }
     }
 

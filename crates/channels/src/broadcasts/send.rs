@@ -75,7 +75,7 @@ pub(super) fn piece(tx: &mut Tx, parts: &SendParts, due: Due) -> Result<Next> {
     let due = due.get(..pace.room()).unwrap_or(&due);
     let sent = Writing { parts, row: &row, ready: &ready, clock }.write(tx, due)?;
     if sent > 0 {
-        parts.wakes.after(tx);
+        parts.wakes.send_after(tx, ready.channel.id);
     }
     counts::fold(tx, row.id)?;
     pace.take(sent);

@@ -3,7 +3,7 @@
 use crate::channels::{self, ChannelRow, ChannelStatus, Credentials};
 use crate::network::Network;
 use crate::schema::channel_callbacks as table;
-use crate::wakes::Wakes;
+use crate::wakes::{Wakes, Work};
 use auth::Cache;
 use auth::Seal;
 use bytes::Bytes;
@@ -107,7 +107,7 @@ impl Callbacks {
                 insert(tx, id, &body, now)
             })
             .await?;
-        self.wakes.wake();
+        self.wakes.wake(id, Work::Callbacks);
         Ok(RawAnswer::status(200))
     }
 }

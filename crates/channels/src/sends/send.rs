@@ -203,13 +203,13 @@ impl<'a> Sending<'a> {
         }
         if let Some(id) = self.attempt.retry_of {
             let row = retry::again(tx, &conversation, id, &draft, expires_at)?;
-            self.parts.wakes.after(tx);
+            self.parts.wakes.send_after(tx, conversation.channel_id);
             return Ok(row);
         }
         let run_id = self.caller.actor.as_ref().and_then(|actor| actor.run_id.clone());
         let out = outgoing(draft, self.sender.clone(), run_id, expires_at);
         let row = messages::enqueue(tx, &conversation, out)?;
-        self.parts.wakes.after(tx);
+        self.parts.wakes.send_after(tx, conversation.channel_id);
         Ok(row)
     }
 }

@@ -3,6 +3,7 @@
 use super::{Worker, lease};
 use crate::inbound::{Applying, apply};
 use crate::schema::channel_callbacks as table;
+use crate::wakes::Work;
 use chatnet::Update;
 use diesel::prelude::*;
 use model::Result;
@@ -19,6 +20,12 @@ struct Callback {
     id: i64,
     attempts: i64,
     updates: Vec<Update>,
+}
+
+impl Callback {
+    fn has_statuses_only(&self) -> bool {
+        self.updates.iter().all(|update| matches!(update, Update::Status(_)))
+    }
 }
 
 impl Worker {
@@ -62,8 +69,7 @@ impl Worker {
     /// Whether a callback can share a transaction with others. On PostgreSQL what contacts write cannot: each locks its
     /// contact, and contacts do not write in the order in which others lock several of them.
     fn may_share(&self, callback: &Callback) -> bool {
-        let has_statuses_only = || callback.updates.iter().all(|update| matches!(update, Update::Status(_)));
-        matches!(self.parts.db.backend(), Backend::Sqlite(_)) || has_statuses_only()
+        matches!(self.parts.db.backend(), Backend::Sqlite(_)) || callback.has_statuses_only()
     }
 
     /// Applies callbacks in one transaction, which costs a fraction. If one of them fails, none must keep the others.
@@ -89,6 +95,7 @@ impl Worker {
     async fn apply(&self, callbacks: Vec<Arc<Callback>>) -> Result<bool> {
         let (channel, epoch, people) = (self.channel.id, self.lease.epoch, self.parts.people.clone());
         let transcribes = self.parts.transcriber.is_some();
+        let has_statuses_only = callbacks.iter().all(|callback| callback.has_statuses_only());
         let apply = move |tx: &mut Tx| {
             let Some(channel) = lease::changed_by(tx, channel, epoch)? else { return Ok(false) };
             let settings = channel.settings()?;
@@ -100,7 +107,13 @@ impl Worker {
                 .execute(tx.connection())?;
             Ok(true)
         };
-        self.parts.db.write(apply).await
+        let is_ours = self.parts.db.write(apply).await?;
+        if !has_statuses_only {
+            for work in [Work::Replies, Work::Files, Work::Held] {
+                self.bells.ring(work);
+            }
+        }
+        Ok(is_ours)
     }
 
     /// Tries a callback again later; one that never succeeds is kept as failed.

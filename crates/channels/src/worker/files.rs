@@ -3,6 +3,7 @@
 use super::Worker;
 use crate::messages::{AttachmentStatus, MessageRow, TranscriptStatus, terms};
 use crate::schema::{conversations, held_message_events as held, message_attachments as table, messages};
+use crate::wakes::Work;
 use ::files::{FileRow, NewFile};
 use bytes::Bytes;
 use chatnet::{Account, MediaKind};
@@ -76,6 +77,7 @@ impl Worker {
         let mut reading = reading.buffer_unordered(AT_ONCE);
         while let Some((due, read)) = reading.next().await {
             self.parts.db.write(move |tx| note(tx, &due, &read)).await?;
+            self.bells.ring(Work::Held);
         }
         Ok(true)
     }

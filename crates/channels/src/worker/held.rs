@@ -9,6 +9,7 @@ use crate::messages::{Detail, MessageRow};
 use crate::schema::{held_message_events as held, message_attachments as attachments, messages};
 use ::files::{FileRow, Files};
 use chatnet::MediaKind;
+use diesel::dsl::exists;
 use diesel::prelude::*;
 use model::{ConversationId, FileId, JsonText, MessageId, Result, Timestamp};
 use operation::ports::People;
@@ -24,6 +25,14 @@ impl Worker {
     /// Publishes the messages that wait no longer. Says whether there were any.
     pub(super) async fn held(&self) -> Result<bool> {
         let (channel, epoch) = (self.channel.id, self.lease.epoch);
+        let any = self.parts.db.read(move |read| {
+            let of_channel = held::table.filter(held::channel_id.eq(channel));
+            let due = diesel::select(exists(of_channel.filter(held::due_at.le(read.now()))));
+            Ok(due.get_result::<bool>(read.connection())?)
+        });
+        if !any.await? {
+            return Ok(false);
+        }
         let (people, files) = (self.parts.people.clone(), self.parts.files.clone());
         self.parts
             .db

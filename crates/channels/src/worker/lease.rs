@@ -8,6 +8,7 @@ use crate::schema::{
     channel_callbacks as callbacks, channels as table, conversations, held_message_events as held,
     message_attachments as attachments, message_outbox as outbox, messages,
 };
+use diesel::dsl::exists;
 use diesel::prelude::*;
 use model::{ChannelId, Result, Timestamp};
 use std::collections::BTreeSet;
@@ -35,6 +36,14 @@ impl Lease {
     /// # Errors
     /// When the database fails.
     pub(super) async fn take(parts: &WorkerParts, channel: ChannelId) -> Result<Option<(ChannelRow, Self)>> {
+        // Most are not free, and taking one waits for what its worker is doing.
+        let is_held = parts.db.read(move |read| {
+            let held = table::table.find(channel).filter(table::lease_until.gt(read.now()));
+            Ok(diesel::select(exists(held)).get_result::<bool>(read.connection())?)
+        });
+        if is_held.await? {
+            return Ok(None);
+        }
         let people = parts.people.clone();
         let taken = parts.db.write(move |tx| {
             let row = table::table.find(channel);

@@ -2,6 +2,8 @@
 //! in its outbox, and reads its files. One worker per channel keeps the messages of a contact in order and its rates in one
 //! place; another replica takes over when the lease ends.
 
+mod answering;
+mod bells;
 mod callbacks;
 mod files;
 mod held;
@@ -14,17 +16,17 @@ mod send;
 mod settle;
 
 use crate::channels::ChannelRow;
-use futures::stream::{FuturesUnordered, StreamExt};
+use crate::wakes::Work;
+use answering::Answering;
+use bells::Bells;
 use lease::{Lease, RENEWAL};
-use model::{ChannelId, Result, RunId};
-use operation::BoxFuture;
-use operation::ports::RunEnd;
+use model::{ChannelId, Result};
 pub use parts::WorkerParts;
 use rates::Rates;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -40,7 +42,7 @@ pub struct Workers(Arc<Inner>);
 struct Inner {
     parts: WorkerParts,
     /// The channels that this process works on, with what wakes their worker.
-    active: Mutex<HashMap<ChannelId, Arc<Notify>>>,
+    active: Mutex<HashMap<ChannelId, Arc<Bells>>>,
 }
 
 /// Workers that were started.
@@ -59,9 +61,6 @@ impl Working {
         }
     }
 }
-
-/// The runs whose answers a worker waits for.
-type Awaited = FuturesUnordered<BoxFuture<(RunId, Result<RunEnd>)>>;
 
 impl Workers {
     /// Workers that do nothing yet.
@@ -95,38 +94,47 @@ impl Workers {
     }
 
     async fn supervise(&self, stop: &CancellationToken, tasks: &TaskTracker) {
+        let mut looks = tokio::time::interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            match self.0.parts.db.read(lease::with_work).await {
-                Ok(channels) => {
-                    for channel in channels {
-                        self.attend(channel, stop, tasks).await;
-                    }
-                }
-                Err(error) => tracing::error!(%error, "the channels could not be looked at"),
-            }
             tokio::select! {
                 () = stop.cancelled() => return,
-                () = self.0.parts.wakes.awaken() => {}
-                () = tokio::time::sleep(LOOK) => {}
+                wanted = self.0.parts.wakes.awaken() => {
+                    for (channel, work) in wanted {
+                        self.attend(channel, Some(work), stop, tasks).await;
+                    }
+                }
+                _ = looks.tick() => match self.0.parts.db.read(lease::with_work).await {
+                    Ok(channels) => {
+                        for channel in channels {
+                            self.attend(channel, None, stop, tasks).await;
+                        }
+                    }
+                    Err(error) => tracing::error!(%error, "the channels could not be looked at"),
+                },
             }
         }
     }
 
-    /// Wakes the worker of a channel, or starts one if no other process has the channel.
-    async fn attend(&self, channel: ChannelId, stop: &CancellationToken, tasks: &TaskTracker) {
+    /// Wakes the worker of a channel, or starts one if no other process has the channel. `None` wakes it for everything.
+    async fn attend(
+        &self,
+        channel: ChannelId,
+        work: Option<Work>,
+        stop: &CancellationToken,
+        tasks: &TaskTracker,
+    ) {
         let active = self.active().get(&channel).cloned();
-        if let Some(notify) = active {
-            notify.notify_waiters();
-            return;
+        if let Some(bells) = active {
+            return work.map_or_else(|| bells.ring_all(), |work| bells.ring(work));
         }
         match Lease::take(&self.0.parts, channel).await {
             Ok(Some((row, lease))) => {
-                let notify = Arc::new(Notify::new());
-                self.active().insert(channel, notify.clone());
-                let (workers, stop) = (self.clone(), stop.clone());
                 let worker = Worker::new(self.0.parts.clone(), row, lease);
+                self.active().insert(channel, worker.bells.clone());
+                let (workers, stop) = (self.clone(), stop.clone());
                 tasks.spawn(async move {
-                    worker.work(&notify, &stop).await;
+                    worker.work(&stop).await;
                     workers.active().remove(&channel);
                 });
             }
@@ -135,7 +143,7 @@ impl Workers {
         }
     }
 
-    fn active(&self) -> std::sync::MutexGuard<'_, HashMap<ChannelId, Arc<Notify>>> {
+    fn active(&self) -> std::sync::MutexGuard<'_, HashMap<ChannelId, Arc<Bells>>> {
         self.0.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -146,25 +154,26 @@ struct Worker {
     channel: ChannelRow,
     lease: Lease,
     rates: Arc<Mutex<Rates>>,
+    bells: Arc<Bells>,
 }
 
 impl Worker {
     fn new(parts: WorkerParts, channel: ChannelRow, lease: Lease) -> Self {
         let capabilities = parts.network.0.capabilities();
         let rates = Rates::new(channel.messages_per_second, capabilities.pair_interval, parts.db.now());
-        Self { parts, channel, lease, rates: Arc::new(Mutex::new(rates)) }
+        Self { parts, channel, lease, rates: Arc::new(Mutex::new(rates)), bells: Arc::default() }
     }
 
     /// Works until there is nothing to do for a while, or the lease is lost.
-    async fn work(&self, notify: &Notify, stop: &CancellationToken) {
+    async fn work(&self, stop: &CancellationToken) {
         let done = CancellationToken::new();
         let rounds = async {
             tokio::join!(
-                self.repeat("callbacks", notify, &done, || self.callbacks()),
-                self.send_all(notify, &done),
-                self.repeat("files", notify, &done, || self.files()),
-                self.repeat("held events", notify, &done, || self.held()),
-                self.answer(notify, &done),
+                self.repeat(Work::Callbacks, &done, || self.callbacks()),
+                self.send_all(&done),
+                self.repeat(Work::Files, &done, || self.files()),
+                self.repeat(Work::Held, &done, || self.held()),
+                self.answer(&done),
             );
         };
         tokio::select! {
@@ -206,63 +215,33 @@ impl Worker {
     /// Repeats a round while it finds something to do, and otherwise when there may be something.
     async fn repeat<F: Future<Output = Result<bool>>>(
         &self,
-        what: &'static str,
-        notify: &Notify,
+        work: Work,
         done: &CancellationToken,
         round: impl Fn() -> F,
     ) {
         while !done.is_cancelled() {
-            let woken = notify.notified();
             match round().await {
                 Ok(true) => continue,
                 Ok(false) => {}
-                Err(error) => tracing::error!(channel = %self.channel.id, what, %error, "a round failed"),
+                Err(error) => tracing::error!(channel = %self.channel.id, ?work, %error, "a round failed"),
             }
             tokio::select! {
                 () = done.cancelled() => return,
-                () = woken => {}
+                () = self.bells.heard(work) => {}
                 () = tokio::time::sleep(LOOK) => {}
             }
         }
     }
 
-    /// Starts answers that are due, and delivers those that are there.
-    async fn answer(&self, notify: &Notify, done: &CancellationToken) {
-        let (mut awaited, mut known) = (Awaited::new(), HashSet::new());
-        while !done.is_cancelled() {
-            let woken = notify.notified();
-            if let Err(error) = self.replies(&mut awaited, &mut known).await {
-                tracing::error!(channel = %self.channel.id, %error, "answers could not be started");
-            }
-            let next = self.next_reply();
-            tokio::select! {
-                () = done.cancelled() => return,
-                () = woken => {}
-                () = tokio::time::sleep(next) => {}
-                Some((run, end)) = awaited.next(), if !awaited.is_empty() => {
-                    known.remove(&run);
-                    self.deliver_or_log(&run, end).await;
-                }
-            }
-        }
-    }
-
-    async fn deliver_or_log(&self, run: &RunId, end: Result<RunEnd>) {
-        if let Err(error) = self.deliver(run, end).await {
-            tracing::error!(channel = %self.channel.id, %run, %error, "an answer could not be delivered");
-        }
-    }
-
     async fn run_due(&self) -> Result<()> {
-        let (mut awaited, mut known) = (Awaited::new(), HashSet::new());
+        let mut answering = Answering::default();
         loop {
             let mut did = self.callbacks().await?;
             did |= self.files().await?;
             did |= self.held().await?;
-            did |= self.replies(&mut awaited, &mut known).await?;
-            while let Some((run, end)) = awaited.next().await {
-                known.remove(&run);
-                self.deliver(&run, end).await?;
+            did |= self.replies(&mut answering).await?;
+            while !answering.is_empty() {
+                answering.next().await?;
                 did = true;
             }
             did |= self.outbox().await?;

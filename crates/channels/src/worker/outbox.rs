@@ -7,6 +7,7 @@ use crate::messages::{Conversation, Detail, MessageError, MessageRow, MessageSta
 use crate::schema::{conversations, message_attachments as attachments, message_outbox as outbox, messages};
 use crate::sends::reach;
 use crate::templates;
+use crate::wakes::Work;
 use crate::worker::rates::Rates;
 use crate::worker::send::{Claimed, content};
 use ::files::FileRow;
@@ -21,7 +22,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use store::Tx;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// The most that are being sent at once.
@@ -79,17 +79,16 @@ impl Sending<'_> {
 impl Worker {
     /// Sends what is due, and goes on until it is to end and what is under way is settled. A message that the network does
     /// not answer keeps those of its own contact waiting, and no others.
-    pub(super) async fn send_all(&self, notify: &Notify, done: &CancellationToken) {
+    pub(super) async fn send_all(&self, done: &CancellationToken) {
         let (mut sending, mut looks) = (Sending::default(), true);
         loop {
-            let woken = notify.notified();
             if looks && sending.has_room() && !done.is_cancelled() {
                 looks = self.log_failure(self.claim_into(&mut sending).await);
             }
             if !sending.answers.is_empty() {
                 self.settle_or_keep(&mut sending).await;
                 // Behind a message that is settled there may be another one for the contact.
-                looks = true;
+                looks = looks || self.has_more(&mut sending).await;
                 continue;
             }
             if done.is_cancelled() && sending.is_empty() {
@@ -102,8 +101,8 @@ impl Worker {
             tokio::select! {
                 () = sending.answer(), if is_under_way => {}
                 () = done.cancelled(), if !done.is_cancelled() => {}
-                () = woken => looks = true,
-                () = tokio::time::sleep(LOOK) => looks = true,
+                () = self.bells.heard(Work::Outbox) => looks = true,
+                () = tokio::time::sleep(LOOK) => looks = self.has_more(&mut sending).await,
             }
         }
     }
@@ -111,7 +110,8 @@ impl Worker {
     /// Sends what is due and settles it. Says whether anything was.
     pub(super) async fn outbox(&self) -> Result<bool> {
         let mut sending = Sending::default();
-        let did = self.claim_into(&mut sending).await?;
+        let may_be_more = self.claim_into(&mut sending).await?;
+        let did = may_be_more || !sending.is_empty();
         while !sending.is_empty() {
             sending.answer().await;
             let answers = std::mem::take(&mut sending.answers);
@@ -132,7 +132,7 @@ impl Worker {
             Ok(Some((channel, claimed, settled)))
         });
         let Some((channel, claimed, settled)) = sending.during(claim).await? else { return Ok(false) };
-        let did = settled || !claimed.is_empty();
+        let is_full = claimed.len() == most;
         if !claimed.is_empty() {
             let account = Arc::new(channel.account(&self.parts.seal)?);
             for message in claimed {
@@ -140,7 +140,19 @@ impl Worker {
             }
         }
         sending.channel = Some(channel);
-        Ok(did)
+        Ok(settled || is_full)
+    }
+
+    /// Whether there may be messages that can be claimed: a look that costs a fraction of an attempt.
+    async fn has_more(&self, sending: &mut Sending<'_>) -> bool {
+        let channel = self.channel.id;
+        let look = self.parts.db.read(move |read| {
+            let waiting = outbox::table.filter(outbox::channel_id.eq(channel));
+            let due = waiting.filter(outbox::due_at.le(read.now())).filter(outbox::claimed_epoch.is_null());
+            Ok(diesel::select(diesel::dsl::exists(due)).get_result::<bool>(read.connection())?)
+        });
+        // Where the look fails, the attempt says why.
+        sending.during(look).await.unwrap_or(true)
     }
 
     /// Writes down what the network answered. What cannot be written down now is kept.

@@ -1,19 +1,21 @@
 //! Answers of agents: one for all that a contact wrote before it paused. Whether an answer may still be sent is decided in
 //! the transaction that sends it, so that none follows the message of a person who took over.
 
-use super::{Awaited, Worker, lease};
+use super::answering::Answering;
+use super::{Worker, lease};
 use crate::channels::{self, ChannelRow, NewChannelError, note_error};
 use crate::messages::{
     self, Conversation, MessageDirection, MessageRow, MessageSenderType, MessageType, Outgoing, Priority,
     Sender,
 };
 use crate::schema::{conversations as table, message_attachments, messages as rows};
+use crate::wakes::Work;
+use diesel::dsl::not;
 use diesel::prelude::*;
 use model::{ChannelId, Code, ContactId, ConversationId, Error, MessageId, Result, RunId, Timestamp};
 use operation::ports::{People, RunEnd, StartRun, StartedBy};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 use store::{Read, Tx, lock_row};
 
 /// The most answers that are started in one round.
@@ -27,9 +29,17 @@ const LONGEST_TEXT: usize = 4_096;
 /// The most messages that one answer becomes.
 const MOST_PARTS: usize = 5;
 
+/// In a conversation with these values no answer is due.
+#[derive(Default, AsChangeset)]
+#[diesel(table_name = crate::schema::conversations, treat_none_as_null = true)]
+struct NotDue {
+    reply_due_at: Option<Timestamp>,
+    reply_since: Option<Timestamp>,
+}
+
 /// What an agent is to answer.
-struct Question {
-    conversation: ConversationId,
+pub(super) struct Question {
+    pub(super) conversation: ConversationId,
     /// Who asked, at that time: a merge may give the conversation to another contact, for whom another epoch counts.
     contact: ContactId,
     input: String,
@@ -44,47 +54,33 @@ struct Question {
 }
 
 impl Worker {
-    /// Starts the answers that are due, and waits for those that an earlier worker started. Says whether any was started.
-    pub(super) async fn replies(&self, awaited: &mut Awaited, known: &mut HashSet<RunId>) -> Result<bool> {
+    /// Begins to answer what is due, and waits for the answers that an earlier worker began. Says whether any was due.
+    pub(super) async fn replies<'a>(&'a self, answering: &mut Answering<'a>) -> Result<bool> {
         let (channel, people) = (self.channel.clone(), self.parts.people.clone());
-        let (going_on, questions, idle) =
+        let (going_on, mut questions, mut idle) =
             self.parts.db.read(move |read| look(read, &channel, &people)).await?;
-        for run in going_on {
-            self.await_end(run, awaited, known);
-        }
+        questions.retain(|question| !answering.is_asking(question.conversation));
+        idle.retain(|(_, conversation, _)| !answering.is_asking(*conversation));
         let any = !questions.is_empty() || !idle.is_empty();
+        for run in going_on {
+            answering.await_end(self, run, None);
+        }
+        for question in questions {
+            answering.ask(self, question);
+        }
         if !idle.is_empty() {
             let channel = self.channel.id;
             self.parts.db.write(move |tx| drop_replies(tx, channel, &idle)).await?;
         }
-        for question in questions {
-            self.ask(Arc::new(question), awaited, known).await?;
-        }
         Ok(any)
     }
 
-    fn await_end(&self, run: RunId, awaited: &mut Awaited, known: &mut HashSet<RunId>) {
-        if known.insert(run.clone()) {
-            let ended = self.parts.runs.ended(self.channel.workspace_id, run.clone());
-            awaited.push(Box::pin(async move { (run, ended.await) }));
-        }
-    }
-
-    /// How long until the next answer is due: not known exactly, so a moment.
-    pub(super) fn next_reply(&self) -> Duration {
-        Duration::from_millis(100)
-    }
-
-    /// Starts the run that answers. The same question is asked once, however often this is tried.
-    async fn ask(
-        &self,
-        question: Arc<Question>,
-        awaited: &mut Awaited,
-        known: &mut HashSet<RunId>,
-    ) -> Result<()> {
+    /// Starts the run that answers, if one is to. The same question is asked once, however often this is tried.
+    pub(super) async fn ask(&self, question: Arc<Question>) -> Result<Option<RunId>> {
         let Some(key) = self.channel.key_id.clone() else {
             let message = "No key was given to the channel, so no agent answers.";
-            return self.give_up(&question, &Error::new(Code::AgentNotConfigured, message)).await;
+            self.give_up(&question, &Error::new(Code::AgentNotConfigured, message)).await?;
+            return Ok(None);
         };
         let start = StartRun {
             workspace: self.channel.workspace_id,
@@ -99,44 +95,46 @@ impl Worker {
         };
         let run = match self.parts.runs.start(start).await {
             Ok(run) => run,
-            Err(error) if is_passing(&error) => return self.put_off(&question).await,
-            Err(error) => return self.give_up(&question, &error).await,
+            Err(error) => {
+                let is_over = !is_passing(&error);
+                let noted = if is_over {
+                    self.give_up(&question, &error).await
+                } else {
+                    self.put_off(&question).await
+                };
+                return noted.map(|()| None);
+            }
         };
         let (asked, started) = (question.clone(), run.clone());
         self.parts
             .db
             .write(move |tx| {
-                let row = table::table.find(asked.conversation).filter(table::contact_id.eq(asked.contact));
                 // What was written after the question was read is due by itself.
-                let last: Option<MessageId> = last_inbound(tx, asked.conversation)?;
-                let is_last = last == Some(asked.upto);
+                let is_last = last_inbound(tx, asked.conversation)? == Some(asked.upto);
+                let row = table::table.find(asked.conversation).filter(table::contact_id.eq(asked.contact));
                 diesel::update(row)
                     .set((
                         table::reply_run_id.eq(&started),
                         table::reply_run_upto.eq(asked.upto),
                         table::reply_epoch.eq(asked.epoch),
+                        is_last.then(NotDue::default),
                     ))
                     .execute(tx.connection())?;
-                if is_last {
-                    diesel::update(row)
-                        .set((
-                            table::reply_due_at.eq(None::<Timestamp>),
-                            table::reply_since.eq(None::<Timestamp>),
-                        ))
-                        .execute(tx.connection())?;
-                }
                 Ok(())
             })
             .await?;
-        self.await_end(run, awaited, known);
-        if let Some(provider_id) = &question.provider_id
+        Ok(Some(run))
+    }
+
+    /// Shows the contact that the answer is being written.
+    pub(super) async fn show_as_read(&self, question: Option<&Question>) {
+        if let Some(provider_id) = question.and_then(|question| question.provider_id.as_ref())
             && let Ok(account) = self.channel.account(&self.parts.seal)
             && let Err(error) = self.parts.network.0.mark_read(&account, provider_id, true).await
         {
             // The answer matters, not whether the contact sees that it is being written.
             tracing::debug!(channel = %self.channel.id, message = error.message, "a message was not marked as read");
         }
-        Ok(())
     }
 
     async fn put_off(&self, question: &Question) -> Result<()> {
@@ -165,7 +163,7 @@ impl Worker {
                     channel,
                     NewChannelError { code, message: &message, ..NewChannelError::default() },
                 )?;
-                answered(tx, conversation, upto, true)
+                answered(tx, conversation, upto)
             })
             .await
     }
@@ -189,7 +187,7 @@ impl Worker {
                 finish(tx, &channel, &people, &run, &end)
             })
             .await?;
-        self.parts.wakes.wake();
+        self.bells.ring(Work::Outbox);
         Ok(())
     }
 }
@@ -247,42 +245,29 @@ fn look(read: &mut Read, channel: &ChannelRow, people: &People) -> Result<Looked
 
 /// What the contact wrote since the last answer, in its order. What came before the message of a person was answered by it.
 fn unanswered(read: &mut Read, conversation: &Conversation) -> Result<Vec<MessageRow>> {
-    let by_person: Option<MessageId> = rows::table
+    let is_answerable = rows::message_type
+        .ne_all([MessageType::Reaction, MessageType::System, MessageType::Unsupported])
+        .and(rows::deleted_at.is_null());
+    let is_from_contact = rows::direction.eq(MessageDirection::Inbound);
+    let is_from_person = not(is_from_contact)
+        .and(rows::sender_type.eq_any([MessageSenderType::User, MessageSenderType::Device]));
+    let newest: Vec<MessageRow> = rows::table
         .filter(rows::conversation_id.eq(conversation.id))
-        .filter(rows::direction.eq(MessageDirection::Outbound))
-        .filter(rows::sender_type.eq_any([MessageSenderType::User, MessageSenderType::Device]))
-        .order(rows::id.desc())
-        .select(rows::id)
-        .first(read.connection())
-        .optional()?;
-    let after = by_person.map_or(conversation.reply_upto, |by_person| by_person.max(conversation.reply_upto));
-    let mut found: Vec<MessageRow> = rows::table
-        .filter(rows::conversation_id.eq(conversation.id))
-        .filter(rows::direction.eq(MessageDirection::Inbound))
-        .filter(rows::id.gt(after))
-        .filter(rows::message_type.ne_all([
-            MessageType::Reaction,
-            MessageType::System,
-            MessageType::Unsupported,
-        ]))
-        .filter(rows::deleted_at.is_null())
+        .filter(rows::id.gt(conversation.reply_upto))
+        .filter(is_from_contact.and(is_answerable).or(is_from_person))
         .order(rows::id.desc())
         .limit(MOST_MESSAGES)
         .select(MessageRow::as_select())
         .load(read.connection())?;
+    let from_contact = newest.into_iter().take_while(|row| row.direction == MessageDirection::Inbound);
+    let mut found: Vec<MessageRow> = from_contact.collect();
     found.reverse();
     Ok(found)
 }
 
 /// What the agent is given: what was written and said, a line each.
 fn input(read: &mut Read, messages: &[MessageRow]) -> Result<String> {
-    let ids: Vec<MessageId> = messages.iter().map(|row| row.id).collect();
-    let transcripts: Vec<(MessageId, Option<String>)> = message_attachments::table
-        .filter(message_attachments::message_id.eq_any(ids))
-        .select((message_attachments::message_id, message_attachments::transcript))
-        .load(read.connection())?;
-    let transcripts: HashMap<MessageId, String> =
-        transcripts.into_iter().filter_map(|(id, words)| Some((id, words?))).collect();
+    let transcripts = transcripts(read, messages)?;
     let line = |row: &MessageRow| match transcripts.get(&row.id) {
         Some(words) => words.clone(),
         None if row.content.trim().is_empty() => format!("[{}]", row.message_type.as_str()),
@@ -291,6 +276,20 @@ fn input(read: &mut Read, messages: &[MessageRow]) -> Result<String> {
     let text = messages.iter().map(line).collect::<Vec<_>>().join("\n");
     let excess = text.chars().count().saturating_sub(MOST_CHARS);
     Ok(text.chars().skip(excess).collect())
+}
+
+/// The words of voice notes.
+fn transcripts(read: &mut Read, messages: &[MessageRow]) -> Result<HashMap<MessageId, String>> {
+    let is_heard = |row: &&MessageRow| row.message_type == MessageType::Audio;
+    let ids: Vec<MessageId> = messages.iter().filter(is_heard).map(|row| row.id).collect();
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let found: Vec<(MessageId, Option<String>)> = message_attachments::table
+        .filter(message_attachments::message_id.eq_any(ids))
+        .select((message_attachments::message_id, message_attachments::transcript))
+        .load(read.connection())?;
+    Ok(found.into_iter().filter_map(|(id, words)| Some((id, words?))).collect())
 }
 
 fn last_inbound(read: &mut Read, conversation: ConversationId) -> Result<Option<MessageId>> {
@@ -311,27 +310,28 @@ fn drop_replies(
 ) -> Result<()> {
     channels::share(tx, channel)?;
     for (_, id, upto) in conversations {
-        answered(tx, *id, *upto, true)?;
+        answered(tx, *id, *upto)?;
     }
     Ok(())
 }
 
-/// Notes that messages were answered, or are not to be.
-fn answered(tx: &mut Tx, id: ConversationId, upto: MessageId, clears_due: bool) -> Result<()> {
-    let row = table::table.find(id);
-    diesel::update(row)
+/// Notes that messages were answered, or are not to be. What came after them is due by itself.
+fn answered(tx: &mut Tx, id: ConversationId, upto: MessageId) -> Result<()> {
+    let is_last = last_inbound(tx, id)?.is_none_or(|last| last <= upto);
+    end_answer(tx, id, upto, is_last)
+}
+
+/// Notes that no answer is being made any more, and, if `is_last`, that none is due.
+fn end_answer(tx: &mut Tx, id: ConversationId, upto: MessageId, is_last: bool) -> Result<()> {
+    diesel::update(table::table.find(id))
         .set((
             table::reply_upto.eq(upto),
             table::reply_run_id.eq(None::<RunId>),
             table::reply_run_upto.eq(None::<MessageId>),
             table::reply_epoch.eq(None::<i64>),
+            is_last.then(NotDue::default),
         ))
         .execute(tx.connection())?;
-    if clears_due && last_inbound(tx, id)?.is_none_or(|last| last <= upto) {
-        diesel::update(row)
-            .set((table::reply_due_at.eq(None::<Timestamp>), table::reply_since.eq(None::<Timestamp>)))
-            .execute(tx.connection())?;
-    }
     Ok(())
 }
 
@@ -350,7 +350,7 @@ fn finish(tx: &mut Tx, channel: &ChannelRow, people: &People, run: &RunId, end: 
     let wrote_more = last_inbound(tx, conversation.id)?.is_some_and(|last| last > upto);
     if wrote_more && conversation.reply_due_at.is_some() {
         // The next run takes in what this one did not know of, and this one's messages with it.
-        return answered(tx, conversation.id, conversation.reply_upto, false);
+        return end_answer(tx, conversation.id, conversation.reply_upto, false);
     }
     let now = tx.now();
     let may_send = contact.as_ref().is_some_and(|contact| {
@@ -391,7 +391,7 @@ fn finish(tx: &mut Tx, channel: &ChannelRow, people: &People, run: &RunId, end: 
             note_error(tx, channel.id, NewChannelError { code, message, ..NewChannelError::default() })?;
         }
     }
-    answered(tx, conversation.id, upto, true)
+    end_answer(tx, conversation.id, upto, !wrote_more)
 }
 
 /// A text in as many pieces as the network needs, parted between paragraphs or words where that is possible.
