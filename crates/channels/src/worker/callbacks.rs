@@ -8,7 +8,7 @@ use chatnet::Update;
 use diesel::prelude::*;
 use model::Result;
 use std::sync::Arc;
-use store::{Backend, Tx};
+use store::{Backend, LockMode, Tx};
 
 /// The most callbacks of one transaction: while SQLite applies them, new ones wait to be stored.
 const MOST: i64 = 16;
@@ -25,6 +25,10 @@ struct Callback {
 impl Callback {
     fn has_statuses_only(&self) -> bool {
         self.updates.iter().all(|update| matches!(update, Update::Status(_)))
+    }
+
+    fn is_of_one_contact(&self) -> bool {
+        matches!(self.updates.as_slice(), [Update::Message(_)])
     }
 }
 
@@ -56,20 +60,19 @@ impl Worker {
             Arc::new(Callback { id, attempts, updates })
         };
         let pending: Vec<Arc<Callback>> = pending.into_iter().map(parse).collect();
-        let may_share =
-            |one: &Arc<Callback>, next: &Arc<Callback>| self.may_share(one) && self.may_share(next);
-        for together in pending.chunk_by(may_share) {
-            if !self.apply_all(together).await? {
+        if matches!(self.parts.db.backend(), Backend::Sqlite(_)) {
+            return self.apply_all(&pending).await;
+        }
+        // What contacts write shares no transaction: each locks its contact, and contacts do not write in the order in which
+        // others lock several of them. Statuses are of our own messages, so they need not come after it.
+        let (statuses, others): (Vec<_>, Vec<_>) =
+            pending.into_iter().partition(|callback| callback.has_statuses_only());
+        for together in std::iter::once(&*statuses).chain(others.chunks(1)) {
+            if !together.is_empty() && !self.apply_all(together).await? {
                 return Ok(false);
             }
         }
         Ok(true)
-    }
-
-    /// Whether a callback can share a transaction with others. On PostgreSQL what contacts write cannot: each locks its
-    /// contact, and contacts do not write in the order in which others lock several of them.
-    fn may_share(&self, callback: &Callback) -> bool {
-        matches!(self.parts.db.backend(), Backend::Sqlite(_)) || callback.has_statuses_only()
     }
 
     /// Applies callbacks in one transaction, which costs a fraction. If one of them fails, none must keep the others.
@@ -96,8 +99,12 @@ impl Worker {
         let (channel, epoch, people) = (self.channel.id, self.lease.epoch, self.parts.people.clone());
         let transcribes = self.parts.transcriber.is_some();
         let has_statuses_only = callbacks.iter().all(|callback| callback.has_statuses_only());
+        let mode = match callbacks.as_slice() {
+            [callback] if callback.is_of_one_contact() => LockMode::Shared,
+            _ => LockMode::Exclusive,
+        };
         let apply = move |tx: &mut Tx| {
-            let Some(channel) = lease::changed_by(tx, channel, epoch)? else { return Ok(false) };
+            let Some(channel) = lease::changed_by(tx, channel, epoch, mode)? else { return Ok(false) };
             let settings = channel.settings()?;
             let of = Applying { channel: &channel, settings: &settings, people: &people, transcribes };
             apply(tx, &of, callbacks.iter().flat_map(|callback| &callback.updates))?;

@@ -13,7 +13,7 @@ use diesel::prelude::*;
 use model::{ChannelId, Result, Timestamp};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use store::{Db, Read, Tx, lock_row};
+use store::{Db, LockMode, Read, Tx, lock_row};
 
 /// How long a lease holds without being renewed.
 const LEASE_SECONDS: i64 = 20;
@@ -98,12 +98,21 @@ impl Lease {
     }
 }
 
-/// As [`held_by`], for a transaction that changes the channel itself, and messages in the order in which they came.
+/// As [`held_by`], for a transaction that changes the channel itself, and messages in the order in which they came. Those of
+/// one contact may be changed while others change theirs.
 ///
 /// # Errors
 /// When the database fails.
-pub(super) fn changed_by(tx: &mut Tx, channel: ChannelId, epoch: i64) -> Result<Option<ChannelRow>> {
-    channels::hold(tx, channel)?;
+pub(super) fn changed_by(
+    tx: &mut Tx,
+    channel: ChannelId,
+    epoch: i64,
+    mode: LockMode,
+) -> Result<Option<ChannelRow>> {
+    match mode {
+        LockMode::Shared => channels::share(tx, channel)?,
+        LockMode::Exclusive => channels::hold(tx, channel)?,
+    }
     lock_row!(tx, table::table.find(channel).select(table::id), for_no_key_update);
     let row = channels::by_id(tx, channel)?;
     Ok(row.filter(|row| row.lease_epoch == epoch))
