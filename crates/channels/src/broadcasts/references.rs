@@ -79,7 +79,7 @@ fn skip(tx: &mut Tx, contact: ContactId, broadcasts: &[BroadcastId]) -> Result<(
     };
     let waiting: Vec<Option<MessageId>> =
         unsent().select(broadcast_recipients::message_id).load(tx.connection())?;
-    cancel_messages(tx, waiting.into_iter().flatten().collect())?;
+    cancel_messages(tx, &waiting.into_iter().flatten().collect::<Vec<_>>())?;
     let now = tx.now();
     diesel::update(unsent())
         .set((

@@ -127,7 +127,7 @@ fn cancel(tx: &mut Tx, due: Due) -> Result<Next> {
         diesel::update(broadcast_recipients::table.filter(broadcast_recipients::id.eq_any(ids)))
             .set((broadcast_recipients::state.eq(State::Cancelled), broadcast_recipients::updated_at.eq(now)))
             .execute(tx.connection())?;
-        withdraw::cancel_messages(tx, messages.into_iter().flatten().collect())?;
+        withdraw::cancel_messages(tx, &messages.into_iter().flatten().collect::<Vec<_>>())?;
         counts::fold(tx, row.id)?;
         return Ok(Next::Piece);
     }

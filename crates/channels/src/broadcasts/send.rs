@@ -179,7 +179,7 @@ impl Writing<'_> {
                         broadcast_recipients::skip_reason.eq(reason),
                     );
                     diesel::update(of).set((skipped, at)).execute(tx.connection())?;
-                    cancel_messages(tx, recipient.message_id.into_iter().collect())?;
+                    cancel_messages(tx, recipient.message_id.as_slice())?;
                 }
                 Turn::Wait(until) => {
                     diesel::update(of)

@@ -11,6 +11,9 @@ use diesel::prelude::*;
 use model::{MessageId, Result};
 use store::{Tx, each};
 
+/// The most messages that one statement names: a database takes so many values and no more.
+const AT_ONCE: usize = 1_000;
+
 /// Takes the messages of a locked broadcast out of the outbox, except those that are being handed to the network. Their
 /// recipients are pending again, and keep their messages for the time when it goes on.
 ///
@@ -28,40 +31,37 @@ pub(super) fn postpone(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
 pub(super) fn cancel(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
     let withdrawn = from_outbox(tx, row)?;
     set_state(tx, &withdrawn, State::Cancelled)?;
-    cancel_messages(tx, withdrawn)
+    cancel_messages(tx, &withdrawn)
 }
 
 /// Marks messages that are in no outbox as cancelled.
 ///
 /// # Errors
 /// When the database fails.
-pub(super) fn cancel_messages(tx: &mut Tx, ids: Vec<MessageId>) -> Result<()> {
-    if ids.is_empty() {
-        return Ok(());
-    }
+pub(super) fn cancel_messages(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
     let now = tx.now();
     let status = MessageStatus::Cancelled;
-    diesel::update(messages::table.filter(messages::id.eq_any(&ids)))
-        .set((
-            messages::status.eq(status),
-            messages::status_rank.eq(status.rank()),
-            messages::updated_at.eq(now),
-        ))
-        .execute(tx.connection())?;
-    let rows: Vec<_> = ids
-        .into_iter()
-        .map(|id| {
+    for ids in ids.chunks(AT_ONCE) {
+        diesel::update(messages::table.filter(messages::id.eq_any(ids)))
+            .set((
+                messages::status.eq(status),
+                messages::status_rank.eq(status.rank()),
+                messages::updated_at.eq(now),
+            ))
+            .execute(tx.connection())?;
+        let row = |id: &MessageId| {
             (
-                history::message_id.eq(id),
+                history::message_id.eq(*id),
                 history::status.eq(status),
                 history::reported_at.eq(now),
                 history::created_at.eq(now),
             )
-        })
-        .collect();
-    each!(tx.connection(), |connection| diesel::insert_into(history::table)
-        .values(rows)
-        .execute(connection))?;
+        };
+        let rows: Vec<_> = ids.iter().map(row).collect();
+        each!(tx.connection(), |connection| diesel::insert_into(history::table)
+            .values(rows)
+            .execute(connection))?;
+    }
     Ok(())
 }
 
@@ -77,15 +77,19 @@ fn from_outbox(tx: &mut Tx, row: &BroadcastRow) -> Result<Vec<MessageId>> {
         .order(outbox::message_id)
         .select(outbox::message_id)
         .load(tx.connection())?;
-    diesel::delete(outbox::table.filter(outbox::message_id.eq_any(&waiting))).execute(tx.connection())?;
+    for ids in waiting.chunks(AT_ONCE) {
+        diesel::delete(outbox::table.filter(outbox::message_id.eq_any(ids))).execute(tx.connection())?;
+    }
     Ok(waiting)
 }
 
 fn set_state(tx: &mut Tx, of: &[MessageId], state: State) -> Result<()> {
     let now = tx.now();
-    let of: Vec<Option<MessageId>> = of.iter().copied().map(Some).collect();
-    diesel::update(recipients::table.filter(recipients::message_id.eq_any(of)))
-        .set((recipients::state.eq(state), recipients::updated_at.eq(now)))
-        .execute(tx.connection())?;
+    for of in of.chunks(AT_ONCE) {
+        let of: Vec<Option<MessageId>> = of.iter().copied().map(Some).collect();
+        diesel::update(recipients::table.filter(recipients::message_id.eq_any(of)))
+            .set((recipients::state.eq(state), recipients::updated_at.eq(now)))
+            .execute(tx.connection())?;
+    }
     Ok(())
 }

@@ -11,6 +11,9 @@ use diesel::prelude::*;
 use model::{Code, Result};
 use store::Tx;
 
+/// The most statuses that are applied together: a database takes so many values in one statement and no more.
+const STATUSES_AT_ONCE: usize = 1_000;
+
 /// Applies all parts of callbacks. What fails for good is noted among the channel's errors.
 ///
 /// # Errors
@@ -56,7 +59,7 @@ fn together(tx: &mut Tx, of: &Applying<'_>, updates: &[&Update]) -> Result<()> {
     if statuses.is_empty() {
         return updates.iter().try_for_each(|update| one(tx, of, update));
     }
-    report(tx, of.channel, of.people, &statuses)
+    statuses.chunks(STATUSES_AT_ONCE).try_for_each(|some| report(tx, of.channel, of.people, some))
 }
 
 fn one(tx: &mut Tx, of: &Applying<'_>, update: &Update) -> Result<()> {
