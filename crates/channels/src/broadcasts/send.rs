@@ -16,7 +16,7 @@ use super::withdraw::cancel_messages;
 use crate::channels;
 use crate::messages::{
     Conversation, Detail, MessageError, MessageSenderType, MessageType, Outgoing, Priority, Sender,
-    enqueue as enqueue_message, requeue,
+    enqueue_all, requeue,
 };
 use crate::schema::broadcast_recipients;
 use crate::sends::SendParts;
@@ -24,13 +24,14 @@ use crate::templates;
 use chatnet::RefusalCode;
 use diesel::dsl::min;
 use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Text};
 use model::{BroadcastId, BroadcastRecipientId, Cause, ContactId, JsonText, MessageId, Result, Timestamp};
 use operation::ports::ContactCard;
 use std::collections::{HashMap, HashSet};
-use store::{Read, Tx};
+use store::{AnyConnection, CachedChange, Read, Tx};
 
 /// The most messages of one transaction.
-const PIECE: i64 = 250;
+const PIECE: i64 = 100;
 /// How long a message may wait to be sent.
 const EXPIRES_SECONDS: i64 = 4 * 3_600;
 /// Failures are counted among so many messages.
@@ -143,8 +144,8 @@ fn obstacle(read: &mut Read, row: &BroadcastRow, ready: &Ready) -> Result<Option
 }
 
 /// What becomes of a recipient whose turn has come.
-enum Turn<'a> {
-    Send(&'a ContactCard),
+enum Turn {
+    Send,
     Skip(Skip),
     Wait(Timestamp),
 }
@@ -167,12 +168,27 @@ impl Writing<'_> {
         let ids: Vec<ContactId> = due.iter().map(|recipient| recipient.contact_id).collect();
         let cards = self.parts.people.cards(tx, self.row.workspace_id, &ids)?;
         let cards: HashMap<ContactId, ContactCard> = cards.into_iter().map(|card| (card.id, card)).collect();
-        let mut sent = 0;
+        let expires_at = now.plus_seconds(EXPIRES_SECONDS);
+        let (mut claimed, mut new) = (Vec::new(), Vec::new());
         for recipient in due {
             let of = broadcast_recipients::table.find(recipient.id);
             let at = broadcast_recipients::updated_at.eq(now);
             match self.turn(cards.get(&recipient.contact_id), now) {
-                Turn::Send(card) => sent += usize::from(self.send(tx, &recipient, card)?),
+                // Its message was taken back.
+                Turn::Send if let Some(id) = recipient.message_id => {
+                    claimed.push((recipient.id, requeue(tx, id, Priority::Broadcast, expires_at)?.id));
+                }
+                Turn::Send => match self.message(&recipient, expires_at)? {
+                    Ok(out) => new.push((recipient, out)),
+                    Err(error) => {
+                        let failed = (
+                            broadcast_recipients::state.eq(State::Failed),
+                            broadcast_recipients::error.eq(JsonText::of(&error)),
+                            broadcast_recipients::settled_at.eq(now),
+                        );
+                        diesel::update(of).set((failed, at)).execute(tx.connection())?;
+                    }
+                },
                 Turn::Skip(reason) => {
                     let skipped = (
                         broadcast_recipients::state.eq(State::Skipped),
@@ -188,7 +204,31 @@ impl Writing<'_> {
                 }
             }
         }
-        Ok(sent)
+        claimed.extend(self.enqueue(tx, new, expires_at)?);
+        set_claimed(tx, &claimed)?;
+        Ok(claimed.len())
+    }
+
+    /// Writes new messages, in the order of their contacts.
+    fn enqueue(
+        &self,
+        tx: &mut Tx,
+        new: Vec<(RecipientRow, Outgoing)>,
+        expires_at: Timestamp,
+    ) -> Result<Vec<(BroadcastRecipientId, MessageId)>> {
+        let contacts: Vec<ContactId> = new.iter().map(|(recipient, _)| recipient.contact_id).collect();
+        let conversations =
+            Conversation::of_all(tx, self.row.workspace_id, self.ready.channel.id, &contacts)?;
+        let conversations: HashMap<ContactId, Conversation> =
+            conversations.into_iter().map(|one| (one.contact_id, one)).collect();
+        let recipients: HashMap<ContactId, BroadcastRecipientId> =
+            new.iter().map(|(recipient, _)| (recipient.contact_id, recipient.id)).collect();
+        let out = new
+            .into_iter()
+            .filter_map(|(recipient, out)| Some((conversations.get(&recipient.contact_id)?, out)))
+            .collect();
+        let rows = enqueue_all(tx, out, Priority::Broadcast, expires_at)?;
+        Ok(rows.iter().filter_map(|row| Some((*recipients.get(&row.contact_id)?, row.id))).collect())
     }
 
     /// Those recipients whose contacts are not being merged or changed at this moment, and are not until the transaction
@@ -210,51 +250,21 @@ impl Writing<'_> {
         Ok(due)
     }
 
-    fn turn<'b>(&self, card: Option<&'b ContactCard>, now: Timestamp) -> Turn<'b> {
+    fn turn(&self, card: Option<&ContactCard>, now: Timestamp) -> Turn {
         let Some(card) = card else { return Turn::Skip(Skip::NoAddress) };
         if let Some(reason) = refusal(card, self.ready.template.category) {
             return Turn::Skip(reason);
         }
         let quiet_until = self.clock.quiet_until(card.text("$timezone"), now);
-        quiet_until.map_or(Turn::Send(card), Turn::Wait)
-    }
-
-    /// Puts a recipient's message into the outbox: the one that was taken back, or a new one. Says whether there is one.
-    fn send(&self, tx: &mut Tx, recipient: &RecipientRow, card: &ContactCard) -> Result<bool> {
-        let expires_at = tx.now().plus_seconds(EXPIRES_SECONDS);
-        let message = match recipient.message_id {
-            Some(id) => Ok(requeue(tx, id, Priority::Broadcast, expires_at)?.id),
-            None => self.message(tx, recipient, card.id, expires_at)?,
-        };
-        let now = tx.now();
-        let of = broadcast_recipients::table.find(recipient.id);
-        let at = broadcast_recipients::updated_at.eq(now);
-        match &message {
-            Ok(id) => {
-                let claimed =
-                    (broadcast_recipients::state.eq(State::Claimed), broadcast_recipients::message_id.eq(id));
-                diesel::update(of).set((claimed, at)).execute(tx.connection())?;
-            }
-            Err(error) => {
-                let failed = (
-                    broadcast_recipients::state.eq(State::Failed),
-                    broadcast_recipients::error.eq(JsonText::of(error)),
-                    broadcast_recipients::settled_at.eq(now),
-                );
-                diesel::update(of).set((failed, at)).execute(tx.connection())?;
-            }
-        }
-        Ok(message.is_ok())
+        quiet_until.map_or(Turn::Send, Turn::Wait)
     }
 
     /// A new message, or why the template does not take the recipient's values.
     fn message(
         &self,
-        tx: &mut Tx,
         recipient: &RecipientRow,
-        contact: ContactId,
         expires_at: Timestamp,
-    ) -> Result<Result<MessageId, MessageError>> {
+    ) -> Result<Result<Outgoing, MessageError>> {
         let (row, ready) = (self.row, self.ready);
         let template = recipient.params()?.sent(&ready.wanted, &ready.template.namespace);
         let content = match templates::resolve(&ready.components, &template) {
@@ -268,20 +278,51 @@ impl Writing<'_> {
                 }));
             }
         };
-        let conversation = Conversation::of(tx, row.workspace_id, ready.channel.id, contact)?;
-        let out = Outgoing {
+        Ok(Ok(Outgoing {
             message_type: MessageType::Template,
             content,
             detail: Some(JsonText::of(&Detail { template: Some(template), ..Detail::default() })),
             sender: Sender { kind: MessageSenderType::Broadcast, id: Some(row.id.to_string()) },
             reply_to: None,
-            client_key: Some(format!("bcast:{}:{contact}:{}", row.id, recipient.attempt)),
+            client_key: Some(format!("bcast:{}:{}:{}", row.id, recipient.contact_id, recipient.attempt)),
             run_id: None,
             broadcast_id: Some(row.id),
             attachment: ready.attachment.clone(),
             priority: Priority::Broadcast,
             expires_at,
-        };
-        Ok(Ok(enqueue_message(tx, &conversation, out)?.id))
+        }))
     }
+}
+
+/// Notes which messages of recipients wait to be sent.
+fn set_claimed(tx: &mut Tx, claimed: &[(BroadcastRecipientId, MessageId)]) -> Result<()> {
+    let now = tx.now();
+    match tx.connection() {
+        AnyConnection::Sqlite(connection) => {
+            for (id, message) in claimed {
+                diesel::update(broadcast_recipients::table.find(id))
+                    .set((
+                        broadcast_recipients::state.eq(State::Claimed),
+                        broadcast_recipients::message_id.eq(message),
+                        broadcast_recipients::updated_at.eq(now),
+                    ))
+                    .execute(connection)?;
+            }
+        }
+        AnyConnection::Postgres(connection) => {
+            let (ids, messages): (Vec<i64>, Vec<i64>) =
+                claimed.iter().map(|(id, message)| (id.0, message.0)).unzip();
+            let update = diesel::sql_query(
+                "UPDATE broadcast_recipients SET state = $1, message_id = claimed.message_id, updated_at = $2 \
+                 FROM unnest($3, $4) AS claimed (id, message_id) WHERE broadcast_recipients.id = claimed.id",
+            );
+            let update = update
+                .bind::<Text, _>(State::Claimed)
+                .bind::<diesel::sql_types::Timestamp, _>(now)
+                .bind::<Array<BigInt>, _>(ids)
+                .bind::<Array<BigInt>, _>(messages);
+            CachedChange(update).run(connection)?;
+        }
+    }
+    Ok(())
 }

@@ -3,9 +3,9 @@
 use crate::schema::conversations;
 use diesel::prelude::*;
 use model::{
-    ChannelId, ContactId, ConversationId, MessageId, Result, RunId, Timestamp, WorkspaceId, text_enum,
+    ChannelId, ContactId, ConversationId, Error, MessageId, Result, RunId, Timestamp, WorkspaceId, text_enum,
 };
-use store::{Tx, each, lock_row};
+use store::{AnyConnection, Tx, lock_row};
 
 /// How long free messages may follow a contact's last message. At exactly this time the window is closed.
 pub(crate) const WINDOW_SECONDS: i64 = 24 * 3_600;
@@ -79,27 +79,58 @@ impl Conversation {
         channel: ChannelId,
         contact: ContactId,
     ) -> Result<Self> {
+        let all = Self::of_all(tx, workspace, channel, &[contact])?;
+        all.into_iter().next().ok_or_else(|| Error::internal("a conversation that was made is not there"))
+    }
+
+    /// The conversations of a channel with contacts, which are in the order of their ids; locked in this order, and made
+    /// where there are none. As many as one statement can name.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(crate) fn of_all(
+        tx: &mut Tx,
+        workspace: WorkspaceId,
+        channel: ChannelId,
+        contacts: &[ContactId],
+    ) -> Result<Vec<Self>> {
         let now = tx.now();
-        let new = (
-            conversations::workspace_id.eq(workspace),
-            conversations::channel_id.eq(channel),
-            conversations::contact_id.eq(contact),
-            conversations::status.eq(ConversationStatus::Open),
-            conversations::unread_count.eq(0),
-            conversations::last_message_id.eq(0),
-            conversations::last_message_at.eq(now),
-            conversations::reply_upto.eq(0),
-            conversations::version.eq(1),
-            conversations::created_at.eq(now),
-            conversations::updated_at.eq(now),
-        );
-        let insert = diesel::insert_into(conversations::table).values(new).on_conflict_do_nothing();
-        each!(tx.connection(), |connection| insert.execute(connection))?;
-        let row = conversations::table
-            .filter(conversations::contact_id.eq(contact))
-            .filter(conversations::channel_id.eq(channel));
-        // Messages refer to it, and a stronger lock would keep them from being written down.
-        lock_row!(tx, row.select(conversations::id), for_no_key_update);
-        Ok(row.select(Self::as_select()).get_result(tx.connection())?)
+        let new = |contact: &ContactId| {
+            (
+                conversations::workspace_id.eq(workspace),
+                conversations::channel_id.eq(channel),
+                conversations::contact_id.eq(*contact),
+                conversations::status.eq(ConversationStatus::Open),
+                conversations::unread_count.eq(0),
+                conversations::last_message_id.eq(MessageId(0)),
+                conversations::last_message_at.eq(now),
+                conversations::reply_upto.eq(MessageId(0)),
+                conversations::version.eq(1),
+                conversations::created_at.eq(now),
+                conversations::updated_at.eq(now),
+            )
+        };
+        let new: Vec<_> = contacts.iter().map(new).collect();
+        match tx.connection() {
+            AnyConnection::Postgres(connection) => {
+                let insert = diesel::insert_into(conversations::table).values(new);
+                insert.on_conflict_do_nothing().execute(connection)?;
+            }
+            AnyConnection::Sqlite(connection) => {
+                for new in new {
+                    let insert = diesel::insert_into(conversations::table).values(new);
+                    insert.on_conflict_do_nothing().execute(connection)?;
+                }
+            }
+        }
+        let rows = || {
+            conversations::table
+                .filter(conversations::contact_id.eq_any(contacts))
+                .filter(conversations::channel_id.eq(channel))
+                .order(conversations::contact_id)
+        };
+        // Messages refer to them, and stronger locks would keep those from being written down.
+        lock_row!(tx, rows().select(conversations::id), for_no_key_update);
+        Ok(rows().select(Self::as_select()).load(tx.connection())?)
     }
 }

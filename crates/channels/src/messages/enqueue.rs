@@ -2,11 +2,14 @@
 //! the same transaction.
 
 use super::conversation::{Conversation, ConversationStatus};
-use super::row::{MessageDirection, MessageRow, MessageStatus, MessageType, Sender};
+use super::row::{MessageDirection, MessageRow, MessageSenderType, MessageStatus, MessageType, Sender};
 use crate::schema::{conversations, message_attachments, message_outbox, messages};
 use chatnet::MediaKind;
 use diesel::prelude::*;
-use model::{BroadcastId, ChannelId, FileId, JsonText, MessageId, Result, RunId, Timestamp, text_enum};
+use model::{
+    BroadcastId, ChannelId, ContactId, ConversationId, FileId, JsonText, MessageId, Result, RunId, Timestamp,
+    WorkspaceId, text_enum,
+};
 use store::Tx;
 
 /// What is sent before what: answers to people are not to wait for a broadcast.
@@ -95,28 +98,88 @@ pub(crate) struct Outgoing {
     pub(crate) expires_at: Timestamp,
 }
 
+impl Outgoing {
+    pub(super) fn into_message(self) -> NewMessage {
+        NewMessage {
+            direction: MessageDirection::Outbound,
+            sender: self.sender,
+            message_type: self.message_type,
+            content: self.content,
+            detail: self.detail,
+            reply_to: self.reply_to,
+            status: Some(MessageStatus::Queued),
+            client_key: self.client_key,
+            provider_message_id: None,
+            provider_at: None,
+            run_id: self.run_id,
+            broadcast_id: self.broadcast_id,
+            attachment: self.attachment,
+        }
+    }
+}
+
+/// A message as it is inserted.
+#[derive(Insertable)]
+#[diesel(table_name = messages)]
+pub(super) struct NewRow<'a> {
+    workspace_id: WorkspaceId,
+    conversation_id: ConversationId,
+    channel_id: ChannelId,
+    contact_id: ContactId,
+    direction: MessageDirection,
+    sender_type: MessageSenderType,
+    sender_id: Option<&'a str>,
+    message_type: MessageType,
+    content: &'a str,
+    detail: Option<&'a JsonText>,
+    reply_to_id: Option<MessageId>,
+    status: Option<MessageStatus>,
+    status_rank: i64,
+    attempt: i64,
+    client_key: Option<&'a str>,
+    provider_message_id: Option<&'a str>,
+    provider_at: Option<Timestamp>,
+    run_id: Option<&'a RunId>,
+    broadcast_id: Option<BroadcastId>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl<'a> NewRow<'a> {
+    pub(super) fn of(conversation: &Conversation, new: &'a NewMessage, now: Timestamp) -> Self {
+        Self {
+            workspace_id: conversation.workspace_id,
+            conversation_id: conversation.id,
+            channel_id: conversation.channel_id,
+            contact_id: conversation.contact_id,
+            direction: new.direction,
+            sender_type: new.sender.kind,
+            sender_id: new.sender.id.as_deref(),
+            message_type: new.message_type,
+            content: &new.content,
+            detail: new.detail.as_ref(),
+            reply_to_id: new.reply_to,
+            status: new.status,
+            status_rank: new.status.map_or(0, MessageStatus::rank),
+            attempt: 1,
+            client_key: new.client_key.as_deref(),
+            provider_message_id: new.provider_message_id.as_deref(),
+            provider_at: new.provider_at,
+            run_id: new.run_id.as_ref(),
+            broadcast_id: new.broadcast_id,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
 /// Writes a message that is to be sent. The conversation is locked, or of this transaction.
 ///
 /// # Errors
 /// When the database fails.
 pub(crate) fn enqueue(tx: &mut Tx, conversation: &Conversation, out: Outgoing) -> Result<MessageRow> {
     let (priority, expires_at) = (out.priority, out.expires_at);
-    let new = NewMessage {
-        direction: MessageDirection::Outbound,
-        sender: out.sender,
-        message_type: out.message_type,
-        content: out.content,
-        detail: out.detail,
-        reply_to: out.reply_to,
-        status: Some(MessageStatus::Queued),
-        client_key: out.client_key,
-        provider_message_id: None,
-        provider_at: None,
-        run_id: out.run_id,
-        broadcast_id: out.broadcast_id,
-        attachment: out.attachment,
-    };
-    let row = write(tx, conversation, new)?;
+    let row = write(tx, conversation, out.into_message())?;
     put_into_outbox(tx, &row, priority, expires_at)?;
     Ok(row)
 }
@@ -150,46 +213,19 @@ pub(super) fn put_into_outbox(
 /// # Errors
 /// When the database fails.
 pub(crate) fn write(tx: &mut Tx, conversation: &Conversation, new: NewMessage) -> Result<MessageRow> {
-    let now = tx.now();
     let row: MessageRow = diesel::insert_into(messages::table)
-        .values((
-            (
-                messages::workspace_id.eq(conversation.workspace_id),
-                messages::conversation_id.eq(conversation.id),
-                messages::channel_id.eq(conversation.channel_id),
-                messages::contact_id.eq(conversation.contact_id),
-                messages::direction.eq(new.direction),
-                messages::sender_type.eq(new.sender.kind),
-                messages::sender_id.eq(&new.sender.id),
-                messages::message_type.eq(new.message_type),
-                messages::content.eq(&new.content),
-                messages::detail.eq(&new.detail),
-                messages::reply_to_id.eq(new.reply_to),
-            ),
-            (
-                messages::status.eq(new.status),
-                messages::status_rank.eq(new.status.map_or(0, MessageStatus::rank)),
-                messages::attempt.eq(1),
-                messages::client_key.eq(&new.client_key),
-                messages::provider_message_id.eq(&new.provider_message_id),
-                messages::provider_at.eq(new.provider_at),
-                messages::run_id.eq(&new.run_id),
-                messages::broadcast_id.eq(new.broadcast_id),
-                messages::created_at.eq(now),
-                messages::updated_at.eq(now),
-            ),
-        ))
+        .values(NewRow::of(conversation, &new, tx.now()))
         .returning(messages::all_columns)
         .get_result(tx.connection())?;
     if let Some(attachment) = &new.attachment {
         attach(tx, &row, attachment)?;
     }
     touch(tx, conversation, &row)?;
-    super::terms::index(tx, &row)?;
+    super::terms::index(tx, std::slice::from_ref(&row))?;
     Ok(row)
 }
 
-fn attach(tx: &mut Tx, row: &MessageRow, new: &NewAttachment) -> Result<()> {
+pub(super) fn attach(tx: &mut Tx, row: &MessageRow, new: &NewAttachment) -> Result<()> {
     let now = tx.now();
     let is_here = new.file.is_some();
     let status = if is_here { AttachmentStatus::Ready } else { AttachmentStatus::Pending };

@@ -10,6 +10,7 @@ mod references;
 mod requeue;
 mod row;
 pub(crate) mod terms;
+mod together;
 
 pub(crate) use conversation::{Conversation, ConversationStatus};
 pub(crate) use detail::Detail;
@@ -29,3 +30,4 @@ pub use row::MessageRow;
 pub(crate) use row::{
     Alike, MessageDirection, MessageError, MessageSenderType, MessageStatus, MessageType, Sender,
 };
+pub(crate) use together::enqueue_all;

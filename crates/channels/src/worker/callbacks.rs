@@ -10,8 +10,10 @@ use model::Result;
 use std::sync::Arc;
 use store::{Backend, LockMode, Tx};
 
-/// The most callbacks of one transaction: while SQLite applies them, new ones wait to be stored.
-const MOST: i64 = 16;
+/// The most callbacks of one transaction on SQLite: while it applies them, new ones wait to be stored.
+const MOST_ON_SQLITE: i64 = 16;
+/// The most on PostgreSQL: while statuses are applied, nothing is sent.
+const MOST_ON_POSTGRES: i64 = 100;
 /// How often a callback is tried whose parts the database refuses.
 const MOST_ATTEMPTS: i64 = 8;
 
@@ -36,6 +38,8 @@ impl Worker {
     /// Applies the next callbacks. Says whether there were any.
     pub(super) async fn callbacks(&self) -> Result<bool> {
         let channel = self.channel.id;
+        let is_sqlite = matches!(self.parts.db.backend(), Backend::Sqlite(_));
+        let most = if is_sqlite { MOST_ON_SQLITE } else { MOST_ON_POSTGRES };
         let pending: Vec<(i64, Vec<u8>, i64)> = self
             .parts
             .db
@@ -46,7 +50,7 @@ impl Worker {
                     .filter(table::status.eq("pending"))
                     .filter(table::due_at.le(now))
                     .order(table::id)
-                    .limit(MOST)
+                    .limit(most)
                     .select((table::id, table::body, table::attempts))
                     .load(read.connection())?)
             })
@@ -60,7 +64,7 @@ impl Worker {
             Arc::new(Callback { id, attempts, updates })
         };
         let pending: Vec<Arc<Callback>> = pending.into_iter().map(parse).collect();
-        if matches!(self.parts.db.backend(), Backend::Sqlite(_)) {
+        if is_sqlite {
             return self.apply_all(&pending).await;
         }
         // What contacts write shares no transaction: each locks its contact, and contacts do not write in the order in which
