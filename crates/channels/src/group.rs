@@ -14,7 +14,9 @@ use crate::templates;
 use crate::worker::WorkerParts;
 use auth::SealedTable;
 use model::Result;
+use operation::ports::Messenger;
 use operation::{Domain, EventType, Group, Operations, Registry};
+use std::sync::Arc;
 
 /// The tables with sealed values.
 pub const SEALED: &[&SealedTable] = &[&channels::SEALED];
@@ -79,6 +81,20 @@ pub fn areas(registry: Registry) -> Result<Registry> {
         .with::<Broadcasts>()
 }
 
+fn sending(parts: &WorkerParts) -> sends::SendParts {
+    sends::SendParts {
+        people: parts.people.clone(),
+        network: parts.network.clone(),
+        wakes: parts.wakes.clone(),
+    }
+}
+
+/// Sending to contacts, for other groups.
+#[must_use]
+pub fn messenger(parts: &WorkerParts) -> Messenger {
+    Messenger(Arc::new(sending(parts)))
+}
+
 /// What the areas need beside their operations.
 pub fn group(parts: &WorkerParts) -> Group {
     let callbacks = Callbacks::new(
@@ -87,11 +103,7 @@ pub fn group(parts: &WorkerParts) -> Group {
         parts.seal.clone(),
         parts.wakes.clone(),
     );
-    let sending = sends::SendParts {
-        people: parts.people.clone(),
-        network: parts.network.clone(),
-        wakes: parts.wakes.clone(),
-    };
+    let sending = sending(parts);
     Group::default()
         .raw_route(callbacks)
         .service(parts.network.clone())

@@ -23,7 +23,7 @@ mod values;
 mod wakes;
 mod worker;
 
-pub use group::{SEALED, areas, group};
+pub use group::{SEALED, areas, group, messenger};
 pub use network::Network;
 pub use transcriber::{OpenAiTranscriber, Transcriber, TranscriberSettings};
 pub use wakes::Wakes;

@@ -9,7 +9,7 @@ use crate::reminders::{self, Agents, Reminders};
 use crate::tasks::{TaskFileReferences, TaskTargets, TaskWork, Tasks};
 use crate::team::Team;
 use model::Result;
-use operation::ports::{AgentRuns, People};
+use operation::ports::{AgentRuns, Messenger, People};
 use operation::{Group, Registry};
 use records::shape::Shapes;
 use std::sync::Arc;
@@ -35,11 +35,17 @@ pub fn import_targets() -> Vec<Arc<dyn Target>> {
 }
 
 /// What the areas need beside their operations.
-pub fn group(shapes: &Arc<Shapes>, agents: Arc<dyn AgentRuns>, people: People) -> Group {
+pub fn group(
+    shapes: &Arc<Shapes>,
+    agents: Arc<dyn AgentRuns>,
+    people: People,
+    messenger: Messenger,
+) -> Group {
     let agents = Agents(agents);
     Group::default()
-        .jobs(reminders::jobs(&agents))
+        .jobs(reminders::jobs(&agents, &messenger))
         .service(agents)
+        .service(messenger)
         .service(people)
         .job(resume_job(shapes))
         .link_target(TaskTargets(shapes.clone()))

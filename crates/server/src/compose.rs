@@ -239,7 +239,7 @@ impl Service {
             billing::group(settings, Arc::new(RunDirectory)),
             transfer::group(&db, &files, &shapes, import_targets(), retention.activity),
             data::group(&shapes),
-            crm::group(&shapes, Arc::new(engine.clone()), people),
+            crm::group(&shapes, Arc::new(engine.clone()), people, channels::messenger(&talking)),
             channels::group(&talking),
             events.group(receiver, retention.events),
         ])?;

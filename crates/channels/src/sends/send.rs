@@ -17,7 +17,7 @@ use crate::templates;
 use crate::wakes::Wakes;
 use chatnet::Recipient;
 use diesel::prelude::*;
-use model::{ActorType, Caller, Error, MessageId, Result, RunId, Timestamp};
+use model::{ActorType, Caller, Error, MessageId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::{ContactCard, People};
 use store::{OneRow as _, Tx};
 
@@ -32,11 +32,15 @@ pub struct SendParts {
     pub(crate) wakes: Wakes,
 }
 
-/// A request that sends.
+/// Who sends how.
 pub(super) struct Sending<'a> {
-    pub(super) caller: &'a Caller,
+    pub(super) workspace: WorkspaceId,
     pub(super) parts: &'a SendParts,
     pub(super) sender: Sender,
+    /// The run of the agent that sends.
+    pub(super) run: Option<RunId>,
+    /// What names the message among all of the workspace, where no second one may have the name.
+    pub(super) once: Option<String>,
     pub(super) dry_run: bool,
     pub(super) attempt: Attempt,
 }
@@ -61,7 +65,9 @@ impl<'a> Sending<'a> {
         dry_run: bool,
         attempt: Attempt,
     ) -> Result<Self> {
-        Ok(Self { caller, parts, sender: sender_of(caller)?, dry_run, attempt })
+        let run = caller.actor.as_ref().and_then(|actor| actor.run_id.clone());
+        let (workspace, sender) = (caller.workspace_id(), sender_of(caller)?);
+        Ok(Self { workspace, parts, sender, run, once: None, dry_run, attempt })
     }
 
     /// Checks what is to be sent and, unless that is all, queues it.
@@ -133,7 +139,7 @@ impl<'a> Sending<'a> {
 
     /// The contact, which nobody changes until the message is queued.
     fn locked(&self, tx: &mut Tx, contact: &ContactCard) -> Result<ContactCard> {
-        let locked = self.parts.people.lock(tx, self.caller.workspace_id(), contact.id)?;
+        let locked = self.parts.people.lock(tx, self.workspace, contact.id)?;
         locked.ok_or_else(|| Error::not_found("contact"))
     }
 
@@ -206,27 +212,26 @@ impl<'a> Sending<'a> {
             self.parts.wakes.after(tx);
             return Ok(row);
         }
-        let run_id = self.caller.actor.as_ref().and_then(|actor| actor.run_id.clone());
-        let out = outgoing(draft, self.sender.clone(), run_id, expires_at);
+        let out = self.outgoing(draft, expires_at);
         let row = messages::enqueue(tx, &conversation, out)?;
         self.parts.wakes.after(tx);
         Ok(row)
     }
-}
 
-fn outgoing(draft: Free, sender: Sender, run_id: Option<RunId>, expires_at: Timestamp) -> Outgoing {
-    let detail = draft.stored_detail();
-    Outgoing {
-        message_type: draft.message_type,
-        content: draft.content,
-        detail,
-        sender,
-        reply_to: draft.reply_to,
-        client_key: None,
-        run_id,
-        broadcast_id: None,
-        attachment: draft.attachment,
-        priority: Priority::Live,
-        expires_at,
+    fn outgoing(&self, draft: Free, expires_at: Timestamp) -> Outgoing {
+        let detail = draft.stored_detail();
+        Outgoing {
+            message_type: draft.message_type,
+            content: draft.content,
+            detail,
+            sender: self.sender.clone(),
+            reply_to: draft.reply_to,
+            client_key: self.once.clone(),
+            run_id: self.run.clone(),
+            broadcast_id: None,
+            attachment: draft.attachment,
+            priority: Priority::Live,
+            expires_at,
+        }
     }
 }

@@ -17,6 +17,7 @@ mod conversations;
 mod merges;
 mod outbox;
 mod quick_replies;
+mod reminders;
 mod retries;
 mod sends;
 mod storm;

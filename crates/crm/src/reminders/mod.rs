@@ -9,6 +9,7 @@ mod clock;
 mod cron;
 mod events;
 mod fire;
+mod message;
 mod model;
 mod operations;
 mod queries;
@@ -30,8 +31,8 @@ pub struct Reminders;
 
 impl Domain for Reminders {
     const AREA: &'static str = "Reminders";
-    const DESCRIPTION: &'static str = "Reminders fire at a date, or at all dates of a recurrence in a time zone: they publish an event, or \
-         run an agent. They can be snoozed and completed.";
+    const DESCRIPTION: &'static str = "Reminders fire at a date, or at all dates of a recurrence in a time zone: they publish an event, and \
+         can run an agent or send a message. They can be snoozed and completed.";
 
     fn operations() -> Operations {
         vec![

@@ -1,6 +1,7 @@
 //! Operations on reminders.
 
 use super::add::{Owner, add, first, not_past, zone};
+use super::message;
 use super::model::{
     NewReminder, NewReminderStatus, Reminder, ReminderAction, ReminderActionConfig, ReminderActionType,
     ReminderAssignee, ReminderPatch, ReminderRow, ReminderStatus,
@@ -11,7 +12,7 @@ use crate::schema::reminders;
 use crate::team::TeamDirectory;
 use diesel::prelude::*;
 use model::{Caller, Code, ContactId, Error, ItemId, JsonText, Patch, ReminderId, Result, Scope, Timestamp};
-use operation::ports::{AgentRuns, Members};
+use operation::ports::{AgentRuns, Members, Messenger};
 use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, With,
     operation,
@@ -66,11 +67,15 @@ pub fn create_reminder(
     Body(new): Body<NewReminder>,
     shapes: State<Shapes>,
     agents: State<Agents>,
+    messenger: State<Messenger>,
 ) -> Result<With<Created<Reminder>>> {
     if let Some(action) = &new.action {
         check_action(tx, caller, &agents.0, action)?;
     }
     check_contact(tx, caller, &shapes.0, new.contact_id)?;
+    if let Some(action) = &new.action {
+        message::check(tx, caller, &messenger.0, action, new.contact_id)?;
+    }
     check_assignee(tx, caller, new.assignee)?;
     let owner = Owner {
         workspace: caller.workspace_id(),
@@ -95,6 +100,7 @@ pub fn update_reminder(
     if_match: IfMatch,
     shapes: State<Shapes>,
     agents: State<Agents>,
+    messenger: State<Messenger>,
 ) -> Result<With<Json<Reminder>>> {
     let expected = ExpectedVersion::new(if_match, patch.version)?;
     // What is checked of other objects is checked before the reminder is locked.
@@ -111,6 +117,9 @@ pub fn update_reminder(
     expected.check(old.version)?;
     let mut row = old.clone();
     apply(&mut row, caller, patch, tx.now())?;
+    if row.action != old.action || row.contact_id != old.contact_id {
+        message::check(tx, caller, &messenger.0, &row.action()?, row.contact_id)?;
+    }
     if row != old {
         queries::store(tx, &mut row)?;
     }
@@ -242,19 +251,32 @@ fn check_assignee(read: &mut Read, caller: &Caller, assignee: Option<ReminderAss
 }
 
 fn check_action(read: &mut Read, caller: &Caller, agents: &Agents, action: &ReminderAction) -> Result<()> {
-    match action.kind {
-        ReminderActionType::Notify if action.config != ReminderActionConfig::default() => {
-            Err(Error::invalid("action.config", "is for `run_agent`"))
+    let ReminderActionConfig { agent_id, input, text, template, channel_id } = &action.config;
+    let of_run = [("agent_id", agent_id.is_some()), ("input", input.is_some())];
+    let of_message =
+        [("text", text.is_some()), ("template", template.is_some()), ("channel_id", channel_id.is_some())];
+    let refuse = |fields: &[(&str, bool)], kind: ReminderActionType| match fields.iter().find(|(_, is)| *is) {
+        Some((field, _)) => {
+            Err(Error::invalid(format!("action.config.{field}"), format!("is for `{}`", kind.as_str())))
         }
+        None => Ok(()),
+    };
+    if action.kind != ReminderActionType::RunAgent {
+        refuse(&of_run, ReminderActionType::RunAgent)?;
+    }
+    if action.kind != ReminderActionType::SendMessage {
+        refuse(&of_message, ReminderActionType::SendMessage)?;
+    }
+    match action.kind {
         ReminderActionType::Notify => Ok(()),
         ReminderActionType::RunAgent => {
             caller.key.expect_scope(Scope::RunsExecute)?;
-            let agent = action.config.agent_id;
-            agents.0.expect_active(read, caller.workspace_id(), agent).map_err(|error| {
+            agents.0.expect_active(read, caller.workspace_id(), *agent_id).map_err(|error| {
                 if error.code() == Code::NotFound { error.param("action.config.agent_id") } else { error }
             })
         }
-        ReminderActionType::SendMessage | ReminderActionType::StartFlow => {
+        ReminderActionType::SendMessage => message::expect_complete(caller, &action.config),
+        ReminderActionType::StartFlow => {
             let rule = format!("cannot be `{}`, which is not available yet", action.kind.as_str());
             Err(Error::invalid("action.type", rule))
         }
