@@ -80,7 +80,7 @@ impl RunEngine {
             metadata: None,
             on_busy: if run.supersedes { OnBusy::Rollback } else { OnBusy::Enqueue },
             trigger: trigger_of(run.trigger),
-            contact: run.contact,
+            answering: run.answering,
         };
         match self.submit(&caller, new, Some(claim)).await? {
             Submitted::Run(run) => Ok(run.row.id),
@@ -129,6 +129,7 @@ impl RunEngine {
             idempotency_key: None,
             trace: None,
             actor: None,
+            answering: None,
         })
     }
 }

@@ -51,6 +51,7 @@ impl MessageSender for SendParts {
             parts: self,
             sender: Sender { kind: MessageSenderType::Api, id: Some(message.key.to_string()) },
             run: None,
+            answering: None,
             once: Some(message.once.clone()),
             dry_run: false,
             attempt: Attempt::default(),

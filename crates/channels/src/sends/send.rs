@@ -1,6 +1,8 @@
 //! A send from its checks to the outbox.
 
-use super::checks::{Checks, expect_not_blocked, expect_opted_in, expect_reachable, expect_window};
+use super::checks::{
+    Checks, expect_not_blocked, expect_not_handed_over, expect_opted_in, expect_reachable, expect_window,
+};
 use super::media;
 use super::recipient;
 use super::result::{MessageRecipient, SendResult};
@@ -17,7 +19,7 @@ use crate::templates;
 use crate::wakes::Wakes;
 use chatnet::Recipient;
 use diesel::prelude::*;
-use model::{ActorType, Caller, Error, MessageId, Result, RunId, Timestamp, WorkspaceId};
+use model::{ActorType, Answering, Caller, Error, MessageId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::{ContactCard, People};
 use store::{OneRow as _, Tx};
 
@@ -39,6 +41,8 @@ pub(super) struct Sending<'a> {
     pub(super) sender: Sender,
     /// The run of the agent that sends.
     pub(super) run: Option<RunId>,
+    /// The contact whom that agent answers by itself.
+    pub(super) answering: Option<Answering>,
     /// What names the message among all of the workspace, where no second one may have the name.
     pub(super) once: Option<String>,
     pub(super) dry_run: bool,
@@ -67,7 +71,8 @@ impl<'a> Sending<'a> {
     ) -> Result<Self> {
         let run = caller.actor.as_ref().and_then(|actor| actor.run_id.clone());
         let (workspace, sender) = (caller.workspace_id(), sender_of(caller)?);
-        Ok(Self { workspace, parts, sender, run, once: None, dry_run, attempt })
+        let answering = caller.answering;
+        Ok(Self { workspace, parts, sender, run, answering, once: None, dry_run, attempt })
     }
 
     /// Checks what is to be sent and, unless that is all, queues it.
@@ -86,6 +91,10 @@ impl<'a> Sending<'a> {
             contact => contact,
         };
         let mut checks = Checks::default();
+        if let (Some(contact), Some(answering)) = (&contact, self.answering) {
+            let begun_as = self.parts.people.find(tx, self.workspace, &answering.contact.into());
+            checks.note("not_handed_over", expect_not_handed_over(contact, begun_as, answering.epoch));
+        }
         checks.note("channel_connected", channel.expect_connected());
         let address = match &contact {
             Some(contact) => {

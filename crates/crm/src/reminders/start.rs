@@ -56,7 +56,7 @@ pub(super) async fn start(agents: Agents, job: JobContext) -> Result<(), JobErro
         agent: wanted.agent,
         input: wanted.input.clone(),
         trigger: StartedBy::Reminder(wanted.reminder),
-        contact: None,
+        answering: None,
         conversation: None,
         supersedes: false,
         once: name(wanted.reminder, wanted.slot),
