@@ -3,13 +3,13 @@
 use crate::business::Business;
 use crate::contact_fields::ContactFields;
 use crate::contacts::{
-    AssignedContacts, ContactImports, ContactRecords, ContactTargets, Contacts, resume_job,
+    AssignedContacts, ContactImports, ContactRecords, ContactTargets, Contacts, assign_job, resume_job,
 };
 use crate::reminders::{self, Agents, Reminders};
 use crate::tasks::{TaskFileReferences, TaskTargets, TaskWork, Tasks};
 use crate::team::Team;
 use model::Result;
-use operation::ports::{AgentRuns, Messenger, People};
+use operation::ports::{AgentRuns, AutoAssignment, Messenger, People};
 use operation::{Group, Registry};
 use records::shape::Shapes;
 use std::sync::Arc;
@@ -40,6 +40,7 @@ pub fn group(
     agents: Arc<dyn AgentRuns>,
     people: People,
     messenger: Messenger,
+    assigned: AutoAssignment,
 ) -> Group {
     let agents = Agents(agents);
     Group::default()
@@ -48,6 +49,8 @@ pub fn group(
         .service(messenger)
         .service(people)
         .job(resume_job(shapes))
+        .job(assign_job(shapes, &assigned))
+        .service(assigned)
         .link_target(TaskTargets(shapes.clone()))
         .link_target(ContactTargets { shapes: shapes.clone() })
         .open_work(TaskWork)

@@ -16,8 +16,8 @@ use files::{Files, Objects};
 use jobs::{Job, Runner};
 use model::{Error, Result};
 use operation::ports::{
-    CollectionDirectory, ContactUses, FileUses, LinkDirectory, OpenWorkDirectory, VariableUserDirectory,
-    WorkspaceVariables,
+    AutoAssignment, CollectionDirectory, ContactUses, FileUses, LinkDirectory, OpenWorkDirectory,
+    VariableUserDirectory, WorkspaceVariables,
 };
 use operation::{
     Areas, BoundedRequestLog, Group, Limits, LocalCalls, Metrics, Pipeline, RawRoute, Registry, RequestLog,
@@ -215,7 +215,8 @@ impl Service {
         });
         let shapes = Shapes::new(kinds()).at(&base_url).with_members(Arc::new(crm::TeamDirectory));
         let shapes = Arc::new(shapes);
-        let people = crm::people(&shapes, &db);
+        let assigned = AutoAssignment(Arc::new(channels::conversations::AutoAssigned));
+        let people = crm::people(&shapes, &db, assigned.clone());
         let files = Arc::new(Files::new(objects, seal.clone(), base_url));
         let types = registry.event_types().to_vec();
         let events = EventsParts::new(&db, types, connector.clone(), seal.clone(), traces.tracer.clone())?;
@@ -239,7 +240,7 @@ impl Service {
             billing::group(settings, Arc::new(RunDirectory)),
             transfer::group(&db, &files, &shapes, import_targets(), retention.activity),
             data::group(&shapes),
-            crm::group(&shapes, Arc::new(engine.clone()), people, channels::messenger(&talking)),
+            crm::group(&shapes, Arc::new(engine.clone()), people, channels::messenger(&talking), assigned),
             channels::group(&talking),
             events.group(receiver, retention.events),
         ])?;

@@ -8,6 +8,7 @@
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
 mod agent_tools;
+mod assignment;
 mod broadcast_and_callbacks;
 mod broadcast_counts;
 mod broadcast_pauses;

@@ -1,5 +1,6 @@
 //! Contacts as a kind of records: their system fields, and what every contact needs.
 
+use super::assigning;
 use super::events::ContactEvent;
 use super::matching::match_keys;
 use super::print::print;
@@ -95,5 +96,5 @@ fn purge(tx: &mut Tx, workspace: WorkspaceId, contact: ItemId) -> Result<()> {
         .filter(contact_merges::survivor_id.eq(contact.0))
         .filter(contact_merges::workspace_id.eq(workspace))
         .execute(tx.connection())?;
-    Ok(())
+    assigning::forget(tx, contact)
 }
