@@ -1,6 +1,6 @@
 //! What this group adds to the service.
 
-use crate::broadcasts::{self, Broadcasts, RecipientReferences};
+use crate::broadcasts::{self, BroadcastFiles, Broadcasts, RecipientReferences};
 use crate::channels::{self, GetChannel, GetChannelHealth, ListChannels};
 use crate::conversations::Conversations;
 use crate::events::{MessageEvent, TemplateUpdated};
@@ -114,5 +114,6 @@ pub fn group(parts: &WorkerParts) -> Group {
         .contact_references(RecipientReferences)
         .jobs(jobs::jobs(parts))
         .file_references(QuickReplyFiles)
+        .file_references(BroadcastFiles)
         .variable_users(QuickReplyVariables)
 }

@@ -5,7 +5,7 @@ use crate::contact_fields::ContactFields;
 use crate::contacts::{
     AssignedContacts, ContactImports, ContactRecords, ContactTargets, Contacts, assign_job, resume_job,
 };
-use crate::reminders::{self, Agents, Reminders};
+use crate::reminders::{self, Actions, Reminders};
 use crate::tasks::{TaskFileReferences, TaskTargets, TaskWork, Tasks};
 use crate::team::Team;
 use model::Result;
@@ -42,11 +42,10 @@ pub fn group(
     messenger: Messenger,
     assigned: AutoAssignment,
 ) -> Group {
-    let agents = Agents(agents);
+    let actions = Actions { agents, messenger };
     Group::default()
-        .jobs(reminders::jobs(&agents, &messenger))
-        .service(agents)
-        .service(messenger)
+        .jobs(reminders::jobs(&actions))
+        .service(actions)
         .service(people)
         .job(resume_job(shapes))
         .job(assign_job(shapes, &assigned))

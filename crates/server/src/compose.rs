@@ -7,7 +7,7 @@ use agents::providers::Tiers;
 use agents::runs::{RunDirectory, RunEngineParts};
 use auth::{Directory, Quotas, RateWindows, Seal, SealedTable, Spending};
 use billing::{BillingSettings, Ledger};
-use channels::{Network, Transcriber, Wakes, WorkerParts, Workers};
+use channels::{Network, Transcriber, Uploads, Wakes, WorkerParts, Workers};
 use chatnet::Chatnet;
 use egress::Connector;
 use events::inbound::{Receiver, ReceiverParts};
@@ -231,6 +231,7 @@ impl Service {
             runs: Arc::new(engine.clone()),
             files: files.clone(),
             transcriber,
+            uploads: Uploads::default(),
             wakes: Wakes::default(),
         };
         let logs = retention.logs();

@@ -188,11 +188,5 @@ testkit::on_both! {
         let bruno = desk.member("Bruno", |_| {}).await;
         desk.look().await;
         assert_eq!(desk.assignee(into).await, Some(bruno));
-        // One that is deleted waits no more.
-        desk.set_member(bruno, MemberPatch { capacity: Patch::Set(1), ..MemberPatch::default() }).await;
-        let other = desk.talking(2).await;
-        desk.switch(other, false).await;
-        desk.app.delete(&format!("/contacts/{other}?erase=true"), &desk.key).await.expect(200);
-        assert_eq!(desk.count("SELECT count(*) AS n FROM contacts_without_assignee").await, 0);
     }
 }

@@ -15,6 +15,7 @@ mod broadcast_pauses;
 mod broadcasts;
 mod callbacks;
 mod conversations;
+mod files;
 mod merges;
 mod outbox;
 mod quick_replies;

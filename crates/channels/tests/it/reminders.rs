@@ -3,7 +3,7 @@
 use crate::support::Desk;
 use chrono::Duration;
 use model::Env;
-use operation::ports::{MessageContent, MessageToSend, Messenger};
+use operation::ports::{MessageContent, MessageToSend};
 use serde_json::{Value, json};
 
 async fn reminder(desk: &Desk, made: &Value) -> Value {
@@ -69,9 +69,9 @@ testkit::on_both! {
             workspace: desk.workspace, key: desk.key.id.clone(), contact, channel: None,
             content: MessageContent::Text("Did the lamp arrive?".to_owned()), once: "reminder:7:1".to_owned(),
         };
-        let messenger = desk.app.service.pipeline.services.get::<Messenger>().unwrap();
+        let actions = desk.app.service.pipeline.services.get::<crm::reminders::Actions>().unwrap();
         let send = async || {
-            let (messenger, message) = (messenger.clone(), message.clone());
+            let (messenger, message) = (actions.messenger.clone(), message.clone());
             desk.app.db().write(move |tx| messenger.0.send(tx, &message)).await.unwrap()
         };
         let (one, other) = (send().await, send().await);

@@ -7,11 +7,11 @@
 
 use super::contact::ContactStatus;
 use super::detail::RoutingConfig;
-use super::handoff::{assignee, is_on};
 use super::kind::CONTACTS;
 use super::operations::set_managed;
 use super::references::MOST_MEMBERS;
 use super::system_fields::ROUTING_CONFIG;
+use super::waiting::{note, waits};
 use crate::schema::contacts_without_assignee as waiting;
 use crate::team;
 use diesel::prelude::*;
@@ -21,55 +21,19 @@ use model::{Actor, ContactId, ItemId, MemberId, Result, Timestamp, WorkspaceId};
 use operation::ports::AutoAssignment;
 use records::Author;
 use records::indexes::count_ids;
-use records::rows::{self, Editor, ItemRow};
+use records::rows::{self, Editor};
 use records::sets;
 use records::shape::{Shape, Shapes};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Db, Read, Tx, each};
+use store::{Db, Read, Tx};
 
 /// How often it is looked for conversations that wait.
 const EVERY: Duration = Duration::from_secs(5);
 /// How many of those that wait are read at once.
 const PAGE: i64 = 200;
-
-/// Notes whether a contact waits for a person, after it was handed over or assigned.
-pub(super) fn note(tx: &mut Tx, row: &ItemRow) -> Result<()> {
-    let now = tx.now();
-    if !waits(&row.values()?) {
-        diesel::delete(waiting::table.find(row.id.0)).execute(tx.connection())?;
-        return Ok(());
-    }
-    let new = diesel::insert_into(waiting::table)
-        .values((
-            waiting::contact_id.eq(row.id.0),
-            waiting::workspace_id.eq(row.workspace_id),
-            waiting::waiting_since.eq(now),
-        ))
-        .on_conflict_do_nothing();
-    each!(tx.connection(), |connection| new.execute(connection))?;
-    Ok(())
-}
-
-/// Makes a contact wait in the place of one that is merged into it. Whether it waits at all is seen when its turn comes.
-pub(super) fn replace(tx: &mut Tx, from: ContactId, to: ContactId) -> Result<()> {
-    let taken =
-        waiting::table.find(to.0).select(waiting::contact_id).first::<i64>(tx.connection()).optional()?;
-    let row = waiting::table.find(from.0);
-    match taken {
-        Some(_) => diesel::delete(row).execute(tx.connection())?,
-        None => diesel::update(row).set(waiting::contact_id.eq(to.0)).execute(tx.connection())?,
-    };
-    Ok(())
-}
-
-/// Forgets a contact that is deleted permanently.
-pub(super) fn forget(tx: &mut Tx, contact: ItemId) -> Result<()> {
-    diesel::delete(waiting::table.find(contact.0)).execute(tx.connection())?;
-    Ok(())
-}
 
 /// The member to whom the conversations with a locked contact are to be assigned; `None` where nobody is free, or the
 /// service does not assign them.
@@ -210,9 +174,4 @@ fn assign_one(tx: &mut Tx, shapes: &Shapes, workspace: WorkspaceId, contact: Con
     let row = set_managed(tx, &editor, row, |data| put(data, Some(member), actor, now))?.row;
     note(tx, &row)?;
     Ok(true)
-}
-
-/// Whether a contact with these values is one whom no agent answers, and who is assigned to no one.
-fn waits(data: &Data) -> bool {
-    !is_on(data) && assignee(data).is_none()
 }

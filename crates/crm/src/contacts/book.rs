@@ -9,6 +9,7 @@ use super::kind::CONTACTS;
 use super::print::app_url;
 use super::segments;
 use super::system_fields::AUTOPILOT_CONFIG;
+use super::waiting::assignee;
 use crate::reminders;
 use fields::filter::{Condition, Node, Range, Test};
 use fields::sort::Sort;
@@ -106,7 +107,7 @@ fn card(shape: &Shape, row: &ItemRow) -> Result<ContactCard> {
     let switched_by = run.and_then(RunId::parse);
     let (is_opted_out, autopilot) = (says("$opted_out") == Some(true), says("$autopilot") != Some(false));
     let is_blocked = data.get("$status").and_then(Value::as_str) == Some("blocked");
-    let assignee = handoff::assignee(&data);
+    let assignee = assignee(&data);
     for field in shape.fields.iter().filter(|field| field.hidden) {
         data.shift_remove(&field.key);
     }

@@ -11,6 +11,7 @@ use super::kind::CONTACTS;
 use super::operations::{ContactAnswer, set_managed, shown};
 use super::print::app_url;
 use super::system_fields::{AUTOPILOT_CONFIG, PAUSED_UNTIL};
+use super::waiting::{self, assignee, is_on};
 use fields::Data;
 use jobs::{Job, JobContext, JobError};
 use model::{
@@ -209,18 +210,8 @@ fn assign(
         }
         None => set_managed(tx, &editor, row, set)?.row,
     };
-    assigning::note(tx, &row)?;
+    waiting::note(tx, &row)?;
     shown(&editor.shape, &row)
-}
-
-/// The member of the team to whom a contact with these values is assigned.
-pub(super) fn assignee(data: &Data) -> Option<MemberId> {
-    let ids = data.get("$assignee").and_then(Value::as_array);
-    ids.and_then(|ids| ids.first()).and_then(Value::as_i64).map(MemberId)
-}
-
-pub(super) fn is_on(data: &Data) -> bool {
-    data.get("$autopilot").and_then(Value::as_bool).unwrap_or(true)
 }
 
 /// Switches the autopilot of a live, locked contact, with what else changes of it. A conversation that is handed over to
@@ -271,7 +262,7 @@ pub(super) fn hand_over(
     })?;
     let row = written.row;
     if !by_person {
-        assigning::note(tx, &row)?;
+        waiting::note(tx, &row)?;
     }
     if let Some(until) = change.until.filter(|_| written.changed) {
         let resume = Resume { workspace: row.workspace_id, contact: row.id, until };

@@ -1,10 +1,10 @@
 //! Contacts as a kind of records: their system fields, and what every contact needs.
 
-use super::assigning;
 use super::events::ContactEvent;
 use super::matching::match_keys;
 use super::print::print;
 use super::system_fields::{ALIASES, MATCH_KEYS, SEGMENTS, system_fields};
+use super::waiting;
 use crate::reminders;
 use crate::schema::{contact_consents, contact_merges, contact_notes};
 use diesel::prelude::*;
@@ -96,5 +96,5 @@ fn purge(tx: &mut Tx, workspace: WorkspaceId, contact: ItemId) -> Result<()> {
         .filter(contact_merges::survivor_id.eq(contact.0))
         .filter(contact_merges::workspace_id.eq(workspace))
         .execute(tx.connection())?;
-    assigning::forget(tx, contact)
+    waiting::forget(tx, contact)
 }

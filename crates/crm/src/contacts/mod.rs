@@ -36,6 +36,7 @@ mod references;
 pub(crate) mod segments;
 mod system_fields;
 mod tags;
+mod waiting;
 
 pub(crate) use assigning::assign_job;
 pub use book::people;

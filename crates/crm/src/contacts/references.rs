@@ -1,7 +1,7 @@
 //! What others need to know of contacts: links that lead to them, work that they are, and what is kept about them.
 
-use super::assigning;
 use super::kind::CONTACTS;
+use super::waiting;
 use crate::reminders;
 use crate::schema::{contact_consents, contact_notes};
 use diesel::prelude::*;
@@ -37,7 +37,7 @@ impl ContactReferences for ContactRecords {
             .filter(contact_consents::workspace_id.eq(workspace))
             .set(contact_consents::contact_id.eq(to.0))
             .execute(tx.connection())?;
-        assigning::replace(tx, from, to)?;
+        waiting::replace(tx, from, to)?;
         reminders::move_to_contact(tx, workspace, from, to)?;
         Ok(())
     }

@@ -1,15 +1,14 @@
 //! Firing: once for each moment.
 
+use super::actions::Actions;
 use super::events::{AboutContact, ReminderFired};
 use super::message;
 use super::model::{ReminderError, ReminderRow, ReminderStatus};
-use super::operations::Agents;
 use super::queries;
 use super::series::{Advanced, Series};
 use super::start;
 use jobs::{Job, JobError};
 use model::{Cause, Error, Result, Timestamp};
-use operation::ports::Messenger;
 use std::time::Duration;
 use store::Tx;
 
@@ -19,8 +18,8 @@ const EVERY: Duration = Duration::from_secs(5);
 const BATCH: i64 = 50;
 
 /// What reminders do in the background.
-pub(crate) fn jobs(agents: &Agents, messenger: &Messenger) -> [Job; 3] {
-    let (agents, messenger) = (agents.clone(), messenger.clone());
+pub(crate) fn jobs(actions: &Actions) -> [Job; 3] {
+    let (starting, sending) = (actions.clone(), actions.messenger.clone());
     let fire = Job::every("reminders.fire", EVERY, "fires reminders that are due", |job| async move {
         loop {
             let fired = job.db.write(|tx| fire_due(tx, BATCH)).await?;
@@ -33,11 +32,11 @@ pub(crate) fn jobs(agents: &Agents, messenger: &Messenger) -> [Job; 3] {
         }
     });
     let start = Job::after(start::JOB, "a reminder with `run_agent` fires", "starts the run", move |job| {
-        start::start(agents.clone(), job)
+        start::start(starting.clone(), job)
     });
     let send =
         Job::after(message::JOB, "a reminder with `send_message` fires", "sends the message", move |job| {
-            message::send(messenger.clone(), job)
+            message::send(sending.clone(), job)
         });
     [fire, start, send]
 }

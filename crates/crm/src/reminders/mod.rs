@@ -4,6 +4,7 @@
 //! on to its next moment and emits the event, so that no moment is used twice, whichever replica comes to it and
 //! whenever a server dies. What a firing starts is a job of the same transaction.
 
+mod actions;
 mod add;
 mod clock;
 mod cron;
@@ -16,11 +17,11 @@ mod queries;
 mod series;
 mod start;
 
+pub use actions::Actions;
 pub use add::{Owner, add};
 pub use fire::fire_due;
 pub(crate) use fire::jobs;
 pub use model::NewReminder;
-pub use operations::Agents;
 pub(crate) use queries::cancel_on_reply;
 pub use queries::{delete_of_contact, move_to_contact};
 

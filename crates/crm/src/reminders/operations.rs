@@ -1,5 +1,6 @@
 //! Operations on reminders.
 
+use super::actions::Actions;
 use super::add::{Owner, add, first, not_past, zone};
 use super::message;
 use super::model::{
@@ -12,7 +13,7 @@ use crate::schema::reminders;
 use crate::team::TeamDirectory;
 use diesel::prelude::*;
 use model::{Caller, Code, ContactId, Error, ItemId, JsonText, Patch, ReminderId, Result, Scope, Timestamp};
-use operation::ports::{AgentRuns, Members, Messenger};
+use operation::ports::Members;
 use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, With,
     operation,
@@ -20,13 +21,8 @@ use operation::{
 use records::shape::Shapes;
 use records::{rows, sets};
 use serde::Deserialize;
-use std::sync::Arc;
 use store::{Read, Tx};
 use utoipa::IntoParams;
-
-/// The agents, as reminders run them.
-#[derive(Clone)]
-pub struct Agents(pub Arc<dyn AgentRuns>);
 
 /// Which reminders to list.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
@@ -66,15 +62,14 @@ pub fn create_reminder(
     caller: &Caller,
     Body(new): Body<NewReminder>,
     shapes: State<Shapes>,
-    agents: State<Agents>,
-    messenger: State<Messenger>,
+    actions: State<Actions>,
 ) -> Result<With<Created<Reminder>>> {
     if let Some(action) = &new.action {
-        check_action(tx, caller, &agents.0, action)?;
+        check_action(tx, caller, &actions.0, action)?;
     }
     check_contact(tx, caller, &shapes.0, new.contact_id)?;
     if let Some(action) = &new.action {
-        message::check(tx, caller, &messenger.0, action, new.contact_id)?;
+        message::check(tx, caller, &actions.0.messenger, action, new.contact_id)?;
     }
     check_assignee(tx, caller, new.assignee)?;
     let owner = Owner {
@@ -99,13 +94,12 @@ pub fn update_reminder(
     Body(patch): Body<ReminderPatch>,
     if_match: IfMatch,
     shapes: State<Shapes>,
-    agents: State<Agents>,
-    messenger: State<Messenger>,
+    actions: State<Actions>,
 ) -> Result<With<Json<Reminder>>> {
     let expected = ExpectedVersion::new(if_match, patch.version)?;
     // What is checked of other objects is checked before the reminder is locked.
     if let Some(action) = &patch.action {
-        check_action(tx, caller, &agents.0, action)?;
+        check_action(tx, caller, &actions.0, action)?;
     }
     if let Patch::Set(contact) = patch.contact_id {
         check_contact(tx, caller, &shapes.0, Some(contact))?;
@@ -118,7 +112,7 @@ pub fn update_reminder(
     let mut row = old.clone();
     apply(&mut row, caller, patch, tx.now())?;
     if row.action != old.action || row.contact_id != old.contact_id {
-        message::check(tx, caller, &messenger.0, &row.action()?, row.contact_id)?;
+        message::check(tx, caller, &actions.0.messenger, &row.action()?, row.contact_id)?;
     }
     if row != old {
         queries::store(tx, &mut row)?;
@@ -250,7 +244,7 @@ fn check_assignee(read: &mut Read, caller: &Caller, assignee: Option<ReminderAss
     Ok(())
 }
 
-fn check_action(read: &mut Read, caller: &Caller, agents: &Agents, action: &ReminderAction) -> Result<()> {
+fn check_action(read: &mut Read, caller: &Caller, actions: &Actions, action: &ReminderAction) -> Result<()> {
     let ReminderActionConfig { agent_id, input, text, template, channel_id } = &action.config;
     let of_run = [("agent_id", agent_id.is_some()), ("input", input.is_some())];
     let of_message =
@@ -271,7 +265,7 @@ fn check_action(read: &mut Read, caller: &Caller, agents: &Agents, action: &Remi
         ReminderActionType::Notify => Ok(()),
         ReminderActionType::RunAgent => {
             caller.key.expect_scope(Scope::RunsExecute)?;
-            agents.0.expect_active(read, caller.workspace_id(), *agent_id).map_err(|error| {
+            actions.agents.expect_active(read, caller.workspace_id(), *agent_id).map_err(|error| {
                 if error.code() == Code::NotFound { error.param("action.config.agent_id") } else { error }
             })
         }

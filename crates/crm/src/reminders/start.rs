@@ -1,7 +1,7 @@
 //! Runs that reminders start: one for each firing.
 
+use super::actions::Actions;
 use super::model::{ReminderActionType, ReminderError, ReminderRow, ReminderStatus};
-use super::operations::Agents;
 use super::queries;
 use jobs::{JobContext, JobError};
 use model::{AgentId, Code, Error, KeyId, ReminderId, Result, Timestamp, WorkspaceId};
@@ -48,7 +48,7 @@ pub(super) fn enqueue(tx: &mut Tx, row: &ReminderRow, slot: Timestamp) -> Result
 }
 
 /// Starts a run. It is done once, however often this is tried.
-pub(super) async fn start(agents: Agents, job: JobContext) -> Result<(), JobError> {
+pub(super) async fn start(actions: Actions, job: JobContext) -> Result<(), JobError> {
     let wanted: Wanted = job.payload.parse()?;
     let run = StartRun {
         workspace: wanted.workspace,
@@ -61,7 +61,7 @@ pub(super) async fn start(agents: Agents, job: JobContext) -> Result<(), JobErro
         supersedes: false,
         once: name(wanted.reminder, wanted.slot),
     };
-    match agents.0.start(run).await {
+    match actions.agents.start(run).await {
         Ok(_) => Ok(()),
         Err(error) if is_passing(&error) => Err(error.into()),
         Err(error) => Ok(note(&job.db, wanted.workspace, wanted.reminder, error).await?),

@@ -39,7 +39,7 @@ pub(super) enum ChannelCommand {
         #[arg(long, value_name = "URL", value_parser = http_url)]
         network_url: Option<String>,
         #[command(flatten)]
-        handling: Handling,
+        handling: Box<Handling>,
         #[command(flatten)]
         json: Json,
     },
