@@ -147,6 +147,17 @@ pub struct Answering {
     pub epoch: i64,
 }
 
+impl Answering {
+    /// Why the agent's work has no effect any more.
+    #[must_use]
+    pub fn refusal() -> Error {
+        let message = "The conversation was handed over after the agent began to answer it, so what the agent does for the contact \
+                       has no effect any more.";
+        Error::new(Code::InvalidState, message)
+            .with("details", serde_json::json!({ "reason": "handed_over" }))
+    }
+}
+
 /// Who does something on whose behalf. What an operation knows of its request beside its input.
 #[derive(Debug, Clone)]
 pub struct Caller {

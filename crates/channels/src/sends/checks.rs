@@ -5,7 +5,7 @@ use crate::channels::ChannelRow;
 use crate::messages::Conversation;
 use crate::templates;
 use chatnet::{Recipient, TemplateCategory};
-use model::{Code, Error, Result, Timestamp};
+use model::{Answering, Code, Error, Result, Timestamp};
 use operation::ports::ContactCard;
 use serde_json::{Value, json};
 use store::Read;
@@ -74,9 +74,7 @@ pub(super) fn expect_not_handed_over(
     if is_other || (contact.autopilot && contact.epoch == epoch) {
         return Ok(());
     }
-    let message = "The conversation was handed over after the agent began to answer it, so the agent does not write to the \
-                   contact any more.";
-    Err(Error::new(Code::InvalidState, message).with("details", json!({ "reason": "handed_over" })))
+    Err(Answering::refusal())
 }
 
 /// Makes sure that a contact has an address on the network.

@@ -63,6 +63,7 @@ testkit::on_both! {
                 ("messages_send".to_owned(), json!({ "contact_id": "phone:+5511987654321", "text": "Too late" })),
                 ("messages_template".to_owned(), template("+5511987654321")),
                 ("messages_template".to_owned(), template("+5511987654322")),
+                ("messages_handoff".to_owned(), json!({ "contact_id": "phone:+5511987654321", "summary": "x" })),
             ]));
             let working = desk.app.service.channels.start();
             desk.network.write(&ana.user_id, "A question").unwrap();
@@ -84,6 +85,10 @@ testkit::on_both! {
                 assert!(refused["message"].as_str().unwrap().contains("handed over"), "{refused}");
             }
             assert_eq!(results[2]["data"]["status"], "queued", "others are still written to: {results:?}");
+            // Nor does it hand over what it was given back.
+            assert_eq!(results[3]["details"]["reason"], "handed_over");
+            let found = desk.get("/contacts/phone:+5511987654321").await.expect(200);
+            assert_eq!(found["autopilot"]["enabled"], handed_back);
         }
     }
 

@@ -15,8 +15,8 @@ use super::waiting::{self, assignee, is_on};
 use fields::Data;
 use jobs::{Job, JobContext, JobError};
 use model::{
-    Actor, ActorType, Caller, Cause, ContactId, Error, ItemId, MemberId, Result, Timestamp, WorkspaceId,
-    text_enum,
+    Actor, ActorType, Answering, Caller, Cause, ContactId, Error, ItemId, MemberId, Result, Timestamp,
+    WorkspaceId, text_enum,
 };
 use operation::ports::{AutoAssignment, ContactRef, HandOver, HandoffReason};
 use operation::{Body, Event, Path, State, operation};
@@ -144,11 +144,22 @@ pub fn set_contact_autopilot(
     }
     let editor = editor(tx, &shapes.0, caller)?;
     let row = contact_id.locked(tx, &editor.shape)?;
+    expect_same_epoch(caller, &row)?;
     let reason = reason_of(caller.cause().actor.parse::<Actor>()?.kind);
     let change =
         HandOver { enabled: switch.enabled, until: switch.paused_until, reason, summary: switch.summary };
     let row = hand_over(tx, &editor, row, change, Some(&assigned.0), |_| {})?;
     shown(&editor.shape, &row)
+}
+
+/// Makes sure that a contact was not handed over since an agent began to answer it.
+fn expect_same_epoch(caller: &Caller, row: &ItemRow) -> Result<()> {
+    let Some(answering) = caller.answering.filter(|answering| answering.contact == row.id.into()) else {
+        return Ok(());
+    };
+    let values = row.values()?;
+    let epoch = values.get(AUTOPILOT_CONFIG).and_then(|config| config.get("epoch")).and_then(Value::as_i64);
+    if epoch.unwrap_or(0) == answering.epoch { Ok(()) } else { Err(Answering::refusal()) }
 }
 
 /// Assign the conversation to a team member
