@@ -45,8 +45,15 @@ async fn main() -> Result<()> {
     let workspace = Directory::new(db.clone()).workspace(workspace).await?;
     let workspace = workspace.ok_or_else(|| Error::not_found("workspace"))?;
     let request = RequestId::new(db.clock().now(), &*db.random());
-    let caller =
-        Caller { request, key: Arc::new(key), workspace, idempotency_key: None, trace: None, actor: None };
+    let caller = Caller {
+        request,
+        key: Arc::new(key),
+        workspace,
+        idempotency_key: None,
+        trace: None,
+        actor: None,
+        answering: None,
+    };
 
     // Hold Energy before the work and debit it afterwards. The key's budget and the balance are enforced.
     let run = RunId::new(db.clock().now(), &*db.random());

@@ -1,6 +1,6 @@
 //! What this group adds to the service.
 
-use crate::broadcasts::{self, Broadcasts, RecipientReferences};
+use crate::broadcasts::{self, BroadcastFiles, Broadcasts, RecipientReferences};
 use crate::channels::{self, GetChannel, GetChannelHealth, ListChannels};
 use crate::conversations::Conversations;
 use crate::events::{MessageEvent, TemplateUpdated};
@@ -14,7 +14,9 @@ use crate::templates;
 use crate::worker::WorkerParts;
 use auth::SealedTable;
 use model::Result;
+use operation::ports::Messenger;
 use operation::{Domain, EventType, Group, Operations, Registry};
+use std::sync::Arc;
 
 /// The tables with sealed values.
 pub const SEALED: &[&SealedTable] = &[&channels::SEALED];
@@ -79,6 +81,20 @@ pub fn areas(registry: Registry) -> Result<Registry> {
         .with::<Broadcasts>()
 }
 
+fn sending(parts: &WorkerParts) -> sends::SendParts {
+    sends::SendParts {
+        people: parts.people.clone(),
+        network: parts.network.clone(),
+        wakes: parts.wakes.clone(),
+    }
+}
+
+/// Sending to contacts, for other groups.
+#[must_use]
+pub fn messenger(parts: &WorkerParts) -> Messenger {
+    Messenger(Arc::new(sending(parts)))
+}
+
 /// What the areas need beside their operations.
 pub fn group(parts: &WorkerParts) -> Group {
     let callbacks = Callbacks::new(
@@ -87,11 +103,7 @@ pub fn group(parts: &WorkerParts) -> Group {
         parts.seal.clone(),
         parts.wakes.clone(),
     );
-    let sending = sends::SendParts {
-        people: parts.people.clone(),
-        network: parts.network.clone(),
-        wakes: parts.wakes.clone(),
-    };
+    let sending = sending(parts);
     Group::default()
         .raw_route(callbacks)
         .service(parts.network.clone())
@@ -102,5 +114,6 @@ pub fn group(parts: &WorkerParts) -> Group {
         .contact_references(RecipientReferences)
         .jobs(jobs::jobs(parts))
         .file_references(QuickReplyFiles)
+        .file_references(BroadcastFiles)
         .variable_users(QuickReplyVariables)
 }

@@ -23,8 +23,8 @@ mod values;
 mod wakes;
 mod worker;
 
-pub use group::{SEALED, areas, group};
+pub use group::{SEALED, areas, group, messenger};
 pub use network::Network;
 pub use transcriber::{OpenAiTranscriber, Transcriber, TranscriberSettings};
 pub use wakes::Wakes;
-pub use worker::{WorkerParts, Workers, Working};
+pub use worker::{Uploads, WorkerParts, Workers, Working};

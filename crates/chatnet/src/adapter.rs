@@ -118,6 +118,8 @@ pub struct Capabilities {
     pub max_av_bytes: u64,
     /// The most bytes of a document.
     pub max_document_bytes: u64,
+    /// How long the network keeps a file that was uploaded.
+    pub uploads_kept: Duration,
     /// Whether statuses echo the reference of a send.
     pub echoes_reference: bool,
 }

@@ -3,13 +3,13 @@
 use crate::business::Business;
 use crate::contact_fields::ContactFields;
 use crate::contacts::{
-    AssignedContacts, ContactImports, ContactRecords, ContactTargets, Contacts, resume_job,
+    AssignedContacts, ContactImports, ContactRecords, ContactTargets, Contacts, assign_job, resume_job,
 };
-use crate::reminders::{self, Agents, Reminders};
+use crate::reminders::{self, Actions, Reminders};
 use crate::tasks::{TaskFileReferences, TaskTargets, TaskWork, Tasks};
 use crate::team::Team;
 use model::Result;
-use operation::ports::{AgentRuns, People};
+use operation::ports::{AgentRuns, AutoAssignment, Messenger, People};
 use operation::{Group, Registry};
 use records::shape::Shapes;
 use std::sync::Arc;
@@ -35,13 +35,21 @@ pub fn import_targets() -> Vec<Arc<dyn Target>> {
 }
 
 /// What the areas need beside their operations.
-pub fn group(shapes: &Arc<Shapes>, agents: Arc<dyn AgentRuns>, people: People) -> Group {
-    let agents = Agents(agents);
+pub fn group(
+    shapes: &Arc<Shapes>,
+    agents: Arc<dyn AgentRuns>,
+    people: People,
+    messenger: Messenger,
+    assigned: AutoAssignment,
+) -> Group {
+    let actions = Actions { agents, messenger };
     Group::default()
-        .jobs(reminders::jobs(&agents))
-        .service(agents)
+        .jobs(reminders::jobs(&actions))
+        .service(actions)
         .service(people)
         .job(resume_job(shapes))
+        .job(assign_job(shapes, &assigned))
+        .service(assigned)
         .link_target(TaskTargets(shapes.clone()))
         .link_target(ContactTargets { shapes: shapes.clone() })
         .open_work(TaskWork)

@@ -15,6 +15,7 @@ diesel::table! {
         languages -> Text,
         joined_at -> Timestamp,
         updated_at -> Timestamp,
+        last_assigned_at -> Nullable<Timestamp>,
     }
 }
 
@@ -98,6 +99,14 @@ diesel::table! {
         proof -> Nullable<Text>,
         actor -> Text,
         created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    contacts_without_assignee (contact_id) {
+        contact_id -> BigInt,
+        workspace_id -> BigInt,
+        waiting_since -> Timestamp,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::text_enum;
 use crate::{
-    Actor, Cause, Code, Error, JsonText, KeyId, PartnerId, RequestId, RequestRef, Result, Scope, ScopeSet,
-    Trace, WorkspaceId,
+    Actor, Cause, Code, ContactId, Error, JsonText, KeyId, PartnerId, RequestId, RequestRef, Result, Scope,
+    ScopeSet, Trace, WorkspaceId,
 };
 use std::sync::Arc;
 
@@ -138,6 +138,26 @@ pub struct Workspace {
     pub blocked_reason: Option<String>,
 }
 
+/// The contact whom an agent answers by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answering {
+    /// The contact.
+    pub contact: ContactId,
+    /// The epoch of the contact when the agent began. In a later one the agent's work has no effect.
+    pub epoch: i64,
+}
+
+impl Answering {
+    /// Why the agent's work has no effect any more.
+    #[must_use]
+    pub fn refusal() -> Error {
+        let message = "The conversation was handed over after the agent began to answer it, so what the agent does for the contact \
+                       has no effect any more.";
+        Error::new(Code::InvalidState, message)
+            .with("details", serde_json::json!({ "reason": "handed_over" }))
+    }
+}
+
 /// Who does something on whose behalf. What an operation knows of its request beside its input.
 #[derive(Debug, Clone)]
 pub struct Caller {
@@ -153,6 +173,8 @@ pub struct Caller {
     pub trace: Option<Trace>,
     /// Who acts where it is not the key itself: an agent in a run that the key asked for.
     pub actor: Option<Actor>,
+    /// Whom the actor answers, where it is an agent that answers a contact by itself.
+    pub answering: Option<Answering>,
 }
 
 impl Caller {

@@ -19,7 +19,7 @@ mod span;
 pub mod text_enum;
 mod trace;
 
-pub use caller::{ApiKey, Caller, Env, KeyOwner, Plan, SubscriptionStatus, Workspace};
+pub use caller::{Answering, ApiKey, Caller, Env, KeyOwner, Plan, SubscriptionStatus, Workspace};
 pub use cause::{Actor, ActorType, Cause, Chain, RequestRef};
 pub use clock::{Clock, ManualClock, Random, SeededRandom, SystemClock, SystemRandom, Timestamp};
 pub use error::{Code, Error, ErrorType, FieldError, LONGEST_RETRY_AFTER, Result};

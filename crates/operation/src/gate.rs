@@ -66,6 +66,7 @@ impl Pipeline {
             idempotency_key: None,
             trace: progress.context(),
             actor: None,
+            answering: None,
         };
         Ok(Passed { caller, place, path })
     }

@@ -4,6 +4,8 @@
 mod agents;
 mod collections;
 mod contacts;
+mod conversations;
+mod messages;
 mod people;
 mod structured;
 mod variables;
@@ -13,6 +15,8 @@ pub use collections::{CollectionDirectory, Collections};
 pub use contacts::{
     Audience, ChatIdentity, ContactBook, ContactCard, ContactKey, ContactRef, HandOver, HandoffReason, People,
 };
+pub use conversations::{AssignedConversations, AutoAssignment};
+pub use messages::{MessageContent, MessageSender, MessageToSend, Messenger, TemplateToSend};
 pub use people::{BusinessCalendar, Member, Members, OpenWork, OpenWorkDirectory, Opening, WorkType};
 pub use structured::{StructuredAnswer, StructuredRuns, StructuredTask, Structurer};
 pub use variables::{

@@ -7,7 +7,7 @@ use agents::providers::Tiers;
 use agents::runs::{RunDirectory, RunEngineParts};
 use auth::{Directory, Quotas, RateWindows, Seal, SealedTable, Spending};
 use billing::{BillingSettings, Ledger};
-use channels::{Network, Transcriber, Wakes, WorkerParts, Workers};
+use channels::{Network, Transcriber, Uploads, Wakes, WorkerParts, Workers};
 use chatnet::Chatnet;
 use egress::Connector;
 use events::inbound::{Receiver, ReceiverParts};
@@ -16,8 +16,8 @@ use files::{Files, Objects};
 use jobs::{Job, Runner};
 use model::{Error, Result};
 use operation::ports::{
-    CollectionDirectory, ContactUses, FileUses, LinkDirectory, OpenWorkDirectory, VariableUserDirectory,
-    WorkspaceVariables,
+    AutoAssignment, CollectionDirectory, ContactUses, FileUses, LinkDirectory, OpenWorkDirectory,
+    VariableUserDirectory, WorkspaceVariables,
 };
 use operation::{
     Areas, BoundedRequestLog, Group, Limits, LocalCalls, Metrics, Pipeline, RawRoute, Registry, RequestLog,
@@ -215,7 +215,8 @@ impl Service {
         });
         let shapes = Shapes::new(kinds()).at(&base_url).with_members(Arc::new(crm::TeamDirectory));
         let shapes = Arc::new(shapes);
-        let people = crm::people(&shapes, &db);
+        let assigned = AutoAssignment(Arc::new(channels::conversations::AutoAssigned));
+        let people = crm::people(&shapes, &db, assigned.clone());
         let files = Arc::new(Files::new(objects, seal.clone(), base_url));
         let types = registry.event_types().to_vec();
         let events = EventsParts::new(&db, types, connector.clone(), seal.clone(), traces.tracer.clone())?;
@@ -230,6 +231,7 @@ impl Service {
             runs: Arc::new(engine.clone()),
             files: files.clone(),
             transcriber,
+            uploads: Uploads::default(),
             wakes: Wakes::default(),
         };
         let logs = retention.logs();
@@ -239,7 +241,7 @@ impl Service {
             billing::group(settings, Arc::new(RunDirectory)),
             transfer::group(&db, &files, &shapes, import_targets(), retention.activity),
             data::group(&shapes),
-            crm::group(&shapes, Arc::new(engine.clone()), people),
+            crm::group(&shapes, Arc::new(engine.clone()), people, channels::messenger(&talking), assigned),
             channels::group(&talking),
             events.group(receiver, retention.events),
         ])?;

@@ -246,6 +246,11 @@ impl Simulator {
         self.0.shared.change(|world| world.next_sends.extend(faults));
     }
 
+    /// Loses all files before their time.
+    pub fn lose_files(&self) {
+        self.0.shared.change(|world| world.files.lose());
+    }
+
     /// Adds an approved template. Returns its id.
     ///
     /// # Errors

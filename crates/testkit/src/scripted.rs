@@ -21,6 +21,8 @@ pub enum Script {
     Call(Vec<(String, Value)>),
     /// A failure.
     Fail(ProviderError),
+    /// Calls of tools after a [`ScriptedModel::release`].
+    WaitAndCall(Vec<(String, Value)>),
     /// Nothing, until the run is cancelled or [`ScriptedModel::release`] is called; then a text.
     Wait(String),
     /// A text in pieces: the first at once, and each of the others after a [`ScriptedModel::release`].
@@ -92,6 +94,15 @@ impl ScriptedModel {
         }
     }
 
+    fn calls(&self, calls: Vec<(String, Value)>) -> Completion {
+        let calls = calls.into_iter().map(|(name, arguments)| ToolCall {
+            id: String::new(),
+            name,
+            arguments: arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned),
+        });
+        self.completion(String::new(), Finish::ToolCalls, calls.collect())
+    }
+
     fn completion(&self, text: String, finish: Finish, tool_calls: Vec<ToolCall>) -> Completion {
         let usage = self.usage.lock().unwrap().unwrap_or(Usage {
             input_tokens: 10,
@@ -116,13 +127,10 @@ impl Provider for ScriptedModel {
             match next.unwrap_or_else(|| Script::Say("ok".to_owned())) {
                 Script::Say(text) => Ok(self.completion(text, Finish::Stop, Vec::new())),
                 Script::Cut(text) => Ok(self.completion(text, Finish::Length, Vec::new())),
-                Script::Call(calls) => {
-                    let calls = calls.into_iter().map(|(name, arguments)| ToolCall {
-                        id: String::new(),
-                        name,
-                        arguments: arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned),
-                    });
-                    Ok(self.completion(String::new(), Finish::ToolCalls, calls.collect()))
+                Script::Call(calls) => Ok(self.calls(calls)),
+                Script::WaitAndCall(calls) => {
+                    self.gate.0.acquire().await.unwrap().forget();
+                    Ok(self.calls(calls))
                 }
                 Script::Fail(error) => Err(error),
                 Script::Wait(text) => tokio::select! {

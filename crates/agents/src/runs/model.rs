@@ -7,8 +7,8 @@ use crate::providers::Tier;
 use crate::schema::runs;
 use diesel::prelude::*;
 use model::{
-    AgentId, ContactId, JsonText, KeyId, Metadata, RequestId, Result, RunId, StepId, Timestamp, Trace,
-    WorkspaceId, text_enum,
+    AgentId, Answering, ContactId, JsonText, KeyId, Metadata, RequestId, Result, RunId, StepId, Timestamp,
+    Trace, WorkspaceId, text_enum,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -112,10 +112,10 @@ pub struct NewRun {
     #[serde(skip)]
     #[schema(ignore)]
     pub(super) trigger: RunTrigger,
-    /// The contact that the agent talks to.
+    /// The contact whom the agent answers.
     #[serde(skip)]
     #[schema(ignore)]
-    pub(super) contact: Option<ContactId>,
+    pub(super) answering: Option<Answering>,
 }
 
 /// The version of an agent to run.
@@ -220,15 +220,23 @@ pub(super) struct RunOptions {
     /// What the agent's instructions refer to.
     #[serde(default, skip_serializing_if = "PromptVariables::is_empty")]
     pub(super) variables: PromptVariables,
-    /// The contact that the agent talks to.
+    /// The contact whom the agent answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) contact: Option<ContactId>,
+    /// The epoch of the contact at that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) contact_epoch: Option<i64>,
     /// What its work is called in ledgers.
     #[serde(default, skip_serializing_if = "RunPurpose::is_default")]
     pub(super) purpose: RunPurpose,
 }
 
 impl RunOptions {
+    /// The contact whom the agent answers.
+    pub(super) fn answering(&self) -> Option<Answering> {
+        Some(Answering { contact: self.contact?, epoch: self.contact_epoch? })
+    }
+
     /// Completes the agent's instructions with what this run knows. Gives the keys of the variables that have no value.
     pub(super) fn complete(&self, settings: &mut Settings) -> Vec<String> {
         let missing = self.variables.resolve(settings);

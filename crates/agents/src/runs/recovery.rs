@@ -98,6 +98,7 @@ impl RunEngine {
             idempotency_key: options.idempotency_key,
             trace: options.trace,
             actor: None,
+            answering: None,
         })
     }
 

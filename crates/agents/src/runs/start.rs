@@ -79,7 +79,7 @@ impl RunEngine {
             metadata: None,
             on_busy: if run.supersedes { OnBusy::Rollback } else { OnBusy::Enqueue },
             trigger: trigger_of(run.trigger),
-            contact: run.contact,
+            answering: run.answering,
         };
         match self.submit(&caller, new, Some(claim)).await? {
             Submitted::Run(run) => Ok(run.row.id),
@@ -130,6 +130,7 @@ impl RunEngine {
             idempotency_key: None,
             trace: None,
             actor: None,
+            answering: None,
         })
     }
 }

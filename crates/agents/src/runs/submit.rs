@@ -383,7 +383,8 @@ fn options(caller: &Caller, new: &NewRun, settings: &Settings, base: &RunOptions
         trace: caller.trace.clone(),
         draft: matches!(new.agent_version, Some(WantedVersion::Draft(_))),
         trigger: new.trigger.clone(),
-        contact: new.contact,
+        contact: new.answering.map(|answering| answering.contact),
+        contact_epoch: new.answering.map(|answering| answering.epoch),
         ..base.clone()
     }
 }

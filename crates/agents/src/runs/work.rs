@@ -70,6 +70,7 @@ impl Plan {
         guards: Arc<Guards>,
         options: RunOptions,
     ) -> Result<Self> {
+        let answering = options.answering();
         let missing_variables = options.complete(&mut settings);
         if let Some(format) = options.response_format {
             settings.response_format = format;
@@ -89,7 +90,7 @@ impl Plan {
         let spec_tokens = estimated_tool_tokens(&specs);
         let answer = settings.response_format.schema().cloned().map(Schema::new);
         Ok(Self {
-            caller,
+            caller: Caller { answering, ..caller },
             settings,
             tools,
             specs,

@@ -181,6 +181,7 @@ impl Bed {
             idempotency_key: None,
             trace: None,
             actor: None,
+            answering: None,
         };
         let (run, limits) = (RunId::new(now, &*random), AgentLimits::default());
         Charge { caller, run, agent: AgentId(7), operation: "run", limits, is_new: true }

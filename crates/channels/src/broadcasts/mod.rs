@@ -27,7 +27,7 @@ mod withdraw;
 
 pub(crate) use counts::job as count_job;
 pub use delivery::{contact_replied, messages_changed};
-pub(crate) use references::RecipientReferences;
+pub(crate) use references::{BroadcastFiles, RecipientReferences};
 pub(crate) use run::job;
 
 use operation::{Domain, EventType, Operations};

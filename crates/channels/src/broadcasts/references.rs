@@ -1,13 +1,39 @@
+//! What broadcasts refer to: the files that they send, and their recipients.
+//!
 //! What follows a contact that is merged into another, and is forgotten with one that is deleted: its places among the
 //! recipients of broadcasts.
 
-use super::model::{BroadcastRecipientState as State, BroadcastSkipReason as Skip};
+use super::model::{
+    BroadcastRecipientState as State, BroadcastSkipReason as Skip, BroadcastStatus, BroadcastTemplate,
+};
 use super::withdraw::cancel_messages;
-use crate::schema::broadcast_recipients;
+use crate::schema::{broadcast_recipients, broadcasts};
 use diesel::prelude::*;
-use model::{BroadcastId, ContactId, JsonText, MessageId, Result, WorkspaceId};
-use operation::ports::ContactReferences;
-use store::Tx;
+use model::{BroadcastId, ContactId, FileId, JsonText, MessageId, Result, WorkspaceId};
+use operation::ports::{ContactReferences, FileReferences, FileUse};
+use store::{Read, Tx};
+
+/// Broadcasts that are to send a file.
+pub(crate) struct BroadcastFiles;
+
+impl FileReferences for BroadcastFiles {
+    fn uses(&self, read: &mut Read, workspace: WorkspaceId, file: FileId, most: i64) -> Result<Vec<FileUse>> {
+        let over = [BroadcastStatus::Completed, BroadcastStatus::Cancelling, BroadcastStatus::Cancelled];
+        let named: Vec<(BroadcastId, Option<JsonText>)> = broadcasts::table
+            .filter(broadcasts::workspace_id.eq(workspace))
+            .filter(broadcasts::status.ne_all(over))
+            .filter(broadcasts::template.like(format!("%\"media\":{file}%")))
+            .order(broadcasts::id)
+            .select((broadcasts::id, broadcasts::template))
+            .load(read.connection())?;
+        let sends = |template: Option<JsonText>| {
+            template.and_then(|template| template.parse::<BroadcastTemplate>().ok()?.media) == Some(file)
+        };
+        let using = named.into_iter().filter_map(|(id, template)| sends(template).then_some(id));
+        let most = usize::try_from(most).unwrap_or_default();
+        Ok(using.take(most).map(|id| FileUse { r#type: "broadcast", id: id.to_string() }).collect())
+    }
+}
 
 /// The recipients of broadcasts.
 pub(crate) struct RecipientReferences;

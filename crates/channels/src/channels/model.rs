@@ -122,7 +122,7 @@ pub struct ChannelCapabilities {
 #[serde(default, deny_unknown_fields)]
 #[schema(example = json!({
     "reply_debounce_ms": 1_500, "reply_debounce_max_ms": 15_000, "transcribe": true, "takeover_pause_minutes": 0,
-    "opt_out_keywords": [], "opt_out_confirmation": null,
+    "auto_assign": false, "opt_out_keywords": [], "opt_out_confirmation": null,
 }))]
 pub struct ChannelSettings {
     /// How long the agent waits for further messages before it answers, in milliseconds.
@@ -133,6 +133,8 @@ pub struct ChannelSettings {
     pub transcribe: bool,
     /// For how many minutes the autopilot of a contact is paused when a person writes to it. 0: it is not.
     pub takeover_pause_minutes: i64,
+    /// Whether conversations that an agent hands over are assigned to a member of the team.
+    pub auto_assign: bool,
     /// Words with which contacts opt out, beside `STOP`, `UNSUBSCRIBE`, `PARAR`, `SAIR`, `BAJA` and others.
     pub opt_out_keywords: Vec<String>,
     /// What a contact is answered that opted out. `null` for nothing.
@@ -146,6 +148,7 @@ impl Default for ChannelSettings {
             reply_debounce_max_ms: 15_000,
             transcribe: true,
             takeover_pause_minutes: 0,
+            auto_assign: false,
             opt_out_keywords: Vec::new(),
             opt_out_confirmation: None,
         }

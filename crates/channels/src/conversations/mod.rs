@@ -1,8 +1,11 @@
 //! Conversations: what is said between a contact and the business over one channel.
 
+mod assigned;
 mod list;
 mod model;
 mod search;
+
+pub use assigned::AutoAssigned;
 
 use crate::quick_replies;
 use operation::{Domain, EventType, Operations};

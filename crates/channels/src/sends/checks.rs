@@ -5,7 +5,7 @@ use crate::channels::ChannelRow;
 use crate::messages::Conversation;
 use crate::templates;
 use chatnet::{Recipient, TemplateCategory};
-use model::{Code, Error, Result, Timestamp};
+use model::{Answering, Code, Error, Result, Timestamp};
 use operation::ports::ContactCard;
 use serde_json::{Value, json};
 use store::Read;
@@ -63,6 +63,20 @@ pub(super) fn expect_not_blocked(contact: &ContactCard) -> Result<()> {
     }
 }
 
+/// Makes sure that no person took the conversation over since an agent began to answer it in an epoch of the contact, whom
+/// another may have been merged into since. Other contacts are written to whoever answers them.
+pub(super) fn expect_not_handed_over(
+    contact: &ContactCard,
+    begun_as: Result<ContactCard>,
+    epoch: i64,
+) -> Result<()> {
+    let is_other = begun_as.map_or(true, |begun_as| begun_as.id != contact.id);
+    if is_other || (contact.autopilot && contact.epoch == epoch) {
+        return Ok(());
+    }
+    Err(Answering::refusal())
+}
+
 /// Makes sure that a contact has an address on the network.
 pub(super) fn expect_reachable(contact: &ContactCard) -> Result<Recipient> {
     let message = "The contact has neither a telephone number nor an id of the network.";
@@ -91,8 +105,8 @@ pub(super) fn expect_window(
         return Ok(end);
     }
     let templates = templates::approved(read, channel.id)?;
-    let templates: Vec<Value> =
-        templates.into_iter().map(|(name, language)| json!({ "name": name, "language": language })).collect();
+    let shown = |(namespace, name, language): (String, String, String)| json!({ "namespace": namespace, "name": name, "language": language });
+    let templates: Vec<Value> = templates.into_iter().map(shown).collect();
     let details = json!({ "expired_at": expires_at, "approved_templates": templates });
     let message = "More than 24 hours have passed since the contact's last message. Send a template.";
     Err(Error::new(Code::WindowClosed, message).with("details", details))

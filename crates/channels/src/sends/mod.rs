@@ -9,6 +9,7 @@ mod contact;
 mod media;
 mod operations;
 mod operator;
+mod ports;
 mod recipient;
 mod result;
 mod retry;

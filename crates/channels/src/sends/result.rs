@@ -53,7 +53,7 @@ pub struct MessageRecipient {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(example = json!({ "name": "window_open", "ok": true }))]
 pub struct SendCheck {
-    /// What was checked: `channel_connected`, `recipient_reachable`, `recipient_not_blocked`, `recipient_opted_in`,
+    /// What was checked: `not_handed_over` (where an agent sends that answers the contact), `channel_connected`, `recipient_reachable`, `recipient_not_blocked`, `recipient_opted_in`,
     /// `window_open`, `template_approved`, `params_match` or `retry_allowed`.
     pub name: &'static str,
     /// Whether it passed.

@@ -7,7 +7,7 @@ use super::what::{Free, What, check_interactive, message_type_of, text};
 use crate::channels::ChannelRow;
 use crate::messages::{Detail, Interactive, MessageType};
 use crate::quick_replies::{self, Filling, Rendered};
-use model::{Code, Error, MessageId, QuickReplyId, Result};
+use model::{Caller, Code, Error, MessageId, QuickReplyId, Result};
 use operation::ports::{ContactCard, WorkspaceVariables};
 use std::collections::BTreeMap;
 use store::Tx;
@@ -29,6 +29,7 @@ impl Sending<'_> {
     pub(super) fn say(
         &self,
         tx: &mut Tx,
+        caller: &Caller,
         channel: &ChannelRow,
         contact: &ContactCard,
         variables: &WorkspaceVariables,
@@ -38,7 +39,7 @@ impl Sending<'_> {
             (Some(words), None) => vec![text(words.to_owned(), preview_url, said.reply_to)],
             (None, Some(reply)) => {
                 let filling = Filling { contact, variables, answers: said.answers };
-                let rendered = quick_replies::rendered(tx, self.caller, reply, &filling, !self.dry_run);
+                let rendered = quick_replies::rendered(tx, caller, reply, &filling, !self.dry_run);
                 let rendered = rendered.map_err(|error| match error.code() {
                     Code::NotFound => error.param("quick_reply_id"),
                     _ => error,

@@ -1,6 +1,8 @@
 //! A send from its checks to the outbox.
 
-use super::checks::{Checks, expect_not_blocked, expect_opted_in, expect_reachable, expect_window};
+use super::checks::{
+    Checks, expect_not_blocked, expect_not_handed_over, expect_opted_in, expect_reachable, expect_window,
+};
 use super::media;
 use super::recipient;
 use super::result::{MessageRecipient, SendResult};
@@ -17,7 +19,7 @@ use crate::templates;
 use crate::wakes::Wakes;
 use chatnet::Recipient;
 use diesel::prelude::*;
-use model::{ActorType, Caller, Error, MessageId, Result, RunId, Timestamp};
+use model::{ActorType, Answering, Caller, Error, MessageId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::{ContactCard, People};
 use store::{OneRow as _, Tx};
 
@@ -32,11 +34,17 @@ pub struct SendParts {
     pub(crate) wakes: Wakes,
 }
 
-/// A request that sends.
+/// Who sends how.
 pub(super) struct Sending<'a> {
-    pub(super) caller: &'a Caller,
+    pub(super) workspace: WorkspaceId,
     pub(super) parts: &'a SendParts,
     pub(super) sender: Sender,
+    /// The run of the agent that sends.
+    pub(super) run: Option<RunId>,
+    /// The contact whom that agent answers by itself.
+    pub(super) answering: Option<Answering>,
+    /// What names the message among all of the workspace, where no second one may have the name.
+    pub(super) once: Option<String>,
     pub(super) dry_run: bool,
     pub(super) attempt: Attempt,
 }
@@ -61,7 +69,10 @@ impl<'a> Sending<'a> {
         dry_run: bool,
         attempt: Attempt,
     ) -> Result<Self> {
-        Ok(Self { caller, parts, sender: sender_of(caller)?, dry_run, attempt })
+        let run = caller.actor.as_ref().and_then(|actor| actor.run_id.clone());
+        let (workspace, sender) = (caller.workspace_id(), sender_of(caller)?);
+        let answering = caller.answering;
+        Ok(Self { workspace, parts, sender, run, answering, once: None, dry_run, attempt })
     }
 
     /// Checks what is to be sent and, unless that is all, queues it.
@@ -80,6 +91,10 @@ impl<'a> Sending<'a> {
             contact => contact,
         };
         let mut checks = Checks::default();
+        if let (Some(contact), Some(answering)) = (&contact, self.answering) {
+            let begun_as = self.parts.people.find(tx, self.workspace, &answering.contact.into());
+            checks.note("not_handed_over", expect_not_handed_over(contact, begun_as, answering.epoch));
+        }
         checks.note("channel_connected", channel.expect_connected());
         let address = match &contact {
             Some(contact) => {
@@ -133,7 +148,7 @@ impl<'a> Sending<'a> {
 
     /// The contact, which nobody changes until the message is queued.
     fn locked(&self, tx: &mut Tx, contact: &ContactCard) -> Result<ContactCard> {
-        let locked = self.parts.people.lock(tx, self.caller.workspace_id(), contact.id)?;
+        let locked = self.parts.people.lock(tx, self.workspace, contact.id)?;
         locked.ok_or_else(|| Error::not_found("contact"))
     }
 
@@ -206,27 +221,26 @@ impl<'a> Sending<'a> {
             self.parts.wakes.send_after(tx, conversation.channel_id);
             return Ok(row);
         }
-        let run_id = self.caller.actor.as_ref().and_then(|actor| actor.run_id.clone());
-        let out = outgoing(draft, self.sender.clone(), run_id, expires_at);
+        let out = self.outgoing(draft, expires_at);
         let row = messages::enqueue(tx, &conversation, out)?;
         self.parts.wakes.send_after(tx, conversation.channel_id);
         Ok(row)
     }
-}
 
-fn outgoing(draft: Free, sender: Sender, run_id: Option<RunId>, expires_at: Timestamp) -> Outgoing {
-    let detail = draft.stored_detail();
-    Outgoing {
-        message_type: draft.message_type,
-        content: draft.content,
-        detail,
-        sender,
-        reply_to: draft.reply_to,
-        client_key: None,
-        run_id,
-        broadcast_id: None,
-        attachment: draft.attachment,
-        priority: Priority::Live,
-        expires_at,
+    fn outgoing(&self, draft: Free, expires_at: Timestamp) -> Outgoing {
+        let detail = draft.stored_detail();
+        Outgoing {
+            message_type: draft.message_type,
+            content: draft.content,
+            detail,
+            sender: self.sender.clone(),
+            reply_to: draft.reply_to,
+            client_key: self.once.clone(),
+            run_id: self.run.clone(),
+            broadcast_id: None,
+            attachment: draft.attachment,
+            priority: Priority::Live,
+            expires_at,
+        }
     }
 }

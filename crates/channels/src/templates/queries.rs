@@ -50,17 +50,17 @@ pub(crate) fn named(
     Err(Error::new(Code::TemplateNotFound, message).with("details", details))
 }
 
-/// The names and languages of templates that can be sent now, at most five.
+/// The namespaces, names and languages of templates that can be sent now, at most five.
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn approved(read: &mut Read, channel: ChannelId) -> Result<Vec<(String, String)>> {
+pub(crate) fn approved(read: &mut Read, channel: ChannelId) -> Result<Vec<(String, String, String)>> {
     Ok(table::table
         .filter(table::channel_id.eq(channel))
         .filter(table::status.eq(TemplateStatus::Approved))
         .order(table::id)
         .limit(5)
-        .select((table::name, table::language))
+        .select((table::namespace, table::name, table::language))
         .load(read.connection())?)
 }
 

@@ -14,6 +14,7 @@ mod rates;
 mod replies;
 mod send;
 mod settle;
+mod uploads;
 
 use crate::channels::ChannelRow;
 use crate::wakes::Work;
@@ -29,6 +30,7 @@ use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+pub use uploads::Uploads;
 
 /// How often the channels are looked at for work that another process made.
 const LOOK: Duration = Duration::from_millis(500);

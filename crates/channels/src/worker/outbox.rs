@@ -281,7 +281,8 @@ fn claim(
 struct Around {
     contacts: HashMap<model::ContactId, ContactCard>,
     conversations: HashMap<ConversationId, Conversation>,
-    files: HashMap<MessageId, (chatnet::MediaKind, FileRow)>,
+    /// `None`: the file was deleted.
+    files: HashMap<MessageId, Option<(chatnet::MediaKind, FileRow)>>,
     replied: HashMap<MessageId, String>,
 }
 
@@ -302,9 +303,9 @@ impl Around {
         let file_ids: Vec<FileId> = attached.iter().filter_map(|(.., file)| *file).collect();
         let files = ::files::among(tx, channel.workspace_id, &file_ids)?;
         let files: HashMap<FileId, FileRow> = files.into_iter().map(|row| (row.id, row)).collect();
-        let files = attached.into_iter().filter_map(|(message, kind, file)| {
-            let row = files.get(&file?)?.clone();
-            Some((message, (kind, row)))
+        let files = attached.into_iter().map(|(message, kind, file)| {
+            let row = file.and_then(|file| files.get(&file)).cloned();
+            (message, row.map(|row| (kind, row)))
         });
         let replied: Vec<MessageId> = rows.iter().filter_map(|row| row.reply_to_id).collect();
         let replied: Vec<(MessageId, Option<String>)> = messages::table
@@ -367,7 +368,10 @@ impl Around {
             }
             components = Some(template.components()?);
         }
-        let file = self.files.get(&row.id).cloned();
+        let file = match self.files.get(&row.id) {
+            Some(None) => return refuse(RefusalCode::MediaInvalid, "The file was deleted."),
+            file => file.cloned().flatten(),
+        };
         let provider_id = |id: &MessageId| self.replied.get(id).cloned();
         let Some(content) = content(row, &detail, components.as_ref(), &provider_id) else {
             return refuse(RefusalCode::InvalidMessage, "The message has no content that can be sent.");

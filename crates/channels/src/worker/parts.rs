@@ -1,5 +1,6 @@
 //! What the workers of channels work with.
 
+use super::uploads::Uploads;
 use crate::network::Network;
 use crate::transcriber::Transcriber;
 use crate::wakes::Wakes;
@@ -26,6 +27,8 @@ pub struct WorkerParts {
     pub files: Arc<Files>,
     /// What transcribes voice notes.
     pub transcriber: Option<Arc<dyn Transcriber>>,
+    /// The files that networks have.
+    pub uploads: Uploads,
     /// Wakes the workers.
     pub wakes: Wakes,
 }

@@ -12,7 +12,9 @@ use crate::schema::{conversations as table, message_attachments, messages as row
 use crate::wakes::Work;
 use diesel::dsl::not;
 use diesel::prelude::*;
-use model::{ChannelId, Code, ContactId, ConversationId, Error, MessageId, Result, RunId, Timestamp};
+use model::{
+    Answering, ChannelId, Code, ContactId, ConversationId, Error, MessageId, Result, RunId, Timestamp,
+};
 use operation::ports::{People, RunEnd, StartRun, StartedBy};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -88,7 +90,7 @@ impl Worker {
             agent: self.channel.agent_id,
             input: question.input.clone(),
             trigger: StartedBy::Channel(self.channel.id),
-            contact: Some(question.contact),
+            answering: Some(Answering { contact: question.contact, epoch: question.epoch }),
             conversation: Some(format!("channel-{}-{}", self.channel.id, question.conversation)),
             supersedes: question.supersedes,
             once: format!("reply:{}:{}-{}", question.conversation, question.after, question.upto),

@@ -1,6 +1,7 @@
 //! One message for the network.
 
 use super::Worker;
+use super::uploads::MediaId;
 use crate::messages::{Detail, Interactive, MessageRow, MessageType};
 use crate::templates::{self, TemplateComponents};
 use ::files::FileRow;
@@ -11,6 +12,7 @@ use chatnet::{
 };
 use model::{MessageId, Result};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::AsyncReadExt;
 
 /// A message that this worker alone sends.
@@ -21,6 +23,9 @@ pub(super) struct Claimed {
     pub(super) file: Option<(MediaKind, FileRow)>,
 }
 
+/// For how long at its end an upload is not used, so that it is there when the message is delivered.
+const UNUSED: Duration = Duration::from_secs(24 * 3_600);
+
 impl Worker {
     /// Hands a message to the network, its file first.
     pub(super) async fn hand_over(
@@ -29,14 +34,32 @@ impl Worker {
         claimed: Claimed,
     ) -> (MessageId, SendOutcome) {
         let Claimed { id, mut message, file } = claimed;
-        if let Some((kind, file)) = file {
-            match self.upload(&account, &file).await {
-                Ok(media) => set_media(&mut message.content, kind, &media, &file),
+        let reference = id.to_string();
+        let Some((kind, file)) = file else {
+            return (id, self.parts.network.0.send(&account, &message, &reference).await);
+        };
+        let mut is_repeated = false;
+        loop {
+            let media = match self.media_id(&account, &file).await {
+                Ok(media) => media,
                 Err(outcome) => return (id, outcome),
+            };
+            set_media(&mut message.content, kind, &media.id, &file);
+            let outcome = self.parts.network.0.send(&account, &message, &reference).await;
+            if is_repeated || !media.is_old || !may_lack_media(&outcome) {
+                return (id, outcome);
             }
+            is_repeated = true;
+            self.parts.uploads.forget((self.channel.id, file.id), &media.id);
         }
-        let outcome = self.parts.network.0.send(&account, &message, &id.to_string()).await;
-        (id, outcome)
+    }
+
+    /// The network's id of a file, which is uploaded unless the network has it.
+    async fn media_id(&self, account: &Account, file: &FileRow) -> Result<MediaId, SendOutcome> {
+        let kept = self.parts.network.0.capabilities().uploads_kept.saturating_sub(UNUSED);
+        let now = self.parts.db.now();
+        let until = now.plus_seconds(i64::try_from(kept.as_secs()).unwrap_or_default());
+        self.parts.uploads.media_id((self.channel.id, file.id), now, until, self.upload(account, file)).await
     }
 
     async fn upload(&self, account: &Account, file: &FileRow) -> Result<String, SendOutcome> {
@@ -54,6 +77,12 @@ impl Worker {
         reader.read_to_end(&mut content).await.map_err(model::Error::internal)?;
         Ok(content.into())
     }
+}
+
+/// Whether a message may have been refused because the network has lost its file.
+fn may_lack_media(outcome: &SendOutcome) -> bool {
+    let codes = [RefusalCode::MediaInvalid, RefusalCode::InvalidMessage];
+    matches!(outcome, SendOutcome::Refused(refusal) if codes.contains(&refusal.code))
 }
 
 fn refused(code: RefusalCode, message: &str, is_retryable: bool) -> SendOutcome {

@@ -10,7 +10,7 @@ fn call(function: &str, arguments: Value) -> Script {
 }
 
 /// A service whose agent has the tool `messages`.
-async fn desk(kind: Kind) -> Desk {
+pub async fn desk(kind: Kind) -> Desk {
     let desk = Desk::open(kind).await;
     let agents = desk.get("/agents").await.expect(200);
     let tool = json!({ "type": "messages", "access": "read_write" });
@@ -20,7 +20,7 @@ async fn desk(kind: Kind) -> Desk {
 }
 
 /// What the calls of tools in a run brought.
-async fn results(desk: &Desk, key: &testkit::Key, run: &Value) -> Vec<Value> {
+pub async fn results(desk: &Desk, key: &testkit::Key, run: &Value) -> Vec<Value> {
     let path = format!("/runs/{}?include=steps", run["id"].as_str().unwrap());
     let run = desk.app.get(&path, key).await.expect(200);
     let steps = run["steps"].as_array().unwrap().iter().filter(|step| step["type"] == "tool");

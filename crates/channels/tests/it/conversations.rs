@@ -74,6 +74,17 @@ testkit::on_both! {
         assert_eq!(oldest[0], talk.messages[0].0);
     }
 
+    async fn the_memory_of_a_run_is_no_conversation_with_a_contact(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        for named in [json!({ "input": "Hi" }), json!({ "input": "Hi", "conversation_id": "shop-7" })] {
+            let run = desk.post("/runs", named.clone()).await.expect(200);
+            assert_eq!(run["ephemeral"], named["conversation_id"].is_null());
+            let path = format!("/conversations/{}", run["conversation_id"].as_str().unwrap());
+            desk.get(&path).await.expect_error(404, "not_found");
+        }
+        assert_eq!(desk.get("/conversations").await.expect(200), json!([]));
+    }
+
     async fn conversations_are_listed_by_activity_and_filtered(kind: Kind) {
         let desk = Desk::open(kind).await;
         let (ana, ben) = (desk.contact("Ana", "+5511987654321").await, desk.contact("Ben", "+5511987650000").await);

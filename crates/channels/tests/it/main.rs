@@ -8,15 +8,18 @@
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
 mod agent_tools;
+mod assignment;
 mod broadcast_and_callbacks;
 mod broadcast_counts;
 mod broadcast_pauses;
 mod broadcasts;
 mod callbacks;
 mod conversations;
+mod files;
 mod merges;
 mod outbox;
 mod quick_replies;
+mod reminders;
 mod retries;
 mod sends;
 mod storm;

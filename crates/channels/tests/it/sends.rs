@@ -26,7 +26,7 @@ testkit::on_both! {
         assert_eq!(desk.status(&last["message_id"]).await, ("failed".to_owned(), Some("window_closed".to_owned())));
         let refused = desk.post(&send, text.clone()).await;
         refused.expect_error(409, "window_closed");
-        assert_eq!(refused.body["error"]["details"]["approved_templates"], json!([{ "name": "order_shipped", "language": "en" }]));
+        assert_eq!(refused.body["error"]["details"]["approved_templates"], json!([{ "namespace": desk.network.connection().business_id, "name": "order_shipped", "language": "en" }]));
         let dry = desk.post(&format!("{send}?dry_run=true"), text).await;
         dry.expect_error(409, "window_closed");
         let checks = dry.body["error"]["details"]["checks"].as_array().unwrap();

@@ -1,5 +1,6 @@
 //! A person takes over while the agent thinks: the agent says nothing afterwards.
 
+use crate::agent_tools;
 use crate::support::Desk;
 use model::Clock as _;
 use serde_json::{Value, json};
@@ -45,6 +46,50 @@ testkit::on_both! {
         assert_eq!(desk.sent(&ana), ["ok", "This is Bruno."]);
         assert_eq!(desk.count("SELECT count(*) AS n FROM messages WHERE sender_type = 'agent'").await, 1);
         assert_eq!(desk.app.model.prompts().len(), 2);
+    }
+
+    async fn nor_does_what_its_tools_send(kind: Kind) {
+        for handed_back in [false, true] {
+            let desk = agent_tools::desk(kind).await;
+            desk.template("notice", "utility", "We are open again.", &[]).await;
+            let (ana, bruno) = (desk.customer("Ana", "+5511987654321"), desk.customer("Bruno", "+5511987654322"));
+            desk.hear(&ana, "Hi").await;
+            desk.hear(&bruno, "Hi").await;
+            let namespace = desk.network.connection().business_id;
+            let template = |phone: &str| json!({
+                "contact_id": format!("phone:{phone}"), "name": "notice", "language": "en", "namespace": namespace,
+            });
+            desk.app.model.then(Script::WaitAndCall(vec![
+                ("messages_send".to_owned(), json!({ "contact_id": "phone:+5511987654321", "text": "Too late" })),
+                ("messages_template".to_owned(), template("+5511987654321")),
+                ("messages_template".to_owned(), template("+5511987654322")),
+                ("messages_handoff".to_owned(), json!({ "contact_id": "phone:+5511987654321", "summary": "x" })),
+            ]));
+            let working = desk.app.service.channels.start();
+            desk.network.write(&ana.user_id, "A question").unwrap();
+            desk.asked(3).await;
+            let path = "/contacts/phone:+5511987654321/autopilot";
+            desk.app.put(path, &desk.key, json!({ "enabled": false })).await.expect(200);
+            if handed_back {
+                desk.app.put(path, &desk.key, json!({ "enabled": true })).await.expect(200);
+            }
+            desk.app.model.release();
+            desk.no_answer_is_made().await;
+            working.stop(Duration::from_secs(5)).await;
+            desk.settle().await;
+            assert_eq!((desk.sent(&ana), desk.sent(&bruno)), (vec!["ok".to_owned()], vec!["ok".to_owned(), "template".to_owned()]));
+            let runs = desk.get("/runs").await.expect(200);
+            let results = agent_tools::results(&desk, &desk.key, &runs[0]).await;
+            for refused in &results[..2] {
+                assert_eq!((&refused["code"], &refused["details"]["reason"]), (&json!("invalid_state"), &json!("handed_over")));
+                assert!(refused["message"].as_str().unwrap().contains("handed over"), "{refused}");
+            }
+            assert_eq!(results[2]["data"]["status"], "queued", "others are still written to: {results:?}");
+            // Nor does it hand over what it was given back.
+            assert_eq!(results[3]["details"]["reason"], "handed_over");
+            let found = desk.get("/contacts/phone:+5511987654321").await.expect(200);
+            assert_eq!(found["autopilot"]["enabled"], handed_back);
+        }
     }
 
     async fn a_reply_cancels_the_reminders_that_say_so(kind: Kind) {

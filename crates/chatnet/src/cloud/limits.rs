@@ -13,6 +13,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     max_image_bytes: 5 * MIB,
     max_av_bytes: 16 * MIB,
     max_document_bytes: 100 * MIB,
+    uploads_kept: Duration::from_secs(30 * 24 * 3_600),
     echoes_reference: true,
 };
 

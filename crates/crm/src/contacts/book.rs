@@ -9,12 +9,15 @@ use super::kind::CONTACTS;
 use super::print::app_url;
 use super::segments;
 use super::system_fields::AUTOPILOT_CONFIG;
+use super::waiting::assignee;
 use crate::reminders;
 use fields::filter::{Condition, Node, Range, Test};
 use fields::sort::Sort;
 use fields::{Filter, Subject, SystemColumn, key};
 use model::{ActorType, Cause, Code, ContactId, Error, ItemId, Result, RunId, WorkspaceId};
-use operation::ports::{Audience, ChatIdentity, ContactBook, ContactCard, ContactRef, HandOver, People};
+use operation::ports::{
+    Audience, AutoAssignment, ChatIdentity, ContactBook, ContactCard, ContactRef, HandOver, People,
+};
 use records::Author;
 use records::query::{self, Budget, Planner, Query};
 use records::rows::{self, Editor, ItemRow};
@@ -34,16 +37,17 @@ const TRIES: usize = 3;
 const LONGEST_PROOF: usize = 2_000;
 
 /// The contacts of all workspaces, for other groups. What a request may look at bounds no audience: nobody waits for it.
-pub fn people(shapes: &Arc<Shapes>, db: &Db) -> People {
+pub fn people(shapes: &Arc<Shapes>, db: &Db, assigned: AutoAssignment) -> People {
     let planner = Planner::new(db.clone());
     let timeout = Duration::from_secs(3_600);
     planner.set_budget(Budget { rows: usize::MAX, bytes: usize::MAX, timeout });
-    People(Arc::new(Book { shapes: shapes.clone(), planner }))
+    People(Arc::new(Book { shapes: shapes.clone(), planner, assigned }))
 }
 
 struct Book {
     shapes: Arc<Shapes>,
     planner: Planner,
+    assigned: AutoAssignment,
 }
 
 impl Book {
@@ -103,7 +107,7 @@ fn card(shape: &Shape, row: &ItemRow) -> Result<ContactCard> {
     let switched_by = run.and_then(RunId::parse);
     let (is_opted_out, autopilot) = (says("$opted_out") == Some(true), says("$autopilot") != Some(false));
     let is_blocked = data.get("$status").and_then(Value::as_str) == Some("blocked");
-    let assignee = handoff::assignee(&data);
+    let assignee = assignee(&data);
     for field in shape.fields.iter().filter(|field| field.hidden) {
         data.shift_remove(&field.key);
     }
@@ -244,7 +248,8 @@ impl ContactBook for Book {
         let editor = self.editor(tx, workspace, cause.clone())?;
         let row = rows::locked(tx, &editor.shape, ItemId(contact.0))?;
         let until = switch.until.filter(|_| !switch.enabled);
-        handoff::hand_over(tx, &editor, row, HandOver { until, ..switch.clone() }, |_| {})?;
+        let switch = HandOver { until, ..switch.clone() };
+        handoff::hand_over(tx, &editor, row, switch, Some(&self.assigned), |_| {})?;
         Ok(())
     }
 

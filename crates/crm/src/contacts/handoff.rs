@@ -3,19 +3,22 @@
 //! Each time the autopilot is switched, the contact's epoch rises and `conversation.handoff` is published, both in the
 //! transaction that switches it. The agent's work that began in an earlier epoch has no effect.
 
+use super::assigning;
 use super::contact::ContactAssignee;
-use super::detail::{AutopilotConfig, RoutingConfig};
+use super::detail::AutopilotConfig;
 use super::find::{FindContact, editor};
 use super::kind::CONTACTS;
 use super::operations::{ContactAnswer, set_managed, shown};
 use super::print::app_url;
-use super::system_fields::{AUTOPILOT_CONFIG, PAUSED_UNTIL, ROUTING_CONFIG};
+use super::system_fields::{AUTOPILOT_CONFIG, PAUSED_UNTIL};
+use super::waiting::{self, assignee, is_on};
 use fields::Data;
 use jobs::{Job, JobContext, JobError};
 use model::{
-    Actor, ActorType, Caller, ContactId, Error, ItemId, MemberId, Result, Timestamp, WorkspaceId, text_enum,
+    Actor, ActorType, Answering, Caller, Cause, ContactId, Error, ItemId, MemberId, Result, Timestamp,
+    WorkspaceId, text_enum,
 };
-use operation::ports::{ContactRef, HandOver, HandoffReason};
+use operation::ports::{AutoAssignment, ContactRef, HandOver, HandoffReason};
 use operation::{Body, Event, Path, State, operation};
 use records::Author;
 use records::rows::{self, Editor, ItemRow};
@@ -129,6 +132,7 @@ pub fn set_contact_autopilot(
     Path(contact_id): Path<ContactRef>,
     Body(switch): Body<AutopilotSwitch>,
     shapes: State<Shapes>,
+    assigned: State<AutoAssignment>,
 ) -> Result<ContactAnswer> {
     if let Some(until) = switch.paused_until {
         if switch.enabled {
@@ -140,11 +144,22 @@ pub fn set_contact_autopilot(
     }
     let editor = editor(tx, &shapes.0, caller)?;
     let row = contact_id.locked(tx, &editor.shape)?;
+    expect_same_epoch(caller, &row)?;
     let reason = reason_of(caller.cause().actor.parse::<Actor>()?.kind);
     let change =
         HandOver { enabled: switch.enabled, until: switch.paused_until, reason, summary: switch.summary };
-    let row = hand_over(tx, &editor, row, change, |_| {})?;
+    let row = hand_over(tx, &editor, row, change, Some(&assigned.0), |_| {})?;
     shown(&editor.shape, &row)
+}
+
+/// Makes sure that a contact was not handed over since an agent began to answer it.
+fn expect_same_epoch(caller: &Caller, row: &ItemRow) -> Result<()> {
+    let Some(answering) = caller.answering.filter(|answering| answering.contact == row.id.into()) else {
+        return Ok(());
+    };
+    let values = row.values()?;
+    let epoch = values.get(AUTOPILOT_CONFIG).and_then(|config| config.get("epoch")).and_then(Value::as_i64);
+    if epoch.unwrap_or(0) == answering.epoch { Ok(()) } else { Err(Answering::refusal()) }
 }
 
 /// Assign the conversation to a team member
@@ -195,37 +210,24 @@ fn assign(
     let actor: Actor = caller.cause().actor.parse()?;
     let before = assignee(&row.values()?);
     let set = |data: &mut Data| {
-        if before == member {
-            return;
+        if before != member {
+            assigning::put(data, member, actor.clone(), now);
         }
-        match member {
-            Some(member) => data.insert("$assignee".to_owned(), vec![member.0].into()),
-            None => data.shift_remove("$assignee"),
-        };
-        let config = RoutingConfig { assigned_by: actor.clone(), assigned_at: now };
-        data.extend(serde_json::to_value(config).ok().map(|config| (ROUTING_CONFIG.to_owned(), config)));
     };
     let row = match autopilot {
         Some(enabled) => {
             let reason = reason_of(actor.kind);
-            hand_over(tx, &editor, row, HandOver { enabled, until: None, reason, summary }, set)?
+            hand_over(tx, &editor, row, HandOver { enabled, until: None, reason, summary }, None, set)?
         }
         None => set_managed(tx, &editor, row, set)?.row,
     };
+    waiting::note(tx, &row)?;
     shown(&editor.shape, &row)
 }
 
-/// The member of the team to whom a contact with these values is assigned.
-pub(super) fn assignee(data: &Data) -> Option<MemberId> {
-    let ids = data.get("$assignee").and_then(Value::as_array);
-    ids.and_then(|ids| ids.first()).and_then(Value::as_i64).map(MemberId)
-}
-
-fn is_on(data: &Data) -> bool {
-    data.get("$autopilot").and_then(Value::as_bool).unwrap_or(true)
-}
-
-/// Switches the autopilot of a live, locked contact, with what else changes of it.
+/// Switches the autopilot of a live, locked contact, with what else changes of it. A conversation that is handed over to
+/// people is assigned to one of them, where `assigned` is given and has it. Of a person who takes over by writing it is not
+/// known who that is, so it is assigned to no other one.
 ///
 /// # Errors
 /// Those of the writer.
@@ -234,6 +236,7 @@ pub(super) fn hand_over(
     editor: &Editor<'_>,
     row: ItemRow,
     change: HandOver,
+    assigned: Option<&AutoAssignment>,
     and: impl FnOnce(&mut Data),
 ) -> Result<ItemRow> {
     let before = row.values()?;
@@ -246,6 +249,13 @@ pub(super) fn hand_over(
     if was_on != change.enabled {
         config = AutopilotConfig { epoch: config.epoch + 1, changed_by: actor.clone(), changed_at: tx.now() };
     }
+    let by_person = matches!(change.reason, HandoffReason::Operator | HandoffReason::Device);
+    let is_given = was_on && !change.enabled && !by_person && assignee(&before).is_none();
+    let member = match assigned.filter(|_| is_given) {
+        Some(assigned) => assigning::member_for(tx, assigned, &editor.shape, row.id)?,
+        None => None,
+    };
+    let (system, now) = (Cause::system("assignment").actor.parse::<Actor>()?, tx.now());
     let stored = serde_json::to_value(&config).map_err(Error::internal)?;
     let written = set_managed(tx, editor, row, |data| {
         data.insert("$autopilot".to_owned(), change.enabled.into());
@@ -256,9 +266,15 @@ pub(super) fn hand_over(
         if was_on != change.enabled {
             data.insert(AUTOPILOT_CONFIG.to_owned(), stored);
         }
+        if member.is_some() {
+            assigning::put(data, member, system, now);
+        }
         and(data);
     })?;
     let row = written.row;
+    if !by_person {
+        waiting::note(tx, &row)?;
+    }
     if let Some(until) = change.until.filter(|_| written.changed) {
         let resume = Resume { workspace: row.workspace_id, contact: row.id, until };
         tx.enqueue(row.workspace_id, RESUME, None, &resume, until)?;
@@ -319,6 +335,6 @@ fn end_pause(tx: &mut Tx, shapes: &Shapes, due: &Resume) -> Result<()> {
     let author = Author::system(due.workspace, "autopilot");
     let editor = Editor::new(shapes, shape, author);
     let change = HandOver { enabled: true, until: None, reason: HandoffReason::PauseEnded, summary: None };
-    hand_over(tx, &editor, row, change, |_| {})?;
+    hand_over(tx, &editor, row, change, None, |_| {})?;
     Ok(())
 }

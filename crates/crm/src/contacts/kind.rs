@@ -4,6 +4,7 @@ use super::events::ContactEvent;
 use super::matching::match_keys;
 use super::print::print;
 use super::system_fields::{ALIASES, MATCH_KEYS, SEGMENTS, system_fields};
+use super::waiting;
 use crate::reminders;
 use crate::schema::{contact_consents, contact_merges, contact_notes};
 use diesel::prelude::*;
@@ -95,5 +96,5 @@ fn purge(tx: &mut Tx, workspace: WorkspaceId, contact: ItemId) -> Result<()> {
         .filter(contact_merges::survivor_id.eq(contact.0))
         .filter(contact_merges::workspace_id.eq(workspace))
         .execute(tx.connection())?;
-    Ok(())
+    waiting::forget(tx, contact)
 }

@@ -4,6 +4,7 @@
 //! are unique fields of the engine, which knows numbers and addresses in whatever spelling (`fields::identity`).
 
 mod activity;
+mod assigning;
 mod book;
 mod consent;
 mod consents;
@@ -35,7 +36,9 @@ mod references;
 pub(crate) mod segments;
 mod system_fields;
 mod tags;
+mod waiting;
 
+pub(crate) use assigning::assign_job;
 pub use book::people;
 pub use find::count_up_to;
 pub(crate) use handoff::resume_job;

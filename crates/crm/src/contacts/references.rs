@@ -1,6 +1,7 @@
 //! What others need to know of contacts: links that lead to them, work that they are, and what is kept about them.
 
 use super::kind::CONTACTS;
+use super::waiting;
 use crate::reminders;
 use crate::schema::{contact_consents, contact_notes};
 use diesel::prelude::*;
@@ -15,14 +16,14 @@ use std::sync::Arc;
 use store::{Read, Tx};
 
 /// The most members of a team whose contacts are counted.
-const MOST_MEMBERS: i64 = 1_000;
+pub(super) const MOST_MEMBERS: i64 = 1_000;
 
 /// What is kept about contacts.
 pub(crate) struct ContactRecords;
 
 impl ContactReferences for ContactRecords {
     fn tables(&self) -> &'static [&'static str] {
-        &["contact_consents", "contact_notes", "reminders"]
+        &["contact_consents", "contact_notes", "contacts_without_assignee", "reminders"]
     }
 
     fn replace(&self, tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<()> {
@@ -36,6 +37,7 @@ impl ContactReferences for ContactRecords {
             .filter(contact_consents::workspace_id.eq(workspace))
             .set(contact_consents::contact_id.eq(to.0))
             .execute(tx.connection())?;
+        waiting::replace(tx, from, to)?;
         reminders::move_to_contact(tx, workspace, from, to)?;
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! Firing: once for each moment.
 
+use super::actions::Actions;
 use super::events::{AboutContact, ReminderFired};
+use super::message;
 use super::model::{ReminderError, ReminderRow, ReminderStatus};
-use super::operations::Agents;
 use super::queries;
 use super::series::{Advanced, Series};
 use super::start;
@@ -17,8 +18,8 @@ const EVERY: Duration = Duration::from_secs(5);
 const BATCH: i64 = 50;
 
 /// What reminders do in the background.
-pub(crate) fn jobs(agents: &Agents) -> [Job; 2] {
-    let agents = agents.clone();
+pub(crate) fn jobs(actions: &Actions) -> [Job; 3] {
+    let (starting, sending) = (actions.clone(), actions.messenger.clone());
     let fire = Job::every("reminders.fire", EVERY, "fires reminders that are due", |job| async move {
         loop {
             let fired = job.db.write(|tx| fire_due(tx, BATCH)).await?;
@@ -31,9 +32,13 @@ pub(crate) fn jobs(agents: &Agents) -> [Job; 2] {
         }
     });
     let start = Job::after(start::JOB, "a reminder with `run_agent` fires", "starts the run", move |job| {
-        start::start(agents.clone(), job)
+        start::start(starting.clone(), job)
     });
-    [fire, start]
+    let send =
+        Job::after(message::JOB, "a reminder with `send_message` fires", "sends the message", move |job| {
+            message::send(sending.clone(), job)
+        });
+    [fire, start, send]
 }
 
 /// Fires at most `most` of the reminders that are due, and gives how many those were.
@@ -83,7 +88,8 @@ fn fire(tx: &mut Tx, mut row: ReminderRow) -> Result<()> {
         contact_id: AboutContact(row.contact_id),
     };
     tx.emit(row.workspace_id, &Cause::system("reminders.fire"), row.livemode, &fired)?;
-    start::enqueue(tx, &row, slot)
+    start::enqueue(tx, &row, slot)?;
+    message::enqueue(tx, &row, slot)
 }
 
 /// The moments of the series that are over: none where a reminder wakes from a snooze before its next date.

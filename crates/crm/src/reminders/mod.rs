@@ -4,22 +4,24 @@
 //! on to its next moment and emits the event, so that no moment is used twice, whichever replica comes to it and
 //! whenever a server dies. What a firing starts is a job of the same transaction.
 
+mod actions;
 mod add;
 mod clock;
 mod cron;
 mod events;
 mod fire;
+mod message;
 mod model;
 mod operations;
 mod queries;
 mod series;
 mod start;
 
+pub use actions::Actions;
 pub use add::{Owner, add};
 pub use fire::fire_due;
 pub(crate) use fire::jobs;
 pub use model::NewReminder;
-pub use operations::Agents;
 pub(crate) use queries::cancel_on_reply;
 pub use queries::{delete_of_contact, move_to_contact};
 
@@ -30,8 +32,8 @@ pub struct Reminders;
 
 impl Domain for Reminders {
     const AREA: &'static str = "Reminders";
-    const DESCRIPTION: &'static str = "Reminders fire at a date, or at all dates of a recurrence in a time zone: they publish an event, or \
-         run an agent. They can be snoozed and completed.";
+    const DESCRIPTION: &'static str = "Reminders fire at a date, or at all dates of a recurrence in a time zone: they publish an event, and \
+         can run an agent or send a message. They can be snoozed and completed.";
 
     fn operations() -> Operations {
         vec![

@@ -3,9 +3,10 @@
 use crate::schema::reminders;
 use diesel::prelude::*;
 use model::{
-    AgentId, ContactId, Error, JsonText, KeyId, MemberId, Metadata, Patch, ReminderId, Result, Timestamp,
-    WorkspaceId, text_enum,
+    AgentId, ChannelId, ContactId, Error, JsonText, KeyId, MemberId, Metadata, Patch, ReminderId, Result,
+    Timestamp, WorkspaceId, text_enum,
 };
+use operation::ports::TemplateToSend;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -63,7 +64,7 @@ text_enum! {
         /// Nothing else.
         #[default]
         Notify = "notify",
-        /// Sends a message to the contact. Not available yet.
+        /// Sends a message to the contact. The key needs `channels:send`, and cannot be a test key.
         SendMessage = "send_message",
         /// Runs an agent. The key needs `runs:execute`.
         RunAgent = "run_agent",
@@ -97,6 +98,17 @@ pub struct ReminderActionConfig {
     #[schema(min_length = 1, max_length = 10_000, pattern = r"\S")]
     #[serde(default)]
     pub input: Option<String>,
+    /// For `send_message`: the text. It can be sent only within 24 hours of the contact's last message. Either this or
+    /// `template` is required.
+    #[schema(min_length = 1, max_length = 4_096, pattern = r"\S")]
+    #[serde(default)]
+    pub text: Option<String>,
+    /// For `send_message`: the template, one without a file above its text.
+    #[serde(default)]
+    pub template: Option<TemplateToSend>,
+    /// For `send_message`: the channel; the one on which the contact was last spoken to if not given.
+    #[serde(default)]
+    pub channel_id: Option<ChannelId>,
 }
 
 text_enum! {

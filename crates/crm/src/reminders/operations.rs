@@ -1,6 +1,8 @@
 //! Operations on reminders.
 
+use super::actions::Actions;
 use super::add::{Owner, add, first, not_past, zone};
+use super::message;
 use super::model::{
     NewReminder, NewReminderStatus, Reminder, ReminderAction, ReminderActionConfig, ReminderActionType,
     ReminderAssignee, ReminderPatch, ReminderRow, ReminderStatus,
@@ -11,7 +13,7 @@ use crate::schema::reminders;
 use crate::team::TeamDirectory;
 use diesel::prelude::*;
 use model::{Caller, Code, ContactId, Error, ItemId, JsonText, Patch, ReminderId, Result, Scope, Timestamp};
-use operation::ports::{AgentRuns, Members};
+use operation::ports::Members;
 use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, With,
     operation,
@@ -19,13 +21,8 @@ use operation::{
 use records::shape::Shapes;
 use records::{rows, sets};
 use serde::Deserialize;
-use std::sync::Arc;
 use store::{Read, Tx};
 use utoipa::IntoParams;
-
-/// The agents, as reminders run them.
-#[derive(Clone)]
-pub struct Agents(pub Arc<dyn AgentRuns>);
 
 /// Which reminders to list.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
@@ -65,12 +62,15 @@ pub fn create_reminder(
     caller: &Caller,
     Body(new): Body<NewReminder>,
     shapes: State<Shapes>,
-    agents: State<Agents>,
+    actions: State<Actions>,
 ) -> Result<With<Created<Reminder>>> {
     if let Some(action) = &new.action {
-        check_action(tx, caller, &agents.0, action)?;
+        check_action(tx, caller, &actions.0, action)?;
     }
     check_contact(tx, caller, &shapes.0, new.contact_id)?;
+    if let Some(action) = &new.action {
+        message::check(tx, caller, &actions.0.messenger, action, new.contact_id)?;
+    }
     check_assignee(tx, caller, new.assignee)?;
     let owner = Owner {
         workspace: caller.workspace_id(),
@@ -94,12 +94,12 @@ pub fn update_reminder(
     Body(patch): Body<ReminderPatch>,
     if_match: IfMatch,
     shapes: State<Shapes>,
-    agents: State<Agents>,
+    actions: State<Actions>,
 ) -> Result<With<Json<Reminder>>> {
     let expected = ExpectedVersion::new(if_match, patch.version)?;
     // What is checked of other objects is checked before the reminder is locked.
     if let Some(action) = &patch.action {
-        check_action(tx, caller, &agents.0, action)?;
+        check_action(tx, caller, &actions.0, action)?;
     }
     if let Patch::Set(contact) = patch.contact_id {
         check_contact(tx, caller, &shapes.0, Some(contact))?;
@@ -111,6 +111,9 @@ pub fn update_reminder(
     expected.check(old.version)?;
     let mut row = old.clone();
     apply(&mut row, caller, patch, tx.now())?;
+    if row.action != old.action || row.contact_id != old.contact_id {
+        message::check(tx, caller, &actions.0.messenger, &row.action()?, row.contact_id)?;
+    }
     if row != old {
         queries::store(tx, &mut row)?;
     }
@@ -241,20 +244,33 @@ fn check_assignee(read: &mut Read, caller: &Caller, assignee: Option<ReminderAss
     Ok(())
 }
 
-fn check_action(read: &mut Read, caller: &Caller, agents: &Agents, action: &ReminderAction) -> Result<()> {
-    match action.kind {
-        ReminderActionType::Notify if action.config != ReminderActionConfig::default() => {
-            Err(Error::invalid("action.config", "is for `run_agent`"))
+fn check_action(read: &mut Read, caller: &Caller, actions: &Actions, action: &ReminderAction) -> Result<()> {
+    let ReminderActionConfig { agent_id, input, text, template, channel_id } = &action.config;
+    let of_run = [("agent_id", agent_id.is_some()), ("input", input.is_some())];
+    let of_message =
+        [("text", text.is_some()), ("template", template.is_some()), ("channel_id", channel_id.is_some())];
+    let refuse = |fields: &[(&str, bool)], kind: ReminderActionType| match fields.iter().find(|(_, is)| *is) {
+        Some((field, _)) => {
+            Err(Error::invalid(format!("action.config.{field}"), format!("is for `{}`", kind.as_str())))
         }
+        None => Ok(()),
+    };
+    if action.kind != ReminderActionType::RunAgent {
+        refuse(&of_run, ReminderActionType::RunAgent)?;
+    }
+    if action.kind != ReminderActionType::SendMessage {
+        refuse(&of_message, ReminderActionType::SendMessage)?;
+    }
+    match action.kind {
         ReminderActionType::Notify => Ok(()),
         ReminderActionType::RunAgent => {
             caller.key.expect_scope(Scope::RunsExecute)?;
-            let agent = action.config.agent_id;
-            agents.0.expect_active(read, caller.workspace_id(), agent).map_err(|error| {
+            actions.agents.expect_active(read, caller.workspace_id(), *agent_id).map_err(|error| {
                 if error.code() == Code::NotFound { error.param("action.config.agent_id") } else { error }
             })
         }
-        ReminderActionType::SendMessage | ReminderActionType::StartFlow => {
+        ReminderActionType::SendMessage => message::expect_complete(caller, &action.config),
+        ReminderActionType::StartFlow => {
             let rule = format!("cannot be `{}`, which is not available yet", action.kind.as_str());
             Err(Error::invalid("action.type", rule))
         }

@@ -1,7 +1,7 @@
 //! Runs that reminders start: one for each firing.
 
+use super::actions::Actions;
 use super::model::{ReminderActionType, ReminderError, ReminderRow, ReminderStatus};
-use super::operations::Agents;
 use super::queries;
 use jobs::{JobContext, JobError};
 use model::{AgentId, Code, Error, KeyId, ReminderId, Result, Timestamp, WorkspaceId};
@@ -23,11 +23,9 @@ struct Wanted {
     input: String,
 }
 
-impl Wanted {
-    /// What no other firing has.
-    fn name(&self) -> String {
-        format!("reminder:{}:{}", self.reminder, self.slot.millis())
-    }
+/// What names a firing among all.
+pub(super) fn name(reminder: ReminderId, slot: Timestamp) -> String {
+    format!("reminder:{reminder}:{}", slot.millis())
 }
 
 /// Starts, after this transaction, the run of a reminder that fired for `slot`.
@@ -46,11 +44,11 @@ pub(super) fn enqueue(tx: &mut Tx, row: &ReminderRow, slot: Timestamp) -> Result
         input: action.config.input.unwrap_or_else(about),
     };
     let now = tx.now();
-    tx.enqueue(row.workspace_id, JOB, Some(&wanted.name()), &wanted, now)
+    tx.enqueue(row.workspace_id, JOB, Some(&name(row.id, slot)), &wanted, now)
 }
 
 /// Starts a run. It is done once, however often this is tried.
-pub(super) async fn start(agents: Agents, job: JobContext) -> Result<(), JobError> {
+pub(super) async fn start(actions: Actions, job: JobContext) -> Result<(), JobError> {
     let wanted: Wanted = job.payload.parse()?;
     let run = StartRun {
         workspace: wanted.workspace,
@@ -58,27 +56,27 @@ pub(super) async fn start(agents: Agents, job: JobContext) -> Result<(), JobErro
         agent: wanted.agent,
         input: wanted.input.clone(),
         trigger: StartedBy::Reminder(wanted.reminder),
-        contact: None,
+        answering: None,
         conversation: None,
         supersedes: false,
-        once: wanted.name(),
+        once: name(wanted.reminder, wanted.slot),
     };
-    match agents.0.start(run).await {
+    match actions.agents.start(run).await {
         Ok(_) => Ok(()),
         Err(error) if is_passing(&error) => Err(error.into()),
-        Err(error) => Ok(note(&job.db, wanted, error).await?),
+        Err(error) => Ok(note(&job.db, wanted.workspace, wanted.reminder, error).await?),
     }
 }
 
 /// Whether another attempt may succeed.
-fn is_passing(error: &Error) -> bool {
+pub(super) fn is_passing(error: &Error) -> bool {
     error.code().status() >= 500 || error.code() == Code::IdempotencyInProgress
 }
 
-/// Writes down why a run could not be started.
-async fn note(db: &Db, wanted: Wanted, error: Error) -> Result<()> {
+/// Writes down why what a firing does could not be done.
+pub(super) async fn note(db: &Db, workspace: WorkspaceId, reminder: ReminderId, error: Error) -> Result<()> {
     db.write(move |tx| {
-        let mut row = match queries::locked(tx, wanted.workspace, wanted.reminder) {
+        let mut row = match queries::locked(tx, workspace, reminder) {
             // It was deleted meanwhile.
             Err(gone) if gone.code() == Code::NotFound => return Ok(()),
             row => row?,

@@ -61,6 +61,42 @@ pub fn find(read: &mut Read, workspace: WorkspaceId, id: MemberId) -> Result<Tea
     row.member(read.now())
 }
 
+/// A member to whom conversations are assigned.
+#[derive(Debug, Clone, Copy, Queryable)]
+pub(crate) struct Taker {
+    pub(crate) id: MemberId,
+    /// The most conversations at a time.
+    pub(crate) capacity: Option<i64>,
+    /// When the service itself last assigned one.
+    pub(crate) last_assigned_at: Option<Timestamp>,
+}
+
+/// The members of a team who take conversations now.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn takers(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<Taker>> {
+    let is_back = team_members::available_at.is_not_null().and(team_members::available_at.le(read.now()));
+    Ok(team_members::table
+        .filter(team_members::workspace_id.eq(workspace))
+        .filter(team_members::role.ne(MemberRole::Viewer))
+        .filter(team_members::availability.eq(AvailabilityStatus::Online).or(is_back.assume_not_null()))
+        .select((team_members::id, team_members::capacity, team_members::last_assigned_at))
+        .load(read.connection())?)
+}
+
+/// Notes that the service has assigned a conversation to a member.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn note_assigned(tx: &mut Tx, member: MemberId) -> Result<()> {
+    let now = tx.now();
+    diesel::update(team_members::table.find(member))
+        .set(team_members::last_assigned_at.eq(now))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
 /// Adds a member to a team.
 ///
 /// # Errors

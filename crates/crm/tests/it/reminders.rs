@@ -92,7 +92,7 @@ testkit::on_both! {
         })).await;
         for (field, value) in [
             ("title", json!("Call Ana")), ("status", json!("scheduled")), ("timezone", json!("UTC")), ("next_fire_at", json!(due)),
-            ("recurrence", Value::Null), ("action", json!({ "type": "notify", "config": { "agent_id": null, "input": null } })),
+            ("recurrence", Value::Null), ("action", json!({ "type": "notify", "config": { "agent_id": null, "input": null, "text": null, "template": null, "channel_id": null } })),
             ("assignee", json!({ "type": "user", "id": member.id })), ("fire_count", json!(0)), ("livemode", json!(true)), ("version", json!(1)),
         ] {
             assert_eq!(made[field], value, "{field}");
@@ -145,9 +145,13 @@ testkit::on_both! {
             (with(cron("* * * * *")), "recurrence.rule"),
             (with(cron("0 0 31 2 *")), "recurrence.rule"),
             (with(json!({ "recurrence": { "type": "cron", "rule": "0 9 * * *", "until": desk.after(1) } })), "recurrence.rule"),
-            (with(json!({ "action": { "type": "send_message" } })), "action.type"),
+            (with(json!({ "action": { "type": "send_message" } })), "action.config.text"),
+            (with(json!({ "action": { "type": "send_message", "config": { "text": "x", "input": "x" } } })), "action.config.input"),
+            (with(json!({ "action": { "type": "send_message", "config": { "text": "x", "template": { "name": "x", "language": "en" } } } })), "action.config.template"),
+            (with(json!({ "action": { "type": "send_message", "config": { "text": "x" } } })), "contact_id"),
+            (with(json!({ "action": { "type": "run_agent", "config": { "channel_id": 1 } } })), "action.config.channel_id"),
             (with(json!({ "action": { "type": "start_flow" } })), "action.type"),
-            (with(json!({ "action": { "type": "notify", "config": { "input": "x" } } })), "action.config"),
+            (with(json!({ "action": { "type": "notify", "config": { "input": "x" } } })), "action.config.input"),
         ] {
             let refused = app.post("/reminders", key, body.clone()).await.expect_error(400, "validation_error");
             assert_eq!(refused.as_deref(), Some(param), "{body}");
@@ -372,7 +376,7 @@ testkit::on_both! {
         let desk = Desk::open(kind).await;
         let run = StartRun {
             workspace: desk.key.workspace, key: desk.key.id.clone(), agent: None, input: "x".into(),
-            trigger: StartedBy::Reminder(model::ReminderId(7)), contact: None, conversation: None, supersedes: false,
+            trigger: StartedBy::Reminder(model::ReminderId(7)), answering: None, conversation: None, supersedes: false,
             once: "reminder:7:1".into(),
         };
         let replica = desk.app.replica(auth::RateWindows::local()).await;

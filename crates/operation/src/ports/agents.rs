@@ -1,7 +1,7 @@
 //! Agents, for whoever assigns work to them or lets them run without a request.
 
 use crate::BoxFuture;
-use model::{AgentId, ChannelId, ContactId, KeyId, ReminderId, Result, RunId, WorkspaceId};
+use model::{AgentId, Answering, ChannelId, KeyId, ReminderId, Result, RunId, WorkspaceId};
 use std::sync::Arc;
 use store::Read;
 
@@ -18,8 +18,8 @@ pub struct StartRun {
     pub input: String,
     /// What starts it, which the run shows as its trigger.
     pub trigger: StartedBy,
-    /// The contact that the agent talks to, whose id it is told.
-    pub contact: Option<ContactId>,
+    /// The contact whom the agent answers, whose id it is told.
+    pub answering: Option<Answering>,
     /// The conversation whose memory it has. `None` for one of its own.
     pub conversation: Option<String>,
     /// Whether a run that the conversation still has is cancelled and forgotten. Otherwise the new run waits for its end.

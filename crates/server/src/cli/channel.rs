@@ -39,7 +39,7 @@ pub(super) enum ChannelCommand {
         #[arg(long, value_name = "URL", value_parser = http_url)]
         network_url: Option<String>,
         #[command(flatten)]
-        handling: Handling,
+        handling: Box<Handling>,
         #[command(flatten)]
         json: Json,
     },
@@ -113,6 +113,10 @@ pub(super) struct Handling {
     /// For how many minutes the autopilot is paused when a person writes to a contact; 0: it is not.
     #[arg(long, value_name = "N", value_parser = whole::<i64, 0, 43_200>, allow_negative_numbers = true)]
     takeover_pause_minutes: Option<i64>,
+    /// Whether conversations that an agent hands over are assigned to the member of the team with the fewest: `true` or
+    /// `false`.
+    #[arg(long, value_name = "BOOL")]
+    auto_assign: Option<bool>,
     /// Words with which contacts opt out, beside the usual ones, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "WORDS")]
     opt_out_keywords: Option<Vec<String>>,
@@ -131,6 +135,7 @@ impl Handling {
         set(&mut settings.reply_debounce_ms, self.reply_debounce_ms);
         set(&mut settings.reply_debounce_max_ms, self.reply_debounce_max_ms);
         set(&mut settings.takeover_pause_minutes, self.takeover_pause_minutes);
+        settings.auto_assign = self.auto_assign.unwrap_or(settings.auto_assign);
         if let Some(words) = &self.opt_out_keywords {
             settings.opt_out_keywords = words.iter().filter(|word| !word.is_empty()).cloned().collect();
         }

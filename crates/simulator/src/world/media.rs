@@ -66,6 +66,12 @@ impl Files {
         Ok(())
     }
 
+    /// Loses all files.
+    pub(crate) fn lose(&mut self) {
+        self.by_id.clear();
+        self.order.clear();
+    }
+
     pub(crate) fn get(&self, id: &str, now: Timestamp) -> Option<&File> {
         self.by_id.get(id).filter(|file| now < file.expires_at)
     }

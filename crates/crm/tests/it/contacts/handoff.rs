@@ -1,8 +1,10 @@
 //! Autopilot, assignment and consent.
 
 use super::Crm;
+use diesel::prelude::*;
 use futures::future::join_all;
 use serde_json::{Value, json};
+use svc_crm::schema::contacts_without_assignee;
 use svc_crm::team::{self, NewMember};
 
 async fn handoffs(crm: &Crm) -> Vec<Value> {
@@ -47,6 +49,36 @@ testkit::on_both! {
             let answer = crm.app.put(&path, &crm.key, body.clone()).await;
             assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some(param), "{body}");
         }
+    }
+
+    async fn who_waits_for_a_person_is_known(kind: Kind) {
+        let crm = Crm::open(kind).await;
+        let waiting = async || {
+            let read = crm.app.db().read(|read| {
+                let ids = contacts_without_assignee::table.select(contacts_without_assignee::contact_id);
+                Ok(ids.order(contacts_without_assignee::contact_id).load::<i64>(read.connection())?)
+            });
+            read.await.unwrap().into_iter().map(Value::from).collect::<Vec<_>>()
+        };
+        let (ana, ben) = (crm.create(json!({ "$name": "Ana" })).await["id"].clone(), crm.create(json!({ "$name": "Ben" })).await["id"].clone());
+        let path = |contact: &Value, below: &str| format!("/contacts/{contact}/{below}");
+        let switch = async |contact: &Value, enabled: bool| {
+            crm.app.put(&path(contact, "autopilot"), &crm.key, json!({ "enabled": enabled })).await.expect(200);
+        };
+        switch(&ana, false).await;
+        switch(&ben, false).await;
+        assert_eq!(waiting().await, [ana.clone(), ben.clone()]);
+        let member = member(&crm).await;
+        crm.app.put(&path(&ana, "assignment"), &crm.key, json!({ "assignee_id": member })).await.expect(200);
+        switch(&ben, true).await;
+        assert_eq!(waiting().await, Vec::<Value>::new());
+        switch(&ben, false).await;
+        crm.app.delete(&path(&ana, "assignment"), &crm.key).await.expect(200);
+        assert_eq!(waiting().await, [ana.clone(), ben.clone()]);
+        crm.app.post(&path(&ana, "merge"), &crm.key, json!({ "source_id": ben })).await.expect(200);
+        assert_eq!(waiting().await, std::slice::from_ref(&ana));
+        crm.app.delete(&format!("/contacts/{ana}?erase=true"), &crm.key).await.expect(200);
+        assert_eq!(waiting().await, Vec::<Value>::new());
     }
 
     async fn a_pause_ends_by_itself_unless_it_was_changed(kind: Kind) {

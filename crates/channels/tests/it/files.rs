@@ -1,0 +1,104 @@
+//! Files that are sent.
+
+use crate::support::Desk;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use testkit::Kind;
+
+impl Desk {
+    async fn upload(&self) -> Value {
+        let ask =
+            self.app.ask("POST", "/files").key(&self.key).form(&[], ("prices.txt", b"Lamp: 10".as_slice()));
+        ask.send().await.expect(201)["id"].clone()
+    }
+
+    /// The network's ids of the files that it was sent.
+    fn media(&self) -> Vec<String> {
+        let sent = self.network.transcript();
+        let id = |content: &Value| {
+            let header = content.pointer("/components/0/parameters/0/document/id");
+            header.or_else(|| content.get("id")).and_then(Value::as_str).unwrap().to_owned()
+        };
+        sent.iter()
+            .filter(|sent| matches!(sent.kind.as_str(), "template" | "document"))
+            .map(|sent| id(&sent.content))
+            .collect()
+    }
+}
+
+/// A service with a template that has a file above its text.
+async fn desk(kind: Kind) -> Desk {
+    let desk = Desk::open(kind).await;
+    let new = json!({
+        "name": "prices", "language": "en", "category": "utility",
+        "components": { "header": { "format": "document", "sample": "4::aW" }, "body": { "text": "Our prices are here." } },
+    });
+    desk.post(&desk.path("/chatnet/templates"), new).await.expect(201);
+    desk.network.review("prices", "en", &simulator::Review::Approve).unwrap();
+    desk.settle().await;
+    desk
+}
+
+testkit::on_both! {
+    async fn a_file_of_a_broadcast_is_uploaded_once_and_is_in_use(kind: Kind) {
+        let desk = desk(kind).await;
+        for number in 0..5 {
+            desk.contact("Ana", &format!("+551198765430{number}")).await;
+        }
+        let file = desk.upload().await;
+        let body = json!({
+            "name": "Prices", "channel_id": desk.channel, "template": { "name": "prices", "language": "en", "media": file },
+            "audience": { "filter_tree": { "not": { "field": "$name", "op": "eq", "value": "" } } },
+        });
+        let id = desk.post("/broadcasts", body).await.expect(201)["id"].clone();
+        let path = format!("/files/{file}");
+        let refused = desk.app.delete(&path, &desk.key).await;
+        refused.expect_error(409, "file_in_use");
+        assert_eq!(refused.body["error"]["details"]["attached_to"], json!([{ "type": "broadcast", "id": id.to_string() }]));
+        desk.post(&format!("/broadcasts/{id}/send"), json!({})).await.expect(200);
+        desk.let_pass(8).await;
+        assert_eq!(desk.get(&format!("/broadcasts/{id}")).await.expect(200)["status"], "completed");
+        let media = desk.media();
+        assert_eq!((media.len(), media.iter().collect::<BTreeSet<_>>().len()), (5, 1), "{media:?}");
+        // What is over needs no file any more.
+        desk.app.delete(&path, &desk.key).await.expect(200);
+    }
+
+    async fn a_file_that_the_network_has_lost_is_uploaded_again(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let ana = desk.customer("Ana", "+5511987654321");
+        desk.hear(&ana, "Hi").await;
+        let contact = desk.only_contact().await["id"].clone();
+        let file = desk.upload().await;
+        let send = async || {
+            let body = json!({ "contact_id": contact, "type": "document", "file_id": file });
+            let sent = desk.post(&desk.path("/chatnet/send-media"), body).await.expect(200);
+            desk.settle().await;
+            desk.status(&sent["message_id"]).await.0
+        };
+        assert_eq!((send().await, send().await), ("delivered".to_owned(), "delivered".to_owned()));
+        desk.network.lose_files();
+        assert_eq!((send().await, send().await), ("delivered".to_owned(), "delivered".to_owned()));
+        // It is kept for 30 days, and not used on the last.
+        desk.app.data.clock.advance(chrono::Duration::days(29));
+        desk.hear(&ana, "Hi").await;
+        assert_eq!(send().await, "delivered");
+        let media = desk.media();
+        assert_eq!((&media[0], &media[2]), (&media[1], &media[3]));
+        assert_eq!(media.iter().collect::<BTreeSet<_>>().len(), 3, "{media:?}");
+    }
+
+    async fn a_message_whose_file_was_deleted_fails(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let ana = desk.customer("Ana", "+5511987654321");
+        desk.hear(&ana, "Hi").await;
+        let contact = desk.only_contact().await["id"].clone();
+        let file = desk.upload().await;
+        let body = json!({ "contact_id": contact, "type": "document", "file_id": file });
+        let sent = desk.post(&desk.path("/chatnet/send-media"), body).await.expect(200);
+        desk.app.delete(&format!("/files/{file}?force=true"), &desk.key).await.expect(200);
+        desk.settle().await;
+        assert_eq!(desk.status(&sent["message_id"]).await, ("failed".to_owned(), Some("media_invalid".to_owned())));
+        assert_eq!(desk.sent(&ana), ["ok"]);
+    }
+}

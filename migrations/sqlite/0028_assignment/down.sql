@@ -1,0 +1,2 @@
+DROP TABLE contacts_without_assignee;
+ALTER TABLE team_members DROP COLUMN last_assigned_at;
