@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Answers that are being made.
 #[derive(Default)]
-pub(super) struct Answering<'a> {
+pub(super) struct Answers<'a> {
     worker: Option<&'a Worker>,
     /// The conversations for which runs are being started.
     asking: HashSet<ConversationId>,
@@ -35,7 +35,7 @@ enum Step {
     Delivered(RunId, Result<()>),
 }
 
-impl<'a> Answering<'a> {
+impl<'a> Answers<'a> {
     pub(super) fn is_empty(&self) -> bool {
         self.under_way.is_empty()
     }
@@ -93,7 +93,7 @@ impl<'a> Answering<'a> {
 impl Worker {
     /// Starts answers that are due, and sends those that are there.
     pub(super) async fn answer(&self, done: &CancellationToken) {
-        let mut answering = Answering::default();
+        let mut answering = Answers::default();
         while !done.is_cancelled() {
             self.log_answers(self.replies(&mut answering).await.map(drop));
             let next_look = tokio::time::sleep(LOOK);

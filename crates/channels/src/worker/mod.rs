@@ -18,7 +18,7 @@ mod uploads;
 
 use crate::channels::ChannelRow;
 use crate::wakes::Work;
-use answering::Answering;
+use answering::Answers;
 use bells::Bells;
 use lease::{Lease, RENEWAL};
 use model::{ChannelId, Result};
@@ -236,7 +236,7 @@ impl Worker {
     }
 
     async fn run_due(&self) -> Result<()> {
-        let mut answering = Answering::default();
+        let mut answering = Answers::default();
         loop {
             let mut did = self.callbacks().await?;
             did |= self.files().await?;

@@ -1,7 +1,7 @@
 //! Answers of agents: one for all that a contact wrote before it paused. Whether an answer may still be sent is decided in
 //! the transaction that sends it, so that none follows the message of a person who took over.
 
-use super::answering::Answering;
+use super::answering::Answers;
 use super::{Worker, lease};
 use crate::channels::{self, ChannelRow, NewChannelError, note_error};
 use crate::messages::{
@@ -57,7 +57,7 @@ pub(super) struct Question {
 
 impl Worker {
     /// Begins to answer what is due, and waits for the answers that an earlier worker began. Says whether any was due.
-    pub(super) async fn replies<'a>(&'a self, answering: &mut Answering<'a>) -> Result<bool> {
+    pub(super) async fn replies<'a>(&'a self, answering: &mut Answers<'a>) -> Result<bool> {
         let (channel, people) = (self.channel.clone(), self.parts.people.clone());
         let (going_on, mut questions, mut idle) =
             self.parts.db.read(move |read| look(read, &channel, &people)).await?;
