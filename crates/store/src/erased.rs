@@ -132,7 +132,7 @@ macro_rules! connection {
         $(#[$doc])*
         pub struct $name {
             inner: $inner,
-            repeated: Repeated,
+            repeated: Box<Repeated>,
         }
 
         #[inline(never)]
@@ -163,7 +163,7 @@ macro_rules! connection {
             type TransactionManager = AnsiTransactionManager;
 
             fn establish(url: &str) -> ConnectionResult<Self> {
-                Ok(Self { inner: <$inner>::establish(url)?, repeated: Repeated::default() })
+                Ok(Self { inner: <$inner>::establish(url)?, repeated: Box::default() })
             }
 
             fn execute_returning_count<T>(&mut self, source: &T) -> QueryResult<usize>

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-/// Contacts of one import: as many as fit into a request.
-const ROWS: u64 = 100_000;
+/// Contacts of one import: few enough that what it needs is not taken for what a broadcast needs.
+const ROWS: u64 = 10_000;
 /// Contacts who are written to.
 const WRITTEN_TO: u64 = 20_000;
 /// Connections that read the counts.
@@ -66,15 +66,19 @@ fn one(bench: &Bench<'_>, section: &mut Section, name: &str, database: &str, tar
         rate >= target,
     );
 
-    let before = memory(stage.service.id(), "VmHWM")?;
+    // Not all that is resident: SQLite maps the pages of its file, and the system can take them back.
+    let resident = || memory(stage.service.id(), "RssAnon");
+    let before = resident()?;
     let large = start(&server, "All", json!({ "field": "$source", "op": "eq", "value": "referral" }))?;
-    let began = Instant::now();
-    wait("the preparation", LOOK, || Ok(status(&server, &large)? != "preparing"))?;
+    let (began, mut peak) = (Instant::now(), before);
+    wait("the preparation", LOOK, || {
+        peak = peak.max(resident()?);
+        Ok(status(&server, &large)? != "preparing")
+    })?;
     let rate = all as f64 / began.elapsed().as_secs_f64();
-    let peak = memory(stage.service.id(), "VmHWM")?;
     let what = format!("{name}: recipients/s prepared, of {}", whole(all as f64));
     section.against(what, whole(rate), "≥ 20,000", rate >= 20_000.0);
-    let what = format!("{name}: resident at most before / with it, MiB");
+    let what = format!("{name}: memory of its own before / at most, MiB");
     section.against(what, format!("{before:.0} / {peak:.0}"), "< 128", peak < 128.0);
     let load = bench.load(&stage.service, &format!("GET {large}"), "", READERS)?.spawn()?;
     ensure!(load.ok() == load.total(), "the counts were refused: {load:?}");

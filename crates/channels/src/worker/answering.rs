@@ -2,7 +2,7 @@
 //! agent keeps its own contact waiting, and no others.
 
 use super::Worker;
-use super::replies::Question;
+use super::replies::{Due, Question};
 use crate::wakes::Work;
 use futures::StreamExt;
 use futures::future::BoxFuture;
@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Answers that are being made.
 #[derive(Default)]
-pub(super) struct Answers<'a> {
+struct Answers<'a> {
     worker: Option<&'a Worker>,
     /// The conversations for which runs are being started.
     asking: HashSet<ConversationId>,
@@ -36,16 +36,8 @@ enum Step {
 }
 
 impl<'a> Answers<'a> {
-    pub(super) fn is_empty(&self) -> bool {
-        self.under_way.is_empty()
-    }
-
-    pub(super) fn is_asking(&self, conversation: ConversationId) -> bool {
-        self.asking.contains(&conversation)
-    }
-
     /// Starts the run that answers, while others are being started.
-    pub(super) fn ask(&mut self, worker: &'a Worker, question: Question) {
+    fn ask(&mut self, worker: &'a Worker, question: Question) {
         if self.asking.insert(question.conversation) {
             self.worker = Some(worker);
             let question = Arc::new(question);
@@ -57,7 +49,7 @@ impl<'a> Answers<'a> {
     }
 
     /// Waits for the end of a run, and sends what it said. Meanwhile what it answers is shown as read, if that is said.
-    pub(super) fn await_end(&mut self, worker: &'a Worker, run: RunId, question: Option<Arc<Question>>) {
+    fn await_end(&mut self, worker: &'a Worker, run: RunId, question: Option<Arc<Question>>) {
         if self.runs.insert(run.clone()) {
             let ended = worker.parts.runs.ended(worker.channel.workspace_id, run.clone());
             self.under_way.push(Box::pin(async move {
@@ -72,7 +64,7 @@ impl<'a> Answers<'a> {
     ///
     /// # Errors
     /// What that failed with.
-    pub(super) async fn next(&mut self) -> Result<()> {
+    async fn next(&mut self) -> Result<()> {
         match self.under_way.next().await {
             None => Ok(()),
             Some(Step::Delivered(run, delivered)) => {
@@ -91,11 +83,40 @@ impl<'a> Answers<'a> {
 }
 
 impl Worker {
+    /// Answers what is due. Says whether anything was.
+    pub(super) async fn answer_due(&self) -> Result<bool> {
+        let mut answers = Answers::default();
+        let mut did = self.begin_answers(&mut answers).await?;
+        while !answers.under_way.is_empty() {
+            answers.next().await?;
+            did = true;
+        }
+        Ok(did)
+    }
+
+    /// Begins to answer what is due, and waits for the answers that an earlier worker began. Says whether any was due.
+    async fn begin_answers<'a>(&'a self, answers: &mut Answers<'a>) -> Result<bool> {
+        let Due { runs, mut questions, mut idle } = self.due_answers().await?;
+        questions.retain(|question| !answers.asking.contains(&question.conversation));
+        idle.retain(|(_, conversation, _)| !answers.asking.contains(conversation));
+        let any = !questions.is_empty() || !idle.is_empty();
+        for run in runs {
+            answers.await_end(self, run, None);
+        }
+        for question in questions {
+            answers.ask(self, question);
+        }
+        if !idle.is_empty() {
+            self.leave_to_people(idle).await?;
+        }
+        Ok(any)
+    }
+
     /// Starts answers that are due, and sends those that are there.
     pub(super) async fn answer(&self, done: &CancellationToken) {
-        let mut answering = Answers::default();
+        let mut answers = Answers::default();
         while !done.is_cancelled() {
-            self.log_answers(self.replies(&mut answering).await.map(drop));
+            self.log_answers(self.begin_answers(&mut answers).await.map(drop));
             let next_look = tokio::time::sleep(LOOK);
             tokio::pin!(next_look);
             loop {
@@ -103,13 +124,13 @@ impl Worker {
                     () = done.cancelled() => break,
                     () = self.bells.heard(Work::Replies) => break,
                     () = &mut next_look => break,
-                    result = answering.next(), if !answering.is_empty() => self.log_answers(result),
+                    result = answers.next(), if !answers.under_way.is_empty() => self.log_answers(result),
                 }
             }
         }
         // A run that was started is known to its conversation before another worker looks for what to answer.
-        while !answering.asking.is_empty() {
-            self.log_answers(answering.next().await);
+        while !answers.asking.is_empty() {
+            self.log_answers(answers.next().await);
         }
     }
 

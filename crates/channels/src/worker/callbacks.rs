@@ -13,7 +13,7 @@ use store::{Backend, LockMode, Tx};
 /// The most callbacks of one transaction on SQLite: while it applies them, new ones wait to be stored.
 const MOST_ON_SQLITE: i64 = 16;
 /// The most on PostgreSQL: while statuses are applied, nothing is sent.
-const MOST_ON_POSTGRES: i64 = 100;
+const MOST_ON_POSTGRES: i64 = 250;
 /// How often a callback is tried whose parts the database refuses.
 const MOST_ATTEMPTS: i64 = 8;
 

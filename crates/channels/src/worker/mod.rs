@@ -18,7 +18,6 @@ mod uploads;
 
 use crate::channels::ChannelRow;
 use crate::wakes::Work;
-use answering::Answers;
 use bells::Bells;
 use lease::{Lease, RENEWAL};
 use model::{ChannelId, Result};
@@ -236,16 +235,11 @@ impl Worker {
     }
 
     async fn run_due(&self) -> Result<()> {
-        let mut answering = Answers::default();
         loop {
             let mut did = self.callbacks().await?;
             did |= self.files().await?;
             did |= self.held().await?;
-            did |= self.replies(&mut answering).await?;
-            while !answering.is_empty() {
-                answering.next().await?;
-                did = true;
-            }
+            did |= self.answer_due().await?;
             did |= self.outbox().await?;
             if !did {
                 return Ok(());

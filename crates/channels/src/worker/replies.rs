@@ -1,7 +1,6 @@
 //! Answers of agents: one for all that a contact wrote before it paused. Whether an answer may still be sent is decided in
 //! the transaction that sends it, so that none follows the message of a person who took over.
 
-use super::answering::Answers;
 use super::{Worker, lease};
 use crate::channels::{self, ChannelRow, NewChannelError, note_error};
 use crate::messages::{
@@ -56,25 +55,18 @@ pub(super) struct Question {
 }
 
 impl Worker {
-    /// Begins to answer what is due, and waits for the answers that an earlier worker began. Says whether any was due.
-    pub(super) async fn replies<'a>(&'a self, answering: &mut Answers<'a>) -> Result<bool> {
+    /// What is to be answered now.
+    pub(super) async fn due_answers(&self) -> Result<Due> {
         let (channel, people) = (self.channel.clone(), self.parts.people.clone());
-        let (going_on, mut questions, mut idle) =
-            self.parts.db.read(move |read| look(read, &channel, &people)).await?;
-        questions.retain(|question| !answering.is_asking(question.conversation));
-        idle.retain(|(_, conversation, _)| !answering.is_asking(*conversation));
-        let any = !questions.is_empty() || !idle.is_empty();
-        for run in going_on {
-            answering.await_end(self, run, None);
-        }
-        for question in questions {
-            answering.ask(self, question);
-        }
-        if !idle.is_empty() {
-            let channel = self.channel.id;
-            self.parts.db.write(move |tx| drop_replies(tx, channel, &idle)).await?;
-        }
-        Ok(any)
+        self.parts.db.read(move |read| look(read, &channel, &people)).await
+    }
+
+    /// Leaves messages to people.
+    pub(super) async fn leave_to_people(&self, mut idle: Vec<Idle>) -> Result<()> {
+        // In the order in which all lock several conversations.
+        idle.sort_unstable();
+        let channel = self.channel.id;
+        self.parts.db.write(move |tx| drop_replies(tx, channel, &idle)).await
     }
 
     /// Starts the run that answers, if one is to. The same question is asked once, however often this is tried.
@@ -199,10 +191,18 @@ fn is_passing(error: &Error) -> bool {
     error.code().status() >= 500 || matches!(error.code(), Code::IdempotencyInProgress | Code::RateLimited)
 }
 
-type Looked = (Vec<RunId>, Vec<Question>, Vec<(ContactId, ConversationId, MessageId)>);
+/// A conversation in which there is nothing to answer up to a message.
+pub(super) type Idle = (ContactId, ConversationId, MessageId);
 
-/// The runs that go on, the questions that are due, and the conversations in which there is nothing to answer.
-fn look(read: &mut Read, channel: &ChannelRow, people: &People) -> Result<Looked> {
+/// What is to be answered.
+pub(super) struct Due {
+    /// The runs that answer already.
+    pub(super) runs: Vec<RunId>,
+    pub(super) questions: Vec<Question>,
+    pub(super) idle: Vec<Idle>,
+}
+
+fn look(read: &mut Read, channel: &ChannelRow, people: &People) -> Result<Due> {
     let now = read.now();
     let going_on: Vec<Option<RunId>> = table::table
         .filter(table::channel_id.eq(channel.id))
@@ -241,8 +241,7 @@ fn look(read: &mut Read, channel: &ChannelRow, people: &People) -> Result<Looked
             }
         }
     }
-    idle.sort_unstable();
-    Ok((going_on.into_iter().flatten().collect(), questions, idle))
+    Ok(Due { runs: going_on.into_iter().flatten().collect(), questions, idle })
 }
 
 /// What the contact wrote since the last answer, in its order. What came before the message of a person was answered by it.
@@ -305,11 +304,7 @@ fn last_inbound(read: &mut Read, conversation: ConversationId) -> Result<Option<
 }
 
 /// Leaves messages to people, in conversations that are in the order of their contacts.
-fn drop_replies(
-    tx: &mut Tx,
-    channel: ChannelId,
-    conversations: &[(ContactId, ConversationId, MessageId)],
-) -> Result<()> {
+fn drop_replies(tx: &mut Tx, channel: ChannelId, conversations: &[Idle]) -> Result<()> {
     channels::share(tx, channel)?;
     for (_, id, upto) in conversations {
         answered(tx, *id, *upto)?;
