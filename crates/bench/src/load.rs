@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -23,7 +24,7 @@ pub struct Arguments {
     pub process: u32,
     /// Method and path, such as `GET /api/v1/me`. Here and in the body `{n}` stands for a number that is drawn for each
     /// request, from 1 to `spread`, `{n15}` for the same in 15 digits, `{m}` for another one, up to a million, `{c8}` for one
-    /// of `contacts` in eight digits, and `{now}` for the second since 1970.
+    /// of `contacts` in eight digits, `{u8}` for eight digits that no other request has, and `{now}` for the second since 1970.
     #[arg(long)]
     pub target: String,
     /// The body, for requests that have one.
@@ -136,6 +137,7 @@ impl Arguments {
                 .replace("{n}", &drawn.to_string())
                 .replace("{m}", &other.to_string())
                 .replace("{c8}", &format!("{:08}", 10_000_000 + other % self.contacts))
+                .replace("{u8}", &format!("{:08}", unique() % 100_000_000))
                 .replace("{now}", &(machine::wall_micros() / 1_000_000).to_string())
         };
         let (target, body) = (with_number(&self.target), with_number(&self.body));
@@ -153,6 +155,14 @@ impl Arguments {
         text += &body;
         text.into_bytes()
     }
+}
+
+/// A number that this process gives once, and none that began within the last hours: tenths of a millisecond since 1970.
+fn unique() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let now = u64::try_from(machine::wall_micros() / 100).unwrap_or_default();
+    let next = |last: u64| Some((last + 1).max(now));
+    LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).map_or(now, |last| (last + 1).max(now))
 }
 
 /// The header by which the chat network signs a callback.
@@ -265,7 +275,9 @@ async fn converse(
 ) -> Result<()> {
     let mut buffer = Vec::with_capacity(32 * 1024);
     let mut draw = Draw(0x9e37_79b9_7f4a_7c15 ^ (number as u64 + 1) << 20);
-    let varies = arguments.target.contains("{n") || arguments.body.contains("{n");
+    let varies = ["{n", "{m}", "{c8}", "{u8}"]
+        .iter()
+        .any(|drawn| arguments.target.contains(drawn) || arguments.body.contains(drawn));
     let mut request = arguments.request(number, 1, 1);
     let pace = arguments.rate.map(|rate| Pace::new(rate, number, arguments.connections));
     let mut turn = 0;

@@ -52,6 +52,9 @@ struct Plan {
     /// How many queries it draws.
     #[arg(long, default_value_t = 40)]
     queries: usize,
+    /// Contacts of the part `contacts`, 100000 if not given; for several sizes, separated by commas.
+    #[arg(long, value_delimiter = ',')]
+    contacts: Vec<u32>,
     /// How many contacts the part `broadcasts` prepares for.
     #[arg(long, default_value_t = 1_000_000)]
     recipients: u64,

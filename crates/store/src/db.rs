@@ -2,6 +2,7 @@
 
 use crate::connection::{Manager, Role, open_postgres, open_sqlite};
 use crate::flusher::{Flusher, PostgresLog, Session};
+use crate::lines::{self, InLine, Lines};
 use crate::metrics::{self, Metrics};
 use crate::migrations::SchemaState;
 use crate::threads::{Answer, Priority, Threads};
@@ -10,7 +11,7 @@ use crate::writer::{self, Pending, Work};
 use crate::{AnyConnection, Backend, each, migrations};
 use diesel::connection::{AnsiTransactionManager, TransactionManager};
 use diesel::r2d2::Pool;
-use model::{Clock, Error, Random, Result, Timestamp};
+use model::{Clock, Error, Random, Result, Timestamp, WorkspaceId};
 use prometheus::core::Collector;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,10 +50,11 @@ pub struct Db {
     priority: Priority,
 }
 
-struct Inner {
+pub(crate) struct Inner {
     backend: Backend,
     pool: Pool<Manager>,
-    threads: Threads,
+    pub(crate) threads: Threads,
+    pub(crate) lines: Lines,
     /// SQLite's.
     writer: Option<mpsc::Sender<Box<dyn Work>>>,
     /// PostgreSQL's.
@@ -130,6 +132,7 @@ impl Db {
             backend,
             pool,
             threads,
+            lines: Lines::default(),
             writer,
             flusher,
             clock,
@@ -271,6 +274,34 @@ impl Db {
         self.inner.threads.run(self.priority, false, writing).await
     }
 
+    /// As [`Self::write`], for transactions of a workspace that change the same rows, such as its account. On PostgreSQL those
+    /// of one `kind` take place one after another, and those that wait share one; if one of them fails, each is done alone.
+    /// What a transaction locks before it changes those rows should be its own.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub async fn write_in_line<T: Send + 'static>(
+        &self,
+        workspace: WorkspaceId,
+        kind: &'static str,
+        work: impl Fn(&mut Tx) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        // Background work waits for a connection's turn, and has few at a time.
+        if self.inner.flusher.is_none() || self.background.is_some() {
+            return self.write(work).await;
+        }
+        let (reply, answer) = oneshot::channel();
+        let pending: Box<dyn InLine> = Box::new(Pending::new(move |tx: &mut Tx| work(tx), reply));
+        let line = (workspace, kind);
+        let is_first = self.inner.lines.join(line, pending);
+        self.inner.metrics.writes.inc();
+        if is_first {
+            let inner = self.inner.clone();
+            self.inner.threads.spawn(Priority::Normal, move || lines::serve(&inner, line))?;
+        }
+        answer.await.map_err(|_| Error::internal("the work at the database panicked"))?
+    }
+
     /// Tells SQLite to fold its log back. PostgreSQL tidies up by itself.
     ///
     /// Statistics are not gathered: taken of a young table they make SQLite scan it, and go on scanning when it has
@@ -304,7 +335,7 @@ impl Inner {
         self.answer_what_was_seen(since, must_wait, result, answer);
     }
 
-    fn write<T: Send + 'static>(&self, work: &impl Fn(&mut Tx) -> Result<T>, answer: Answer<T>) {
+    pub(crate) fn write<T: Send + 'static>(&self, work: &impl Fn(&mut Tx) -> Result<T>, answer: Answer<T>) {
         let since = self.flusher.as_ref().map(Flusher::session);
         match (self.transaction(work), &self.flusher) {
             (Ok(Committed { value, hooks, confirmation: Some(since) }), Some(flusher)) => {
@@ -337,6 +368,52 @@ impl Inner {
             }
             _ => answer.send(result),
         }
+    }
+
+    /// Does the works of a line in one transaction; if one of them fails, each alone.
+    pub(crate) fn write_together(&self, mut works: Vec<Box<dyn InLine>>) {
+        match self.together(&mut works) {
+            Ok(Some(Committed { hooks, confirmation, .. })) => {
+                let answer = move |flushed: Result<()>| {
+                    if flushed.is_ok() {
+                        run_hooks(hooks);
+                    }
+                    let flushed = flushed.map_err(|error| error.to_string());
+                    works.into_iter().for_each(|work| work.answer(flushed.clone()));
+                };
+                match self.flusher.as_ref().zip(confirmation) {
+                    Some((flusher, since)) => flusher.confirm(since, answer),
+                    None => answer(Ok(())),
+                }
+            }
+            Ok(None) => works.into_iter().for_each(|work| work.alone(self)),
+            Err(error) => {
+                let error = error.to_string();
+                works.into_iter().for_each(|work| work.answer(Err(error.clone())));
+            }
+        }
+    }
+
+    /// `None` where one of the works failed, and nothing of any of them stays.
+    fn together(&self, works: &mut [Box<dyn InLine>]) -> Result<Option<Committed<()>>> {
+        let mut tx = Tx::new(self.reader()?, self.random.clone(), self.events.clone());
+        each!(tx.connection(), |connection| AnsiTransactionManager::begin_transaction_sql(
+            connection,
+            lines::BEGIN
+        ))?;
+        let mut hooks = Vec::new();
+        for work in works {
+            if !work.run(&mut tx) {
+                // A connection that cannot roll back is broken, and the pool throws it away.
+                let _ = each!(tx.connection(), |connection| AnsiTransactionManager::rollback_transaction(
+                    connection
+                ));
+                return Ok(None);
+            }
+            hooks.extend(tx.take_after_commit());
+        }
+        let confirmation = self.commit(&mut tx)?;
+        Ok(Some(Committed { value: (), hooks, confirmation }))
     }
 
     fn transaction<T>(&self, work: &impl Fn(&mut Tx) -> Result<T>) -> Result<Committed<T>> {

@@ -10,6 +10,7 @@ mod db;
 pub mod dialect;
 mod erased;
 mod flusher;
+mod lines;
 mod lock_order;
 pub mod logs;
 mod metrics;

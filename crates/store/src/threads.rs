@@ -59,24 +59,34 @@ impl Threads {
         work: impl FnOnce(Answer<T>) + Send + 'static,
     ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
+        let job = move || {
+            if !only_for_the_answer || !reply.is_closed() {
+                work(Answer(reply));
+            }
+        };
+        self.spawn(priority, job)?;
+        answer.await.map_err(|_| Error::internal("the work at the database panicked"))?
+    }
+
+    /// Does something on one of the threads. To be called within a runtime, or on such a thread.
+    ///
+    /// # Errors
+    /// When the threads have ended.
+    pub(crate) fn spawn(&self, priority: Priority, work: impl FnOnce() + Send + 'static) -> Result<()> {
         let runtime = Handle::current();
         let (waits, since) = (self.waits.clone(), Instant::now());
         let job = move || {
             waits.observe(since.elapsed().as_secs_f64());
             // What is read may call for work beside it.
             let _within = runtime.enter();
-            if only_for_the_answer && reply.is_closed() {
-                return;
-            }
-            // The panic drops the answer.
-            let _ = catch_unwind(AssertUnwindSafe(|| work(Answer(reply))));
+            // A panic drops what the work was to answer with.
+            let _ = catch_unwind(AssertUnwindSafe(work));
         };
         let queue = match priority {
             Priority::High => &self.high,
             Priority::Normal => &self.normal,
         };
-        queue.send(Box::new(job)).map_err(|_| Error::internal("the database's threads have ended"))?;
-        answer.await.map_err(|_| Error::internal("the work at the database panicked"))?
+        queue.send(Box::new(job)).map_err(|_| Error::internal("the database's threads have ended"))
     }
 }
 
@@ -84,6 +94,10 @@ impl Threads {
 pub(crate) struct Answer<T>(oneshot::Sender<Result<T>>);
 
 impl<T> Answer<T> {
+    pub(crate) fn new(reply: oneshot::Sender<Result<T>>) -> Self {
+        Self(reply)
+    }
+
     pub(crate) fn send(self, result: Result<T>) {
         // Nobody waits any more where the request was cancelled.
         let _ = self.0.send(result);

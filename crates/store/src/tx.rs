@@ -146,6 +146,7 @@ impl Tx {
         self.locks = LockOrder::default();
         self.log_changes = Changes::default();
         self.outbox = Outbox::default();
+        self.answers_before_flush = false;
         std::mem::take(&mut self.after_commit)
     }
 

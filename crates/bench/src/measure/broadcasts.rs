@@ -2,7 +2,7 @@
 //! meanwhile.
 
 use super::channels::Stage;
-use super::{Bench, postgres, whole};
+use super::{Bench, contacts, postgres, whole};
 use crate::child::{number, text};
 use crate::http::Server;
 use crate::machine::memory;
@@ -150,12 +150,5 @@ fn import(server: &Server, first: u64, rows: u64, few: u64) -> Result<()> {
         let company = if n < few { "Few" } else { "Many" };
         let _ = writeln!(content, "Contact {n},+55119{:08},referral,{company}", 10_000_000 + n);
     }
-    let made = server.ask("POST", "/api/v1/contacts/import", Some(&json!({ "content": content })))?;
-    let path = "/api/v1/contacts/counts";
-    let expected = first + rows;
-    ensure!(made.get("data").is_some(), "no import: {made}");
-    wait("the import", Duration::from_millis(500), || {
-        let counts = server.ask("GET", path, None)?;
-        Ok(counts.pointer("/data/total").and_then(Value::as_u64) == Some(expected))
-    })
+    contacts::import(server, &content)
 }

@@ -2,6 +2,7 @@
 
 mod broadcasts;
 mod channels;
+mod contacts;
 mod conversations;
 mod data_io;
 mod deliveries;
@@ -61,6 +62,8 @@ pub enum Part {
     Conversations,
     /// Broadcasts.
     Broadcasts,
+    /// Contacts against PocketBase.
+    Contacts,
 }
 
 /// Where temporary databases live: beside the program, so on a real disk.
@@ -87,7 +90,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         plan.rounds, plan.seconds
     ));
     let wanted = |part| plan.only.is_empty() || plan.only.contains(&part);
-    let parts: [(Part, Measure); 15] = [
+    let parts: [(Part, Measure); 16] = [
         (Part::Me, me::measure),
         (Part::Gate, gate::measure),
         (Part::Runs, runs::measure),
@@ -99,6 +102,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         (Part::Deliveries, deliveries::measure),
         (Part::DataIo, data_io::measure),
         (Part::Neighbours, neighbours::measure),
+        (Part::Contacts, contacts::measure),
         (Part::Channels, channels::measure),
         (Part::Conversations, conversations::measure),
         (Part::Broadcasts, broadcasts::measure),

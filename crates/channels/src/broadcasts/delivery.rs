@@ -3,11 +3,17 @@
 use super::model::BroadcastRecipientState as State;
 use super::row::RecipientRow;
 use crate::messages::{Alike, MessageError, MessageRow, MessageStatus};
-use crate::schema::broadcast_recipients;
+use crate::schema::broadcast_recipients as recipients;
 use chatnet::RefusalCode;
 use diesel::prelude::*;
+use diesel::sql_types::{Nullable, SingleValue};
 use model::{ContactId, JsonText, Result, Timestamp, WorkspaceId};
 use store::Tx;
+
+diesel::define_sql_function! {
+    /// The first of two values that is not null.
+    fn coalesce<T: SingleValue>(value: Nullable<T>, otherwise: Nullable<T>) -> Nullable<T>;
+}
 
 /// What a contact writes within this time answers a broadcast.
 const REPLY_SECONDS: i64 = 7 * 86_400;
@@ -23,36 +29,23 @@ pub fn messages_changed(tx: &mut Tx, rows: &[&MessageRow]) -> Result<()> {
         Alike::among(rows.iter().copied().filter(|row| row.broadcast_id.is_some()))
     {
         let state = state_of(status);
-        let of = || broadcast_recipients::table.filter(broadcast_recipients::message_id.eq_any(&ids));
-        diesel::update(of())
+        // An index has the state, so that each change of a row is written to every index: one statement, not one for each
+        // moment.
+        let first = |is_reached: bool| is_reached.then_some(now);
+        let is_read = status == MessageStatus::Read;
+        let came = is_read || status == MessageStatus::Delivered;
+        let went = came || status == MessageStatus::Sent;
+        diesel::update(recipients::table.filter(recipients::message_id.eq_any(ids)))
             .set((
-                broadcast_recipients::state.eq(state),
-                broadcast_recipients::error.eq(error_of(error, status)),
-                broadcast_recipients::settled_at.eq((state != State::Claimed).then_some(now)),
-                broadcast_recipients::updated_at.eq(now),
+                recipients::state.eq(state),
+                recipients::error.eq(error_of(error, status)),
+                recipients::settled_at.eq(first(state != State::Claimed)),
+                recipients::updated_at.eq(now),
+                recipients::sent_at.eq(coalesce(recipients::sent_at, first(went))),
+                recipients::delivered_at.eq(coalesce(recipients::delivered_at, first(came))),
+                recipients::read_at.eq(coalesce(recipients::read_at, first(is_read))),
             ))
             .execute(tx.connection())?;
-        let (is_read, came, went) = match status {
-            MessageStatus::Read => (true, true, true),
-            MessageStatus::Delivered => (false, true, true),
-            MessageStatus::Sent => (false, false, true),
-            _ => (false, false, false),
-        };
-        if went {
-            diesel::update(of().filter(broadcast_recipients::sent_at.is_null()))
-                .set(broadcast_recipients::sent_at.eq(now))
-                .execute(tx.connection())?;
-        }
-        if came {
-            diesel::update(of().filter(broadcast_recipients::delivered_at.is_null()))
-                .set(broadcast_recipients::delivered_at.eq(now))
-                .execute(tx.connection())?;
-        }
-        if is_read {
-            diesel::update(of().filter(broadcast_recipients::read_at.is_null()))
-                .set(broadcast_recipients::read_at.eq(now))
-                .execute(tx.connection())?;
-        }
     }
     Ok(())
 }
@@ -86,17 +79,17 @@ fn error_of(error: Option<JsonText>, status: MessageStatus) -> Option<JsonText> 
 /// # Errors
 /// When the database fails.
 pub fn contact_replied(tx: &mut Tx, workspace: WorkspaceId, contact: ContactId, at: Timestamp) -> Result<()> {
-    let last = broadcast_recipients::table
-        .filter(broadcast_recipients::contact_id.eq(contact))
-        .filter(broadcast_recipients::workspace_id.eq(workspace))
-        .filter(broadcast_recipients::sent_at.ge(at.plus_seconds(-REPLY_SECONDS)))
-        .order(broadcast_recipients::sent_at.desc())
+    let last = recipients::table
+        .filter(recipients::contact_id.eq(contact))
+        .filter(recipients::workspace_id.eq(workspace))
+        .filter(recipients::sent_at.ge(at.plus_seconds(-REPLY_SECONDS)))
+        .order(recipients::sent_at.desc())
         .select(RecipientRow::as_select())
         .first(tx.connection())
         .optional()?;
     if let Some(recipient) = last.filter(|recipient| recipient.replied_at.is_none()) {
-        diesel::update(broadcast_recipients::table.find(recipient.id))
-            .set((broadcast_recipients::replied_at.eq(at), broadcast_recipients::updated_at.eq(tx.now())))
+        diesel::update(recipients::table.find(recipient.id))
+            .set((recipients::replied_at.eq(at), recipients::updated_at.eq(tx.now())))
             .execute(tx.connection())?;
     }
     Ok(())

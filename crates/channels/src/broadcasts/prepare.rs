@@ -15,10 +15,10 @@ use crate::schema::broadcast_recipients;
 use chatnet::TemplateCategory;
 use diesel::dsl::count_star;
 use diesel::prelude::*;
-use model::{Cause, Code, ContactId, Error, JsonText, Result, Timestamp};
+use model::{Cause, Code, ContactId, Error, JsonText, Result};
 use operation::ports::{Audience, ContactCard, People};
 use std::collections::{HashMap, HashSet};
-use store::{Db, Read, Tx, each};
+use store::{Db, Read, Tx};
 
 /// So many contacts are one piece.
 const PIECE: i64 = 1_000;
@@ -102,54 +102,20 @@ fn left_out(
     Ok(out)
 }
 
-/// What contacts of a piece already have.
-struct Known {
-    /// Those who are recipients already.
-    contacts: HashSet<ContactId>,
-    /// The addresses of recipients.
-    addresses: HashSet<String>,
-    /// How many broadcasts each was sent lately.
-    sent: HashMap<ContactId, i64>,
-}
-
-impl Known {
-    fn of(
-        tx: &mut Tx,
-        row: &BroadcastRow,
-        cards: &[ContactCard],
-        cap: Option<BroadcastFrequencyCap>,
-    ) -> Result<Self> {
-        let ids: Vec<ContactId> = cards.iter().map(|card| card.id).collect();
-        let addresses: Vec<String> = cards.iter().filter_map(address).collect();
-        let contacts: Vec<ContactId> = broadcast_recipients::table
-            .filter(broadcast_recipients::broadcast_id.eq(row.id))
-            .filter(broadcast_recipients::contact_id.eq_any(&ids))
-            .select(broadcast_recipients::contact_id)
-            .load(tx.connection())?;
-        let addresses: Vec<Option<String>> = broadcast_recipients::table
-            .filter(broadcast_recipients::broadcast_id.eq(row.id))
-            .filter(broadcast_recipients::skip_reason.is_null())
-            .filter(broadcast_recipients::address.eq_any(addresses))
-            .select(broadcast_recipients::address)
-            .load(tx.connection())?;
-        let sent = match cap {
-            Some(cap) => {
-                let since = tx.now().plus_seconds(-86_400 * cap.days);
-                broadcast_recipients::table
-                    .filter(broadcast_recipients::contact_id.eq_any(&ids))
-                    .filter(broadcast_recipients::sent_at.ge(since))
-                    .group_by(broadcast_recipients::contact_id)
-                    .select((broadcast_recipients::contact_id, count_star()))
-                    .load::<(ContactId, i64)>(tx.connection())?
-            }
-            None => Vec::new(),
-        };
-        Ok(Self {
-            contacts: contacts.into_iter().collect(),
-            addresses: addresses.into_iter().flatten().collect(),
-            sent: sent.into_iter().collect(),
-        })
-    }
+/// How many broadcasts contacts were sent within the time of a cap.
+fn sent_lately(
+    tx: &mut Tx,
+    cards: &[ContactCard],
+    cap: BroadcastFrequencyCap,
+) -> Result<HashMap<ContactId, i64>> {
+    let since = tx.now().plus_seconds(-86_400 * cap.days);
+    let sent: Vec<(ContactId, i64)> = broadcast_recipients::table
+        .filter(broadcast_recipients::contact_id.eq_any(cards.iter().map(|card| card.id)))
+        .filter(broadcast_recipients::sent_at.ge(since))
+        .group_by(broadcast_recipients::contact_id)
+        .select((broadcast_recipients::contact_id, count_star()))
+        .load(tx.connection())?;
+    Ok(sent.into_iter().collect())
 }
 
 /// Stores the recipients of a piece, in a broadcast that is locked.
@@ -163,24 +129,27 @@ fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
         Err(error) => return Err(error),
     };
     let cap: Option<BroadcastFrequencyCap> = row.frequency_cap.as_ref().map(JsonText::parse).transpose()?;
-    let mut known = Known::of(tx, row, &piece.cards, cap)?;
+    let sent = cap.map(|cap| sent_lately(tx, &piece.cards, cap)).transpose()?.unwrap_or_default();
+    let is_too_often = |card: &ContactCard| {
+        cap.is_some_and(|cap| sent.get(&card.id).is_some_and(|sent| *sent >= cap.messages))
+    };
     let clock = Clock::of(row.schedule()?.as_ref());
-    let mut rows = Vec::with_capacity(piece.cards.len());
-    for card in &piece.cards {
-        if known.contacts.contains(&card.id) {
-            continue;
-        }
+    let recipient = |card: &ContactCard| {
         let params = match refusal(card, category) {
             Some(skip) => Err(skip),
-            None => frozen(card, &wanted, &mut known, cap),
+            None if is_too_often(card) => Err(Skip::FrequencyCap),
+            None => frozen(card, &wanted),
         };
-        rows.push(recipient(row, card, params, clock.not_before(card.text("$timezone"), now), now));
-    }
-    if !rows.is_empty() {
-        each!(tx.connection(), |connection| diesel::insert_into(broadcast_recipients::table)
-            .values(rows)
-            .execute(connection))?;
-    }
+        NewRecipient {
+            contact_id: card.id,
+            address: address(card),
+            params: params.as_ref().ok().map(JsonText::of),
+            skip_reason: params.err(),
+            not_before: clock.not_before(card.text("$timezone"), now),
+        }
+    };
+    let recipients: Vec<NewRecipient> = piece.cards.iter().map(recipient).collect();
+    NewRecipient::insert(tx, row, recipients)?;
     counts::fold(tx, row.id)?;
     row.prepared_to = piece.last.or(row.prepared_to);
     if piece.is_end {
@@ -191,42 +160,7 @@ fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
 }
 
 /// The values for a contact to whom the message can be sent.
-fn frozen(
-    card: &ContactCard,
-    wanted: &BroadcastTemplate,
-    known: &mut Known,
-    cap: Option<BroadcastFrequencyCap>,
-) -> Result<FrozenParams, Skip> {
-    let sent = known.sent.get(&card.id).copied().unwrap_or(0);
-    if cap.is_some_and(|cap| sent >= cap.messages) {
-        return Err(Skip::FrequencyCap);
-    }
+fn frozen(card: &ContactCard, wanted: &BroadcastTemplate) -> Result<FrozenParams, Skip> {
     let params = FrozenParams::of(wanted, card).ok_or(Skip::MissingParam)?;
-    let address = address(card).ok_or(Skip::NoAddress)?;
-    if !known.addresses.insert(address) {
-        return Err(Skip::DuplicateAddress);
-    }
-    Ok(params)
-}
-
-fn recipient(
-    row: &BroadcastRow,
-    card: &ContactCard,
-    params: Result<FrozenParams, Skip>,
-    not_before: Timestamp,
-    now: Timestamp,
-) -> NewRecipient {
-    NewRecipient {
-        workspace_id: row.workspace_id,
-        broadcast_id: row.id,
-        contact_id: card.id,
-        address: address(card),
-        params: params.as_ref().ok().map(JsonText::of),
-        state: if params.is_ok() { State::Pending } else { State::Skipped },
-        skip_reason: params.err(),
-        not_before,
-        attempt: 1,
-        created_at: now,
-        updated_at: now,
-    }
+    address(card).map(|_| params).ok_or(Skip::NoAddress)
 }

@@ -7,11 +7,12 @@ use super::model::{
 use super::template::FrozenParams;
 use crate::schema::{broadcast_recipients, broadcasts};
 use diesel::prelude::*;
+use diesel::sql_types::{self, Array, BigInt, Nullable, Text};
 use model::{
     BroadcastId, BroadcastRecipientId, ChannelId, ContactId, JsonText, MessageId, Result, Timestamp,
     WorkspaceId,
 };
-use store::{LockLevel, LockMode, OneRow as _, Read, Tx, lock_row};
+use store::{AnyConnection, LockLevel, LockMode, OneRow as _, Read, Tx, lock_row};
 
 /// A broadcast as it is stored.
 #[derive(Debug, Clone, PartialEq, Queryable, Selectable, Identifiable, AsChangeset)]
@@ -169,19 +170,97 @@ impl RecipientRow {
     }
 }
 
-/// A recipient to store.
-#[derive(Debug, Clone, Insertable)]
-#[diesel(table_name = broadcast_recipients, treat_none_as_default_value = false)]
+/// A contact to store as recipient.
+#[derive(Debug, Clone)]
 pub(super) struct NewRecipient {
-    pub(super) workspace_id: WorkspaceId,
-    pub(super) broadcast_id: BroadcastId,
     pub(super) contact_id: ContactId,
     pub(super) address: Option<String>,
+    /// None of those who are skipped.
     pub(super) params: Option<JsonText>,
-    pub(super) state: BroadcastRecipientState,
     pub(super) skip_reason: Option<BroadcastSkipReason>,
     pub(super) not_before: Timestamp,
-    pub(super) attempt: i64,
-    pub(super) created_at: Timestamp,
-    pub(super) updated_at: Timestamp,
+}
+
+impl NewRecipient {
+    /// Stores contacts as recipients of a broadcast: each once, and those whose address another recipient has as skipped.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(super) fn insert(tx: &mut Tx, of: &BroadcastRow, recipients: Vec<Self>) -> Result<()> {
+        // Indexes say who is a recipient already. A query would cost as much, and its plan would be guessed: statistics
+        // know nothing of a broadcast that is being prepared.
+        if insert_new(tx, of, &recipients)? == recipients.len() {
+            return Ok(());
+        }
+        let is_skipped = |recipient: &Self| recipient.skip_reason.is_some();
+        let duplicate = |recipient| Self {
+            params: None,
+            skip_reason: Some(BroadcastSkipReason::DuplicateAddress),
+            ..recipient
+        };
+        let others = recipients.into_iter().filter(|recipient| !is_skipped(recipient)).map(duplicate);
+        insert_new(tx, of, &others.collect::<Vec<Self>>()).map(drop)
+    }
+
+    fn state(&self) -> BroadcastRecipientState {
+        match self.skip_reason {
+            None => BroadcastRecipientState::Pending,
+            Some(_) => BroadcastRecipientState::Skipped,
+        }
+    }
+}
+
+/// Stores those who are no recipients yet and have an address of their own. Says how many.
+fn insert_new(tx: &mut Tx, of: &BroadcastRow, recipients: &[NewRecipient]) -> Result<usize> {
+    if recipients.is_empty() {
+        return Ok(0);
+    }
+    let now = tx.now();
+    match tx.connection() {
+        AnyConnection::Sqlite(connection) => {
+            let row = |new: &NewRecipient| {
+                (
+                    broadcast_recipients::workspace_id.eq(of.workspace_id),
+                    broadcast_recipients::broadcast_id.eq(of.id),
+                    broadcast_recipients::contact_id.eq(new.contact_id),
+                    broadcast_recipients::address.eq(new.address.clone()),
+                    broadcast_recipients::params.eq(new.params.clone()),
+                    broadcast_recipients::state.eq(new.state()),
+                    broadcast_recipients::skip_reason.eq(new.skip_reason),
+                    broadcast_recipients::not_before.eq(new.not_before),
+                    broadcast_recipients::attempt.eq(1),
+                    broadcast_recipients::created_at.eq(now),
+                    broadcast_recipients::updated_at.eq(now),
+                )
+            };
+            let rows: Vec<_> = recipients.iter().map(row).collect();
+            let insert =
+                diesel::insert_into(broadcast_recipients::table).values(&rows).on_conflict_do_nothing();
+            Ok(insert.execute(connection)?)
+        }
+        // PostgreSQL takes an array of each column faster than a list of rows.
+        AnyConnection::Postgres(connection) => {
+            let insert = diesel::sql_query(
+                "INSERT INTO broadcast_recipients (workspace_id, broadcast_id, attempt, created_at, updated_at, \
+                 contact_id, address, params, state, skip_reason, not_before) \
+                 SELECT $1, $2, 1, $3, $3, * FROM unnest($4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
+            );
+            let insert = insert
+                .bind::<BigInt, _>(of.workspace_id)
+                .bind::<BigInt, _>(of.id)
+                .bind::<sql_types::Timestamp, _>(now)
+                .bind::<Array<BigInt>, _>(column(recipients, |new| new.contact_id))
+                .bind::<Array<Nullable<Text>>, _>(column(recipients, |new| new.address.as_deref()))
+                .bind::<Array<Nullable<Text>>, _>(column(recipients, |new| new.params.as_ref()))
+                .bind::<Array<Text>, _>(column(recipients, NewRecipient::state))
+                .bind::<Array<Nullable<Text>>, _>(column(recipients, |new| new.skip_reason))
+                .bind::<Array<sql_types::Timestamp>, _>(column(recipients, |new| new.not_before));
+            Ok(insert.execute(connection)?)
+        }
+    }
+}
+
+/// A column of recipients.
+fn column<'a, T>(recipients: &'a [NewRecipient], value: impl Fn(&'a NewRecipient) -> T) -> Vec<T> {
+    recipients.iter().map(value).collect()
 }

@@ -79,7 +79,7 @@ pub(super) fn device_wrote(tx: &mut Tx, of: &Applying<'_>, echo: &Echo) -> Resul
     new.provider_message_id = Some(echo.provider_id.clone());
     new.provider_at = Some(echo.sent_at);
     let row = messages::write(tx, &conversation, new)?;
-    apply_early(tx, of.channel, of.people, &row)?;
+    apply_early(tx, of.channel, of.people, &[(row.id, &echo.provider_id)])?;
     let pause = of.settings.takeover_pause_minutes;
     if contact.autopilot && pause > 0 {
         let until = Some(tx.now().plus_seconds(pause * 60));

@@ -115,31 +115,37 @@ fn by_reference(tx: &mut Tx, channel: &ChannelRow, report: &StatusReport) -> Res
     Ok(Some(id))
 }
 
-/// Applies the statuses that came before the answer to the send.
+/// Applies the statuses that came before it was known what the network calls their messages.
+///
+/// # Errors
+/// When the database fails.
 pub(crate) fn apply_early(
     tx: &mut Tx,
     channel: &ChannelRow,
     people: &People,
-    row: &MessageRow,
+    messages: &[(MessageId, &str)],
 ) -> Result<()> {
-    let Some(provider_id) = &row.provider_message_id else { return Ok(()) };
     let of = early::table
         .filter(early::channel_id.eq(channel.id))
-        .filter(early::provider_message_id.eq(provider_id));
-    let waiting: Vec<(MessageStatus, Option<JsonText>, Timestamp)> = of
+        .filter(early::provider_message_id.eq_any(messages.iter().map(|(_, provider_id)| *provider_id)));
+    let waiting: Vec<(i64, String, MessageStatus, Option<JsonText>, Timestamp)> = of
         .order(early::id)
-        .select((early::status, early::error, early::reported_at))
+        .select((early::id, early::provider_message_id, early::status, early::error, early::reported_at))
         .load(tx.connection())?;
     if waiting.is_empty() {
         return Ok(());
     }
-    diesel::delete(of).execute(tx.connection())?;
+    let waited: Vec<i64> = waiting.iter().map(|(id, ..)| *id).collect();
+    diesel::delete(early::table.filter(early::id.eq_any(waited))).execute(tx.connection())?;
     let mut parked = Vec::with_capacity(waiting.len());
-    for (status, error, at) in waiting {
+    for (_, provider_id, status, error, at) in waiting {
         let error = error.as_ref().map(JsonText::parse).transpose()?;
-        parked.push(StatusReport { provider_id: provider_id.clone(), reference: None, status, error, at });
+        parked.push(StatusReport { provider_id, reference: None, status, error, at });
     }
-    let rises: Vec<(MessageId, &StatusReport)> = parked.iter().map(|report| (row.id, report)).collect();
+    let ids: HashMap<&str, MessageId> =
+        messages.iter().map(|(id, provider_id)| (*provider_id, *id)).collect();
+    let rises: Vec<(MessageId, &StatusReport)> =
+        parked.iter().filter_map(|report| Some((*ids.get(report.provider_id.as_str())?, report))).collect();
     rise(tx, channel, people, &rises)
 }
 

@@ -2,14 +2,15 @@
 
 use crate::channels::{self, ChannelRow, ChannelStatus, NewChannelError, note_error};
 use crate::inbound::{StatusReport, apply_early, rise};
-use crate::messages::{MessageError, MessageRow, MessageStatus, may_come_twice};
+use crate::messages::{MessageError, MessageStatus, may_come_twice};
 use crate::schema::{channels as channel_rows, message_outbox as outbox, messages};
 use chatnet::{Refusal, RefusalCode, SendOutcome};
 use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Text};
 use model::{MessageId, Result, Timestamp};
 use operation::ports::People;
 use std::time::Duration;
-use store::{Tx, lock_row};
+use store::{AnyConnection, CachedChange, Tx, lock_row};
 
 /// How often a message is handed to the network that asks to try again.
 const MOST_ATTEMPTS: i64 = 6;
@@ -45,9 +46,11 @@ pub(super) fn settle(
     if answers.iter().any(|(_, outcome)| changes_channel(channel, outcome)) {
         lock_row!(tx, channel_rows::table.find(channel.id).select(channel_rows::id), for_no_key_update);
     }
+    let accepted: Vec<(MessageId, &str)> = answers.iter().filter_map(provider_id).collect();
+    self::accepted(tx, channel, people, &accepted)?;
     for (id, outcome) in answers {
         match outcome {
-            SendOutcome::Accepted { provider_id } => accepted(tx, channel, people, *id, provider_id)?,
+            SendOutcome::Accepted { .. } => {}
             SendOutcome::Refused(refusal) => refused(tx, channel, people, *id, refusal)?,
             SendOutcome::Unknown { reason } => {
                 let error = NewChannelError {
@@ -64,21 +67,54 @@ pub(super) fn settle(
     Ok(())
 }
 
+/// A message that the network took, and what the network calls it.
+fn provider_id((id, outcome): &(MessageId, SendOutcome)) -> Option<(MessageId, &str)> {
+    match outcome {
+        SendOutcome::Accepted { provider_id } => Some((*id, provider_id)),
+        _ => None,
+    }
+}
+
+/// Messages that the network took.
 fn accepted(
     tx: &mut Tx,
     channel: &ChannelRow,
     people: &People,
-    id: MessageId,
-    provider_id: &str,
+    messages: &[(MessageId, &str)],
 ) -> Result<()> {
-    let row: MessageRow = diesel::update(messages::table.find(id))
-        .set(messages::provider_message_id.eq(provider_id))
-        .returning(messages::all_columns)
-        .get_result(tx.connection())?;
-    finish(tx, channel, people, id, MessageStatus::Sent, None)?;
-    apply_early(tx, channel, people, &row)?;
+    if messages.is_empty() {
+        return Ok(());
+    }
+    set_provider_ids(tx, messages)?;
+    let ids: Vec<MessageId> = messages.iter().map(|(id, _)| *id).collect();
+    finish(tx, channel, people, &ids, MessageStatus::Sent, None)?;
+    apply_early(tx, channel, people, messages)?;
     if channel.status == ChannelStatus::Connecting {
         set_status(tx, channel, ChannelStatus::Connected, None)?;
+    }
+    Ok(())
+}
+
+/// Notes what the network calls messages.
+fn set_provider_ids(tx: &mut Tx, of: &[(MessageId, &str)]) -> Result<()> {
+    match tx.connection() {
+        AnyConnection::Sqlite(connection) => {
+            for (id, provider_id) in of {
+                diesel::update(messages::table.find(id))
+                    .set(messages::provider_message_id.eq(provider_id))
+                    .execute(connection)?;
+            }
+        }
+        AnyConnection::Postgres(connection) => {
+            let (ids, provider_ids): (Vec<i64>, Vec<&str>) =
+                of.iter().map(|(id, text)| (id.0, *text)).unzip();
+            let update = diesel::sql_query(
+                "UPDATE messages SET provider_message_id = accepted.provider_id \
+                 FROM unnest($1, $2) AS accepted (id, provider_id) WHERE messages.id = accepted.id",
+            );
+            let update = update.bind::<Array<BigInt>, _>(ids).bind::<Array<Text>, _>(provider_ids);
+            CachedChange(update).run(connection)?;
+        }
     }
     Ok(())
 }
@@ -119,7 +155,7 @@ fn refused(
 fn unanswered(tx: &mut Tx, channel: &ChannelRow, people: &People, id: MessageId) -> Result<()> {
     match attempts_left(tx, id)? {
         Some(attempts) if may_come_twice(tx, id)? => try_again(tx, id, attempts, None),
-        _ => finish(tx, channel, people, id, MessageStatus::Unknown, None),
+        _ => finish(tx, channel, people, &[id], MessageStatus::Unknown, None),
     }
 }
 
@@ -169,21 +205,22 @@ pub(super) fn fail(
 ) -> Result<()> {
     let is_expired = error.code == RefusalCode::Expired;
     let status = if is_expired { MessageStatus::Expired } else { MessageStatus::Failed };
-    finish(tx, channel, people, id, status, Some(error))
+    finish(tx, channel, people, &[id], status, Some(error))
 }
 
-/// Takes a message out of the outbox with the status that it has from now on.
+/// Takes messages out of the outbox with the status that they have from now on.
 fn finish(
     tx: &mut Tx,
     channel: &ChannelRow,
     people: &People,
-    id: MessageId,
+    ids: &[MessageId],
     status: MessageStatus,
     error: Option<MessageError>,
 ) -> Result<()> {
     let report = StatusReport { provider_id: String::new(), reference: None, status, error, at: tx.now() };
-    rise(tx, channel, people, &[(id, &report)])?;
-    diesel::delete(outbox::table.find(id)).execute(tx.connection())?;
+    let reports: Vec<(MessageId, &StatusReport)> = ids.iter().map(|id| (*id, &report)).collect();
+    rise(tx, channel, people, &reports)?;
+    diesel::delete(outbox::table.filter(outbox::message_id.eq_any(ids))).execute(tx.connection())?;
     Ok(())
 }
 

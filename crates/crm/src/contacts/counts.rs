@@ -6,8 +6,9 @@ use super::list::ContactFilters;
 use fields::filter::Test;
 use model::{Caller, MemberId, Result};
 use operation::{Json, Query, State, With, operation};
+use records::indexes::jobs::counted_counts;
 use records::query::Planner;
-use records::query::aggregate::{self, count_by};
+use records::query::aggregate;
 use records::shape::Shapes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -67,7 +68,7 @@ pub fn get_contact_counts(
 ) -> Result<With<Json<ContactCounts>>> {
     let shape = contacts(read, &shapes.0, caller)?;
     let selection = filters.read(read, &shape)?;
-    let (groups, report) = count_by(read, &planner.0, &shape, &selection.query, COUNTED_BY)?;
+    let (groups, report) = counted_counts(read, &planner.0, &shape, &selection.query, COUNTED_BY)?;
     let mut counts = ContactCounts { object: "contact_counts", ..ContactCounts::default() };
     for (values, count) in groups {
         counts.add(&values, count);

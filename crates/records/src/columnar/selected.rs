@@ -68,6 +68,16 @@ impl SelectedRows<'_> {
         self.column(part).map_or(0, |column| column.code(row))
     }
 
+    /// The codes of all rows in that column, selected or not.
+    pub fn codes(&self, part: usize) -> impl Iterator<Item = usize> {
+        self.column(part).into_iter().flat_map(Column::codes)
+    }
+
+    /// How many codes that column has.
+    pub fn distinct(&self, part: usize) -> usize {
+        self.column(part).map_or(0, Column::distinct)
+    }
+
     fn column(&self, part: usize) -> Option<&Column<'_>> {
         self.segment.columns.get(self.sort.get(part)?.1)
     }

@@ -12,7 +12,7 @@ use crate::Author;
 use crate::columnar;
 use crate::count;
 use crate::publish::announce;
-use crate::query::aggregate::{AggregateGroup, Aggregation};
+use crate::query::aggregate::{AggregateGroup, Aggregation, CountedGroup, count_by};
 use crate::query::{IndexRequest, LARGE, Needs, Page, Planner, Query, Report};
 use crate::rows::{ItemRow, digests, index_keys};
 use crate::schema::{collection_indexes, item_keys, item_unique, items};
@@ -112,6 +112,23 @@ pub fn counted_aggregate(
     let shown = computed.as_ref().map_or(1, |(groups, _)| groups.len());
     count_query(planner, shape, &query, computed.as_ref().map(|(_, report)| report), shown, read.now());
     computed
+}
+
+/// The counts of [`count_by`], which are counted as a page is.
+///
+/// # Errors
+/// Those of [`count_by`].
+pub fn counted_counts(
+    read: &mut Read,
+    planner: &Planner,
+    shape: &Shape,
+    query: &Query,
+    keys: [&str; 3],
+) -> Result<(Vec<CountedGroup>, Report)> {
+    let counts = count_by(read, planner, shape, query, keys);
+    let shown = counts.as_ref().map_or(1, |(groups, _)| groups.len());
+    count_query(planner, shape, query, counts.as_ref().map(|(_, report)| report), shown, read.now());
+    counts
 }
 
 /// Counts a query that was answered or would have read too much, and sees to what that calls for: an index that should be there, or a note that one is

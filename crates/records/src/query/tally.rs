@@ -13,6 +13,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// The most groups.
 const MOST_GROUPS: usize = 1_000;
 
+/// The most combinations of codes that are counted without looking at what they stand for.
+const MOST_COMBINATIONS: usize = 16_384;
+
 /// The most fields to group by.
 pub(super) const MOST_LEVELS: usize = 3;
 
@@ -215,14 +218,70 @@ impl<'a, L: Level> Groups<'a, L> {
     }
 }
 
-/// A column of a segment by its codes: for each what it stands for, where its entry says it.
+/// What an entry of a column stands for, where it says so.
+fn cell(shape: &Shape, subject: Subject, entry: &[u8]) -> Option<Cell> {
+    let value = if entry == [key::NOTHING] { Value::Null } else { value_of_entry(shape, subject, entry)? };
+    Some(Cell { key: entry.to_vec(), value })
+}
+
+/// A column of a segment by its codes: for each what it stands for.
 fn cells(shape: &Shape, rows: &SelectedRows<'_>, subject: Subject, slot: usize) -> Vec<Option<Cell>> {
-    let cell = |entry: &[u8]| {
-        let value =
-            if entry == [key::NOTHING] { Value::Null } else { value_of_entry(shape, subject, entry)? };
-        Some(Cell { key: entry.to_vec(), value })
-    };
-    rows.entries(slot).map(cell).collect()
+    rows.entries(slot).map(|entry| cell(shape, subject, entry)).collect()
+}
+
+impl<L: Level> Groups<'_, L> {
+    /// Counts the rows of a segment that fit by the combinations of codes that they have in the columns `levels`, without
+    /// looking at their values. `false` counts nothing: there are too many combinations.
+    fn count_columns(
+        &mut self,
+        rows: &SelectedRows<'_>,
+        levels: &[usize],
+        unknown: &mut Vec<i64>,
+    ) -> Result<bool> {
+        let sizes: Vec<usize> = levels.iter().map(|slot| rows.distinct(*slot)).collect();
+        let combinations = sizes.iter().try_fold(1_usize, |all, size| all.checked_mul(*size));
+        let Some(combinations) = combinations.filter(|all| *all <= MOST_COMBINATIONS) else {
+            return Ok(false);
+        };
+        let mut combined = vec![0; rows.count()];
+        for (slot, size) in levels.iter().zip(&sizes) {
+            combined.iter_mut().zip(rows.codes(*slot)).for_each(|(all, code)| *all = *all * size + code);
+        }
+        let mut counts = vec![0_i64; combinations];
+        for row in rows.fitting() {
+            if let Some(count) = combined.get(row).and_then(|all| counts.get_mut(*all)) {
+                *count += 1;
+            }
+        }
+        for (combination, count) in counts.into_iter().enumerate().filter(|(_, count)| *count > 0) {
+            let mut rest = combination;
+            let mut codes: Vec<usize> = sizes
+                .iter()
+                .rev()
+                .map(|size| {
+                    let code = rest % size;
+                    rest /= size;
+                    code
+                })
+                .collect();
+            codes.reverse();
+            let value = |(slot, code): (&usize, usize)| {
+                let subject = *self.subjects().get(*slot)?;
+                cell(self.shape, subject, rows.entries(*slot).nth(code)?)
+            };
+            match levels.iter().zip(codes).map(value).collect::<Option<Vec<Cell>>>() {
+                Some(cells) => {
+                    let group = self.group_of(&cells.iter().collect::<Vec<_>>())?;
+                    self.tallies(group).iter_mut().for_each(|tally| tally.count += count);
+                }
+                None => {
+                    let has = |row: &usize| combined.get(*row) == Some(&combination);
+                    unknown.extend(rows.fitting().filter(has).map(|row| rows.id(row)));
+                }
+            }
+        }
+        Ok(true)
+    }
 }
 
 impl<L: Level> Summary for Groups<'_, L> {
@@ -244,10 +303,14 @@ impl<L: Level> Summary for Groups<'_, L> {
     fn add_columns(&mut self, rows: &SelectedRows<'_>, unknown: &mut Vec<i64>) -> Result<()> {
         let (shape, metrics) = (self.shape, self.metrics);
         let subjects = self.subjects();
-        let columns: Vec<Vec<Option<Cell>>> =
-            subjects.iter().enumerate().map(|(slot, subject)| cells(shape, rows, *subject, slot)).collect();
         let slot = |subject: Subject| subjects.iter().position(|other| *other == subject).unwrap_or_default();
         let levels: Vec<usize> = self.levels.iter().map(|level| slot(level.subject())).collect();
+        let counts_only = metrics.iter().all(|(_, subject)| subject.is_none());
+        if counts_only && self.count_columns(rows, &levels, unknown)? {
+            return Ok(());
+        }
+        let columns: Vec<Vec<Option<Cell>>> =
+            subjects.iter().enumerate().map(|(slot, subject)| cells(shape, rows, *subject, slot)).collect();
         let summed: Vec<Option<usize>> = metrics.iter().map(|one| one.1.map(slot)).collect();
         let cell = |slot: usize, row: usize| columns.get(slot)?.get(rows.code(slot, row))?.as_ref();
         // Few combinations of values make up the groups of a segment.

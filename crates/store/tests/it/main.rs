@@ -10,6 +10,7 @@
 extern crate svc_store as store;
 
 mod flushes;
+mod lines;
 mod locks;
 mod transactions;
 

@@ -38,8 +38,8 @@ impl Event for Changed {
     }
 }
 
-/// Many at once, so that the writer has something to group.
-async fn stay_apart(kind: Kind) {
+/// Many at once, so that the writer has something to group; `in_line`, if those of one line.
+async fn stay_apart(kind: Kind, in_line: bool) {
     let test = TestDb::new(kind);
     let elsewhere = test.reopen();
     let mut all = JoinSet::new();
@@ -48,19 +48,22 @@ async fn stay_apart(kind: Kind) {
         all.spawn(async move {
             let name = format!("mark-{number}");
             let written = name.clone();
-            let result = db
-                .write(move |tx| {
-                    mark(tx, &written)?;
-                    match number % 10 {
-                        3 => Err(broken()),
-                        5 => panic!("on purpose"),
-                        // A statement that fails, which ends a PostgreSQL transaction for good.
-                        7 => Ok(tx.connection().batch_execute("INSERT INTO nowhere VALUES (1)")?),
-                        8 => tx.savepoint(|_| panic!("on purpose")),
-                        _ => Ok(()),
-                    }
-                })
-                .await;
+            let work = move |tx: &mut Tx| {
+                mark(tx, &written)?;
+                match number % 10 {
+                    3 => Err(broken()),
+                    5 => panic!("on purpose"),
+                    // A statement that fails, which ends a PostgreSQL transaction for good.
+                    7 => Ok(tx.connection().batch_execute("INSERT INTO nowhere VALUES (1)")?),
+                    8 => tx.savepoint(|_| panic!("on purpose")),
+                    _ => Ok(()),
+                }
+            };
+            let result = if in_line {
+                db.write_in_line(WorkspaceId(1), "test", work).await
+            } else {
+                db.write(work).await
+            };
             assert_eq!(result.is_ok(), ![3, 5, 7, 8].contains(&(number % 10)), "{number}: {result:?}");
             if result.is_ok() {
                 assert!(
@@ -78,12 +81,22 @@ async fn stay_apart(kind: Kind) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn transactions_in_a_crowd_stay_apart_on_sqlite() {
-    stay_apart(Kind::Sqlite).await;
+    stay_apart(Kind::Sqlite, false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn transactions_in_a_crowd_stay_apart_on_postgres() {
-    stay_apart(Kind::Postgres).await;
+    stay_apart(Kind::Postgres, false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions_of_one_line_stay_apart_on_sqlite() {
+    stay_apart(Kind::Sqlite, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactions_of_one_line_stay_apart_on_postgres() {
+    stay_apart(Kind::Postgres, true).await;
 }
 
 /// The writer is held up by a first transaction until all of `works` wait for it, which puts them into its group.
