@@ -1,5 +1,6 @@
 //! Conditions, ready to be tested on records.
 
+use super::exact::json_says;
 use super::like::Pattern;
 use super::range::{Range, joined};
 use crate::decimal;
@@ -49,6 +50,10 @@ pub enum Test {
     Json(Value),
     /// There is no JSON, or it is not equal.
     NotJson(Value),
+    /// The JSON, or an element of the list that it is, is this text (NFC).
+    Says(String),
+    /// There is no JSON, or it is not this text.
+    SaysNot(String),
 }
 
 impl Condition {
@@ -86,6 +91,8 @@ impl Condition {
             Test::NotJson(other) => {
                 !self.value(fields, record).is_some_and(|value| value::same_json(value, other))
             }
+            Test::Says(text) => self.value(fields, record).is_some_and(|value| json_says(value, text)),
+            Test::SaysNot(text) => !self.value(fields, record).is_some_and(|value| json_says(value, text)),
         })
     }
 

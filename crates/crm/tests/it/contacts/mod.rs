@@ -3,6 +3,8 @@
 mod book;
 mod enrich;
 mod fields;
+mod filter_model;
+mod filters;
 mod handoff;
 mod identities;
 mod imports;
