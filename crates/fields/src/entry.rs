@@ -5,7 +5,7 @@
 //! whether a condition holds.
 
 use crate::decimal::MOST_INTEGER;
-use crate::filter::{Condition, Test, json_says};
+use crate::filter::{Condition, Test};
 use crate::key;
 use crate::kind::{Family, FieldType};
 use crate::record::Record;
@@ -178,7 +178,7 @@ fn has(entry: &[u8], elements: &[Value]) -> Outcome {
 }
 
 fn says(entry: &[u8], text: &str) -> Outcome {
-    json(entry).map_or(Outcome::Maybe, |value| json_says(&value, text).into())
+    json(entry).map_or(Outcome::Maybe, |value| value::json_says(&value, text).into())
 }
 
 fn same(entry: &[u8], other: &Value) -> Outcome {

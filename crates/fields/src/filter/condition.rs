@@ -1,6 +1,5 @@
 //! Conditions, ready to be tested on records.
 
-use super::exact::json_says;
 use super::like::Pattern;
 use super::range::{Range, joined};
 use crate::decimal;
@@ -91,8 +90,10 @@ impl Condition {
             Test::NotJson(other) => {
                 !self.value(fields, record).is_some_and(|value| value::same_json(value, other))
             }
-            Test::Says(text) => self.value(fields, record).is_some_and(|value| json_says(value, text)),
-            Test::SaysNot(text) => !self.value(fields, record).is_some_and(|value| json_says(value, text)),
+            Test::Says(text) => self.value(fields, record).is_some_and(|value| value::json_says(value, text)),
+            Test::SaysNot(text) => {
+                !self.value(fields, record).is_some_and(|value| value::json_says(value, text))
+            }
         })
     }
 

@@ -58,23 +58,6 @@ fn says(value: &Value, text: &str) -> bool {
     json == text
 }
 
-/// Whether a value that is JSON is this text, or a list of which one element is: texts as they are, numbers in their
-/// shortest form, everything else as JSON. `null` is no text.
-pub(crate) fn json_says(value: &Value, text: &str) -> bool {
-    let one = |value: &Value| match value {
-        Value::Null => false,
-        Value::String(own) => text::nfc(own) == text,
-        Value::Number(number) => {
-            says(&decimal::kept(&decimal::of(number)).unwrap_or_else(|_| value.clone()), text)
-        }
-        other => says(other, text),
-    };
-    match value {
-        Value::Array(elements) => elements.iter().any(one),
-        value => one(value),
-    }
-}
-
 /// The value that says just this as text.
 fn written(family: Family, text: &str) -> Option<Value> {
     match family {

@@ -11,7 +11,6 @@ mod schema;
 mod tree;
 
 pub use condition::{Condition, Test};
-pub(crate) use exact::json_says;
 pub use like::Pattern;
 pub use op::Op;
 pub use range::{Range, behind, joined};
