@@ -10,6 +10,7 @@ mod identities;
 mod imports;
 mod list;
 mod merge;
+mod merge_graphs;
 mod notes;
 mod segments;
 
