@@ -129,8 +129,12 @@ impl Condition {
             Test::Outside(ranges) => (!ranges.iter().any(|range| range.has(entry))).into(),
             Test::Empty => self.is_empty_entry(entry).into(),
             Test::Filled => (!self.is_empty_entry(entry)).into(),
-            Test::Text(_) | Test::Like(_) | Test::Has(_) | Test::Json(_) if is_nothing => Outcome::No,
-            Test::NotText(_) | Test::HasNot(_) | Test::NotJson(_) if is_nothing => Outcome::Yes,
+            Test::Text(_) | Test::Like(_) | Test::Has(_) | Test::Json(_) | Test::Says(_) if is_nothing => {
+                Outcome::No
+            }
+            Test::NotText(_) | Test::HasNot(_) | Test::NotJson(_) | Test::SaysNot(_) if is_nothing => {
+                Outcome::Yes
+            }
             Test::Text(texts) => self.on_text(entry, |_, text| texts.iter().any(|one| one == text)),
             Test::NotText(other) => self.on_text(entry, |_, text| other != text),
             Test::Like(pattern) => self.on_text(entry, |folded, text| pattern.fits_forms(folded, text)),
@@ -138,6 +142,8 @@ impl Condition {
             Test::HasNot(element) => !has(entry, std::slice::from_ref(element)),
             Test::Json(other) => same(entry, other),
             Test::NotJson(other) => !same(entry, other),
+            Test::Says(text) => says(entry, text),
+            Test::SaysNot(text) => !says(entry, text),
         }
     }
 
@@ -169,6 +175,10 @@ fn json(entry: &[u8]) -> Option<Value> {
 fn has(entry: &[u8], elements: &[Value]) -> Outcome {
     let Some(value) = json(entry) else { return Outcome::Maybe };
     value.as_array().is_some_and(|values| values.iter().any(|value| elements.contains(value))).into()
+}
+
+fn says(entry: &[u8], text: &str) -> Outcome {
+    json(entry).map_or(Outcome::Maybe, |value| value::json_says(&value, text).into())
 }
 
 fn same(entry: &[u8], other: &Value) -> Outcome {

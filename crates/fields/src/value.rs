@@ -452,6 +452,25 @@ fn cut(text: &str) -> String {
     text.chars().take(100).collect()
 }
 
+/// Whether a value that is JSON is this text (NFC), or a list of which one element is: texts as they are, numbers in their
+/// shortest form, everything else as JSON. `null` is no text.
+pub(crate) fn json_says(value: &Value, text: &str) -> bool {
+    let one = |value: &Value| {
+        let json = match value {
+            Value::Null => return false,
+            Value::String(own) => return text::nfc(own) == text,
+            Value::Number(number) => decimal::kept(&decimal::of(number))
+                .map_or_else(|_| value.to_string(), |kept| kept.to_string()),
+            other => other.to_string(),
+        };
+        json == text
+    };
+    match value {
+        Value::Array(elements) => elements.iter().any(one),
+        value => one(value),
+    }
+}
+
 /// Whether two JSON values are the same: numbers by what they are worth, objects whatever the order of their keys.
 pub(crate) fn same_json(one: &Value, other: &Value) -> bool {
     match (one, other) {

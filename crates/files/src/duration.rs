@@ -1,19 +1,19 @@
 //! How long audio and video lasts.
 
+use crate::objects::Objects;
 use lofty::config::{ParseOptions, ParsingMode};
 use lofty::file::AudioFile;
 use lofty::probe::Probe;
+use object_store::ObjectStoreExt;
 use object_store::buffered::BufReader;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
-use std::sync::Arc;
 use tokio_util::io::SyncIoBridge;
 
 /// The duration of a stored file in milliseconds, for AAC, AIFF, FLAC, MP3, MP4 (M4A, MOV), Ogg (Opus, Vorbis) and WAV.
 /// `None` for other formats, for damaged files, and for video without sound.
-pub(crate) async fn duration_ms(objects: &Arc<dyn ObjectStore>, path: &Path) -> Option<i64> {
+pub(crate) async fn duration_ms(objects: &Objects, path: &Path) -> Option<i64> {
     let meta = objects.head(path).await.ok()?;
-    let reader = BufReader::with_capacity(objects.clone(), &meta, 64 << 10);
+    let reader = BufReader::with_capacity(objects.store(), &meta, 64 << 10);
     // Reading the format blocks, and what is wrong with the file says nothing about the upload.
     let read = tokio::task::spawn_blocking(move || {
         let options =

@@ -10,6 +10,7 @@ mod duration;
 mod links;
 mod list;
 mod name;
+mod objects;
 mod range;
 mod row;
 mod s3;
@@ -24,10 +25,9 @@ pub use download::{DownloadRoute, Generator, PermanentRoute, attachment, guarded
 pub use links::Link;
 pub use list::{Chosen, FileSort, list};
 pub use name::safe_name;
+pub use objects::{Objects, objects_in, objects_in_memory};
 pub use row::{File, FileKind, FileRow, FileStatus, among, find, live, locked, update};
 pub use s3::{S3Settings, objects_in_s3};
-pub use storage::{
-    Details, Files, MOST_BYTES, NewFile, Objects, Stored, finish, objects_in, objects_in_memory, probe,
-};
+pub use storage::{Details, Files, MOST_BYTES, NewFile, Stored, finish, probe};
 pub use sweep::sweep;
 pub use targets::FileTargets;

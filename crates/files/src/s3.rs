@@ -4,7 +4,7 @@
 //! provider, and no way around the rules for outbound addresses. A store on a private network therefore needs a rule in
 //! `SVC_ALLOW_OUTBOUND`, unless the operator named it as the endpoint: that address is allowed by itself.
 
-use crate::storage::Objects;
+use crate::objects::Objects;
 use async_trait::async_trait;
 use bytes::Bytes;
 use egress::{Connector, Limits, Request, Streaming};
@@ -21,7 +21,7 @@ use object_store::prefix::PrefixStore;
 use object_store::{ClientOptions, RetryConfig};
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -71,9 +71,9 @@ pub fn objects_in_s3(settings: S3Settings, connector: Connector) -> Result<Objec
     }
     let store = builder.build().map_err(Error::internal)?;
     if settings.prefix.is_empty() {
-        return Ok(Arc::new(store));
+        return Ok(Objects::of(store));
     }
-    Ok(Arc::new(PrefixStore::new(store, settings.prefix)))
+    Ok(Objects::of(PrefixStore::new(store, settings.prefix)))
 }
 
 /// The guarded connector, as the client of an object store.

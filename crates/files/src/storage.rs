@@ -2,6 +2,7 @@
 
 use crate::content::{Content, Inspector};
 use crate::duration::duration_ms;
+use crate::objects::Objects;
 use crate::row::{FileKind, FileRow, FileStatus};
 use crate::schema::{files, unused_objects};
 use auth::Seal;
@@ -12,10 +13,8 @@ use diesel::prelude::*;
 use futures::{Stream, StreamExt, TryStreamExt};
 use model::{Code, Error, FileId, JsonText, Metadata, Random, Result, WorkspaceId};
 use object_store::buffered::BufReader;
-use object_store::local::LocalFileSystem;
-use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt, WriteMultipart};
+use object_store::{GetOptions, GetRange, ObjectStoreExt, WriteMultipart};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,28 +28,6 @@ const PART: usize = 5 << 20;
 
 /// How many parts are on their way to object storage at once.
 const PARTS_AT_ONCE: usize = 2;
-
-/// Where bytes are kept.
-pub type Objects = Arc<dyn ObjectStore>;
-
-/// Keeps bytes in a folder, which is made. What was stored survives a loss of power.
-///
-/// # Errors
-/// When the folder cannot be made.
-pub fn objects_in(folder: &std::path::Path) -> Result<Objects> {
-    std::fs::create_dir_all(folder)?;
-    Ok(Arc::new(
-        LocalFileSystem::new_with_prefix(folder)
-            .map_err(Error::internal)?
-            .with_fsync(true)
-            .with_automatic_cleanup(true),
-    ))
-}
-
-/// Keeps bytes in memory, for tests.
-pub fn objects_in_memory() -> Objects {
-    Arc::new(InMemory::new())
-}
 
 /// Writes, reads and deletes an object, to see whether storage works.
 ///
@@ -213,7 +190,7 @@ impl Files {
     /// The storage's.
     pub async fn reader(&self, row: &FileRow) -> Result<BufReader> {
         let meta = self.objects.head(&path(&row.storage_key)?).await.map_err(Error::internal)?;
-        Ok(BufReader::new(self.objects.clone(), &meta))
+        Ok(BufReader::new(self.objects.store(), &meta))
     }
 }
 

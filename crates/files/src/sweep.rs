@@ -1,5 +1,5 @@
 //! What is deleted for good: uploads that did not end, files that were in the trash for 30 days, and bytes that no file
-//! has any more.
+//! has any more, or that a killed process has written in part.
 //!
 //! Bytes are deleted in two steps. The transaction that takes them from their last file notes them as unused; the job then
 //! deletes the object, and after it the note. A crash between the steps leaves the note, so no object is forgotten.
@@ -37,6 +37,7 @@ pub async fn sweep(db: &Db, files: &Files) -> Result<usize> {
     }
     swept += end_uploads(db, files).await?;
     delete_unused(db, files).await?;
+    files.objects.delete_abandoned(db.now().plus_seconds(-UPLOAD_SECONDS)).await?;
     Ok(swept)
 }
 

@@ -55,7 +55,42 @@ pub(crate) fn job(shapes: &Arc<Shapes>) -> Job {
 }
 
 async fn run(job: JobContext, shapes: Arc<Shapes>) -> Result<(), JobError> {
-    let replacement: Replacement = job.payload.parse().map_err(JobError::give_up)?;
+    let mut replacement: Replacement = job.payload.parse().map_err(JobError::give_up)?;
+    let mut replaced = vec![replacement.from];
+    let mut done = None;
+    loop {
+        // Jobs run at the same time and in any order. Values cannot name a record whose place another has taken since, and
+        // the job of that other one may have looked before this one wrote; if not, it is yet to come.
+        let (named, known) = (replacement.clone(), shapes.clone());
+        let to = job.db.read(move |read| latest(read, &known, &named)).await?;
+        if done == Some(to) {
+            return Ok(());
+        }
+        if to != replacement.to {
+            replaced.push(replacement.to);
+            replacement.to = to;
+        }
+        for from in &replaced {
+            replace_everywhere(&job, &shapes, &Replacement { from: *from, ..replacement.clone() }).await?;
+        }
+        done = Some(to);
+    }
+}
+
+/// The record that has the place of the one that is to be named by now.
+fn latest(read: &mut Read, shapes: &Shapes, wanted: &Replacement) -> Result<i64> {
+    let mut to = wanted.to;
+    while let Some(next) = shapes.successor(read, wanted.kind, wanted.workspace, ItemId(to))? {
+        to = next.0;
+    }
+    Ok(to)
+}
+
+async fn replace_everywhere(
+    job: &JobContext,
+    shapes: &Arc<Shapes>,
+    replacement: &Replacement,
+) -> Result<(), JobError> {
     let planner = Planner::new(job.db.clone());
     planner.set_budget(Budget { rows: usize::MAX, bytes: usize::MAX, timeout: Duration::from_secs(3600) });
     let planner = Arc::new(planner);

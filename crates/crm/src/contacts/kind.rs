@@ -2,6 +2,7 @@
 
 use super::events::ContactEvent;
 use super::matching::match_keys;
+use super::merges;
 use super::print::print;
 use super::system_fields::{ALIASES, MATCH_KEYS, SEGMENTS, system_fields};
 use super::waiting;
@@ -12,7 +13,7 @@ use fields::{Data, FieldType, phone};
 use model::{ActorType, Error, ItemId, Result, WorkspaceId};
 use records::Author;
 use records::activity::Action;
-use records::shape::{Kind, RecordChange};
+use records::shape::{Kind, RecordChange, ReferencedBy};
 use serde_json::Value;
 use store::Tx;
 
@@ -23,7 +24,7 @@ pub static CONTACTS: Kind = Kind {
     set_noun: "contact list",
     external_key: "external_id",
     aliases: Some(ALIASES),
-    referenced_by: Some(FieldType::Contact),
+    referenced_by: Some(ReferencedBy { kind: FieldType::Contact, successor: merges::survivor_of }),
     fields: system_fields,
     param: |key| format!("data.{key}"),
     title: Some("$name"),

@@ -38,6 +38,12 @@ async fn complete(app: &TestApp, key: &Key, upload: &Value, body: Value) -> Answ
     app.post(&format!("/files/uploads/{}/complete", upload["id"].as_str().unwrap()), key, body).await
 }
 
+/// A file that is given another name.
+async fn upload_and_rename(app: &TestApp, key: &Key, name: &str) -> Value {
+    let file = upload(app, key, "page.html", b"<script>alert(1)</script>").await;
+    app.patch(&format!("/files/{}", file["id"]), key, json!({ "name": name })).await.expect(200)
+}
+
 fn kinds(of: &[(String, Value)]) -> Vec<&str> {
     of.iter().map(|(kind, _)| kind.as_str()).filter(|kind| kind.starts_with("file.")).collect()
 }
@@ -185,6 +191,118 @@ testkit::on_both! {
         let broken = [b"\xff\xfbdamaged".as_slice(), b"RIFF\0\0\0\0WAVEfmt ", b"\0\0\0\x20ftypmp42\0\0\0\0", b"OggS", b"fLaC\0\0"];
         for bytes in broken {
             assert_eq!(upload(&app, &key, "sound", bytes).await["duration_ms"], Value::Null);
+        }
+    }
+
+    async fn what_a_file_pretends_to_be_is_not_believed(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let script = "<!DOCTYPE html><script>alert(1)</script>";
+        let polyglot = [GIF, b"=1;/*", script.as_bytes()].concat();
+        for (declared, name, bytes, found, shown) in [
+            ("image/png", "photo.png", script.as_bytes(), "text/html", false),
+            ("application/pdf", "form.pdf", script.as_bytes(), "text/html", false),
+            ("image/gif", "page.html", b"just <b>text</b>", "text/html", false),
+            ("text/html", "page.html", GIF, "image/gif", true),
+            ("text/html", "page.html", &polyglot, "image/gif", true),
+            ("text/plain", "notes.txt", b"MZ\x90\0\x03\0\0\0", "application/vnd.microsoft.portable-executable", false),
+            ("image/svg+xml", "notes.txt", b"hello", "text/plain", false),
+            ("a/b\u{e9}", "notes.txt", b"hello", "text/plain", false),
+        ] {
+            let boundary = "a-line-of-its-own";
+            let head = format!(
+                "--{boundary}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\nContent-Type: {declared}\r\n\r\n"
+            );
+            let body = [head.as_bytes(), bytes, format!("\r\n--{boundary}--\r\n").as_bytes()].concat();
+            let kind = format!("multipart/form-data; boundary={boundary}");
+            let answer = app.ask("POST", "/files").key(&key).bytes(&kind, &body).send().await;
+            if declared.is_ascii() {
+                let file = answer.expect(201);
+                assert_eq!((&file["mime_type"], &file["declared_mime_type"]), (&json!(found), &json!(declared)), "{name}");
+                for (method, headers, status) in
+                    [("GET", &[][..], 200), ("HEAD", &[], 200), ("GET", &[("range", "bytes=0-0")], 206)]
+                {
+                    let path = file["signed_url"].as_str().unwrap().strip_prefix("https://svc.example").unwrap();
+                    let asking = app.ask_beside(method, path);
+                    let asking = headers.iter().fold(asking, |asking, (name, value)| asking.header(name, value));
+                    let read = asking.send().await;
+                    assert_eq!(read.status, status);
+                    assert!(read.headers["content-type"].starts_with(found), "{:?}", read.headers);
+                    let way = if shown { "inline;" } else { "attachment;" };
+                    assert!(read.headers["content-disposition"].starts_with(way), "{name} {declared}");
+                    assert_eq!(read.headers["x-content-type-options"], "nosniff");
+                    assert_eq!(read.headers["content-security-policy"], "default-src 'none'; sandbox");
+                }
+            } else {
+                assert!([201, 400].contains(&answer.status), "{}", answer.text);
+            }
+        }
+    }
+
+    async fn names_get_into_no_header_and_no_path(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let long = format!("{}.html", "é".repeat(10_000));
+        for (name, safe) in [
+            ("a\r\nSet-Cookie: x=1\r\n\r\n<script>.txt", "aSet-Cookie: x=1<script>.txt"),
+            ("a\"; filename=\"b.html", "a\"; filename=\"b.html"),
+            ("..\\..\\boot.ini\u{7f}.txt", "boot.ini.txt"),
+            ("/etc/\u{1b}[31mpasswd", "[31mpasswd"),
+            ("%2e%2e%2fpasswd", "%2e%2e%2fpasswd"),
+            ("\u{feff}\u{2066}x\u{2069}", "x"),
+            ("nul\0.txt", ""),
+            (&long, ""),
+        ] {
+            let begun = app.post("/files/uploads", &key, json!({ "name": name })).await;
+            if safe.is_empty() {
+                assert_eq!(begun.expect_error(400, "validation_error").as_deref(), Some("name"));
+                continue;
+            }
+            let upload = begun.expect(201);
+            part(&app, &key, &upload, 1, b"<script>alert(1)</script>").await.expect(200);
+            let file = complete(&app, &key, &upload, json!({})).await.expect(201);
+            let renamed = upload_and_rename(&app, &key, name).await;
+            for file in [file, renamed] {
+                assert_eq!(file["name"], safe, "{name:?}");
+                let read = at(&app, &file["signed_url"]).await;
+                assert_eq!(read.status, 200, "{name:?}");
+                assert!(!read.headers.contains_key("set-cookie"), "{:?}", read.headers);
+                let disposition = &read.headers["content-disposition"];
+                assert!(disposition.starts_with("attachment; "), "{disposition}");
+                assert!(disposition.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{disposition}");
+                assert_eq!(disposition.matches('"').count(), 2, "{disposition}");
+                assert_eq!(disposition.matches("filename=").count(), 1, "{disposition}");
+                // The address says nothing of the name.
+                assert!(!file["url"].as_str().unwrap().contains("passwd"));
+            }
+        }
+    }
+
+    async fn sizes_that_files_announce_are_not_reserved(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let mp4 = |size: &[u8]| [b"\0\0\0\x18ftypisom\0\0\x02\0isomiso2", size].concat();
+        for bytes in [
+            // Four gigabytes of samples, of a tag, and of a block of pictures.
+            [b"RIFF\xff\xff\xff\xffWAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\xff\xff\xff\xff".to_vec()].concat(),
+            b"ID3\x04\0\0\x7f\x7f\x7f\x7fTIT2\x7f\x7f\x7f\x7f\0\0".to_vec(),
+            b"fLaC\x06\xff\xff\xff\0\0\0\x03\xff\xff\xff\xff".to_vec(),
+            mp4(b"\xff\xff\xff\xffmoov\xff\xff\xff\xfftrak"),
+            mp4(b"\0\0\0\x01moov\xff\xff\xff\xff\xff\xff\xff\xff"),
+            b"FORM\xff\xff\xff\xffAIFFCOMM\xff\xff\xff\xff".to_vec(),
+            b"OggS\0\x02\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0\0\0\0\0\0\0\0\0\xff\xff\x01vorbis".to_vec(),
+            // Images with as many pixels as their headers can say, and with directories that point into nowhere.
+            b"BM\xff\xff\xff\xff\0\0\0\0\x36\0\0\0\x28\0\0\0\xff\xff\xff\x7f\xff\xff\xff\x7f\x01\0\x18\0".to_vec(),
+            b"II*\0\xff\xff\xff\xff".to_vec(),
+            b"8BPS\0\x01\0\0\0\0\0\0\0\x03\xff\xff\xff\xff\xff\xff\xff\xff\0\x08\0\x03".to_vec(),
+            // An archive in an archive in an archive, of which each says that it is large.
+            b"PK\x03\x04\x14\0\0\0\x08\0\0\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x05\0\0\0a.zip".repeat(3),
+            b"\x1f\x8b\x08\0\0\0\0\0\0\xff\xff\xff\xff\xff".to_vec(),
+        ] {
+            let file = upload(&app, &key, "bomb", &bytes).await;
+            assert_eq!(file["size"], bytes.len());
+            let read = at(&app, &file["signed_url"]).await;
+            assert_eq!(read.headers["content-length"], bytes.len().to_string());
         }
     }
 

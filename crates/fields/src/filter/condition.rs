@@ -49,6 +49,10 @@ pub enum Test {
     Json(Value),
     /// There is no JSON, or it is not equal.
     NotJson(Value),
+    /// The JSON, or an element of the list that it is, is this text (NFC).
+    Says(String),
+    /// There is no JSON, or it is not this text.
+    SaysNot(String),
 }
 
 impl Condition {
@@ -85,6 +89,10 @@ impl Condition {
             }
             Test::NotJson(other) => {
                 !self.value(fields, record).is_some_and(|value| value::same_json(value, other))
+            }
+            Test::Says(text) => self.value(fields, record).is_some_and(|value| value::json_says(value, text)),
+            Test::SaysNot(text) => {
+                !self.value(fields, record).is_some_and(|value| value::json_says(value, text))
             }
         })
     }

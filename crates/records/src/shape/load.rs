@@ -1,12 +1,13 @@
 //! Loading shapes, and keeping them.
 
 use super::{
-    CollectionRow, CollectionSettings, CollectionStatus, FieldRow, Index, IndexRow, IndexStatus, Kind, Shape,
+    CollectionRow, CollectionSettings, CollectionStatus, FieldRow, Index, IndexRow, IndexStatus, Kind,
+    ReferencedBy, Shape,
 };
 use crate::schema::{collection_fields, collection_indexes, collections};
 use diesel::prelude::*;
 use fields::{FieldSet, FieldType};
-use model::{Code, CollectionId, Error, FieldId, MemberId, Result, WorkspaceId};
+use model::{Code, CollectionId, Error, FieldId, ItemId, MemberId, Result, WorkspaceId};
 use operation::ports::{Member, Members};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
@@ -84,8 +85,27 @@ impl Shapes {
 
     /// The set of the records that values of fields of this type name, in a workspace.
     pub(crate) fn set_named_by(&self, kind: FieldType, workspace: WorkspaceId) -> Option<CollectionId> {
-        let named = self.kinds.iter().find(|named| named.referenced_by == Some(kind));
-        named.map(|named| named.set_of(workspace))
+        self.named_by(kind).map(|(named, _)| named.set_of(workspace))
+    }
+
+    /// The record that took the place of one that values of fields of this type name.
+    pub(crate) fn successor(
+        &self,
+        read: &mut Read,
+        kind: FieldType,
+        workspace: WorkspaceId,
+        id: ItemId,
+    ) -> Result<Option<ItemId>> {
+        let Some((_, referenced)) = self.named_by(kind) else { return Ok(None) };
+        (referenced.successor)(read, workspace, id)
+    }
+
+    fn named_by(&self, kind: FieldType) -> Option<(&'static Kind, ReferencedBy)> {
+        let named = |declared: &&'static Kind| {
+            let referenced = declared.referenced_by.filter(|referenced| referenced.kind == kind)?;
+            Some((*declared, referenced))
+        };
+        self.kinds.iter().find_map(named)
     }
 
     fn kept(&self, collection: CollectionId, version: i64) -> Option<Arc<Shape>> {

@@ -22,10 +22,10 @@ use crate::Author;
 use crate::activity::{Action, Changes};
 use crate::rows::ItemRow;
 use fields::{Data, Field, FieldSet, FieldType};
-use model::{CollectionId, FieldId, Result, WorkspaceId};
+use model::{CollectionId, FieldId, ItemId, Result, WorkspaceId};
 use std::ops::Deref;
 use std::sync::Arc;
-use store::Tx;
+use store::{Read, Tx};
 
 /// A kind of records: what a group declares to keep its objects in this engine.
 ///
@@ -44,8 +44,8 @@ pub struct Kind {
     /// The key of the hidden field with further values that identify a record: a JSON object with a list for each unique
     /// field that has some. No other record can have them, and records are found by them.
     pub aliases: Option<&'static str>,
-    /// The type of the fields, of any kind of records, whose values are ids of such records.
-    pub referenced_by: Option<FieldType>,
+    /// Where values of fields, of any kind of records, are ids of such records.
+    pub referenced_by: Option<ReferencedBy>,
     /// The fields that the service defines ([`Field::built_in`]), before those of the workspace. Where a workspace can add
     /// some, their keys begin with `$`, as no other field's does.
     pub fields: fn() -> Vec<Field>,
@@ -62,6 +62,15 @@ pub struct Kind {
     pub complete: fn(data: &mut Data, external_key: Option<&str>, author: &Author) -> Result<()>,
     /// Does what follows from a change of a record, in its transaction: publishes its event.
     pub publish: fn(&mut Tx, &Author, &RecordChange<'_>) -> Result<()>,
+}
+
+/// How values of fields name records.
+#[derive(Debug, Clone, Copy)]
+pub struct ReferencedBy {
+    /// The type of the fields.
+    pub kind: FieldType,
+    /// The record that took the place of another, if one did ([`references::replace`](crate::references::replace)).
+    pub successor: fn(&mut Read, WorkspaceId, ItemId) -> Result<Option<ItemId>>,
 }
 
 /// What happened to a record.

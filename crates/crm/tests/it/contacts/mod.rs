@@ -3,11 +3,14 @@
 mod book;
 mod enrich;
 mod fields;
+mod filter_model;
+mod filters;
 mod handoff;
 mod identities;
 mod imports;
 mod list;
 mod merge;
+mod merge_graphs;
 mod notes;
 mod segments;
 
