@@ -1,7 +1,7 @@
 //! What a request says of a task, in one form for creating and changing it.
 
 use super::model::{NewChecklistEntry, NewTask, NewTaskDue, NewTaskRecurrence, TaskPatch};
-use super::task::{TaskAssignee, TaskStatus, put};
+use super::task::{TaskAssignee, TaskItemRef, TaskStatus, put};
 use fields::Data;
 use model::{Error, FieldError, Patch, Result, TaskId};
 use serde::Serialize;
@@ -15,6 +15,7 @@ pub(super) struct Change {
     pub(super) data: Data,
     pub(super) status: Option<TaskStatus>,
     pub(super) assignee: Patch<TaskAssignee>,
+    pub(super) item: Patch<TaskItemRef>,
     pub(super) due: Patch<NewTaskDue>,
     pub(super) checklist: Option<Vec<NewChecklistEntry>>,
     pub(super) parent: Patch<TaskId>,
@@ -63,10 +64,12 @@ impl From<NewTask> for Change {
         put(&mut data, "estimate_minutes", new.estimate_minutes.map(Value::from));
         put(&mut data, "labels", Some(new.labels.into()));
         put(&mut data, "contact_id", new.contact_id.map(|id| json!([id])));
+        put(&mut data, "project", new.project.map(Value::from));
         Self {
             data,
             status: Some(new.status),
             assignee: set(new.assignee),
+            item: set(new.item_ref),
             due: set(new.due),
             checklist: Some(new.checklist),
             parent: set(new.parent_id),
@@ -94,10 +97,12 @@ impl From<TaskPatch> for Change {
             Patch::Clear => Patch::Clear,
         };
         put(&mut data, "contact_id", patched(contact));
+        put(&mut data, "project", patched(patch.project));
         Self {
             data,
             status: patch.status,
             assignee: patch.assignee,
+            item: patch.item_ref,
             due: patch.due,
             checklist: patch.checklist,
             parent: patch.parent_id,

@@ -1,6 +1,6 @@
 //! The fields of tasks, as the record engine keeps them. A workspace adds none, so their keys are those of the JSON.
 
-use super::task::{ASSIGNEE_AGENT, ASSIGNEE_USER, TaskPriority, TaskStatus};
+use super::task::{ASSIGNEE_AGENT, ASSIGNEE_USER, ITEM, ITEM_COLLECTION, TaskPriority, TaskStatus};
 use fields::{Choice, Field, FieldOptions, FieldType};
 use model::OptionId;
 use serde_json::{Number, Value};
@@ -47,6 +47,9 @@ pub(super) fn task_fields() -> Vec<Field> {
         own(20, "contact_id", "Contact", FieldType::Contact, one()),
         managed(21, "completed_at", "Completed", FieldType::Datetime, plain()),
         managed(22, "cancelled_at", "Cancelled", FieldType::Datetime, plain()),
+        own(23, "project", "Project", FieldType::Text, text(120)),
+        managed(24, ITEM_COLLECTION, "Collection of the item", FieldType::Integer, plain()),
+        managed(25, ITEM, "Item", FieldType::Integer, plain()),
     ]
 }
 

@@ -24,7 +24,7 @@ pub static TASKS: Kind = Kind {
     fields: task_fields,
     param: |key| key.to_owned(),
     title: Some("title"),
-    indexes: &["labels", "parent_id", "contact_id", "assignee_user", "due_at"],
+    indexes: &["labels", "parent_id", "contact_id", "item_id", "assignee_user", "due_at"],
     print: |_, row, _, out| {
         // What is stored was written by this service; a damaged task would show as none.
         let task = Task::of(row).ok().and_then(|task| serde_json::to_string(&task).ok());

@@ -2,14 +2,14 @@
 
 use super::TASKS;
 use super::due::{day_start, local};
-use super::task::{Task, TaskAssigneeType, TaskPriority, TaskStatus};
+use super::task::{ITEM, Task, TaskAssigneeType, TaskPriority, TaskStatus};
 use crate::business::Calendar;
 use chrono::{Days, NaiveDate};
 use chrono_tz::Tz;
 use fields::Filter;
 use fields::filter::Node;
 use fields::words::Words;
-use model::{Caller, ContactId, Error, Result, TaskId, Timestamp, whole_number};
+use model::{Caller, ContactId, Error, ItemId, Result, TaskId, Timestamp, whole_number};
 use operation::ports::BusinessCalendar;
 use operation::{Describe, FromInput, Input, OptIn, OptInList, Path, Query, State, comma_list, operation};
 use records::query::{ListPosition, Planner, Query as RecordQuery, QueryParams};
@@ -47,6 +47,12 @@ struct OwnFilters {
     /// The id of a contact.
     #[param(value_type = Option<i64>)]
     contact_id: Option<ContactId>,
+    /// The id of an item.
+    #[param(value_type = Option<i64>)]
+    item_id: Option<ItemId>,
+    /// A project.
+    #[param(min_length = 1, max_length = 120)]
+    project: Option<String>,
     /// A moment, or a day in the time zone of the business. Only tasks that are due before it are listed.
     #[param(example = "2026-12-01")]
     due_before: Option<String>,
@@ -171,6 +177,12 @@ impl OwnFilters {
         }
         if let Some(contact) = self.contact_id {
             all.push(("contact_id", is("contact_id", "eq", contact.0)));
+        }
+        if let Some(item) = self.item_id {
+            all.push(("item_id", is(ITEM, "eq", item.0)));
+        }
+        if let Some(project) = &self.project {
+            all.push(("project", is("project", "eq", project.as_str())));
         }
         if let Some(text) = &self.due_before {
             all.push(("due_before", is("due_at", "lt", time(text, "due_before", zone)?.rfc3339())));

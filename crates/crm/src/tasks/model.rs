@@ -1,6 +1,6 @@
 //! What callers send about tasks.
 
-use super::task::{RecurFrom, TaskAssignee, TaskPriority, TaskStatus};
+use super::task::{RecurFrom, TaskAssignee, TaskItemRef, TaskPriority, TaskStatus};
 use chrono::NaiveDate;
 use model::{Actor, ContactId, FileId, Patch, TaskCommentId, TaskId, Timestamp};
 use records::bulk::BulkMode;
@@ -117,6 +117,13 @@ pub struct NewTask {
     /// The id of the contact whom it is about.
     #[serde(default)]
     pub contact_id: Option<ContactId>,
+    /// The item that it is about.
+    #[serde(default)]
+    pub item_ref: Option<TaskItemRef>,
+    /// The project that it belongs to.
+    #[schema(max_length = 120)]
+    #[serde(default)]
+    pub project: Option<String>,
     /// Your own key, unique among tasks.
     #[schema(min_length = 1, max_length = 255, pattern = r"\S")]
     #[serde(default)]
@@ -186,6 +193,14 @@ pub struct TaskPatch {
     #[schema(value_type = Option<ContactId>)]
     #[serde(default)]
     pub contact_id: Patch<ContactId>,
+    /// The item that it is about.
+    #[schema(value_type = Option<TaskItemRef>)]
+    #[serde(default)]
+    pub item_ref: Patch<TaskItemRef>,
+    /// The project that it belongs to.
+    #[schema(value_type = Option<String>, max_length = 120)]
+    #[serde(default)]
+    pub project: Patch<String>,
     /// Your own key, unique among tasks. `null` removes it.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 255, pattern = r"\S")]
     #[serde(default)]

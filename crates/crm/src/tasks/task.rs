@@ -2,7 +2,9 @@
 
 use chrono::NaiveDate;
 use fields::Data;
-use model::{Actor, AgentId, ContactId, MemberId, Result, TaskId, Timestamp, text_enum};
+use model::{
+    Actor, AgentId, CollectionId, ContactId, ItemId, MemberId, Result, TaskId, Timestamp, text_enum,
+};
 use records::rows::ItemRow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,6 +14,10 @@ use utoipa::ToSchema;
 pub(super) const ASSIGNEE_USER: &str = "assignee_user";
 /// The field with the agent that has a task.
 pub(super) const ASSIGNEE_AGENT: &str = "assignee_agent";
+/// The field with the collection of the item that a task is about.
+pub(super) const ITEM_COLLECTION: &str = "item_collection_id";
+/// The field with the item that a task is about.
+pub(super) const ITEM: &str = "item_id";
 
 text_enum! {
     /// The status of a task.
@@ -76,6 +82,17 @@ pub struct TaskAssignee {
     pub kind: TaskAssigneeType,
     /// The id of the team member or agent.
     pub id: i64,
+}
+
+/// The item that a task is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "collection_id": 1, "item_id": 1 }))]
+pub struct TaskItemRef {
+    /// The id of the item's collection.
+    pub collection_id: CollectionId,
+    /// The id of the item.
+    pub item_id: ItemId,
 }
 
 /// When a task is due: on a day or at a moment.
@@ -148,7 +165,7 @@ pub struct TaskRecurrence {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({
     "title": "Order wooden trains", "description": "The supplier needs two weeks.", "status": "in_progress", "priority": "high",
-    "labels": ["stock"], "estimate_minutes": 30, "external_key": "erp-4711", "comment_count": 1, "version": 2,
+    "labels": ["stock"], "estimate_minutes": 30, "project": "Christmas", "external_key": "erp-4711", "comment_count": 1, "version": 2,
 }))]
 pub struct Task {
     /// The id of the task.
@@ -191,6 +208,10 @@ pub struct Task {
     pub recurrence: Option<TaskRecurrence>,
     /// The id of the contact whom it is about.
     pub contact_id: Option<ContactId>,
+    /// The item that it is about.
+    pub item_ref: Option<TaskItemRef>,
+    /// The project that it belongs to.
+    pub project: Option<String>,
     /// Your own key, unique among tasks.
     pub external_key: Option<String>,
     /// The number of comments.
@@ -237,6 +258,9 @@ pub(super) struct Stored {
     pub(super) subtasks_total: i64,
     pub(super) recurrence: Option<TaskRecurrence>,
     pub(super) contact_id: Vec<ContactId>,
+    pub(super) item_collection_id: Option<CollectionId>,
+    pub(super) item_id: Option<ItemId>,
+    pub(super) project: Option<String>,
     pub(super) completed_at: Option<Timestamp>,
     pub(super) cancelled_at: Option<Timestamp>,
 }
@@ -257,6 +281,11 @@ impl Stored {
         user.or(agent).map(|(kind, id)| TaskAssignee { kind, id })
     }
 
+    /// The item that the task is about.
+    pub(super) fn item_ref(&self) -> Option<TaskItemRef> {
+        Some(TaskItemRef { collection_id: self.item_collection_id?, item_id: self.item_id? })
+    }
+
     /// The team member who has the task.
     pub(super) fn member(&self) -> Option<MemberId> {
         self.assignee_user.first().copied().map(MemberId)
@@ -275,6 +304,12 @@ pub(super) fn set_assignee(data: &mut Data, assignee: Option<TaskAssignee>) {
     put(data, ASSIGNEE_AGENT, of(TaskAssigneeType::Agent).map(Value::from));
 }
 
+/// Puts an item into the values of a task.
+pub(super) fn set_item(data: &mut Data, item: Option<TaskItemRef>) {
+    put(data, ITEM_COLLECTION, item.map(|item| json!(item.collection_id)));
+    put(data, ITEM, item.map(|item| json!(item.item_id)));
+}
+
 /// Sets a value of a record, or takes it out.
 pub(super) fn put(data: &mut Data, key: &str, value: Option<Value>) {
     match value {
@@ -291,6 +326,7 @@ impl Task {
     pub(super) fn of(row: &ItemRow) -> Result<Self> {
         let stored = Stored::of(row)?;
         let assignee = stored.assignee();
+        let item_ref = stored.item_ref();
         let entries = || stored.checklist.iter();
         let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let progress = TaskProgress {
@@ -318,6 +354,8 @@ impl Task {
             progress,
             recurrence: stored.recurrence,
             contact_id: stored.contact_id.first().copied(),
+            item_ref,
+            project: stored.project,
             external_key: row.external_key.clone(),
             comment_count: row.comment_count,
             completed_at: stored.completed_at,

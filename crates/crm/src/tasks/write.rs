@@ -6,8 +6,8 @@
 
 use super::change::{self, Change};
 use super::task::{
-    ASSIGNEE_AGENT, ASSIGNEE_USER, Stored, TaskAssignee, TaskAssigneeType, TaskDue, TaskStatus, put,
-    set_assignee,
+    ASSIGNEE_AGENT, ASSIGNEE_USER, Stored, TaskAssignee, TaskAssigneeType, TaskDue, TaskItemRef, TaskStatus,
+    put, set_assignee, set_item,
 };
 use super::{graph, series};
 use crate::business::Calendar;
@@ -194,15 +194,7 @@ impl<'a> Desk<'a> {
         data: &mut Data,
         change: &Change,
     ) -> Result<()> {
-        match &change.assignee {
-            Patch::Keep => {}
-            Patch::Clear => set_assignee(data, None),
-            Patch::Set(assignee) if before.assignee() == Some(*assignee) => {}
-            Patch::Set(assignee) => {
-                self.check_assignee(tx, *assignee)?;
-                set_assignee(data, Some(*assignee));
-            }
-        }
+        self.fill_named(tx, before, data, change)?;
         let mut due = before.due.clone();
         match &change.due {
             Patch::Keep => {}
@@ -247,6 +239,31 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
+    /// Fills in the assignee and the item. Those that the task has already may be gone.
+    fn fill_named(&self, tx: &mut Tx, before: &Stored, data: &mut Data, change: &Change) -> Result<()> {
+        match change.assignee {
+            Patch::Keep => {}
+            Patch::Clear => set_assignee(data, None),
+            Patch::Set(assignee) if before.assignee() == Some(assignee) => {}
+            Patch::Set(assignee) => {
+                self.check_assignee(tx, assignee)?;
+                set_assignee(data, Some(assignee));
+            }
+        }
+        match change.item {
+            Patch::Keep => {}
+            Patch::Clear => set_item(data, None),
+            Patch::Set(item) if before.item_ref() == Some(item) => {}
+            Patch::Set(item) => {
+                if let Some(refusal) = self.missing_item(tx, item)? {
+                    return Err(refusal);
+                }
+                set_item(data, Some(item));
+            }
+        }
+        Ok(())
+    }
+
     /// The time zone of the business, unless it is not needed.
     fn business_zone(&self, tx: &mut Tx, is_given: bool) -> Result<Tz> {
         if is_given { Ok(Tz::UTC) } else { Calendar.time_zone(tx, self.workspace()) }
@@ -265,6 +282,24 @@ impl<'a> Desk<'a> {
             TaskAssigneeType::Agent => "is not an agent of this workspace",
         };
         if is_there { Ok(()) } else { Err(Error::invalid("assignee.id", rule)) }
+    }
+
+    /// Why a task cannot be about an item; `None` for a live one of a collection of the workspace.
+    fn missing_item(&self, tx: &mut Tx, item: TaskItemRef) -> Result<Option<Error>> {
+        let refused = |part: &str, rule| Some(Error::invalid(format!("item_ref.{part}"), rule));
+        let no_collection = || Ok(refused("collection_id", "is not a collection of this workspace"));
+        // The sets of other records have negative ids.
+        if item.collection_id.0 <= 0 {
+            return no_collection();
+        }
+        let shapes = self.editor.writer().shapes;
+        let found = rows::find_with_shape(tx, shapes, self.workspace(), item.collection_id, item.item_id);
+        match found {
+            Ok((_, Some(row))) if row.trashed_at.is_none() => Ok(None),
+            Ok(_) => Ok(refused("item_id", "is not an item of this collection")),
+            Err(error) if error.code() == Code::NotFound => no_collection(),
+            Err(error) => Err(error),
+        }
     }
 
     /// Moves a task to another status: completes it, cancels it or opens it again.
@@ -340,12 +375,17 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
-    /// Leaves out of a task that is made of another the contact and the assignee, if they are gone.
+    /// Leaves out of a task that is made of another the contact, the item and the assignee, if they are gone.
     fn leave_out_gone(&self, tx: &mut Tx, task: &Stored, data: &mut Data) -> Result<()> {
         let workspace = self.workspace();
         let contacts: Vec<i64> = task.contact_id.iter().map(|id| id.0).collect();
         if !contacts.is_empty() && rows::live_among(tx, CONTACTS.set_of(workspace), &contacts)?.is_empty() {
             put(data, "contact_id", None);
+        }
+        if let Some(item) = task.item_ref()
+            && self.missing_item(tx, item)?.is_some()
+        {
+            set_item(data, None);
         }
         if let Some(member) = task.member()
             && TeamDirectory.among(tx, workspace, &[member])?.is_empty()

@@ -97,6 +97,7 @@ pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId, people: &People<'_>) -> 
     }))?;
     let fair = make(json!({
         "title": "Prepare the toy fair", "priority": "high", "due": due(21), "assignee": member(0), "labels": ["marketing"],
+        "project": "Toy fair",
         "description": "We have stand 14. **Bring the marble run.**",
         "checklist": [{ "text": "Book the van", "done": true }, { "text": "Print price tags" }, { "text": "Pack the till" }],
     }))?;
@@ -106,6 +107,7 @@ pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId, people: &People<'_>) -> 
     {
         let step = make(json!({
             "title": title, "due": due(days), "assignee": member(1), "labels": ["marketing"], "parent_id": fair, "depends_on": before,
+            "project": "Toy fair",
         }))?;
         before.push(step);
     }

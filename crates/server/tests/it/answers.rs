@@ -85,7 +85,7 @@ pub async fn seed(sweep: &Sweep) -> BTreeMap<&'static str, String> {
     let file = app.ask("POST", "/files").key(key).header("idempotency-key", "file");
     let fields = [("folder", "full"), ("tags", "a,b"), ("metadata", "{\"a\":\"b\"}")];
     let file = file.form(&fields, ("a.gif", b"GIF89a\x40\x01\xf0\0\0\0\0")).send().await.expect(201);
-    ids.extend(seed_task(sweep, &ids["contactId"], &file["id"]).await);
+    ids.extend(seed_task(sweep, &ids, &file["id"]).await);
     ids.extend(seed_channel(sweep, &ids["contactId"], &ids["segmentId"], &file["id"]).await);
     ids.extend([
         ("fileId", file["id"].to_string()),
@@ -252,7 +252,12 @@ async fn seed_contact(sweep: &Sweep) -> BTreeMap<&'static str, String> {
 }
 
 /// A task with everything that a task can have, and one that is done.
-async fn seed_task(sweep: &Sweep, contact: &str, file: &Value) -> BTreeMap<&'static str, String> {
+async fn seed_task(
+    sweep: &Sweep,
+    ids: &BTreeMap<&'static str, String>,
+    file: &Value,
+) -> BTreeMap<&'static str, String> {
+    let id = |name: &str| ids[name].parse::<i64>().unwrap();
     let (app, key) = (&sweep.app, &sweep.keys[&(false, true)]);
     let tasks = format!("/workspaces/{}/tasks", sweep.workspace);
     let parent = app.post(&tasks, key, json!({ "title": "Parent" })).await.expect(201);
@@ -266,8 +271,8 @@ async fn seed_task(sweep: &Sweep, contact: &str, file: &Value) -> BTreeMap<&'sta
         "assignee": { "type": "agent", "id": 1 }, "due": { "datetime": "2026-12-01T10:00:00Z", "time_zone": "Europe/Madrid" },
         "start_at": "2026-11-01T10:00:00Z", "estimate_minutes": 5, "labels": ["x"],
         "checklist": [{ "text": "a", "done": true }], "parent_id": parent["id"], "depends_on": [before["id"]],
-        "recurrence": { "rule": "FREQ=WEEKLY;BYDAY=MO", "from": "completion" }, "contact_id": contact.parse::<i64>().unwrap(),
-        "external_key": "full",
+        "recurrence": { "rule": "FREQ=WEEKLY;BYDAY=MO", "from": "completion" }, "contact_id": id("contactId"),
+        "item_ref": { "collection_id": id("collectionId"), "item_id": id("itemId") }, "project": "p", "external_key": "full",
     });
     let task = app.post(&tasks, key, task).await.expect(201);
     let at = format!("{tasks}/{}", task["id"]);

@@ -4,6 +4,7 @@ mod comments;
 mod graph;
 mod lists;
 mod recurrence;
+mod references;
 
 use model::Env;
 use serde_json::{Value, json};
