@@ -2,7 +2,7 @@
 
 use crate::connection::{Manager, Role, open_postgres, open_sqlite};
 use crate::flusher::{Flusher, PostgresLog, Session};
-use crate::lines::{self, InLine, Lines};
+use crate::lines::{self, Line, Lines};
 use crate::metrics::{self, Metrics};
 use crate::migrations::SchemaState;
 use crate::threads::{Answer, Priority, Threads};
@@ -50,11 +50,11 @@ pub struct Db {
     priority: Priority,
 }
 
-pub(crate) struct Inner {
+struct Inner {
     backend: Backend,
     pool: Pool<Manager>,
-    pub(crate) threads: Threads,
-    pub(crate) lines: Lines,
+    threads: Threads,
+    lines: Lines<Box<dyn InLine>>,
     /// SQLite's.
     writer: Option<mpsc::Sender<Box<dyn Work>>>,
     /// PostgreSQL's.
@@ -132,7 +132,7 @@ impl Db {
             backend,
             pool,
             threads,
-            lines: Lines::default(),
+            lines: Lines::new(),
             writer,
             flusher,
             clock,
@@ -297,7 +297,7 @@ impl Db {
         self.inner.metrics.writes.inc();
         if is_first {
             let inner = self.inner.clone();
-            self.inner.threads.spawn(Priority::Normal, move || lines::serve(&inner, line))?;
+            self.inner.threads.spawn(Priority::Normal, move || serve(&inner, line))?;
         }
         answer.await.map_err(|_| Error::internal("the work at the database panicked"))?
     }
@@ -335,7 +335,7 @@ impl Inner {
         self.answer_what_was_seen(since, must_wait, result, answer);
     }
 
-    pub(crate) fn write<T: Send + 'static>(&self, work: &impl Fn(&mut Tx) -> Result<T>, answer: Answer<T>) {
+    fn write<T: Send + 'static>(&self, work: &impl Fn(&mut Tx) -> Result<T>, answer: Answer<T>) {
         let since = self.flusher.as_ref().map(Flusher::session);
         match (self.transaction(work), &self.flusher) {
             (Ok(Committed { value, hooks, confirmation: Some(since) }), Some(flusher)) => {
@@ -371,7 +371,7 @@ impl Inner {
     }
 
     /// Does the works of a line in one transaction; if one of them fails, each alone.
-    pub(crate) fn write_together(&self, mut works: Vec<Box<dyn InLine>>) {
+    fn write_together(&self, mut works: Vec<Box<dyn InLine>>) {
         match self.together(&mut works) {
             Ok(Some(Committed { hooks, confirmation, .. })) => {
                 let answer = move |flushed: Result<()>| {
@@ -474,6 +474,49 @@ impl Inner {
         }
         committed?;
         Ok(since)
+    }
+}
+
+/// Work that waits in a line.
+trait InLine: Work {
+    /// Does the work in a transaction of its own, and answers.
+    fn alone(self: Box<Self>, inner: &Inner);
+}
+
+impl<T: Send + 'static, F: Fn(&mut Tx) -> Result<T> + Send> InLine for Pending<T, F> {
+    fn alone(self: Box<Self>, inner: &Inner) {
+        let (work, answer) = self.into_parts();
+        inner.write(&work, answer);
+    }
+}
+
+/// Serves a line until nobody waits in it.
+fn serve(inner: &Arc<Inner>, line: Line) {
+    let works = inner.lines.next(line);
+    if works.is_empty() {
+        return;
+    }
+    let _next = Next { inner, line };
+    if works.len() == 1 {
+        works.into_iter().for_each(|work| work.alone(inner));
+    } else {
+        inner.write_together(works);
+    }
+}
+
+/// Has the line served on when it is dropped, whatever became of the work before. It waits for a thread anew, so that a busy
+/// line does not keep others from theirs.
+struct Next<'a> {
+    inner: &'a Arc<Inner>,
+    line: Line,
+}
+
+impl Drop for Next<'_> {
+    fn drop(&mut self) {
+        let (inner, line) = (self.inner.clone(), self.line);
+        if let Err(error) = self.inner.threads.spawn(Priority::Normal, move || serve(&inner, line)) {
+            tracing::error!(%error, "a line of transactions cannot go on");
+        }
     }
 }
 

@@ -7,12 +7,23 @@ use model::{Error, Result, WorkspaceId};
 use std::sync::{Mutex, mpsc};
 use store::{Db, Tx};
 use testkit::{Kind, TestDb};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// Work that does not end before the sender says so or is dropped.
-fn until_told(wait: mpsc::Receiver<()>) -> impl Fn(&mut Tx) -> Result<()> + Send + 'static {
-    let wait = Mutex::new(wait);
-    move |_| wait.lock().unwrap().recv().map_err(Error::internal)
+/// Has the line of workspace 1 work until the sender says so. What is put into the line meanwhile waits.
+async fn keep_busy(db: &Db) -> (mpsc::Sender<()>, JoinHandle<Result<()>>) {
+    let (go, wait) = mpsc::channel::<()>();
+    let (begin, begun) = oneshot::channel();
+    let (wait, begin) = (Mutex::new(wait), Mutex::new(Some(begin)));
+    let work = move |_: &mut Tx| {
+        if let Some(begin) = begin.lock().unwrap().take() {
+            begin.send(()).unwrap();
+        }
+        wait.lock().unwrap().recv().map_err(Error::internal)
+    };
+    let busy = put_into(db, 1, work).await;
+    begun.await.unwrap();
+    (go, busy)
 }
 
 /// Puts work into the line of a workspace, behind what was put there before.
@@ -38,8 +49,7 @@ fn transaction(tx: &mut Tx) -> Result<i64> {
 #[tokio::test(flavor = "multi_thread")]
 async fn those_that_wait_share_a_transaction() {
     let test = TestDb::new(Kind::Postgres);
-    let (go, wait) = mpsc::channel();
-    let first = put_into(&test.db, 1, until_told(wait)).await;
+    let (go, first) = keep_busy(&test.db).await;
     let mut waiting = Vec::new();
     for number in 0..5 {
         let work = move |tx: &mut Tx| {
@@ -66,7 +76,7 @@ async fn those_that_wait_share_a_transaction() {
 async fn who_waits_for_a_lock_keeps_only_those_behind() {
     let test = TestDb::new(Kind::Postgres);
     let (release, hold) = mpsc::channel();
-    let (locked, is_locked) = tokio::sync::oneshot::channel();
+    let (locked, is_locked) = oneshot::channel();
     let (hold, locked) = (Mutex::new(hold), Mutex::new(Some(locked)));
     let db = test.db.clone();
     let holder = tokio::spawn(async move {
@@ -81,8 +91,7 @@ async fn who_waits_for_a_lock_keeps_only_those_behind() {
     });
     is_locked.await.unwrap();
 
-    let (go, wait) = mpsc::channel();
-    let first = put_into(&test.db, 1, until_told(wait)).await;
+    let (go, first) = keep_busy(&test.db).await;
     let free = put_into(&test.db, 1, |tx: &mut Tx| mark(tx, "free")).await;
     let waits = |tx: &mut Tx| {
         mark(tx, "waits")?;
