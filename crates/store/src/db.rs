@@ -2,7 +2,7 @@
 
 use crate::connection::{Manager, Role, open_postgres, open_sqlite};
 use crate::flusher::{Flusher, PostgresLog, Session};
-use crate::lines::{self, Line, Lines};
+use crate::lines::{self, Lines};
 use crate::metrics::{self, Metrics};
 use crate::migrations::SchemaState;
 use crate::threads::{Answer, Priority, Threads};
@@ -274,16 +274,15 @@ impl Db {
         self.inner.threads.run(self.priority, false, writing).await
     }
 
-    /// As [`Self::write`], for transactions of a workspace that change the same rows, such as its account. On PostgreSQL those
-    /// of one `kind` take place one after another, and those that wait share one; if one of them fails, each is done alone.
-    /// What a transaction locks before it changes those rows should be its own.
+    /// As [`Self::write`], for transactions of a workspace that change the same rows, such as its account. On PostgreSQL they
+    /// take place one after another, and those that wait share one; if one of them fails, each is done alone. What a
+    /// transaction locks before it changes those rows should be its own.
     ///
     /// # Errors
     /// As [`Self::write`].
     pub async fn write_in_line<T: Send + 'static>(
         &self,
         workspace: WorkspaceId,
-        kind: &'static str,
         work: impl Fn(&mut Tx) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         // Background work waits for a connection's turn, and has few at a time.
@@ -292,12 +291,11 @@ impl Db {
         }
         let (reply, answer) = oneshot::channel();
         let pending: Box<dyn InLine> = Box::new(Pending::new(move |tx: &mut Tx| work(tx), reply));
-        let line = (workspace, kind);
-        let is_first = self.inner.lines.join(line, pending);
+        let is_first = self.inner.lines.join(workspace, pending);
         self.inner.metrics.writes.inc();
         if is_first {
             let inner = self.inner.clone();
-            self.inner.threads.spawn(Priority::Normal, move || serve(&inner, line))?;
+            self.inner.threads.spawn(Priority::Normal, move || serve(&inner, workspace))?;
         }
         answer.await.map_err(|_| Error::internal("the work at the database panicked"))?
     }
@@ -491,7 +489,7 @@ impl<T: Send + 'static, F: Fn(&mut Tx) -> Result<T> + Send> InLine for Pending<T
 }
 
 /// Serves a line until nobody waits in it.
-fn serve(inner: &Arc<Inner>, line: Line) {
+fn serve(inner: &Arc<Inner>, line: WorkspaceId) {
     let works = inner.lines.next(line);
     if works.is_empty() {
         return;
@@ -508,7 +506,7 @@ fn serve(inner: &Arc<Inner>, line: Line) {
 /// line does not keep others from theirs.
 struct Next<'a> {
     inner: &'a Arc<Inner>,
-    line: Line,
+    line: WorkspaceId,
 }
 
 impl Drop for Next<'_> {

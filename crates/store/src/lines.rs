@@ -15,11 +15,8 @@ const MOST: usize = 32;
 /// so that it gives way where somebody else holds a row for longer than a change takes.
 pub(crate) const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '50ms'";
 
-/// Which line: that of a workspace for one kind of transaction.
-pub(crate) type Line = (WorkspaceId, &'static str);
-
-/// The lines that have work.
-pub(crate) struct Lines<W>(Mutex<HashMap<Line, VecDeque<W>>>);
+/// The lines that have work, by their workspaces.
+pub(crate) struct Lines<W>(Mutex<HashMap<WorkspaceId, VecDeque<W>>>);
 
 impl<W> Lines<W> {
     /// Nobody waits.
@@ -28,7 +25,7 @@ impl<W> Lines<W> {
     }
 
     /// Puts work at the end of a line. Gives whether it is the first: then the line is to be served.
-    pub(crate) fn join(&self, line: Line, work: W) -> bool {
+    pub(crate) fn join(&self, line: WorkspaceId, work: W) -> bool {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_first = !lines.contains_key(&line);
         lines.entry(line).or_default().push_back(work);
@@ -36,7 +33,7 @@ impl<W> Lines<W> {
     }
 
     /// What is to be done next in a line; nothing once it has come to its end.
-    pub(crate) fn next(&self, line: Line) -> Vec<W> {
+    pub(crate) fn next(&self, line: WorkspaceId) -> Vec<W> {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(waiting) = lines.get_mut(&line) else { return Vec::new() };
         let next: Vec<W> = waiting.drain(..waiting.len().min(MOST)).collect();

@@ -57,7 +57,7 @@ impl RunEngine {
         change: impl Fn(&Self, &mut Tx, &Work) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (engine, work) = (self.clone(), work.clone());
-        self.db().write_in_line(work.row.workspace_id, "run.step", move |tx| change(&engine, tx, &work)).await
+        self.db().write_in_line(work.row.workspace_id, move |tx| change(&engine, tx, &work)).await
     }
 
     /// Holds Energy for the next model call and writes its step.

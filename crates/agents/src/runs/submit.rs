@@ -201,7 +201,7 @@ impl RunEngine {
         let mut looked: Option<Arc<Looked>> = None;
         loop {
             let (engine, wanted, so_far) = (self.clone(), accepting.clone(), looked.take());
-            let accepted = self.db().write_in_line(accepting.0.workspace_id(), "run.accept", move |tx| {
+            let accepted = self.db().write_in_line(accepting.0.workspace_id(), move |tx| {
                 let (caller, new, claim, base) = &*wanted;
                 engine.accept_in(tx, caller, new, claim.as_ref(), base, so_far.as_deref())
             });

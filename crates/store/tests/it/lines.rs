@@ -33,8 +33,7 @@ async fn put_into<T: Send + 'static>(
     work: impl Fn(&mut Tx) -> Result<T> + Send + 'static,
 ) -> JoinHandle<Result<T>> {
     let (writes, for_work) = (db.stats().writes, db.clone());
-    let waiting =
-        tokio::spawn(async move { for_work.write_in_line(WorkspaceId(workspace), "test", work).await });
+    let waiting = tokio::spawn(async move { for_work.write_in_line(WorkspaceId(workspace), work).await });
     while db.stats().writes == writes {
         tokio::task::yield_now().await;
     }

@@ -59,11 +59,8 @@ async fn stay_apart(kind: Kind, in_line: bool) {
                     _ => Ok(()),
                 }
             };
-            let result = if in_line {
-                db.write_in_line(WorkspaceId(1), "test", work).await
-            } else {
-                db.write(work).await
-            };
+            let result =
+                if in_line { db.write_in_line(WorkspaceId(1), work).await } else { db.write(work).await };
             assert_eq!(result.is_ok(), ![3, 5, 7, 8].contains(&(number % 10)), "{number}: {result:?}");
             if result.is_ok() {
                 assert!(
