@@ -6,6 +6,52 @@
 
 use crate::problem::Problem;
 use phonenumber::{Mode, country};
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// How many numbers are remembered.
+const MOST_REMEMBERED: usize = 4_096;
+
+/// Numbers that were read lately: reading one takes many regular expressions, and one request asks several times.
+static READ: LazyLock<Mutex<HashMap<Question, Option<Number>>>> = LazyLock::new(Mutex::default);
+
+/// A text, with the country of numbers without `+`.
+type Question = (String, Option<country::Id>);
+
+/// A number that can be assigned.
+#[derive(Debug, Clone)]
+struct Number {
+    /// As `+` and digits.
+    written: String,
+    country: Option<country::Id>,
+}
+
+/// The number that a text is; `None` where it is none that can be assigned.
+fn read(text: &str, default: Option<country::Id>) -> Option<Number> {
+    let remembered = || READ.lock().unwrap_or_else(PoisonError::into_inner);
+    let question = (text.to_owned(), default);
+    if let Some(known) = remembered().get(&question) {
+        return known.clone();
+    }
+    let number = parse(text, default);
+    let mut read = remembered();
+    if read.len() >= MOST_REMEMBERED {
+        read.clear();
+    }
+    read.insert(question, number.clone());
+    number
+}
+
+fn parse(text: &str, default: Option<country::Id>) -> Option<Number> {
+    let number = phonenumber::parse(default, text).ok()?;
+    let written = number.format().mode(Mode::E164).to_string();
+    if phonenumber::is_valid(&number) {
+        return Some(Number { written, country: number.country().id() });
+    }
+    let today = modern(&written)?;
+    let number = phonenumber::parse(None, &today).ok().filter(phonenumber::is_valid)?;
+    Some(Number { written: today, country: number.country().id() })
+}
 
 /// A number as `+` and digits. `default` is the country of numbers without `+`.
 ///
@@ -20,19 +66,12 @@ pub fn international(text: &str, default: Option<country::Id>) -> Result<String,
         };
         Problem::new("invalid_format", rule)
     };
-    let number = phonenumber::parse(default, text).map_err(|_| wrong())?;
-    let written = number.format().mode(Mode::E164).to_string();
-    if phonenumber::is_valid(&number) {
-        return Ok(written);
-    }
-    let today = modern(&written).ok_or_else(wrong)?;
-    let is_valid = phonenumber::parse(None, &today).is_ok_and(|number| phonenumber::is_valid(&number));
-    if is_valid { Ok(today) } else { Err(wrong()) }
+    read(text, default).map(|number| number.written).ok_or_else(wrong)
 }
 
 /// The country of a number in international form, as a two-letter ISO 3166 code.
 pub fn country_of(number: &str) -> Option<String> {
-    phonenumber::parse(None, number).ok()?.country().id().map(|id| id.as_ref().to_owned())
+    read(number, None)?.country.map(|id| id.as_ref().to_owned())
 }
 
 /// Whether a text is the two-letter ISO 3166 code, in capitals, of a country that has telephone numbers.

@@ -3,6 +3,7 @@
 use crate::{Error, Result};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
+use std::fmt;
 
 /// Valid JSON kept as text: stored so, and sent out without being parsed and printed again.
 #[derive(Debug, Clone, PartialEq, Eq, diesel_derive_newtype::DieselNewType)]
@@ -31,6 +32,12 @@ impl JsonText {
     /// `internal_error` where it has another shape: what is stored was written by us.
     pub fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
         serde_json::from_str(&self.0).map_err(Error::internal)
+    }
+}
+
+impl fmt::Display for JsonText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

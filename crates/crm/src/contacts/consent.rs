@@ -88,6 +88,13 @@ impl ConsentRow {
     }
 }
 
+/// The ids of what a contact said.
+#[diesel::dsl::auto_type(no_type_alias)]
+pub(super) fn of(contact: ItemId) -> _ {
+    let contact: i64 = contact.0;
+    contact_consents::table.filter(contact_consents::contact_id.eq(contact)).select(contact_consents::id)
+}
+
 /// What a contact said, the newest first.
 ///
 /// # Errors

@@ -5,12 +5,14 @@ use super::contact::Contact;
 use super::merges;
 use super::print::printed;
 use super::system_fields::{AUTOPILOT_CONFIG, ROUTING_CONFIG};
-use model::{Actor, ContactId, Error, Result, Timestamp};
+use diesel::dsl::exists;
+use diesel::prelude::*;
+use model::{Actor, ContactId, ItemId, JsonText, RawMembers, Result, Timestamp};
 use operation::{RawJson, With};
 use records::rows::ItemRow;
 use records::shape::Shape;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use std::fmt::Write;
 use store::Read;
 use utoipa::ToSchema;
 
@@ -59,15 +61,30 @@ pub struct RoutingConfig {
 /// # Errors
 /// When the database fails, or what is stored is damaged.
 pub(super) fn answer(read: &mut Read, shape: &Shape, row: &ItemRow) -> Result<With<RawJson<ContactDetail>>> {
-    let values = row.values()?;
-    let more = json!({
-        "consents": consent::of_contact(read, row.workspace_id, row.id)?,
-        "merged_ids": merges::merged_into(read, row.workspace_id, row.id)?,
-        "autopilot_config": values.get(AUTOPILOT_CONFIG),
-        "routing_config": values.get(ROUTING_CONFIG),
-    });
-    let (contact, more) = (printed(shape, row)?, more.to_string());
-    let both = contact.strip_suffix('}').zip(more.strip_prefix('{'));
-    let (contact, more) = both.ok_or_else(|| Error::internal("a contact is not printed as an object"))?;
-    Ok(With::etag(row.version, RawJson::new(format!("{contact},{more}"))))
+    let values = RawMembers::of(row.data.as_str())?;
+    let (consents, merged_ids) = history(read, row)?;
+    let mut out = printed(shape, row)?;
+    // Its closing brace comes behind what is added.
+    out.pop();
+    let _ = write!(
+        out,
+        r#","consents":{},"merged_ids":{},"autopilot_config":{},"routing_config":{}}}"#,
+        JsonText::of(&consents),
+        JsonText::of(&merged_ids),
+        values.get(AUTOPILOT_CONFIG).unwrap_or("null"),
+        values.get(ROUTING_CONFIG).unwrap_or("null"),
+    );
+    Ok(With::etag(row.version, RawJson::new(out)))
+}
+
+/// What a contact said about broadcasts, and the contacts that were merged into it. Most contacts have neither, which one
+/// query finds out.
+fn history(read: &mut Read, row: &ItemRow) -> Result<(Vec<ContactConsent>, Vec<ItemId>)> {
+    let (workspace, id) = (row.workspace_id, row.id);
+    let has = diesel::select((exists(consent::of(id)), exists(merges::into(id))));
+    let (has_consents, has_merged): (bool, bool) = has.get_result(read.connection())?;
+    let consents =
+        if has_consents { consent::of_contact(read, workspace, id)? } else { Vec::new() };
+    let merged = if has_merged { merges::merged_into(read, workspace, id)? } else { Vec::new() };
+    Ok((consents, merged))
 }

@@ -39,6 +39,13 @@ pub(super) fn survivor_of_key(
     Ok(found.optional()?.map(ItemId))
 }
 
+/// The ids of the contacts that were merged into one.
+#[diesel::dsl::auto_type(no_type_alias)]
+pub(super) fn into(survivor: ItemId) -> _ {
+    let survivor: i64 = survivor.0;
+    contact_merges::table.filter(contact_merges::survivor_id.eq(survivor)).select(contact_merges::merged_id)
+}
+
 /// The contacts that were merged into one, in the order of their ids.
 ///
 /// # Errors

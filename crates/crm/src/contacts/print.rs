@@ -2,12 +2,11 @@
 
 use super::contact::IdentityKind;
 use super::system_fields::{ALIASES, AUTOPILOT_CONFIG, MATCH_KEYS, PAUSED_UNTIL, ROUTING_CONFIG, SEGMENTS};
-use fields::Data;
-use model::{JsonText, Result, Timestamp};
+use model::{JsonText, RawMembers, Result};
 use records::print::Printer;
 use records::rows::ItemRow;
 use records::shape::Shape;
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
 use std::fmt::Write;
 
 /// System fields that a contact shows beside `data`, or not at all.
@@ -40,62 +39,82 @@ pub(super) fn app_url(shape: &Shape, row: &ItemRow) -> String {
     format!("{}/app/contacts/{}", shape.base_url, row.id)
 }
 
-/// What identifies a contact: its own values, and those that it took over from others.
-fn identities(values: &Data) -> Vec<Value> {
-    let mut all = Vec::new();
+/// Prints what identifies a contact: its own values, and those that it took over from others.
+fn print_identities(values: &RawMembers<'_>, out: &mut String) {
+    let aliases: RawMembers<'_> = values.read(ALIASES).unwrap_or_default();
+    let mut separator = "";
+    let mut print = |kind: IdentityKind, value: &str, is_primary: bool| {
+        let kind = kind.as_str();
+        let _ = write!(out, r#"{separator}{{"kind":"{kind}","value":{value},"primary":{is_primary}}}"#);
+        separator = ",";
+    };
     for (kind, key) in IdentityKind::FIELDS {
-        let own = values.get(key).filter(|value| value.is_string());
-        all.extend(own.map(|value| json!({ "kind": kind, "value": value, "primary": true })));
-        let aliases = values.get(ALIASES).and_then(|aliases| aliases.get(key)).and_then(Value::as_array);
-        let others = aliases.into_iter().flatten().filter(|alias| Some(*alias) != own);
-        all.extend(others.map(|value| json!({ "kind": kind, "value": value, "primary": false })));
+        let own = values.get(key).filter(|value| is_text(value));
+        own.iter().for_each(|value| print(kind, value, true));
+        let others: Vec<&RawValue> = aliases.read(key).unwrap_or_default();
+        let others = others.into_iter().map(RawValue::get).filter(|other| Some(*other) != own);
+        others.for_each(|value| print(kind, value, false));
     }
-    all
 }
 
-/// Prints a contact as JSON, with `data` for its values.
+/// Whether a value, as it is written, is a text.
+fn is_text(value: &str) -> bool {
+    value.starts_with('"')
+}
+
+/// Prints the values that a contact shows in `data`.
+fn print_data(values: &RawMembers<'_>, out: &mut String) {
+    let mut separator = "";
+    for (key, value) in values.iter().filter(|(key, _)| !BESIDE.contains(key)) {
+        let _ = write!(out, "{separator}{}:{value}", JsonText::of(&key));
+        separator = ",";
+    }
+}
+
+/// Prints a contact as JSON, with `data` for its values. Those that are shown as they are stored stay text.
 pub(super) fn print(shape: &Shape, row: &ItemRow, data: &str, out: &mut String) {
     // What is stored was written by this service; damaged values would show as none.
-    let parsed = |text: &str| serde_json::from_str::<Data>(text).unwrap_or_default();
-    let values = parsed(row.data.as_str());
-    let some = (data != row.data.as_str()).then(|| parsed(data));
-    let text = |key: &str| values.get(key).and_then(Value::as_str);
-    let identities = identities(&values);
-    let assignee = values.get("$assignee").and_then(Value::as_array).and_then(|ids| ids.first());
-    let is_set = |key: &str, default| values.get(key).and_then(Value::as_bool).unwrap_or(default);
-    let shown: Vec<(&String, &Value)> =
-        some.as_ref().unwrap_or(&values).iter().filter(|(key, _)| !BESIDE.contains(&key.as_str())).collect();
-    let moment = |moment: Option<Timestamp>| json!(moment.map(Timestamp::rfc3339));
-    let actor = |actor: &JsonText| actor.as_str().to_owned();
+    let values = RawMembers::of(row.data.as_str()).unwrap_or_default();
+    let text = |key: &str| values.get(key).filter(|value| is_text(value));
+    let is_set = |key: &str, default| values.read(key).unwrap_or(default);
+    let (external_id, name) = (JsonText::of(&row.external_key), JsonText::of(&row.title));
     let _ = write!(
         out,
-        r#"{{"id":{},"object":"contact","external_id":{},"name":{},"data":{{"#,
-        row.id,
-        json!(row.external_key),
-        json!(row.title)
+        r#"{{"id":{},"object":"contact","external_id":{external_id},"name":{name},"data":{{"#,
+        row.id
     );
-    for (place, (key, value)) in shown.into_iter().enumerate() {
-        let comma = if place > 0 { "," } else { "" };
-        let _ = write!(out, "{comma}{}:{value}", json!(key));
+    if data == row.data.as_str() {
+        print_data(&values, out);
+    } else {
+        print_data(&RawMembers::of(data).unwrap_or_default(), out);
     }
+    let _ = write!(out, r#"}},"tags":{},"identities":["#, values.get("$tags").unwrap_or("[]"));
+    print_identities(&values, out);
     let _ = write!(
         out,
-        concat!(
-            r#"}},"tags":{},"identities":{},"status":{},"autopilot":{},"assignee":{},"opted_out":{},"app_url":{},"#,
-            r#""version":{},"created_by":{},"updated_by":{},"created_at":{},"updated_at":{},"trashed_at":{}}}"#
-        ),
-        values.get("$tags").unwrap_or(&json!([])),
-        Value::from(identities),
-        json!(text("$status").unwrap_or("active")),
-        json!({ "enabled": is_set("$autopilot", true), "paused_until": text(PAUSED_UNTIL) }),
-        assignee.map_or(Value::Null, |id| json!({ "type": "user", "id": id })),
-        is_set("$opted_out", false),
-        json!(app_url(shape, row)),
-        row.version,
-        actor(&row.created_by),
-        actor(&row.updated_by),
-        moment(Some(row.created_at)),
-        moment(Some(row.updated_at)),
-        moment(row.trashed_at),
+        r#"],"status":{},"autopilot":{{"enabled":{},"paused_until":{}}},"assignee":"#,
+        text("$status").unwrap_or(r#""active""#),
+        is_set("$autopilot", true),
+        text(PAUSED_UNTIL).unwrap_or("null"),
     );
+    let assignees: Vec<i64> = values.read("$assignee").unwrap_or_default();
+    let _ = match assignees.first() {
+        Some(id) => write!(out, r#"{{"type":"user","id":{id}}}"#),
+        None => write!(out, "null"),
+    };
+    let _ = write!(
+        out,
+        r#","opted_out":{},"app_url":{},"version":{},"created_by":{},"updated_by":{},"created_at":"{}","updated_at":"{}","#,
+        is_set("$opted_out", false),
+        JsonText::of(&app_url(shape, row)),
+        row.version,
+        row.created_by,
+        row.updated_by,
+        row.created_at,
+        row.updated_at,
+    );
+    let _ = match row.trashed_at {
+        Some(moment) => write!(out, r#""trashed_at":"{moment}"}}"#),
+        None => write!(out, r#""trashed_at":null}}"#),
+    };
 }

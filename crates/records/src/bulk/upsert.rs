@@ -4,7 +4,7 @@ use super::model::{BulkMode, BulkReport, BulkStatus};
 use super::outcome::{Done, row_by_row};
 use super::{IN_BULK, Row, done};
 use crate::links::{self, LockSet};
-use crate::rows::matching::{Match, Matcher, OnMatch};
+use crate::rows::matching::{Match, MatchKey, Matcher, OnMatch};
 use crate::rows::values::{self, Missing};
 use crate::rows::write::Draft;
 use crate::rows::{self, Editor, ItemChange, ItemRow};
@@ -36,6 +36,7 @@ pub fn upsert(
     if rows.iter().any(|row| editor.relates(row.data, Missing::Default)) {
         links::hold(tx, editor.shape.workspace, |tx| upsert.plan_locks(tx, rows))?;
     }
+    upsert.look_ahead(tx, rows)?;
     row_by_row(tx, editor, bulk_mode, rows, |tx, _, row| upsert.put(tx, *row))
 }
 
@@ -65,6 +66,15 @@ struct Upsert<'a> {
 }
 
 impl Upsert<'_> {
+    /// Finds the records that rows are for, as far as that can be done for all of them at once.
+    fn look_ahead(&mut self, tx: &mut Tx, rows: &[Row<'_>]) -> Result<()> {
+        let (shape, mode) = (&self.editor.shape, self.mode);
+        // What is wrong with a row is told when it is done.
+        let wanted = |row: &Row<'_>| self.matcher.wanted(shape, row.data, row.external_key, mode).ok();
+        let wanted: Vec<MatchKey> = rows.iter().filter_map(wanted).collect();
+        self.matcher.look_ahead(tx, shape, &wanted)
+    }
+
     /// The items that the rows will change, as far as can be told before, with those at the other ends of their links.
     fn plan_locks(&mut self, tx: &mut Tx, rows: &[Row<'_>]) -> Result<LockSet> {
         let (editor, mut locks) = (self.editor, LockSet::default());
@@ -99,13 +109,14 @@ impl Upsert<'_> {
         let found = match self.matcher.find(tx, &self.editor.shape, &wanted)? {
             Match::One(id) => id,
             Match::Several(ids) => return Err(ambiguous(&self.editor.shape, &ids)),
-            Match::None => match tx.savepoint(|tx| self.create(tx, given)) {
+            Match::None => match self.create(tx, given) {
                 Ok(row) => {
-                    self.matcher.note(&self.editor.shape, &row)?;
+                    self.matcher.note_created(&self.editor.shape, &row, Some(&wanted))?;
                     return Ok((BulkStatus::Created, row.id));
                 }
-                // Somebody else created it since we looked.
-                Err(error) if error.code() == Code::DuplicateValue => {
+                // Another transaction has created it since we looked.
+                Err(error) if error.code() == Code::DuplicateValue && tx.is_postgres() => {
+                    self.matcher.forget();
                     match self.matcher.find(tx, &self.editor.shape, &wanted)? {
                         Match::One(id) => id,
                         _ => return Err(error),
@@ -124,10 +135,13 @@ impl Upsert<'_> {
         }
     }
 
+    /// Creates an item. On PostgreSQL another transaction may do so at the same time, so the attempt is one that can be
+    /// undone; on SQLite, where there is one writer, a savepoint would only slow it down.
     fn create(&self, tx: &mut Tx, given: Row<'_>) -> Result<ItemRow> {
         let data = self.fresh(given.data)?;
         let draft = Draft { data, external_key: given.external_key.map(str::to_owned), position: None };
-        self.editor.writer().insert(tx, draft)
+        let insert = |tx: &mut Tx| self.editor.writer().insert(tx, draft);
+        if tx.is_postgres() { tx.savepoint(insert) } else { insert(tx) }
     }
 
     /// The values of a new item.
@@ -135,9 +149,12 @@ impl Upsert<'_> {
         values::merge(&self.editor.shape, None, given, Missing::Default, self.mode, "")
     }
 
-    fn update(&self, tx: &mut Tx, id: ItemId, given: Row<'_>) -> Result<Done> {
+    fn update(&mut self, tx: &mut Tx, id: ItemId, given: Row<'_>) -> Result<Done> {
         let item = rows::locked(tx, &self.editor.shape, id)?;
-        Ok(done(&self.change(given).make(tx, self.editor, item)?))
+        let old = item.clone();
+        let written = self.change(given).make(tx, self.editor, item)?;
+        self.matcher.note_changed(&self.editor.shape, &old, &written.row)?;
+        Ok(done(&written))
     }
 
     fn change<'c>(&self, given: Row<'c>) -> ItemChange<'c> {

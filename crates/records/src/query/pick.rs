@@ -1,7 +1,7 @@
 //! Reading some values of an item without building the others.
 
 use fields::Data;
-use model::{Error, Result};
+use model::{Error, MemberName, Result};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::fmt;
 
@@ -36,7 +36,7 @@ impl<'de> Visitor<'de> for Picked<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Data, A::Error> {
         let mut data = Data::new();
-        while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
+        while let Some(key) = map.next_key::<MemberName<'de>>()?.map(|name| name.0) {
             if self.0.contains(&&*key) {
                 data.insert(key.into_owned(), map.next_value()?);
             } else {

@@ -1,11 +1,12 @@
 //! Creating items, one or many at once.
 //!
 //! PostgreSQL stores any number of new items, with all that belongs to them, by one statement, because each statement is
-//! a round trip. SQLite stores them one after the other, by statements that are prepared once; so does PostgreSQL with
-//! items that point to others, because what they compute is known only when their links are there.
+//! a round trip. SQLite stores them one after the other, by statements that are prepared once, and then their keys, sorted
+//! and many at a time. Items that point to others are created one by one, because what they compute is known only when their
+//! links are there.
 
 use super::find::{holder_of_key, live};
-use super::keys;
+use super::keys::{self, KeyRow};
 use super::row::ItemRow;
 use super::stored_together::NewItems;
 use super::values;
@@ -50,7 +51,28 @@ impl Writer<'_> {
         if tx.is_postgres() && !drafts.iter().any(|draft| self.points(&draft.data)) {
             return self.insert_together(tx, drafts);
         }
-        drafts.into_iter().map(|draft| self.insert_alone(tx, draft)).collect()
+        if drafts.len() == 1 || drafts.iter().any(|draft| self.points(&draft.data)) {
+            return drafts.into_iter().map(|draft| self.insert_alone(tx, draft)).collect();
+        }
+        let mut keys = Vec::new();
+        let insert = |draft| self.insert_but_for_keys(tx, draft, &mut keys);
+        let rows = drafts.into_iter().map(insert).collect::<Result<_>>()?;
+        keys::insert_keys(tx, keys)?;
+        Ok(rows)
+    }
+
+    /// Creates an item that points to no others, and gives the keys that it is to have in indexes.
+    fn insert_but_for_keys(&self, tx: &mut Tx, draft: Draft, keys: &mut Vec<KeyRow>) -> Result<ItemRow> {
+        let Draft { mut data, external_key, position } = draft;
+        links::take_references(tx, self, None, &mut data)?;
+        compute::number(tx, self.shape, std::iter::once(&mut data))?;
+        let (mut row, data) = self.completed(tx, Parts { data, position, external_key })?;
+        row.id = store(tx, self.shape, &row)?;
+        let record = row.record(&data);
+        keys.extend(keys::changed_keys(tx, self.shape, None, Some(record))?);
+        search::reindex(tx, self.shape, None, Some(record))?;
+        self.publish(tx, &row, Action::Created, &created(self.shape, &data))?;
+        Ok(row)
     }
 
     /// Whether values name items that they point to.

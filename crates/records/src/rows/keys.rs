@@ -71,7 +71,7 @@ pub(crate) fn digests(shape: &Shape, index: &Index, data: &Data) -> Vec<Vec<u8>>
 // Without `DEFAULT` for what is absent the statement has one shape, and diesel knows it by its type.
 #[derive(Insertable)]
 #[diesel(table_name = item_keys, treat_none_as_default_value = false)]
-struct KeyRow {
+pub(super) struct KeyRow {
     index_id: IndexId,
     k: Vec<u8>,
     item_id: ItemId,
@@ -83,6 +83,17 @@ struct KeyRow {
 /// # Errors
 /// `duplicate_value` with `details.existing_id` where another live item has what must be unique.
 pub fn reindex(tx: &mut Tx, shape: &Shape, old: Option<Record<'_>>, new: Option<Record<'_>>) -> Result<()> {
+    let rows = changed_keys(tx, shape, old, new)?;
+    insert_keys(tx, rows)
+}
+
+/// As [`reindex`], but for new keys: those are for the caller to [insert](insert_keys).
+pub(super) fn changed_keys(
+    tx: &mut Tx,
+    shape: &Shape,
+    old: Option<Record<'_>>,
+    new: Option<Record<'_>>,
+) -> Result<Vec<KeyRow>> {
     let mut rows = Vec::new();
     for index in shape.indexes.iter().filter(|index| index.is_maintained()) {
         if index.kind == IndexKind::Unique {
@@ -109,17 +120,35 @@ pub fn reindex(tx: &mut Tx, shape: &Shape, old: Option<Record<'_>>, new: Option<
             rows.extend(fresh.map(|k| KeyRow { index_id: index.id, k, item_id: ItemId(record.id()) }));
         }
     }
-    insert_keys(tx, rows)
+    Ok(rows)
 }
 
-fn insert_keys(tx: &mut Tx, rows: Vec<KeyRow>) -> Result<()> {
+/// How many keys SQLite takes by one statement. There are such statements, and those that take one key, so that each is
+/// prepared once.
+const KEYS_AT_ONCE: usize = 32;
+
+/// Inserts new keys, in the order of the index where they are many: neighbours share a page.
+pub(super) fn insert_keys(tx: &mut Tx, mut rows: Vec<KeyRow>) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
     match tx.connection() {
-        // Each is prepared once: here it takes one row, there all of them.
         store::AnyConnection::Sqlite(connection) => {
-            for row in rows {
+            rows.sort_unstable_by(|one, other| (one.index_id, &one.k).cmp(&(other.index_id, &other.k)));
+            let (many, rest) = rows.as_chunks::<KEYS_AT_ONCE>();
+            for rows in many {
+                let places = vec!["(?, ?, ?)"; KEYS_AT_ONCE].join(", ");
+                let insert = format!("INSERT INTO item_keys (index_id, k, item_id) VALUES {places}");
+                let mut insert = diesel::sql_query(insert).into_boxed();
+                for row in rows {
+                    insert = insert
+                        .bind::<BigInt, _>(row.index_id)
+                        .bind::<Binary, _>(row.k.as_slice())
+                        .bind::<BigInt, _>(row.item_id);
+                }
+                insert.execute(connection)?;
+            }
+            for row in rest {
                 diesel::insert_into(item_keys::table).values(row).execute(connection)?;
             }
         }
@@ -184,6 +213,26 @@ pub fn holder(read: &mut Read, index: IndexId, digest: &[u8]) -> Result<Option<I
         .select(item_unique::item_id)
         .get_result(read.connection());
     Ok(found.optional()?)
+}
+
+/// The live items that unique indexes know by these digests.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn holders_of_digests(
+    read: &mut Read,
+    digests: &[(IndexId, Vec<u8>)],
+) -> Result<Vec<((IndexId, Vec<u8>), ItemId)>> {
+    let mut indexes: Vec<IndexId> = digests.iter().map(|(index, _)| *index).collect();
+    indexes.sort_unstable();
+    indexes.dedup();
+    let digests = digests.iter().map(|(_, digest)| digest.as_slice());
+    let found: Vec<(IndexId, Vec<u8>, ItemId)> = item_unique::table
+        .filter(item_unique::index_id.eq_any(indexes))
+        .filter(item_unique::h.eq_any(digests))
+        .select((item_unique::index_id, item_unique::h, item_unique::item_id))
+        .load(read.connection())?;
+    Ok(found.into_iter().map(|(index, digest, item)| ((index, digest), item)).collect())
 }
 
 /// The live record that has a value in a field that must be unique.

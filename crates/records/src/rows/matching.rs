@@ -1,5 +1,6 @@
 //! Which item a row of somebody else's data is for: by external key, or by the values of up to three fields.
 
+use super::lookahead::{self, Ahead};
 use super::keys;
 use super::row::ItemRow;
 use super::{holder_of_key, values};
@@ -49,6 +50,7 @@ string_enum! {
 pub struct Matcher {
     fields: Vec<FieldId>,
     strategy: Strategy,
+    ahead: Ahead,
 }
 
 /// How the items are found.
@@ -88,7 +90,7 @@ struct TableInUse {
 }
 
 /// What a row says of the item that it is for.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum MatchKey {
     /// Its external key.
     Key(String),
@@ -137,10 +139,10 @@ impl Matcher {
     /// `validation_error` for what cannot be matched by.
     pub fn with(shape: &Shape, match_on: &[String], table: Table) -> Result<Self> {
         if match_on == [shape.kind.external_key] {
-            return Ok(Self { fields: Vec::new(), strategy: Strategy::ExternalKey });
+            return Ok(Self::by(Vec::new(), Strategy::ExternalKey));
         }
         if match_on == [IDENTITY] && shape.kind.identities().next().is_some() {
-            return Ok(Self { fields: Vec::new(), strategy: Strategy::Identity });
+            return Ok(Self::by(Vec::new(), Strategy::Identity));
         }
         if match_on.is_empty() || match_on.len() > MOST_FIELDS {
             return Err(Error::invalid("match_on", format_args!("must have 1 to {MOST_FIELDS} fields")));
@@ -161,8 +163,15 @@ impl Matcher {
         }
         match Error::all_invalid(errors) {
             Some(error) => Err(error),
-            None => Ok(Self { strategy: strategy(shape, &fields, table), fields }),
+            None => {
+                let strategy = strategy(shape, &fields, table);
+                Ok(Self::by(fields, strategy))
+            }
         }
+    }
+
+    fn by(fields: Vec<FieldId>, strategy: Strategy) -> Self {
+        Self { fields, strategy, ahead: Ahead::default() }
     }
 
     /// What the next transaction can go on with.
@@ -212,52 +221,119 @@ impl Matcher {
         Ok(MatchKey::Values(data))
     }
 
+    /// Looks up the items of many rows at once. What was looked up before is forgotten. From here on, whoever creates or
+    /// changes items has to note it.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn look_ahead(&mut self, read: &mut Read, shape: &Shape, wanted: &[MatchKey]) -> Result<()> {
+        let mut keys: Vec<String> =
+            wanted.iter().filter_map(MatchKey::external_key).map(str::to_owned).collect();
+        let mut digests: Vec<_> = wanted.iter().flat_map(|wanted| self.digests(shape, wanted)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        digests.sort_unstable();
+        digests.dedup();
+        self.ahead = Ahead::look(read, shape, keys, digests)?;
+        Ok(())
+    }
+
+    /// Forgets what was looked up at once.
+    pub fn forget(&mut self) {
+        self.ahead = Ahead::default();
+    }
+
+    fn digests(&self, shape: &Shape, wanted: &MatchKey) -> Vec<lookahead::IndexedDigest> {
+        let unique = match &self.strategy {
+            Strategy::Unique(id) => Some(*id),
+            _ => None,
+        };
+        lookahead::digests(shape, wanted, unique)
+    }
+
     /// The live items that a row is for.
     ///
     /// # Errors
     /// `query_too_expensive` where no index knows the fields and there are too many items to look at.
     pub fn find(&mut self, read: &mut Read, shape: &Shape, wanted: &MatchKey) -> Result<Match> {
-        let data = match wanted {
-            MatchKey::Key(key) => {
-                return Ok(Match::of(holder_of_key(read, shape, key)?.into_iter().collect()));
-            }
-            MatchKey::Identities(key, data) => return holders(read, shape, key.as_deref(), data),
-            MatchKey::Values(data) => data,
-        };
-        match &mut self.strategy {
-            Strategy::Unique(id) => {
-                let index = shape.indexes.iter().find(|index| index.id == *id);
-                let digest = index.and_then(|index| keys::digest(shape, index, data));
-                let Some(digest) = digest else { return Ok(Match::None) };
-                Ok(Match::of(keys::holder(read, *id, &digest)?.into_iter().collect()))
-            }
-            Strategy::Index(id) => by_index(read, shape, *id, &self.fields, data),
-            Strategy::Table(in_use) => in_use.find(read, shape, &self.fields, data),
-            Strategy::ExternalKey | Strategy::Identity => Ok(Match::None),
+        match (&mut self.strategy, wanted) {
+            (Strategy::Index(id), MatchKey::Values(data)) => by_index(read, shape, *id, &self.fields, data),
+            (Strategy::Table(in_use), MatchKey::Values(data)) => in_use.find(read, shape, &self.fields, data),
+            _ => self.holders(read, shape, wanted),
         }
     }
 
-    /// What a row says of its item as one text, the same for rows that are for the same item.
-    pub fn spelling(&self, shape: &Shape, wanted: &MatchKey) -> Option<String> {
-        match wanted {
-            MatchKey::Key(key) => Some(key.clone()),
+    /// The records that have the external key of a row, or one of its values that must be unique.
+    fn holders(&self, read: &mut Read, shape: &Shape, wanted: &MatchKey) -> Result<Match> {
+        let mut ids = Vec::new();
+        if let Some(key) = wanted.external_key() {
+            ids.extend(match self.ahead.holder_of_key(key) {
+                Some(known) => known,
+                None => holder_of_key(read, shape, key)?,
+            });
+        }
+        for digest in self.digests(shape, wanted) {
+            ids.extend(match self.ahead.holder(&digest) {
+                Some(known) => known,
+                None => keys::holder(read, digest.0, &digest.1)?,
+            });
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(Match::of(ids))
+    }
+
+    /// What a row says of its item as texts: rows that share one may be for the same item.
+    pub fn spellings(&self, shape: &Shape, wanted: &MatchKey) -> Vec<Vec<u8>> {
+        let whole = match wanted {
             MatchKey::Values(data) => spelled(shape, &self.fields, data),
-            // Rows may share one of several identities, which only what is stored by then tells.
-            MatchKey::Identities(..) => None,
-        }
+            MatchKey::Key(_) | MatchKey::Identities(..) => None,
+        };
+        let key = wanted.external_key().map(|key| format!("key {key}"));
+        let texts = whole.or(key).map(String::into_bytes);
+        let of_index = |(index, digest): lookahead::IndexedDigest| [&index.0.to_be_bytes(), digest.as_slice()].concat();
+        texts.into_iter().chain(self.digests(shape, wanted).into_iter().map(of_index)).collect()
     }
 
-    /// Tells it of an item that was created since.
+    /// Notes that an item was created, for a row that says `wanted` of it.
     ///
     /// # Errors
     /// When what is stored is damaged.
-    pub fn note(&mut self, shape: &Shape, row: &ItemRow) -> Result<()> {
+    pub fn note_created(&mut self, shape: &Shape, row: &ItemRow, wanted: Option<&MatchKey>) -> Result<()> {
+        if let Some(wanted) = wanted.filter(|_| !self.ahead.is_empty()) {
+            let digests = self.digests(shape, wanted);
+            self.ahead.note(wanted.external_key(), digests, row.id);
+        }
         if let Strategy::Table(in_use) = &mut self.strategy
             && let Some(text) = spelled(shape, &self.fields, &row.values()?)
         {
             in_use.created.entry(text).or_default().push(row.id);
         }
         Ok(())
+    }
+
+    /// Notes that an item was changed. Where it has now what another row may look for, or no longer has it, rows are looked
+    /// up one by one from here on.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub fn note_changed(&mut self, shape: &Shape, old: &ItemRow, new: &ItemRow) -> Result<()> {
+        let differs = || lookahead::unique_values_differ(shape, old.data.as_str(), new.data.as_str());
+        if !self.ahead.is_empty() && (old.external_key != new.external_key || differs()?) {
+            self.forget();
+        }
+        Ok(())
+    }
+}
+
+impl MatchKey {
+    /// The external key that a row gives.
+    fn external_key(&self) -> Option<&str> {
+        match self {
+            Self::Key(key) => Some(key),
+            Self::Identities(key, _) => key.as_deref(),
+            Self::Values(_) => None,
+        }
     }
 }
 
@@ -285,21 +361,6 @@ fn identities(shape: &Shape, given: &Data, external_key: Option<&str>, mode: Mod
         return Err(one_error(Problem::new("required", rule).at("data")));
     }
     Ok(MatchKey::Identities(external_key.map(str::to_owned), data))
-}
-
-/// The records that have one of some identities.
-fn holders(read: &mut Read, shape: &Shape, external_key: Option<&str>, data: &Data) -> Result<Match> {
-    let mut ids = Vec::new();
-    if let Some(key) = external_key {
-        ids.extend(holder_of_key(read, shape, key)?);
-    }
-    for (key, value) in data {
-        let Some(field) = shape.field(key) else { continue };
-        ids.extend(keys::holder_of_value(read, shape, field, value)?);
-    }
-    ids.sort_unstable();
-    ids.dedup();
-    Ok(Match::of(ids))
 }
 
 fn one_error(error: FieldError) -> Error {

@@ -5,6 +5,7 @@ mod create;
 mod editor;
 mod find;
 mod keys;
+mod lookahead;
 pub mod matching;
 pub mod order;
 mod place;

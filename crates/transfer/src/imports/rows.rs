@@ -218,9 +218,10 @@ pub(super) fn ended(error: Error) -> Result<(ImportStatus, ImportError)> {
 /// Items of a stretch that are to be created, together with those that follow.
 #[derive(Default)]
 struct Waiting {
-    drafts: Vec<Draft>,
+    /// Each with what its row says of the item.
+    drafts: Vec<(Draft, Option<MatchKey>)>,
     /// What they will be found by.
-    spellings: HashSet<String>,
+    spellings: HashSet<Vec<u8>>,
 }
 
 struct Stretch<'a> {
@@ -288,9 +289,10 @@ impl<'a> Stretch<'a> {
     }
 
     fn each_row(&mut self, tx: &mut Tx, batch: &Batch) -> Result<bool, Halt> {
+        let mut wanted = self.look_ahead(tx, batch).map_err(Halt::Service)?.into_iter();
         for (record, said) in &batch.records {
             self.row.rows_done += 1;
-            match self.one(tx, record, said.as_ref()) {
+            match self.one(tx, record, said.as_ref(), wanted.next().flatten()) {
                 Ok(Outcome::Created) => self.row.created_count += 1,
                 Ok(Outcome::Updated) => self.row.updated_count += 1,
                 Ok(Outcome::Unchanged) => self.row.unchanged_count += 1,
@@ -304,6 +306,21 @@ impl<'a> Stretch<'a> {
             }
         }
         Ok(false)
+    }
+
+    /// What each row says of its item, and who these items are, as far as that can be found out for all at once. `None`
+    /// where rows are for new items, or a row says nothing.
+    fn look_ahead(&mut self, tx: &mut Tx, batch: &Batch) -> Result<Vec<Option<Result<MatchKey>>>> {
+        let Some(matcher) = &mut self.matcher else { return Ok(Vec::new()) };
+        let shape = self.writer.shape;
+        let wanted = |said: &RowValues| {
+            matcher.wanted(shape, &said.data, said.external_key.as_deref(), Mode::Typecast)
+        };
+        let all: Vec<Option<Result<MatchKey>>> =
+            batch.records.iter().map(|(_, said)| said.as_ref().ok().map(wanted)).collect();
+        let known: Vec<MatchKey> = all.iter().flatten().filter_map(|wanted| wanted.as_ref().ok().cloned()).collect();
+        matcher.look_ahead(tx, shape, &known)?;
+        Ok(all)
     }
 
     fn reject(&mut self, record: &Record, wrong: Vec<RowProblem>) -> bool {
@@ -330,18 +347,20 @@ impl<'a> Stretch<'a> {
         tx: &mut Tx,
         record: &Record,
         said: Result<&RowValues, &RowProblem>,
+        wanted: Option<Result<MatchKey>>,
     ) -> Result<Outcome, Refusal> {
         let said = said.map_err(RowProblem::clone)?;
         let shape = self.writer.shape;
         let refused = |error| refusal(shape, &self.task.source, record, error);
-        let Some(matcher) = &self.matcher else { return self.put(tx, record, said, None, None) };
-        let wanted = matcher.wanted(shape, &said.data, said.external_key.as_deref(), Mode::Typecast);
+        let (Some(matcher), Some(wanted)) = (&self.matcher, wanted) else {
+            return self.put(tx, record, said, None, None);
+        };
         let wanted = wanted.map_err(refused)?;
         if self.task.settings.dry_run && self.seen.contains(&digest(&wanted)) {
             return self.matched_earlier();
         }
         // One that the row may be for has to be there to be found.
-        if matcher.spelling(shape, &wanted).is_some_and(|text| self.waiting.spellings.contains(&text)) {
+        if matcher.spellings(shape, &wanted).iter().any(|text| self.waiting.spellings.contains(text)) {
             self.create_waiting(tx)?;
         }
         let found =
@@ -375,25 +394,29 @@ impl<'a> Stretch<'a> {
         }
         let old = existing.map(|id| locked(tx, writer.shape, id)).transpose().map_err(refused)?;
         let draft = draft(writer.shape, old.as_ref(), said).map_err(refused)?;
-        let (outcome, row) = match old {
+        let (outcome, row, before) = match old {
             None if !self.holds_apart && !self.task.settings.dry_run => {
-                let spelling = |matcher: &Matcher| matcher.spelling(writer.shape, wanted.as_ref()?);
-                self.waiting.spellings.extend(self.matcher.as_ref().and_then(spelling));
-                self.waiting.drafts.push(draft);
+                if let Some((matcher, wanted)) = self.matcher.as_ref().zip(wanted.as_ref()) {
+                    self.waiting.spellings.extend(matcher.spellings(writer.shape, wanted));
+                }
+                self.waiting.drafts.push((draft, wanted));
                 return Ok(Outcome::Created);
             }
-            None => self.write(tx, refused, |tx| Ok((Outcome::Created, writer.insert(tx, draft)?)))?,
+            None => self.write(tx, refused, |tx| Ok((Outcome::Created, writer.insert(tx, draft)?, None)))?,
             Some(old) => self.write(tx, refused, |tx| {
+                let before = old.clone();
                 let written = writer.update(tx, old, draft)?;
                 let outcome = if written.changed { Outcome::Updated } else { Outcome::Unchanged };
-                Ok((outcome, written.row))
+                Ok((outcome, written.row, Some(before)))
             })?,
         };
         if self.task.settings.dry_run {
             self.remember(&row, wanted.as_ref())?;
         }
-        if let (Some(matcher), Outcome::Created) = (&mut self.matcher, outcome) {
-            matcher.note(writer.shape, &row)?;
+        match (&mut self.matcher, before) {
+            (Some(matcher), Some(before)) => matcher.note_changed(writer.shape, &before, &row)?,
+            (Some(matcher), None) => matcher.note_created(writer.shape, &row, wanted.as_ref())?,
+            (None, _) => {}
         }
         Ok(outcome)
     }
@@ -414,10 +437,11 @@ impl<'a> Stretch<'a> {
     /// Creates the items that wait for it.
     fn create_waiting(&mut self, tx: &mut Tx) -> Result<(), Refusal> {
         let Waiting { drafts, .. } = mem::take(&mut self.waiting);
+        let (drafts, wanted): (Vec<Draft>, Vec<Option<MatchKey>>) = drafts.into_iter().unzip();
         let rows = self.writer.insert_all(tx, drafts).map_err(half_written)?;
         if let Some(matcher) = &mut self.matcher {
-            for row in &rows {
-                matcher.note(self.writer.shape, row)?;
+            for (row, wanted) in rows.iter().zip(&wanted) {
+                matcher.note_created(self.writer.shape, row, wanted.as_ref())?;
             }
         }
         Ok(())

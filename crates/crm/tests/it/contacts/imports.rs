@@ -55,6 +55,47 @@ testkit::on_both! {
         assert_eq!(again["counts"]["failed"], 2, "{again}");
     }
 
+    async fn rows_of_one_file_see_what_rows_before_them_have_done(kind: Kind) {
+        let crm = Crm::open(kind).await;
+        crm.create(json!({ "$name": "Old", "$email": "old@example.com", "$username": "old" })).await;
+        // The second row is for the contact of the first, by another spelling of its number, and gives it an address; the
+        // third is for the same one by that. The old contact gets another address: the one that it had is free for a new
+        // contact, which the last row changes.
+        let file = "\
+            external_id,name,phone,email,username,stage\n\
+            a,Ana,+5511987654321,,,new\n\
+            ,Ana,+55 11 8765-4321,ana@example.com,,\n\
+            ,Ana Souza,,ANA@example.com,,won\n\
+            ,,,new@example.com,old,\n\
+            ,Second,,old@example.com,,\n\
+            b,,,old@example.com,,lost\n\
+            a,,,,,qualified\n\
+            ,Both,+5511987654321,new@example.com,,\n";
+        let import = crm.import(json!({ "content": file })).await;
+        let counts = json!({ "created": 2, "updated": 5, "unchanged": 0, "skipped": 0, "failed": 1 });
+        assert_eq!(import["counts"], counts, "{import}");
+        assert_eq!(import["errors"][0]["row"], 8, "{import}");
+        let ana = crm.app.get("/contacts/external:a", &crm.key).await.expect(200);
+        assert_eq!((&ana["name"], &ana["data"]["$stage"]), (&json!("Ana Souza"), &json!("qualified")));
+        assert_eq!(ana["data"]["$email"], "ana@example.com");
+        let old = crm.app.get("/contacts/email:new@example.com", &crm.key).await.expect(200);
+        assert_eq!((&old["name"], &old["data"]["$username"]), (&json!("Old"), &json!("old")));
+        let second = crm.app.get("/contacts/external:b", &crm.key).await.expect(200);
+        assert_eq!((&second["name"], &second["data"]["$stage"]), (&json!("Second"), &json!("lost")));
+
+        // The same rows at once.
+        let rows = json!([
+            { "data": { "$name": "Ana", "$phone": "+55 11 98765-4321" }, "external_id": "a" },
+            { "data": { "$email": "fresh@example.com", "$name": "Fresh" } },
+            { "data": { "$email": "Fresh@example.com", "$username": "fresh" } },
+            { "data": { "$username": "fresh", "$email": "newer@example.com" } },
+            { "data": { "$email": "fresh@example.com", "$name": "Third" } },
+        ]);
+        let report = crm.app.post("/contacts/bulk-upsert", &crm.key, json!({ "mode": "partial", "rows": rows })).await.expect(200);
+        let statuses: Vec<&Value> = report["results"].as_array().unwrap().iter().map(|row| &row["status"]).collect();
+        assert_eq!(statuses, ["updated", "created", "updated", "updated", "created"], "{report}");
+    }
+
     async fn an_export_can_be_imported_again(kind: Kind) {
         let crm = Crm::open(kind).await;
         for (number, name) in ["Ana", "=Ben", "Zoë, \"Z\""].into_iter().enumerate() {
