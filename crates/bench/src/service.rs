@@ -30,6 +30,7 @@ use operation::{Limits, Pipeline};
 use serde_json::{Map, Value, json};
 use server::{LogRetention, Service, ServiceParts, Traces};
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Backend, Db, Options, Read, Tx};
@@ -58,6 +59,9 @@ pub struct Arguments {
     /// Let no agent answer over the channel.
     #[arg(long)]
     no_answers: bool,
+    /// The folder for files, which are kept in memory without one.
+    #[arg(long)]
+    files: Option<PathBuf>,
     /// Count no requests for `/metrics`.
     #[arg(long)]
     without_metrics: bool,
@@ -97,7 +101,10 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
         connector: Connector::new(Policy::allowing(["127.0.0.1"])?)?,
         network_connector: None,
         seal: Seal::new(&[7; 32]).map_err(described)?,
-        objects: files::objects_in_memory(),
+        objects: match &arguments.files {
+            Some(folder) => files::objects_in(folder).map_err(described)?,
+            None => files::objects_in_memory(),
+        },
         rates: RateWindows::local(),
         base_url: "http://127.0.0.1".to_owned(),
         limits: Limits::default(),

@@ -246,8 +246,14 @@ impl World {
             ("updated_at", Sort::Datetime),
             ("created_by", Sort::Text),
             ("external_key", Sort::Text),
+            ("external_id", Sort::Text),
         ] {
             all.push(Known::new(key, sort));
+        }
+        // What a contact shows beside `data`, and how else system fields may be called.
+        for bare in ["name", "tags", "status", "assignee", "autopilot", "paused_until", "opted_out", "phone", "stage"] {
+            let field = all.iter().find(|known| known.key.strip_prefix('$') == Some(bare)).unwrap();
+            all.push(Known { key: bare.to_owned(), ..field.clone() });
         }
         let mut world = Self { crm, pools, all, members, contacts: Vec::new() };
         for number in 0..CONTACTS {
@@ -454,7 +460,8 @@ fn malformed(dice: &mut Dice) -> Value {
     let all = json!([
         5, null, "$name", [], {}, true, { "value": "Ana" }, { "field": 5, "value": "Ana" }, { "field": null, "value": "Ana" },
         { "field": "nope", "value": "Ana" }, { "field": "$Name", "value": "Ana" }, { "field": " $name", "value": "Ana" },
-        { "field": "", "value": "Ana" }, { "field": "name", "value": "Ana" }, { "field": "data.$name", "value": "Ana" },
+        { "field": "", "value": "Ana" }, { "field": "Name", "value": "Ana" }, { "field": "data.$name", "value": "Ana" },
+        { "field": "match_keys", "value": "x" }, { "field": "segments", "value": "1" }, { "field": "$external_id", "value": "k" },
         { "field": "$name", "op": "gt", "value": "Ana" }, { "field": "$name", "op": "EQ", "value": "Ana" },
         { "field": "$name", "op": 5, "value": "Ana" }, { "field": "$name", "op": null, "value": "Ana" },
         { "field": "$name", "op": "", "value": "Ana" }, { "field": "$name", "value": {} },
