@@ -157,7 +157,9 @@ impl Arguments {
         if let Some(bytes) = self.file_bytes {
             let form = form_begin();
             let length = form.len() + bytes + FORM_END.len();
-            text += &format!("content-type: multipart/form-data; boundary={BOUNDARY}\r\ncontent-length: {length}\r\n\r\n");
+            text += &format!(
+                "content-type: multipart/form-data; boundary={BOUNDARY}\r\ncontent-length: {length}\r\n\r\n"
+            );
             text += &form;
             text += &format!("{:0OWN$}", unique());
             return text.into_bytes();

@@ -101,9 +101,7 @@ fn main() -> anyhow::Result<()> {
         Some(Command::ServeFloor(arguments)) => {
             actix_web::rt::System::new().block_on(floor::serve(arguments))
         }
-        Some(Command::ServeDisk(arguments)) => {
-            actix_web::rt::System::new().block_on(disk::serve(arguments))
-        }
+        Some(Command::ServeDisk(arguments)) => actix_web::rt::System::new().block_on(disk::serve(arguments)),
         Some(Command::ServeSvc(arguments)) => {
             let runs = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
             let served =

@@ -123,8 +123,7 @@ async fn end_uploads(db: &Db, files: &Files) -> Result<usize> {
         }
         for (id, workspace) in &ended {
             let folder = path(&format!("{workspace}/uploads/{id}"))?;
-            let left: Vec<_> =
-                files.objects.list(Some(&folder)).try_collect().await.map_err(unavailable)?;
+            let left: Vec<_> = files.objects.list(Some(&folder)).try_collect().await.map_err(unavailable)?;
             for object in left {
                 files.delete(object.location.as_ref()).await?;
             }

@@ -70,7 +70,8 @@ fn one(bench: &Bench<'_>, section: &mut Section, name: &str, database: &str) -> 
     };
     let service = sides.service.id();
     let before = memory(service, "RssAnon")?;
-    let (done, most) = most_memory(service, || SIZES.iter().try_for_each(|size| sides.measure(section, size)))?;
+    let (done, most) =
+        most_memory(service, || SIZES.iter().try_for_each(|size| sides.measure(section, size)))?;
     let () = done;
     section.against(
         format!("{name}: memory of its own before / at most, MiB"),
@@ -129,12 +130,21 @@ impl Sides<'_> {
     }
 
     /// Measures a load on both sides in turns.
-    fn compare(&self, section: &mut Section, what: &str, size: &Size, sides: [&load::Arguments; 2]) -> Result<()> {
+    fn compare(
+        &self,
+        section: &mut Section,
+        what: &str,
+        size: &Size,
+        sides: [&load::Arguments; 2],
+    ) -> Result<()> {
         let mut outcomes = [Vec::new(), Vec::new()];
         for _ in 0..self.bench.plan.rounds {
             for (load, outcomes) in sides.iter().zip(&mut outcomes) {
                 let outcome = load.spawn()?;
-                ensure!(outcome.done() == outcome.total(), "{what}: not every answer was a success: {outcome:?}");
+                ensure!(
+                    outcome.done() == outcome.total(),
+                    "{what}: not every answer was a success: {outcome:?}"
+                );
                 outcomes.push(outcome);
             }
             if sides[0].file_bytes.is_some() {

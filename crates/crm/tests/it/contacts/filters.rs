@@ -251,7 +251,9 @@ impl World {
             all.push(Known::new(key, sort));
         }
         // What a contact shows beside `data`, and how else system fields may be called.
-        for bare in ["name", "tags", "status", "assignee", "autopilot", "paused_until", "opted_out", "phone", "stage"] {
+        for bare in
+            ["name", "tags", "status", "assignee", "autopilot", "paused_until", "opted_out", "phone", "stage"]
+        {
             let field = all.iter().find(|known| known.key.strip_prefix('$') == Some(bare)).unwrap();
             all.push(Known { key: bare.to_owned(), ..field.clone() });
         }
