@@ -6,15 +6,21 @@
 use super::Crm;
 use super::filter_model::{Known, Sort, composed, fits_exactly, fits_tree, says};
 use chrono::Duration;
+use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
+use model::{IndexId, JsonText};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use records::shape::{self, IndexKind, Shapes};
+use records::{columnar, sets};
 use serde_json::{Map, Value, json};
+use store::Tx;
+use svc_crm::contacts::CONTACTS;
 use svc_crm::team::{self, NewMember};
 use testkit::Kind;
 use unicode_normalization::UnicodeNormalization;
 
-const CONTACTS: usize = 30;
+const PEOPLE: usize = 30;
 const QUESTIONS: usize = 60;
 
 /// Random choices that are the same for the same seed.
@@ -180,7 +186,7 @@ fn system_fields() -> Vec<(&'static str, Sort, Vec<Value>)> {
 }
 
 impl World {
-    async fn new(kind: Kind, dice: &mut Dice) -> Self {
+    async fn new(kind: Kind, dice: &mut Dice, columnar: bool) -> Self {
         let crm = Crm::open(kind).await;
         let mut members = Vec::new();
         for name in ["Marta", "Nuno"] {
@@ -258,11 +264,59 @@ impl World {
             all.push(Known { key: bare.to_owned(), ..field.clone() });
         }
         let mut world = Self { crm, pools, all, members, contacts: Vec::new() };
-        for number in 0..CONTACTS {
+        let columns = if columnar { Some(world.make_columns().await) } else { None };
+        for number in 0..PEOPLE {
             world.add(dice, number).await;
+            if let Some(index) = columns.filter(|_| dice.below(8) == 0) {
+                world.merge_columns(index).await;
+            }
         }
         world.read().await;
         world
+    }
+
+    /// A columnar index over everything, which the contacts that are there have still to be written into.
+    async fn make_columns(&self) -> IndexId {
+        use records::schema::{collection_indexes as i, item_changes, items};
+        let workspace = self.crm.key.workspace;
+        let made = self.crm.app.db().write(move |tx| {
+            let shapes = Shapes::new([&CONTACTS]);
+            let shape = sets::for_read(tx, &shapes, workspace, &CONTACTS)?;
+            let now = tx.now();
+            let index: IndexId = diesel::insert_into(i::table)
+                .values((
+                    i::workspace_id.eq(workspace),
+                    i::collection_id.eq(shape.collection),
+                    i::kind.eq(IndexKind::Columnar.as_str()),
+                    i::parts.eq(JsonText::of(&columnar::parts(&shape))),
+                    i::origin.eq("auto"),
+                    i::status.eq("ready"),
+                    i::built_to.eq(0),
+                    i::rows_done.eq(0),
+                    i::rows_total.eq(0),
+                    i::created_at.eq(now),
+                    i::updated_at.eq(now),
+                ))
+                .returning(i::id)
+                .get_result(tx.connection())?;
+            let there: Vec<i64> = items::table
+                .filter(items::collection_id.eq(shape.collection))
+                .select(items::id)
+                .load(tx.connection())?;
+            for id in there {
+                let change = (item_changes::index_id.eq(index), item_changes::item_id.eq(id));
+                diesel::insert_into(item_changes::table).values(change).execute(tx.connection())?;
+            }
+            shape::bump(tx, shape.collection)?;
+            Ok(index)
+        });
+        made.await.unwrap()
+    }
+
+    /// Writes what was changed so far into segments, small ones.
+    async fn merge_columns(&self, index: IndexId) {
+        let merge = move |tx: &mut Tx| columnar::merge(tx, &Shapes::new([&CONTACTS]), index, 7);
+        while self.crm.app.db().write(merge).await.unwrap() {}
     }
 
     fn random_data(&self, dice: &mut Dice) -> Map<String, Value> {
@@ -331,7 +385,7 @@ impl World {
         let answer = self.crm.app.get("/contacts?limit=100", &self.crm.key).await;
         assert_eq!(answer.body["has_more"], false);
         self.contacts = listed(answer.expect(200));
-        assert_eq!(self.contacts.len(), CONTACTS + 2);
+        assert_eq!(self.contacts.len(), PEOPLE + 2);
     }
 
     /// A value that a contact has in a field, or one that it could have; `None` for a field that never has one.
@@ -495,10 +549,10 @@ fn worlds() -> u8 {
 
 testkit::on_both! {
     async fn random_exact_filters_find_what_a_naive_model_finds(kind: Kind) {
-        let mut told_apart = 0;
+        let (mut told_apart, mut by_columns) = (0, 0);
         for seed in 0..worlds() {
             let mut dice = Dice::new(seed);
-            let world = World::new(kind, &mut dice).await;
+            let world = World::new(kind, &mut dice, seed % 2 == 0).await;
             for number in 0..QUESTIONS * 3 {
                 let mut filters: Vec<Value> = Vec::new();
                 let mut sound = Vec::new();
@@ -530,7 +584,8 @@ testkit::on_both! {
                     json!([contact["id"], sound.iter().map(|(known, ..)| known.of(contact)).collect::<Value>()])
                 }).collect();
                 assert_eq!(found, expected, "seed {seed} question {number} {filters}\n{values:?}");
-                told_apart += usize::from((1..CONTACTS).contains(&found.len()));
+                told_apart += usize::from((1..PEOPLE).contains(&found.len()));
+                by_columns += usize::from(answer.headers["x-svc-query-plan"].starts_with("columnar"));
                 let warned: Vec<&str> =
                     answer.body["warnings"].as_array().unwrap().iter().map(|one| one["param"].as_str().unwrap()).collect();
                 assert_eq!(warned, wrong, "{filters}");
@@ -558,13 +613,14 @@ testkit::on_both! {
             }
         }
         assert!(told_apart > 50, "{told_apart} questions told contacts apart");
+        assert!(by_columns > 20, "{by_columns} answers came from columns");
     }
 
     async fn random_trees_find_what_a_naive_model_finds(kind: Kind) {
-        let mut told_apart = 0;
+        let (mut told_apart, mut by_columns) = (0, 0);
         for seed in 100..100 + worlds() {
             let mut dice = Dice::new(seed);
-            let world = World::new(kind, &mut dice).await;
+            let world = World::new(kind, &mut dice, seed % 2 == 0).await;
             for number in 0..QUESTIONS * 3 {
                 let levels = dice.below(4);
                 let tree = world.tree(&mut dice, levels);
@@ -589,9 +645,11 @@ testkit::on_both! {
                 let expected = ids(world.contacts.iter().filter(fits));
                 let found = ids(answer.expect(200).as_array().unwrap().iter());
                 assert_eq!(found, expected, "seed {seed} question {number} {tree} {exact:?}");
-                told_apart += usize::from((1..CONTACTS).contains(&found.len()));
+                told_apart += usize::from((1..PEOPLE).contains(&found.len()));
+                by_columns += usize::from(answer.headers["x-svc-query-plan"].starts_with("columnar"));
             }
         }
         assert!(told_apart > 50, "{told_apart} questions told contacts apart");
+        assert!(by_columns > 20, "{by_columns} answers came from columns");
     }
 }
