@@ -2,8 +2,8 @@
 //! everything happens once, and nothing by halves.
 //!
 //! `SVC_TEST_CONTACT_ROWS` says how many rows are imported, 10,000 if not set, which take a debug build most of a minute;
-//! `SVC_TEST_MERGE_NOTES` how many notes each
-//! merged contact has, 200 if not set; `SVC_TEST_REMINDERS` how many reminders are due, 2,000 if not set.
+//! `SVC_TEST_MERGE_NOTES` how many notes each merged contact has, 200 if not set; `SVC_TEST_REMINDERS` how many reminders are
+//! due, 2,000 if not set.
 
 use crate::shop::setting;
 use crm::schema::{contact_merges, contact_notes, reminders};

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
-const REFUSED: [(&str, &str, &str); 83] = [
+const REFUSED: [(&str, &str, &str); 80] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
     ("*", "expand", "relation fields of the collection"),
@@ -27,12 +27,10 @@ const REFUSED: [(&str, &str, &str); 83] = [
     ("bulkUpdateTasks", "rows[0].id", "a task"),
     ("createSubtask", "contact_id", "a contact"),
     ("createSubtask", "due", "either `date` or `datetime`"),
-    ("createSubtask", "reminders[0]", "either `at` or `offset_minutes`"),
     ("createSubtask", "parent_id", "the task of the path"),
     ("createSubtask", "recurrence.rule", "a rule of RFC 5545"),
     ("createTask", "contact_id", "a contact"),
     ("createTask", "due", "either `date` or `datetime`"),
-    ("createTask", "reminders[0]", "either `at` or `offset_minutes`"),
     ("createTask", "parent_id", "a task"),
     ("createTask", "recurrence.rule", "a rule of RFC 5545"),
     ("listTasks", "assignee", "`none`, or `user:` or `agent:` and an id"),
@@ -43,7 +41,6 @@ const REFUSED: [(&str, &str, &str); 83] = [
     ("listTasks", "status", "statuses with commas between"),
     ("updateTask", "contact_id", "a contact"),
     ("updateTask", "due", "either `date` or `datetime`"),
-    ("updateTask", "reminders[0]", "either `at` or `offset_minutes`"),
     ("updateTask", "parent_id", "another task"),
     ("updateTask", "recurrence.rule", "a rule of RFC 5545"),
     ("bulkUpsertItems", "rows[0].data.x", "a field that `match_on` names"),
