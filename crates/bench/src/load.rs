@@ -30,6 +30,9 @@ pub struct Arguments {
     /// The body, for requests that have one.
     #[arg(long, default_value = "")]
     pub body: String,
+    /// In place of the body, a form with a file of so many bytes, which is another one each time.
+    #[arg(long)]
+    pub file_bytes: Option<usize>,
     /// The greatest number that is drawn.
     #[arg(long, default_value_t = 1)]
     pub spread: u64,
@@ -120,6 +123,9 @@ impl Arguments {
         if let Some(secret) = &self.secret {
             command.args(["--secret", secret]);
         }
+        if let Some(bytes) = self.file_bytes {
+            command.args(["--file-bytes", &bytes.to_string()]);
+        }
         if let Some(rate) = self.rate {
             command.args(["--rate", &rate.to_string()]);
         }
@@ -130,7 +136,7 @@ impl Arguments {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
-    /// The request of a connection with the number `drawn`.
+    /// The request of a connection with the number `drawn`; of one with a file, all up to what all files have in common.
     fn request(&self, connection: usize, drawn: u64, other: u64) -> Vec<u8> {
         let with_number = |text: &str| {
             text.replace("{n15}", &format!("{drawn:015}"))
@@ -148,6 +154,16 @@ impl Arguments {
         if let Some(secret) = &self.secret {
             text += &signature(secret, &body);
         }
+        if let Some(bytes) = self.file_bytes {
+            let form = form_begin();
+            let length = form.len() + bytes + FORM_END.len();
+            text += &format!(
+                "content-type: multipart/form-data; boundary={BOUNDARY}\r\ncontent-length: {length}\r\n\r\n"
+            );
+            text += &form;
+            text += &format!("{:0OWN$}", unique());
+            return text.into_bytes();
+        }
         if !body.is_empty() {
             text += &format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
         }
@@ -163,6 +179,28 @@ fn unique() -> u64 {
     let now = u64::try_from(machine::wall_micros() / 100).unwrap_or_default();
     let next = |last: u64| Some((last + 1).max(now));
     LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).map_or(now, |last| (last + 1).max(now))
+}
+
+const BOUNDARY: &str = "bench-1c9f5a7be2d04836";
+const FORM_END: &str = "\r\n--bench-1c9f5a7be2d04836--\r\n";
+
+/// Digits with which each file begins, so that no two have the same content.
+const OWN: usize = 20;
+
+fn form_begin() -> String {
+    format!(
+        "--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"file\"; filename=\"bench.bin\"\r\n\
+         content-type: application/octet-stream\r\n\r\n"
+    )
+}
+
+/// What forms with files of so many bytes end with: all but the first digits of the file. Made once and sent as it is.
+fn form_rest(bytes: usize) -> Vec<u8> {
+    let mut draw = Draw(0x9e37_79b9_7f4a_7c15);
+    let mut rest = Vec::with_capacity(bytes + FORM_END.len());
+    rest.resize_with(bytes.saturating_sub(OWN), || u8::try_from(draw.next(256) - 1).unwrap_or_default());
+    rest.extend_from_slice(FORM_END.as_bytes());
+    rest
 }
 
 /// The header by which the chat network signs a callback.
@@ -206,13 +244,16 @@ impl Pace {
 struct Shared {
     measuring: Cell<bool>,
     stop: Cell<bool>,
+    /// What every request ends with.
+    rest: Vec<u8>,
     left: Cell<u64>,
     statuses: RefCell<BTreeMap<u16, u64>>,
     micros: RefCell<Vec<u32>>,
 }
 
 pub async fn run(arguments: Arguments) -> Result<()> {
-    let shared = Rc::new(Shared::default());
+    let rest = arguments.file_bytes.map(form_rest).unwrap_or_default();
+    let shared = Rc::new(Shared { rest, ..Shared::default() });
     shared.left.set(arguments.requests.unwrap_or(u64::MAX));
     shared.measuring.set(arguments.requests.is_some());
     let mut connections = Vec::new();
@@ -278,6 +319,7 @@ async fn converse(
     let varies = ["{n", "{m}", "{c8}", "{u8}"]
         .iter()
         .any(|drawn| arguments.target.contains(drawn) || arguments.body.contains(drawn));
+    let varies = varies || arguments.file_bytes.is_some();
     let mut request = arguments.request(number, 1, 1);
     let pace = arguments.rate.map(|rate| Pace::new(rate, number, arguments.connections));
     let mut turn = 0;
@@ -296,6 +338,7 @@ async fn converse(
         }
         let began = due.unwrap_or_else(Instant::now);
         stream.write_all(&request).await?;
+        stream.write_all(&shared.rest).await?;
         let status = answer(&mut stream, &mut buffer).await?;
         *shared.statuses.borrow_mut().entry(status).or_insert(0) += 1;
         if shared.measuring.get() {
@@ -313,18 +356,33 @@ async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<u16> {
         }
         if let Some(head) = head_length(buffer) {
             let head_bytes = buffer.get(..head).unwrap_or_default();
+            let status = head_bytes.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok());
+            let status = status.and_then(|digits| digits.parse().ok()).context("no status")?;
+            if !is_chunked(head_bytes) {
+                let length = head + content_length(head_bytes);
+                skip(stream, buffer, length.saturating_sub(buffer.len())).await?;
+                return Ok(status);
+            }
             // JSON holds no line ends, so a chunked body of it cannot look ended before it is.
-            let ended = if is_chunked(head_bytes) {
-                buffer.ends_with(b"0\r\n\r\n")
-            } else {
-                buffer.len() >= head + content_length(head_bytes)
-            };
-            if ended {
-                let status = head_bytes.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok());
-                return status.and_then(|digits| digits.parse().ok()).context("no status");
+            if buffer.ends_with(b"0\r\n\r\n") {
+                return Ok(status);
             }
         }
     }
+}
+
+/// Receives so many bytes and keeps none.
+async fn skip(stream: &mut TcpStream, buffer: &mut Vec<u8>, mut left: usize) -> Result<()> {
+    while left > 0 {
+        buffer.clear();
+        buffer.reserve(left.min(256 * 1024));
+        let read = stream.read_buf(buffer).await?;
+        if read == 0 {
+            bail!("the server closed the connection");
+        }
+        left = left.saturating_sub(read);
+    }
+    Ok(())
 }
 
 /// Whether a head announces a body in chunks.

@@ -1,10 +1,12 @@
 //! What the kernel says of processes and of this machine.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Ticks of a second in /proc/PID/stat: the same on every Linux that this runs on.
 const TICKS: f64 = 100.0;
@@ -25,6 +27,25 @@ pub fn memory(process: u32, name: &str) -> Result<f64> {
     let line = status.lines().find(|line| line.starts_with(name)).context("no such line")?;
     let kib: f64 = line.split_whitespace().nth(1).context("no value")?.parse()?;
     Ok(kib / 1024.0)
+}
+
+/// What `work` gives, and the most memory of its own that a process had meanwhile, in MiB.
+pub fn most_memory<T>(process: u32, work: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            let mut most = 0.0_f64;
+            while !ended.load(Ordering::Relaxed) {
+                most = most.max(memory(process, "RssAnon").unwrap_or_default());
+                thread::sleep(Duration::from_millis(5));
+            }
+            most
+        });
+        let done = work();
+        ended.store(true, Ordering::Relaxed);
+        let most = watching.join().map_err(|_| anyhow!("the memory was not watched"))?;
+        Ok((done?, most))
+    })
 }
 
 /// Microseconds that a write to a file in `folder` takes to be on the disk: the median of 200.

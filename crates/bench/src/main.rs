@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, reason = "a program for the command line")]
 
 mod child;
+mod disk;
 mod floor;
 mod http;
 mod load;
@@ -74,6 +75,9 @@ enum Command {
     /// The floor: a bare actix-web handler that answers with given headers and body.
     #[command(hide = true)]
     ServeFloor(floor::Arguments),
+    /// A bare actix-web handler that receives and sends files.
+    #[command(hide = true)]
+    ServeDisk(disk::Arguments),
     /// The whole service, with a fresh workspace and key.
     #[command(hide = true)]
     ServeSvc(service::Arguments),
@@ -97,6 +101,7 @@ fn main() -> anyhow::Result<()> {
         Some(Command::ServeFloor(arguments)) => {
             actix_web::rt::System::new().block_on(floor::serve(arguments))
         }
+        Some(Command::ServeDisk(arguments)) => actix_web::rt::System::new().block_on(disk::serve(arguments)),
         Some(Command::ServeSvc(arguments)) => {
             let runs = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
             let served =

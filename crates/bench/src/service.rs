@@ -30,6 +30,7 @@ use operation::{Limits, Pipeline};
 use serde_json::{Map, Value, json};
 use server::{LogRetention, Service, ServiceParts, Traces};
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Backend, Db, Options, Read, Tx};
@@ -58,6 +59,9 @@ pub struct Arguments {
     /// Let no agent answer over the channel.
     #[arg(long)]
     no_answers: bool,
+    /// The folder for files, which are kept in memory without one.
+    #[arg(long)]
+    files: Option<PathBuf>,
     /// Count no requests for `/metrics`.
     #[arg(long)]
     without_metrics: bool,
@@ -81,11 +85,7 @@ impl Provider for AtOnce {
 }
 
 pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
-    let backend = Backend::parse(&arguments.database).map_err(anyhow::Error::msg)?;
-    Db::migrate(&backend).map_err(described)?;
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let random: Arc<dyn Random> = Arc::new(SystemRandom::default());
-    let db = Db::open(Options { backend, connections: 8, clock, random }).map_err(described)?;
+    let db = database(&arguments.database)?;
     let number = arguments.workspaces;
     let made =
         db.write(move |tx| (0..number).map(|number| make(tx, number)).collect::<model::Result<Vec<_>>>());
@@ -97,7 +97,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
         connector: Connector::new(Policy::allowing(["127.0.0.1"])?)?,
         network_connector: None,
         seal: Seal::new(&[7; 32]).map_err(described)?,
-        objects: files::objects_in_memory(),
+        objects: objects(arguments.files.as_deref())?,
         rates: RateWindows::local(),
         base_url: "http://127.0.0.1".to_owned(),
         limits: Limits::default(),
@@ -141,6 +141,20 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     service.stop(Duration::from_secs(30)).await;
     println!("{}", books(&pipeline, made.iter().map(|made| made.workspace).collect()).await?);
     Ok(())
+}
+
+/// An empty database.
+fn database(url: &str) -> Result<Db> {
+    let backend = Backend::parse(url).map_err(anyhow::Error::msg)?;
+    Db::migrate(&backend).map_err(described)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let random: Arc<dyn Random> = Arc::new(SystemRandom::default());
+    Db::open(Options { backend, connections: 8, clock, random }).map_err(described)
+}
+
+fn objects(folder: Option<&Path>) -> Result<files::Objects> {
+    folder
+        .map_or_else(|| Ok(files::objects_in_memory()), |folder| files::objects_in(folder).map_err(described))
 }
 
 /// Obeys commands, until one stops it.

@@ -70,6 +70,7 @@ diesel::table! {
         created_by -> Text,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        task_id -> Nullable<BigInt>,
     }
 }
 

@@ -13,6 +13,8 @@ use std::sync::OnceLock;
 pub struct FieldSet {
     /// What the set of records is called that has them, in messages.
     noun: &'static str,
+    /// What the caller's own key of a record is called.
+    external_key: &'static str,
     fields: Vec<Field>,
     formulas: OnceLock<Vec<FieldId>>,
 }
@@ -26,7 +28,7 @@ impl Deref for FieldSet {
 
 impl FromIterator<Field> for FieldSet {
     fn from_iter<I: IntoIterator<Item = Field>>(fields: I) -> Self {
-        Self::new("collection", fields.into_iter().collect())
+        Self::new("collection", SystemColumn::ExternalKey.as_str(), fields.into_iter().collect())
     }
 }
 
@@ -47,9 +49,10 @@ impl<'a> IntoIterator for &'a FieldSet {
 }
 
 impl FieldSet {
-    /// The fields of a set of records, which messages call `noun`: `collection`.
-    pub fn new(noun: &'static str, fields: Vec<Field>) -> Self {
-        Self { noun, fields, formulas: OnceLock::new() }
+    /// The fields of a set of records, which messages call `noun`: `collection`. The caller's own key of a record is
+    /// called `external_key`.
+    pub fn new(noun: &'static str, external_key: &'static str, fields: Vec<Field>) -> Self {
+        Self { noun, external_key, fields, formulas: OnceLock::new() }
     }
 
     /// What the set of records is called that has these fields, in messages.
@@ -68,6 +71,27 @@ impl FieldSet {
         self.fields.iter().find(|field| field.key == key)
     }
 
+    /// The field that callers mean by a name: the one with this key, or the built-in one whose key is `$` and the name,
+    /// because records show some of those beside their values, such as `tags`.
+    pub fn named(&self, name: &str) -> Option<&Field> {
+        let is_bare = |field: &&Field| field.is_built_in() && field.key.strip_prefix('$') == Some(name);
+        self.field(name).or_else(|| self.fields.iter().find(is_bare)).filter(|field| !field.hidden)
+    }
+
+    /// What a system column is called in these records.
+    pub fn name_of_column(&self, column: SystemColumn) -> &'static str {
+        match column {
+            SystemColumn::ExternalKey => self.external_key,
+            _ => column.as_str(),
+        }
+    }
+
+    /// The system column that callers mean by a name.
+    pub fn column(&self, name: &str) -> Option<SystemColumn> {
+        let is_own_key = name == self.external_key;
+        if is_own_key { Some(SystemColumn::ExternalKey) } else { SystemColumn::parse(name) }
+    }
+
     /// The field with this id.
     pub fn field_by_id(&self, id: FieldId) -> Option<&Field> {
         self.fields.iter().find(|field| field.id == id)
@@ -76,7 +100,7 @@ impl FieldSet {
     /// The key nearest to one that is no field, for messages.
     pub fn nearest(&self, wrong: &str) -> Option<&str> {
         let keys = self.fields.iter().filter(|field| !field.hidden).map(|field| field.key.as_str());
-        crate::text::nearest(wrong, keys.chain(SystemColumn::ALL.map(SystemColumn::as_str)))
+        crate::text::nearest(wrong, keys.chain(SystemColumn::ALL.map(|column| self.name_of_column(column))))
     }
 
     /// The formula fields, each after those that it reads.

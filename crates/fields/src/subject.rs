@@ -53,20 +53,17 @@ impl<'de> Deserialize<'de> for Subject {
 }
 
 impl Subject {
-    /// What `name` means in queries over these fields: a field's key or a system column.
+    /// What `name` means in queries over these fields: a field or a system column, by any name that records show.
     pub fn named(fields: &FieldSet, name: &str) -> Option<Self> {
-        fields
-            .field(name)
-            .filter(|field| !field.hidden)
-            .map(|field| Self::Field(field.id))
-            .or_else(|| SystemColumn::parse(name).map(Self::System))
+        let field = fields.named(name).map(|field| Self::Field(field.id));
+        field.or_else(|| fields.column(name).map(Self::System))
     }
 
     /// What queries call it; `None` for a field that is gone.
     pub fn name(self, fields: &FieldSet) -> Option<&str> {
         match self {
             Self::Field(id) => fields.field_by_id(id).map(|field| field.key.as_str()),
-            Self::System(system) => Some(system.as_str()),
+            Self::System(system) => Some(fields.name_of_column(system)),
         }
     }
 

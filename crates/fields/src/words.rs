@@ -133,7 +133,7 @@ pub fn field_tokens(field: &Field, record: Record<'_>) -> Vec<String> {
 /// The searchable field that a text names at its beginning, and what stands behind.
 fn named_field<'a>(fields: &FieldSet, text: &'a str) -> (Option<FieldId>, &'a str) {
     let named = text.split_once(':').and_then(|(name, behind)| {
-        let field = searchable(fields).find(|field| field.key == name)?;
+        let field = fields.named(name).filter(|field| field.kind.is_searchable())?;
         let goes_on = behind.chars().next().is_some_and(|letter| !letter.is_whitespace());
         goes_on.then_some((Some(field.id), behind))
     });

@@ -195,7 +195,11 @@ fn failed(error: &model::Error) -> RawAnswer {
     if status >= 500 {
         tracing::error!(?error, "a download failed");
     }
-    text(status, error.message())
+    let answer = text(status, error.message());
+    match error.retry_after_seconds() {
+        Some(seconds) => answer.header("retry-after", seconds.to_string()),
+        None => answer,
+    }
 }
 
 #[cfg(test)]

@@ -44,7 +44,18 @@ pub fn objects_in_memory() -> Objects {
     Objects::of(InMemory::new())
 }
 
+/// How many bytes go to a folder at a time.
+const FOLDER_PART: usize = 512 << 10;
+
+/// How many bytes go to another store at a time. S3 takes no smaller parts.
+const PART: usize = 5 << 20;
+
 impl Objects {
+    /// How many bytes are gathered before they go to the store.
+    pub(crate) fn part_bytes(&self) -> usize {
+        if self.folder.is_some() { FOLDER_PART } else { PART }
+    }
+
     /// Keeps bytes in a store.
     pub(crate) fn of(store: impl ObjectStore) -> Self {
         Self { store: Arc::new(store), folder: None }

@@ -10,21 +10,26 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use diesel::prelude::*;
-use futures::{Stream, StreamExt, TryStreamExt};
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use model::{Code, Error, FileId, JsonText, Metadata, Random, Result, WorkspaceId};
 use object_store::buffered::BufReader;
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, ObjectStoreExt, WriteMultipart};
+use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStoreExt, WriteMultipart};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use store::{Db, Tx, each, lock_row};
 
 /// The most bytes of a file that is sent in one request.
 pub const MOST_BYTES: u64 = 100 << 20;
 
-/// How many bytes go to object storage at a time. S3 takes no smaller parts.
-const PART: usize = 5 << 20;
+/// How many bytes of a file in a folder are read at a time.
+const CHUNK: u64 = 64 << 10;
+
+/// After how many seconds a request makes sense that the storage failed.
+const RETRY_AFTER: i64 = 10;
 
 /// How many parts are on their way to object storage at once.
 const PARTS_AT_ONCE: usize = 2;
@@ -130,11 +135,31 @@ impl Files {
         let workspace = new.workspace;
         let (id, storage_key) = db.write(move |tx| begin(tx, &new)).await?;
         let place = path(&storage_key)?;
-        let mut content = self.write(&place, bytes, most).await?;
+        let mut content = match self.write(&place, bytes, most).await {
+            Ok(content) => content,
+            Err(error) => {
+                self.forget(db, id, storage_key).await;
+                return Err(error);
+            }
+        };
         if content.is_timed() {
             content.duration_ms = duration_ms(&self.objects, &place).await;
         }
         Ok(Stored { id, details, workspace, storage_key, content })
+    }
+
+    /// Deletes the row of a file whose bytes were not stored. The object is noted as unused, because the storage can have
+    /// written it and not said so.
+    async fn forget(&self, db: &Db, id: FileId, storage_key: String) {
+        let forgotten = db.write(move |tx| {
+            let pending = files::table.find(id).filter(files::status.eq(FileStatus::Pending));
+            diesel::delete(pending).execute(tx.connection())?;
+            give_up(tx, &storage_key)
+        });
+        // What stays is swept away after a day.
+        if let Err(error) = forgotten.await {
+            tracing::warn!(?error, "the row of a failed upload could not be deleted");
+        }
     }
 
     /// Writes an object, all of it or nothing.
@@ -144,15 +169,14 @@ impl Files {
         bytes: impl Stream<Item = Result<Bytes, E>> + Send,
         most: u64,
     ) -> Result<Content> {
-        let upload = self.objects.put_multipart(place).await.map_err(Error::internal)?;
-        let mut writer = WriteMultipart::new_with_chunk_size(upload, PART);
+        let upload = self.objects.put_multipart(place).await.map_err(unavailable)?;
+        let mut writer = WriteMultipart::new_with_chunk_size(upload, self.objects.part_bytes());
         match write(&mut writer, bytes, most).await {
             Ok(content) => {
-                writer.finish().await.map_err(Error::internal)?;
+                writer.finish().await.map_err(unavailable)?;
                 Ok(content)
             }
             Err(error) => {
-                // The row is swept away later; what storage has of the bytes need not wait.
                 if let Err(failed) = writer.abort().await {
                     tracing::warn!(object = %place, error = %failed, "what came of an upload could not be removed");
                 }
@@ -165,7 +189,7 @@ impl Files {
     pub(crate) async fn delete(&self, storage_key: &str) -> Result<()> {
         match self.objects.delete(&path(storage_key)?).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(Error::internal(error)),
+            Err(error) => Err(unavailable(error)),
         }
     }
 
@@ -177,11 +201,13 @@ impl Files {
         &self,
         row: &FileRow,
         range: Option<Range<u64>>,
-    ) -> Result<impl Stream<Item = std::io::Result<Bytes>> + Send + use<>> {
+    ) -> Result<BoxStream<'static, std::io::Result<Bytes>>> {
         let options = GetOptions { range: range.map(GetRange::Bounded), ..GetOptions::default() };
-        let found =
-            self.objects.get_opts(&path(&row.storage_key)?, options).await.map_err(Error::internal)?;
-        Ok(found.into_stream().map_err(std::io::Error::from))
+        let found = self.objects.get_opts(&path(&row.storage_key)?, options).await.map_err(unavailable)?;
+        Ok(match found.payload {
+            GetResultPayload::File(file, _) => chunks(file, found.range).boxed(),
+            GetResultPayload::Stream(stream) => stream.map_err(std::io::Error::from).boxed(),
+        })
     }
 
     /// A reader of a file's bytes, for work that blocks (through [`tokio_util::io::SyncIoBridge`]).
@@ -189,9 +215,34 @@ impl Files {
     /// # Errors
     /// The storage's.
     pub async fn reader(&self, row: &FileRow) -> Result<BufReader> {
-        let meta = self.objects.head(&path(&row.storage_key)?).await.map_err(Error::internal)?;
+        let meta = self.objects.head(&path(&row.storage_key)?).await.map_err(unavailable)?;
         Ok(BufReader::new(self.objects.store(), &meta))
     }
+}
+
+/// Storage that refuses or cannot be reached: callers can try again. An object that is not there is a failure of ours.
+pub(crate) fn unavailable(error: object_store::Error) -> Error {
+    if matches!(error, object_store::Error::NotFound { .. }) {
+        return Error::internal(error);
+    }
+    let message = "The storage of files is not available. Try again later.";
+    Error::new(Code::ServiceUnavailable, message).retry_after(RETRY_AFTER).caused_by(error)
+}
+
+/// A part of a file, read in larger pieces than `object_store` does: each is a turn of a thread that may block.
+fn chunks(file: std::fs::File, range: Range<u64>) -> impl Stream<Item = std::io::Result<Bytes>> + Send {
+    stream::try_unfold((file, range), |(file, range)| async move {
+        if range.is_empty() {
+            return Ok(None);
+        }
+        let read = tokio::task::spawn_blocking(move || {
+            let length = CHUNK.min(range.end - range.start);
+            let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+            file.read_exact_at(&mut bytes, range.start)?;
+            Ok::<_, std::io::Error>((Bytes::from(bytes), (file, range.start + length..range.end)))
+        });
+        read.await.map_err(std::io::Error::other)?.map(Some)
+    })
 }
 
 pub(crate) fn path(key: &str) -> Result<Path> {
@@ -311,7 +362,7 @@ async fn write<E: Into<Error>>(
             let message = format!("The file exceeds the limit of {} MiB.", most >> 20);
             return Err(Error::new(Code::FileTooLarge, message).param("file"));
         }
-        writer.wait_for_capacity(PARTS_AT_ONCE).await.map_err(Error::internal)?;
+        writer.wait_for_capacity(PARTS_AT_ONCE).await.map_err(unavailable)?;
         writer.put(chunk);
     }
     Ok(inspector.finish())

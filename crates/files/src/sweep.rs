@@ -6,10 +6,10 @@
 
 use crate::row::FileStatus;
 use crate::schema::{files, unused_objects, upload_parts, uploads};
-use crate::storage::{Files, give_up, path};
+use crate::storage::{Files, give_up, path, unavailable};
 use diesel::prelude::*;
 use futures::TryStreamExt;
-use model::{Error, FileId, Result, UploadId, WorkspaceId};
+use model::{FileId, Result, UploadId, WorkspaceId};
 use store::{Db, Tx, lock_row};
 
 /// How long an upload may take, in seconds.
@@ -123,8 +123,7 @@ async fn end_uploads(db: &Db, files: &Files) -> Result<usize> {
         }
         for (id, workspace) in &ended {
             let folder = path(&format!("{workspace}/uploads/{id}"))?;
-            let left: Vec<_> =
-                files.objects.list(Some(&folder)).try_collect().await.map_err(Error::internal)?;
+            let left: Vec<_> = files.objects.list(Some(&folder)).try_collect().await.map_err(unavailable)?;
             for object in left {
                 files.delete(object.location.as_ref()).await?;
             }

@@ -6,7 +6,7 @@
 
 use crate::row::{FileRow, FileStatus};
 use crate::schema::{files, upload_parts, uploads};
-use crate::storage::{Details, Files, NewFile, Stored, finish, give_up, path, token};
+use crate::storage::{Details, Files, NewFile, Stored, finish, give_up, path, token, unavailable};
 use crate::sweep::UPLOAD_SECONDS;
 use bytes::Bytes;
 use diesel::prelude::*;
@@ -175,8 +175,11 @@ impl Files {
                 db.write(move |tx| keep_part(tx, &upload, &part)).await
             }
         };
-        if result.is_err() {
-            self.delete(&part.storage_key).await?;
+        if result.is_err()
+            && let Err(error) = self.delete(&part.storage_key).await
+        {
+            // It goes with the upload.
+            tracing::warn!(?error, "the bytes of a refused part could not be deleted");
         }
         result.map(|()| part)
     }
@@ -215,8 +218,8 @@ impl Files {
         let opened = stream::iter(parts).then(move |part: PartRow| {
             let objects = objects.clone();
             async move {
-                let found = objects.get(&path(&part.storage_key)?).await.map_err(Error::internal)?;
-                Ok::<_, Error>(found.into_stream().map_err(Error::internal))
+                let found = objects.get(&path(&part.storage_key)?).await.map_err(unavailable)?;
+                Ok::<_, Error>(found.into_stream().map_err(unavailable))
             }
         });
         opened.try_flatten().boxed()

@@ -6,6 +6,7 @@ mod contacts;
 mod conversations;
 mod data_io;
 mod deliveries;
+mod files;
 mod gate;
 mod inbound;
 mod items;
@@ -64,6 +65,8 @@ pub enum Part {
     Broadcasts,
     /// Contacts against PocketBase.
     Contacts,
+    /// Uploads and downloads against a bare handler.
+    Files,
 }
 
 /// Where temporary databases live: beside the program, so on a real disk.
@@ -90,7 +93,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         plan.rounds, plan.seconds
     ));
     let wanted = |part| plan.only.is_empty() || plan.only.contains(&part);
-    let parts: [(Part, Measure); 16] = [
+    let parts: [(Part, Measure); 17] = [
         (Part::Me, me::measure),
         (Part::Gate, gate::measure),
         (Part::Runs, runs::measure),
@@ -103,6 +106,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         (Part::DataIo, data_io::measure),
         (Part::Neighbours, neighbours::measure),
         (Part::Contacts, contacts::measure),
+        (Part::Files, files::measure),
         (Part::Channels, channels::measure),
         (Part::Conversations, conversations::measure),
         (Part::Broadcasts, broadcasts::measure),
@@ -137,6 +141,7 @@ impl Bench<'_> {
             process: server.id(),
             target: target.to_owned(),
             body: body.to_owned(),
+            file_bytes: None,
             keys: keys(server),
             secret: None,
             connections,

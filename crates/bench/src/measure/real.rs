@@ -198,6 +198,7 @@ impl Real {
             address: self.address.clone(),
             process: self.id(),
             target: target.to_owned(),
+            file_bytes: None,
             body: body.to_owned(),
             keys: vec![key.to_owned()],
             connections: 64,

@@ -131,6 +131,7 @@ impl Running {
             address: self.server.address.clone(),
             process: self.process.id(),
             target: target.to_owned(),
+            file_bytes: None,
             body: MESSAGE.to_owned(),
             keys: vec![self.server.token.clone()],
             connections: CONNECTIONS,

@@ -34,6 +34,7 @@ pub struct ContactFilters {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, IntoParams)]
 pub(super) struct OwnFilters {
     /// Conditions as a JSON array of `{"field", "op", "value"}`, which must all hold. `op` is `eq`, the default, or `neq`.
+    /// `field` is the key of a field, or a name that contacts show, such as `external_id` or `tags`.
     /// Both sides are compared as exact text; a list matches if one of its elements does, and a contact without a value
     /// matches `neq` only. A malformed condition is ignored: `warnings` and the header `X-Svc-Ignored-Filters` say so.
     #[param(example = r#"[{"field":"$stage","value":"new"}]"#)]

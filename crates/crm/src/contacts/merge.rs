@@ -10,7 +10,7 @@ use super::merges;
 use super::print::app_url;
 use super::system_fields::{ALIASES, AUTOPILOT_CONFIG, PAUSED_UNTIL, ROUTING_CONFIG, SEGMENTS};
 use fields::{Data, Field, FieldType};
-use model::{Caller, Code, ContactId, Error, ItemId, Result, string_enum};
+use model::{Caller, Code, ContactId, Error, FieldId, ItemId, Result, string_enum};
 use operation::ports::{ContactRef, ContactUses};
 use operation::{Body, ExpectedVersion, IfMatch, Path, RawJson, State, With, operation};
 use records::links::table::{LinkTargetType, retarget};
@@ -126,7 +126,7 @@ impl ContactMerge {
     fn check(&self, shape: &Shape) -> Result<()> {
         for key in self.fields.keys() {
             let is_chosen = |field: &&Field| !field.is_read_only() && field.kind != FieldType::Tags;
-            if shape.field(key).filter(is_chosen).is_none() {
+            if shape.named(key).filter(is_chosen).is_none() {
                 let rule = "is not a field of which one value is kept";
                 return Err(Error::invalid(format!("fields.{key}"), rule));
             }
@@ -143,6 +143,8 @@ impl ContactMerge {
             MergePreference::Source => true,
             MergePreference::Newest => is_newer,
         };
+        let named = self.fields.iter().filter_map(|(name, side)| Some((shape.named(name)?.id, side)));
+        let chosen: Vec<(FieldId, &MergeSide)> = named.collect();
         let mut aliases = Aliases::of(&data, &other);
         for field in shape.fields.iter().filter(|field| !field.is_read_only()) {
             let key = field.key.as_str();
@@ -151,7 +153,8 @@ impl ContactMerge {
                 continue;
             }
             let Some(theirs) = other.get(key) else { continue };
-            let takes = self.fields.get(key).map_or(prefers_source, |side| *side == MergeSide::Source);
+            let chosen = chosen.iter().find(|(id, _)| *id == field.id);
+            let takes = chosen.map_or(prefers_source, |(_, side)| **side == MergeSide::Source);
             let left = match data.get(key) {
                 Some(_) if !takes => Some(theirs.clone()),
                 _ => data.insert(key.to_owned(), theirs.clone()),

@@ -62,11 +62,11 @@ pub(super) fn fields<'a>(
     let mut seen = BTreeSet::new();
     let field = |(place, key): (usize, &String)| {
         let param = format!("fields[{place}]");
-        let field = shape.field(key).ok_or_else(|| Error::invalid(&*param, "is not a field of contacts"))?;
+        let field = shape.named(key).ok_or_else(|| Error::invalid(&*param, "is not a field of contacts"))?;
         if !can_be_filled(field) {
             return Err(Error::invalid(&*param, "cannot be filled by an agent"));
         }
-        if !seen.insert(key.clone()) {
+        if !seen.insert(&field.key) {
             return Err(Error::invalid(&*param, "is named twice"));
         }
         Ok(field)

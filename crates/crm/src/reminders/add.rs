@@ -6,7 +6,7 @@ use crate::business::Calendar;
 use crate::schema::reminders;
 use chrono_tz::Tz;
 use diesel::prelude::*;
-use model::{Error, JsonText, KeyId, Result, Timestamp, WorkspaceId};
+use model::{Error, JsonText, KeyId, Result, TaskId, Timestamp, WorkspaceId};
 use operation::ports::BusinessCalendar;
 use store::Tx;
 
@@ -31,6 +31,16 @@ pub struct Owner<'a> {
 /// # Errors
 /// `validation_error` for dates.
 pub fn add(tx: &mut Tx, owner: &Owner<'_>, new: NewReminder) -> Result<Reminder> {
+    insert(tx, owner, new, None)
+}
+
+/// The same for a reminder that follows from a task, or from none.
+pub(super) fn insert(
+    tx: &mut Tx,
+    owner: &Owner<'_>,
+    new: NewReminder,
+    task: Option<TaskId>,
+) -> Result<Reminder> {
     let now = tx.now();
     let timezone = match &new.timezone {
         Some(name) => zone(name)?,
@@ -69,6 +79,7 @@ pub fn add(tx: &mut Tx, owner: &Owner<'_>, new: NewReminder) -> Result<Reminder>
                 reminders::created_by.eq(owner.actor),
                 reminders::created_at.eq(now),
                 reminders::updated_at.eq(now),
+                reminders::task_id.eq(task),
             ),
         ))
         .returning(reminders::all_columns)

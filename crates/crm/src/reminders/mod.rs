@@ -12,6 +12,7 @@ mod events;
 mod fire;
 mod message;
 mod model;
+mod of_tasks;
 mod operations;
 mod queries;
 mod series;
@@ -22,6 +23,7 @@ pub use add::{Owner, add};
 pub use fire::fire_due;
 pub(crate) use fire::jobs;
 pub use model::NewReminder;
+pub(crate) use of_tasks::{TaskReminders, delete_of_task, follow};
 pub(crate) use queries::cancel_on_reply;
 pub use queries::{delete_of_contact, move_to_contact};
 

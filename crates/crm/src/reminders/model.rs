@@ -4,11 +4,14 @@ use crate::schema::reminders;
 use diesel::prelude::*;
 use model::{
     AgentId, ChannelId, ContactId, Error, JsonText, KeyId, MemberId, Metadata, Patch, ReminderId, Result,
-    Timestamp, WorkspaceId, text_enum,
+    TaskId, Timestamp, WorkspaceId, text_enum,
 };
 use operation::ports::TemplateToSend;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+/// The most characters of a title.
+pub(super) const LONGEST_TITLE: usize = 200;
 
 text_enum! {
     /// Where a reminder stands.
@@ -181,6 +184,8 @@ pub struct Reminder {
     pub recurrence: Option<Recurrence>,
     /// The contact that it is about.
     pub contact_id: Option<ContactId>,
+    /// The task whose reminder it is. Its title and its date are those of the task, and change with it.
+    pub task_id: Option<TaskId>,
     /// To whom it is assigned.
     pub assignee: Option<ReminderAssignee>,
     /// What it does when it fires.
@@ -249,6 +254,24 @@ pub struct NewReminder {
     /// Your own key-value data.
     #[serde(default)]
     pub(super) metadata: Option<Metadata>,
+}
+
+impl NewReminder {
+    /// One that fires once, for a task.
+    pub(super) fn of_task(title: &str, due_at: Timestamp, contact_id: Option<ContactId>) -> Self {
+        Self {
+            title: title.to_owned(),
+            note: None,
+            due_at: Some(due_at),
+            timezone: None,
+            recurrence: None,
+            contact_id,
+            assignee: None,
+            action: None,
+            cancel_on_reply: false,
+            metadata: None,
+        }
+    }
 }
 
 text_enum! {
@@ -350,6 +373,7 @@ pub(super) struct ReminderRow {
     pub(super) created_by: JsonText,
     pub(super) created_at: Timestamp,
     pub(super) updated_at: Timestamp,
+    pub(super) task_id: Option<TaskId>,
 }
 
 impl ReminderRow {
@@ -381,6 +405,7 @@ impl ReminderRow {
             timezone: self.timezone.clone(),
             recurrence: self.recurrence()?,
             contact_id: self.contact_id,
+            task_id: self.task_id,
             assignee: self.assignee_id.map(|id| ReminderAssignee { kind: ReminderAssigneeType::User, id }),
             action: self.action()?,
             cancel_on_reply: self.cancel_on_reply,

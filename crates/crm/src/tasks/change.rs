@@ -1,7 +1,7 @@
 //! What a request says of a task, in one form for creating and changing it.
 
-use super::model::{NewChecklistEntry, NewTask, NewTaskDue, NewTaskRecurrence, TaskPatch};
-use super::task::{TaskAssignee, TaskItemRef, TaskStatus, put};
+use super::model::{NewChecklistEntry, NewTask, NewTaskDue, NewTaskRecurrence, NewTaskReminder, TaskPatch};
+use super::task::{TaskAssignee, TaskItemRef, TaskReminder, TaskStatus, put};
 use fields::Data;
 use model::{Error, FieldError, Patch, Result, TaskId};
 use serde::Serialize;
@@ -21,6 +21,7 @@ pub(super) struct Change {
     pub(super) parent: Patch<TaskId>,
     pub(super) depends_on: Option<Vec<TaskId>>,
     pub(super) recurrence: Patch<NewTaskRecurrence>,
+    pub(super) reminders: Option<Vec<NewTaskReminder>>,
     pub(super) external_key: Patch<String>,
     /// Whether to complete the task even if it waits for others.
     pub(super) force: bool,
@@ -75,6 +76,7 @@ impl From<NewTask> for Change {
             parent: set(new.parent_id),
             depends_on: Some(new.depends_on),
             recurrence: set(new.recurrence),
+            reminders: Some(new.reminders),
             external_key: set(new.external_key),
             force: false,
         }
@@ -108,6 +110,7 @@ impl From<TaskPatch> for Change {
             parent: patch.parent_id,
             depends_on: patch.depends_on,
             recurrence: patch.recurrence,
+            reminders: patch.reminders,
             external_key: patch.external_key,
             force: patch.force,
         }
@@ -125,6 +128,25 @@ fn patched(patch: Patch<impl Serialize>) -> Option<Value> {
         Patch::Clear => Some(Value::Null),
         Patch::Set(value) => Some(json!(value)),
     }
+}
+
+/// The reminders that `given` asks for, each once.
+///
+/// # Errors
+/// `validation_error` for one without a moment, or with two.
+pub(super) fn reminders(given: &[NewTaskReminder]) -> Result<Vec<TaskReminder>> {
+    let mut errors = Vec::new();
+    let mut reminders: Vec<TaskReminder> = Vec::with_capacity(given.len());
+    for (place, new) in given.iter().enumerate() {
+        let reminder = TaskReminder { at: new.at, offset_minutes: new.offset_minutes };
+        if new.at.is_some() == new.offset_minutes.is_some() {
+            let rule = "must have either `at` or `offset_minutes`";
+            errors.push(FieldError::new(format!("reminders[{place}]"), rule));
+        } else if !reminders.contains(&reminder) {
+            reminders.push(reminder);
+        }
+    }
+    Error::all_invalid(errors).map_or(Ok(reminders), Err)
 }
 
 /// The checklist that `given` makes of the one that a task has. Entries with ids stay those that they are.

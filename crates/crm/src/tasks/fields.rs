@@ -50,6 +50,7 @@ pub(super) fn task_fields() -> Vec<Field> {
         own(23, "project", "Project", FieldType::Text, text(120)),
         managed(24, ITEM_COLLECTION, "Collection of the item", FieldType::Integer, plain()),
         managed(25, ITEM, "Item", FieldType::Integer, plain()),
+        managed(26, "reminders", "Reminders", FieldType::Json, plain()),
     ]
 }
 

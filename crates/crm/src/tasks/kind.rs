@@ -4,6 +4,7 @@ use super::events::TaskEvent;
 use super::fields::task_fields;
 use super::graph;
 use super::task::Task;
+use crate::reminders;
 use crate::schema::{task_comments, task_files};
 use diesel::prelude::*;
 use model::{ItemId, TaskId};
@@ -55,5 +56,6 @@ fn purge(tx: &mut Tx, workspace: WorkspaceId, task: ItemId) -> Result<()> {
         .filter(task_files::task_id.eq(task))
         .filter(task_files::workspace_id.eq(workspace))
         .execute(tx.connection())?;
+    reminders::delete_of_task(tx, workspace, task)?;
     graph::forget(tx, workspace, task)
 }

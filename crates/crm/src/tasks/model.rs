@@ -59,6 +59,20 @@ pub struct NewChecklistEntry {
     pub done: bool,
 }
 
+/// When a task is to remind of itself. One of `at` and `offset_minutes` is required.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(example = json!({ "offset_minutes": 60 }))]
+pub struct NewTaskReminder {
+    /// The moment.
+    #[serde(default)]
+    pub at: Option<Timestamp>,
+    /// How many minutes before the task is due. Without a due date it waits for one.
+    #[schema(minimum = 0, maximum = 525_600)]
+    #[serde(default)]
+    pub offset_minutes: Option<i64>,
+}
+
 /// A task to create.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -114,6 +128,10 @@ pub struct NewTask {
     /// How it recurs.
     #[serde(default)]
     pub recurrence: Option<NewTaskRecurrence>,
+    /// When it reminds of itself, as long as it is open: each is a reminder that publishes `reminder.fired`.
+    #[schema(max_items = 10)]
+    #[serde(default)]
+    pub reminders: Vec<NewTaskReminder>,
     /// The id of the contact whom it is about.
     #[serde(default)]
     pub contact_id: Option<ContactId>,
@@ -189,6 +207,10 @@ pub struct TaskPatch {
     #[schema(value_type = Option<NewTaskRecurrence>)]
     #[serde(default)]
     pub recurrence: Patch<NewTaskRecurrence>,
+    /// When it reminds of itself: all moments.
+    #[schema(max_items = 10)]
+    #[serde(default)]
+    pub reminders: Option<Vec<NewTaskReminder>>,
     /// The id of the contact whom it is about.
     #[schema(value_type = Option<ContactId>)]
     #[serde(default)]

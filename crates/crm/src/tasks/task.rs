@@ -8,6 +8,7 @@ use model::{
 use records::rows::ItemRow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use utoipa::ToSchema;
 
 /// The field with the member of the team who has a task.
@@ -105,6 +106,23 @@ pub struct TaskDue {
     pub datetime: Option<Timestamp>,
     /// The time zone in which the day ends, and in which the task recurs.
     pub time_zone: String,
+}
+
+/// When a task reminds of itself: at a moment, or before it is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(example = json!({ "at": null, "offset_minutes": 60 }))]
+pub struct TaskReminder {
+    /// The moment. `null` if it is before the task is due.
+    pub at: Option<Timestamp>,
+    /// How many minutes before the task is due. `null` for a moment.
+    pub offset_minutes: Option<i64>,
+}
+
+impl TaskReminder {
+    /// The moment, for a task that is due then; `None` where it depends on a due date that there is not.
+    pub(super) fn moment(&self, due_at: Option<Timestamp>) -> Option<Timestamp> {
+        self.at.or_else(|| Some(due_at?.plus_seconds(-60 * self.offset_minutes?)))
+    }
 }
 
 /// An entry of a task's checklist.
@@ -206,6 +224,8 @@ pub struct Task {
     pub progress: TaskProgress,
     /// How it recurs.
     pub recurrence: Option<TaskRecurrence>,
+    /// When it reminds of itself, as long as it is open.
+    pub reminders: Vec<TaskReminder>,
     /// The id of the contact whom it is about.
     pub contact_id: Option<ContactId>,
     /// The item that it is about.
@@ -257,6 +277,7 @@ pub(super) struct Stored {
     pub(super) subtasks_done: i64,
     pub(super) subtasks_total: i64,
     pub(super) recurrence: Option<TaskRecurrence>,
+    pub(super) reminders: Vec<TaskReminder>,
     pub(super) contact_id: Vec<ContactId>,
     pub(super) item_collection_id: Option<CollectionId>,
     pub(super) item_id: Option<ItemId>,
@@ -289,6 +310,21 @@ impl Stored {
     /// The team member who has the task.
     pub(super) fn member(&self) -> Option<MemberId> {
         self.assignee_user.first().copied().map(MemberId)
+    }
+
+    /// Whether its reminders are not those of the task as it was `before`.
+    pub(super) fn reminds_otherwise(&self, before: &Self) -> bool {
+        let has_some = !self.reminders.is_empty() || !before.reminders.is_empty();
+        has_some
+            && (self.moments() != before.moments()
+                || self.title != before.title
+                || self.contact_id != before.contact_id)
+    }
+
+    /// When the task reminds of itself: at no time if it is not open.
+    pub(super) fn moments(&self) -> BTreeSet<Timestamp> {
+        let open = self.reminders.iter().filter(|_| self.status.is_open());
+        open.filter_map(|reminder| reminder.moment(self.due_at)).collect()
     }
 
     /// The agent that has the task.
@@ -353,6 +389,7 @@ impl Task {
             is_blocked: stored.is_blocked,
             progress,
             recurrence: stored.recurrence,
+            reminders: stored.reminders,
             contact_id: stored.contact_id.first().copied(),
             item_ref,
             project: stored.project,

@@ -12,6 +12,7 @@ use super::task::{
 use super::{graph, series};
 use crate::business::Calendar;
 use crate::contacts::CONTACTS;
+use crate::reminders::{self, Owner, TaskReminders};
 use crate::team::TeamDirectory;
 use chrono_tz::Tz;
 use fields::Data;
@@ -30,6 +31,8 @@ pub(super) struct Desk<'a> {
     /// The tasks, open for writing.
     pub(super) editor: Editor<'a>,
     agents: &'a AgentDirectory,
+    /// Whose reminders tasks have; nobody's where the demo makes tasks, which have none.
+    caller: Option<&'a Caller>,
 }
 
 impl<'a> Desk<'a> {
@@ -39,11 +42,12 @@ impl<'a> Desk<'a> {
     /// When the database fails.
     pub(super) fn open(
         tx: &mut Tx,
-        caller: &Caller,
+        caller: &'a Caller,
         shapes: &'a Shapes,
         agents: &'a AgentDirectory,
     ) -> Result<Self> {
-        Self::open_as(tx, Author::of(caller), shapes, agents)
+        let desk = Self::open_as(tx, Author::of(caller), shapes, agents)?;
+        Ok(Self { caller: Some(caller), ..desk })
     }
 
     /// The same on behalf of whoever it is.
@@ -54,7 +58,7 @@ impl<'a> Desk<'a> {
         agents: &'a AgentDirectory,
     ) -> Result<Self> {
         let shape = sets::for_write(tx, shapes, author.workspace, &super::TASKS)?;
-        Ok(Self { editor: Editor::new(shapes, shape, author), agents })
+        Ok(Self { editor: Editor::new(shapes, shape, author), agents, caller: None })
     }
 
     fn workspace(&self) -> WorkspaceId {
@@ -142,7 +146,23 @@ impl<'a> Desk<'a> {
         graph::note(tx, &row)?;
         graph::note_dependencies(tx, self.workspace(), row.id.into(), &stored.depends_on)?;
         self.recount(tx, stored.parent_id)?;
+        if !stored.reminders.is_empty() {
+            self.remind(tx, row.id.into(), &stored)?;
+        }
         Ok(row)
+    }
+
+    /// Makes the reminders of a task those that it says.
+    fn remind(&self, tx: &mut Tx, id: TaskId, task: &Stored) -> Result<()> {
+        let Some(caller) = self.caller else { return Ok(()) };
+        let (key, actor) = (&caller.key.id, &self.editor.author.cause.actor);
+        let owner = Owner { workspace: self.workspace(), key, livemode: caller.livemode(), actor };
+        let contact = task.contact_id.first().copied();
+        reminders::follow(
+            tx,
+            &owner,
+            &TaskReminders { task: id, title: &task.title, contact, moments: task.moments() },
+        )
     }
 
     /// Changes a live task that [`Self::hold`] holds.
@@ -177,6 +197,9 @@ impl<'a> Desk<'a> {
             self.recount(tx, before.parent_id)?;
             self.recount(tx, after.parent_id.filter(|parent| Some(*parent) != before.parent_id))?;
         }
+        if after.reminds_otherwise(&before) {
+            self.remind(tx, id, &after)?;
+        }
         if after.status.is_open() != before.status.is_open() {
             for waiting in graph::dependents(tx, self.workspace(), &[id])? {
                 self.unblock(tx, waiting, &[])?;
@@ -207,6 +230,10 @@ impl<'a> Desk<'a> {
         if let Some(given) = &change.checklist {
             let entries = change::checklist(&before.checklist, given)?;
             put(data, "checklist", Some(json!(entries)).filter(|_| !entries.is_empty()));
+        }
+        if let Some(given) = &change.reminders {
+            let reminders = change::reminders(given)?;
+            put(data, "reminders", Some(json!(reminders)).filter(|_| !reminders.is_empty()));
         }
         match change.parent {
             Patch::Keep => {}
@@ -351,6 +378,9 @@ impl<'a> Desk<'a> {
             put(&mut next, gone, None);
         }
         self.leave_out_gone(tx, &task, &mut next)?;
+        // A moment was that of one task of the series.
+        let reminders: Vec<_> = task.reminders.iter().filter(|reminder| reminder.at.is_none()).collect();
+        put(&mut next, "reminders", Some(json!(reminders)).filter(|_| !reminders.is_empty()));
         let due_at = due.moment();
         let start = shifted(task.start_at, task.due_at, due_at);
         put(&mut next, "start_at", start.map(|at| at.rfc3339().into()));
@@ -415,9 +445,18 @@ impl<'a> Desk<'a> {
             return Ok(());
         }
         let parent = Stored::of(&row)?.parent_id;
-        self.editor.writer().trash(tx, &row)?;
-        graph::forget(tx, self.workspace(), next)?;
+        self.leave(tx, &row)?;
         self.recount(tx, parent)
+    }
+
+    /// Moves one task to the trash, where it reminds of nothing.
+    fn leave(&self, tx: &mut Tx, row: &ItemRow) -> Result<()> {
+        self.editor.writer().trash(tx, row)?;
+        let (id, task) = (TaskId::from(row.id), Stored::of(row)?);
+        if !task.reminders.is_empty() {
+            self.remind(tx, id, &Stored { reminders: Vec::new(), ..task })?;
+        }
+        graph::forget(tx, self.workspace(), id)
     }
 
     /// Counts the subtasks of a task anew.
@@ -485,8 +524,7 @@ impl<'a> Desk<'a> {
         let waiting = graph::dependents(tx, workspace, &leaving)?;
         for task in leaving.iter().rev() {
             let Some(row) = rows::find_locked(tx, self.shape(), ItemId::from(*task))? else { continue };
-            self.editor.writer().trash(tx, &row)?;
-            graph::forget(tx, workspace, *task)?;
+            self.leave(tx, &row)?;
         }
         for task in waiting.into_iter().filter(|task| !leaving.contains(task)) {
             self.unblock(tx, task, &leaving)?;

@@ -82,7 +82,7 @@ pub fn name_of(subject: Subject, fields: &FieldSet) -> String {
     match (subject.name(fields), subject) {
         (Some(name), _) => name.to_owned(),
         (None, Subject::Field(FieldId(id))) => format!("#{id}"),
-        (None, Subject::System(system)) => system.as_str().to_owned(),
+        (None, Subject::System(system)) => fields.name_of_column(system).to_owned(),
     }
 }
 

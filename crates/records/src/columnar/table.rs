@@ -14,9 +14,14 @@ use store::{Read, Tx};
 /// The column that holds the ids.
 const IDS: i64 = 0;
 
-/// Under which number a column is stored: fields under their ids, system columns below zero.
+/// Below the numbers of all system columns.
+const BUILT_IN: i64 = -1_000;
+
+/// Under which number a column is stored: fields under their ids, system columns below zero, and below those the fields of
+/// a kind, whose ids are negative.
 pub(super) fn column_id(subject: Subject) -> i64 {
     match subject {
+        Subject::Field(id) if id.0 < 0 => BUILT_IN + id.0,
         Subject::Field(id) => id.0,
         Subject::System(column) => {
             let place = SystemColumn::ALL.iter().position(|other| *other == column);
@@ -272,4 +277,19 @@ pub(super) fn is_ready(read: &mut Read, index: IndexId) -> Result<bool> {
         .get_result(read.connection())
         .optional()?;
     Ok(status == Some(IndexStatus::Ready))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::FieldId;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_columns_have_one_number() {
+        let fields = (-100..0).chain(1..100).map(|id| Subject::Field(FieldId(id)));
+        let all: Vec<i64> =
+            fields.chain(SystemColumn::ALL.map(Subject::System)).map(column_id).chain([IDS]).collect();
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
+    }
 }

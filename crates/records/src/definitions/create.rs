@@ -36,6 +36,9 @@ pub fn create(
     let shape = shape::within_change(tx, shapes, author.workspace, collection)?;
     refuse_many(&shape, 1)?;
     if let Some(key) = &new.field_key {
+        if key == shape.kind.external_key {
+            return Err(Error::invalid("field_key", format_args!("must not be `{key}`, which is reserved")));
+        }
         refuse_taken_key(tx, collection, key, "field_key")?;
     }
     let mut definition = define(new, |key| has_key(&shape, key), "")

@@ -10,7 +10,6 @@ use crate::schema::{collection_fields, collections};
 use crate::shape::{self, FieldRow, Shape, Shapes};
 use diesel::prelude::*;
 use fields::Problem;
-use fields::field_keys;
 use fields::{Cardinality, FieldOptions, FieldType};
 use model::{Code, CollectionId, Error, FieldId, Result};
 use std::sync::Arc;
@@ -191,5 +190,5 @@ pub fn refuse_many(shape: &Shape, more: i64) -> Result<()> {
 
 /// The keys that fields of a collection have, also of those that are on their way out.
 pub fn has_key(shape: &Shape, key: &str) -> bool {
-    field_keys::is_reserved(key) || shape.field(key).is_some() || shape.leaving.iter().any(|gone| gone == key)
+    shape.column(key).is_some() || shape.field(key).is_some() || shape.leaving.iter().any(|gone| gone == key)
 }

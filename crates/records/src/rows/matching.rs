@@ -374,7 +374,7 @@ fn needed(shape: &Shape, param: &str) -> Error {
 }
 
 fn matchable<'a>(shape: &'a Shape, name: &str) -> Result<&'a Field, Problem> {
-    let Some(field) = shape.field(name) else {
+    let Some(field) = shape.named(name) else {
         let near = shape.nearest(name).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         return Err(Problem::new("unknown_field", format!("is not a field of this {}{near}", shape.noun())));
     };

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::schema::{collection_fields, collection_indexes, collections};
 use diesel::prelude::*;
-use fields::{FieldSet, FieldType};
+use fields::FieldType;
 use model::{Code, CollectionId, Error, FieldId, ItemId, MemberId, Result, WorkspaceId};
 use operation::ports::{Member, Members};
 use std::collections::{BTreeSet, HashMap};
@@ -319,7 +319,7 @@ fn load(
         archived: stamp.status == CollectionStatus::Archived,
         settings,
         primary,
-        fields: FieldSet::new(kind.set_noun, fields),
+        fields: kind.with_fields(fields),
         leaving: leaving.into_iter().map(|row| row.field_key).collect(),
         indexes: indexes.iter().map(Index::of).collect::<Result<_>>()?,
         base_url: shapes.base_url.clone(),

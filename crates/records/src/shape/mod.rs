@@ -97,6 +97,11 @@ impl Kind {
         CollectionId(-(workspace.0 * KINDS + i64::from(self.number)))
     }
 
+    /// Fields as those of a set of this kind.
+    fn with_fields(&self, fields: Vec<Field>) -> FieldSet {
+        FieldSet::new(self.set_noun, self.external_key, fields)
+    }
+
     /// The keys of the unique fields that the service defines: those that identify a record.
     pub fn identities(&self) -> impl Iterator<Item = String> {
         (self.fields)().into_iter().filter(|field| field.unique).map(|field| field.key)
@@ -152,7 +157,7 @@ impl Deref for Shape {
 impl Shape {
     /// The shape of a workspace's set of a kind to which nothing was written yet.
     pub(crate) fn built_in(shapes: &Shapes, workspace: WorkspaceId, kind: &'static Kind) -> Self {
-        let fields = FieldSet::new(kind.set_noun, (kind.fields)());
+        let fields = kind.with_fields((kind.fields)());
         Self {
             workspace,
             kind,

@@ -1,8 +1,9 @@
 //! `kill -9` while contacts are imported, while contacts are merged, and at the moment of reminders, with the real program:
 //! everything happens once, and nothing by halves.
 //!
-//! `SVC_TEST_CONTACT_ROWS` says how many rows are imported, 3,000 if not set; `SVC_TEST_MERGE_NOTES` how many notes each
-//! merged contact has, 200 if not set; `SVC_TEST_REMINDERS` how many reminders are due, 2,000 if not set.
+//! `SVC_TEST_CONTACT_ROWS` says how many rows are imported, 10,000 if not set, which take a debug build most of a minute;
+//! `SVC_TEST_MERGE_NOTES` how many notes each merged contact has, 200 if not set; `SVC_TEST_REMINDERS` how many reminders are
+//! due, 2,000 if not set.
 
 use crate::shop::setting;
 use crm::schema::{contact_merges, contact_notes, reminders};
@@ -191,7 +192,7 @@ async fn replicas(program: &Program, kind: Kind) -> Vec<Serving> {
 
 testkit::on_both! {
     async fn a_killed_import_of_contacts_goes_on_and_doubles_nothing(kind: Kind) {
-        let rows = setting("SVC_TEST_CONTACT_ROWS", 3_000);
+        let rows = setting("SVC_TEST_CONTACT_ROWS", 10_000);
         let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await;
         let (client, db) = (program.client(), &program.data.db);
         let key = program.key("contacts:write,contacts:read");

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use store::schema::jobs;
 use tempfile::TempDir;
 use testkit::{Answer, Client, Key, Kind, Program, until};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 const BUCKET: &str = "svc-files";
@@ -112,6 +113,21 @@ impl Shelf<'_> {
         let asking = self.client.ask_beside(method, &url[path..]);
         headers.iter().fold(asking, |asking, (name, value)| asking.header(name, value)).send().await
     }
+}
+
+/// A page that can be fetched.
+async fn page() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/page.txt", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut connection, _)) = listener.accept().await {
+            let mut asked = [0; 4096];
+            let _ = connection.read(&mut asked).await;
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\npage";
+            let _ = connection.write_all(answer).await;
+        }
+    });
+    url
 }
 
 /// The program with its files in the bucket.
@@ -228,17 +244,54 @@ testkit::on_both! {
         serving.stop().await;
     }
 
-    async fn a_store_that_refuses_is_an_error_of_ours(kind: Kind) {
+    async fn a_store_that_refuses_or_is_gone_is_told_and_leaves_nothing(kind: Kind) {
         let bucket = Bucket::open().await;
-        let program = program(kind, &bucket, "another secret").await;
+        let page = page().await;
+        let mut program = program(kind, &bucket, SECRET).await.with("SVC_ALLOW_OUTBOUND", "127.0.0.1");
         let key = program.key("files:read,files:write");
         let serving = program.serve().await;
         let shelf = Shelf { client: program.client(), key: &key };
-        let refused = shelf.client.ask("POST", "/files").key(&key).form(&[], ("a", b"x")).send().await;
-        refused.expect_error(500, "internal_error");
-        assert_eq!(bucket.objects(), Vec::<String>::new());
-        let listed = shelf.client.ask("GET", "/media").key(&key).send().await.expect(200);
-        assert_eq!(listed, json!([]));
+        let file = shelf.upload("there.txt", b"0123456789").await;
+        let upload = shelf.post("/files/uploads", json!({ "name": "parts.txt" })).await.expect(201);
+        let path = format!("/files/uploads/{}", upload["id"].as_str().unwrap());
+        shelf.put(&format!("{path}/parts/1"), b"part").await.expect(200);
+        serving.stop().await;
+        let objects = bucket.objects();
+
+        let unreachable = ("SVC_OBJECT_STORE_ENDPOINT", "http://127.0.0.1:1".to_owned());
+        for (name, value) in [("AWS_SECRET_ACCESS_KEY", "another secret".to_owned()), unreachable] {
+            program = program.with(name, value);
+            let serving = program.serve().await;
+            let shelf = Shelf { client: program.client(), key: &key };
+            let sending = shelf.client.ask("POST", "/files").key(&key).header("idempotency-key", "once");
+            let sent = sending.form(&[], ("a", b"x")).send().await;
+            let fetched = shelf.post("/files/from-url", json!({ "url": page })).await;
+            let part = shelf.put(&format!("{path}/parts/2"), b"another").await;
+            let joined = shelf.post(&format!("{path}/complete"), json!({})).await;
+            for answer in [&sent, &fetched, &part, &joined] {
+                answer.expect_error(503, "service_unavailable");
+                assert_eq!(answer.headers["retry-after"], "10");
+            }
+            let read = shelf.at("GET", &file["signed_url"], &[]).await;
+            assert_eq!((read.status, read.headers["retry-after"].as_str()), (503, "10"), "{name}");
+            // What needs no bytes works.
+            assert_eq!(shelf.at("GET", &file["url"], &[]).await.status, 302);
+            let listed = shelf.client.ask("GET", "/media").key(&key).send().await.expect(200);
+            assert_eq!(listed.as_array().unwrap().len(), 1);
+            serving.stop().await;
+            let rows = program.data.db.read(|read| Ok(file_rows::table.count().get_result::<i64>(read.connection())?));
+            assert_eq!(rows.await.unwrap(), 1, "no file is begun and forgotten");
+            assert_eq!(bucket.objects(), objects);
+        }
+
+        program = program.with("AWS_SECRET_ACCESS_KEY", SECRET).with("SVC_OBJECT_STORE_ENDPOINT", &bucket.endpoint);
+        let serving = program.serve().await;
+        let shelf = Shelf { client: program.client(), key: &key };
+        let sending = shelf.client.ask("POST", "/files").key(&key).header("idempotency-key", "once");
+        sending.form(&[], ("a", b"x")).send().await.expect(201);
+        let joined = shelf.post(&format!("{path}/complete"), json!({})).await.expect(201);
+        assert_eq!(shelf.at("GET", &joined["signed_url"], &[]).await.text, "part");
+        assert_eq!(shelf.at("GET", &file["signed_url"], &[]).await.text, "0123456789");
         serving.stop().await;
     }
 }

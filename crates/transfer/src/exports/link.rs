@@ -1,6 +1,8 @@
 //! Links to exports.
 
 use super::{Export, ExportFormat};
+use fields::Subject;
+use fields::filter::name_of;
 use files::{Files, Link};
 use model::{Error, Result, Timestamp};
 use operation::comma_list;
@@ -21,7 +23,8 @@ pub struct ExportQuery {
     #[serde(default)]
     #[param(default = "csv")]
     format: ExportFormat,
-    /// The keys of the fields to export, separated by commas; all fields, or those of the view, if not given.
+    /// The fields to export, separated by commas; all fields, or those of the view, if not given. CSV always begins with the
+    /// id and the caller's own key, and has `created_at`, `updated_at`, `created_by` and `version` if they are named.
     #[serde(default)]
     fields: Option<String>,
     /// Whether CSV starts with a byte order mark, by which Excel detects UTF-8.
@@ -58,12 +61,12 @@ impl ExportQuery {
         let fields = self.fields.as_deref().map(|list| {
             let keys = comma_list(list, "fields")?.into_iter();
             let known = |key: &str| {
-                let field = shape.field(key).filter(|field| !field.hidden).ok_or_else(|| {
+                let named = Subject::named(shape, key).ok_or_else(|| {
                     let key: String = key.chars().take(63).collect();
                     let rule = format!("names `{key}`, which is not a field of this {}", shape.kind.set_noun);
                     Error::invalid("fields", rule)
                 })?;
-                Ok(field.key.clone())
+                Ok(name_of(named, shape))
             };
             keys.map(known).collect::<Result<Vec<_>>>()
         });

@@ -46,7 +46,7 @@ pub struct Export {
     /// What the query string said of filters, order and view.
     #[serde(rename = "q")]
     pub params: Vec<(String, String)>,
-    /// The fields that are written, by key; `None` for all.
+    /// The fields and columns that are written, by name; `None` for all fields.
     #[serde(rename = "k")]
     pub fields: Option<Vec<String>>,
     /// When the link was made, in milliseconds since 1970: items created later are not part of it.

@@ -2,19 +2,51 @@
 
 use super::guard::guarded;
 use super::{Export, ExportFormat};
-use fields::{Family, Field};
-use model::{Error, Result};
+use fields::{ColumnValue, Columns, Family, Field, Subject, SystemColumn};
+use model::{Error, Result, Timestamp};
 use records::rows::ItemRow;
 use records::shape::Shape;
 use serde_json::Value;
 
 /// Writes items one after the other.
 pub(super) struct Lines<'a> {
-    fields: Vec<&'a Field>,
+    columns: Vec<Column<'a>>,
     /// Whether values must be picked from what is stored.
     picks: bool,
     shape: &'a Shape,
     text: Text,
+}
+
+/// What a column has.
+#[derive(Clone, Copy)]
+enum Column<'a> {
+    Field(&'a Field),
+    System(SystemColumn),
+}
+
+impl<'a> Column<'a> {
+    /// What a name means; `None` for what every line begins with, and for a field that is gone.
+    fn named(shape: &'a Shape, name: &str) -> Option<Self> {
+        match Subject::named(shape, name)? {
+            Subject::Field(id) => shape.field_by_id(id).map(Self::Field),
+            Subject::System(SystemColumn::Id | SystemColumn::ExternalKey) => None,
+            Subject::System(column) => Some(Self::System(column)),
+        }
+    }
+
+    fn name(self, shape: &Shape) -> &'a str {
+        match self {
+            Self::Field(field) => &field.key,
+            Self::System(column) => shape.name_of_column(column),
+        }
+    }
+
+    fn field(self) -> Option<&'a Field> {
+        match self {
+            Self::Field(field) => Some(field),
+            Self::System(_) => None,
+        }
+    }
 }
 
 /// What was written.
@@ -36,18 +68,16 @@ impl<'a> Lines<'a> {
         begins: bool,
     ) -> Result<Self> {
         let named = export.fields.as_deref().or(visible);
-        let fields: Vec<&Field> = match named {
-            Some(keys) => keys.iter().filter_map(|key| shape.field(key)).collect(),
-            None => shape.fields.iter().filter(|field| !field.hidden).collect(),
+        let columns: Vec<Column<'_>> = match named {
+            Some(names) => names.iter().filter_map(|name| Column::named(shape, name)).collect(),
+            None => shape.fields.iter().filter(|field| !field.hidden).map(Column::Field).collect(),
         };
         let text = match export.format {
-            ExportFormat::Csv => {
-                Text::Csv(Box::new(csv(shape.kind.external_key, &fields, begins, export.bom)?))
-            }
+            ExportFormat::Csv => Text::Csv(Box::new(csv(shape, &columns, begins, export.bom)?)),
             ExportFormat::Jsonl => Text::Jsonl(Vec::new()),
         };
         let picks = named.is_some() || !shape.leaving.is_empty();
-        Ok(Self { fields, picks, shape, text })
+        Ok(Self { columns, picks, shape, text })
     }
 
     /// About how many bytes were written.
@@ -89,7 +119,8 @@ impl<'a> Lines<'a> {
         }
         let mut data = row.values()?;
         if row.more.is_some() {
-            for field in self.fields.iter().filter(|field| field.kind == fields::FieldType::Relation) {
+            let fields = self.columns.iter().filter_map(|column| column.field());
+            for field in fields.filter(|field| field.kind == fields::FieldType::Relation) {
                 if data.contains_key(&field.key) {
                     data.insert(field.key.clone(), more(row, field)?.into());
                 }
@@ -97,7 +128,8 @@ impl<'a> Lines<'a> {
         }
         match &mut self.text {
             Text::Jsonl(out) => {
-                data.retain(|key, _| self.fields.iter().any(|field| field.key == *key));
+                let fields = || self.columns.iter().filter_map(|column| column.field());
+                data.retain(|key, _| fields().any(|field| field.key == *key));
                 let mut line = String::new();
                 let data = serde_json::to_string(&data).map_err(Error::internal)?;
                 (self.shape.kind.print)(self.shape, row, &data, &mut line);
@@ -108,10 +140,12 @@ impl<'a> Lines<'a> {
                 writer
                     .write_field(guarded(row.external_key.as_deref().unwrap_or_default()).as_bytes())
                     .map_err(Error::internal)?;
-                for field in &self.fields {
-                    writer
-                        .write_field(cell(field, data.get(&field.key)).as_bytes())
-                        .map_err(Error::internal)?;
+                for column in &self.columns {
+                    let cell = match column {
+                        Column::Field(field) => cell(field, data.get(&field.key)),
+                        Column::System(column) => system_cell(*column, row),
+                    };
+                    writer.write_field(cell.as_bytes()).map_err(Error::internal)?;
                 }
                 writer.write_record(None::<&[u8]>).map_err(Error::internal)?;
             }
@@ -121,12 +155,13 @@ impl<'a> Lines<'a> {
 }
 
 /// A writer of CSV, which has written the header where the export `begins`.
-fn csv(external_key: &str, fields: &[&Field], begins: bool, bom: bool) -> Result<csv::Writer<Vec<u8>>> {
+fn csv(shape: &Shape, columns: &[Column<'_>], begins: bool, bom: bool) -> Result<csv::Writer<Vec<u8>>> {
     let start = if begins && bom { "\u{feff}".as_bytes().to_vec() } else { Vec::new() };
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(start);
     if begins {
-        let keys = fields.iter().map(|field| field.key.as_str());
-        writer.write_record(["id", external_key].into_iter().chain(keys)).map_err(Error::internal)?;
+        let always = [SystemColumn::Id, SystemColumn::ExternalKey].map(|column| shape.name_of_column(column));
+        let names = always.into_iter().chain(columns.iter().map(|column| column.name(shape)));
+        writer.write_record(names).map_err(Error::internal)?;
     }
     Ok(writer)
 }
@@ -134,6 +169,16 @@ fn csv(external_key: &str, fields: &[&Field], begins: bool, bom: bool) -> Result
 fn end_line(out: &mut Vec<u8>, line: &str) {
     out.extend_from_slice(line.as_bytes());
     out.push(b'\n');
+}
+
+/// What stands in a system column.
+fn system_cell(column: SystemColumn, row: &ItemRow) -> String {
+    match (row.column(column), column.family()) {
+        (ColumnValue::Integer(millis), Family::Datetime) => Timestamp::from_millis(millis).rfc3339(),
+        (ColumnValue::Integer(number), _) => number.to_string(),
+        (ColumnValue::Text(text), _) => guarded(&text).into_owned(),
+        (ColumnValue::Empty, _) => String::new(),
+    }
 }
 
 /// A value as a cell: an import of it gives the same value again.

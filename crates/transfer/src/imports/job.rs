@@ -369,6 +369,7 @@ pub fn start(
     origin: &Origin,
     settings: &ImportSettings,
 ) -> Result<ImportRow> {
+    let settings = &plan::with_keys(shape, settings.clone());
     plan::check(shape, settings)?;
     let file = match origin {
         Origin::File(file) => {

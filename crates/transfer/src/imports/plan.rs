@@ -23,11 +23,23 @@ const LONGEST_KEY: usize = 200;
 /// The longest label of a field, in characters.
 const LONGEST_LABEL: usize = 120;
 
+/// The same settings with the keys of the fields that they name.
+pub(super) fn with_keys(shape: &Shape, mut settings: ImportSettings) -> ImportSettings {
+    let targets = settings.mapping.values_mut().flatten();
+    for name in targets.chain(&mut settings.match_on).filter(|name| *name != shape.kind.external_key) {
+        if let Some(field) = shape.named(name) {
+            name.clone_from(&field.key);
+        }
+    }
+    settings
+}
+
 /// Checks what was asked for against the collection, as far as that can be done without the file.
 ///
 /// # Errors
 /// `validation_error`.
 pub fn check(shape: &Shape, settings: &ImportSettings) -> Result<()> {
+    let settings = &with_keys(shape, settings.clone());
     let mut errors = Vec::new();
     let mut taken: Vec<&str> = Vec::new();
     for (column, target) in &settings.mapping {

@@ -38,21 +38,24 @@ impl Known {
     pub fn of(&self, contact: &Value) -> Value {
         let value = match self.key.as_str() {
             "id" | "version" | "created_at" | "updated_at" => contact[&self.key].clone(),
-            "external_key" => contact["external_id"].clone(),
+            "external_id" | "external_key" => contact["external_id"].clone(),
             "created_by" => {
                 let actor = &contact["created_by"];
                 format!("{}:{}", actor["type"].as_str().unwrap(), actor["id"].as_str().unwrap()).into()
             }
-            "$tags" => contact["tags"].clone(),
-            "$status" => contact["status"].clone(),
-            "$assignee" => match &contact["assignee"]["id"] {
+            "tags" | "$tags" => contact["tags"].clone(),
+            "status" | "$status" => contact["status"].clone(),
+            "assignee" | "$assignee" => match &contact["assignee"]["id"] {
                 Value::Null => Value::Null,
                 id => Value::Array(vec![id.clone()]),
             },
-            "$autopilot" => contact["autopilot"]["enabled"].clone(),
-            "$paused_until" => contact["autopilot"]["paused_until"].clone(),
-            "$opted_out" => contact["opted_out"].clone(),
-            key => contact["data"][key].clone(),
+            "autopilot" | "$autopilot" => contact["autopilot"]["enabled"].clone(),
+            "paused_until" | "$paused_until" => contact["autopilot"]["paused_until"].clone(),
+            "opted_out" | "$opted_out" => contact["opted_out"].clone(),
+            key => match &contact["data"][key] {
+                Value::Null => contact["data"][format!("${key}")].clone(),
+                value => value.clone(),
+            },
         };
         if value.as_array().is_some_and(Vec::is_empty) { Value::Null } else { value }
     }

@@ -131,6 +131,32 @@ testkit::on_both! {
         assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some("fields"));
     }
 
+    async fn columns_are_named_as_contacts_show_them(kind: Kind) {
+        let crm = Crm::open(kind).await;
+        let file = "Código,Quem,Etiquetas\nk1,Ana,\"vip, a\"\nk2,Ben,\n";
+        let mapping = json!({ "Código": "external_id", "Quem": "name", "Etiquetas": "tags" });
+        let import = crm.import(json!({ "content": file, "mapping": mapping, "match_on": ["name"] })).await;
+        assert_eq!((&import["status"], &import["counts"]["created"]), (&json!("completed"), &json!(2)), "{import}");
+        let keys = json!({ "Código": "external_id", "Quem": "$name", "Etiquetas": "$tags" });
+        assert_eq!((&import["settings"]["mapping"], &import["settings"]["match_on"]), (&keys, &json!(["$name"])));
+        let again = crm.import(json!({ "content": file, "mapping": mapping, "match_on": ["name"] })).await;
+        assert_eq!(again["counts"]["unchanged"], 2, "{again}");
+        let ana = crm.app.get("/contacts/external:k1", &crm.key).await.expect(200);
+        assert_eq!((&ana["name"], &ana["tags"]), (&json!("Ana"), &json!(["vip", "a"])));
+        for (target, code) in [("status", "read_only_field"), ("assignee", "read_only_field"), ("segments", "unknown_field")] {
+            let body = json!({ "content": file, "mapping": { "Quem": target } });
+            let answer = crm.app.post("/contacts/import", &crm.key, body).await;
+            assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some("mapping.Quem"));
+            assert_eq!(answer.body["error"]["errors"][0]["code"], code, "{target}");
+        }
+        let text = crm.export("fields=external_id,name,tags,status,created_at,created_by,version&sort=external_id").await;
+        let (head, rest) = text.split_once("\r\n").unwrap();
+        assert_eq!(head, "id,external_id,$name,$tags,$status,created_at,created_by,version");
+        let ana = format!("{},k1,Ana,\"vip, a\",active,{},import:", ana["id"], ana["created_at"].as_str().unwrap());
+        assert!(rest.starts_with(&ana), "{text}");
+        assert!(rest.lines().all(|line| line.ends_with(",1")), "{text}");
+    }
+
     async fn mistakes_are_told_before_anything_is_stored(kind: Kind) {
         let crm = Crm::open(kind).await;
         for (body, param) in [

@@ -44,6 +44,9 @@ testkit::on_both! {
             ("filter[$status]=active&filter[$autopilot]=true&sort=$name&q=ash", &["Ana Ash"]),
             ("q=acme&sort=$name", &["Ana Ash", "Cem Cedar"]),
             ("filter[$status]=blocked", &[]),
+            ("filter[status]=active&filter[stage]=won&sort=name", &["Ben Beech", "Cem Cedar"]),
+            ("sort=-status,stage,-name", &["Ana Ash", "Cem Cedar", "Ben Beech", "Dee Deodar"]),
+            ("filter[tags]=vip&sort=-name&q=name:ash", &["Ana Ash"]),
         ] {
             assert_eq!(crm.names(query).await, names, "{query}");
         }
@@ -84,6 +87,42 @@ testkit::on_both! {
                 assert!(param.starts_with("filters"), "{param}");
             }
         }
+    }
+
+    async fn what_a_contact_shows_is_a_name_wherever_a_field_is_named(kind: Kind) {
+        let crm = Crm::open(kind).await;
+        for (name, id, tags) in [("Ana", json!("b"), json!(["vip"])), ("Ben", json!("a"), json!([])), ("Cem", json!(null), json!(["vip", "a"]))] {
+            let body = json!({ "data": { "$name": name }, "external_id": id, "tags": tags });
+            crm.app.post("/contacts", &crm.key, body).await.expect(201);
+        }
+        for (query, names) in [
+            ("sort=external_id", &["Ben", "Ana", "Cem"][..]),
+            ("sort=-external_id", &["Ana", "Ben", "Cem"]),
+            ("filter[external_id]=a", &["Ben"]),
+            ("filter[external_id][in][]=a&filter[external_id][in][]=b&sort=name", &["Ana", "Ben"]),
+            ("filter[external_key]=a", &["Ben"]),
+            (r#"filter_tree={"field":"external_id","op":"eq","value":null}"#, &["Cem"]),
+            (r#"filters=[{"field":"external_id","value":"b"}]"#, &["Ana"]),
+            (r#"filters=[{"field":"external_id","op":"neq","value":"b"},{"field":"tags","value":"a"}]"#, &["Cem"]),
+        ] {
+            let (param, value) = query.split_once('=').unwrap();
+            let query = if value.starts_with(['{', '[']) { format!("{param}={}", encoded(&json!(value))) } else { query.to_owned() };
+            assert_eq!(crm.names(&query).await, names, "{query}");
+        }
+        let tree = json!({ "and": [{ "field": "external_id", "op": "neq", "value": null }, { "field": "tags", "op": "eq", "value": "vip" }] });
+        let segment = crm.app.post("/contacts/segments", &crm.key, json!({ "name": "Known", "filter_tree": tree })).await.expect(201);
+        let shown = json!({ "and": [{ "field": "external_id", "op": "neq", "value": null }, { "field": "$tags", "op": "eq", "value": "vip" }] });
+        assert_eq!(segment["filter_tree"], shown);
+        assert_eq!(crm.names(&format!("segment_id={}", segment["id"])).await, ["Ana"]);
+        let unknown = crm.app.get("/contacts?sort=external_idd", &crm.key).await;
+        assert_eq!(unknown.expect_error(400, "validation_error").as_deref(), Some("sort"));
+        assert!(unknown.text.contains("`external_id`"), "{}", unknown.text);
+        // An own field is meant before a system field without its `$`; no own field takes the name of the external id.
+        let taken = crm.app.post("/variables/contact-fields", &crm.key, json!({ "field_key": "external_id", "type": "text" })).await;
+        assert_eq!(taken.expect_error(400, "validation_error").as_deref(), Some("field_key"));
+        crm.app.post("/variables/contact-fields", &crm.key, json!({ "field_key": "status", "type": "text" })).await.expect(201);
+        crm.create(json!({ "$name": "Dee", "status": "gold" })).await;
+        assert_eq!(crm.names("filter[status]=gold&filter[$status]=active").await, ["Dee"]);
     }
 
     async fn tags_come_and_go(kind: Kind) {

@@ -3,7 +3,7 @@
 //! `SVC_TEST_MERGE_GRAPHS` says how many graphs, 3 if not set.
 
 use super::Crm;
-use super::filters::Dice;
+use super::filter_world::Dice;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

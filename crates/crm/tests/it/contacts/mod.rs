@@ -4,6 +4,7 @@ mod book;
 mod enrich;
 mod fields;
 mod filter_model;
+mod filter_world;
 mod filters;
 mod handoff;
 mod identities;

@@ -5,6 +5,7 @@ mod graph;
 mod lists;
 mod recurrence;
 mod references;
+mod reminders;
 
 use model::Env;
 use serde_json::{Value, json};
