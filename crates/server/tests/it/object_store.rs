@@ -1,6 +1,7 @@
 //! Files in an S3-compatible object store, with the real program: `s3s-fs`, which checks the signature of every request, serves
 //! from a folder in the test's process.
 
+use crate::doctor::doctor;
 use chrono::DateTime;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use files::schema::{files as file_rows, uploads};
@@ -236,6 +237,10 @@ testkit::on_both! {
         let shelf = Shelf { client: program.client(), key: &key };
         let refused = shelf.client.ask("POST", "/files").key(&key).form(&[], ("a", b"x")).send().await;
         refused.expect_error(500, "internal_error");
+        let (findings, is_success) = doctor(&program, &[]).await;
+        assert!(!is_success && findings["files"].0 == "fail", "{findings:?}");
+        let (findings, _) = doctor(&program, &[("AWS_SECRET_ACCESS_KEY", SECRET)]).await;
+        assert_eq!(findings["files"].0, "ok", "{findings:?}");
         assert_eq!(bucket.objects(), Vec::<String>::new());
         let listed = shelf.client.ask("GET", "/media").key(&key).send().await.expect(200);
         assert_eq!(listed, json!([]));
