@@ -11,8 +11,8 @@ use jobs::{Job, JobContext, JobError};
 use model::{ChannelId, Result};
 use std::sync::Arc;
 use std::time::Duration;
-use store::Tx;
 use store::logs::Retention;
+use store::{Read, Tx};
 
 /// The job that asks the network.
 const SYNC: &str = "channels.sync";
@@ -22,6 +22,8 @@ const PURGE: &str = "channels.purge";
 const PIECE: i64 = 1_000;
 /// For how many days errors are kept.
 const ERROR_DAYS: i64 = 30;
+/// How many errors of a channel are kept, the newest.
+const MOST_ERRORS: i64 = 10_000;
 /// For how many days a status waits for its message.
 const STATUS_DAYS: i64 = 1;
 
@@ -130,15 +132,30 @@ async fn purge(job: JobContext, callbacks: Retention) -> Result<(), JobError> {
     while let Some(after) = place {
         place = job.db.write(move |tx| purge_old(tx, callbacks, after)).await?;
     }
-    loop {
-        let deleted = job.db.write(purge_piece).await?;
-        if i64::try_from(deleted).unwrap_or_default() < PIECE {
-            return Ok(());
-        }
+    let ids = |read: &mut Read| Ok(table::table.select(table::id).load::<ChannelId>(read.connection())?);
+    for channel in job.db.read(ids).await? {
+        while job.db.write(move |tx| purge_errors(tx, channel)).await? > 0 {}
     }
+    while job.db.write(purge_piece).await? > 0 {}
+    Ok(())
 }
 
-/// Deletes some of what is no longer needed; says the most rows that one table lost.
+/// Deletes some of the errors of a channel that has too many. Gives how many.
+fn purge_errors(tx: &mut Tx, channel: ChannelId) -> Result<usize> {
+    let own = channel_errors::table.filter(channel_errors::channel_id.eq(channel)).select(channel_errors::id);
+    let newest: Option<i64> =
+        own.order(channel_errors::id.desc()).offset(MOST_ERRORS).first(tx.connection()).optional()?;
+    let Some(newest) = newest else { return Ok(0) };
+    let surplus: Vec<i64> = own
+        .filter(channel_errors::id.le(newest))
+        .order(channel_errors::id)
+        .limit(PIECE)
+        .load(tx.connection())?;
+    Ok(diesel::delete(channel_errors::table.filter(channel_errors::id.eq_any(surplus)))
+        .execute(tx.connection())?)
+}
+
+/// Deletes some of what is no longer needed. Gives how many rows.
 fn purge_piece(tx: &mut Tx) -> Result<usize> {
     let before = |days: i64| tx.now().plus_seconds(-days * 86_400);
     let (errors, statuses) = (before(ERROR_DAYS), before(STATUS_DAYS));
@@ -156,5 +173,5 @@ fn purge_piece(tx: &mut Tx) -> Result<usize> {
         .load(tx.connection())?;
     let lost = diesel::delete(early_statuses::table.filter(early_statuses::id.eq_any(lost)))
         .execute(tx.connection())?;
-    Ok(old.max(lost))
+    Ok(old + lost)
 }

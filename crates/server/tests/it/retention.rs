@@ -131,17 +131,18 @@ testkit::on_both! {
     async fn logs_stay_below_their_size_under_load(kind: Kind) {
         let mut retention = of_size(256 * KIB);
         retention.activity.bytes = 96 * KIB;
+        retention.events.events.bytes = 512 * KIB;
         let app = TestApp::with_retention(kind, retention).await;
         let loud = Tenant::new(&app).await;
         let inbound = loud.inbound(&app).await;
         ten_seconds(&app).await;
         for round in 1..=25 {
-            loud.write(&app, 20).await;
-            loud.request(&app, 60).await;
             for number in 0..20 {
                 let order = json!({ "order": number, "text": "x".repeat(300) });
                 assert_eq!(app.ask_beside("POST", &inbound).json(&order).send().await.status, 202);
             }
+            loud.write(&app, 20).await;
+            loud.request(&app, 60).await;
             let before = sizes(&app).await;
             ten_seconds(&app).await;
             for size in before.into_iter().chain(sizes(&app).await) {
