@@ -7,6 +7,7 @@ use crate::events::{MessageEvent, TemplateUpdated};
 use crate::inbound::Callbacks;
 use crate::jobs;
 use crate::messages::{ContactMessages, MessageReferences};
+use crate::metrics::{OPEN_CALLBACKS, QUEUED_MESSAGES};
 use crate::network::Network;
 use crate::quick_replies::{QuickReplyFiles, QuickReplyVariables};
 use crate::sends;
@@ -17,6 +18,7 @@ use model::Result;
 use operation::ports::Messenger;
 use operation::{Domain, EventType, Group, Operations, Registry};
 use std::sync::Arc;
+use store::logs::Retention;
 
 /// The tables with sealed values.
 pub const SEALED: &[&SealedTable] = &[&channels::SEALED];
@@ -95,8 +97,8 @@ pub fn messenger(parts: &WorkerParts) -> Messenger {
     Messenger(Arc::new(sending(parts)))
 }
 
-/// What the areas need beside their operations.
-pub fn group(parts: &WorkerParts) -> Group {
+/// What the areas need beside their operations. Callbacks are kept as `kept` says.
+pub fn group(parts: &WorkerParts, kept: Retention) -> Group {
     let callbacks = Callbacks::new(
         parts.db.clone(),
         Network(parts.network.0.clone()),
@@ -112,8 +114,10 @@ pub fn group(parts: &WorkerParts) -> Group {
         .service(sending)
         .contact_references(MessageReferences)
         .contact_references(RecipientReferences)
-        .jobs(jobs::jobs(parts))
+        .jobs(jobs::jobs(parts, kept))
         .file_references(QuickReplyFiles)
         .file_references(BroadcastFiles)
         .variable_users(QuickReplyVariables)
+        .table_gauge(OPEN_CALLBACKS)
+        .table_gauge(QUEUED_MESSAGES)
 }

@@ -1,7 +1,8 @@
 //! What happens to channels from time to time: the network is asked how they are, and what is no longer needed is deleted.
 
 use crate::channels::{ChannelRow, ChannelStatus};
-use crate::schema::{channel_callbacks, channel_errors, channels as table, early_statuses};
+use crate::inbound::purge_old;
+use crate::schema::{channel_errors, channels as table, early_statuses};
 use crate::templates;
 use crate::worker::WorkerParts;
 use chatnet::{NumberHealth, TemplateUpdate};
@@ -10,7 +11,8 @@ use jobs::{Job, JobContext, JobError};
 use model::{ChannelId, Result};
 use std::sync::Arc;
 use std::time::Duration;
-use store::Tx;
+use store::logs::Retention;
+use store::{Read, Tx};
 
 /// The job that asks the network.
 const SYNC: &str = "channels.sync";
@@ -18,15 +20,15 @@ const SYNC: &str = "channels.sync";
 const PURGE: &str = "channels.purge";
 /// The most rows that are deleted in one transaction.
 const PIECE: i64 = 1_000;
-/// For how many days callbacks that were applied are kept, so that they can be applied again.
-const CALLBACK_DAYS: i64 = 7;
 /// For how many days errors are kept.
 const ERROR_DAYS: i64 = 30;
+/// How many errors of a channel are kept, the newest.
+const MOST_ERRORS: i64 = 10_000;
 /// For how many days a status waits for its message.
 const STATUS_DAYS: i64 = 1;
 
 /// The jobs of channels.
-pub(crate) fn jobs(parts: &WorkerParts) -> [Job; 2] {
+pub(crate) fn jobs(parts: &WorkerParts, callbacks: Retention) -> [Job; 2] {
     let parts = parts.clone();
     let sync_all = move |job| sync(job, parts.clone());
     [
@@ -39,8 +41,8 @@ pub(crate) fn jobs(parts: &WorkerParts) -> [Job; 2] {
         Job::every(
             PURGE,
             Duration::from_secs(3_600),
-            "deletes callbacks that were applied, old errors, and statuses of messages that nobody knows",
-            purge,
+            "deletes callbacks after their time, old errors, and statuses of messages that nobody knows",
+            move |job| purge(job, callbacks),
         ),
     ]
 }
@@ -125,36 +127,45 @@ fn write(tx: &mut Tx, channel: &ChannelRow, health: &NumberHealth, updates: &[Te
     Ok(())
 }
 
-async fn purge(job: JobContext) -> Result<(), JobError> {
-    loop {
-        let deleted = job.db.write(purge_piece).await?;
-        if i64::try_from(deleted).unwrap_or_default() < PIECE {
-            return Ok(());
-        }
+async fn purge(job: JobContext, callbacks: Retention) -> Result<(), JobError> {
+    let mut place = Some(0);
+    while let Some(after) = place {
+        place = job.db.write(move |tx| purge_old(tx, callbacks, after)).await?;
     }
+    let ids = |read: &mut Read| Ok(table::table.select(table::id).load::<ChannelId>(read.connection())?);
+    for channel in job.db.read(ids).await? {
+        while job.db.write(move |tx| purge_errors(tx, channel)).await? > 0 {}
+    }
+    while job.db.write(purge_piece).await? > 0 {}
+    Ok(())
 }
 
-/// Deletes some of what is no longer needed; says the most rows that one table lost.
+/// Deletes some of the errors of a channel that has too many. Gives how many.
+fn purge_errors(tx: &mut Tx, channel: ChannelId) -> Result<usize> {
+    let own = channel_errors::table.filter(channel_errors::channel_id.eq(channel)).select(channel_errors::id);
+    let newest: Option<i64> =
+        own.order(channel_errors::id.desc()).offset(MOST_ERRORS).first(tx.connection()).optional()?;
+    let Some(newest) = newest else { return Ok(0) };
+    let surplus: Vec<i64> = own
+        .filter(channel_errors::id.le(newest))
+        .order(channel_errors::id)
+        .limit(PIECE)
+        .load(tx.connection())?;
+    Ok(diesel::delete(channel_errors::table.filter(channel_errors::id.eq_any(surplus)))
+        .execute(tx.connection())?)
+}
+
+/// Deletes some of what is no longer needed. Gives how many rows.
 fn purge_piece(tx: &mut Tx) -> Result<usize> {
     let before = |days: i64| tx.now().plus_seconds(-days * 86_400);
-    let (callbacks, errors, statuses) = (before(CALLBACK_DAYS), before(ERROR_DAYS), before(STATUS_DAYS));
-    let done: Vec<i64> = channel_callbacks::table
-        .filter(channel_callbacks::received_at.lt(callbacks))
-        .filter(channel_callbacks::status.eq("done"))
-        .limit(PIECE)
-        .select(channel_callbacks::id)
-        .load(tx.connection())?;
-    let mut most = diesel::delete(channel_callbacks::table.filter(channel_callbacks::id.eq_any(done)))
-        .execute(tx.connection())?;
+    let (errors, statuses) = (before(ERROR_DAYS), before(STATUS_DAYS));
     let old: Vec<i64> = channel_errors::table
         .filter(channel_errors::created_at.lt(errors))
         .limit(PIECE)
         .select(channel_errors::id)
         .load(tx.connection())?;
-    most = most.max(
-        diesel::delete(channel_errors::table.filter(channel_errors::id.eq_any(old)))
-            .execute(tx.connection())?,
-    );
+    let old = diesel::delete(channel_errors::table.filter(channel_errors::id.eq_any(old)))
+        .execute(tx.connection())?;
     let lost: Vec<i64> = early_statuses::table
         .filter(early_statuses::created_at.lt(statuses))
         .limit(PIECE)
@@ -162,5 +173,5 @@ fn purge_piece(tx: &mut Tx) -> Result<usize> {
         .load(tx.connection())?;
     let lost = diesel::delete(early_statuses::table.filter(early_statuses::id.eq_any(lost)))
         .execute(tx.connection())?;
-    Ok(most.max(lost))
+    Ok(old + lost)
 }

@@ -11,6 +11,7 @@ mod group;
 mod inbound;
 mod jobs;
 pub mod messages;
+mod metrics;
 mod network;
 pub mod quick_replies;
 pub mod sample;
@@ -24,6 +25,7 @@ mod wakes;
 mod worker;
 
 pub use group::{SEALED, areas, group, messenger};
+pub use inbound::BoundedCallbacks;
 pub use network::Network;
 pub use transcriber::{OpenAiTranscriber, Transcriber, TranscriberSettings};
 pub use wakes::Wakes;

@@ -17,5 +17,5 @@ mod work;
 pub use error::JobError;
 pub use job::{Job, JobContext, When};
 pub use runner::{Runner, Running, Waker};
-pub use table::due_before;
+pub use table::{due_before, purge_failed};
 pub use work::Aborted;

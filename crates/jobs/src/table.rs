@@ -227,6 +227,20 @@ fn release(tx: &mut Tx, job: &Claimed) -> Result<Settled> {
     Ok(if released > 0 { Settled::AskedAgain } else { Settled::Lost })
 }
 
+/// How long a job that was given up is kept, with its error.
+const FAILED_DAYS: i64 = 30;
+
+/// Deletes some of the jobs that were given up long ago. Gives how many.
+///
+/// # Errors
+/// When the database fails.
+pub fn purge_failed(tx: &mut Tx) -> Result<usize> {
+    let horizon = tx.now().plus_seconds(-FAILED_DAYS * 24 * 3600);
+    let old: Vec<i64> =
+        jobs::table.filter(jobs::failed_at.lt(horizon)).limit(500).select(jobs::id).load(tx.connection())?;
+    Ok(diesel::delete(jobs::table.filter(jobs::id.eq_any(old))).execute(tx.connection())?)
+}
+
 /// Sees to it that the row of a periodic job is there, due at once where it is new and within a period always: the
 /// period may have been longer in the program's last version.
 pub(crate) fn plan(tx: &mut Tx, kind: &str, period: Duration) -> Result<()> {

@@ -140,6 +140,15 @@ pub fn foundation(request_log: Retention, bounded: Logs) -> Group {
             },
         ))
         .job(Job::every(
+            "jobs.purge",
+            seconds(24 * 3600),
+            "deletes jobs that were given up 30 days ago",
+            |job| async move {
+                while job.db.write(jobs::purge_failed).await? > 0 {}
+                Ok(())
+            },
+        ))
+        .job(Job::every(
             "request_logs.purge",
             seconds(3600),
             "deletes rows after their time",

@@ -7,7 +7,7 @@ use agents::providers::Tiers;
 use agents::runs::{RunDirectory, RunEngineParts};
 use auth::{Directory, Quotas, RateWindows, Seal, SealedTable, Spending};
 use billing::{BillingSettings, Ledger};
-use channels::{Network, Transcriber, Uploads, Wakes, WorkerParts, Workers};
+use channels::{BoundedCallbacks, Network, Transcriber, Uploads, Wakes, WorkerParts, Workers};
 use chatnet::Chatnet;
 use egress::Connector;
 use events::inbound::{Receiver, ReceiverParts};
@@ -82,6 +82,8 @@ pub struct LogRetention {
     pub requests: Retention,
     /// The activity of items. Collections may keep theirs for a shorter time.
     pub activity: Retention,
+    /// Callbacks of chat networks.
+    pub callbacks: Retention,
     /// Events, deliveries and received requests.
     pub events: EventRetention,
 }
@@ -89,8 +91,11 @@ pub struct LogRetention {
 impl LogRetention {
     /// The logs themselves, for trimming them and for showing their sizes.
     pub fn logs(self) -> Logs {
-        let own: [Arc<dyn BoundedLog>; 2] =
-            [Arc::new(BoundedRequestLog(self.requests)), Arc::new(BoundedActivity(self.activity))];
+        let own: [Arc<dyn BoundedLog>; 3] = [
+            Arc::new(BoundedRequestLog(self.requests)),
+            Arc::new(BoundedActivity(self.activity)),
+            Arc::new(BoundedCallbacks(self.callbacks)),
+        ];
         Logs::new(own.into_iter().chain(self.events.logs()))
     }
 }
@@ -98,7 +103,12 @@ impl LogRetention {
 impl Default for LogRetention {
     fn default() -> Self {
         let of_days = Retention::of_days;
-        Self { requests: of_days(30), activity: of_days(3_650), events: EventRetention::default() }
+        Self {
+            requests: of_days(30),
+            activity: of_days(3_650),
+            callbacks: of_days(14),
+            events: EventRetention::default(),
+        }
     }
 }
 
@@ -242,7 +252,7 @@ impl Service {
             transfer::group(&db, &files, &shapes, import_targets(), retention.activity),
             data::group(&shapes),
             crm::group(&shapes, Arc::new(engine.clone()), people, channels::messenger(&talking), assigned),
-            channels::group(&talking),
+            channels::group(&talking, retention.callbacks),
             events.group(receiver, retention.events),
         ])?;
         seal.declare(sealed_tables());

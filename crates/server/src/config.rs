@@ -299,6 +299,30 @@ pub struct Config {
     )]
     pub inbound_size: i64,
 
+    /// Days after which callbacks of chat networks are deleted.
+    #[arg(
+        long,
+        env = "SVC_CALLBACK_DAYS",
+        global = true,
+        value_name = "DAYS",
+        default_value = "14",
+        value_parser = whole::<i64, 1, 3_650>,
+        allow_negative_numbers = true
+    )]
+    pub callback_days: i64,
+
+    /// The size of the callbacks of chat networks.
+    #[arg(
+        long,
+        env = "SVC_CALLBACK_SIZE",
+        global = true,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = size,
+        allow_negative_numbers = true
+    )]
+    pub callback_size: i64,
+
     /// Days after which the activity of items is deleted, where its collection does not say fewer.
     #[arg(
         long,
@@ -386,6 +410,7 @@ impl Config {
         LogRetention {
             requests: retention(self.request_log_days, self.request_log_size),
             activity: retention(self.activity_days, self.activity_size),
+            callbacks: retention(self.callback_days, self.callback_size),
             events: EventRetention {
                 events: retention(self.event_days, self.event_size),
                 deliveries: retention(self.delivery_days, self.delivery_size),

@@ -2,6 +2,7 @@
 
 use super::model::{Channel, ChannelStatus};
 use super::row::{ChannelRow, live};
+use crate::inbound::not_done;
 use crate::messages::MessageStatus;
 use crate::network::Network;
 use crate::schema::{channel_callbacks, channel_errors, channels, message_outbox, messages};
@@ -172,6 +173,7 @@ fn callbacks(read: &mut Read, channel: ChannelId, status: &str) -> Result<i64> {
     let found: Vec<i64> = channel_callbacks::table
         .filter(channel_callbacks::channel_id.eq(channel))
         .filter(channel_callbacks::status.eq(status))
+        .filter(not_done())
         .limit(MOST_COUNTED)
         .select(channel_callbacks::id)
         .load(read.connection())?;

@@ -3,6 +3,7 @@
 
 mod apply;
 mod applying;
+mod kept;
 mod message;
 mod opt_out;
 mod route;
@@ -10,6 +11,8 @@ mod status;
 
 pub(crate) use apply::apply;
 pub(crate) use applying::Applying;
+pub use kept::BoundedCallbacks;
+pub(crate) use kept::{not_done, pending, purge_old};
 pub(crate) use message::cause_of;
 pub use route::Callbacks;
 pub(crate) use status::{StatusReport, apply_early, rise};

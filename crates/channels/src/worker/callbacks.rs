@@ -1,14 +1,14 @@
 //! Taking callbacks apart, in the order in which they came.
 
 use super::{Worker, lease};
-use crate::inbound::{Applying, apply};
+use crate::inbound::{Applying, apply, pending};
 use crate::schema::channel_callbacks as table;
 use crate::wakes::Work;
 use chatnet::Update;
 use diesel::prelude::*;
 use model::Result;
 use std::sync::Arc;
-use store::{Backend, LockMode, Tx};
+use store::{Backend, Cached, LockMode, Tx};
 
 /// The most callbacks of one transaction on SQLite: while it applies them, new ones wait to be stored.
 const MOST_ON_SQLITE: i64 = 16;
@@ -44,15 +44,12 @@ impl Worker {
             .parts
             .db
             .read(move |read| {
-                let now = read.now();
-                Ok(table::table
+                let query = pending(read.now())
                     .filter(table::channel_id.eq(channel))
-                    .filter(table::status.eq("pending"))
-                    .filter(table::due_at.le(now))
                     .order(table::id)
                     .limit(most)
-                    .select((table::id, table::body, table::attempts))
-                    .load(read.connection())?)
+                    .select((table::id, table::body, table::attempts));
+                Ok(Cached(query).load(read.connection())?)
             })
             .await?;
         if pending.is_empty() {

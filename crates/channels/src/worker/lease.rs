@@ -4,6 +4,7 @@
 use super::parts::WorkerParts;
 use super::settle;
 use crate::channels::{self, ChannelRow};
+use crate::inbound::pending;
 use crate::schema::{
     channel_callbacks as callbacks, channels as table, conversations, held_message_events as held,
     message_attachments as attachments, message_outbox as outbox, messages,
@@ -135,9 +136,8 @@ pub(super) fn held_by(tx: &mut Tx, channel: ChannelId, epoch: i64) -> Result<Opt
 pub(super) fn with_work(read: &mut Read) -> Result<BTreeSet<ChannelId>> {
     let now = read.now();
     let mut all: BTreeSet<ChannelId> = BTreeSet::new();
-    let pending = callbacks::table.filter(callbacks::status.eq("pending")).filter(callbacks::due_at.le(now));
     let found: Vec<ChannelId> =
-        pending.select(callbacks::channel_id).distinct().limit(MOST).load(read.connection())?;
+        pending(now).select(callbacks::channel_id).distinct().limit(MOST).load(read.connection())?;
     all.extend(found);
     let unsent = outbox::table.filter(outbox::due_at.le(now));
     let found: Vec<ChannelId> =

@@ -21,6 +21,8 @@ testkit::on_both! {
         desk.network.fault_next_sends([SendFault::RateLimited, SendFault::ServerError]);
         desk.settle().await;
         assert_eq!(desk.status(&message).await.0, "queued");
+        let metrics = desk.app.service.metrics.scrape().await.unwrap();
+        assert!(metrics.contains("\nsvc_channel_messages_queued 1\n"), "{metrics}");
         desk.app.data.clock.advance(Duration::seconds(30));
         desk.settle().await;
         assert_eq!(desk.status(&message).await.0, "queued");

@@ -58,6 +58,13 @@ testkit::on_both! {
         assert_eq!((row.attempts, row.lease_until), (3, None));
         assert!(row.failed_at.is_some() && row.last_error.is_some());
         assert_eq!(seen.all(), [(7, 1), (7, 2), (7, 3)]);
+
+        ask(&test.db, "waits", None, 8).await;
+        for (seconds, deleted) in [(29 * 24 * 3_600 - 100_000, 0), (2 * 24 * 3_600, 1), (1, 0)] {
+            pass(&test, seconds);
+            assert_eq!(test.db.write(jobs::purge_failed).await.unwrap(), deleted);
+        }
+        assert_eq!(rows(&test.db).await.len(), 1, "jobs that wait stay");
     }
 
     async fn a_handler_may_say_when_to_try_again_or_never(kind: Kind) {

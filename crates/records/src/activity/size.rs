@@ -6,7 +6,7 @@ use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use model::{Result, Timestamp, WorkspaceId};
-use store::logs::{self, BoundedLog, Mark, PerRow, Retention, Size, Sizes};
+use store::logs::{self, BoundedLog, PerRow, Retention, Size, Sizes};
 use store::{Read, Tx};
 
 /// Its name among the logs that have a size.
@@ -59,32 +59,21 @@ impl BoundedLog for BoundedActivity {
     }
 
     fn count(&self, tx: &mut Tx) -> Result<bool> {
-        let log = logs::lock(tx, LOG)?;
-        let before = log.mark(tx)?;
-        let Mark { counted_to, seen_to } = before;
-        let bytes = size_column(tx);
-        let rows: Vec<(i64, WorkspaceId, i64)> = item_activity::table
-            .filter(item_activity::id.gt(counted_to))
-            .filter(item_activity::id.le(seen_to))
-            .order(item_activity::id)
-            .limit(PIECE)
-            .select((item_activity::id, item_activity::workspace_id, bytes))
-            .load(tx.connection())?;
-        let sizes = rows.iter().map(|(_, workspace, bytes)| (*workspace, Size::row(*bytes)));
-        logs::add(tx, LOG, &logs::sum(sizes));
-        let has_more = i64::try_from(rows.len()).is_ok_and(|rows| rows == PIECE);
-        let mark = match rows.last() {
-            Some((last, ..)) if has_more => Mark { counted_to: *last, seen_to },
-            _ => {
-                let newest = item_activity::table.order(item_activity::id.desc()).select(item_activity::id);
-                let newest: Option<i64> = newest.first(tx.connection()).optional()?;
-                Mark { counted_to: seen_to, seen_to: newest.unwrap_or(0).max(seen_to) }
-            }
+        let newest = |tx: &mut Tx| {
+            let newest = item_activity::table.order(item_activity::id.desc()).select(item_activity::id);
+            Ok(newest.first(tx.connection()).optional()?)
         };
-        if mark != before {
-            log.advance(tx, mark)?;
-        }
-        Ok(has_more)
+        let rows = |tx: &mut Tx, after, to| {
+            let bytes = size_column(tx);
+            Ok(item_activity::table
+                .filter(item_activity::id.gt(after))
+                .filter(item_activity::id.le(to))
+                .order(item_activity::id)
+                .limit(PIECE)
+                .select((item_activity::id, item_activity::workspace_id, bytes))
+                .load(tx.connection())?)
+        };
+        logs::count_numbered(tx, LOG, PIECE, rows, newest)
     }
 
     fn evict(&self, tx: &mut Tx, workspace: WorkspaceId, excess: i64) -> Result<Size> {

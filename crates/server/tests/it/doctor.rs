@@ -8,7 +8,10 @@ const SVC: &str = env!("CARGO_BIN_EXE_svc");
 const ANOTHER_KEY: &str = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
 
 /// The status and the message of each check, and whether the command succeeded.
-async fn doctor(program: &Program, settings: &[(&str, &str)]) -> (BTreeMap<String, (String, String)>, bool) {
+pub async fn doctor(
+    program: &Program,
+    settings: &[(&str, &str)],
+) -> (BTreeMap<String, (String, String)>, bool) {
     program.model.then(200, None, json!({ "object": "list", "data": [{ "id": "x" }] }));
     let mut command = program.command();
     command.args(["doctor", "--json"]).envs(settings.iter().copied());

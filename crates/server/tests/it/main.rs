@@ -11,6 +11,7 @@
 mod admin;
 mod answers;
 mod bad_input;
+mod callback_retention;
 mod channel_replicas;
 mod channel_seeds;
 mod chaos;

@@ -1,5 +1,6 @@
 //! What operators watch: health, readiness and metrics.
 
+use crate::callback_retention::Line;
 use model::Env;
 use prometheus_parse::{Sample, Scrape, Value as Measured};
 use serde_json::{Value, json};
@@ -134,6 +135,18 @@ testkit::on_both! {
         let scraped = Scraped::of(&app).await;
         scraped.expect("svc_jobs_due", &[], 2.0);
         scraped.expect("svc_jobs_late", &[], 1.0);
+    }
+
+    async fn callbacks_that_wait_are_counted(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let line = Line::connect(&app, app.workspace().await).await;
+        line.receive(&app, 5).await;
+        let open = [("pending", 3.0), ("failed", 2.0)];
+        app.sql("UPDATE channel_callbacks SET status = 'failed' WHERE id <= (SELECT min(id) + 1 FROM channel_callbacks)").await;
+        let scraped = Scraped::of(&app).await;
+        for (status, count) in open {
+            scraped.expect("svc_channel_callbacks_open", &[("status", status)], count);
+        }
     }
 
     async fn metrics_of_tables_that_cannot_be_read_are_left_out(kind: Kind) {

@@ -1,6 +1,7 @@
 //! Files in an S3-compatible object store, with the real program: `s3s-fs`, which checks the signature of every request, serves
 //! from a folder in the test's process.
 
+use crate::doctor::doctor;
 use chrono::DateTime;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use files::schema::{files as file_rows, uploads};
@@ -279,12 +280,16 @@ testkit::on_both! {
             let listed = shelf.client.ask("GET", "/media").key(&key).send().await.expect(200);
             assert_eq!(listed.as_array().unwrap().len(), 1);
             serving.stop().await;
+            let (findings, is_success) = doctor(&program, &[]).await;
+            assert!(!is_success && findings["files"].0 == "fail", "{name}: {findings:?}");
             let rows = program.data.db.read(|read| Ok(file_rows::table.count().get_result::<i64>(read.connection())?));
             assert_eq!(rows.await.unwrap(), 1, "no file is begun and forgotten");
             assert_eq!(bucket.objects(), objects);
         }
 
         program = program.with("AWS_SECRET_ACCESS_KEY", SECRET).with("SVC_OBJECT_STORE_ENDPOINT", &bucket.endpoint);
+        let (findings, _) = doctor(&program, &[]).await;
+        assert_eq!(findings["files"].0, "ok", "{findings:?}");
         let serving = program.serve().await;
         let shelf = Shelf { client: program.client(), key: &key };
         let sending = shelf.client.ask("POST", "/files").key(&key).header("idempotency-key", "once");

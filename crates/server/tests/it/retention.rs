@@ -1,5 +1,6 @@
 //! Logs have a size: under load they stay below it, fairly, and nothing that is still to be delivered goes.
 
+use crate::callback_retention::Line;
 use chrono::Duration;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -14,12 +15,13 @@ use testkit::{Key, MessageSent, Receiver, TestApp, until};
 const KIB: i64 = 1 << 10;
 
 /// Logs of this size.
-fn of_size(bytes: i64) -> LogRetention {
+pub fn of_size(bytes: i64) -> LogRetention {
     let mut retention = LogRetention::default();
     let events = &mut retention.events;
     for log in [
         &mut retention.requests,
         &mut retention.activity,
+        &mut retention.callbacks,
         &mut events.events,
         &mut events.deliveries,
         &mut events.inbound_requests,
@@ -30,7 +32,7 @@ fn of_size(bytes: i64) -> LogRetention {
 }
 
 /// Runs what is due 10 seconds later, as the service does.
-async fn ten_seconds(app: &TestApp) {
+pub async fn ten_seconds(app: &TestApp) {
     app.data.clock.advance(Duration::seconds(10));
     app.service.jobs.run_due().await.unwrap();
 }
@@ -40,7 +42,7 @@ async fn sizes(app: &TestApp) -> Vec<LogSize> {
     app.db().read(move |read| logs.sizes(read)).await.unwrap()
 }
 
-async fn size(app: &TestApp, log: &str) -> LogSize {
+pub async fn size(app: &TestApp, log: &str) -> LogSize {
     sizes(app).await.into_iter().find(|size| size.log == log).unwrap()
 }
 
@@ -50,7 +52,7 @@ struct Number {
     n: i64,
 }
 
-async fn number(app: &TestApp, sql: impl Into<String>) -> i64 {
+pub async fn number(app: &TestApp, sql: impl Into<String>) -> i64 {
     let sql = sql.into();
     let read =
         app.db().read(move |read| Ok(diesel::sql_query(sql).get_result::<Number>(read.connection())?.n));
@@ -58,13 +60,13 @@ async fn number(app: &TestApp, sql: impl Into<String>) -> i64 {
 }
 
 /// A tenant with a collection.
-struct Tenant {
-    key: Key,
+pub struct Tenant {
+    pub key: Key,
     items: String,
 }
 
 impl Tenant {
-    async fn new(app: &TestApp) -> Self {
+    pub async fn new(app: &TestApp) -> Self {
         let workspace = app.bare_workspace("scale", 0).await;
         let key = app.key(workspace, Env::Live, &["*"]).await;
         let fields = json!([{ "field_key": "note", "type": "text" }]);
@@ -81,6 +83,13 @@ impl Tenant {
             .await
             .expect(200);
         app.deliver().await;
+    }
+
+    /// The path of an inbound webhook.
+    async fn inbound(&self, app: &TestApp) -> String {
+        let inbound = json!({ "name": "Shop", "rate_limit": { "per_minute": 100_000 } });
+        let inbound = app.post("/inbound-webhooks", &self.key, inbound).await.expect(201);
+        inbound["url"].as_str().unwrap().strip_prefix("https://svc.example").unwrap().to_owned()
     }
 
     /// How many rows it has in a table.
@@ -122,10 +131,16 @@ testkit::on_both! {
     async fn logs_stay_below_their_size_under_load(kind: Kind) {
         let mut retention = of_size(256 * KIB);
         retention.activity.bytes = 96 * KIB;
+        retention.events.events.bytes = 512 * KIB;
         let app = TestApp::with_retention(kind, retention).await;
         let loud = Tenant::new(&app).await;
+        let inbound = loud.inbound(&app).await;
         ten_seconds(&app).await;
         for round in 1..=25 {
+            for number in 0..20 {
+                let order = json!({ "order": number, "text": "x".repeat(300) });
+                assert_eq!(app.ask_beside("POST", &inbound).json(&order).send().await.status, 202);
+            }
             loud.write(&app, 20).await;
             loud.request(&app, 60).await;
             let before = sizes(&app).await;
@@ -134,7 +149,8 @@ testkit::on_both! {
                 assert!(size.size.bytes < size.most_bytes, "{size:?} in round {round}");
             }
         }
-        for (log, written) in [("events", 500), ("item_activity", 500), ("request_logs", 1_500)] {
+        let logs = [("events", 1_000), ("item_activity", 500), ("request_logs", 1_500), ("inbound_requests", 500)];
+        for (log, written) in logs {
             let (size, rows) = (size(&app, log).await, loud.rows(&app, log).await);
             assert!(size.size.bytes > size.most_bytes / 2 && rows < written, "{size:?}, {rows} rows");
         }
@@ -244,9 +260,7 @@ testkit::on_both! {
     async fn rows_that_several_delete_are_counted_once(kind: Kind) {
         let app = TestApp::new(kind).await;
         let (up, loud) = (Receiver::start().await, Tenant::new(&app).await);
-        let inbound = json!({ "name": "Shop", "rate_limit": { "per_minute": 100_000 } });
-        let inbound = app.post("/inbound-webhooks", &loud.key, inbound).await.expect(201);
-        let inbound = inbound["url"].as_str().unwrap().strip_prefix("https://svc.example").unwrap().to_owned();
+        let inbound = loud.inbound(&app).await;
         let endpoint = json!({ "url": up.url("/"), "enabled_events": ["item.*"] });
         app.post("/webhook-endpoints", &loud.key, endpoint).await.expect(201);
         loud.write(&app, 300).await;
@@ -296,9 +310,7 @@ testkit::on_both! {
     async fn sizes_are_those_on_disk_within_a_tenth(kind: Kind) {
         let app = TestApp::new(kind).await;
         let (up, tenant) = (Receiver::start().await, Tenant::new(&app).await);
-        let inbound = json!({ "name": "Shop", "rate_limit": { "per_minute": 100_000 } });
-        let inbound = app.post("/inbound-webhooks", &tenant.key, inbound).await.expect(201);
-        let inbound = inbound["url"].as_str().unwrap().strip_prefix("https://svc.example").unwrap().to_owned();
+        let inbound = tenant.inbound(&app).await;
         for _ in 0..3 {
             tenant.write(&app, 1_000).await;
             tenant.request(&app, 1_000).await;
@@ -312,6 +324,9 @@ testkit::on_both! {
                 app.ask_beside("POST", &inbound).json(&order).send().await;
             }
         }
+        let line = Line::connect(&app, tenant.key.workspace).await;
+        line.receive(&app, 500).await;
+        app.service.channels.run_due().await.unwrap();
         ten_seconds(&app).await;
         ten_seconds(&app).await;
         let mut wrong = Vec::new();

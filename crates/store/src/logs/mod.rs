@@ -9,7 +9,7 @@ mod trim;
 
 pub(crate) use changes::Changes;
 pub use changes::{Size, Sizes, sum};
-pub use sizes::{LogLock, Mark, PerRow, add, lock, purged_to, row_bytes, sizes_of, totals};
+pub use sizes::{LogLock, Mark, PerRow, add, count_numbered, lock, purged_to, row_bytes, sizes_of, totals};
 pub use trim::{BoundedLog, LogSize, Logs, up_to};
 
 /// How long the rows of a log are kept, and how many bytes of them.

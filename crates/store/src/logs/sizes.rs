@@ -1,6 +1,6 @@
 //! How many rows and bytes each workspace has in each log.
 
-use super::changes::{Size, Sizes};
+use super::changes::{Size, Sizes, sum};
 use crate::schema::{log_marks, log_sizes};
 use crate::{AnyConnection, Read, Tx};
 use diesel::prelude::*;
@@ -133,4 +133,33 @@ pub struct Mark {
     /// The newest row when the last count ended. PostgreSQL may commit rows in another order than it numbers them, so
     /// that rows are counted by the count after.
     pub seen_to: i64,
+}
+
+/// Counts some rows of a log that numbers them and whose writers do not count: those that `rows` finds after one number and
+/// up to another, in their order and `most` of them. `true` where there are more.
+///
+/// # Errors
+/// When the database fails.
+pub fn count_numbered(
+    tx: &mut Tx,
+    log: &'static str,
+    most: i64,
+    rows: impl FnOnce(&mut Tx, i64, i64) -> Result<Vec<(i64, WorkspaceId, i64)>>,
+    newest: impl FnOnce(&mut Tx) -> Result<Option<i64>>,
+) -> Result<bool> {
+    let lock = lock(tx, log)?;
+    let before = lock.mark(tx)?;
+    let Mark { counted_to, seen_to } = before;
+    let rows = rows(tx, counted_to, seen_to)?;
+    let sizes = rows.iter().map(|(_, workspace, bytes)| (*workspace, Size::row(*bytes)));
+    add(tx, log, &sum(sizes));
+    let has_more = i64::try_from(rows.len()).is_ok_and(|rows| rows == most);
+    let mark = match rows.last() {
+        Some((last, ..)) if has_more => Mark { counted_to: *last, seen_to },
+        _ => Mark { counted_to: seen_to, seen_to: newest(tx)?.unwrap_or(0).max(seen_to) },
+    };
+    if mark != before {
+        lock.advance(tx, mark)?;
+    }
+    Ok(has_more)
 }

@@ -1,0 +1,37 @@
+//! Metrics of what waits on channels.
+
+use diesel::prelude::*;
+use model::Result;
+use operation::TableGauge;
+use store::{MOST_COUNTED, Read};
+
+/// Callbacks that were not processed.
+pub(crate) const OPEN_CALLBACKS: TableGauge = TableGauge::new(
+    "svc_channel_callbacks_open",
+    "Callbacks of chat networks that were not processed, by status: `pending`, or `failed` after the last attempt.",
+    |read| {
+        let count = |read: &mut Read, status: &str| {
+            let of_status = format!("channel_callbacks WHERE status <> 'done' AND status = '{status}'");
+            rows(read, &of_status)
+        };
+        Ok(vec![("pending".into(), count(read, "pending")?), ("failed".into(), count(read, "failed")?)])
+    },
+)
+.by("status");
+
+/// Messages that wait to be sent.
+pub(crate) const QUEUED_MESSAGES: TableGauge = TableGauge::new(
+    "svc_channel_messages_queued",
+    "Messages to contacts that are waiting to be sent.",
+    |read| Ok(vec![("".into(), rows(read, "message_outbox")?)]),
+);
+
+fn rows(read: &mut Read, from: &str) -> Result<i64> {
+    #[derive(QueryableByName)]
+    struct Counted {
+        #[diesel(sql_type = diesel::sql_types::BigInt)]
+        n: i64,
+    }
+    let sql = format!("SELECT COUNT(*) AS n FROM (SELECT 1 FROM {from} LIMIT {MOST_COUNTED}) AS counted");
+    Ok(diesel::sql_query(sql).get_result::<Counted>(read.connection())?.n)
+}

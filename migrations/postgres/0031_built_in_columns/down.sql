@@ -1,0 +1,1 @@
+-- Indexes that were deleted are made anew by either version.
