@@ -40,6 +40,9 @@ pub(crate) fn index_keys(record: Record<'_>, shape: &Shape, index: &Index) -> Ve
     }
 }
 
+/// How a unique index knows a value.
+pub(super) type IndexedDigest = (IndexId, Vec<u8>);
+
 /// The digest by which a unique index knows an item with these values; `None` where one is missing.
 pub fn digest(shape: &Shape, index: &Index, data: &Data) -> Option<Vec<u8>> {
     let mut digest = ring::digest::Context::new(&ring::digest::SHA256);
@@ -221,8 +224,8 @@ pub fn holder(read: &mut Read, index: IndexId, digest: &[u8]) -> Result<Option<I
 /// When the database fails.
 pub(super) fn holders_of_digests(
     read: &mut Read,
-    digests: &[(IndexId, Vec<u8>)],
-) -> Result<Vec<((IndexId, Vec<u8>), ItemId)>> {
+    digests: &[IndexedDigest],
+) -> Result<Vec<(IndexedDigest, ItemId)>> {
     let mut indexes: Vec<IndexId> = digests.iter().map(|(index, _)| *index).collect();
     indexes.sort_unstable();
     indexes.dedup();

@@ -1,16 +1,13 @@
 //! Looking up the records of many rows at once: each row by itself would be a round trip or more on PostgreSQL.
 
 use super::find::holders_of_keys;
-use super::keys::holders_of_digests;
+use super::keys::{IndexedDigest, holders_of_digests};
 use super::matching::MatchKey;
 use crate::shape::{Index, IndexKind, Shape};
 use fields::{Data, Part, Subject};
 use model::{IndexId, ItemId, RawMembers, Result};
 use std::collections::HashMap;
 use store::Read;
-
-/// How a unique index knows a value.
-pub(super) type IndexedDigest = (IndexId, Vec<u8>);
 
 /// Who has what was looked up; `None` is nobody.
 #[derive(Debug, Default)]
@@ -76,9 +73,8 @@ impl Ahead {
 
 /// How unique indexes know what a row says of its record. The fields of `Values` must be those of a unique index.
 pub(super) fn digests(shape: &Shape, wanted: &MatchKey, unique: Option<IndexId>) -> Vec<IndexedDigest> {
-    let known = |index: &Index, data: &Data| {
-        super::keys::digest(shape, index, data).map(|digest| (index.id, digest))
-    };
+    let known =
+        |index: &Index, data: &Data| super::keys::digest(shape, index, data).map(|digest| (index.id, digest));
     match wanted {
         MatchKey::Key(_) => Vec::new(),
         MatchKey::Values(data) => {
@@ -86,7 +82,7 @@ pub(super) fn digests(shape: &Shape, wanted: &MatchKey, unique: Option<IndexId>)
             index.and_then(|index| known(index, data)).into_iter().collect()
         }
         MatchKey::Identities(_, data) => {
-            let of = |key: &String| Some(known(unique_index(shape, key)?, data)?);
+            let of = |key: &String| known(unique_index(shape, key)?, data);
             data.keys().filter_map(of).collect()
         }
     }

@@ -1,7 +1,7 @@
 //! Which item a row of somebody else's data is for: by external key, or by the values of up to three fields.
 
+use super::keys::{self, IndexedDigest};
 use super::lookahead::{self, Ahead};
-use super::keys;
 use super::row::ItemRow;
 use super::{holder_of_key, values};
 use crate::query::{self, in_range};
@@ -243,7 +243,7 @@ impl Matcher {
         self.ahead = Ahead::default();
     }
 
-    fn digests(&self, shape: &Shape, wanted: &MatchKey) -> Vec<lookahead::IndexedDigest> {
+    fn digests(&self, shape: &Shape, wanted: &MatchKey) -> Vec<IndexedDigest> {
         let unique = match &self.strategy {
             Strategy::Unique(id) => Some(*id),
             _ => None,
@@ -291,7 +291,7 @@ impl Matcher {
         };
         let key = wanted.external_key().map(|key| format!("key {key}"));
         let texts = whole.or(key).map(String::into_bytes);
-        let of_index = |(index, digest): lookahead::IndexedDigest| [&index.0.to_be_bytes(), digest.as_slice()].concat();
+        let of_index = |(index, digest): IndexedDigest| [&index.0.to_be_bytes(), digest.as_slice()].concat();
         texts.into_iter().chain(self.digests(shape, wanted).into_iter().map(of_index)).collect()
     }
 

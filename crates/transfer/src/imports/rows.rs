@@ -318,7 +318,8 @@ impl<'a> Stretch<'a> {
         };
         let all: Vec<Option<Result<MatchKey>>> =
             batch.records.iter().map(|(_, said)| said.as_ref().ok().map(wanted)).collect();
-        let known: Vec<MatchKey> = all.iter().flatten().filter_map(|wanted| wanted.as_ref().ok().cloned()).collect();
+        let known: Vec<MatchKey> =
+            all.iter().flatten().filter_map(|wanted| wanted.as_ref().ok().cloned()).collect();
         matcher.look_ahead(tx, shape, &known)?;
         Ok(all)
     }
