@@ -6,7 +6,6 @@
 use super::filter_model::{Known, Sort, composed, fits_exactly, fits_tree, says};
 use super::filter_world::{Dice, PEOPLE, World};
 use serde_json::{Value, json};
-use testkit::Kind;
 use unicode_normalization::UnicodeNormalization;
 
 const QUESTIONS: usize = 60;
