@@ -2,10 +2,8 @@
 
 use super::find::holders_of_keys;
 use super::keys::{IndexedDigest, holders_of_digests};
-use super::matching::MatchKey;
-use crate::shape::{Index, IndexKind, Shape};
-use fields::{Data, Part, Subject};
-use model::{IndexId, ItemId, RawMembers, Result};
+use crate::shape::{IndexKind, Shape};
+use model::{ItemId, RawMembers, Result};
 use std::collections::HashMap;
 use store::Read;
 
@@ -69,29 +67,6 @@ impl Ahead {
     pub(super) fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.digests.is_empty()
     }
-}
-
-/// How unique indexes know what a row says of its record. The fields of `Values` must be those of a unique index.
-pub(super) fn digests(shape: &Shape, wanted: &MatchKey, unique: Option<IndexId>) -> Vec<IndexedDigest> {
-    let known =
-        |index: &Index, data: &Data| super::keys::digest(shape, index, data).map(|digest| (index.id, digest));
-    match wanted {
-        MatchKey::Key(_) => Vec::new(),
-        MatchKey::Values(data) => {
-            let index = shape.indexes.iter().find(|index| Some(index.id) == unique);
-            index.and_then(|index| known(index, data)).into_iter().collect()
-        }
-        MatchKey::Identities(_, data) => {
-            let of = |key: &String| known(unique_index(shape, key)?, data);
-            data.keys().filter_map(of).collect()
-        }
-    }
-}
-
-/// The unique index over one field alone.
-fn unique_index<'a>(shape: &'a Shape, key: &str) -> Option<&'a Index> {
-    let only = [Part { subject: Subject::Field(shape.field(key)?.id), desc: false }];
-    shape.indexes.iter().find(|index| index.kind == IndexKind::Unique && index.parts == only)
 }
 
 /// Whether a change of a record has changed what must be unique.

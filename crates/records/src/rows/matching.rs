@@ -243,12 +243,20 @@ impl Matcher {
         self.ahead = Ahead::default();
     }
 
+    /// How unique indexes know what a row says of its item.
     fn digests(&self, shape: &Shape, wanted: &MatchKey) -> Vec<IndexedDigest> {
-        let unique = match &self.strategy {
-            Strategy::Unique(id) => Some(*id),
-            _ => None,
-        };
-        lookahead::digests(shape, wanted, unique)
+        let known = |index: &Index, data| Some((index.id, keys::digest(shape, index, data)?));
+        match (wanted, &self.strategy) {
+            (MatchKey::Values(data), Strategy::Unique(id)) => {
+                let index = shape.indexes.iter().find(|index| index.id == *id);
+                index.and_then(|index| known(index, data)).into_iter().collect()
+            }
+            (MatchKey::Identities(_, data), _) => {
+                let of = |key: &String| known(unique_index(shape, key)?, data);
+                data.keys().filter_map(of).collect()
+            }
+            (MatchKey::Values(_) | MatchKey::Key(_), _) => Vec::new(),
+        }
     }
 
     /// The live items that a row is for.
@@ -335,6 +343,12 @@ impl MatchKey {
             Self::Values(_) => None,
         }
     }
+}
+
+/// The unique index over one field alone.
+fn unique_index<'a>(shape: &'a Shape, key: &str) -> Option<&'a Index> {
+    let only = [Part { subject: Subject::Field(shape.field(key)?.id), desc: false }];
+    shape.indexes.iter().find(|index| index.kind == IndexKind::Unique && index.parts == only)
 }
 
 /// The name by which rows are matched by any of their identities.
