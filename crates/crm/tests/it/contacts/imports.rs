@@ -77,7 +77,7 @@ testkit::on_both! {
         assert_eq!(import["errors"][0]["row"], 8, "{import}");
         let ana = crm.app.get("/contacts/external:a", &crm.key).await.expect(200);
         assert_eq!((&ana["name"], &ana["data"]["$stage"]), (&json!("Ana Souza"), &json!("qualified")));
-        assert_eq!(ana["data"]["$email"], "ana@example.com");
+        assert_eq!(ana["data"]["$email"], "ANA@example.com");
         let old = crm.app.get("/contacts/email:new@example.com", &crm.key).await.expect(200);
         assert_eq!((&old["name"], &old["data"]["$username"]), (&json!("Old"), &json!("old")));
         let second = crm.app.get("/contacts/external:b", &crm.key).await.expect(200);
