@@ -2,7 +2,6 @@
 
 use crate::connection::{Manager, Role, open_postgres, open_sqlite};
 use crate::flusher::{Flusher, PostgresLog, Session};
-use crate::lines::{self, Lines};
 use crate::metrics::{self, Metrics};
 use crate::migrations::SchemaState;
 use crate::threads::{Answer, Priority, Threads};
@@ -11,7 +10,7 @@ use crate::writer::{self, Pending, Work};
 use crate::{AnyConnection, Backend, each, migrations};
 use diesel::connection::{AnsiTransactionManager, TransactionManager};
 use diesel::r2d2::Pool;
-use model::{Clock, Error, Random, Result, Timestamp, WorkspaceId};
+use model::{Clock, Error, Random, Result, Timestamp};
 use prometheus::core::Collector;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,25 +43,24 @@ pub struct Stats {
 /// The database. Cheap to clone.
 #[derive(Clone)]
 pub struct Db {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
     /// What bounds the connections of background work; `None` for requests.
-    background: Option<Arc<Semaphore>>,
+    pub(crate) background: Option<Arc<Semaphore>>,
     priority: Priority,
 }
 
-struct Inner {
+pub(crate) struct Inner {
     backend: Backend,
     pool: Pool<Manager>,
-    threads: Threads,
-    lines: Lines<Box<dyn InLine>>,
+    pub(crate) threads: Threads,
     /// SQLite's.
     writer: Option<mpsc::Sender<Box<dyn Work>>>,
     /// PostgreSQL's.
-    flusher: Option<Flusher>,
+    pub(crate) flusher: Option<Flusher>,
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     events: Arc<Events>,
-    metrics: Metrics,
+    pub(crate) metrics: Metrics,
     background: Arc<Semaphore>,
 }
 
@@ -132,7 +130,6 @@ impl Db {
             backend,
             pool,
             threads,
-            lines: Lines::new(),
             writer,
             flusher,
             clock,
@@ -274,32 +271,6 @@ impl Db {
         self.inner.threads.run(self.priority, false, writing).await
     }
 
-    /// As [`Self::write`], for transactions of a workspace that change the same rows, such as its account. On PostgreSQL they
-    /// take place one after another, and those that wait share one; if one of them fails, each is done alone. What a
-    /// transaction locks before it changes those rows should be its own.
-    ///
-    /// # Errors
-    /// As [`Self::write`].
-    pub async fn write_in_line<T: Send + 'static>(
-        &self,
-        workspace: WorkspaceId,
-        work: impl Fn(&mut Tx) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        // Background work waits for a connection's turn, and has few at a time.
-        if self.inner.flusher.is_none() || self.background.is_some() {
-            return self.write(work).await;
-        }
-        let (reply, answer) = oneshot::channel();
-        let pending: Box<dyn InLine> = Box::new(Pending::new(move |tx: &mut Tx| work(tx), reply));
-        let is_first = self.inner.lines.join(workspace, pending);
-        self.inner.metrics.writes.inc();
-        if is_first {
-            let inner = self.inner.clone();
-            self.inner.threads.spawn(Priority::Normal, move || serve(&inner, workspace))?;
-        }
-        answer.await.map_err(|_| Error::internal("the work at the database panicked"))?
-    }
-
     /// Tells SQLite to fold its log back. PostgreSQL tidies up by itself.
     ///
     /// Statistics are not gathered: taken of a young table they make SQLite scan it, and go on scanning when it has
@@ -333,27 +304,40 @@ impl Inner {
         self.answer_what_was_seen(since, must_wait, result, answer);
     }
 
-    fn write<T: Send + 'static>(&self, work: &impl Fn(&mut Tx) -> Result<T>, answer: Answer<T>) {
-        let since = self.flusher.as_ref().map(Flusher::session);
-        match (self.transaction(work), &self.flusher) {
-            (Ok(Committed { value, hooks, confirmation: Some(since) }), Some(flusher)) => {
-                flusher.confirm(since, move |flushed| {
-                    if flushed.is_ok() {
-                        run_hooks(hooks);
-                    }
-                    answer.send(flushed.map(|()| value));
-                });
-            }
-            (Ok(Committed { value, hooks, .. }), _) => {
+    /// The flusher's connection at this moment, on PostgreSQL.
+    pub(crate) fn session(&self) -> Option<Session> {
+        self.flusher.as_ref().map(Flusher::session)
+    }
+
+    pub(crate) fn write<T: Send + 'static>(&self, work: &impl Fn(&mut Tx) -> Result<T>, answer: Answer<T>) {
+        let since = self.session();
+        match self.transaction(work) {
+            Ok(committed) => self.confirm(committed, move |made| answer.send(made)),
+            Err(error) => self.answer_what_was_seen(since, false, Err(error), answer),
+        }
+    }
+
+    /// Hands on what a transaction gave once that is on disk, after its hooks.
+    pub(crate) fn confirm<T: Send + 'static>(
+        &self,
+        committed: Committed<T>,
+        hand_on: impl FnOnce(Result<T>) + Send + 'static,
+    ) {
+        let Committed { value, hooks, confirmation } = committed;
+        let finish = move |flushed: Result<()>| {
+            if flushed.is_ok() {
                 run_hooks(hooks);
-                answer.send(Ok(value));
             }
-            (Err(error), _) => self.answer_what_was_seen(since, false, Err(error), answer),
+            hand_on(flushed.map(|()| value));
+        };
+        match self.flusher.as_ref().zip(confirmation) {
+            Some((flusher, since)) => flusher.confirm(since, finish),
+            None => finish(Ok(())),
         }
     }
 
     /// Answers what changed nothing: where a commit that it may have seen is unconfirmed, or it `must_wait`, after a flush.
-    fn answer_what_was_seen<T: Send + 'static>(
+    pub(crate) fn answer_what_was_seen<T: Send + 'static>(
         &self,
         since: Option<Session>,
         must_wait: bool,
@@ -368,57 +352,11 @@ impl Inner {
         }
     }
 
-    /// Does the works of a line in one transaction; if one of them fails, each alone.
-    fn write_together(&self, mut works: Vec<Box<dyn InLine>>) {
-        match self.together(&mut works) {
-            Ok(Some(Committed { hooks, confirmation, .. })) => {
-                let answer = move |flushed: Result<()>| {
-                    if flushed.is_ok() {
-                        run_hooks(hooks);
-                    }
-                    let flushed = flushed.map_err(|error| error.to_string());
-                    works.into_iter().for_each(|work| work.answer(flushed.clone()));
-                };
-                match self.flusher.as_ref().zip(confirmation) {
-                    Some((flusher, since)) => flusher.confirm(since, answer),
-                    None => answer(Ok(())),
-                }
-            }
-            Ok(None) => works.into_iter().for_each(|work| work.alone(self)),
-            Err(error) => {
-                let error = error.to_string();
-                works.into_iter().for_each(|work| work.answer(Err(error.clone())));
-            }
-        }
-    }
-
-    /// `None` where one of the works failed, and nothing of any of them stays.
-    fn together(&self, works: &mut [Box<dyn InLine>]) -> Result<Option<Committed<()>>> {
-        let mut tx = Tx::new(self.reader()?, self.random.clone(), self.events.clone());
-        each!(tx.connection(), |connection| AnsiTransactionManager::begin_transaction_sql(
-            connection,
-            lines::BEGIN
-        ))?;
-        let mut hooks = Vec::new();
-        for work in works {
-            if !work.run(&mut tx) {
-                // A connection that cannot roll back is broken, and the pool throws it away.
-                let _ = each!(tx.connection(), |connection| AnsiTransactionManager::rollback_transaction(
-                    connection
-                ));
-                return Ok(None);
-            }
-            hooks.extend(tx.take_after_commit());
-        }
-        let confirmation = self.commit(&mut tx)?;
-        Ok(Some(Committed { value: (), hooks, confirmation }))
-    }
-
     fn transaction<T>(&self, work: &impl Fn(&mut Tx) -> Result<T>) -> Result<Committed<T>> {
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.transaction_once(work) {
+            match self.transaction_once("BEGIN", work) {
                 Err(error) if tries < TRIES && may_retry(&error) => {
                     self.metrics.retries.inc();
                     std::thread::sleep(self.pause(tries));
@@ -437,9 +375,16 @@ impl Inner {
         Duration::from_micros(10_000 + u64::from(byte) * 40) * tries
     }
 
-    fn transaction_once<T>(&self, work: &impl Fn(&mut Tx) -> Result<T>) -> Result<Committed<T>> {
+    /// Does the work of a transaction that this statement begins.
+    pub(crate) fn transaction_once<T>(
+        &self,
+        begin: &str,
+        work: &impl Fn(&mut Tx) -> Result<T>,
+    ) -> Result<Committed<T>> {
         let mut tx = Tx::new(self.reader()?, self.random.clone(), self.events.clone());
-        each!(tx.connection(), |connection| AnsiTransactionManager::begin_transaction(connection))?;
+        each!(tx.connection(), |connection| AnsiTransactionManager::begin_transaction_sql(
+            connection, begin
+        ))?;
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| tx.run(work)))
             .unwrap_or_else(|_| Err(Error::internal("a transaction panicked")));
         match result {
@@ -475,57 +420,16 @@ impl Inner {
     }
 }
 
-/// Work that waits in a line.
-trait InLine: Work {
-    /// Does the work in a transaction of its own, and answers.
-    fn alone(self: Box<Self>, inner: &Inner);
-}
-
-impl<T: Send + 'static, F: Fn(&mut Tx) -> Result<T> + Send> InLine for Pending<T, F> {
-    fn alone(self: Box<Self>, inner: &Inner) {
-        let (work, answer) = self.into_parts();
-        inner.write(&work, answer);
-    }
-}
-
-/// Serves a line until nobody waits in it.
-fn serve(inner: &Arc<Inner>, line: WorkspaceId) {
-    let works = inner.lines.next(line);
-    if works.is_empty() {
-        return;
-    }
-    let _next = Next { inner, line };
-    if works.len() == 1 {
-        works.into_iter().for_each(|work| work.alone(inner));
-    } else {
-        inner.write_together(works);
-    }
-}
-
-/// Has the line served on when it is dropped, whatever became of the work before. It waits for a thread anew, so that a busy
-/// line does not keep others from theirs.
-struct Next<'a> {
-    inner: &'a Arc<Inner>,
-    line: WorkspaceId,
-}
-
-impl Drop for Next<'_> {
-    fn drop(&mut self) {
-        let (inner, line) = (self.inner.clone(), self.line);
-        if let Err(error) = self.inner.threads.spawn(Priority::Normal, move || serve(&inner, line)) {
-            tracing::error!(%error, "a line of transactions cannot go on");
-        }
-    }
-}
-
 /// A transaction that was committed, and perhaps is not on disk yet.
-struct Committed<T> {
-    value: T,
-    hooks: Vec<AfterCommit>,
-    confirmation: Option<Session>,
+pub(crate) struct Committed<T> {
+    pub(crate) value: T,
+    pub(crate) hooks: Vec<AfterCommit>,
+    /// What the flusher is to confirm.
+    pub(crate) confirmation: Option<Session>,
 }
 
-fn may_retry(error: &Error) -> bool {
+/// Whether PostgreSQL refused a transaction for a deadlock or a conflict.
+pub(crate) fn may_retry(error: &Error) -> bool {
     use diesel::result::{DatabaseErrorKind as Kind, Error as Diesel};
     let Some(Diesel::DatabaseError(kind, info)) =
         error.cause().and_then(|cause| cause.downcast_ref::<Diesel>())

@@ -4,13 +4,13 @@
 //! transaction; nothing else touches the database. What must differ between the two stands in [`dialect`].
 
 mod backup;
+mod batches;
 mod cached;
 mod connection;
 mod db;
 pub mod dialect;
 mod erased;
 mod flusher;
-mod lines;
 mod lock_order;
 pub mod logs;
 mod metrics;
@@ -26,6 +26,7 @@ mod tx;
 mod writer;
 
 pub use backup::backup_sqlite;
+pub use batches::{Batched, Batches};
 pub use cached::{Cached, CachedChange};
 pub use connection::Backend;
 pub use db::{Db, Options, Stats};

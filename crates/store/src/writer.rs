@@ -6,7 +6,6 @@
 
 use crate::connection::{Role, open_sqlite};
 use crate::metrics::GroupMetrics;
-use crate::threads::Answer;
 use crate::tx::{AfterCommit, Events, Held, Read, Tx, run_hooks};
 use crate::{AnyConnection, SqliteConnection};
 use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};
@@ -43,11 +42,6 @@ pub(crate) struct Pending<T, F> {
 impl<T, F> Pending<T, F> {
     pub(crate) fn new(work: F, reply: oneshot::Sender<Result<T>>) -> Self {
         Self { work, result: None, reply }
-    }
-
-    /// The work, and where its answer goes.
-    pub(crate) fn into_parts(self) -> (F, Answer<T>) {
-        (self.work, Answer::new(self.reply))
     }
 }
 

@@ -9,8 +9,8 @@
 // The name that every other crate calls it by.
 extern crate svc_store as store;
 
+mod batches;
 mod flushes;
-mod lines;
 mod locks;
 mod transactions;
 

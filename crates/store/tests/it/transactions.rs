@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::schema::{events, jobs};
-use store::{Backend, Db, Tx, dialect};
+use store::{Backend, Batched, Batches, Db, Tx, dialect};
 use testkit::{Kind, TestDb};
 use tokio::task::JoinSet;
 
@@ -38,13 +38,30 @@ impl Event for Changed {
     }
 }
 
-/// Many at once, so that the writer has something to group; `in_line`, if those of one line.
-async fn stay_apart(kind: Kind, in_line: bool) {
+/// A change that shares its transaction with others, and is made after those before it.
+struct InTurn<F>(F);
+
+impl<F: Fn(&mut Tx) -> Result<()> + Send + Sync + 'static> Batched for InTurn<F> {
+    type Maker = ();
+    type Output = ();
+
+    fn alone(&self, (): &(), tx: &mut Tx) -> Result<()> {
+        (self.0)(tx)
+    }
+
+    fn together((): &(), changes: &[&Self], tx: &mut Tx) -> Result<Vec<Option<()>>> {
+        changes.iter().map(|change| (change.0)(tx).map(Some)).collect()
+    }
+}
+
+/// Many at once, so that the writer has something to group; `batched`, if they share transactions on PostgreSQL too.
+async fn stay_apart(kind: Kind, batched: bool) {
     let test = TestDb::new(kind);
     let elsewhere = test.reopen();
+    let batches: Arc<Batches<_>> = Arc::default();
     let mut all = JoinSet::new();
     for number in 0..200 {
-        let (db, elsewhere) = (test.db.clone(), elsewhere.clone());
+        let (db, elsewhere, batches) = (test.db.clone(), elsewhere.clone(), batches.clone());
         all.spawn(async move {
             let name = format!("mark-{number}");
             let written = name.clone();
@@ -59,8 +76,11 @@ async fn stay_apart(kind: Kind, in_line: bool) {
                     _ => Ok(()),
                 }
             };
-            let result =
-                if in_line { db.write_in_line(WorkspaceId(1), work).await } else { db.write(work).await };
+            let work = InTurn(work);
+            let result = match batched {
+                true => db.write_batched(&batches, (), work).await,
+                false => db.write(work.0).await,
+            };
             assert_eq!(result.is_ok(), ![3, 5, 7, 8].contains(&(number % 10)), "{number}: {result:?}");
             if result.is_ok() {
                 assert!(
@@ -87,12 +107,12 @@ async fn transactions_in_a_crowd_stay_apart_on_postgres() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn transactions_of_one_line_stay_apart_on_sqlite() {
+async fn changes_of_one_batch_stay_apart_on_sqlite() {
     stay_apart(Kind::Sqlite, true).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn transactions_of_one_line_stay_apart_on_postgres() {
+async fn changes_of_one_batch_stay_apart_on_postgres() {
     stay_apart(Kind::Postgres, true).await;
 }
 
