@@ -370,6 +370,22 @@ pub fn budget(read: &mut Read, key: &KeyId) -> Result<Option<Budget>> {
     Ok(row.and_then(|(cents, cutoff, version)| cents.map(|cents| Budget { cents, cutoff, version })))
 }
 
+/// The budgets of those of these keys that have one, as they are now.
+///
+/// # Errors
+/// When the database fails.
+pub fn budgets(read: &mut Read, keys: &[&KeyId]) -> Result<HashMap<KeyId, Budget>> {
+    let rows: Vec<(KeyId, Option<i64>, bool, i64)> = api_keys::table
+        .filter(api_keys::id.eq_any(keys))
+        .filter(api_keys::budget_cents.is_not_null())
+        .select((api_keys::id, api_keys::budget_cents, api_keys::budget_cutoff, api_keys::budget_version))
+        .load(read.connection())?;
+    let budget = |(key, cents, cutoff, version): (KeyId, Option<i64>, bool, i64)| {
+        Some((key, Budget { cents: cents?, cutoff, version }))
+    };
+    Ok(rows.into_iter().filter_map(budget).collect())
+}
+
 /// The workspace's keys that have a budget and are neither revoked nor expired, oldest first.
 ///
 /// # Errors

@@ -106,6 +106,13 @@ pub trait EnergyMeter: Send + Sync {
     /// `energy_limit_per_run` for the agent.
     fn hold(&self, tx: &mut Tx, charge: &Charge, wanted: i64, least: i64) -> Result<i64>;
 
+    /// Sets Energy aside for the first steps of many new runs by one statement, on PostgreSQL: `wanted` for each charge.
+    /// Tells for which it did. The others left no trace: [`hold`](Self::hold) says what becomes of them.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn hold_all(&self, tx: &mut Tx, holds: &[(Charge, i64)]) -> Result<Vec<bool>>;
+
     /// Whether a hold of at least `least` would be allowed at this moment, for work that is to wait before it begins:
     /// nothing is set aside.
     ///
@@ -119,6 +126,12 @@ pub trait EnergyMeter: Send + Sync {
     /// # Errors
     /// When the database fails.
     fn settle(&self, tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<i64>;
+
+    /// The same as [`settle`](Self::settle) for steps of different runs, by few statements for all that are ordinary.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn settle_all(&self, tx: &mut Tx, settlements: &[(Charge, Settlement<'_>)]) -> Result<Vec<i64>>;
 
     /// Lets work that was closed with a refund begin anew under its own name. The steps of the new attempt begin with
     /// `first_step`, behind those of the one before, and only they are given back if it is refunded too.

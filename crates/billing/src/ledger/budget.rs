@@ -112,7 +112,14 @@ pub(super) struct Spender<'a> {
 /// Tells every threshold that `spent` has reached and that was not told before. The caller has locked the key's
 /// month: a budget that is being set waits for it, and then tells what it finds spent.
 pub(super) fn emit_thresholds(tx: &mut Tx, spender: &Spender<'_>, spent: i64) -> Result<()> {
-    let Some(budget) = keys::budget(tx, spender.key)? else { return Ok(()) };
+    match keys::budget(tx, spender.key)? {
+        Some(budget) => emit_reached(tx, spender, spent, budget),
+        None => Ok(()),
+    }
+}
+
+/// The same as [`emit_thresholds`] for a key whose budget was read since its month was locked.
+pub(super) fn emit_reached(tx: &mut Tx, spender: &Spender<'_>, spent: i64, budget: Budget) -> Result<()> {
     let percent = money::percent(spent, budget.cents);
     if percent < THRESHOLDS.into_iter().min().unwrap_or(0) {
         return Ok(());

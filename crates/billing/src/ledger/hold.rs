@@ -4,11 +4,12 @@ use super::{account, agent_month, budget, expiry, money};
 use crate::schema::{energy_entries, energy_holds};
 use diesel::dsl::exists;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Text, Timestamp as SqlTimestamp};
+use diesel::sql_types::{Array, BigInt, Bool, Text, Timestamp as SqlTimestamp};
 use model::{AgentId, Code, Error, KeyId, Result, RunId, Timestamp, WorkspaceId, text_enum};
 use operation::TableGauge;
 use operation::ports::{AgentLimits, Charge};
-use store::{AnyConnection, Cached, CachedChange, MOST_COUNTED, Read, Tx, each};
+use std::collections::{HashMap, HashSet};
+use store::{AnyConnection, Cached, CachedChange, MOST_COUNTED, Read, Tx, column, each};
 
 /// Energy that is set aside.
 pub(crate) const HELD_ENERGY: TableGauge = TableGauge::new(
@@ -115,6 +116,54 @@ pub(super) fn lock_for_step(tx: &mut Tx, charge: &Charge, step: i64) -> Result<(
     }
 }
 
+/// What the settlement of a step finds.
+#[derive(QueryableByName)]
+struct FoundHold {
+    #[diesel(sql_type = Text)]
+    run: RunId,
+    #[diesel(sql_type = BigInt)]
+    workspace: WorkspaceId,
+    #[diesel(sql_type = Text)]
+    month: String,
+    #[diesel(sql_type = BigInt)]
+    amount: i64,
+    #[diesel(sql_type = BigInt)]
+    used: i64,
+    #[diesel(sql_type = BigInt)]
+    reserved_micros: i64,
+    #[diesel(sql_type = Text)]
+    state: HoldState,
+    #[diesel(sql_type = BigInt)]
+    first_step: i64,
+    #[diesel(sql_type = Bool)]
+    is_settled: bool,
+}
+
+/// Locks the holds of runs, in their order, on PostgreSQL. Gives those whose step was not settled before.
+pub(super) fn lock_unsettled(tx: &mut Tx, steps: &[(&Charge, i64)]) -> Result<HashMap<RunId, Held>> {
+    let AnyConnection::Postgres(connection) = tx.connection() else { return Ok(HashMap::new()) };
+    let statement = diesel::sql_query(
+        "SELECT h.run_id AS run, h.workspace_id AS workspace, h.month, h.amount, h.used, h.reserved_micros, h.state,
+            h.first_step, EXISTS (SELECT 1 FROM energy_entries AS e WHERE e.source_type = 'run' AND e.source_id = h.run_id
+                AND e.step = asked.step AND e.kind <> 'refund') AS is_settled
+        FROM unnest($1, $2) AS asked (run, step) JOIN energy_holds AS h ON h.run_id = asked.run
+        ORDER BY h.run_id FOR UPDATE OF h",
+    )
+    .bind::<Array<Text>, _>(column(steps, |(charge, _)| charge.run.as_str()))
+    .bind::<Array<BigInt>, _>(column(steps, |(_, step)| *step));
+    let found: Vec<FoundHold> = Cached(statement).load(connection)?;
+    let owners: HashMap<&RunId, WorkspaceId> =
+        steps.iter().map(|(charge, _)| (&charge.run, charge.caller.workspace_id())).collect();
+    let unsettled = found
+        .into_iter()
+        .filter(|found| !found.is_settled && owners.get(&found.run) == Some(&found.workspace));
+    let held = |found: FoundHold| {
+        let FoundHold { run, month, amount, used, reserved_micros, state, first_step, .. } = found;
+        (run, Held { month, amount, used, reserved_micros, state, first_step })
+    };
+    Ok(unsettled.map(held).collect())
+}
+
 #[derive(Insertable)]
 #[diesel(table_name = energy_holds, treat_none_as_default_value = false)]
 struct HoldRow<'a> {
@@ -177,7 +226,10 @@ pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, rechar
     let wanted = wanted.max(least);
     let may_hold_at_once =
         charge.is_new && tx.is_postgres() && wanted > 0 && charge.limits == AgentLimits::default();
-    if may_hold_at_once && budget_limit(tx, charge)?.is_none() && hold_at_once(tx, charge, wanted)? {
+    if may_hold_at_once
+        && budget_limit(tx, charge)?.is_none()
+        && !hold_together(tx, &[(charge, wanted)])?.is_empty()
+    {
         return Ok(wanted);
     }
     let found = lock(tx, charge)?;
@@ -212,46 +264,74 @@ pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, rechar
     Ok(total)
 }
 
-/// That there is a row says it.
+/// Writes the first holds of runs, where none of a workspace's has one, all that they want is available, and nothing has expired
+/// since the last sweep. Accounts are locked in their order, so that two batches never wait for each other in a circle.
+const HOLD: &str = "WITH wanted AS MATERIALIZED (
+        SELECT * FROM unnest($1, $2, $3, $4, $5) AS wanted (run, workspace, lineage, agent, energy)
+    ), sums AS (
+        SELECT workspace, sum(energy)::bigint AS energy FROM wanted GROUP BY workspace
+    ), locked AS (
+        SELECT workspace_id FROM energy_accounts WHERE workspace_id IN (SELECT workspace FROM sums)
+        ORDER BY workspace_id FOR UPDATE
+    ), reserved AS (
+        UPDATE energy_accounts AS a SET reserved = a.reserved + sums.energy
+        FROM sums JOIN locked ON locked.workspace_id = sums.workspace
+        WHERE a.workspace_id = sums.workspace AND a.balance - a.reserved >= sums.energy
+            AND NOT EXISTS (SELECT 1 FROM energy_grants AS g WHERE g.workspace_id = sums.workspace AND g.remaining > 0
+                AND (g.expires_at <= $6 OR g.voided_at IS NOT NULL))
+            AND NOT EXISTS (SELECT 1 FROM wanted JOIN energy_holds AS h ON h.run_id = wanted.run
+                WHERE wanted.workspace = sums.workspace)
+        RETURNING a.workspace_id
+    )
+    INSERT INTO energy_holds (run_id, workspace_id, key_lineage, month, amount, used, reserved_micros, state, expires_at,
+        created_at, agent_id)
+    SELECT run, workspace, lineage, $7, energy, 0, 0, $8, $9, $6, agent
+    FROM wanted JOIN reserved ON reserved.workspace_id = wanted.workspace
+    RETURNING run_id AS run";
+
+/// A run that got its hold.
 #[derive(QueryableByName)]
-struct Reserved {
-    #[diesel(sql_type = BigInt, column_name = "workspace_id")]
-    _workspace: i64,
+struct Holding {
+    #[diesel(sql_type = Text)]
+    run: RunId,
 }
 
-/// Writes the first hold of a run by one statement, on PostgreSQL, where all of `wanted` is available and nothing has expired since the last sweep.
-/// `false` changes nothing.
-///
-/// # Errors
-/// When the database fails.
-fn hold_at_once(tx: &mut Tx, charge: &Charge, wanted: i64) -> Result<bool> {
+/// [`operation::ports::EnergyMeter::hold_all`].
+pub(super) fn hold_all(tx: &mut Tx, holds: &[(Charge, i64)]) -> Result<Vec<bool>> {
+    if !tx.is_postgres() {
+        return Ok(vec![false; holds.len()]);
+    }
+    let keys: Vec<&KeyId> = holds.iter().map(|(charge, _)| &charge.caller.key.id).collect();
+    let budgets = auth::keys::budgets(tx, &keys)?;
+    let is_ordinary = |charge: &Charge, wanted: i64| {
+        let limit = budgets.get(&charge.caller.key.id).copied().and_then(budget::limit);
+        charge.is_new && wanted > 0 && limit.is_none() && charge.limits == AgentLimits::default()
+    };
+    let ordinary: Vec<(&Charge, i64)> = holds
+        .iter()
+        .filter(|(charge, wanted)| is_ordinary(charge, *wanted))
+        .map(|(charge, wanted)| (charge, *wanted))
+        .collect();
+    let held = hold_together(tx, &ordinary)?;
+    Ok(holds.iter().map(|(charge, _)| held.contains(&charge.run)).collect())
+}
+
+/// The runs that got what they want, by one statement, on PostgreSQL.
+fn hold_together(tx: &mut Tx, holds: &[(&Charge, i64)]) -> Result<HashSet<RunId>> {
     let now = tx.now();
-    let month = now.month();
-    let AnyConnection::Postgres(connection) = tx.connection() else { return Ok(false) };
-    let statement = diesel::sql_query(
-        "WITH reserved AS (
-            UPDATE energy_accounts SET reserved = reserved + $1
-            WHERE workspace_id = $2 AND balance - reserved >= $1
-                AND NOT EXISTS (SELECT 1 FROM energy_grants WHERE workspace_id = $2 AND energy_grants.remaining > 0
-                    AND (expires_at <= $3 OR voided_at IS NOT NULL))
-                AND NOT EXISTS (SELECT 1 FROM energy_holds WHERE run_id = $4)
-            RETURNING workspace_id
-        )
-        INSERT INTO energy_holds (run_id, workspace_id, key_lineage, month, amount, used, reserved_micros, state,
-            expires_at, created_at, agent_id)
-        SELECT $4, workspace_id, $5, $6, $1, 0, 0, $7, $8, $3, $9 FROM reserved
-        RETURNING workspace_id",
-    )
-    .bind::<BigInt, _>(wanted)
-    .bind::<BigInt, _>(charge.caller.workspace_id())
-    .bind::<SqlTimestamp, _>(now)
-    .bind::<Text, _>(&charge.run)
-    .bind::<Text, _>(&charge.caller.key.lineage)
-    .bind::<Text, _>(&month)
-    .bind::<Text, _>(HoldState::Open)
-    .bind::<SqlTimestamp, _>(now.plus_seconds(HOLD_SECONDS))
-    .bind::<BigInt, _>(charge.agent);
-    Ok(Cached(statement).get_result::<Reserved>(connection).optional()?.is_some())
+    let AnyConnection::Postgres(connection) = tx.connection() else { return Ok(HashSet::new()) };
+    let statement = diesel::sql_query(HOLD)
+        .bind::<Array<Text>, _>(column(holds, |(charge, _)| charge.run.as_str()))
+        .bind::<Array<BigInt>, _>(column(holds, |(charge, _)| charge.caller.workspace_id()))
+        .bind::<Array<Text>, _>(column(holds, |(charge, _)| charge.caller.key.lineage.as_str()))
+        .bind::<Array<BigInt>, _>(column(holds, |(charge, _)| charge.agent))
+        .bind::<Array<BigInt>, _>(column(holds, |(_, wanted)| *wanted))
+        .bind::<SqlTimestamp, _>(now)
+        .bind::<Text, _>(now.month())
+        .bind::<Text, _>(HoldState::Open)
+        .bind::<SqlTimestamp, _>(now.plus_seconds(HOLD_SECONDS));
+    let held: Vec<Holding> = Cached(statement).load(connection)?;
+    Ok(held.into_iter().map(|held| held.run).collect())
 }
 
 /// [`operation::ports::EnergyMeter::admit`].

@@ -76,16 +76,33 @@ impl EnergyMeter for Ledger {
         hold::hold(tx, charge, wanted, least, &self.recharge_url)
     }
 
+    fn hold_all(&self, tx: &mut Tx, holds: &[(Charge, i64)]) -> Result<Vec<bool>> {
+        hold::hold_all(tx, holds)
+    }
+
     fn admit(&self, tx: &mut Tx, charge: &Charge, least: i64) -> Result<()> {
         hold::admit(tx, charge, least, &self.recharge_url)
     }
 
     fn settle(&self, tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<i64> {
         let charged = settle::settle(tx, charge, settlement)?;
+        self.forget_spending(tx, charge);
+        Ok(charged)
+    }
+
+    fn settle_all(&self, tx: &mut Tx, settlements: &[(Charge, Settlement<'_>)]) -> Result<Vec<i64>> {
+        let charged = settle::settle_all(tx, settlements)?;
+        settlements.iter().for_each(|(charge, _)| self.forget_spending(tx, charge));
+        Ok(charged)
+    }
+}
+
+impl Ledger {
+    /// Lets the gate forget what a key has spent once the transaction is through.
+    fn forget_spending(&self, tx: &mut Tx, charge: &Charge) {
         if let Some(spending) = self.spending.clone() {
             let lineage = charge.caller.key.lineage.clone();
             tx.after_commit(move || spending.forget(&lineage));
         }
-        Ok(charged)
     }
 }

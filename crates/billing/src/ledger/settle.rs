@@ -8,8 +8,9 @@ use super::{agent_month, budget, money, together};
 use crate::schema::{energy_entries, grant_burns};
 use diesel::dsl::max;
 use diesel::prelude::*;
-use model::{Error, GrantId, LedgerId, Result, WorkspaceId};
+use model::{Cause, Error, GrantId, KeyId, LedgerId, Result, WorkspaceId};
 use operation::ports::{Charge, Closing, Settlement};
+use std::collections::BTreeMap;
 use store::Tx;
 
 /// [`operation::ports::EnergyMeter::settle`].
@@ -34,6 +35,84 @@ pub(super) fn settle(tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) 
     }
     work.finish(tx, &held)?;
     Ok(before + work.charged)
+}
+
+/// A settlement that is a debit and nothing else, and the first of its run.
+struct Plain<'a> {
+    /// Its place among the settlements.
+    place: usize,
+    work: Work<'a>,
+    held: Held,
+    freed_micros: i64,
+    close: Option<Closing<'a>>,
+}
+
+/// [`operation::ports::EnergyMeter::settle_all`].
+pub(super) fn settle_all(tx: &mut Tx, settlements: &[(Charge, Settlement<'_>)]) -> Result<Vec<i64>> {
+    let mut plain = plain_ones(tx, settlements)?;
+    let mut charged = vec![None; settlements.len()];
+    let debits: Vec<together::Debit<'_>> = plain
+        .iter()
+        .map(|one| one.work.planned(&one.held, one.close.as_ref(), &[], one.freed_micros))
+        .collect::<Result<_>>()?;
+    let debited = if debits.is_empty() { Vec::new() } else { together::debit(tx, &debits)? };
+    if debited.len() != debits.len() {
+        return Err(Error::internal("a workspace has no Energy account"));
+    }
+    drop(debits);
+    for (one, debited) in plain.iter_mut().zip(debited) {
+        one.work.note(tx, &one.held, debited)?;
+        if let Some(place) = charged.get_mut(one.place) {
+            *place = Some(one.work.charged);
+        }
+    }
+    finish_all(tx, &plain)?;
+    let all = settlements.iter().zip(charged);
+    all.map(|((charge, settlement), charged)| match charged {
+        Some(charged) => Ok(charged),
+        None => settle(tx, charge, settlement),
+    })
+    .collect()
+}
+
+/// Those of some settlements that can be written together, with their holds locked and brought to where they leave them.
+fn plain_ones<'a>(tx: &mut Tx, settlements: &'a [(Charge, Settlement<'a>)]) -> Result<Vec<Plain<'a>>> {
+    let steps: Vec<(&Charge, i64)> =
+        settlements.iter().map(|(charge, settlement)| (charge, settlement.step)).collect();
+    let mut unsettled = hold::lock_unsettled(tx, &steps)?;
+    let mut plain = Vec::with_capacity(settlements.len());
+    for (place, (charge, settlement)) in settlements.iter().enumerate() {
+        let Some(mut held) = unsettled.remove(&charge.run).filter(|held| !held.is_closed()) else { continue };
+        let close = settlement.close;
+        let energy = settlement.energy.clamp(0, MOST_BALANCE);
+        let work = Work::new(charge, settlement, &held, energy, close.as_ref())?;
+        if energy == settlement.energy && held.used == 0 && work.is_plain() {
+            let freed_micros = work.apply(&mut held, close.as_ref())?;
+            plain.push(Plain { place, work, held, freed_micros, close });
+        }
+    }
+    Ok(plain)
+}
+
+/// Says what settlements changed together: the states of accounts, and the thresholds of keys that have a budget.
+fn finish_all(tx: &mut Tx, plain: &[Plain<'_>]) -> Result<()> {
+    let accounts: BTreeMap<WorkspaceId, &Account> =
+        plain.iter().filter_map(|one| Some((one.work.workspace, one.work.account.as_ref()?))).collect();
+    for (workspace, account) in accounts {
+        account::refresh_state(tx, workspace, account)?;
+    }
+    // Read now that the months are locked: a budget that is being set waits for them, and tells what it finds spent.
+    let keys: Vec<&KeyId> = plain.iter().map(|one| &one.work.charge.caller.key.id).collect();
+    let budgets = auth::keys::budgets(tx, &keys)?;
+    for one in plain {
+        let (Some(budget), Some(spent)) = (budgets.get(&one.work.charge.caller.key.id), one.work.spent)
+        else {
+            continue;
+        };
+        let cause = one.work.charge.caller.cause();
+        budget::emit_reached(tx, &one.work.spender(&one.held, &cause), spent, *budget)?;
+    }
+    Ok(())
 }
 
 /// What a step was debited when it was settled before.
@@ -123,21 +202,35 @@ impl<'a> Work<'a> {
 
     /// Writes everything by one statement.
     fn write_together(&mut self, tx: &mut Tx, held: &mut Held, closing: Option<&Closing<'_>>) -> Result<()> {
+        let earlier = if closing.is_some() && held.used > 0 { self.debits(tx)? } else { Vec::new() };
+        let freed_micros = self.apply(held, closing)?;
+        let debit = self.planned(held, closing, &earlier, freed_micros)?;
+        let debited = together::debit(tx, &[debit])?.pop().ok_or_else(|| account::missing(self.workspace))?;
+        self.note(tx, held, debited)
+    }
+
+    /// Brings a hold to where a debit leaves it. Gives the money that is no longer set aside.
+    fn apply(&self, held: &mut Held, closing: Option<&Closing<'_>>) -> Result<i64> {
         let still_reserved = self.still_reserved(held)?;
         let freed_micros = held.reserved_micros - still_reserved;
-        let is_only_debit = held.used == 0;
         held.used += self.charged;
         held.reserved_micros = still_reserved;
-        let execution = match closing {
-            Some(closing) => {
-                held.state = HoldState::Settled;
-                let before = if is_only_debit { Vec::new() } else { self.debits(tx)? };
-                let micros = before.into_iter().map(|debit| -debit.usd_micros).chain([self.micros]);
-                Some(self.ended(held, closing, held.used, money::sum(micros)?))
-            }
-            None => None,
-        };
-        let debit = together::Debit {
+        if closing.is_some() {
+            held.state = HoldState::Settled;
+        }
+        Ok(freed_micros)
+    }
+
+    /// The debit that leaves a hold so, after the `earlier` ones of its attempt.
+    fn planned<'d>(
+        &'d self,
+        held: &'d Held,
+        closing: Option<&Closing<'d>>,
+        earlier: &[Debit],
+        freed_micros: i64,
+    ) -> Result<together::Debit<'d>> {
+        let micros = money::sum(earlier.iter().map(|debit| -debit.usd_micros).chain([self.micros]))?;
+        Ok(together::Debit {
             charge: self.charge,
             settlement: self.settlement,
             energy: self.charged,
@@ -145,16 +238,15 @@ impl<'a> Work<'a> {
             unreserved: self.charged + self.released,
             freed_micros,
             held,
-            execution,
-        };
-        let debited = together::debit(tx, &debit)?.ok_or_else(|| account::missing(self.workspace))?;
+            execution: closing.map(|closing| self.ended(held, closing, held.used, micros)),
+        })
+    }
+
+    /// Takes in what a debit has changed.
+    fn note(&mut self, tx: &mut Tx, held: &Held, debited: together::Debited) -> Result<()> {
         let entry = debited.entry.ok_or_else(settled_meanwhile)?;
-        budget::check_range(
-            &self.charge.caller.key.lineage,
-            &held.month,
-            debited.key_spent,
-            debited.key_reserved,
-        )?;
+        let lineage = &self.charge.caller.key.lineage;
+        budget::check_range(lineage, &held.month, debited.key_spent, debited.key_reserved)?;
         agent_month::check_range(self.charge, &held.month, debited.agent_spent)?;
         if !debited.is_burnt {
             entries::burn_several(tx, self.workspace, &entry, self.charged)?;
@@ -308,15 +400,13 @@ impl<'a> Work<'a> {
             account::refresh_state(tx, self.workspace, account)?;
         }
         let Some(spent) = self.spent else { return Ok(()) };
-        let caller = &self.charge.caller;
-        let spender = budget::Spender {
-            workspace: self.workspace,
-            cause: &caller.cause(),
-            key: &caller.key.id,
-            lineage: &caller.key.lineage,
-            month: &held.month,
-        };
-        budget::emit_thresholds(tx, &spender, spent)
+        budget::emit_thresholds(tx, &self.spender(held, &self.charge.caller.cause()), spent)
+    }
+
+    fn spender<'s>(&'s self, held: &'s Held, cause: &'s Cause) -> budget::Spender<'s> {
+        let key = &self.charge.caller.key;
+        let Work { workspace, .. } = *self;
+        budget::Spender { workspace, cause, key: &key.id, lineage: &key.lineage, month: &held.month }
     }
 }
 

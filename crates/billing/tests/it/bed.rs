@@ -197,6 +197,30 @@ impl Bed {
         self.write(move |tx| ledger.hold(tx, &run, wanted, least)).await
     }
 
+    /// Holds for many new runs at once; tells for which.
+    pub async fn hold_all(&self, holds: Vec<(Charge, i64)>) -> Vec<bool> {
+        let ledger = self.ledger.clone();
+        self.write(move |tx| ledger.hold_all(tx, &holds)).await.unwrap()
+    }
+
+    /// Ends runs at once, each with the Energy of its last step, which has this number.
+    pub async fn close_all(&self, ends: Vec<(Charge, i64, i64)>) -> Vec<i64> {
+        let ledger = self.ledger.clone();
+        let last_steps: Vec<Option<i64>> =
+            ends.iter().map(|(run, ..)| self.trace.last_step(&run.run)).collect();
+        self.write(move |tx| {
+            let settlement = |(end, last_step): (&(Charge, i64, i64), &Option<i64>)| {
+                let (run, step, energy) = end.clone();
+                let close = Some(Closing { status: "completed", refund: false, last_step: *last_step });
+                (run, Settlement { step, energy, model: "test-model", close })
+            };
+            let settlements: Vec<_> = ends.iter().zip(&last_steps).map(settlement).collect();
+            ledger.settle_all(tx, &settlements)
+        })
+        .await
+        .unwrap()
+    }
+
     /// Lets a refunded run begin anew.
     pub async fn reopen(&self, run: &Charge) {
         let (ledger, run) = (self.ledger.clone(), run.clone());

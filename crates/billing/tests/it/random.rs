@@ -46,6 +46,10 @@ enum Act {
         energy: i64,
         refund: bool,
     },
+    /// What each run wants that holds nothing yet, at once.
+    HoldAll(Vec<i64>),
+    /// All runs end at once, each with so much.
+    CloseAll(Vec<i64>),
     /// Closed with a refund, and then begun anew.
     Reopen {
         run: usize,
@@ -76,6 +80,8 @@ fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(run, energy, again)| Act::Settle { run, energy, again }),
         4 => (run, 0i64..60, any::<bool>())
             .prop_map(|(run, energy, refund)| Act::Close { run, energy, refund }),
+        4 => proptest::collection::vec(0i64..100, RUNS).prop_map(Act::HoldAll),
+        2 => proptest::collection::vec(0i64..60, RUNS).prop_map(Act::CloseAll),
         4 => (0..RUNS, 0i64..60).prop_map(|(run, energy)| Act::Reopen { run, energy }),
         3 => (0i64..12).prop_map(Act::Wait),
         1 => Just(Act::NextMonth),
@@ -198,6 +204,20 @@ impl Model {
         Ok(run.unused)
     }
 
+    /// Sets Energy aside for some runs that hold nothing, if that can be done for all whose key is free to spend. Says for
+    /// which it was.
+    fn hold_all(&mut self, wanted: &[(usize, i64)], now: Timestamp) -> Vec<bool> {
+        let is_cut_off = self.budget.cents.is_some() && self.budget.cutoff;
+        let is_ordinary = |(place, wanted): &(usize, i64)| *wanted > 0 && (place % 2 == 0 || !is_cut_off);
+        let sum: i64 = wanted.iter().filter(|one| is_ordinary(one)).map(|(_, wanted)| wanted).sum();
+        let can_be = sum <= self.available() && !self.lots.iter().any(|lot| Self::is_dead(lot, now));
+        let held: Vec<bool> = wanted.iter().map(|one| can_be && is_ordinary(one)).collect();
+        for ((place, wanted), _) in wanted.iter().zip(&held).filter(|(_, is_held)| **is_held) {
+            assert_eq!(self.hold(*place, *wanted, *wanted, now), Ok(*wanted));
+        }
+        held
+    }
+
     /// Money that the runs of a key have set aside in a month.
     fn reserved_in(&self, key: usize, month: &str) -> i64 {
         let runs = self.runs.iter().skip(key).step_by(2);
@@ -269,6 +289,7 @@ impl Model {
 }
 
 struct Bench {
+    is_postgres: bool,
     bed: Bed,
     keys: [Key; 2],
     charges: Vec<Charge>,
@@ -290,7 +311,7 @@ impl Bench {
             price: PRICE,
             is_steady: true,
         };
-        Self { bed, keys, charges, model }
+        Self { is_postgres: kind == Kind::Postgres, bed, keys, charges, model }
     }
 
     async fn play(&mut self, act: &Act) {
@@ -341,6 +362,31 @@ impl Bench {
                 self.model.debit(run, energy, now);
                 self.model.close(run, refund);
                 self.charges[run] = self.bed.run(&self.keys[run % 2]);
+                self.reprice();
+            }
+            Act::HoldAll(ref wanted) => {
+                let fresh = |place: &usize| self.model.runs[*place].month.is_none();
+                let wanted: Vec<(usize, i64)> =
+                    (0..RUNS).filter(fresh).map(|place| (place, wanted[place])).collect();
+                let holds = wanted.iter().map(|(place, wanted)| (self.charges[*place].clone(), *wanted));
+                let found = self.bed.hold_all(holds.collect()).await;
+                // SQLite holds for each by itself.
+                let expected = match self.is_postgres {
+                    true => self.model.hold_all(&wanted, now),
+                    false => vec![false; wanted.len()],
+                };
+                assert_eq!(found, expected, "{act:?}");
+            }
+            Act::CloseAll(ref energy) => {
+                let end =
+                    |place: usize| (self.charges[place].clone(), self.model.runs[place].step, energy[place]);
+                let charged = self.bed.close_all((0..RUNS).map(end).collect()).await;
+                for (place, charged) in charged.into_iter().enumerate() {
+                    assert_eq!(charged, energy[place].min(self.model.runs[place].unused), "{act:?}");
+                    self.model.debit(place, energy[place], now);
+                    self.model.close(place, false);
+                    self.charges[place] = self.bed.run(&self.keys[place % 2]);
+                }
                 self.reprice();
             }
             Act::Reopen { run, energy } => {
