@@ -28,6 +28,7 @@ pub(crate) use functions::{Function, Takes};
 pub(crate) use grants::scopes;
 pub(crate) use model::check_metadata as check_run_metadata;
 pub use model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent};
+pub(crate) use queries::{ActiveAgent, active_agents};
 pub(crate) use sealed::{SEALED_TOOLS, SEALED_VERSIONS};
 pub use settings::{
     Handoff, Memory, MemoryMode, ReplyRules, ResponseFormat, ResponseKind, Settings, SkillRef,

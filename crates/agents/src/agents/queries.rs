@@ -53,6 +53,39 @@ pub fn default_agent(read: &mut Read, workspace: WorkspaceId) -> Result<Option<A
         .optional()?)
 }
 
+/// The agents that runs ask for, each with its tools: by workspace, and by id or as the workspace's default. What is not
+/// found, or not active, is left out.
+///
+/// # Errors
+/// When the database fails.
+pub fn active_agents(read: &mut Read, asked: &[(WorkspaceId, Option<AgentId>)]) -> Result<Vec<ActiveAgent>> {
+    let workspaces: Vec<WorkspaceId> = asked.iter().map(|(workspace, _)| *workspace).collect();
+    let ids: Vec<AgentId> = asked.iter().filter_map(|(_, id)| *id).collect();
+    let found: Vec<AgentRow> = agents::table
+        .filter(agents::workspace_id.eq_any(workspaces))
+        .filter(agents::status.eq(AgentStatus::Active))
+        .filter(agents::is_default.eq(true).or(agents::id.eq_any(ids)))
+        .load(read.connection())?;
+    let ids: Vec<AgentId> = found.iter().map(|agent| agent.id).collect();
+    let tools: Vec<ToolRow> = agent_tools::table
+        .filter(agent_tools::agent_id.eq_any(ids))
+        .order(agent_tools::name.asc())
+        .load(read.connection())?;
+    let with_tools = |row: AgentRow| {
+        let tools = tools.iter().filter(|tool| tool.agent_id == row.id).cloned().collect();
+        ActiveAgent { row, tools }
+    };
+    Ok(found.into_iter().map(with_tools).collect())
+}
+
+/// An active agent with its tools.
+pub struct ActiveAgent {
+    /// The agent.
+    pub row: AgentRow,
+    /// Its tools, in the order of their names.
+    pub tools: Vec<ToolRow>,
+}
+
 pub(super) fn list(
     read: &mut Read,
     workspace: WorkspaceId,

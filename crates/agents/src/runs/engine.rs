@@ -1,6 +1,8 @@
 //! Run engine: its services, and the events of finished runs.
 
+use super::acceptance::Acceptance;
 use super::active::ActiveRuns;
+use super::completion::Completion;
 use super::events::RunEvent;
 use super::metrics::RunMetrics;
 use super::model::RunRow;
@@ -14,7 +16,7 @@ use prometheus::core::Collector;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use store::{Db, Tx};
+use store::{Batches, Db, Tx};
 
 /// What the engine is made of.
 pub struct RunEngineParts {
@@ -50,6 +52,9 @@ pub struct RunEngine(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
     pub(super) parts: RunEngineParts,
+    /// Runs that are about to be accepted, and such as are about to end.
+    pub(super) acceptances: Arc<Batches<Acceptance>>,
+    pub(super) completions: Arc<Batches<Completion>>,
     active: Arc<ActiveRuns>,
     metrics: RunMetrics,
     patience_ms: AtomicU64,
@@ -65,7 +70,14 @@ impl RunEngine {
     /// Never: names and help texts of metrics are constants.
     pub fn new(parts: RunEngineParts) -> Result<Self> {
         let metrics = RunMetrics::new()?;
-        let inner = Inner { parts, active: Arc::default(), metrics, patience_ms: AtomicU64::new(0) };
+        let inner = Inner {
+            parts,
+            acceptances: Arc::default(),
+            completions: Arc::default(),
+            active: Arc::default(),
+            metrics,
+            patience_ms: AtomicU64::new(0),
+        };
         let engine = Self(Arc::new(inner));
         engine.set_patience(PATIENCE);
         Ok(engine)

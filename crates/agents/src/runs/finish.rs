@@ -1,6 +1,7 @@
 //! Completion of a run: the last step, the price, the run, its event and the outcome of its request, in one transaction.
 
 use super::answer;
+use super::completion::Completion;
 use super::ending::{Ended, Ending};
 use super::engine::{RunEngine, superseded};
 use super::failure::{failure_of, refusal_of};
@@ -9,7 +10,7 @@ use super::queries;
 use super::step::{drop_pending, write_finished, write_forgone};
 use super::work::Work;
 use auth::idempotency::{self, Claim};
-use model::{Code, Error, Result};
+use model::{Code, Error, Result, Timestamp};
 use operation::ports::{Closing, Settlement, TestExecution};
 use std::sync::Arc;
 use store::Tx;
@@ -23,23 +24,27 @@ impl RunEngine {
         energy: i64,
         claim: Option<Claim>,
     ) -> Result<Ended> {
-        let ended = self.write_with(&work, move |engine, tx, work| {
-            let (mut row, is_ours) = write_end(tx, work, &ending)?;
-            let refund = row.status == RunStatus::Failed;
-            let absorbed = engine.close(tx, work, &row, energy, refund)?;
-            if absorbed > 0 && !refund {
-                row.energy -= absorbed;
-                queries::note_energy(tx, &row)?;
-            }
-            if is_ours {
-                engine.emit_end(tx, &row)?;
-            }
-            let stored = engine.keep_outcome(tx, &row, claim.as_ref())?;
-            Ok(Ended { row, stored })
-        });
-        let ended = ended.await?;
+        let completion = Completion { work: work.clone(), ending, energy, claim };
+        let ended = self.db().write_batched(&self.0.completions, self.clone(), completion).await?;
         self.0.parts.spending.forget(&work.plan.caller.key.lineage);
         Ok(ended)
+    }
+
+    /// Writes the end of a run in a transaction.
+    pub(super) fn finish_in(&self, tx: &mut Tx, completion: &Completion) -> Result<Ended> {
+        let Completion { work, ending, energy, claim } = completion;
+        let (mut row, is_ours) = write_end(tx, work, ending)?;
+        let refund = row.status == RunStatus::Failed;
+        let absorbed = self.close(tx, work, &row, *energy, refund)?;
+        if absorbed > 0 && !refund {
+            row.energy -= absorbed;
+            queries::note_energy(tx, &row)?;
+        }
+        if is_ours {
+            self.emit_end(tx, &row)?;
+        }
+        let stored = self.keep_outcome(tx, &row, claim.as_ref())?;
+        Ok(Ended { row, stored })
     }
 
     /// Keeps the end of a run that somebody else than its worker wrote as the outcome of its request.
@@ -117,9 +122,18 @@ impl RunEngine {
 
 /// Writes the run's own row. Gives it as it then stands, and whether this ended it: else somebody else did.
 fn write_end(tx: &mut Tx, work: &Work, ending: &Ending) -> Result<(RunRow, bool)> {
+    let Some(row) = ended_row(work, ending, tx.now()) else { return Ok((stopped(tx, work)?, false)) };
+    if !queries::finish(tx, &row)? {
+        return Ok((stopped(tx, work)?, false));
+    }
+    Ok((row, true))
+}
+
+/// The row of a run that ends so; `None` where another has ended it.
+pub(super) fn ended_row(work: &Work, ending: &Ending, now: Timestamp) -> Option<RunRow> {
     let mut row = work.row.clone();
     // A busy conversation may have moved the run's acceptance on by some milliseconds.
-    row.completed_at = Some(tx.now().max(row.queued_at));
+    row.completed_at = Some(now.max(row.queued_at));
     row.lease_until = None;
     let status = match ending {
         Ending::Completed(text) => {
@@ -140,13 +154,10 @@ fn write_end(tx: &mut Tx, work: &Work, ending: &Ending) -> Result<(RunRow, bool)
             row.incomplete_reason = Some("unanswered".to_owned());
             RunStatus::Expired
         }
-        Ending::Stopped => return Ok((stopped(tx, work)?, false)),
+        Ending::Stopped => return None,
     };
     row.status = status;
-    if !queries::finish(tx, &row)? {
-        return Ok((stopped(tx, work)?, false));
-    }
-    Ok((row, true))
+    Some(row)
 }
 
 /// Closes a run that somebody cancelled, which stays so.

@@ -36,7 +36,7 @@ impl RunEngine {
         Ok(Start::Answer(asking))
     }
 
-    fn fold_for(&self, work: &Work) -> Option<Fold> {
+    pub(super) fn fold_for(&self, work: &Work) -> Option<Fold> {
         let (settings, memory) = (&work.plan.settings, &work.memory);
         let instructions = prompt::instructions(settings, work.plan.spec_tokens > 0, memory);
         let others = work.plan.spec_tokens + estimated_tokens(&instructions) + estimated_tokens(&work.said);

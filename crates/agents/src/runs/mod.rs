@@ -5,11 +5,14 @@
 //! crash resumes after the last finished step and nothing is paid twice. At most one run of a conversation goes on
 //! at a time; the others wait in order. A run may also wait for a person, and then nobody works on it.
 
+mod accept_together;
+mod acceptance;
 mod action;
 mod active;
 mod answer;
 mod approvals;
 mod call_key;
+mod completion;
 mod conversation;
 mod drive;
 mod ending;
@@ -19,12 +22,14 @@ mod events;
 mod failure;
 mod finder;
 mod finish;
+mod finish_together;
 mod fold;
 mod guard;
 mod http_tool;
 mod injection;
 mod listen;
 mod local_tool;
+mod many;
 mod memory;
 mod metrics;
 mod model;

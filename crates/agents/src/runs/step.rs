@@ -26,7 +26,7 @@ pub(super) enum Advance {
 }
 
 /// What a call of the model takes.
-struct Need {
+pub(super) struct Need {
     prompt: Assembled,
     /// The warning that it goes in circles.
     warning: Option<&'static str>,
@@ -39,7 +39,7 @@ impl Need {
     }
 
     /// The Energy of the longest answer.
-    fn most(&self, prices: Prices) -> i64 {
+    pub(super) fn most(&self, prices: Prices) -> i64 {
         self.price(prices, self.max_output_tokens)
     }
 
@@ -57,7 +57,7 @@ impl RunEngine {
         change: impl Fn(&Self, &mut Tx, &Work) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (engine, work) = (self.clone(), work.clone());
-        self.db().write_in_line(work.row.workspace_id, move |tx| change(&engine, tx, &work)).await
+        self.db().write(move |tx| change(&engine, tx, &work)).await
     }
 
     /// Holds Energy for the next model call and writes its step.
@@ -67,17 +67,36 @@ impl RunEngine {
     pub(super) fn begin_step(&self, tx: &mut Tx, work: &Work) -> Result<(StepRow, Asking)> {
         let setup = self.tiers().get(work.row.model);
         let prices = setup.prices;
-        let mut need = self.need(work);
-        if work.row.livemode {
-            let held = self.0.parts.meter.hold(tx, &work.charge(), need.most(prices), need.least(prices))?;
-            let affordable = prices.affordable_output(held, need.prompt.tokens);
+        let need = self.need(work);
+        let held = match work.row.livemode {
+            true => {
+                let meter = &self.0.parts.meter;
+                Some(meter.hold(tx, &work.charge(), need.most(prices), need.least(prices))?)
+            }
+            false => None,
+        };
+        let (step, asking) = self.model_step(tx, work, need, held);
+        queries::insert_step(tx, &step)?;
+        Ok((step, asking))
+    }
+
+    /// The next model step, for which so much Energy is held; `None` where it costs nothing.
+    pub(super) fn model_step(
+        &self,
+        tx: &Tx,
+        work: &Work,
+        mut need: Need,
+        held: Option<i64>,
+    ) -> (StepRow, Asking) {
+        let setup = self.tiers().get(work.row.model);
+        if let Some(held) = held {
+            let affordable = setup.prices.affordable_output(held, need.prompt.tokens);
             need.max_output_tokens = need.max_output_tokens.min(affordable).max(1);
         }
         let input = ModelInput::of(work, &need.prompt, need.warning, need.max_output_tokens);
         let (position, input) = (work.next_position(), JsonText::of(&input));
         let step = work.running_step(tx, position, StepKind::Model, setup.label(), input, None);
-        queries::insert_step(tx, &step)?;
-        Ok((step, Asking { messages: need.prompt.messages, max_output_tokens: need.max_output_tokens }))
+        (step, Asking { messages: need.prompt.messages, max_output_tokens: need.max_output_tokens })
     }
 
     /// Refuses a run that is to wait for its turn where not even a short answer could be paid at this moment.
@@ -93,7 +112,7 @@ impl RunEngine {
     }
 
     /// What the next call of the model takes.
-    fn need(&self, work: &Work) -> Need {
+    pub(super) fn need(&self, work: &Work) -> Need {
         let context = self.tiers().get(work.row.model).context_tokens();
         let settings = &work.plan.settings;
         let room = context - USEFUL_OUTPUT.min(settings.max_output_tokens);
@@ -190,11 +209,15 @@ pub(super) fn write_finished(tx: &mut Tx, work: &Work) -> Result<()> {
             queries::insert_step(tx, step)?;
             continue;
         }
-        let status = if step.status == StepStatus::Running { StepStatus::Failed } else { step.status };
-        queries::finish_step(tx, step, status, now)?;
+        queries::finish_step(tx, step, step_status(step), now)?;
         keep_summary(tx, work, step)?;
     }
     Ok(())
+}
+
+/// How a step ends that goes no further: one without a result has failed.
+pub(super) fn step_status(step: &StepRow) -> StepStatus {
+    if step.status == StepStatus::Running { StepStatus::Failed } else { step.status }
 }
 
 /// Writes that nobody pays for `absorbed` of what the last priced step cost.

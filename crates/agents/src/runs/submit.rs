@@ -1,10 +1,11 @@
 //! Submission of a run: everything that can refuse it, then the row and its first step, in one transaction.
 
+use super::acceptance::{Acceptance, Accepted, Asked, Looked};
 use super::conversation;
 use super::ending::Ended;
 use super::engine::{RunEngine, is_superseded};
 use super::finish::outcome;
-use super::guard::{GuardFinding, GuardReport, Guards};
+use super::guard::{GuardFinding, Guards};
 use super::listen::Listener;
 use super::memory::{self, ConversationMemory};
 use super::model::{NewRun, RunOptions, RunRow, RunStatus, WantedVersion};
@@ -13,7 +14,7 @@ use super::queries;
 use super::step::write_finished;
 use super::stream::RunStream;
 use super::work::{Plan, Start, Work};
-use crate::agents::guardrails::{Guardrail, GuardrailStage};
+use crate::agents::guardrails::GuardrailStage;
 use crate::agents::queries as agents;
 use crate::agents::{AgentRow, AgentStatus, Settings, ToolRow, check_run_metadata};
 use crate::providers::Tier;
@@ -197,18 +198,14 @@ impl RunEngine {
         claim: Option<Claim>,
         base: RunOptions,
     ) -> Result<(Work, Option<Start>)> {
-        let accepting = Arc::new((caller, new, claim, base));
+        let asked = Arc::new(Asked { caller, new, claim, base });
         let mut looked: Option<Arc<Looked>> = None;
         loop {
-            let (engine, wanted, so_far) = (self.clone(), accepting.clone(), looked.take());
-            let accepted = self.db().write_in_line(accepting.0.workspace_id(), move |tx| {
-                let (caller, new, claim, base) = &*wanted;
-                engine.accept_in(tx, caller, new, claim.as_ref(), base, so_far.as_deref())
-            });
-            match accepted.await? {
+            let acceptance = Acceptance { asked: asked.clone(), looked: looked.take() };
+            match self.db().write_batched(&self.0.acceptances, self.clone(), acceptance).await? {
                 Accepted::Run(work, start) => return Ok((*work, start)),
                 Accepted::LookFirst(rules) => {
-                    let input = accepting.1.input.clone();
+                    let input = asked.new.input.clone();
                     let look = tokio::task::spawn_blocking(move || Looked::at(rules, input));
                     looked = Some(Arc::new(look.await.map_err(Error::internal)??));
                 }
@@ -216,15 +213,10 @@ impl RunEngine {
         }
     }
 
-    fn accept_in(
-        &self,
-        tx: &mut Tx,
-        caller: &Caller,
-        new: &NewRun,
-        claim: Option<&Claim>,
-        base: &RunOptions,
-        looked: Option<&Looked>,
-    ) -> Result<Accepted> {
+    /// Accepts a run in a transaction.
+    pub(super) fn accept_in(&self, tx: &mut Tx, acceptance: &Acceptance) -> Result<Accepted> {
+        let Acceptance { asked, looked } = acceptance;
+        let (Asked { caller, new, claim, .. }, looked) = (&**asked, looked.as_deref());
         let agent = agent_for(tx, caller, new)?;
         let (settings, tools) = version_for(tx, &agent, new)?;
         let looked = looked.filter(|looked| looked.rules == settings.guardrails);
@@ -240,13 +232,8 @@ impl RunEngine {
         // A run that waits reads its memory when its turn comes.
         let memory =
             if named && !waits { memory::read(tx, &row, &settings)? } else { ConversationMemory::default() };
-        let mut options = options(caller, new, &settings, base);
-        // Only tools have a use for it, and a small model is confused by what it does not need.
-        options.contact = options.contact.filter(|_| !tools.is_empty());
-        options.variables = PromptVariables::read(tx, self.variables(), caller, &settings.instructions)?;
-        row.options = JsonText::of(&options);
         let guards = looked.map(|looked| looked.guards.clone()).unwrap_or_default();
-        let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?);
+        let plan = self.plan(tx, asked, &mut row, (settings, tools), guards)?;
         let report = looked.and_then(|looked| looked.report.clone());
         let over = report.as_ref().and_then(|report| report.ending(GuardrailStage::Input, &plan.settings));
         let blocked = over.is_some();
@@ -254,8 +241,7 @@ impl RunEngine {
         if let Some(looked) = looked.filter(|_| !blocked) {
             row.input = Some(looked.input.clone());
         }
-        let working = self.active().work_on(&row.id, conversation::key(&row));
-        let mut work = Work::new(plan, working, row, memory);
+        let mut work = Work { memory, ..self.work_on(plan, row) };
         if blocked || !waits {
             work.start(tx.now());
         }
@@ -273,7 +259,7 @@ impl RunEngine {
             (None, true) => None,
             (None, false) => Some(self.begin(tx, &mut work)?),
         };
-        if let Some(claim) = claim {
+        if let Some(claim) = claim.as_ref() {
             idempotency::attach(tx, claim, work.row.id.as_str())?;
             if new.background || new.stream {
                 self.store_outcome(tx, claim, &work.row, new.stream)?;
@@ -281,29 +267,29 @@ impl RunEngine {
         }
         Ok(Accepted::Run(Box::new(work), start))
     }
-}
 
-/// What became of an attempt to accept a run.
-enum Accepted {
-    Run(Box<Work>, Option<Start>),
-    /// Its agent has these guardrails: they look at the input before the run is written.
-    LookFirst(Vec<Guardrail>),
-}
+    /// A run that this process works on from now on.
+    pub(super) fn work_on(&self, plan: Arc<Plan>, row: RunRow) -> Work {
+        let working = self.active().work_on(&row.id, conversation::key(&row));
+        Work::new(plan, working, row, ConversationMemory::default())
+    }
 
-/// What guardrails made of an input. They are the tenant's patterns on the tenant's text and may take long, so they look
-/// outside of the transaction that others wait for.
-struct Looked {
-    rules: Vec<Guardrail>,
-    guards: Arc<Guards>,
-    input: String,
-    report: Option<GuardReport>,
-}
-
-impl Looked {
-    fn at(rules: Vec<Guardrail>, mut input: String) -> Result<Self> {
-        let guards = Guards::new(&rules)?;
-        let report = guards.look_at(GuardrailStage::Input, &mut input);
-        Ok(Self { rules, guards: Arc::new(guards), input, report })
+    /// What a run is to do, which its row keeps.
+    pub(super) fn plan(
+        &self,
+        tx: &mut Tx,
+        asked: &Asked,
+        row: &mut RunRow,
+        (settings, tools): (Settings, Vec<ToolRow>),
+        guards: Arc<Guards>,
+    ) -> Result<Arc<Plan>> {
+        let Asked { caller, new, base, .. } = asked;
+        let mut options = options(caller, new, &settings, base);
+        // Only tools have a use for it, and a small model is confused by what it does not need.
+        options.contact = options.contact.filter(|_| !tools.is_empty());
+        options.variables = PromptVariables::read(tx, self.variables(), caller, &settings.instructions)?;
+        row.options = JsonText::of(&options);
+        Ok(Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?))
     }
 }
 
@@ -390,7 +376,7 @@ fn options(caller: &Caller, new: &NewRun, settings: &Settings, base: &RunOptions
 }
 
 /// The row of a new run. Where its conversation has a name, that is locked from here on.
-fn fresh_row(
+pub(super) fn fresh_row(
     tx: &mut Tx,
     caller: &Caller,
     new: &NewRun,

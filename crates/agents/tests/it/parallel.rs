@@ -8,6 +8,54 @@ use std::collections::BTreeMap;
 use testkit::{Script, TestApp};
 
 testkit::on_both! {
+    async fn runs_of_many_workspaces_begin_and_end_side_by_side(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        app.model.usage(40, 40);
+        let agents = [
+            (100_000, json!({})),
+            (0, json!({})),
+            (100_000, json!({ "energy_limit_per_run": 5_000 })),
+            (100_000, json!({ "guardrails": [{ "on": ["input"], "type": "blocklist", "words": ["bomb"], "action": "block" }] })),
+            (100_000, json!({ "instructions": "Greet {{variables.greeting}}." })),
+        ];
+        let mut keys = Vec::new();
+        for (energy, more) in agents {
+            let workspace = app.bare_workspace("scale", energy).await;
+            let key = app.key(workspace, Env::Live, &["*"]).await;
+            let mut agent = json!({ "name": "A", "status": "active", "max_output_tokens": 64 });
+            agent.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            app.post("/agents", &key, agent).await.expect(201);
+            keys.push(key);
+        }
+        for _ in 0..100 {
+            app.model.then(Script::Say("ok".into()));
+        }
+        let ask = |number: usize| app.post("/runs", &keys[number % keys.len()], json!({ "input": number.to_string() }));
+        let answers = join_all((0..100).map(ask)).await;
+        for (number, answer) in answers.iter().enumerate() {
+            match number % keys.len() {
+                1 => { answer.expect_error(402, "energy_depleted"); }
+                _ => { assert_eq!(answer.expect(200)["input"], number.to_string()); }
+            }
+        }
+        app.deliver().await;
+        for (place, key) in keys.iter().enumerate() {
+            check_books(&app, key.workspace).await;
+            let expected = if place == 1 { 0 } else { 20 };
+            for counted in [
+                "runs WHERE status = 'completed' AND lease_until IS NULL AND",
+                "executions WHERE status = 'completed' AND",
+                "energy_entries WHERE kind = 'debit' AND",
+                "energy_holds WHERE state = 'settled' AND used > 0 AND",
+                "run_steps WHERE kind = 'model' AND status = 'completed' AND",
+                "events WHERE kind = 'run.completed' AND",
+            ] {
+                let sql = format!("SELECT COUNT(*) AS n FROM {counted} workspace_id = {}", key.workspace);
+                assert_eq!(number(&app, &sql).await, expected, "{counted} of workspace {place}");
+            }
+        }
+    }
+
     async fn two_hundred_runs_share_little_energy(kind: Kind) {
         let app = TestApp::new(kind).await;
         let workspace = app.bare_workspace("scale", 150).await;

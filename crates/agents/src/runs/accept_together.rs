@@ -1,0 +1,159 @@
+//! Acceptance of many runs by few statements, on PostgreSQL: agents, holds, runs and first steps of all that are ordinary.
+
+use super::acceptance::{Acceptance, Accepted, Asked};
+use super::engine::RunEngine;
+use super::many;
+use super::model::RunRow;
+use super::rows::StepRow;
+use super::step::Need;
+use super::submit::fresh_row;
+use super::work::{Start, Work};
+use crate::agents::{ActiveAgent, active_agents};
+use auth::idempotency;
+use model::{AgentId, Result, WorkspaceId};
+use operation::ports::{Charge, referenced_variables};
+use std::collections::HashMap;
+use std::sync::Arc;
+use store::{Batched, Tx};
+
+/// A run that is ready for its hold.
+struct Candidate<'a> {
+    /// Its place among the acceptances.
+    place: usize,
+    asked: &'a Asked,
+    work: Work,
+    need: Need,
+}
+
+/// A run that is ready to be written.
+struct Begun<'a> {
+    place: usize,
+    asked: &'a Asked,
+    work: Work,
+    step: StepRow,
+    start: Start,
+}
+
+impl Batched for Acceptance {
+    type Maker = RunEngine;
+    type Output = Accepted;
+
+    fn alone(&self, engine: &RunEngine, tx: &mut Tx) -> Result<Accepted> {
+        engine.accept_in(tx, self)
+    }
+
+    fn together(engine: &RunEngine, acceptances: &[&Self], tx: &mut Tx) -> Result<Vec<Option<Accepted>>> {
+        let candidates = candidates(engine, tx, acceptances)?;
+        let begun = hold(engine, tx, candidates)?;
+        write(tx, &begun)?;
+        let mut accepted: Vec<Option<Accepted>> = acceptances.iter().map(|_| None).collect();
+        for Begun { place, mut work, step, start, .. } in begun {
+            work.steps.push(step);
+            if let Some(accepted) = accepted.get_mut(place) {
+                *accepted = Some(Accepted::Run(Box::new(work), Some(start)));
+            }
+        }
+        Ok(accepted)
+    }
+}
+
+/// Writes runs and their first steps.
+fn write(tx: &mut Tx, begun: &[Begun<'_>]) -> Result<()> {
+    let rows: Vec<&RunRow> = begun.iter().map(|begun| &begun.work.row).collect();
+    many::insert(tx, &rows)?;
+    let steps: Vec<&StepRow> = begun.iter().map(|begun| &begun.step).collect();
+    many::insert_steps(tx, &steps)?;
+    for Begun { asked, work, .. } in begun {
+        if let Some(claim) = &asked.claim {
+            idempotency::attach(tx, claim, work.row.id.as_str())?;
+        }
+    }
+    Ok(())
+}
+
+/// Sets Energy aside for as many runs as can be paid, and makes their first steps.
+fn hold<'a>(engine: &RunEngine, tx: &mut Tx, candidates: Vec<Candidate<'a>>) -> Result<Vec<Begun<'a>>> {
+    let wanted = |candidate: &Candidate<'_>| {
+        let prices = engine.tiers().get(candidate.work.row.model).prices;
+        (candidate.work.charge(), candidate.need.most(prices))
+    };
+    let holds: Vec<(Charge, i64)> = candidates.iter().map(wanted).collect();
+    let held = if holds.is_empty() { Vec::new() } else { engine.0.parts.meter.hold_all(tx, &holds)? };
+    let held = candidates.into_iter().zip(holds).zip(held).filter(|(_, is_held)| *is_held);
+    let begin = |((candidate, (_, wanted)), _): ((Candidate<'a>, (Charge, i64)), bool)| {
+        let Candidate { place, asked, work, need } = candidate;
+        let (step, asking) = engine.model_step(tx, &work, need, Some(wanted));
+        Begun { place, asked, work, step, start: Start::Answer(asking) }
+    };
+    Ok(held.map(begin).collect())
+}
+
+/// The acceptances that are ordinary.
+fn candidates<'a>(
+    engine: &RunEngine,
+    tx: &mut Tx,
+    acceptances: &[&'a Acceptance],
+) -> Result<Vec<Candidate<'a>>> {
+    let ordinary = acceptances.iter().enumerate().filter(|(_, acceptance)| acceptance.is_ordinary());
+    let ordinary: Vec<(usize, &'a Asked)> =
+        ordinary.map(|(place, acceptance)| (place, &*acceptance.asked)).collect();
+    let wanted: Vec<(WorkspaceId, Option<AgentId>)> =
+        ordinary.iter().map(|(_, asked)| asked.agent()).collect();
+    let agents = if wanted.is_empty() { Vec::new() } else { active_agents(tx, &wanted)? };
+    let mut known: HashMap<(WorkspaceId, Option<AgentId>), &ActiveAgent> = HashMap::new();
+    for agent in &agents {
+        known.insert((agent.row.workspace_id, Some(agent.row.id)), agent);
+        if agent.row.is_default {
+            known.insert((agent.row.workspace_id, None), agent);
+        }
+    }
+    let mut candidates = Vec::with_capacity(ordinary.len());
+    for (place, asked) in ordinary {
+        let Some(agent) = known.get(&asked.agent()) else { continue };
+        let ready = ready(engine, tx, asked, agent)?;
+        candidates.extend(ready.map(|(work, need)| Candidate { place, asked, work, need }));
+    }
+    Ok(candidates)
+}
+
+/// A run of an agent and what its first answer takes, unless there is something to look up or to do before.
+fn ready(
+    engine: &RunEngine,
+    tx: &mut Tx,
+    asked: &Asked,
+    agent: &ActiveAgent,
+) -> Result<Option<(Work, Need)>> {
+    let settings = agent.row.settings()?;
+    if !settings.guardrails.is_empty() || !referenced_variables(&settings.instructions).is_empty() {
+        return Ok(None);
+    }
+    let mut row = fresh_row(tx, &asked.caller, &asked.new, &agent.row, &settings)?;
+    let plan = engine.plan(tx, asked, &mut row, (settings, agent.tools.clone()), Arc::default())?;
+    let mut work = engine.work_on(plan, row);
+    work.start(tx.now());
+    if engine.fold_for(&work).is_some() {
+        return Ok(None);
+    }
+    let need = engine.need(&work);
+    Ok(Some((work, need)))
+}
+
+impl Acceptance {
+    /// Whether it needs nothing but its agent and Energy: no memory, no other version, no guardrail's report, and no answer
+    /// to be stored before the run ends.
+    fn is_ordinary(&self) -> bool {
+        let Asked { caller, new, claim, .. } = &*self.asked;
+        caller.livemode()
+            && new.conversation_id.is_none()
+            && new.agent_version.is_none()
+            && self.looked.is_none()
+            && !(claim.is_some() && (new.background || new.stream))
+    }
+}
+
+impl Asked {
+    /// Whose agent runs, and which; `None` for the default one.
+    fn agent(&self) -> (WorkspaceId, Option<AgentId>) {
+        (self.caller.workspace_id(), self.new.agent_id)
+    }
+}
