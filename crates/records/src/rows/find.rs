@@ -186,25 +186,6 @@ pub fn holder_of_key(read: &mut Read, shape: &Shape, key: &str) -> Result<Option
     Ok(found.optional()?)
 }
 
-/// The live items with these external keys.
-///
-/// # Errors
-/// When the database fails.
-pub(super) fn holders_of_keys(
-    read: &mut Read,
-    shape: &Shape,
-    keys: &[String],
-) -> Result<Vec<(String, ItemId)>> {
-    let found: Vec<(Option<String>, ItemId)> = items::table
-        .filter(items::collection_id.eq(shape.collection))
-        .filter(items::external_key.eq_any(keys))
-        .filter(items::external_key.is_not_null())
-        .filter(items::trashed_at.is_null())
-        .select((items::external_key, items::id))
-        .load(read.connection())?;
-    Ok(found.into_iter().filter_map(|(key, item)| Some((key?, item))).collect())
-}
-
 /// Counts a comment that was written on a locked record, or deleted. That is no change of the record: its version stays.
 ///
 /// # Errors

@@ -218,26 +218,6 @@ pub fn holder(read: &mut Read, index: IndexId, digest: &[u8]) -> Result<Option<I
     Ok(found.optional()?)
 }
 
-/// The live items that unique indexes know by these digests.
-///
-/// # Errors
-/// When the database fails.
-pub(super) fn holders_of_digests(
-    read: &mut Read,
-    digests: &[IndexedDigest],
-) -> Result<Vec<(IndexedDigest, ItemId)>> {
-    let mut indexes: Vec<IndexId> = digests.iter().map(|(index, _)| *index).collect();
-    indexes.sort_unstable();
-    indexes.dedup();
-    let digests = digests.iter().map(|(_, digest)| digest.as_slice());
-    let found: Vec<(IndexId, Vec<u8>, ItemId)> = item_unique::table
-        .filter(item_unique::index_id.eq_any(indexes))
-        .filter(item_unique::h.eq_any(digests))
-        .select((item_unique::index_id, item_unique::h, item_unique::item_id))
-        .load(read.connection())?;
-    Ok(found.into_iter().map(|(index, digest, item)| ((index, digest), item)).collect())
-}
-
 /// The live record that has a value in a field that must be unique.
 ///
 /// # Errors

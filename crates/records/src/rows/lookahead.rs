@@ -1,11 +1,16 @@
 //! Looking up the records of many rows at once: each row by itself would be a round trip or more on PostgreSQL.
 
-use super::find::holders_of_keys;
-use super::keys::{IndexedDigest, holders_of_digests};
+use super::keys::IndexedDigest;
 use crate::shape::{IndexKind, Shape};
-use model::{ItemId, RawMembers, Result};
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Binary, Text};
+use model::{IndexId, ItemId, RawMembers, Result};
 use std::collections::HashMap;
-use store::Read;
+use store::{AnyConnection, Cached, Read, column};
+
+/// How many SQLite looks up by one statement. Fewer are filled up by repeating the last, so that there is one statement,
+/// which is prepared once.
+const AT_ONCE: usize = 64;
 
 /// Who has what was looked up; `None` is nobody.
 #[derive(Debug, Default)]
@@ -78,4 +83,95 @@ pub(super) fn unique_values_differ(shape: &Shape, old: &str, new: &str) -> Resul
     let unique = shape.indexes.iter().filter(|index| index.kind == IndexKind::Unique);
     let mut names = unique.flat_map(|index| &index.parts).filter_map(|part| part.subject.name(shape));
     Ok(names.any(|name| old.get(name) != new.get(name)))
+}
+
+#[derive(QueryableByName)]
+struct HolderOfKey {
+    #[diesel(sql_type = Text)]
+    external_key: String,
+    #[diesel(sql_type = BigInt)]
+    id: ItemId,
+}
+
+/// The live items with these external keys.
+fn holders_of_keys(read: &mut Read, shape: &Shape, keys: &[String]) -> Result<Vec<(String, ItemId)>> {
+    let mut found: Vec<HolderOfKey> = Vec::new();
+    match read.connection() {
+        AnyConnection::Sqlite(connection) => {
+            let sql = format!(
+                "WITH wanted (k) AS (VALUES {}) SELECT items.external_key, items.id FROM wanted CROSS JOIN items \
+                 ON items.collection_id = ? AND items.external_key = wanted.k \
+                 WHERE items.external_key IS NOT NULL AND items.trashed_at IS NULL",
+                vec!["(?)"; AT_ONCE].join(", ")
+            );
+            for wanted in keys.chunks(AT_ONCE) {
+                let mut select = diesel::sql_query(&sql).into_boxed();
+                for key in filled(wanted) {
+                    select = select.bind::<Text, _>(key);
+                }
+                found.extend(
+                    Cached(select.bind::<BigInt, _>(shape.collection)).load::<HolderOfKey>(connection)?,
+                );
+            }
+        }
+        AnyConnection::Postgres(connection) => {
+            let select = diesel::sql_query(
+                "SELECT items.external_key, items.id FROM unnest($2) AS wanted (k) JOIN items \
+                 ON items.collection_id = $1 AND items.external_key = wanted.k \
+                 WHERE items.external_key IS NOT NULL AND items.trashed_at IS NULL",
+            )
+            .bind::<BigInt, _>(shape.collection)
+            .bind::<Array<Text>, _>(keys);
+            found = Cached(select).load(connection)?;
+        }
+    }
+    Ok(found.into_iter().map(|found| (found.external_key, found.id)).collect())
+}
+
+#[derive(QueryableByName)]
+struct HolderOfDigest {
+    #[diesel(sql_type = BigInt)]
+    index_id: IndexId,
+    #[diesel(sql_type = Binary)]
+    h: Vec<u8>,
+    #[diesel(sql_type = BigInt)]
+    item_id: ItemId,
+}
+
+/// The live items that unique indexes know by these digests. A list of indexes and one of digests would have PostgreSQL
+/// read each index whole.
+fn holders_of_digests(read: &mut Read, digests: &[IndexedDigest]) -> Result<Vec<(IndexedDigest, ItemId)>> {
+    let mut found: Vec<HolderOfDigest> = Vec::new();
+    match read.connection() {
+        AnyConnection::Sqlite(connection) => {
+            let sql = format!(
+                "WITH wanted (i, h) AS (VALUES {}) SELECT index_id, item_unique.h, item_id \
+                 FROM wanted CROSS JOIN item_unique ON index_id = wanted.i AND item_unique.h = wanted.h",
+                vec!["(?, ?)"; AT_ONCE].join(", ")
+            );
+            for wanted in digests.chunks(AT_ONCE) {
+                let mut select = diesel::sql_query(&sql).into_boxed();
+                for (index, digest) in filled(wanted) {
+                    select = select.bind::<BigInt, _>(*index).bind::<Binary, _>(digest.as_slice());
+                }
+                found.extend(Cached(select).load::<HolderOfDigest>(connection)?);
+            }
+        }
+        AnyConnection::Postgres(connection) => {
+            let select = diesel::sql_query(
+                "SELECT index_id, h, item_id FROM unnest($1, $2) AS wanted (index_id, h) \
+                 JOIN item_unique USING (index_id, h)",
+            )
+            .bind::<Array<BigInt>, _>(column(digests, |(index, _)| *index))
+            .bind::<Array<Binary>, _>(column(digests, |(_, digest)| digest.as_slice()));
+            found = Cached(select).load(connection)?;
+        }
+    }
+    Ok(found.into_iter().map(|found| ((found.index_id, found.h), found.item_id)).collect())
+}
+
+/// As many as one statement of SQLite looks up, where there is one at all.
+fn filled<T>(wanted: &[T]) -> impl Iterator<Item = &T> {
+    let last = wanted.last().into_iter().cycle();
+    wanted.iter().chain(last).take(AT_ONCE)
 }
