@@ -4,7 +4,7 @@ mod size;
 mod stored;
 
 pub use size::{BoundedActivity, delete};
-pub(crate) use stored::{short_actor, short_changes, short_source};
+pub(crate) use stored::{short_actor, short_changes, short_created, short_source};
 
 use crate::schema::item_activity;
 use crate::{Author, Source};
@@ -62,10 +62,14 @@ pub fn change(old: Option<&Value>, new: Option<&Value>) -> Value {
 
 /// What changed of an item that was created: all values that it has.
 pub(crate) fn created(fields: &FieldSet, data: &Data) -> Changes {
-    let hidden: Vec<&str> =
-        fields.iter().filter(|field| field.hidden).map(|field| field.key.as_str()).collect();
-    let seen = data.iter().filter(|(key, _)| !hidden.contains(&key.as_str()));
-    seen.map(|(key, value)| (key.clone(), change(None, Some(value)))).collect()
+    shown(fields, data).map(|(key, value)| (key.clone(), change(None, Some(value)))).collect()
+}
+
+/// The values that callers see.
+fn shown<'a>(fields: &FieldSet, data: &'a Data) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    let hidden: Vec<String> =
+        fields.iter().filter(|field| field.hidden).map(|field| field.key.clone()).collect();
+    data.iter().filter(move |(key, _)| !hidden.contains(key))
 }
 
 // `NULL` is written as such, so that diesel can keep the statement.

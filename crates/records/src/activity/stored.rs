@@ -4,6 +4,7 @@
 
 use super::Changes;
 use crate::Source;
+use fields::{Data, FieldSet};
 use model::{Actor, ActorType, Error, JsonText, Result};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -52,6 +53,13 @@ pub(crate) fn short_changes(changed: &Changes) -> JsonText {
     }
 }
 
+/// What [`short_changes`] gives for an item that was [created](super::created).
+pub(crate) fn short_created(fields: &FieldSet, data: &Data) -> JsonText {
+    let parts: Vec<(&String, (), &Value)> =
+        super::shown(fields, data).map(|(name, value)| (name, (), value)).collect();
+    JsonText::of(&parts)
+}
+
 /// `{name: {"old": …, "new": …}, …}`, with the values as they are stored.
 pub(super) fn changes(stored: JsonText) -> Result<JsonText> {
     if !stored.as_str().starts_with('[') {
@@ -80,6 +88,7 @@ impl Serialize for Long<'_> {
 mod tests {
     use super::super::change;
     use super::*;
+    use fields::{Field, FieldType};
     use serde_json::json;
 
     #[test]
@@ -98,6 +107,24 @@ mod tests {
         let stored = short_changes(&changed);
         assert_eq!(stored, JsonText::of(&changed));
         assert_eq!(changes(stored.clone()).unwrap(), stored);
+    }
+
+    #[test]
+    fn what_was_created_is_stored_as_any_change() {
+        let text = |key| (key, FieldType::Text, Default::default());
+        let fields: FieldSet = fields::sample::fields(vec![text("name"), text("digest"), text("size")])
+            .into_iter()
+            .map(|field| Field { hidden: field.key == "digest", ..field })
+            .collect();
+        let data = Data::from_iter([
+            ("name".to_owned(), json!("é\"")),
+            ("digest".to_owned(), json!("x")),
+            ("size".to_owned(), json!(1.50)),
+        ]);
+        let stored = short_created(&fields, &data);
+        assert_eq!(stored, short_changes(&super::super::created(&fields, &data)));
+        assert_eq!(stored.as_str(), r#"[["name",null,"é\""],["size",null,1.5]]"#);
+        assert_eq!(short_created(&fields, &Data::new()).as_str(), "[]");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use self::outcome::together;
 use crate::links::{self, LockSet};
 use crate::rows::values::{self, Missing};
 use crate::rows::write::{Draft, Written};
-use crate::rows::{self, Editor, ItemChange, ItemRow};
+use crate::rows::{self, Creation, Editor, ItemChange, ItemRow};
 use crate::shape::{IndexKind, Shapes};
 use ::model::{Error, ItemId, Patch, Result};
 use fields::Data;
@@ -61,8 +61,8 @@ pub fn create(
     };
     let created = |row: ItemRow| (BulkStatus::Created, row.id);
     let all = |tx: &mut Tx| {
-        let drafts = rows.iter().map(draft).collect::<Result<Vec<_>>>()?;
-        Ok(editor.writer().insert_all(tx, drafts)?.into_iter().map(created).collect())
+        let drafts = rows.iter().map(|row| draft(row).map(Creation::Draft)).collect::<Result<_>>()?;
+        Ok(editor.writer().create_all(tx, drafts)?.into_iter().map(created).collect())
     };
     together(tx, editor, bulk_mode, rows, all, |tx, _, row| {
         Ok(created(editor.writer().insert(tx, draft(row)?)?))

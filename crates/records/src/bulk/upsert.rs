@@ -4,7 +4,7 @@ use super::model::{BulkMode, BulkReport, BulkStatus};
 use super::outcome::{Done, row_by_row};
 use super::{IN_BULK, Row, done};
 use crate::links::{self, LockSet};
-use crate::rows::matching::{Match, MatchKey, Matcher, OnMatch};
+use crate::rows::matching::{Lookup, Match, Matcher, OnMatch};
 use crate::rows::values::{self, Missing};
 use crate::rows::write::Draft;
 use crate::rows::{self, Editor, ItemChange, ItemRow};
@@ -71,8 +71,8 @@ impl Upsert<'_> {
         let (shape, mode) = (&self.editor.shape, self.mode);
         // What is wrong with a row is told when it is done.
         let wanted = |row: &Row<'_>| self.matcher.wanted(shape, row.data, row.external_key, mode).ok();
-        let wanted: Vec<MatchKey> = rows.iter().filter_map(wanted).collect();
-        self.matcher.look_ahead(tx, shape, &wanted)
+        let wanted: Vec<Lookup> = rows.iter().filter_map(wanted).collect();
+        self.matcher.look_ahead(tx, shape, &wanted.iter().collect::<Vec<_>>())
     }
 
     /// The items that the rows will change, as far as can be told before, with those at the other ends of their links.

@@ -1,16 +1,16 @@
 //! Creating items, one or many at once.
 //!
-//! PostgreSQL stores any number of new items, with all that belongs to them, by one statement, because each statement is
-//! a round trip. SQLite stores them one after the other, by statements that are prepared once, and then their keys, sorted
-//! and many at a time. Items that point to others are created one by one, because what they compute is known only when their
-//! links are there.
+//! They are [completed](NewItem) first, and then stored by statements of many rows: each statement is a round trip to
+//! PostgreSQL. Items that point to others are created one by one, because what they compute is known only when their links
+//! are there.
 
 use super::find::{holder_of_key, live};
-use super::keys::{self, KeyRow};
+use super::keys;
+use super::new_item::{Creation, NewItem};
+use super::new_items::NewItems;
 use super::row::ItemRow;
-use super::stored_together::NewItems;
 use super::values;
-use super::write::{Draft, Writer, sized, taken_key};
+use super::write::{Draft, Writer, taken_key};
 use crate::activity::{Action, created};
 use crate::compute::{self, Extent};
 use crate::schema::items;
@@ -23,70 +23,70 @@ use fields::{ComputedErrors, Data, FieldType};
 use model::{Error, ItemId, Result};
 use store::{AnyConnection, Tx};
 
-/// What an item is to become, in parts that are made up one after the other.
-struct Parts {
-    data: Data,
-    position: Option<String>,
-    external_key: Option<String>,
-}
-
 impl Writer<'_> {
     /// Creates an item.
     ///
     /// # Errors
     /// `duplicate_value`, `validation_error`, or the database's. What was written until then is for the caller to undo.
     pub fn insert(&self, tx: &mut Tx, draft: Draft) -> Result<ItemRow> {
-        let created = self.insert_all(tx, vec![draft])?.pop();
+        let created = self.create_all(tx, vec![Creation::Draft(draft)])?.pop();
         created.ok_or_else(|| Error::internal("an item was not created"))
     }
 
-    /// Creates items, in the order of their drafts. The first that cannot be created ends it.
+    /// Creates items, in their order. The first that cannot be created ends it.
     ///
     /// # Errors
     /// Those of [`Self::insert`]. Where two mistakes are made, it is not always the first that is named.
-    pub fn insert_all(&self, tx: &mut Tx, drafts: Vec<Draft>) -> Result<Vec<ItemRow>> {
-        if drafts.is_empty() {
-            return Ok(Vec::new());
+    pub fn create_all(&self, tx: &mut Tx, creations: Vec<Creation>) -> Result<Vec<ItemRow>> {
+        if !creations.iter().any(|creation| self.points(creation)) {
+            return self.store_all(tx, creations);
         }
-        if tx.is_postgres() && !drafts.iter().any(|draft| self.points(&draft.data)) {
-            return self.insert_together(tx, drafts);
+        let mut rows = Vec::with_capacity(creations.len());
+        for creation in creations {
+            match creation {
+                Creation::Draft(draft) => rows.push(self.insert_pointing(tx, draft)?),
+                Creation::Ready(_) => rows.extend(self.store_all(tx, vec![creation])?),
+            }
         }
-        if drafts.len() == 1 || drafts.iter().any(|draft| self.points(&draft.data)) {
-            return drafts.into_iter().map(|draft| self.insert_alone(tx, draft)).collect();
-        }
-        let mut keys = Vec::new();
-        let insert = |draft| self.insert_but_for_keys(tx, draft, &mut keys);
-        let rows = drafts.into_iter().map(insert).collect::<Result<_>>()?;
-        keys::insert_keys(tx, keys)?;
         Ok(rows)
     }
 
-    /// Creates an item that points to no others, and gives the keys that it is to have in indexes.
-    fn insert_but_for_keys(&self, tx: &mut Tx, draft: Draft, keys: &mut Vec<KeyRow>) -> Result<ItemRow> {
-        let Draft { mut data, external_key, position } = draft;
-        links::take_references(tx, self, None, &mut data)?;
-        compute::number(tx, self.shape, std::iter::once(&mut data))?;
-        let (mut row, data) = self.completed(tx, Parts { data, position, external_key })?;
-        row.id = store(tx, self.shape, &row)?;
-        let record = row.record(&data);
-        keys.extend(keys::changed_keys(tx, self.shape, None, Some(record))?);
-        search::reindex(tx, self.shape, None, Some(record))?;
-        self.publish(tx, &row, Action::Created, &created(self.shape, &data))?;
-        Ok(row)
-    }
-
-    /// Whether values name items that they point to.
-    fn points(&self, data: &Data) -> bool {
+    /// Whether an item is given other items that it points to.
+    fn points(&self, creation: &Creation) -> bool {
+        let Creation::Draft(draft) = creation else { return false };
         let mut relations = self.shape.fields.iter().filter(|field| field.kind == FieldType::Relation);
-        relations.any(|field| data.contains_key(&field.key))
+        relations.any(|field| draft.data.contains_key(&field.key))
     }
 
-    fn insert_alone(&self, tx: &mut Tx, draft: Draft) -> Result<ItemRow> {
-        let Draft { mut data, external_key, position } = draft;
+    /// Creates items that point to no others.
+    fn store_all(&self, tx: &mut Tx, mut creations: Vec<Creation>) -> Result<Vec<ItemRow>> {
+        if creations.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut drafts: Vec<&mut Data> = creations.iter_mut().filter_map(Creation::draft_values).collect();
+        for data in &mut drafts {
+            // They point to no items; what else they refer to has to exist.
+            links::take_references(tx, self, None, data)?;
+        }
+        compute::number(tx, self.shape, drafts.into_iter())?;
+        let mut items = Vec::with_capacity(creations.len());
+        for creation in creations {
+            items.push(match creation {
+                Creation::Ready(item) => *item,
+                Creation::Draft(draft) => {
+                    let (row, data) = self.completed(tx, draft)?;
+                    NewItem::of(self.shape, row, data, tx.is_postgres())
+                }
+            });
+        }
+        NewItems::new(tx, self, items)?.store(tx)
+    }
+
+    fn insert_pointing(&self, tx: &mut Tx, mut draft: Draft) -> Result<ItemRow> {
         // Items are held before anything is written, and that includes the next number.
-        let references = links::take_references(tx, self, None, &mut data)?;
-        compute::number(tx, self.shape, std::iter::once(&mut data))?;
-        let (mut row, mut data) = self.completed(tx, Parts { data, position, external_key })?;
+        let references = links::take_references(tx, self, None, &mut draft.data)?;
+        compute::number(tx, self.shape, std::iter::once(&mut draft.data))?;
+        let (mut row, mut data) = self.completed(tx, draft)?;
         row.id = store(tx, self.shape, &row)?;
         let others = links::point(tx, self, &row, references)?;
         if others.is_some() {
@@ -104,59 +104,16 @@ impl Writer<'_> {
         Ok(row)
     }
 
-    fn insert_together(&self, tx: &mut Tx, drafts: Vec<Draft>) -> Result<Vec<ItemRow>> {
-        let mut parts = Vec::with_capacity(drafts.len());
-        for Draft { mut data, external_key, position } in drafts {
-            // They point to no items; what else they refer to has to exist.
-            links::take_references(tx, self, None, &mut data)?;
-            parts.push(Parts { data, position, external_key });
-        }
-        compute::number(tx, self.shape, parts.iter_mut().map(|parts| &mut parts.data))?;
-        let mut completed = Vec::with_capacity(parts.len());
-        for parts in parts {
-            completed.push(self.completed(tx, parts)?);
-        }
-        let new = NewItems::new(tx, self, completed)?;
-        if let Some(conflict) = new.store(tx)? {
-            return Err(conflict);
-        }
-        for (row, changed) in new.published() {
-            self.announce(tx, row, Action::Created, changed)?;
-        }
-        Ok(new.into_rows())
-    }
-
-    /// A new item with its computed values, complete but for its id.
-    fn completed(&self, tx: &mut Tx, parts: Parts) -> Result<(ItemRow, Data)> {
+    /// The row and the values of a new item, complete but for its id.
+    fn completed(&self, tx: &mut Tx, draft: Draft) -> Result<(ItemRow, Data)> {
         let now = tx.now();
-        let Parts { mut data, position, external_key } = parts;
+        let Draft { mut data, external_key, position } = draft;
         self.complete(&mut data, external_key.as_deref())?;
-        let actor = &self.author.cause.actor;
-        values::stamp(self.shape, &mut data, now, now, actor);
+        values::stamp(self.shape, &mut data, now, now, &self.author.cause.actor);
         let mut errors = ComputedErrors::new();
         compute::complete(tx, self.shape, None, Extent::Bounded, &mut data, &mut errors)?;
-        let row = ItemRow {
-            // The database gives it one.
-            id: ItemId(0),
-            workspace_id: self.author.workspace,
-            collection_id: self.shape.collection,
-            title: values::title(self.shape, &data),
-            data: sized(&data)?,
-            more: None,
-            computed_errors: compute::stored(&errors),
-            position,
-            external_key,
-            comment_count: 0,
-            locked_by: None,
-            locked_at: None,
-            version: 1,
-            created_by: actor.clone(),
-            updated_by: actor.clone(),
-            created_at: now,
-            updated_at: now,
-            trashed_at: None,
-        };
-        Ok((row, data))
+        let row = self.new_row(&data, &errors, position, external_key)?;
+        Ok((ItemRow { created_at: now, updated_at: now, ..row }, data))
     }
 }
 

@@ -1,5 +1,7 @@
 //! What an item contributes to the indexes of its collection, and keeping it so.
 
+use super::new_rows::KeyRow;
+use super::stored_on_sqlite;
 use crate::columnar::table;
 use crate::schema::{item_keys, item_unique};
 use crate::shape::{Index, IndexKind, Shape};
@@ -10,7 +12,7 @@ use fields::key;
 use fields::{Field, Part, Record, Subject};
 use model::{Code, Error, IndexId, ItemId, Result};
 use serde_json::Value;
-use store::{CachedChange, Read, Tx, each};
+use store::{AnyConnection, CachedChange, Read, Tx, column, each};
 
 /// The keys that an item has in an index: one, or one for each element of a set. Empty for a unique or columnar
 /// index.
@@ -71,32 +73,12 @@ pub(crate) fn digests(shape: &Shape, index: &Index, data: &Data) -> Vec<Vec<u8>>
     all
 }
 
-// Without `DEFAULT` for what is absent the statement has one shape, and diesel knows it by its type.
-#[derive(Insertable)]
-#[diesel(table_name = item_keys, treat_none_as_default_value = false)]
-pub(super) struct KeyRow {
-    index_id: IndexId,
-    k: Vec<u8>,
-    item_id: ItemId,
-}
-
 /// Makes the indexes right after an item changed from `old` to `new`; `None` is an item that is not there or in the
 /// trash.
 ///
 /// # Errors
 /// `duplicate_value` with `details.existing_id` where another live item has what must be unique.
 pub fn reindex(tx: &mut Tx, shape: &Shape, old: Option<Record<'_>>, new: Option<Record<'_>>) -> Result<()> {
-    let rows = changed_keys(tx, shape, old, new)?;
-    insert_keys(tx, rows)
-}
-
-/// As [`reindex`], but for new keys: those are for the caller to [insert](insert_keys).
-pub(super) fn changed_keys(
-    tx: &mut Tx,
-    shape: &Shape,
-    old: Option<Record<'_>>,
-    new: Option<Record<'_>>,
-) -> Result<Vec<KeyRow>> {
     let mut rows = Vec::new();
     for index in shape.indexes.iter().filter(|index| index.is_maintained()) {
         if index.kind == IndexKind::Unique {
@@ -123,49 +105,26 @@ pub(super) fn changed_keys(
             rows.extend(fresh.map(|k| KeyRow { index_id: index.id, k, item_id: ItemId(record.id()) }));
         }
     }
-    Ok(rows)
+    insert_keys(tx, &rows)
 }
 
-/// How many keys SQLite takes by one statement. There are such statements, and those that take one key, so that each is
-/// prepared once.
-const KEYS_AT_ONCE: usize = 32;
-
-/// Inserts new keys, in the order of the index where they are many: neighbours share a page.
-pub(super) fn insert_keys(tx: &mut Tx, mut rows: Vec<KeyRow>) -> Result<()> {
+/// Inserts new keys.
+fn insert_keys(tx: &mut Tx, rows: &[KeyRow]) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
     match tx.connection() {
-        store::AnyConnection::Sqlite(connection) => {
-            rows.sort_unstable_by(|one, other| (one.index_id, &one.k).cmp(&(other.index_id, &other.k)));
-            let (many, rest) = rows.as_chunks::<KEYS_AT_ONCE>();
-            for rows in many {
-                let places = vec!["(?, ?, ?)"; KEYS_AT_ONCE].join(", ");
-                let insert = format!("INSERT INTO item_keys (index_id, k, item_id) VALUES {places}");
-                let mut insert = diesel::sql_query(insert).into_boxed();
-                for row in rows {
-                    insert = insert
-                        .bind::<BigInt, _>(row.index_id)
-                        .bind::<Binary, _>(row.k.as_slice())
-                        .bind::<BigInt, _>(row.item_id);
-                }
-                insert.execute(connection)?;
-            }
-            for row in rest {
-                diesel::insert_into(item_keys::table).values(row).execute(connection)?;
-            }
-        }
-        store::AnyConnection::Postgres(connection) => {
+        AnyConnection::Sqlite(connection) => stored_on_sqlite::insert_keys(connection, rows),
+        AnyConnection::Postgres(connection) => {
             let insert = diesel::sql_query(
                 "INSERT INTO item_keys (index_id, k, item_id) SELECT * FROM unnest($1, $2, $3)",
             )
-            .bind::<Array<BigInt>, _>(rows.iter().map(|row| row.index_id).collect::<Vec<_>>())
-            .bind::<Array<Binary>, _>(rows.iter().map(|row| row.k.as_slice()).collect::<Vec<_>>())
-            .bind::<Array<BigInt>, _>(rows.iter().map(|row| row.item_id).collect::<Vec<_>>());
-            CachedChange(insert).run(connection)?;
+            .bind::<Array<BigInt>, _>(column(rows, |row| row.index_id))
+            .bind::<Array<Binary>, _>(column(rows, |row| row.k.as_slice()))
+            .bind::<Array<BigInt>, _>(column(rows, |row| row.item_id));
+            Ok(CachedChange(insert).run(connection)?)
         }
     }
-    Ok(())
 }
 
 fn reindex_unique(

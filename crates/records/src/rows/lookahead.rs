@@ -57,12 +57,12 @@ impl Ahead {
     }
 
     /// Notes that a record was created which has what was looked up for its row.
-    pub(super) fn note(&mut self, key: Option<&str>, digests: Vec<IndexedDigest>, id: ItemId) {
+    pub(super) fn note(&mut self, key: Option<&str>, digests: &[IndexedDigest], id: ItemId) {
         if let Some(holder) = key.and_then(|key| self.keys.get_mut(key)) {
             *holder = Some(id);
         }
         for digest in digests {
-            if let Some(holder) = self.digests.get_mut(&digest) {
+            if let Some(holder) = self.digests.get_mut(digest) {
                 *holder = Some(id);
             }
         }

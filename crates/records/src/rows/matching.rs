@@ -100,6 +100,14 @@ pub enum MatchKey {
     Identities(Option<String>, Data),
 }
 
+/// What a row says of its item, and how unique indexes know it.
+#[derive(Debug, Clone)]
+pub struct Lookup {
+    /// What the row says.
+    pub key: MatchKey,
+    digests: Vec<IndexedDigest>,
+}
+
 /// The items that a row is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Match {
@@ -200,7 +208,13 @@ impl Matcher {
         given: &Data,
         external_key: Option<&str>,
         mode: Mode,
-    ) -> Result<MatchKey> {
+    ) -> Result<Lookup> {
+        let key = self.key(shape, given, external_key, mode)?;
+        let digests = self.digests(shape, &key);
+        Ok(Lookup { key, digests })
+    }
+
+    fn key(&self, shape: &Shape, given: &Data, external_key: Option<&str>, mode: Mode) -> Result<MatchKey> {
         if let Strategy::ExternalKey = self.strategy {
             let missing = || needed(shape, shape.kind.external_key);
             return external_key.map(|key| MatchKey::Key(key.to_owned())).ok_or_else(missing);
@@ -226,10 +240,10 @@ impl Matcher {
     ///
     /// # Errors
     /// When the database fails.
-    pub fn look_ahead(&mut self, read: &mut Read, shape: &Shape, wanted: &[MatchKey]) -> Result<()> {
+    pub fn look_ahead(&mut self, read: &mut Read, shape: &Shape, wanted: &[&Lookup]) -> Result<()> {
         let mut keys: Vec<String> =
-            wanted.iter().filter_map(MatchKey::external_key).map(str::to_owned).collect();
-        let mut digests: Vec<_> = wanted.iter().flat_map(|wanted| self.digests(shape, wanted)).collect();
+            wanted.iter().filter_map(|wanted| wanted.key.external_key()).map(str::to_owned).collect();
+        let mut digests: Vec<_> = wanted.iter().flat_map(|wanted| wanted.digests.iter().cloned()).collect();
         keys.sort_unstable();
         keys.dedup();
         digests.sort_unstable();
@@ -263,8 +277,8 @@ impl Matcher {
     ///
     /// # Errors
     /// `query_too_expensive` where no index knows the fields and there are too many items to look at.
-    pub fn find(&mut self, read: &mut Read, shape: &Shape, wanted: &MatchKey) -> Result<Match> {
-        match (&mut self.strategy, wanted) {
+    pub fn find(&mut self, read: &mut Read, shape: &Shape, wanted: &Lookup) -> Result<Match> {
+        match (&mut self.strategy, &wanted.key) {
             (Strategy::Index(id), MatchKey::Values(data)) => by_index(read, shape, *id, &self.fields, data),
             (Strategy::Table(in_use), MatchKey::Values(data)) => in_use.find(read, shape, &self.fields, data),
             _ => self.holders(read, shape, wanted),
@@ -272,16 +286,16 @@ impl Matcher {
     }
 
     /// The records that have the external key of a row, or one of its values that must be unique.
-    fn holders(&self, read: &mut Read, shape: &Shape, wanted: &MatchKey) -> Result<Match> {
+    fn holders(&self, read: &mut Read, shape: &Shape, wanted: &Lookup) -> Result<Match> {
         let mut ids = Vec::new();
-        if let Some(key) = wanted.external_key() {
+        if let Some(key) = wanted.key.external_key() {
             ids.extend(match self.ahead.holder_of_key(key) {
                 Some(known) => known,
                 None => holder_of_key(read, shape, key)?,
             });
         }
-        for digest in self.digests(shape, wanted) {
-            ids.extend(match self.ahead.holder(&digest) {
+        for digest in &wanted.digests {
+            ids.extend(match self.ahead.holder(digest) {
                 Some(known) => known,
                 None => keys::holder(read, digest.0, &digest.1)?,
             });
@@ -292,25 +306,24 @@ impl Matcher {
     }
 
     /// What a row says of its item as texts: rows that share one may be for the same item.
-    pub fn spellings(&self, shape: &Shape, wanted: &MatchKey) -> Vec<Vec<u8>> {
-        let whole = match wanted {
+    pub fn spellings(&self, shape: &Shape, wanted: &Lookup) -> Vec<Vec<u8>> {
+        let whole = match &wanted.key {
             MatchKey::Values(data) => spelled(shape, &self.fields, data),
             MatchKey::Key(_) | MatchKey::Identities(..) => None,
         };
-        let key = wanted.external_key().map(|key| format!("key {key}"));
+        let key = wanted.key.external_key().map(|key| format!("key {key}"));
         let texts = whole.or(key).map(String::into_bytes);
-        let of_index = |(index, digest): IndexedDigest| [&index.0.to_be_bytes(), digest.as_slice()].concat();
-        texts.into_iter().chain(self.digests(shape, wanted).into_iter().map(of_index)).collect()
+        let of_index = |(index, digest): &IndexedDigest| [&index.0.to_be_bytes(), digest.as_slice()].concat();
+        texts.into_iter().chain(wanted.digests.iter().map(of_index)).collect()
     }
 
     /// Notes that an item was created, for a row that says `wanted` of it.
     ///
     /// # Errors
     /// When what is stored is damaged.
-    pub fn note_created(&mut self, shape: &Shape, row: &ItemRow, wanted: Option<&MatchKey>) -> Result<()> {
+    pub fn note_created(&mut self, shape: &Shape, row: &ItemRow, wanted: Option<&Lookup>) -> Result<()> {
         if let Some(wanted) = wanted.filter(|_| !self.ahead.is_empty()) {
-            let digests = self.digests(shape, wanted);
-            self.ahead.note(wanted.external_key(), digests, row.id);
+            self.ahead.note(wanted.key.external_key(), &wanted.digests, row.id);
         }
         if let Strategy::Table(in_use) = &mut self.strategy
             && let Some(text) = spelled(shape, &self.fields, &row.values()?)

@@ -7,13 +7,17 @@ mod find;
 mod keys;
 mod lookahead;
 pub mod matching;
+mod new_item;
+mod new_items;
+mod new_rows;
 pub mod order;
 mod place;
 pub mod purge;
 mod removal;
 mod reshape;
 mod row;
-mod stored_together;
+mod stored_on_postgres;
+mod stored_on_sqlite;
 pub mod values;
 pub mod write;
 
@@ -26,6 +30,7 @@ pub use find::{
 };
 pub use keys::{digest, holder, holder_of_value, reindex};
 pub(crate) use keys::{digests, index_keys};
+pub use new_item::{Creation, NewItem};
 pub use row::ItemRow;
 pub(crate) use row::SystemValues;
 pub use values::{Missing, merge};

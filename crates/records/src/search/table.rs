@@ -4,7 +4,7 @@ use super::Terms;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use model::{ItemId, Result};
-use store::{AnyConnection, CachedChange, Tx};
+use store::{AnyConnection, CachedChange, SqliteConnection, Tx};
 
 /// The FTS5 table, as far as diesel must know it for statements that are prepared once.
 mod fts5 {
@@ -20,9 +20,7 @@ use fts5::item_search;
 pub(super) fn insert(tx: &mut Tx, item: ItemId, terms: &Terms) -> Result<()> {
     match tx.connection() {
         AnyConnection::Sqlite(connection) => {
-            diesel::insert_into(item_search::table)
-                .values((item_search::rowid.eq(item.0), item_search::terms.eq(terms.fts5())))
-                .execute(connection)?;
+            insert_on_sqlite(connection, item, &terms.fts5())?;
         }
         AnyConnection::Postgres(connection) => {
             let insert =
@@ -32,6 +30,17 @@ pub(super) fn insert(tx: &mut Tx, item: ItemId, terms: &Terms) -> Result<()> {
             CachedChange(insert).run(connection)?;
         }
     }
+    Ok(())
+}
+
+/// Inserts the terms of an item, as FTS5 takes them.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn insert_on_sqlite(connection: &mut SqliteConnection, item: ItemId, terms: &str) -> Result<()> {
+    diesel::insert_into(item_search::table)
+        .values((item_search::rowid.eq(item.0), item_search::terms.eq(terms)))
+        .execute(connection)?;
     Ok(())
 }
 

@@ -3,9 +3,10 @@
 use super::begin::{begin, index_to_wait_for};
 use super::inspect::inspect;
 use super::model::{ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus};
+use super::prepare::{Batch, Task};
 use super::reader::{self, Opening, Records};
 use super::report;
-use super::rows::{self, Batch, BatchOutcome, SeenDigests, Task, ended};
+use super::rows::{self, AttemptEnd, Attempts, BatchOutcome, SeenDigests, ended};
 use super::{plan, queries};
 use encoding_rs::Encoding;
 use files::{self, Files, NewFile, Stored};
@@ -15,11 +16,10 @@ use records::Author;
 use records::activity::{self, Action, Changes, change};
 use records::indexes;
 use records::query::{ParsedQuery, QueryParams};
-use records::rows::matching::Table;
 use records::shape::{self, Kind, Shape, Shapes};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
-use store::{Db, Read, Tx};
+use store::{Backend, Db, Read, Tx};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -215,35 +215,39 @@ impl Importer {
         let author = Author::import(row.workspace_id, &row.id, settings.emit_events);
         let kind = self.target(row.collection_id)?.kind();
         let task = Arc::new(Task::new(row, settings, source.clone(), author));
+        let (shapes, workspace, collection) = (self.shapes.clone(), row.workspace_id, row.collection_id);
+        if let Ok(shape) =
+            job.db.read(move |read| shape::for_read(read, &shapes, workspace, collection)).await
+        {
+            task.prepare_for(&shape);
+        }
+        let on_postgres = matches!(job.db.backend(), Backend::Postgres(_));
+        let (preparing, shapes) = (task.clone(), self.shapes.clone());
         let (sender, mut batches) = mpsc::channel::<Batch>(2);
         let reading = tokio::task::spawn_blocking(move || {
             let text = opening.text(encoding_of(&source), from)?;
             let records = Records::new(Box::new(text), &source, from);
             reader::batches(records, ROWS, BYTES, |read| {
-                sender.blocking_send(Batch::of(kind, &source, read)).is_ok()
+                sender.blocking_send(Batch::of(kind, &preparing, &shapes, on_postgres, read)).is_ok()
             })
         });
         let mut seen = SeenDigests::new();
-        let table = Arc::new(Mutex::new(Table::default()));
+        let mut attempts = Attempts::default();
         while let Some(batch) = batches.recv().await {
             if job.soft.is_cancelled() {
                 return Ok(Progress::Stopped);
             }
-            let batch = Arc::new(batch);
-            let (shapes, task) = (self.shapes.clone(), task.clone());
             let known = Arc::new(seen);
-            let (written, read_only, kept) = (batch.clone(), known.clone(), table.clone());
-            let take = move |tx: &mut Tx| rows::take(tx, &shapes, &task, &written, &read_only, &kept);
-            let taken = job.db.write(take).await?;
+            let taken = self.take_batch(&job.db, &task, batch, &known, attempts).await?;
             seen = Arc::try_unwrap(known).unwrap_or_else(|known| SeenDigests::clone(&known));
             match taken {
-                BatchOutcome::On(fresh, learned) => {
+                Ok(BatchOutcome::On(fresh, learned)) => {
                     seen.extend(fresh);
-                    *table.lock().unwrap_or_else(PoisonError::into_inner) = learned;
+                    attempts = Attempts::with(learned);
                 }
-                BatchOutcome::Enough => return Ok(Progress::End),
-                BatchOutcome::Lost => return Ok(Progress::Stopped),
-                BatchOutcome::Over(status, reason) => {
+                Ok(BatchOutcome::Enough) => return Ok(Progress::End),
+                Ok(BatchOutcome::Lost) => return Ok(Progress::Stopped),
+                Err((status, reason)) => {
                     self.end_early(&job.db, &row.id, status, reason).await?;
                     return Ok(Progress::End);
                 }
@@ -251,6 +255,32 @@ impl Importer {
         }
         reading.await.map_err(Error::internal)??;
         Ok(Progress::End)
+    }
+
+    /// Writes a batch. The inner error is how the import ends instead.
+    async fn take_batch(
+        &self,
+        db: &Db,
+        task: &Arc<Task>,
+        batch: Batch,
+        seen: &Arc<SeenDigests>,
+        attempts: Attempts,
+    ) -> Result<Result<BatchOutcome, (ImportStatus, ImportError)>> {
+        let (batch, attempts) = (Arc::new(batch), Arc::new(Mutex::new(attempts)));
+        loop {
+            let (shapes, task, written) = (self.shapes.clone(), task.clone(), batch.clone());
+            let (seen, left) = (seen.clone(), attempts.clone());
+            let take = move |tx: &mut Tx| rows::take(tx, &shapes, &task, &written, &seen, &left);
+            let error = match db.write(take).await {
+                Ok(outcome) => return Ok(Ok(outcome)),
+                Err(error) => error,
+            };
+            match attempts.lock().unwrap_or_else(PoisonError::into_inner).take_end() {
+                None => return Err(error),
+                Some(AttemptEnd::Repeat) => {}
+                Some(AttemptEnd::Over(status, reason)) => return Ok(Err((status, reason))),
+            }
+        }
     }
 
     /// Writes the error file, and publishes the end.

@@ -1,8 +1,9 @@
 //! Imports: files of rows that become records, as jobs that go on where they stopped.
 //!
 //! [`start`] stores the request, [`inspect`] and [`detect`] find out what the file is, [`reader`] reads it record by
-//! record, [`plan`] says which column becomes which field, [`printed`] what a line of JSON says, [`begin`] makes what is missing, [`rows`] writes a batch of
-//! records in one transaction, [`job`] runs it all, and [`report`] writes the file of what was rejected.
+//! record, [`plan`] says which column becomes which field, [`printed`] what a line of JSON says, [`begin`] makes what is
+//! missing, [`prepare`] makes records ready while those before are written, [`rows`] writes a batch of them in one
+//! transaction, [`job`] runs it all, and [`report`] writes the file of what was rejected.
 
 mod begin;
 mod detect;
@@ -10,6 +11,7 @@ mod inspect;
 mod job;
 mod model;
 mod plan;
+mod prepare;
 mod printed;
 mod queries;
 mod reader;

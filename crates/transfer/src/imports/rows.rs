@@ -1,66 +1,21 @@
 //! Records become items: one stretch of a file, in one transaction with how far the import is.
 
 use super::model::{
-    FieldToMake, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, OnError, RejectedRows,
-    RowError,
+    FieldToMake, ImportError, ImportRow, ImportSource, ImportStatus, OnError, RejectedRows, RowError,
 };
 use super::plan::{self, RowProblem, RowValues};
+use super::prepare::{Batch, PreparedRow, Task, draft, wanted};
 use super::queries::{self, Rejected};
-use super::reader::{self, Record};
-use fields::value::Mode;
+use super::reader::Record;
 use fields::{Field, FieldOptions};
-use model::{Code, CollectionId, Error, FieldId, ImportId, ItemId, JsonText, Result};
-use records::Author;
-use records::rows::matching::{Match, MatchKey, Matcher, OnMatch, Table};
-use records::rows::{Draft, ItemRow, Missing, Writer, locked, merge};
-use records::shape::{self, IndexKind, Kind, Shape, Shapes};
+use model::{Code, Error, FieldId, ItemId, JsonText, Result};
+use records::rows::matching::{Lookup, Match, MatchKey, Matcher, OnMatch, Table};
+use records::rows::{Creation, ItemRow, Writer, locked};
+use records::shape::{self, IndexKind, Shape, Shapes};
 use std::collections::HashSet;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use store::Tx;
-
-/// An import at work.
-#[derive(Debug)]
-pub(super) struct Task {
-    id: ImportId,
-    collection: CollectionId,
-    settings: ImportSettings,
-    source: ImportSource,
-    author: Author,
-}
-
-impl Task {
-    pub(super) fn new(
-        row: &ImportRow,
-        settings: ImportSettings,
-        source: ImportSource,
-        author: Author,
-    ) -> Self {
-        Self { id: row.id.clone(), collection: row.collection_id, settings, source, author }
-    }
-}
-
-/// Records that are written together, taken apart.
-#[derive(Debug)]
-pub(super) struct Batch {
-    /// The place before the first record: where the import must stand for this batch to be the next.
-    from: i64,
-    /// The records, each with what it says.
-    records: Vec<(Record, Result<RowValues, RowProblem>)>,
-    /// The place behind the last record.
-    to: i64,
-}
-
-impl Batch {
-    /// Takes records apart.
-    pub(super) fn of(kind: &Kind, source: &ImportSource, read: reader::ReadBatch) -> Self {
-        let said = |record| {
-            let said = plan::said(kind, source, &record);
-            (record, said)
-        };
-        Self { from: read.from, records: read.records.into_iter().map(said).collect(), to: read.to }
-    }
-}
 
 /// What became of a stretch.
 #[derive(Debug)]
@@ -71,8 +26,6 @@ pub(super) enum BatchOutcome {
     Enough,
     /// Somebody else goes on with the import.
     Lost,
-    /// The import cannot go on.
-    Over(ImportStatus, ImportError),
 }
 
 /// What a dry run remembers of earlier stretches, whose items are not there: the digests that must be unique.
@@ -127,46 +80,82 @@ impl Halt {
     }
 }
 
-/// Writes a stretch of records and how far that brings the import, or nothing. An attempt takes the table of the stretch
-/// before for good: what it learns is true only if it is committed.
+/// What attempts at a stretch leave to each other. Each is a transaction, which is undone where it fails.
+#[derive(Debug, Default)]
+pub(super) struct Attempts {
+    /// What items were found by. An attempt takes it for good: what it learns is true only if it is committed.
+    pub(super) table: Table,
+    /// Whether each row is written in a savepoint of its own.
+    holds_apart: bool,
+    end: Option<AttemptEnd>,
+}
+
+/// Why an attempt was undone although the service did not fail.
+#[derive(Debug)]
+pub(super) enum AttemptEnd {
+    /// A row was refused when it was half written. The next attempt holds the rows apart.
+    Repeat,
+    /// The import cannot go on.
+    Over(ImportStatus, ImportError),
+}
+
+impl Attempts {
+    /// What the next stretch begins with.
+    pub(super) fn with(table: Table) -> Self {
+        Self { table, ..Self::default() }
+    }
+
+    /// Why the last attempt was undone, where that is known.
+    pub(super) fn take_end(&mut self) -> Option<AttemptEnd> {
+        self.end.take()
+    }
+
+    fn end(&mut self, end: AttemptEnd) -> Error {
+        self.holds_apart |= matches!(end, AttemptEnd::Repeat);
+        self.end = Some(end);
+        Error::new(Code::InvalidState, "nothing of the stretch is to stay")
+    }
+}
+
+/// Writes a stretch of records and how far that brings the import, or nothing.
 ///
 /// Rows are not held apart from each other, which would cost more than many of them do, until one is refused when it is
 /// half written. Then the stretch is written once more, each row in a savepoint of its own.
 ///
 /// # Errors
-/// When the service fails.
+/// When the service fails, and where an attempt is to be undone, whose [end](Attempts::take_end) says why.
 pub(super) fn take(
     tx: &mut Tx,
     shapes: &Shapes,
     task: &Task,
     batch: &Batch,
     seen: &SeenDigests,
-    table: &Mutex<Table>,
+    attempts: &Mutex<Attempts>,
 ) -> Result<BatchOutcome> {
+    let mut attempts = attempts.lock().unwrap_or_else(PoisonError::into_inner);
     let shape = match shape_for(tx, shapes, task) {
         Ok(shape) => shape,
-        Err(error) => return over(error),
+        Err(error) => return Err(over(&mut attempts, error)),
     };
+    task.prepare_for(&shape);
     let Some(row) = queries::locked(tx, &task.id)? else { return Ok(BatchOutcome::Lost) };
     if row.status != ImportStatus::Running || row.bytes_done != batch.from {
         return Ok(BatchOutcome::Lost);
     }
     let writer = Writer { shapes, shape: &shape, author: &task.author };
-    let table = mem::take(&mut *table.lock().unwrap_or_else(PoisonError::into_inner));
-    let mut stretch = match Stretch::new(task, &writer, row.clone(), seen, table) {
+    let table = mem::take(&mut attempts.table);
+    let mut stretch = match Stretch::new(task, &writer, row, seen, table) {
         Ok(stretch) => stretch,
-        Err(error) => return over(error),
+        Err(error) => return Err(over(&mut attempts, error)),
     };
-    let mut written = stretch.write_all(tx, batch);
-    if let Err(Halt::HalfWritten) = written {
-        stretch = Stretch::new(task, &writer, row, seen, stretch.into_table())?;
-        stretch.holds_apart = true;
-        written = stretch.write_all(tx, batch);
-    }
-    let enough = match written {
+    stretch.holds_apart = attempts.holds_apart;
+    let enough = match stretch.write_all(tx, batch) {
         Ok(enough) => enough,
-        Err(Halt::Service(error)) => return over(error),
-        Err(Halt::HalfWritten) => return Err(Error::internal("a row was not held apart")),
+        Err(Halt::Service(error)) => return Err(over(&mut attempts, error)),
+        Err(Halt::HalfWritten) if stretch.holds_apart => {
+            return Err(Error::internal("a row was not held apart"));
+        }
+        Err(Halt::HalfWritten) => return Err(attempts.end(AttemptEnd::Repeat)),
     };
     stretch.row.bytes_done = batch.to;
     queries::advance(tx, &stretch.row)?;
@@ -197,8 +186,12 @@ fn shape_for(tx: &mut Tx, shapes: &Shapes, task: &Task) -> Result<Arc<Shape>> {
     Ok(Arc::new(shape))
 }
 
-fn over(error: Error) -> Result<BatchOutcome> {
-    ended(error).map(|(status, reason)| BatchOutcome::Over(status, reason))
+/// The refusal of an attempt that failed: the service's, or one that ends the import.
+fn over(attempts: &mut Attempts, error: Error) -> Error {
+    match ended(error) {
+        Ok((status, reason)) => attempts.end(AttemptEnd::Over(status, reason)),
+        Err(error) => error,
+    }
 }
 
 /// How an import ends whose collection takes no more rows: it will not take them next time either.
@@ -219,10 +212,13 @@ pub(super) fn ended(error: Error) -> Result<(ImportStatus, ImportError)> {
 #[derive(Default)]
 struct Waiting {
     /// Each with what its row says of the item.
-    drafts: Vec<(Draft, Option<MatchKey>)>,
+    items: Vec<(Creation, Option<Lookup>)>,
     /// What they will be found by.
     spellings: HashSet<Vec<u8>>,
 }
+
+/// What a row says of its item, and the item that it would create, as far as that is known.
+type RowInHand = (Option<Result<Lookup>>, Option<Creation>);
 
 struct Stretch<'a> {
     task: &'a Task,
@@ -265,18 +261,18 @@ impl<'a> Stretch<'a> {
         self.matcher.map(Matcher::into_table).unwrap_or_default()
     }
 
-    /// Writes the records, or nothing; `true` where so many failed that the import is to end.
+    /// Writes the records; `true` where so many failed that the import is to end. A dry run writes them too, and undoes
+    /// that.
     fn write_all(&mut self, tx: &mut Tx, batch: &Batch) -> Result<bool, Halt> {
+        if !self.task.settings.dry_run {
+            return self.rows(tx, batch);
+        }
         let mut done = Err(Halt::Service(Error::internal("no row was looked at")));
-        let kept = tx.savepoint(|tx| {
+        let undone = tx.savepoint(|tx| -> Result<()> {
             done = self.rows(tx, batch);
-            if done.is_ok() && !self.task.settings.dry_run {
-                return Ok(());
-            }
-            // Whatever was written is undone, and what was found out is kept.
             Err(Error::new(Code::InvalidState, "nothing is to stay"))
         });
-        match kept {
+        match undone {
             Err(error) if error.code() != Code::InvalidState => Err(Halt::Service(error)),
             _ => done,
         }
@@ -289,10 +285,10 @@ impl<'a> Stretch<'a> {
     }
 
     fn each_row(&mut self, tx: &mut Tx, batch: &Batch) -> Result<bool, Halt> {
-        let mut wanted = self.look_ahead(tx, batch).map_err(Halt::Service)?.into_iter();
-        for (record, said) in &batch.records {
+        let rows = self.prepared(tx, batch).map_err(Halt::Service)?;
+        for ((record, said), (wanted, creation)) in batch.records.iter().zip(rows) {
             self.row.rows_done += 1;
-            match self.one(tx, record, said.as_ref(), wanted.next().flatten()) {
+            match self.one(tx, record, said.as_ref(), wanted, creation) {
                 Ok(Outcome::Created) => self.row.created_count += 1,
                 Ok(Outcome::Updated) => self.row.updated_count += 1,
                 Ok(Outcome::Unchanged) => self.row.unchanged_count += 1,
@@ -308,20 +304,23 @@ impl<'a> Stretch<'a> {
         Ok(false)
     }
 
-    /// What each row says of its item, and who these items are, as far as that can be found out for all at once. `None`
-    /// where rows are for new items, or a row says nothing.
-    fn look_ahead(&mut self, tx: &mut Tx, batch: &Batch) -> Result<Vec<Option<Result<MatchKey>>>> {
-        let Some(matcher) = &mut self.matcher else { return Ok(Vec::new()) };
+    /// What each row says of its item, and the item that it would create. Who has what the rows say is looked up for all of
+    /// them at once. `None` where rows are for new items, or a row says nothing.
+    fn prepared(&mut self, tx: &mut Tx, batch: &Batch) -> Result<Vec<RowInHand>> {
         let shape = self.writer.shape;
-        let wanted = |said: &RowValues| {
-            matcher.wanted(shape, &said.data, said.external_key.as_deref(), Mode::Typecast)
-        };
-        let all: Vec<Option<Result<MatchKey>>> =
-            batch.records.iter().map(|(_, said)| said.as_ref().ok().map(wanted)).collect();
-        let known: Vec<MatchKey> =
-            all.iter().flatten().filter_map(|wanted| wanted.as_ref().ok().cloned()).collect();
-        matcher.look_ahead(tx, shape, &known)?;
-        Ok(all)
+        let matcher = self.matcher.as_ref();
+        let rows = batch.records.iter().enumerate().map(|(place, (_, said))| {
+            let PreparedRow { wanted: known, creation } = batch.prepared(shape, place);
+            let said = || Some(wanted(matcher?, shape, said.as_ref().ok()?));
+            (known.map(Ok).or_else(said), creation)
+        });
+        let rows: Vec<_> = rows.collect();
+        if let Some(matcher) = &mut self.matcher {
+            let known: Vec<&Lookup> =
+                rows.iter().filter_map(|(wanted, _)| wanted.as_ref()?.as_ref().ok()).collect();
+            matcher.look_ahead(tx, shape, &known)?;
+        }
+        Ok(rows)
     }
 
     fn reject(&mut self, record: &Record, wrong: Vec<RowProblem>) -> bool {
@@ -348,16 +347,17 @@ impl<'a> Stretch<'a> {
         tx: &mut Tx,
         record: &Record,
         said: Result<&RowValues, &RowProblem>,
-        wanted: Option<Result<MatchKey>>,
+        wanted: Option<Result<Lookup>>,
+        creation: Option<Creation>,
     ) -> Result<Outcome, Refusal> {
         let said = said.map_err(RowProblem::clone)?;
         let shape = self.writer.shape;
         let refused = |error| refusal(shape, &self.task.source, record, error);
         let (Some(matcher), Some(wanted)) = (&self.matcher, wanted) else {
-            return self.put(tx, record, said, None, None);
+            return self.create(tx, record, said, None, creation);
         };
         let wanted = wanted.map_err(refused)?;
-        if self.task.settings.dry_run && self.seen.contains(&digest(&wanted)) {
+        if self.task.settings.dry_run && self.seen.contains(&digest(&wanted.key)) {
             return self.matched_earlier();
         }
         // One that the row may be for has to be there to be found.
@@ -366,60 +366,71 @@ impl<'a> Stretch<'a> {
         }
         let found =
             self.matcher.as_mut().map_or(Ok(Match::None), |matcher| matcher.find(tx, shape, &wanted))?;
-        let existing = match (found, self.task.settings.on_match) {
-            (Match::None, _) => None,
-            (Match::One(_), OnMatch::Skip) => return Ok(Outcome::Skipped),
-            (Match::One(_), OnMatch::Error) => return Err(already_there().into()),
-            (Match::One(id), OnMatch::Update) => Some(id),
+        match (found, self.task.settings.on_match) {
+            (Match::None, _) => self.create(tx, record, said, Some(wanted), creation),
+            (Match::One(_), OnMatch::Skip) => Ok(Outcome::Skipped),
+            (Match::One(_), OnMatch::Error) => Err(already_there().into()),
+            (Match::One(id), OnMatch::Update) => self.update(tx, record, said, &wanted, id),
             (Match::Several(_), _) => {
-                return Err(RowProblem::row("ambiguous_match", "Several items have these values.").into());
+                Err(RowProblem::row("ambiguous_match", "Several items have these values.").into())
             }
-        };
-        self.put(tx, record, said, existing, Some(wanted))
+        }
     }
 
-    /// Creates an item, or changes the one that is there.
-    fn put(
+    /// Creates an item, or has it wait for those that follow.
+    fn create(
         &mut self,
         tx: &mut Tx,
         record: &Record,
         said: &RowValues,
-        existing: Option<ItemId>,
-        wanted: Option<MatchKey>,
+        wanted: Option<Lookup>,
+        creation: Option<Creation>,
     ) -> Result<Outcome, Refusal> {
-        let (writer, source) = (self.writer, &self.task.source);
-        let refused = |error| refusal(writer.shape, source, record, error);
-        if existing.is_some() {
-            // The change may clash with one of them, or make room for it: whoever comes first in the file is first.
-            self.create_waiting(tx)?;
-        }
-        let old = existing.map(|id| locked(tx, writer.shape, id)).transpose().map_err(refused)?;
-        let draft = draft(writer.shape, old.as_ref(), said).map_err(refused)?;
-        let (outcome, row, before) = match old {
-            None if !self.holds_apart && !self.task.settings.dry_run => {
-                if let Some((matcher, wanted)) = self.matcher.as_ref().zip(wanted.as_ref()) {
-                    self.waiting.spellings.extend(matcher.spellings(writer.shape, wanted));
-                }
-                self.waiting.drafts.push((draft, wanted));
-                return Ok(Outcome::Created);
-            }
-            None => self.write(tx, refused, |tx| Ok((Outcome::Created, writer.insert(tx, draft)?, None)))?,
-            Some(old) => self.write(tx, refused, |tx| {
-                let before = old.clone();
-                let written = writer.update(tx, old, draft)?;
-                let outcome = if written.changed { Outcome::Updated } else { Outcome::Unchanged };
-                Ok((outcome, written.row, Some(before)))
-            })?,
+        let writer = self.writer;
+        let refused = |error| refusal(writer.shape, &self.task.source, record, error);
+        let creation = match creation {
+            Some(creation) => creation,
+            None => Creation::Draft(draft(writer.shape, None, said).map_err(refused)?),
         };
-        if self.task.settings.dry_run {
-            self.remember(&row, wanted.as_ref())?;
+        if !self.holds_apart && !self.task.settings.dry_run {
+            if let Some((matcher, wanted)) = self.matcher.as_ref().zip(wanted.as_ref()) {
+                self.waiting.spellings.extend(matcher.spellings(writer.shape, wanted));
+            }
+            self.waiting.items.push((creation, wanted));
+            return Ok(Outcome::Created);
         }
-        match (&mut self.matcher, before) {
-            (Some(matcher), Some(before)) => matcher.note_changed(writer.shape, &before, &row)?,
-            (Some(matcher), None) => matcher.note_created(writer.shape, &row, wanted.as_ref())?,
-            (None, _) => {}
+        let row = self.write(tx, refused, |tx| {
+            let row = writer.create_all(tx, vec![creation])?.pop();
+            row.ok_or_else(|| Error::internal("an item was not created"))
+        })?;
+        self.remember(&row, wanted.as_ref())?;
+        if let Some(matcher) = &mut self.matcher {
+            matcher.note_created(writer.shape, &row, wanted.as_ref())?;
         }
-        Ok(outcome)
+        Ok(Outcome::Created)
+    }
+
+    /// Changes the item that is there.
+    fn update(
+        &mut self,
+        tx: &mut Tx,
+        record: &Record,
+        said: &RowValues,
+        wanted: &Lookup,
+        id: ItemId,
+    ) -> Result<Outcome, Refusal> {
+        // The change may clash with one of them, or make room for it: whoever comes first in the file is first.
+        self.create_waiting(tx)?;
+        let writer = self.writer;
+        let refused = |error| refusal(writer.shape, &self.task.source, record, error);
+        let old = locked(tx, writer.shape, id).map_err(refused)?;
+        let draft = draft(writer.shape, Some(&old), said).map_err(refused)?;
+        let written = self.write(tx, refused, |tx| writer.update(tx, old.clone(), draft))?;
+        self.remember(&written.row, Some(wanted))?;
+        if let Some(matcher) = &mut self.matcher {
+            matcher.note_changed(writer.shape, &old, &written.row)?;
+        }
+        Ok(if written.changed { Outcome::Updated } else { Outcome::Unchanged })
     }
 
     /// Writes one row.
@@ -437,9 +448,9 @@ impl<'a> Stretch<'a> {
 
     /// Creates the items that wait for it.
     fn create_waiting(&mut self, tx: &mut Tx) -> Result<(), Refusal> {
-        let Waiting { drafts, .. } = mem::take(&mut self.waiting);
-        let (drafts, wanted): (Vec<Draft>, Vec<Option<MatchKey>>) = drafts.into_iter().unzip();
-        let rows = self.writer.insert_all(tx, drafts).map_err(half_written)?;
+        let Waiting { items, .. } = mem::take(&mut self.waiting);
+        let (items, wanted): (Vec<Creation>, Vec<Option<Lookup>>) = items.into_iter().unzip();
+        let rows = self.writer.create_all(tx, items).map_err(half_written)?;
         if let Some(matcher) = &mut self.matcher {
             for (row, wanted) in rows.iter().zip(&wanted) {
                 matcher.note_created(self.writer.shape, row, wanted.as_ref())?;
@@ -458,7 +469,10 @@ impl<'a> Stretch<'a> {
     }
 
     /// In a dry run, what later stretches could find or clash with, and whether this row clashes with an earlier one.
-    fn remember(&mut self, row: &ItemRow, wanted: Option<&MatchKey>) -> Result<(), Refusal> {
+    fn remember(&mut self, row: &ItemRow, wanted: Option<&Lookup>) -> Result<(), Refusal> {
+        if !self.task.settings.dry_run {
+            return Ok(());
+        }
         let (shape, data) = (self.writer.shape, row.values()?);
         for index in shape.indexes.iter().filter(|index| index.kind == IndexKind::Unique) {
             let Some(mut digest) = records::rows::digest(shape, index, &data) else { continue };
@@ -469,7 +483,7 @@ impl<'a> Stretch<'a> {
             }
             self.fresh.push(digest);
         }
-        self.fresh.extend(wanted.map(digest));
+        self.fresh.extend(wanted.map(|wanted| digest(&wanted.key)));
         Ok(())
     }
 }
@@ -500,17 +514,4 @@ fn refusal(shape: &Shape, source: &ImportSource, record: &Record, error: Error) 
     } else {
         Refusal::Service(error)
     }
-}
-
-/// What an item is to become: a new one, or `old` with what a row says of it.
-fn draft(shape: &Shape, old: Option<&ItemRow>, said: &RowValues) -> Result<Draft> {
-    let (before, missing) = match old {
-        Some(old) => (Some(old.values()?), Missing::Keep),
-        None => (None, Missing::Default),
-    };
-    Ok(Draft {
-        data: merge(shape, before.as_ref(), &said.data, missing, Mode::Typecast, "")?,
-        external_key: said.external_key.clone().or_else(|| old?.external_key.clone()),
-        position: old.and_then(|old| old.position.clone()),
-    })
 }

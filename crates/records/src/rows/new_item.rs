@@ -1,0 +1,132 @@
+//! Items that are yet to be stored, complete but for what only the transaction that stores them knows.
+
+use super::keys::{self, IndexedDigest};
+use super::row::ItemRow;
+use super::values;
+use super::write::{Draft, Writer, sized};
+use crate::activity::short_created;
+use crate::compute;
+use crate::search;
+use crate::shape::{Index, IndexKind, Shape};
+use fields::computed;
+use fields::{ComputedErrors, Data, Field, FieldType, Subject};
+use model::{IndexId, ItemId, JsonText, Result, Timestamp};
+
+/// An item to create: as a draft, or with all that can be made of a draft before the transaction.
+#[derive(Debug, Clone)]
+pub enum Creation {
+    /// Its values.
+    Draft(Draft),
+    /// The item, as [`Writer::prepare`] gives it.
+    Ready(Box<NewItem>),
+}
+
+impl Creation {
+    /// The values of a draft.
+    pub(super) fn draft_values(&mut self) -> Option<&mut Data> {
+        match self {
+            Self::Draft(draft) => Some(&mut draft.data),
+            Self::Ready(_) => None,
+        }
+    }
+}
+
+/// An item without its id and its dates, with all that belongs to it.
+#[derive(Debug, Clone)]
+pub struct NewItem {
+    pub(super) row: ItemRow,
+    pub(super) data: Data,
+    /// What no other item may have.
+    pub(super) unique: Vec<IndexedDigest>,
+    /// Its keys in those indexes whose keys hold neither an id nor a date.
+    pub(super) keys: Vec<(IndexId, Vec<u8>)>,
+    /// Its terms, as the database takes them; `None` where it has none.
+    pub(super) terms: Option<String>,
+    /// What its activity entry says of it.
+    pub(super) entry: JsonText,
+}
+
+impl NewItem {
+    pub(super) fn of(shape: &Shape, row: ItemRow, data: Data, on_postgres: bool) -> Self {
+        let record = row.record(&data);
+        let (mut unique, mut item_keys) = (Vec::new(), Vec::new());
+        for index in shape.indexes.iter().filter(|index| index.is_maintained()) {
+            if index.kind == IndexKind::Unique {
+                unique
+                    .extend(keys::digests(shape, index, &data).into_iter().map(|digest| (index.id, digest)));
+            } else if !waits_for_row(index) {
+                item_keys.extend(keys::index_keys(record, shape, index).into_iter().map(|k| (index.id, k)));
+            }
+        }
+        let terms = search::terms(shape, record)
+            .map(|terms| if on_postgres { terms.tsvector() } else { terms.fts5() });
+        let entry = short_created(shape, &data);
+        Self { row, data, unique, keys: item_keys, terms, entry }
+    }
+}
+
+/// Whether the keys of an index hold what an item has only when it is stored. Composite keys end with the id.
+pub(super) fn waits_for_row(index: &Index) -> bool {
+    index.kind == IndexKind::Composite
+        || index.parts.iter().any(|part| matches!(part.subject, Subject::System(_)))
+}
+
+impl Writer<'_> {
+    /// Makes as much of a draft as can be made without the database, on any thread. The shape must still be the same
+    /// when the item is [created](Self::create_all).
+    ///
+    /// # Errors
+    /// `validation_error` for values that the kind of records refuses.
+    pub fn prepare(&self, draft: Draft, on_postgres: bool) -> Result<Creation> {
+        let waits = |field: &Field| waits_for_transaction(field, &draft.data);
+        if self.shape.fields.iter().any(waits) {
+            return Ok(Creation::Draft(draft));
+        }
+        let Draft { mut data, external_key, position } = draft;
+        self.complete(&mut data, external_key.as_deref())?;
+        let mut errors = ComputedErrors::new();
+        computed::derive(self.shape, &mut data, &mut errors);
+        let row = self.new_row(&data, &errors, position, external_key)?;
+        Ok(Creation::Ready(Box::new(NewItem::of(self.shape, row, data, on_postgres))))
+    }
+
+    /// The row of an item with these values, without its id and its dates.
+    pub(super) fn new_row(
+        &self,
+        data: &Data,
+        errors: &ComputedErrors,
+        position: Option<String>,
+        external_key: Option<String>,
+    ) -> Result<ItemRow> {
+        let actor = &self.author.cause.actor;
+        Ok(ItemRow {
+            id: ItemId(0),
+            workspace_id: self.author.workspace,
+            collection_id: self.shape.collection,
+            title: values::title(self.shape, data),
+            data: sized(data)?,
+            more: None,
+            computed_errors: compute::stored(errors),
+            position,
+            external_key,
+            comment_count: 0,
+            locked_by: None,
+            locked_at: None,
+            version: 1,
+            created_by: actor.clone(),
+            updated_by: actor.clone(),
+            created_at: Timestamp::from_millis(0),
+            updated_at: Timestamp::from_millis(0),
+            trashed_at: None,
+        })
+    }
+}
+
+/// Whether a field has a value that only the transaction can give or check.
+fn waits_for_transaction(field: &Field, data: &Data) -> bool {
+    use FieldType::{AutoNumber, CreatedAt, CreatedBy, Lookup, Rollup, UpdatedAt};
+    match field.kind {
+        AutoNumber | Rollup | Lookup | CreatedAt | UpdatedAt | CreatedBy => true,
+        kind => kind.is_reference() && data.contains_key(&field.key),
+    }
+}

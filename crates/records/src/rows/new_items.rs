@@ -1,0 +1,112 @@
+//! New items with all that belongs to them, on their way into the database.
+
+use super::find::holder_of_key;
+use super::keys;
+use super::new_item::{NewItem, waits_for_row};
+use super::new_rows::{KeyRow, NewRows, Stored, UniqueRow};
+use super::row::ItemRow;
+use super::write::{Writer, taken_key};
+use super::{stored_on_postgres, stored_on_sqlite};
+use crate::activity::{Action, created};
+use fields::Data;
+use model::{Error, ItemId, Result, Timestamp};
+use store::{AnyConnection, Tx};
+
+/// New items, and the values of those whose events are emitted.
+pub(super) struct NewItems<'a> {
+    writer: &'a Writer<'a>,
+    rows: NewRows<'a>,
+    data: Vec<Data>,
+}
+
+impl<'a> NewItems<'a> {
+    /// Gives items their ids and their dates, in their order.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(super) fn new(tx: &mut Tx, writer: &'a Writer<'a>, items: Vec<NewItem>) -> Result<Self> {
+        let now = tx.now();
+        let ids = match tx.connection() {
+            AnyConnection::Sqlite(connection) => stored_on_sqlite::fresh_ids(connection, items.len())?,
+            AnyConnection::Postgres(connection) => stored_on_postgres::fresh_ids(connection, items.len())?,
+        };
+        let rows = NewRows {
+            author: writer.author,
+            shape: writer.shape,
+            items: Vec::with_capacity(ids.len()),
+            entries: Vec::with_capacity(ids.len()),
+            unique: Vec::new(),
+            keys: Vec::new(),
+            terms: Vec::with_capacity(ids.len()),
+        };
+        let mut new = Self { writer, rows, data: Vec::new() };
+        for (id, item) in ids.into_iter().zip(items) {
+            new.add(id, now, item);
+        }
+        new.rows.unique.sort_unstable();
+        new.rows.keys.sort_unstable();
+        Ok(new)
+    }
+
+    fn add(&mut self, id: ItemId, now: Timestamp, item: NewItem) {
+        let NewItem { row, data, unique, keys, terms, entry } = item;
+        let row = ItemRow { id, created_at: now, updated_at: now, ..row };
+        let (shape, rows) = (self.writer.shape, &mut self.rows);
+        let unique = unique.into_iter().map(|(index_id, h)| UniqueRow { index_id, h, item_id: id });
+        rows.unique.extend(unique);
+        rows.keys.extend(keys.into_iter().map(|(index_id, k)| KeyRow { index_id, k, item_id: id }));
+        for index in shape.indexes.iter().filter(|index| index.is_maintained() && waits_for_row(index)) {
+            let keys = keys::index_keys(row.record(&data), shape, index).into_iter();
+            rows.keys.extend(keys.map(|k| KeyRow { index_id: index.id, k, item_id: id }));
+        }
+        rows.terms.extend(terms.map(|terms| (id, terms)));
+        rows.entries.push(entry);
+        rows.items.push(row);
+        if self.writer.author.emits {
+            self.data.push(data);
+        }
+    }
+
+    /// Stores them, and emits their events.
+    ///
+    /// # Errors
+    /// `duplicate_value`, in which case everything is to be undone, or the database's.
+    pub(super) fn store(self, tx: &mut Tx) -> Result<Vec<ItemRow>> {
+        let rows = &self.rows;
+        let stored = match tx.connection() {
+            AnyConnection::Sqlite(connection) => stored_on_sqlite::store(rows, connection)?,
+            AnyConnection::Postgres(connection) => stored_on_postgres::store(rows, connection)?,
+        };
+        let number = |rows: usize| i64::try_from(rows).map_err(Error::internal);
+        let given = Stored { items: number(rows.items.len())?, digests: number(rows.unique.len())? };
+        if stored != given {
+            return Err(self.conflict(tx)?);
+        }
+        for (row, data) in rows.items.iter().zip(&self.data) {
+            self.writer.announce(tx, row, Action::Created, &created(rows.shape, data))?;
+        }
+        Ok(self.rows.items)
+    }
+
+    /// Why not all of them were stored.
+    fn conflict(&self, tx: &mut Tx) -> Result<Error> {
+        let shape = self.writer.shape;
+        for row in &self.rows.items {
+            if let Some(key) = row.external_key.as_deref() {
+                let holder = holder_of_key(tx, shape, key)?;
+                if holder != Some(row.id) {
+                    return Ok(taken_key(shape, holder));
+                }
+            }
+        }
+        for UniqueRow { index_id, h, item_id } in &self.rows.unique {
+            let holder = keys::holder(tx, *index_id, h)?;
+            if holder != Some(*item_id)
+                && let Some(index) = shape.indexes.iter().find(|known| known.id == *index_id)
+            {
+                return Ok(keys::duplicate(shape, index, holder));
+            }
+        }
+        Err(Error::internal("new items were not stored"))
+    }
+}

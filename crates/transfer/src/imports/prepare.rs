@@ -1,0 +1,134 @@
+//! What is made of rows on the thread that reads them, while the rows before are written: the transaction has the less to
+//! do. All of it can be made by the transaction as well, which does so where the fields have changed since.
+
+use super::model::{ImportRow, ImportSettings, ImportSource};
+use super::plan::{self, RowProblem, RowValues};
+use super::reader::{self, Record};
+use fields::value::Mode;
+use model::{CollectionId, ImportId, Result};
+use records::Author;
+use records::rows::matching::{Lookup, Matcher};
+use records::rows::{Creation, Draft, ItemRow, Missing, Writer, merge};
+use records::shape::{Kind, Shape, Shapes};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// An import at work.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) id: ImportId,
+    pub(super) collection: CollectionId,
+    pub(super) settings: ImportSettings,
+    pub(super) source: ImportSource,
+    pub(super) author: Author,
+    /// The shape that the rows before were written by.
+    shape: Mutex<Option<Arc<Shape>>>,
+}
+
+impl Task {
+    pub(super) fn new(
+        row: &ImportRow,
+        settings: ImportSettings,
+        source: ImportSource,
+        author: Author,
+    ) -> Self {
+        let shape = Mutex::new(None);
+        Self { id: row.id.clone(), collection: row.collection_id, settings, source, author, shape }
+    }
+
+    /// Has rows made ready for this shape from here on. A dry run writes none.
+    pub(super) fn prepare_for(&self, shape: &Arc<Shape>) {
+        if !self.settings.dry_run {
+            *self.shape.lock().unwrap_or_else(PoisonError::into_inner) = Some(shape.clone());
+        }
+    }
+
+    fn shape(&self) -> Option<Arc<Shape>> {
+        self.shape.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Records that are written together, taken apart.
+#[derive(Debug)]
+pub(super) struct Batch {
+    /// The place before the first record: where the import must stand for this batch to be the next.
+    pub(super) from: i64,
+    /// The records, each with what it says.
+    pub(super) records: Vec<(Record, Result<RowValues, RowProblem>)>,
+    /// What was made of each, and the version of the shape for which that holds.
+    prepared: Option<(i64, Vec<PreparedRow>)>,
+    /// The place behind the last record.
+    pub(super) to: i64,
+}
+
+/// What was made of a row. What is missing is made by the transaction, and so is the refusal of a row that is wrong.
+#[derive(Debug, Default, Clone)]
+pub(super) struct PreparedRow {
+    /// What it says of its item, where rows are matched with items.
+    pub(super) wanted: Option<Lookup>,
+    /// The item that it creates if there is none.
+    pub(super) creation: Option<Creation>,
+}
+
+impl Batch {
+    /// Takes records apart, and makes them ready.
+    pub(super) fn of(
+        kind: &Kind,
+        task: &Task,
+        shapes: &Shapes,
+        on_postgres: bool,
+        read: reader::ReadBatch,
+    ) -> Self {
+        let said = |record| {
+            let said = plan::said(kind, &task.source, &record);
+            (record, said)
+        };
+        let records: Vec<_> = read.records.into_iter().map(said).collect();
+        let prepared = task.shape().map(|shape| {
+            let matcher = Some(&task.settings.match_on).filter(|on| !on.is_empty());
+            let matcher = matcher.and_then(|on| Matcher::new(&shape, on).ok());
+            let writer = Writer { shapes, shape: &shape, author: &task.author };
+            let row = |said: &RowValues| PreparedRow::of(&writer, matcher.as_ref(), said, on_postgres);
+            let rows = records.iter().map(|(_, said)| said.as_ref().map(row).unwrap_or_default()).collect();
+            (shape.version, rows)
+        });
+        Self { from: read.from, records, prepared, to: read.to }
+    }
+
+    /// What was made of a row, where it holds for a shape.
+    pub(super) fn prepared(&self, shape: &Shape, row: usize) -> PreparedRow {
+        let rows = self.prepared.as_ref().filter(|(version, _)| *version == shape.version);
+        rows.and_then(|(_, rows)| rows.get(row)).cloned().unwrap_or_default()
+    }
+}
+
+impl PreparedRow {
+    fn of(writer: &Writer<'_>, matcher: Option<&Matcher>, said: &RowValues, on_postgres: bool) -> Self {
+        let wanted = matcher.and_then(|matcher| wanted(matcher, writer.shape, said).ok());
+        let ready = |draft| writer.prepare(draft, on_postgres);
+        Self { wanted, creation: draft(writer.shape, None, said).and_then(ready).ok() }
+    }
+}
+
+/// What a row says of its item.
+///
+/// # Errors
+/// `validation_error` where a value is missing or does not fit its field.
+pub(super) fn wanted(matcher: &Matcher, shape: &Shape, said: &RowValues) -> Result<Lookup> {
+    matcher.wanted(shape, &said.data, said.external_key.as_deref(), Mode::Typecast)
+}
+
+/// What an item is to become: a new one, or `old` with what a row says of it.
+///
+/// # Errors
+/// `validation_error` for values that do not fit their fields.
+pub(super) fn draft(shape: &Shape, old: Option<&ItemRow>, said: &RowValues) -> Result<Draft> {
+    let (before, missing) = match old {
+        Some(old) => (Some(old.values()?), Missing::Keep),
+        None => (None, Missing::Default),
+    };
+    Ok(Draft {
+        data: merge(shape, before.as_ref(), &said.data, missing, Mode::Typecast, "")?,
+        external_key: said.external_key.clone().or_else(|| old?.external_key.clone()),
+        position: old.and_then(|old| old.position.clone()),
+    })
+}
