@@ -13,7 +13,7 @@ use fields::{ComputedErrors, Data, Field, FieldType, Subject};
 use model::{IndexId, ItemId, JsonText, Result, Timestamp};
 
 /// An item to create: as a draft, or with all that can be made of a draft before the transaction.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub enum Creation {
     /// Its values.
     Draft(Draft),
@@ -32,7 +32,7 @@ impl Creation {
 }
 
 /// An item without its id and its dates, with all that belongs to it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct NewItem {
     pub(super) row: ItemRow,
     pub(super) data: Data,

@@ -30,7 +30,7 @@ const KIND: &str = "data.import";
 const ATTEMPTS: i64 = 50;
 
 /// How many rows are written in one transaction, at most: the writer of SQLite is never held for long.
-const ROWS: usize = 500;
+const ROWS: usize = 1_000;
 
 /// About how many bytes are read for one transaction.
 const BYTES: i64 = 1 << 20;
@@ -223,7 +223,7 @@ impl Importer {
         }
         let on_postgres = matches!(job.db.backend(), Backend::Postgres(_));
         let (preparing, shapes) = (task.clone(), self.shapes.clone());
-        let (sender, mut batches) = mpsc::channel::<Batch>(2);
+        let (sender, mut batches) = mpsc::channel::<Batch>(1);
         let reading = tokio::task::spawn_blocking(move || {
             let text = opening.text(encoding_of(&source), from)?;
             let records = Records::new(Box::new(text), &source, from);

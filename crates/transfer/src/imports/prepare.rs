@@ -54,14 +54,14 @@ pub(super) struct Batch {
     pub(super) from: i64,
     /// The records, each with what it says.
     pub(super) records: Vec<(Record, Result<RowValues, RowProblem>)>,
-    /// What was made of each, and the version of the shape for which that holds.
-    prepared: Option<(i64, Vec<PreparedRow>)>,
+    /// What was made of each, and the version of the shape for which that holds. The first attempt to write them takes it.
+    prepared: Mutex<Option<(i64, Vec<PreparedRow>)>>,
     /// The place behind the last record.
     pub(super) to: i64,
 }
 
 /// What was made of a row. What is missing is made by the transaction, and so is the refusal of a row that is wrong.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 pub(super) struct PreparedRow {
     /// What it says of its item, where rows are matched with items.
     pub(super) wanted: Option<Lookup>,
@@ -91,13 +91,16 @@ impl Batch {
             let rows = records.iter().map(|(_, said)| said.as_ref().map(row).unwrap_or_default()).collect();
             (shape.version, rows)
         });
-        Self { from: read.from, records, prepared, to: read.to }
+        Self { from: read.from, records, prepared: Mutex::new(prepared), to: read.to }
     }
 
-    /// What was made of a row, where it holds for a shape.
-    pub(super) fn prepared(&self, shape: &Shape, row: usize) -> PreparedRow {
-        let rows = self.prepared.as_ref().filter(|(version, _)| *version == shape.version);
-        rows.and_then(|(_, rows)| rows.get(row)).cloned().unwrap_or_default()
+    /// What was made of each row, for the first who asks and where it holds for the shape.
+    pub(super) fn take_prepared(&self, shape: &Shape) -> Vec<PreparedRow> {
+        let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let prepared = prepared.filter(|(version, _)| *version == shape.version);
+        let mut rows = prepared.map(|(_, rows)| rows).unwrap_or_default();
+        rows.resize_with(self.records.len(), PreparedRow::default);
+        rows
     }
 }
 

@@ -309,8 +309,8 @@ impl<'a> Stretch<'a> {
     fn prepared(&mut self, tx: &mut Tx, batch: &Batch) -> Result<Vec<RowInHand>> {
         let shape = self.writer.shape;
         let matcher = self.matcher.as_ref();
-        let rows = batch.records.iter().enumerate().map(|(place, (_, said))| {
-            let PreparedRow { wanted: known, creation } = batch.prepared(shape, place);
+        let rows = batch.records.iter().zip(batch.take_prepared(shape)).map(|((_, said), prepared)| {
+            let PreparedRow { wanted: known, creation } = prepared;
             let said = || Some(wanted(matcher?, shape, said.as_ref().ok()?));
             (known.map(Ok).or_else(said), creation)
         });
