@@ -139,6 +139,32 @@ testkit::on_both! {
         assert_eq!(events.len(), 6, "{events:?}");
     }
 
+    async fn what_is_imported_is_stored_as_what_is_created(kind: Kind) {
+        let (imported, created) = (Sales::open(kind).await, Sales::open(kind).await);
+        let mut text = "Name,Phone,Stage,Score,Last seen\n".to_owned();
+        for (number, stage) in (0..70).zip(["new", "won", "lost"].into_iter().cycle()) {
+            let (name, phone, score) = (format!("Lead {number} \u{e9}"), format!("+49301{number:03}"), number * 20);
+            let seen = format!("2026-01-03T10:00:{:02}.000Z", number % 60);
+            text.push_str(&format!("{name},{phone},{stage},{score},{seen}\n"));
+            let values = json!({ "$name": name, "$phone": phone, "$stage": stage, "$score": score, "$seen_at": seen });
+            created.insert(values).await.unwrap();
+        }
+        let row = imported.import(text.leak(), json!({ "match_on": ["$phone"] })).await;
+        assert_eq!((row.status, row.counts().created), (ImportStatus::Completed, 70), "{:?}", row.error);
+        created.run_jobs().await;
+        let stored = imported.stored(kind).await;
+        assert_eq!(stored.len(), 70 * 5, "a row, an entry, two keys and a digest of each");
+        assert_eq!(stored, created.stored(kind).await);
+        for sales in [imported, created] {
+            let (planner, shapes) = (sales.planner.clone(), sales.shapes.clone());
+            let found = sales.look(move |read, shape| {
+                let search = Search::new("lead e".to_owned(), QueryParams::default(), Selection::default());
+                search.run(read, &planner, &shapes, shape, &PageNumber { page: 1, limit: 10 })
+            });
+            assert_eq!(found.await.unwrap().total, 70);
+        }
+    }
+
     async fn changes_are_logged_and_published_as_the_kind_says(kind: Kind) {
         let (sales, ids) = Sales::with_leads(kind).await;
         let (workspace, first) = (sales.workspace, ids[0]);

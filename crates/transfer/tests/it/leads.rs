@@ -252,10 +252,33 @@ impl Sales {
 
     /// What the events so far say was done, oldest first.
     pub async fn events(&self) -> Vec<Value> {
-        let sql = "SELECT data AS words FROM events ORDER BY sequence";
-        let rows =
-            self.test.db.read(move |read| Ok(diesel::sql_query(sql).load::<Words>(read.connection())?));
-        rows.await.unwrap().iter().map(|row| serde_json::from_str(&row.words).unwrap()).collect()
+        let events = self.words("SELECT data AS words FROM events ORDER BY sequence").await;
+        events.iter().map(|event| serde_json::from_str(event).unwrap()).collect()
+    }
+
+    /// All that is stored of leads but for when and by whom: their values, what was logged, and what indexes know.
+    pub async fn stored(&self, kind: testkit::Kind) -> Vec<String> {
+        let hex = |column: &str| match kind {
+            testkit::Kind::Sqlite => format!("lower(hex({column}))"),
+            testkit::Kind::Postgres => format!("encode({column}, 'hex')"),
+        };
+        let mut stored = Vec::new();
+        for sql in [
+            "SELECT id || title || data AS words FROM items".to_owned(),
+            "SELECT item_id || action || changed AS words FROM item_activity WHERE item_id IS NOT NULL"
+                .to_owned(),
+            format!("SELECT index_id || ' ' || {} || ' ' || item_id AS words FROM item_keys", hex("k")),
+            format!("SELECT index_id || ' ' || {} || ' ' || item_id AS words FROM item_unique", hex("h")),
+        ] {
+            stored.extend(self.words(&format!("{sql} ORDER BY 1")).await);
+        }
+        stored
+    }
+
+    async fn words(&self, sql: &str) -> Vec<String> {
+        let query = diesel::sql_query(sql);
+        let rows = self.test.db.read(move |read| Ok(query.load::<Words>(read.connection())?));
+        rows.await.unwrap().into_iter().map(|row| row.words).collect()
     }
 
     /// The plan by which a query was answered.
