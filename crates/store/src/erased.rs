@@ -50,29 +50,54 @@ fn id_for_either<T: QueryId>() -> Option<TypeId> {
     T::query_id().map(|_| TypeId::of::<ForEither<T::QueryId>>())
 }
 
-/// A statement whose type is forgotten. Diesel asks a type for its id, so the id is put beside it in [`QUERY_ID`].
-struct Erased<P> {
-    statement: P,
-    /// Whether diesel may keep it prepared.
-    is_kept: bool,
+/// Whether diesel keeps a statement prepared.
+enum Kept {
+    /// Diesel would by itself.
+    Always,
+    /// It comes again. Its text takes the place of what would say that diesel is not to keep it.
+    ByText(String),
+    Never,
 }
 
-impl<P, DB> QueryFragment<DB> for Erased<P>
+impl Kept {
+    fn is_kept(&self) -> bool {
+        !matches!(self, Self::Never)
+    }
+}
+
+/// A statement whose type is forgotten. Diesel asks a type for its id, so the id is put beside it in [`QUERY_ID`].
+struct Erased<P, DB> {
+    statement: P,
+    backend: DB,
+    kept: Kept,
+}
+
+// Diesel passes a reference to a statement that it executes, and asks the parts of that whether they may be kept.
+impl<P, DB> QueryFragment<DB> for Erased<P, DB>
 where
     DB: Backend,
     P: Deref,
     P::Target: QueryFragment<DB>,
 {
-    fn walk_ast<'b>(&'b self, pass: AstPass<'_, 'b, DB>) -> QueryResult<()> {
-        self.statement.deref().walk_ast(pass)
+    fn walk_ast<'b>(&'b self, mut pass: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        let statement = self.statement.deref();
+        let Kept::ByText(text) = &self.kept else { return statement.walk_ast(pass) };
+        if let Some((out, lookup)) = pass.bind_collector() {
+            return statement.collect_binds(out, lookup, &self.backend);
+        }
+        if let Some((formatter, _)) = pass.debug_binds() {
+            return statement.walk_ast(AstPass::collect_debug_binds_pass(formatter, &self.backend));
+        }
+        pass.push_sql(text);
+        Ok(())
     }
 
     fn is_safe_to_cache_prepared(&self, _: &DB) -> QueryResult<bool> {
-        Ok(self.is_kept)
+        Ok(self.kept.is_kept())
     }
 }
 
-impl<P> QueryId for Erased<P> {
+impl<P, DB> QueryId for Erased<P, DB> {
     type QueryId = ();
 
     const HAS_STATIC_QUERY_ID: bool = false;
@@ -82,7 +107,7 @@ impl<P> QueryId for Erased<P> {
     }
 }
 
-impl<P> Query for Erased<P> {
+impl<P, DB> Query for Erased<P, DB> {
     // Nothing is asked of it: who loads knows the types of the columns.
     type SqlType = Untyped;
 }
@@ -91,8 +116,7 @@ impl<P> Query for Erased<P> {
 struct Translated<P> {
     statement: P,
     backend: MultiBackend,
-    /// Whether diesel may keep it prepared.
-    is_kept: bool,
+    kept: Kept,
 }
 
 impl<P> QueryId for Translated<P> {
@@ -113,22 +137,23 @@ impl<P> Query for Translated<P> {
 type Lent<'a, DB> = &'a (dyn QueryFragment<DB> + 'a);
 type Given<'a, DB> = Box<dyn QueryFragment<DB> + 'a>;
 
-/// Whether a statement is kept prepared: where diesel says so, and where it is a change that comes again.
-fn is_kept<DB: Backend>(
+/// Whether a statement is kept prepared: where diesel says so, and where it comes again.
+fn kept<DB: Backend>(
     repeated: &mut Repeated,
     statement: Lent<'_, DB>,
     backend: &DB,
     mut text: DB::QueryBuilder,
-) -> QueryResult<bool> {
+) -> QueryResult<Kept> {
     if statement.is_safe_to_cache_prepared(backend)? {
-        return Ok(true);
+        return Ok(Kept::Always);
     }
     statement.to_sql(&mut text, backend)?;
-    Ok(repeated.keeps(&text.finish()))
+    let text = text.finish();
+    Ok(if repeated.keeps(&text) { Kept::ByText(text) } else { Kept::Never })
 }
 
 macro_rules! connection {
-    ($(#[$doc:meta])* $name:ident, $inner:ty, $backend:ty, $variant:ident, $run:ident, $load:ident) => {
+    ($(#[$doc:meta])* $name:ident, $inner:ty, $backend:ty, $variant:ident, $run:ident, $load:ident, $repeated:ident) => {
         $(#[$doc])*
         pub struct $name {
             inner: $inner,
@@ -137,8 +162,9 @@ macro_rules! connection {
 
         #[inline(never)]
         fn $run(connection: &mut $name, statement: Lent<'_, $backend>) -> QueryResult<usize> {
-            let is_kept = is_kept(&mut connection.repeated, statement, &Default::default(), Default::default())?;
-            connection.inner.execute_returning_count(&Erased { statement, is_kept })
+            let backend = <$backend>::default();
+            let kept = kept(&mut connection.repeated, statement, &backend, Default::default())?;
+            connection.inner.execute_returning_count(&Erased { statement, backend, kept })
         }
 
         #[inline(never)]
@@ -146,8 +172,9 @@ macro_rules! connection {
             connection: &'conn mut $name,
             statement: Given<'query, $backend>,
         ) -> QueryResult<<$inner as LoadConnection>::Cursor<'conn, 'query>> {
-            let is_kept = is_kept(&mut connection.repeated, &*statement, &Default::default(), Default::default())?;
-            LoadConnection::<DefaultLoadingMode>::load(&mut connection.inner, Erased { statement, is_kept })
+            let backend = <$backend>::default();
+            let kept = kept(&mut connection.repeated, &*statement, &backend, Default::default())?;
+            LoadConnection::<DefaultLoadingMode>::load(&mut connection.inner, Erased { statement, backend, kept })
         }
 
         impl ConnectionSealed for $name {}
@@ -163,7 +190,7 @@ macro_rules! connection {
             type TransactionManager = AnsiTransactionManager;
 
             fn establish(url: &str) -> ConnectionResult<Self> {
-                Ok(Self { inner: <$inner>::establish(url)?, repeated: Box::default() })
+                Ok(Self { inner: <$inner>::establish(url)?, repeated: Box::new(Repeated::$repeated()) })
             }
 
             fn execute_returning_count<T>(&mut self, source: &T) -> QueryResult<usize>
@@ -230,14 +257,22 @@ macro_rules! connection {
                     let pass = AstPass::<MultiBackend>::collect_debug_binds_pass(formatter, &self.backend);
                     return statement.walk_ast(pass);
                 }
-                let mut builder = Builder::$variant(Default::default());
-                statement.to_sql(&mut builder, &self.backend)?;
-                pass.push_sql(&builder.finish());
+                match &self.kept {
+                    Kept::ByText(text) => pass.push_sql(text),
+                    kept => {
+                        if !kept.is_kept() {
+                            pass.unsafe_to_cache_prepared();
+                        }
+                        let mut builder = Builder::$variant(Default::default());
+                        statement.to_sql(&mut builder, &self.backend)?;
+                        pass.push_sql(&builder.finish());
+                    }
+                }
                 Ok(())
             }
 
             fn is_safe_to_cache_prepared(&self, _: &$backend) -> QueryResult<bool> {
-                Ok(self.is_kept)
+                Ok(self.kept.is_kept())
             }
         }
     };
@@ -245,12 +280,12 @@ macro_rules! connection {
 
 connection! {
     /// A connection to SQLite.
-    SqliteConnection, diesel::SqliteConnection, Sqlite, Sqlite, run_on_sqlite, load_from_sqlite
+    SqliteConnection, diesel::SqliteConnection, Sqlite, Sqlite, run_on_sqlite, load_from_sqlite, of_all
 }
 
 connection! {
     /// A connection to PostgreSQL.
-    PgConnection, diesel::PgConnection, Pg, Postgres, run_on_postgres, load_from_postgres
+    PgConnection, diesel::PgConnection, Pg, Postgres, run_on_postgres, load_from_postgres, of_changes
 }
 
 /// A connection to either database. Ordinary diesel queries run on it as they are.
@@ -266,19 +301,19 @@ fn run(connection: &mut AnyConnection, statement: Lent<'_, MultiBackend>) -> Que
     match connection {
         AnyConnection::Sqlite(connection) => {
             let backend = MultiBackend::Sqlite(Sqlite);
-            let is_kept =
-                is_kept(&mut connection.repeated, statement, &backend, Builder::Sqlite(Default::default()))?;
-            connection.inner.execute_returning_count(&Translated { statement, backend, is_kept })
+            let kept =
+                kept(&mut connection.repeated, statement, &backend, Builder::Sqlite(Default::default()))?;
+            connection.inner.execute_returning_count(&Translated { statement, backend, kept })
         }
         AnyConnection::Postgres(connection) => {
             let backend = MultiBackend::Postgres(Pg);
-            let is_kept = is_kept(
+            let kept = kept(
                 &mut connection.repeated,
                 statement,
                 &backend,
                 Builder::Postgres(Default::default()),
             )?;
-            connection.inner.execute_returning_count(&Translated { statement, backend, is_kept })
+            connection.inner.execute_returning_count(&Translated { statement, backend, kept })
         }
     }
 }
@@ -291,24 +326,24 @@ fn load<'conn, 'query>(
     match connection {
         AnyConnection::Sqlite(connection) => {
             let backend = MultiBackend::Sqlite(Sqlite);
-            let is_kept = is_kept(
+            let kept = kept(
                 &mut connection.repeated,
                 &*statement,
                 &backend,
                 Builder::Sqlite(Default::default()),
             )?;
-            let statement = Translated { statement, backend, is_kept };
+            let statement = Translated { statement, backend, kept };
             LoadConnection::<DefaultLoadingMode>::load(&mut connection.inner, statement).map(Cursor::Sqlite)
         }
         AnyConnection::Postgres(connection) => {
             let backend = MultiBackend::Postgres(Pg);
-            let is_kept = is_kept(
+            let kept = kept(
                 &mut connection.repeated,
                 &*statement,
                 &backend,
                 Builder::Postgres(Default::default()),
             )?;
-            let statement = Translated { statement, backend, is_kept };
+            let statement = Translated { statement, backend, kept };
             LoadConnection::<DefaultLoadingMode>::load(&mut connection.inner, statement).map(Cursor::Postgres)
         }
     }

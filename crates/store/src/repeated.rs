@@ -1,23 +1,24 @@
-//! Which changes are worth keeping prepared.
+//! Which statements are worth keeping prepared.
 //!
-//! Diesel keeps no `UPDATE` and no `INSERT` of many rows prepared, because their texts can be very many: one for each choice
-//! of columns, or number of rows. Most of those that are run are the same few, and preparing one costs PostgreSQL a round trip and
-//! a plan. So a change is kept from its second time on, up to a limit.
+//! Diesel keeps no `UPDATE`, no `INSERT` of many rows and nothing with a piece of SQL text prepared, because their texts can be
+//! very many: one for each choice of columns, or number of rows. Most of those that are run are the same few, and preparing one can
+//! cost SQLite more than running it, and PostgreSQL a round trip and a plan. So a statement is kept from its second time on, up
+//! to a limit. On PostgreSQL only changes are: it plans a query that is kept for any values, and so worse than for those given.
 
 use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-/// How many changes are remembered as run once.
+/// How many statements are remembered as run once.
 const REMEMBERED: usize = 1_024;
-/// The most changes that one connection keeps prepared.
+/// The most statements that one connection keeps prepared, beside those that diesel keeps by itself.
 const MOST: usize = 512;
 /// The longest text that is kept, in bytes.
 const LONGEST: usize = 4_096;
 
-/// The changes that one connection has run.
-#[derive(Default)]
+/// The statements that one connection has run.
 pub(crate) struct Repeated {
+    only_changes: bool,
     hashes: RandomState,
     /// The last one at each place, so that those that never come again cost no memory.
     once: Vec<u64>,
@@ -25,10 +26,20 @@ pub(crate) struct Repeated {
 }
 
 impl Repeated {
+    /// For a connection that keeps all that comes again.
+    pub(crate) fn of_all() -> Self {
+        Self { only_changes: false, hashes: RandomState::new(), once: Vec::new(), kept: HashSet::new() }
+    }
+
+    /// For a connection that keeps changes that come again.
+    pub(crate) fn of_changes() -> Self {
+        Self { only_changes: true, ..Self::of_all() }
+    }
+
     /// Whether a statement with this text is to be kept prepared.
     pub(crate) fn keeps(&mut self, sql: &str) -> bool {
-        let is_change = sql.starts_with("UPDATE ") || sql.starts_with("INSERT ");
-        if !is_change || sql.len() > LONGEST {
+        let is_change = || sql.starts_with("UPDATE ") || sql.starts_with("INSERT ");
+        if sql.len() > LONGEST || (self.only_changes && !is_change()) {
             return false;
         }
         let hash = self.hashes.hash_one(sql);
@@ -53,15 +64,16 @@ mod tests {
     use super::{LONGEST, MOST, Repeated};
 
     #[test]
-    fn a_change_is_kept_from_its_second_time_on() {
-        let mut repeated = Repeated::default();
-        for (sql, kept) in [
-            ("UPDATE t SET a = ?", [false, true, true]),
-            ("INSERT INTO t (a) VALUES (?), (?)", [false, true, true]),
-            ("SELECT a FROM t", [false, false, false]),
-            ("DELETE FROM t", [false, false, false]),
+    fn a_statement_is_kept_from_its_second_time_on() {
+        let (mut changes, mut repeated) = (Repeated::of_changes(), Repeated::of_all());
+        for (sql, is_change) in [
+            ("UPDATE t SET a = ?", true),
+            ("INSERT INTO t (a) VALUES (?), (?)", true),
+            ("SELECT a FROM t", false),
+            ("DELETE FROM t", false),
         ] {
-            assert_eq!([(); 3].map(|()| repeated.keeps(sql)), kept, "{sql}");
+            assert_eq!([(); 3].map(|()| repeated.keeps(sql)), [false, true, true], "{sql}");
+            assert_eq!([(); 3].map(|()| changes.keeps(sql)), [false, is_change, is_change], "{sql}");
         }
         let long = format!("UPDATE t SET a = {}", "?".repeat(LONGEST));
         assert_eq!([(); 3].map(|()| repeated.keeps(&long)), [false; 3]);
@@ -69,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_never_comes_again_costs_no_memory() {
-        let mut repeated = Repeated::default();
+        let mut repeated = Repeated::of_all();
         for number in 0..100_000 {
             assert!(!repeated.keeps(&format!("UPDATE t SET a = {number}")));
         }

@@ -27,7 +27,7 @@ pub fn live(read: &mut Read, shape: &Shape, id: ItemId) -> Result<ItemRow> {
 /// # Errors
 /// When the database fails.
 pub fn find(read: &mut Read, shape: &Shape, id: ItemId) -> Result<Option<ItemRow>> {
-    // QueryParams of the one connection, the statement is known by its type; of either, by its text, made anew each time.
+    // For a connection to one database the statement is known by its type; for either, by its text, which is made each time.
     let found = each!(read.connection(), |connection| items::table
         .filter(items::id.eq(id))
         .filter(items::workspace_id.eq(shape.workspace))

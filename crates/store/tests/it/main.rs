@@ -12,6 +12,7 @@ extern crate svc_store as store;
 mod batches;
 mod flushes;
 mod locks;
+mod prepared;
 mod transactions;
 
 use diesel::prelude::*;
