@@ -5,7 +5,8 @@
 //! the country leave out.
 
 use crate::problem::Problem;
-use phonenumber::{Mode, country};
+use phonenumber::metadata::DATABASE;
+use phonenumber::{Mode, PhoneNumber, country};
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -45,12 +46,24 @@ fn read(text: &str, default: Option<country::Id>) -> Option<Number> {
 fn parse(text: &str, default: Option<country::Id>) -> Option<Number> {
     let number = phonenumber::parse(default, text).ok()?;
     let written = number.format().mode(Mode::E164).to_string();
-    if phonenumber::is_valid(&number) {
+    if can_be_assigned(&number) {
         return Some(Number { written, country: number.country().id() });
     }
     let today = modern(&written)?;
-    let number = phonenumber::parse(None, &today).ok().filter(phonenumber::is_valid)?;
+    let number = phonenumber::parse(None, &today).ok().filter(can_be_assigned)?;
     Some(Number { written: today, country: number.country().id() })
+}
+
+/// Whether a number is of one of the types that its country has. Most are mobile numbers, for which the crate looks last.
+fn can_be_assigned(number: &PhoneNumber) -> bool {
+    let national = number.national();
+    // Leading zeros decide which country it is, and `metadata` does not look at them.
+    let country = number.metadata(&DATABASE).filter(|_| national.zeros() == 0);
+    let is_mobile = country.is_some_and(|country| {
+        let (types, national) = (country.descriptors(), national.to_string());
+        types.general().is_match(&national) && types.mobile().is_some_and(|mobile| mobile.is_match(&national))
+    });
+    is_mobile || phonenumber::is_valid(number)
 }
 
 /// A number as `+` and digits. `default` is the country of numbers without `+`.
@@ -132,6 +145,14 @@ mod tests {
             ("call me", spain, Err(())),
         ] {
             assert_eq!(international(text, default).map_err(|_| ()), written.map(str::to_owned), "{text}");
+        }
+        for country in ["BR", "DE", "IT", "US", "MX", "AR", "GB", "IN", "JP", "NG"] {
+            let of_country = DATABASE.by_id(country).unwrap();
+            for types in [of_country.descriptors().mobile(), of_country.descriptors().fixed_line()] {
+                let example = types.and_then(|numbers| numbers.example()).unwrap();
+                let number = phonenumber::parse(country.parse().ok(), example).unwrap();
+                assert!(can_be_assigned(&number) && phonenumber::is_valid(&number), "{country} {example}");
+            }
         }
         assert_eq!(country_of("+34612345678"), Some("ES".to_owned()));
         assert_eq!(country_of("+14165550123"), Some("CA".to_owned()));
