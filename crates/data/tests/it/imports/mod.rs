@@ -231,21 +231,21 @@ testkit::on_both! {
         shop.import(json!({ "content": "name,sku\nA,s0\n" })).await;
         // More rows than one transaction takes: what is the same stands far apart.
         let mut text = "name,sku\nA,s0\n".to_owned();
-        for row in 1..=700 {
+        for row in 1..=1_100 {
             text.push_str(&format!("n{row},s{row}\n"));
         }
         text.push_str("B,s1\nn2,s2\n");
         let before = event_types(&shop.app).await.len();
         let rehearsed = shop.import(json!({ "content": text, "dry_run": true })).await;
         assert_eq!((&rehearsed["status"], &rehearsed["settings"]["dry_run"]), (&json!("completed_with_errors"), &json!(true)));
-        assert_eq!(rehearsed["counts"], counts(700, 0, 0, 0, 3), "{}", rehearsed["errors"]);
+        assert_eq!(rehearsed["counts"], counts(1_100, 0, 0, 0, 3), "{}", rehearsed["errors"]);
         let matched = shop.import(json!({ "file_id": rehearsed["file_id"], "dry_run": true, "match_on": ["sku"] })).await;
-        assert_eq!(matched["counts"], counts(700, 2, 1, 0, 0));
+        assert_eq!(matched["counts"], counts(1_100, 2, 1, 0, 0));
         assert_eq!(shop.items().await.len(), 1);
         assert_eq!(event_types(&shop.app).await.len(), before + 2);
         let done = shop.import(json!({ "file_id": rehearsed["file_id"], "match_on": ["sku"] })).await;
-        assert_eq!(done["counts"], counts(700, 1, 2, 0, 0), "only the real one knows that nothing changes");
-        assert_eq!(shop.items().await.len(), 701);
+        assert_eq!(done["counts"], counts(1_100, 1, 2, 0, 0), "only the real one knows that nothing changes");
+        assert_eq!(shop.items().await.len(), 1_101);
     }
 
     async fn an_import_ends_at_its_limit(kind: Kind) {
