@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use std::any::Any;
 use std::fmt::Display;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use utoipa::{IntoParams, ToSchema};
 
 /// A request behind the guard, not yet read.
@@ -110,6 +110,50 @@ pub struct Body<T>(pub T);
 impl<T: DeserializeOwned + ToSchema> FromInput for Body<T> {
     fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
         input.json().map(Self)
+    }
+
+    fn describe(describe: &mut Describe, _: &'static str) {
+        describe.body::<T>();
+    }
+}
+
+/// A body of which something can be made before the transaction. On SQLite all transactions wait for each other, so what needs
+/// no database is better done on the request's own thread.
+pub trait Prepare: DeserializeOwned + ToSchema {
+    /// What is made.
+    type Prepared;
+
+    /// Makes it. `None` leaves it to the transaction, and so does a body that is wrong: what is wrong may depend on what is
+    /// stored.
+    fn prepare(&self, input: &Input<'_>) -> Option<Self::Prepared>;
+}
+
+/// The JSON body, and what was made of it.
+#[derive(Debug)]
+pub struct PreparedBody<T: Prepare> {
+    /// The body.
+    pub body: Arc<T>,
+    prepared: Arc<Mutex<Option<T::Prepared>>>,
+}
+
+impl<T: Prepare> PreparedBody<T> {
+    /// What was made of the body, for the first who asks: a transaction that is run again makes it itself.
+    pub fn take(&self) -> Option<T::Prepared> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl<T: Prepare> Clone for PreparedBody<T> {
+    fn clone(&self) -> Self {
+        Self { body: self.body.clone(), prepared: self.prepared.clone() }
+    }
+}
+
+impl<T: Prepare> FromInput for PreparedBody<T> {
+    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+        let body: T = input.json()?;
+        let prepared = Arc::new(Mutex::new(body.prepare(input)));
+        Ok(Self { body: Arc::new(body), prepared })
     }
 
     fn describe(describe: &mut Describe, _: &'static str) {

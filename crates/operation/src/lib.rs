@@ -49,7 +49,7 @@ pub use examples::{sample, tidy as tidy_examples};
 pub use fields::json_errors::{parse_json, read_json};
 pub use fields::text::comma_list;
 pub use group::{Areas, Group, foundation};
-pub use input::{Body, FromInput, Input, Path, Query, State};
+pub use input::{Body, FromInput, Input, Path, Prepare, PreparedBody, Query, State};
 pub use lists::{CursorList, Nothing, OffsetList, OptInList, PageList, Pagination};
 pub use local::{LocalAnswer, LocalCall, LocalCalls};
 pub use log::{BoundedRequestLog, LogRow, RequestLog};

@@ -38,7 +38,15 @@ pub fn for_write(
     workspace: WorkspaceId,
     kind: &'static Kind,
 ) -> Result<Arc<Shape>> {
-    let set = ensure(tx, shapes, workspace, kind)?;
+    let set = kind.set_of(workspace);
+    if shapes.is_complete(set) {
+        match shape::for_write(tx, shapes, workspace, set) {
+            // The transaction that made it was undone.
+            Err(error) if error.code() == Code::NotFound => shapes.note_complete(set, false),
+            found => return found,
+        }
+    }
+    ensure(tx, shapes, workspace, kind)?;
     shape::for_write(tx, shapes, workspace, set)
 }
 
@@ -57,6 +65,8 @@ pub fn ensure(
     let shape = for_read(tx, shapes, workspace, kind)?;
     if !shape.is_stored() || has_new_indexes(&shape)? {
         make(tx, shapes, workspace, kind)?;
+    } else {
+        shapes.note_complete(shape.collection, true);
     }
     Ok(kind.set_of(workspace))
 }

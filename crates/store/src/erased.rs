@@ -307,12 +307,8 @@ fn run(connection: &mut AnyConnection, statement: Lent<'_, MultiBackend>) -> Que
         }
         AnyConnection::Postgres(connection) => {
             let backend = MultiBackend::Postgres(Pg);
-            let kept = kept(
-                &mut connection.repeated,
-                statement,
-                &backend,
-                Builder::Postgres(Default::default()),
-            )?;
+            let kept =
+                kept(&mut connection.repeated, statement, &backend, Builder::Postgres(Default::default()))?;
             connection.inner.execute_returning_count(&Translated { statement, backend, kept })
         }
     }
@@ -326,23 +322,15 @@ fn load<'conn, 'query>(
     match connection {
         AnyConnection::Sqlite(connection) => {
             let backend = MultiBackend::Sqlite(Sqlite);
-            let kept = kept(
-                &mut connection.repeated,
-                &*statement,
-                &backend,
-                Builder::Sqlite(Default::default()),
-            )?;
+            let kept =
+                kept(&mut connection.repeated, &*statement, &backend, Builder::Sqlite(Default::default()))?;
             let statement = Translated { statement, backend, kept };
             LoadConnection::<DefaultLoadingMode>::load(&mut connection.inner, statement).map(Cursor::Sqlite)
         }
         AnyConnection::Postgres(connection) => {
             let backend = MultiBackend::Postgres(Pg);
-            let kept = kept(
-                &mut connection.repeated,
-                &*statement,
-                &backend,
-                Builder::Postgres(Default::default()),
-            )?;
+            let kept =
+                kept(&mut connection.repeated, &*statement, &backend, Builder::Postgres(Default::default()))?;
             let statement = Translated { statement, backend, kept };
             LoadConnection::<DefaultLoadingMode>::load(&mut connection.inner, statement).map(Cursor::Postgres)
         }

@@ -3,6 +3,7 @@
 use super::contact::{Contact, ContactStatus};
 use super::detail::{self, ContactDetail};
 use super::find::{FindContact, contacts, editor};
+use super::kind::CONTACTS;
 use super::model::{
     ContactBulkUpsert, ContactDeletion, ContactPatch, ContactQuery, ContactUpsert, NewContact,
     OnContactMatch, UpsertedContact,
@@ -13,13 +14,14 @@ use fields::value::Mode;
 use model::{Caller, Error, Patch, Result};
 use operation::ports::{ContactRef, ContactUses};
 use operation::{
-    Body, Deleted, ExpectedVersion, IfMatch, Json, Path, Query, RawCreated, RawJson, State, With, operation,
+    Body, Deleted, ExpectedVersion, IfMatch, Input, Json, Path, Prepare, PreparedBody, Query, RawCreated,
+    RawJson, State, With, operation,
 };
 use records::bulk::{self, BulkReport, Row};
 use records::links;
 use records::rows::matching::OnMatch;
 use records::rows::values::{self, Missing};
-use records::rows::{self, Draft, Editor, ItemChange, ItemRow, Written};
+use records::rows::{self, Creation, Draft, Editor, ItemChange, ItemRow, PreparedItem, Written};
 use records::shape::{Shape, Shapes};
 use store::{Read, Tx};
 
@@ -59,6 +61,25 @@ impl From<OnContactMatch> for OnMatch {
     }
 }
 
+impl NewContact {
+    /// The contact that is to be created.
+    fn draft(&self, shape: &Shape) -> Result<Draft> {
+        let given = with_tags(self.data.clone(), self.tags.clone());
+        let data = values::merge(shape, None, &given, Missing::Default, mode(self.typecast), "")?;
+        Ok(Draft { data, external_key: self.external_id.clone(), position: None })
+    }
+}
+
+impl Prepare for NewContact {
+    type Prepared = PreparedItem;
+
+    fn prepare(&self, input: &Input<'_>) -> Option<PreparedItem> {
+        let (shapes, set) =
+            (input.services.get::<Shapes>().ok()?, CONTACTS.set_of(input.caller.workspace_id()));
+        PreparedItem::of(&shapes, input.caller, set, |shape| self.draft(shape))
+    }
+}
+
 /// Changes what operations of their own set of a live, locked contact: fields that no body can name.
 ///
 /// # Errors
@@ -84,13 +105,15 @@ pub(super) fn set_managed(
 pub fn create_contact(
     tx: &mut Tx,
     caller: &Caller,
-    Body(new): Body<NewContact>,
+    new: PreparedBody<NewContact>,
     shapes: State<Shapes>,
 ) -> Result<With<RawCreated<Contact>>> {
     let editor = editor(tx, &shapes.0, caller)?;
-    let given = with_tags(new.data, new.tags);
-    let data = values::merge(&editor.shape, None, &given, Missing::Default, mode(new.typecast), "")?;
-    let row = editor.writer().insert(tx, Draft { data, external_key: new.external_id, position: None })?;
+    let creation = match new.take().and_then(|prepared| prepared.under(&editor.shape)) {
+        Some(creation) => creation,
+        None => Creation::Draft(new.body.draft(&editor.shape)?),
+    };
+    let row = editor.writer().create(tx, creation)?;
     Ok(With::etag(row.version, RawCreated::new(printed(&editor.shape, &row)?)))
 }
 

@@ -4,13 +4,16 @@ use super::answer::{self, ItemAnswer};
 use super::item::Item;
 use super::model::{ItemPatch, ItemQuery, ItemReplacement, NewItem, mode};
 use model::{Caller, CollectionId, Error, ItemId, Result};
-use operation::{Body, ExpectedVersion, IfMatch, Path, Query, RawCreated, RawJson, State, With, operation};
+use operation::{
+    Body, ExpectedVersion, FromInput, IfMatch, Input, Path, Prepare, PreparedBody, Query, RawCreated,
+    RawJson, State, With, operation,
+};
 use records::print;
 use records::rows;
 use records::rows::values::{self, Missing};
 use records::rows::write::Draft;
-use records::rows::{Editor, ItemChange};
-use records::shape::Shapes;
+use records::rows::{Creation, Editor, ItemChange, PreparedItem};
+use records::shape::{Shape, Shapes};
 use store::{Read, Tx};
 
 /// Create an item
@@ -22,15 +25,35 @@ pub fn create_item(
     tx: &mut Tx,
     caller: &Caller,
     Path(collection_id): Path<CollectionId>,
-    Body(new): Body<NewItem>,
+    new: PreparedBody<NewItem>,
     shapes: State<Shapes>,
 ) -> Result<With<RawCreated<Item>>> {
-    let inputs = std::iter::once(&new.data);
-    let editor = Editor::open_for(tx, caller, &shapes.0, collection_id, new.typecast, inputs)?;
-    let data = values::merge(&editor.shape, None, &new.data, Missing::Default, mode(new.typecast), "")?;
-    let draft = Draft { data, external_key: new.external_key, position: None };
-    let row = editor.writer().insert(tx, draft)?;
+    let (inputs, typecast) = (std::iter::once(&new.body.data), new.body.typecast);
+    let editor = Editor::open_for(tx, caller, &shapes.0, collection_id, typecast, inputs)?;
+    let creation = match new.take().and_then(|prepared| prepared.under(&editor.shape)) {
+        Some(creation) => creation,
+        None => Creation::Draft(new.body.draft(&editor.shape)?),
+    };
+    let row = editor.writer().create(tx, creation)?;
     answer::created(&editor.shape, &row)
+}
+
+impl NewItem {
+    /// The item that is to be created.
+    fn draft(&self, shape: &Shape) -> Result<Draft> {
+        let data = values::merge(shape, None, &self.data, Missing::Default, mode(self.typecast), "")?;
+        Ok(Draft { data, external_key: self.external_key.clone(), position: None })
+    }
+}
+
+impl Prepare for NewItem {
+    type Prepared = PreparedItem;
+
+    fn prepare(&self, input: &Input<'_>) -> Option<PreparedItem> {
+        let Path(collection) = Path::from_input(input, "collectionId").ok()?;
+        let shapes = input.services.get::<Shapes>().ok()?;
+        PreparedItem::of(&shapes, input.caller, collection, |shape| self.draft(shape))
+    }
 }
 
 /// One item

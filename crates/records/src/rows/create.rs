@@ -29,7 +29,15 @@ impl Writer<'_> {
     /// # Errors
     /// `duplicate_value`, `validation_error`, or the database's. What was written until then is for the caller to undo.
     pub fn insert(&self, tx: &mut Tx, draft: Draft) -> Result<ItemRow> {
-        let created = self.create_all(tx, vec![Creation::Draft(draft)])?.pop();
+        self.create(tx, Creation::Draft(draft))
+    }
+
+    /// Creates an item, of which more may have been made before the transaction.
+    ///
+    /// # Errors
+    /// Those of [`Self::insert`].
+    pub fn create(&self, tx: &mut Tx, creation: Creation) -> Result<ItemRow> {
+        let created = self.create_all(tx, vec![creation])?.pop();
         created.ok_or_else(|| Error::internal("an item was not created"))
     }
 
@@ -75,7 +83,7 @@ impl Writer<'_> {
                 Creation::Ready(item) => *item,
                 Creation::Draft(draft) => {
                     let (row, data) = self.completed(tx, draft)?;
-                    NewItem::of(self.shape, row, data, tx.is_postgres())
+                    NewItem::of(self.shape, row, data)
                 }
             });
         }

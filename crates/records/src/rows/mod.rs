@@ -30,7 +30,7 @@ pub use find::{
 };
 pub use keys::{digest, holder, holder_of_value, reindex};
 pub(crate) use keys::{digests, index_keys};
-pub use new_item::{Creation, NewItem};
+pub use new_item::{Creation, NewItem, PreparedItem};
 pub use row::ItemRow;
 pub(crate) use row::SystemValues;
 pub use values::{Missing, merge};

@@ -4,13 +4,44 @@ use super::keys::{self, IndexedDigest};
 use super::row::ItemRow;
 use super::values;
 use super::write::{Draft, Writer, sized};
+use crate::Author;
 use crate::activity::short_created;
 use crate::compute;
 use crate::search;
-use crate::shape::{Index, IndexKind, Shape};
+use crate::shape::{Index, IndexKind, Shape, Shapes};
 use fields::computed;
+use fields::terms::Terms;
 use fields::{ComputedErrors, Data, Field, FieldType, Subject};
-use model::{IndexId, ItemId, JsonText, Result, Timestamp};
+use model::{Caller, CollectionId, IndexId, ItemId, JsonText, Result, Timestamp};
+
+/// An item that was made ready before the transaction that stores it, by the shape that its set had then.
+#[derive(Debug)]
+pub struct PreparedItem {
+    shape_version: i64,
+    creation: Creation,
+}
+
+impl PreparedItem {
+    /// Makes an item ready by the latest shape of its set. `None` if that is not known, or the item has to be made by the
+    /// transaction, which also says what is wrong with it.
+    pub fn of(
+        shapes: &Shapes,
+        caller: &Caller,
+        set: CollectionId,
+        draft: impl FnOnce(&Shape) -> Result<Draft>,
+    ) -> Option<Self> {
+        let shape = shapes.latest(set).filter(|shape| caller.workspace_id() == shape.workspace)?;
+        let author = Author::of(caller);
+        let writer = Writer { shapes, shape: &shape, author: &author };
+        let creation = writer.prepare(draft(&shape).ok()?).ok()?;
+        Some(Self { shape_version: shape.version, creation })
+    }
+
+    /// The item, where the set still has the shape by which it was made ready.
+    pub fn under(self, shape: &Shape) -> Option<Creation> {
+        Some(self.creation).filter(|_| self.shape_version == shape.version)
+    }
+}
 
 /// An item to create: as a draft, or with all that can be made of a draft before the transaction.
 #[derive(Debug)]
@@ -40,14 +71,14 @@ pub struct NewItem {
     pub(super) unique: Vec<IndexedDigest>,
     /// Its keys in those indexes whose keys hold neither an id nor a date.
     pub(super) keys: Vec<(IndexId, Vec<u8>)>,
-    /// Its terms, as the database takes them; `None` where it has none.
-    pub(super) terms: Option<String>,
+    /// Its terms; `None` where it has none.
+    pub(super) terms: Option<Terms>,
     /// What its activity entry says of it.
     pub(super) entry: JsonText,
 }
 
 impl NewItem {
-    pub(super) fn of(shape: &Shape, row: ItemRow, data: Data, on_postgres: bool) -> Self {
+    pub(super) fn of(shape: &Shape, row: ItemRow, data: Data) -> Self {
         let record = row.record(&data);
         let (mut unique, mut item_keys) = (Vec::new(), Vec::new());
         for index in shape.indexes.iter().filter(|index| index.is_maintained()) {
@@ -58,8 +89,7 @@ impl NewItem {
                 item_keys.extend(keys::index_keys(record, shape, index).into_iter().map(|k| (index.id, k)));
             }
         }
-        let terms = search::terms(shape, record)
-            .map(|terms| if on_postgres { terms.tsvector() } else { terms.fts5() });
+        let terms = search::terms(shape, record);
         let entry = short_created(shape, &data);
         Self { row, data, unique, keys: item_keys, terms, entry }
     }
@@ -77,7 +107,7 @@ impl Writer<'_> {
     ///
     /// # Errors
     /// `validation_error` for values that the kind of records refuses.
-    pub fn prepare(&self, draft: Draft, on_postgres: bool) -> Result<Creation> {
+    pub fn prepare(&self, draft: Draft) -> Result<Creation> {
         let waits = |field: &Field| waits_for_transaction(field, &draft.data);
         if self.shape.fields.iter().any(waits) {
             return Ok(Creation::Draft(draft));
@@ -87,7 +117,7 @@ impl Writer<'_> {
         let mut errors = ComputedErrors::new();
         computed::derive(self.shape, &mut data, &mut errors);
         let row = self.new_row(&data, &errors, position, external_key)?;
-        Ok(Creation::Ready(Box::new(NewItem::of(self.shape, row, data, on_postgres))))
+        Ok(Creation::Ready(Box::new(NewItem::of(self.shape, row, data))))
     }
 
     /// The row of an item with these values, without its id and its dates.

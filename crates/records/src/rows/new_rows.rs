@@ -5,6 +5,7 @@ use crate::Author;
 use crate::shape::Shape;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
+use fields::terms::Terms;
 use model::{IndexId, ItemId, JsonText};
 
 /// A value that no other item may have.
@@ -35,8 +36,8 @@ pub(super) struct NewRows<'a> {
     pub(super) unique: Vec<UniqueRow>,
     /// In the order of their index.
     pub(super) keys: Vec<KeyRow>,
-    /// The terms of those that have some, as the database takes them.
-    pub(super) terms: Vec<(ItemId, String)>,
+    /// The terms of those that have some.
+    pub(super) terms: Vec<(ItemId, Terms)>,
 }
 
 /// How many rows were stored. Whoever loses a race for an external key or for a unique value finds fewer stored than it

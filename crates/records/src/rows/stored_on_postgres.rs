@@ -61,7 +61,7 @@ pub(super) fn store(new: &NewRows<'_>, connection: &mut PgConnection) -> Result<
         .bind::<Array<Binary>, _>(column(&new.keys, |key| key.k.as_slice()))
         .bind::<Array<BigInt>, _>(column(&new.keys, |key| key.item_id))
         .bind::<Array<BigInt>, _>(column(&new.terms, |(item, _)| *item))
-        .bind::<Array<Text>, _>(column(&new.terms, |(_, terms)| terms.as_str()))
+        .bind::<Array<Text>, _>(column(&new.terms, |(_, terms)| terms.tsvector()))
         .bind::<Array<Text>, _>(column(&new.entries, JsonText::as_str))
         .bind::<Text, _>(Action::Created)
         .bind::<Text, _>(short_actor(&author.cause.actor))

@@ -60,7 +60,7 @@ pub(super) fn store(new: &NewRows<'_>, connection: &mut SqliteConnection) -> Res
     )?)?;
     insert_keys(connection, &new.keys)?;
     for (item, terms) in &new.terms {
-        insert_on_sqlite(connection, *item, terms)?;
+        insert_on_sqlite(connection, *item, &terms.fts5())?;
     }
     store_entries(new, connection)?;
     if let Some(index) = columnar::of(new.shape).map(|index| index.id) {

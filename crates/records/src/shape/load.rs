@@ -9,8 +9,8 @@ use diesel::prelude::*;
 use fields::FieldType;
 use model::{Code, CollectionId, Error, FieldId, ItemId, MemberId, Result, WorkspaceId};
 use operation::ports::{Member, Members};
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use store::{LockLevel, LockMode, Read, Tx, each};
 
 /// The kinds of records that there are, and the shapes that were loaded. Every use asks the collection's row whether its
@@ -21,10 +21,14 @@ pub struct Shapes {
     pub(super) base_url: Arc<str>,
     members: Option<Arc<dyn Members>>,
     kept: Mutex<HashMap<CollectionId, Arc<Shape>>>,
+    /// Sets that have everything that their kind declares, so that nobody needs to look before each write.
+    complete: Mutex<HashSet<CollectionId>>,
 }
 
 /// More than this many are not kept.
 const MOST_KEPT: usize = 1_000;
+/// More sets than this are not remembered as complete.
+const MOST_COMPLETE: usize = 100_000;
 
 /// What must be read of a collection each time.
 #[derive(Queryable, Selectable)]
@@ -44,6 +48,7 @@ impl Shapes {
             base_url: Arc::from(""),
             members: None,
             kept: Mutex::default(),
+            complete: Mutex::default(),
         }
     }
 
@@ -108,13 +113,37 @@ impl Shapes {
         self.kinds.iter().find_map(named)
     }
 
+    /// Whether a set has been found to have everything that its kind declares.
+    pub(crate) fn is_complete(&self, set: CollectionId) -> bool {
+        self.complete.lock().unwrap_or_else(PoisonError::into_inner).contains(&set)
+    }
+
+    pub(crate) fn note_complete(&self, set: CollectionId, is_complete: bool) {
+        let mut complete = self.complete.lock().unwrap_or_else(PoisonError::into_inner);
+        if complete.len() >= MOST_COMPLETE {
+            complete.clear();
+        }
+        if is_complete {
+            complete.insert(set);
+        } else {
+            complete.remove(&set);
+        }
+    }
+
+    /// The shape that a set had when it was last looked at. What is made by it holds only where a transaction finds its
+    /// [version](Shape::version) unchanged.
+    pub fn latest(&self, set: CollectionId) -> Option<Arc<Shape>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(&set).cloned()
+    }
+
     fn kept(&self, collection: CollectionId, version: i64) -> Option<Arc<Shape>> {
-        let kept = self.kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.get(&collection).filter(|shape| shape.version == version).cloned()
     }
 
     fn keep(&self, shape: &Arc<Shape>) {
-        let mut kept = self.kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= MOST_KEPT {
             kept.clear();
         }

@@ -36,10 +36,12 @@ fn of_one(connection: &mut AnyConnection, number: i64) -> QueryResult<usize> {
             .into_boxed()
             .bind::<BigInt, _>(number)
             .execute(connection),
-        AnyConnection::Postgres(connection) => diesel::sql_query("UPDATE jobs SET attempts = $1 WHERE id < 0")
-            .into_boxed()
-            .bind::<BigInt, _>(number)
-            .execute(connection),
+        AnyConnection::Postgres(connection) => {
+            diesel::sql_query("UPDATE jobs SET attempts = $1 WHERE id < 0")
+                .into_boxed()
+                .bind::<BigInt, _>(number)
+                .execute(connection)
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use records::query::{ParsedQuery, QueryParams};
 use records::shape::{self, Kind, Shape, Shapes};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
-use store::{Backend, Db, Read, Tx};
+use store::{Db, Read, Tx};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
@@ -221,14 +221,13 @@ impl Importer {
         {
             task.prepare_for(&shape);
         }
-        let on_postgres = matches!(job.db.backend(), Backend::Postgres(_));
         let (preparing, shapes) = (task.clone(), self.shapes.clone());
         let (sender, mut batches) = mpsc::channel::<Batch>(1);
         let reading = tokio::task::spawn_blocking(move || {
             let text = opening.text(encoding_of(&source), from)?;
             let records = Records::new(Box::new(text), &source, from);
             reader::batches(records, ROWS, BYTES, |read| {
-                sender.blocking_send(Batch::of(kind, &preparing, &shapes, on_postgres, read)).is_ok()
+                sender.blocking_send(Batch::of(kind, &preparing, &shapes, read)).is_ok()
             })
         });
         let mut seen = SeenDigests::new();

@@ -71,13 +71,7 @@ pub(super) struct PreparedRow {
 
 impl Batch {
     /// Takes records apart, and makes them ready.
-    pub(super) fn of(
-        kind: &Kind,
-        task: &Task,
-        shapes: &Shapes,
-        on_postgres: bool,
-        read: reader::ReadBatch,
-    ) -> Self {
+    pub(super) fn of(kind: &Kind, task: &Task, shapes: &Shapes, read: reader::ReadBatch) -> Self {
         let said = |record| {
             let said = plan::said(kind, &task.source, &record);
             (record, said)
@@ -87,7 +81,7 @@ impl Batch {
             let matcher = Some(&task.settings.match_on).filter(|on| !on.is_empty());
             let matcher = matcher.and_then(|on| Matcher::new(&shape, on).ok());
             let writer = Writer { shapes, shape: &shape, author: &task.author };
-            let row = |said: &RowValues| PreparedRow::of(&writer, matcher.as_ref(), said, on_postgres);
+            let row = |said: &RowValues| PreparedRow::of(&writer, matcher.as_ref(), said);
             let rows = records.iter().map(|(_, said)| said.as_ref().map(row).unwrap_or_default()).collect();
             (shape.version, rows)
         });
@@ -105,10 +99,10 @@ impl Batch {
 }
 
 impl PreparedRow {
-    fn of(writer: &Writer<'_>, matcher: Option<&Matcher>, said: &RowValues, on_postgres: bool) -> Self {
+    fn of(writer: &Writer<'_>, matcher: Option<&Matcher>, said: &RowValues) -> Self {
         let wanted = matcher.and_then(|matcher| wanted(matcher, writer.shape, said).ok());
-        let ready = |draft| writer.prepare(draft, on_postgres);
-        Self { wanted, creation: draft(writer.shape, None, said).and_then(ready).ok() }
+        let creation = draft(writer.shape, None, said).and_then(|draft| writer.prepare(draft));
+        Self { wanted, creation: creation.ok() }
     }
 }
 

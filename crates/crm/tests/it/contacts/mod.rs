@@ -13,6 +13,7 @@ mod list;
 mod merge;
 mod merge_graphs;
 mod notes;
+mod prepared;
 mod segments;
 
 use model::Env;
