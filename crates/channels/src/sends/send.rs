@@ -10,8 +10,8 @@ use super::retry::{self, Attempt};
 use super::what::{Filled, Free, What};
 use crate::channels::ChannelRow;
 use crate::messages::{
-    self, Conversation, Detail, MessageRow, MessageSenderType, MessageType, Outgoing, Priority, Sender,
-    SentTemplate,
+    self, Conversation, Detail, MessageRow, MessageSenderType, MessageType, NewAttachment, Outgoing,
+    Priority, Sender, SentTemplate,
 };
 use crate::network::Network;
 use crate::schema::messages as table;
@@ -19,9 +19,9 @@ use crate::templates;
 use crate::wakes::Wakes;
 use chatnet::Recipient;
 use diesel::prelude::*;
-use model::{ActorType, Answering, Caller, Error, MessageId, Result, RunId, Timestamp, WorkspaceId};
+use model::{ActorType, Answering, Caller, Error, FileId, MessageId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::{ContactCard, People};
-use store::{OneRow as _, Tx};
+use store::{OneRow as _, Read, Tx};
 
 /// For how long a template waits to be sent, in seconds.
 const TEMPLATE_PATIENCE: i64 = 4 * 3_600;
@@ -32,6 +32,22 @@ pub struct SendParts {
     pub(crate) people: People,
     pub(crate) network: Network,
     pub(crate) wakes: Wakes,
+}
+
+impl SendParts {
+    /// The file above the text of a template, if there is one.
+    ///
+    /// # Errors
+    /// As those of [`media::attachment`], with `param` = `media`.
+    pub(super) fn file(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        media: Option<FileId>,
+    ) -> Result<Option<NewAttachment>> {
+        let network = self.network.0.capabilities();
+        media.map(|file| media::attachment(read, workspace, file, None, network, "media")).transpose()
+    }
 }
 
 /// Who sends how.
@@ -176,11 +192,7 @@ impl<'a> Sending<'a> {
                     checks.note("recipient_opted_in", expect_opted_in(contact, template.category));
                 }
                 let components = template.components()?;
-                let file = media.map(|file| {
-                    let network = self.parts.network.0.capabilities();
-                    media::attachment(tx, channel.workspace_id, file, None, network, "media")
-                });
-                let attachment = file.transpose()?;
+                let attachment = self.parts.file(tx, channel.workspace_id, media)?;
                 let resolved = templates::expect_media(&components, attachment.is_some())
                     .and_then(|()| templates::resolve(&components, &filled));
                 let shown = checks.note("params_match", resolved).unwrap_or_default();
