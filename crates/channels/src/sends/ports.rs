@@ -29,7 +29,7 @@ impl MessageSender for SendParts {
         let components = found.map_err(|error| error.param("template"))?.components()?;
         let checked = templates::expect_media(&components, wanted.media.is_some())
             .and_then(|()| templates::resolve(&components, &sent(wanted.clone())).map(drop))
-            .and_then(|()| self.file(read, workspace, wanted.media).map(drop));
+            .and_then(|()| self.header_file(read, workspace, wanted.media, "media").map(drop));
         checked.map_err(|error| {
             let param = format!("template.{}", error.param_name().unwrap_or("params"));
             error.param(param)

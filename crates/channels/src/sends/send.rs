@@ -17,7 +17,7 @@ use crate::network::Network;
 use crate::schema::messages as table;
 use crate::templates;
 use crate::wakes::Wakes;
-use chatnet::Recipient;
+use chatnet::{MediaKind, Recipient};
 use diesel::prelude::*;
 use model::{ActorType, Answering, Caller, Error, FileId, MessageId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::{ContactCard, People};
@@ -35,18 +35,33 @@ pub struct SendParts {
 }
 
 impl SendParts {
-    /// The file above the text of a template, if there is one.
+    /// A file as an attachment of a message, as `kind` or as what it is.
     ///
     /// # Errors
-    /// As those of [`media::attachment`], with `param` = `media`.
-    pub(super) fn file(
+    /// `not_found` with `param`; `validation_error` where the network does not take the file.
+    pub(crate) fn file(
         &self,
         read: &mut Read,
         workspace: WorkspaceId,
-        media: Option<FileId>,
+        file: FileId,
+        kind: Option<MediaKind>,
+        param: &str,
+    ) -> Result<NewAttachment> {
+        media::attachment(read, workspace, file, kind, self.network.0.capabilities(), param)
+    }
+
+    /// The file above the text of a template, if there is one.
+    ///
+    /// # Errors
+    /// As those of [`file`](Self::file).
+    pub(crate) fn header_file(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        file: Option<FileId>,
+        param: &str,
     ) -> Result<Option<NewAttachment>> {
-        let network = self.network.0.capabilities();
-        media.map(|file| media::attachment(read, workspace, file, None, network, "media")).transpose()
+        file.map(|file| self.file(read, workspace, file, None, param)).transpose()
     }
 }
 
@@ -192,7 +207,7 @@ impl<'a> Sending<'a> {
                     checks.note("recipient_opted_in", expect_opted_in(contact, template.category));
                 }
                 let components = template.components()?;
-                let attachment = self.parts.file(tx, channel.workspace_id, media)?;
+                let attachment = self.parts.header_file(tx, channel.workspace_id, media, "media")?;
                 let resolved = templates::expect_media(&components, attachment.is_some())
                     .and_then(|()| templates::resolve(&components, &filled));
                 let shown = checks.note("params_match", resolved).unwrap_or_default();
