@@ -1,10 +1,10 @@
 //! The events of messages and templates.
 
 use crate::channels::ChannelType;
-use crate::messages::{MessageError, MessageRow, MessageType};
+use crate::messages::{Detail, MessageError, MessageRow, MessageType};
 use crate::templates::MessageTemplate;
 use chatnet::MediaKind;
-use model::{ChannelId, ContactId, ConversationId, MessageId, MessageTemplateId, RunId};
+use model::{ChannelId, ContactId, ConversationId, JsonText, MessageId, MessageTemplateId, Result, RunId};
 use operation::Event;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -109,6 +109,27 @@ pub(crate) struct MessageFailed {
 }
 
 impl MessageEvent {
+    pub(crate) fn received(
+        row: &MessageRow,
+        kind: ChannelType,
+        attachments: Vec<ReceivedAttachment>,
+        app_url: String,
+    ) -> Result<Self> {
+        let detail: Option<Detail> = row.detail.as_ref().map(JsonText::parse).transpose()?;
+        Ok(Self::Received(MessageReceived {
+            contact_id: row.contact_id,
+            message_id: row.id,
+            conversation_id: row.conversation_id,
+            channel_id: row.channel_id,
+            channel_type: kind,
+            kind: row.message_type,
+            content: row.content.clone(),
+            reply_id: detail.and_then(|detail| detail.reply_id),
+            attachments,
+            app_url,
+        }))
+    }
+
     pub(crate) fn sent(row: &MessageRow, kind: ChannelType, app_url: String) -> Self {
         Self::Sent(MessageSent {
             contact_id: row.contact_id,

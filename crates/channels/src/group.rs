@@ -6,10 +6,11 @@ use crate::conversations::Conversations;
 use crate::events::{MessageEvent, TemplateUpdated};
 use crate::inbound::Callbacks;
 use crate::jobs;
-use crate::messages::{ContactMessages, MessageReferences};
+use crate::messages::{ContactMessages, MessageFiles, MessageReferences};
 use crate::metrics::{OPEN_CALLBACKS, QUEUED_MESSAGES};
 use crate::network::Network;
 use crate::quick_replies::{QuickReplyFiles, QuickReplyVariables};
+use crate::retention::{self, Keeping};
 use crate::sends;
 use crate::templates;
 use crate::worker::WorkerParts;
@@ -97,8 +98,9 @@ pub fn messenger(parts: &WorkerParts) -> Messenger {
     Messenger(Arc::new(sending(parts)))
 }
 
-/// What the areas need beside their operations. Callbacks are kept as `kept` says.
-pub fn group(parts: &WorkerParts, kept: Retention) -> Group {
+/// What the areas need beside their operations. Callbacks are kept as `kept` says, messages and their files as `keeping`
+/// does.
+pub fn group(parts: &WorkerParts, kept: Retention, keeping: Keeping) -> Group {
     let callbacks = Callbacks::new(
         parts.db.clone(),
         Network(parts.network.0.clone()),
@@ -115,8 +117,10 @@ pub fn group(parts: &WorkerParts, kept: Retention) -> Group {
         .contact_references(MessageReferences)
         .contact_references(RecipientReferences)
         .jobs(jobs::jobs(parts, kept))
+        .job(retention::job(keeping))
         .file_references(QuickReplyFiles)
         .file_references(BroadcastFiles)
+        .file_references(MessageFiles)
         .variable_users(QuickReplyVariables)
         .table_gauge(OPEN_CALLBACKS)
         .table_gauge(QUEUED_MESSAGES)

@@ -13,7 +13,10 @@ mod jobs;
 pub mod messages;
 mod metrics;
 mod network;
+#[cfg(test)]
+mod plans;
 pub mod quick_replies;
+mod retention;
 pub mod sample;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
@@ -27,6 +30,7 @@ mod worker;
 pub use group::{SEALED, areas, group, messenger};
 pub use inbound::BoundedCallbacks;
 pub use network::Network;
+pub use retention::Keeping;
 pub use transcriber::{OpenAiTranscriber, Transcriber, TranscriberSettings};
 pub use wakes::Wakes;
 pub use worker::{Uploads, WorkerParts, Workers, Working};

@@ -168,6 +168,14 @@ diesel::table! {
 }
 
 diesel::table! {
+    files_without_message (file_id) {
+        file_id -> BigInt,
+        workspace_id -> BigInt,
+        received_at -> Timestamp,
+    }
+}
+
+diesel::table! {
     message_outbox (message_id) {
         message_id -> BigInt,
         channel_id -> BigInt,
@@ -307,6 +315,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     message_statuses,
     early_statuses,
     message_attachments,
+    files_without_message,
     message_outbox,
     channel_callbacks,
     held_message_events,

@@ -7,6 +7,7 @@ mod adapter;
 mod cloud;
 mod inbound;
 mod outbound;
+mod template;
 
 pub use adapter::{
     Account, BoxFuture, Capabilities, ChannelAdapter, Media, NetworkError, NewNetworkTemplate, NumberHealth,
@@ -19,6 +20,10 @@ pub use inbound::{
 pub use outbound::{
     Button, InteractiveMessage, ListRow, ListSection, MediaSource, OutboundContent, OutboundMessage,
     Recipient, Refusal, RefusalCode, SendOutcome, TemplateButtonParam, TemplateMessage,
+};
+pub use template::{
+    TemplateBody, TemplateButton, TemplateButtonType, TemplateComponents, TemplateHeader,
+    TemplateHeaderFormat,
 };
 
 use model::text_enum;

@@ -5,7 +5,7 @@ use crate::contact_fields::ContactFields;
 use crate::contacts::{
     AssignedContacts, ContactImports, ContactRecords, ContactTargets, Contacts, assign_job, resume_job,
 };
-use crate::reminders::{self, Actions, Reminders};
+use crate::reminders::{self, Actions, ReminderFiles, Reminders};
 use crate::tasks::{TaskFileReferences, TaskTargets, TaskWork, Tasks};
 use crate::team::Team;
 use model::Result;
@@ -56,4 +56,5 @@ pub fn group(
         .open_work(AssignedContacts { shapes: shapes.clone() })
         .contact_references(ContactRecords)
         .file_references(TaskFileReferences)
+        .file_references(ReminderFiles)
 }

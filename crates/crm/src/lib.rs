@@ -10,7 +10,7 @@ pub mod schema;
 pub mod tasks;
 pub mod team;
 
-pub use business::Calendar;
+pub use business::{Calendar, Retention};
 pub use contacts::people;
 pub use group::{areas, group, import_targets};
 pub use team::TeamDirectory;

@@ -2,7 +2,7 @@
 
 use crate::schema::files;
 use diesel::prelude::*;
-use model::{Actor, Error, FileId, JsonText, Metadata, Result, Timestamp, WorkspaceId, text_enum};
+use model::{Actor, Code, Error, FileId, JsonText, Metadata, Result, Timestamp, WorkspaceId, text_enum};
 use operation::ports::FileUse;
 use serde::Serialize;
 use store::{Read, Tx, lock_row};
@@ -208,6 +208,22 @@ pub fn update(tx: &mut Tx, row: &FileRow) -> Result<FileRow> {
         ))
         .returning(files::all_columns)
         .get_result(tx.connection())?)
+}
+
+/// Moves a file to the trash, unless it is there or its bytes are gone. Says whether it did.
+///
+/// # Errors
+/// When the database fails.
+pub fn trash(tx: &mut Tx, workspace: WorkspaceId, id: FileId) -> Result<bool> {
+    let row = match locked(tx, workspace, id) {
+        Err(gone) if gone.code() == Code::NotFound => return Ok(false),
+        row => row?,
+    };
+    if row.trashed_at.is_some() {
+        return Ok(false);
+    }
+    update(tx, &FileRow { trashed_at: Some(tx.now()), ..row })?;
+    Ok(true)
 }
 
 /// A file of the workspace, in any state.

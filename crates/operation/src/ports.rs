@@ -17,16 +17,19 @@ pub use contacts::{
 };
 pub use conversations::{AssignedConversations, AutoAssignment};
 pub use messages::{MessageContent, MessageSender, MessageToSend, Messenger, TemplateToSend};
-pub use people::{BusinessCalendar, Member, Members, OpenWork, OpenWorkDirectory, Opening, WorkType};
+pub use people::{
+    BusinessCalendar, BusinessRetention, KeptDays, Member, Members, OpenWork, OpenWorkDirectory, Opening,
+    WorkType,
+};
 pub use structured::{StructuredAnswer, StructuredRuns, StructuredTask, Structurer};
 pub use variables::{
     KnownVariable, VariableReference, VariableUserDirectory, VariableUsers, Variables, WorkspaceVariables,
     referenced_variables, with_variables,
 };
 
-use model::{AgentId, Caller, ContactId, FileId, Result, RunId, StepId, Timestamp, WorkspaceId};
+use model::{AgentId, Caller, ContactId, Error, FileId, Result, RunId, StepId, Timestamp, WorkspaceId};
 use serde::Serialize;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use store::{Read, Tx};
 use utoipa::ToSchema;
 
@@ -293,14 +296,15 @@ impl ContactUses {
     }
 }
 
-/// Everything that refers to files. A service that operations ask for.
+/// Everything that refers to files. A service that operations ask for, and that groups can be given before it is known what
+/// refers to files. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct FileUses(Vec<Arc<dyn FileReferences>>);
+pub struct FileUses(Arc<OnceLock<Vec<Arc<dyn FileReferences>>>>);
 
 impl FileUses {
-    /// The references of all groups.
-    pub fn new(references: impl IntoIterator<Item = Arc<dyn FileReferences>>) -> Self {
-        Self(references.into_iter().collect())
+    /// Says what the references of all groups are. Only the first counts.
+    pub fn connect(&self, references: impl IntoIterator<Item = Arc<dyn FileReferences>>) {
+        let _ = self.0.set(references.into_iter().collect());
     }
 
     /// Objects of the workspace that refer to a file, at most `most` of them.
@@ -315,7 +319,9 @@ impl FileUses {
         most: i64,
     ) -> Result<Vec<FileUse>> {
         let mut found = Vec::new();
-        for references in &self.0 {
+        // Without them every file would seem to be of no use.
+        let all = self.0.get().ok_or_else(|| Error::internal("the references to files are not connected"))?;
+        for references in all {
             let rest = most - i64::try_from(found.len()).unwrap_or(most);
             if rest > 0 {
                 found.extend(references.uses(read, workspace, file, rest)?);

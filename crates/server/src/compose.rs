@@ -7,7 +7,7 @@ use agents::providers::Tiers;
 use agents::runs::{RunDirectory, RunEngineParts};
 use auth::{Directory, Quotas, RateWindows, Seal, SealedTable, Spending};
 use billing::{BillingSettings, Ledger};
-use channels::{BoundedCallbacks, Network, Transcriber, Uploads, Wakes, WorkerParts, Workers};
+use channels::{BoundedCallbacks, Keeping, Network, Transcriber, Uploads, Wakes, WorkerParts, Workers};
 use chatnet::Chatnet;
 use egress::Connector;
 use events::inbound::{Receiver, ReceiverParts};
@@ -35,7 +35,7 @@ use tokio::sync::watch;
 use transfer::imports::Target;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
-pub const VERSION: &str = "v0.13.1";
+pub const VERSION: &str = "v0.14.0";
 
 /// The areas of all groups, in the order of the published documents.
 const AREAS: [Areas; 7] = [
@@ -245,16 +245,19 @@ impl Service {
             wakes: Wakes::default(),
         };
         let logs = retention.logs();
-        let Joined { services, jobs, raw_routes, mut metrics, table_gauges } = join([
+        let file_uses = FileUses::default();
+        let keeping = Keeping { days: Arc::new(crm::Retention), file_uses: file_uses.clone() };
+        let groups = [
             operation::foundation(retention.requests, logs.clone()),
             agents::group(&engine, tiers, connector),
             billing::group(settings, Arc::new(RunDirectory)),
             transfer::group(&db, &files, &shapes, import_targets(), retention.activity),
             data::group(&shapes),
             crm::group(&shapes, Arc::new(engine.clone()), people, channels::messenger(&talking), assigned),
-            channels::group(&talking, retention.callbacks),
+            channels::group(&talking, retention.callbacks, keeping),
             events.group(receiver, retention.events),
-        ])?;
+        ];
+        let Joined { services, jobs, raw_routes, mut metrics, table_gauges } = join(groups, file_uses)?;
         seal.declare(sealed_tables());
         let jobs = Runner::new(db.clone()).with(jobs);
         let collections = CollectionDirectory::new(data::collections::CollectionNames);
@@ -336,11 +339,12 @@ struct Joined {
     table_gauges: Vec<TableGauge>,
 }
 
-/// Puts groups together: what one offers to the others is handed to them as services.
+/// Puts groups together: what one offers to the others is handed to them as services. `file_uses` then knows what refers to
+/// files.
 ///
 /// # Errors
 /// When two jobs have the same name: the runner would run one of them for the rows of both.
-fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
+fn join(groups: impl IntoIterator<Item = Group>, file_uses: FileUses) -> Result<Joined> {
     let mut joined = Joined::default();
     let (mut link_targets, mut open_work, mut variable_users) = (Vec::new(), Vec::new(), Vec::new());
     let (mut file_references, mut contact_references) = (Vec::new(), Vec::new());
@@ -364,7 +368,8 @@ fn join(groups: impl IntoIterator<Item = Group>) -> Result<Joined> {
     let links = LinkDirectory::new(link_targets);
     joined.services = joined.services.with(links).with(OpenWorkDirectory::new(open_work));
     joined.services = joined.services.with(VariableUserDirectory::new(variable_users));
-    joined.services = joined.services.with(FileUses::new(file_references));
+    file_uses.connect(file_references);
+    joined.services = joined.services.with(file_uses);
     joined.services = joined.services.with(ContactUses::new(contact_references));
     Ok(joined)
 }
@@ -376,8 +381,9 @@ mod tests {
     #[test]
     fn a_name_is_that_of_one_job() {
         let group = |kind| Group::default().job(Job::after(kind, "", "", |_| async { Ok(()) }));
-        assert_eq!(join([group("a"), group("b")]).unwrap().jobs.len(), 2);
-        let error = join([group("a"), group("b"), group("a")]).err().unwrap();
+        let uses = FileUses::default;
+        assert_eq!(join([group("a"), group("b")], uses()).unwrap().jobs.len(), 2);
+        let error = join([group("a"), group("b"), group("a")], uses()).err().unwrap();
         assert_eq!(error.cause().unwrap().to_string(), "two jobs have the name a");
     }
 }

@@ -7,9 +7,9 @@ use super::row::{self, BroadcastRow};
 use super::template::{check_params, expect_params};
 use crate::channels::{self, ChannelRow};
 use crate::messages::NewAttachment;
-use crate::sends::{SendParts, attachment};
-use crate::templates::{self, TemplateComponents, TemplateRow};
-use chatnet::{Quality, TemplateStatus};
+use crate::sends::SendParts;
+use crate::templates::{self, TemplateRow};
+use chatnet::{Quality, TemplateComponents, TemplateStatus};
 use chrono_tz::Tz;
 use model::{Code, Error, Result, Timestamp, WorkspaceId};
 use operation::ports::{Audience, People};
@@ -48,7 +48,7 @@ pub(super) fn draft(read: &mut Read, parts: &SendParts, row: &BroadcastRow) -> R
     }
     if let Some(template) = row.template()? {
         check_params(&template)?;
-        media(read, parts, row, &template)?;
+        parts.header_file(read, row.workspace_id, template.media, MEDIA)?;
     }
     if let Some(audience) = row.audience()? {
         check_audience(read, &parts.people, workspace, &audience)?;
@@ -90,17 +90,6 @@ fn check_audience(
 /// The param of the file above the text.
 const MEDIA: &str = "template.media";
 
-/// The file above the text.
-fn media(
-    read: &mut Read,
-    parts: &SendParts,
-    row: &BroadcastRow,
-    wanted: &BroadcastTemplate,
-) -> Result<Option<NewAttachment>> {
-    let of = |file| attachment(read, row.workspace_id, file, None, parts.network.0.capabilities(), MEDIA);
-    wanted.media.map(of).transpose()
-}
-
 /// The channel's template that a broadcast names.
 ///
 /// # Errors
@@ -137,7 +126,7 @@ impl Ready {
         let channel = channels::live(read, row.workspace_id, channel)?;
         let template = template(read, row, &wanted)?;
         let components = template.components()?;
-        let attachment = media(read, parts, row, &wanted)?;
+        let attachment = parts.header_file(read, row.workspace_id, wanted.media, MEDIA)?;
         Ok(Self { channel, wanted, template, components, attachment })
     }
 

@@ -1,14 +1,15 @@
 //! What becomes of the messages of broadcasts.
 
-use super::model::BroadcastRecipientState as State;
+use super::model::{BroadcastRecipientState as State, BroadcastStatus as Status};
 use super::row::RecipientRow;
 use crate::messages::{Alike, MessageError, MessageRow, MessageStatus};
-use crate::schema::broadcast_recipients as recipients;
+use crate::schema::{broadcast_recipients as recipients, broadcasts};
 use chatnet::RefusalCode;
 use diesel::prelude::*;
 use diesel::sql_types::{Nullable, SingleValue};
-use model::{ContactId, JsonText, Result, Timestamp, WorkspaceId};
-use store::Tx;
+use model::{BroadcastId, ContactId, JsonText, MessageId, Result, Timestamp, WorkspaceId};
+use std::collections::{BTreeSet, HashSet};
+use store::{Read, Tx};
 
 diesel::define_sql_function! {
     /// The first of two values that is not null.
@@ -48,6 +49,39 @@ pub fn messages_changed(tx: &mut Tx, rows: &[&MessageRow]) -> Result<()> {
             .execute(tx.connection())?;
     }
     Ok(())
+}
+
+/// Forgets what recipients were sent in messages that are deleted, and where. What became of them stays.
+///
+/// # Errors
+/// When the database fails.
+pub fn messages_deleted(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
+    let now = tx.now();
+    diesel::update(recipients::table.filter(recipients::message_id.eq_any(ids)))
+        .set((
+            recipients::message_id.eq(None::<MessageId>),
+            recipients::address.eq(None::<String>),
+            recipients::params.eq(None::<JsonText>),
+            recipients::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Those of broadcasts that are not over: messages of theirs may still be sent.
+///
+/// # Errors
+/// When the database fails.
+pub fn going_on(read: &mut Read, ids: BTreeSet<BroadcastId>) -> Result<HashSet<BroadcastId>> {
+    if ids.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let going_on: Vec<BroadcastId> = broadcasts::table
+        .filter(broadcasts::id.eq_any(ids))
+        .filter(broadcasts::status.ne_all([Status::Completed, Status::Cancelled]))
+        .select(broadcasts::id)
+        .load(read.connection())?;
+    Ok(going_on.into_iter().collect())
 }
 
 fn state_of(status: MessageStatus) -> State {

@@ -173,7 +173,7 @@ impl Writing<'_> {
         for recipient in due {
             let of = broadcast_recipients::table.find(recipient.id);
             let at = broadcast_recipients::updated_at.eq(now);
-            match self.turn(cards.get(&recipient.contact_id), now) {
+            match self.turn(&recipient, cards.get(&recipient.contact_id), now) {
                 // Its message was taken back.
                 Turn::Send if let Some(id) = recipient.message_id => {
                     claimed.push((recipient.id, requeue(tx, id, Priority::Broadcast, expires_at)?.id));
@@ -250,7 +250,9 @@ impl Writing<'_> {
         Ok(due)
     }
 
-    fn turn(&self, card: Option<&ContactCard>, now: Timestamp) -> Turn {
+    fn turn(&self, recipient: &RecipientRow, card: Option<&ContactCard>, now: Timestamp) -> Turn {
+        // With the address its values were forgotten, without which there is no message.
+        let card = card.filter(|_| recipient.address.is_some());
         let Some(card) = card else { return Turn::Skip(Skip::NoAddress) };
         if let Some(reason) = refusal(card, self.ready.template.category) {
             return Turn::Skip(reason);

@@ -2,8 +2,9 @@
 
 use super::model::{BroadcastParam, BroadcastTemplate, Params};
 use crate::messages::SentTemplate;
-use crate::templates::{self, TemplateComponents, fill, variables};
+use crate::templates::{self, fill, variables};
 use crate::values::text_of;
+use chatnet::TemplateComponents;
 use model::{Code, Error, Result};
 use operation::ports::ContactCard;
 use serde::{Deserialize, Serialize};

@@ -148,16 +148,10 @@ impl BoundedLog for BoundedCallbacks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plans::expect_indexes;
     use diesel::debug_query;
-    use diesel::sql_types::Text;
     use diesel::sqlite::Sqlite;
     use testkit::{Kind, TestDb};
-
-    #[derive(QueryableByName)]
-    struct Part {
-        #[diesel(sql_type = Text)]
-        detail: String,
-    }
 
     #[tokio::test]
     async fn sqlite_finds_callbacks_by_their_indexes() {
@@ -166,18 +160,11 @@ mod tests {
         let of_channel = pending(now).filter(table::channel_id.eq(ChannelId(1))).order(table::id);
         let of_all = pending(now).select(table::channel_id).distinct();
         let oldest = table::table.filter(table::channel_id.eq(ChannelId(1))).filter(ended()).order(table::id);
-        for (query, index) in [
+        let queries = [
             (debug_query::<Sqlite, _>(&of_channel).to_string(), "channel_callbacks_waiting"),
             (debug_query::<Sqlite, _>(&of_all).to_string(), "channel_callbacks_waiting"),
             (debug_query::<Sqlite, _>(&oldest).to_string(), "channel_callbacks_ended"),
-        ] {
-            let (query, _) = query.split_once(" -- binds").unwrap();
-            let explain = format!("EXPLAIN QUERY PLAN {query}");
-            let plan =
-                data.db.read(move |read| Ok(diesel::sql_query(explain).load::<Part>(read.connection())?));
-            let plan: Vec<String> = plan.await.unwrap().into_iter().map(|part| part.detail).collect();
-            assert!(plan[0].contains(index), "{query}: {plan:?}");
-            assert!(plan.iter().all(|part| !part.contains("FOR ORDER BY")), "{query}: {plan:?}");
-        }
+        ];
+        expect_indexes(&data, queries).await;
     }
 }

@@ -4,7 +4,7 @@ use super::applying::{Applying, identity};
 use super::opt_out;
 use super::status::apply_early;
 use crate::broadcasts;
-use crate::events::{MessageEvent, MessageReceived};
+use crate::events::MessageEvent;
 use crate::messages::{
     self, Conversation, Detail, Location, MessageDirection, MessageRow, MessageSenderType, MessageStatus,
     MessageType, NewAttachment, NewMessage, Outgoing, Priority, Sender,
@@ -206,7 +206,8 @@ fn announce(
         .select(diesel::dsl::max(held::due_at))
         .get_result(tx.connection())?;
     if !has_file && earlier.is_none() {
-        let event = received(of, contact, row)?;
+        let url = contact.app_url.clone();
+        let event = MessageEvent::received(row, of.channel.channel_type, Vec::new(), url)?;
         tx.emit(row.workspace_id, &cause_of(contact), true, &event)?;
         return Ok(None);
     }
@@ -226,22 +227,6 @@ fn announce(
 /// What contacts write is caused by them.
 pub(crate) fn cause_of(contact: &ContactCard) -> Cause {
     Cause::actor(ActorType::Contact, &contact.id)
-}
-
-fn received(of: &Applying<'_>, contact: &ContactCard, row: &MessageRow) -> Result<MessageEvent> {
-    let detail: Option<Detail> = row.detail.as_ref().map(JsonText::parse).transpose()?;
-    Ok(MessageEvent::Received(MessageReceived {
-        contact_id: row.contact_id,
-        message_id: row.id,
-        conversation_id: row.conversation_id,
-        channel_id: row.channel_id,
-        channel_type: of.channel.channel_type,
-        kind: row.message_type,
-        content: row.content.clone(),
-        reply_id: detail.and_then(|detail| detail.reply_id),
-        attachments: Vec::new(),
-        app_url: contact.app_url.clone(),
-    }))
 }
 
 /// Notes what a contact says about marketing messages, and confirms it where the channel has a text for that.

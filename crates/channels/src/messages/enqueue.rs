@@ -28,6 +28,8 @@ text_enum! {
         Ready = "ready",
         /// The file could not be read.
         Failed = "failed",
+        /// The file was deleted when the time was over for which the business keeps files.
+        Expired = "expired",
     }
 }
 

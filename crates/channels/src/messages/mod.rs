@@ -1,6 +1,7 @@
 //! Messages: what was said in conversations.
 
 mod conversation;
+mod delete;
 mod detail;
 mod enqueue;
 mod list;
@@ -13,6 +14,7 @@ pub(crate) mod terms;
 mod together;
 
 pub(crate) use conversation::{Conversation, ConversationStatus};
+pub(crate) use delete::delete;
 pub(crate) use detail::Detail;
 pub use detail::{
     Interactive, Location, MessageButton, MessageList, MessageListRow, MessageListSection, SentTemplate,
@@ -24,7 +26,7 @@ pub(crate) use enqueue::{
 pub use list::ContactMessages;
 pub use model::{Message, MessageAttachment, MessageReaction, MessageSender, MessageStatusChange};
 pub(crate) use print::print;
-pub(crate) use references::MessageReferences;
+pub(crate) use references::{MESSAGE, MessageFiles, MessageReferences};
 pub(crate) use requeue::{may_come_twice, requeue};
 pub use row::MessageRow;
 pub(crate) use row::{

@@ -1,12 +1,35 @@
-//! What follows a contact that is merged into another: its conversations with all that was said.
+//! What follows a contact that is merged into another: its conversations with all that was said. And the files that messages
+//! need.
 
 use super::conversation::Conversation;
 use super::row::MessageDirection;
 use crate::schema::{conversations, message_attachments, message_outbox, messages};
 use diesel::prelude::*;
-use model::{ContactId, ConversationId, MessageId, Result, WorkspaceId};
-use operation::ports::ContactReferences;
-use store::Tx;
+use model::{ContactId, ConversationId, FileId, MessageId, Result, WorkspaceId};
+use operation::ports::{ContactReferences, FileReferences, FileUse};
+use store::{Read, Tx};
+
+/// The word for messages among what refers to files.
+pub(crate) const MESSAGE: &str = "message";
+
+/// Messages that wait to be sent with a file.
+pub(crate) struct MessageFiles;
+
+impl FileReferences for MessageFiles {
+    fn uses(&self, read: &mut Read, workspace: WorkspaceId, file: FileId, most: i64) -> Result<Vec<FileUse>> {
+        let waiting: Vec<MessageId> = message_attachments::table
+            .inner_join(
+                message_outbox::table.on(message_outbox::message_id.eq(message_attachments::message_id)),
+            )
+            .filter(message_attachments::file_id.eq(file))
+            .filter(message_attachments::workspace_id.eq(workspace))
+            .order(message_outbox::message_id)
+            .limit(most)
+            .select(message_outbox::message_id)
+            .load(read.connection())?;
+        Ok(waiting.into_iter().map(|id| FileUse { r#type: MESSAGE, id: id.to_string() }).collect())
+    }
+}
 
 /// Conversations and messages.
 pub(crate) struct MessageReferences;

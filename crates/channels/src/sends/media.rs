@@ -10,7 +10,7 @@ use store::Read;
 ///
 /// # Errors
 /// `not_found` with `param`; `validation_error` where the network does not take the file as `kind`.
-pub(crate) fn attachment(
+pub(super) fn attachment(
     read: &mut Read,
     workspace: WorkspaceId,
     file: FileId,

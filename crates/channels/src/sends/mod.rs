@@ -19,7 +19,6 @@ mod what;
 
 pub(crate) use checks::reach;
 pub(crate) use contact::{SendContactMessage, SendContactTemplate};
-pub(crate) use media::attachment;
 pub(crate) use operations::{
     MarkChannelMessageRead, SendChannelInteractive, SendChannelMedia, SendChannelMessage,
     SendChannelReaction, SendChannelTemplate,

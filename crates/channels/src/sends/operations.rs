@@ -4,7 +4,6 @@ use super::bodies::{
     ChannelInteractiveMessage, ChannelMediaMessage, ChannelReaction, ChannelTemplateMessage,
     ChannelTextMessage, DryRun, ReadMark,
 };
-use super::media;
 use super::result::SendResult;
 use super::retry::Attempt;
 use super::send::{SendParts, Sending};
@@ -82,10 +81,7 @@ pub fn send_channel_media(
         return Err(Error::invalid("caption", "cannot be sent with audio or a sticker"));
     }
     let attempt = body.attempt();
-    let capabilities = parts.0.network.0.capabilities();
-    let workspace = channel.workspace_id;
-    let attachment =
-        media::attachment(tx, workspace, body.file_id, Some(body.kind), capabilities, "file_id")?;
+    let attachment = parts.0.file(tx, channel.workspace_id, body.file_id, Some(body.kind), "file_id")?;
     let content = body.caption.unwrap_or_default();
     let shown = ResolvedMessage {
         header: Some(body.kind.as_str().to_owned()),

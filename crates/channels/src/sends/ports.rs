@@ -27,11 +27,10 @@ impl MessageSender for SendParts {
         let found =
             templates::named(read, channel.id, wanted.namespace.as_deref(), &wanted.name, &wanted.language);
         let components = found.map_err(|error| error.param("template"))?.components()?;
-        if templates::expect_media(&components, false).is_err() {
-            return Err(Error::invalid("template", "must be one without a file above its text"));
-        }
-        let resolved = templates::resolve(&components, &sent(wanted.clone()));
-        resolved.map(drop).map_err(|error| {
+        let checked = templates::expect_media(&components, wanted.media.is_some())
+            .and_then(|()| templates::resolve(&components, &sent(wanted.clone())).map(drop))
+            .and_then(|()| self.header_file(read, workspace, wanted.media, "media").map(drop));
+        checked.map_err(|error| {
             let param = format!("template.{}", error.param_name().unwrap_or("params"));
             error.param(param)
         })
@@ -59,8 +58,8 @@ impl MessageSender for SendParts {
         let what = match message.content.clone() {
             MessageContent::Text(words) => What::Free(Box::new(text(words, false, None))),
             MessageContent::Template(wanted) => {
-                let namespace = wanted.namespace.clone();
-                What::Template(Filled { template: sent(wanted), media: None, namespace })
+                let (namespace, media) = (wanted.namespace.clone(), wanted.media);
+                What::Template(Filled { template: sent(wanted), media, namespace })
             }
         };
         let queued = sending.send(tx, &channel, Some(contact), what)?;

@@ -1,6 +1,5 @@
 //! What is said to a contact: a text, or a quick reply with all that it has.
 
-use super::media::attachment;
 use super::result::SendResult;
 use super::send::Sending;
 use super::what::{Free, What, check_interactive, message_type_of, text};
@@ -82,8 +81,7 @@ impl Sending<'_> {
         }
         let mut all = vec![first];
         for file in reply.attachments {
-            let network = self.parts.network.0.capabilities();
-            let attachment = attachment(tx, channel.workspace_id, file, None, network, "quick_reply_id")?;
+            let attachment = self.parts.file(tx, channel.workspace_id, file, None, "quick_reply_id")?;
             let mut message = text(String::new(), false, None);
             message.message_type = message_type_of(attachment.kind);
             message.attachment = Some(attachment);

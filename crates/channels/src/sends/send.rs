@@ -10,18 +10,18 @@ use super::retry::{self, Attempt};
 use super::what::{Filled, Free, What};
 use crate::channels::ChannelRow;
 use crate::messages::{
-    self, Conversation, Detail, MessageRow, MessageSenderType, MessageType, Outgoing, Priority, Sender,
-    SentTemplate,
+    self, Conversation, Detail, MessageRow, MessageSenderType, MessageType, NewAttachment, Outgoing,
+    Priority, Sender, SentTemplate,
 };
 use crate::network::Network;
 use crate::schema::messages as table;
 use crate::templates;
 use crate::wakes::Wakes;
-use chatnet::Recipient;
+use chatnet::{MediaKind, Recipient};
 use diesel::prelude::*;
-use model::{ActorType, Answering, Caller, Error, MessageId, Result, RunId, Timestamp, WorkspaceId};
+use model::{ActorType, Answering, Caller, Error, FileId, MessageId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::{ContactCard, People};
-use store::{OneRow as _, Tx};
+use store::{OneRow as _, Read, Tx};
 
 /// For how long a template waits to be sent, in seconds.
 const TEMPLATE_PATIENCE: i64 = 4 * 3_600;
@@ -32,6 +32,37 @@ pub struct SendParts {
     pub(crate) people: People,
     pub(crate) network: Network,
     pub(crate) wakes: Wakes,
+}
+
+impl SendParts {
+    /// A file as an attachment of a message, as `kind` or as what it is.
+    ///
+    /// # Errors
+    /// `not_found` with `param`; `validation_error` where the network does not take the file.
+    pub(crate) fn file(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        file: FileId,
+        kind: Option<MediaKind>,
+        param: &str,
+    ) -> Result<NewAttachment> {
+        media::attachment(read, workspace, file, kind, self.network.0.capabilities(), param)
+    }
+
+    /// The file above the text of a template, if there is one.
+    ///
+    /// # Errors
+    /// As those of [`file`](Self::file).
+    pub(crate) fn header_file(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        file: Option<FileId>,
+        param: &str,
+    ) -> Result<Option<NewAttachment>> {
+        file.map(|file| self.file(read, workspace, file, None, param)).transpose()
+    }
 }
 
 /// Who sends how.
@@ -176,11 +207,7 @@ impl<'a> Sending<'a> {
                     checks.note("recipient_opted_in", expect_opted_in(contact, template.category));
                 }
                 let components = template.components()?;
-                let file = media.map(|file| {
-                    let network = self.parts.network.0.capabilities();
-                    media::attachment(tx, channel.workspace_id, file, None, network, "media")
-                });
-                let attachment = file.transpose()?;
+                let attachment = self.parts.header_file(tx, channel.workspace_id, media, "media")?;
                 let resolved = templates::expect_media(&components, attachment.is_some())
                     .and_then(|()| templates::resolve(&components, &filled));
                 let shown = checks.note("params_match", resolved).unwrap_or_default();

@@ -6,7 +6,7 @@ mod operations;
 mod queries;
 mod resolve;
 
-pub(crate) use components::{TemplateComponents, variables};
+pub(crate) use components::variables;
 pub use model::MessageTemplate;
 pub(crate) use model::TemplateRow;
 pub(crate) use operations::{

@@ -1,8 +1,8 @@
 //! A message template, as it is stored and as callers see it.
 
-use super::components::{TemplateComponents, variables};
+use super::components::{has_variable, variables};
 use crate::schema::message_templates;
-use chatnet::{Quality, TemplateCategory, TemplateStatus};
+use chatnet::{Quality, TemplateCategory, TemplateComponents, TemplateStatus};
 use diesel::prelude::*;
 use model::{ChannelId, JsonText, MessageTemplateId, Result, Timestamp, WorkspaceId, string_enum};
 use serde::{Deserialize, Serialize};
@@ -170,7 +170,7 @@ fn parameters(components: &TemplateComponents) -> Vec<TemplateParameter> {
         key,
         example: components.body.samples.get(place).cloned(),
     }));
-    let buttons = components.buttons.iter().enumerate().filter(|(_, button)| button.has_variable());
+    let buttons = components.buttons.iter().enumerate().filter(|(_, button)| has_variable(button));
     all.extend(buttons.map(|(place, button)| TemplateParameter {
         component: TemplateComponentType::Button,
         key: place.to_string(),

@@ -1,9 +1,8 @@
 //! Filling a message template: what the contact will read, and whether the network would take it.
 
-use super::components::{
-    Piece, TemplateButtonType, TemplateComponents, TemplateHeaderFormat, pieces, variables,
-};
+use super::components::{Piece, has_variable, pieces, variables};
 use crate::messages::SentTemplate;
+use chatnet::{TemplateButtonType, TemplateComponents, TemplateHeaderFormat};
 use model::{Code, Error, Result};
 use serde::Serialize;
 use serde_json::json;
@@ -43,7 +42,7 @@ pub(crate) fn resolve(components: &TemplateComponents, filled: &SentTemplate) ->
     }
     let header_text = components.header.as_ref().and_then(|header| header.text.as_deref());
     expect_same("header_params", &variables(header_text.unwrap_or_default()), &filled.header_params)?;
-    let with_values = components.buttons.iter().enumerate().filter(|(_, button)| button.has_variable());
+    let with_values = components.buttons.iter().enumerate().filter(|(_, button)| has_variable(button));
     let places: Vec<String> = with_values.map(|(place, _)| place.to_string()).collect();
     expect_same("button_params", &places, &filled.button_params)?;
     let header = components.header.as_ref().map(|header| match header.format {
@@ -130,7 +129,7 @@ pub(crate) fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::templates::components::TemplateBody;
+    use chatnet::TemplateBody;
 
     fn filled(values: &[(&str, &str)]) -> Result<String> {
         let body = TemplateBody { text: "Hello {{1}}, order {{2}}.".to_owned(), samples: Vec::new() };

@@ -3,15 +3,15 @@
 
 use super::{Worker, lease};
 use crate::channels::ChannelRow;
-use crate::events::{MessageEvent, MessageReceived, ReceivedAttachment};
+use crate::events::{MessageEvent, ReceivedAttachment};
 use crate::inbound::cause_of;
-use crate::messages::{Detail, MessageRow};
+use crate::messages::MessageRow;
 use crate::schema::{held_message_events as held, message_attachments as attachments, messages};
 use ::files::{FileRow, Files};
 use chatnet::MediaKind;
 use diesel::dsl::exists;
 use diesel::prelude::*;
-use model::{ConversationId, FileId, JsonText, MessageId, Result, Timestamp};
+use model::{ConversationId, FileId, MessageId, Result, Timestamp};
 use operation::ports::People;
 use std::collections::HashSet;
 use store::Tx;
@@ -61,20 +61,9 @@ fn publish(tx: &mut Tx, channel: &ChannelRow, people: &People, files: &Files) ->
         let row: MessageRow =
             messages::table.find(id).select(MessageRow::as_select()).get_result(tx.connection())?;
         if let Some(contact) = people.cards(tx, row.workspace_id, &[row.contact_id])?.into_iter().next() {
-            let detail: Option<Detail> = row.detail.as_ref().map(JsonText::parse).transpose()?;
             let attachments = files_of(tx, files, &row, now)?;
-            let event = MessageEvent::Received(MessageReceived {
-                contact_id: row.contact_id,
-                message_id: row.id,
-                conversation_id: row.conversation_id,
-                channel_id: row.channel_id,
-                channel_type: channel.channel_type,
-                kind: row.message_type,
-                content: row.content,
-                reply_id: detail.and_then(|detail| detail.reply_id),
-                attachments,
-                app_url: contact.app_url.clone(),
-            });
+            let url = contact.app_url.clone();
+            let event = MessageEvent::received(&row, channel.channel_type, attachments, url)?;
             tx.emit(row.workspace_id, &cause_of(&contact), true, &event)?;
         }
         diesel::delete(held::table.find(id)).execute(tx.connection())?;

@@ -3,12 +3,12 @@
 use super::Worker;
 use super::uploads::MediaId;
 use crate::messages::{Detail, Interactive, MessageRow, MessageType};
-use crate::templates::{self, TemplateComponents};
+use crate::templates;
 use ::files::FileRow;
 use bytes::Bytes;
 use chatnet::{
     Account, Button, InteractiveMessage, ListRow, ListSection, MediaKind, MediaSource, NetworkError,
-    OutboundContent, OutboundMessage, Refusal, RefusalCode, SendOutcome, TemplateMessage,
+    OutboundContent, OutboundMessage, Refusal, RefusalCode, SendOutcome, TemplateComponents, TemplateMessage,
 };
 use model::{MessageId, Result};
 use std::sync::Arc;

@@ -6,6 +6,13 @@ use std::collections::BTreeSet;
 use testkit::Kind;
 
 impl Desk {
+    /// Uploads a file, and gives its id and its path.
+    pub async fn upload_prices(&self) -> (Value, String) {
+        let file = self.upload().await;
+        let path = format!("/files/{file}");
+        (file, path)
+    }
+
     async fn upload(&self) -> Value {
         let ask =
             self.app.ask("POST", "/files").key(&self.key).form(&[], ("prices.txt", b"Lamp: 10".as_slice()));
@@ -13,7 +20,7 @@ impl Desk {
     }
 
     /// The network's ids of the files that it was sent.
-    fn media(&self) -> Vec<String> {
+    pub fn media(&self) -> Vec<String> {
         let sent = self.network.transcript();
         let id = |content: &Value| {
             let header = content.pointer("/components/0/parameters/0/document/id");
@@ -27,7 +34,7 @@ impl Desk {
 }
 
 /// A service with a template that has a file above its text.
-async fn desk(kind: Kind) -> Desk {
+pub async fn desk(kind: Kind) -> Desk {
     let desk = Desk::open(kind).await;
     let new = json!({
         "name": "prices", "language": "en", "category": "utility",

@@ -20,6 +20,7 @@ mod merges;
 mod outbox;
 mod quick_replies;
 mod reminders;
+mod retention;
 mod retries;
 mod sends;
 mod storm;

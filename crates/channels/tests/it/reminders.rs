@@ -1,5 +1,6 @@
 //! Reminders that send messages.
 
+use crate::files;
 use crate::support::Desk;
 use chrono::Duration;
 use model::Env;
@@ -98,6 +99,46 @@ testkit::on_both! {
         assert_eq!((&over["status"], &over["fire_count"], &over["last_error"]), (&json!("fired"), &json!(3), &Value::Null));
         let said: Vec<Value> = desk.network.transcript().into_iter().map(|sent| sent.content["name"].clone()).collect();
         assert_eq!(said, ["order_shipped", "order_shipped", "order_shipped"]);
+    }
+
+    async fn a_template_with_a_file_is_sent(kind: Kind) {
+        let desk = files::desk(kind).await;
+        let ana = desk.customer("Ana", "+5511987654321");
+        let contact = json!(desk.contact("Ana", "+5511987654321").await);
+        let (file, path) = desk.upload_prices().await;
+        let config = |media: &Value| json!({ "template": { "name": "prices", "language": "en", "media": media } });
+        let refused = desk.post("/reminders", sending(&desk, &contact, 10, config(&Value::Null))).await;
+        let param = Some("action.config.template.media");
+        assert_eq!(refused.expect_error(400, "template_params_mismatch").as_deref(), param);
+        let refused = desk.post("/reminders", sending(&desk, &contact, 10, config(&json!(999_999)))).await;
+        assert_eq!(refused.expect_error(404, "not_found").as_deref(), param);
+        let made = desk.post("/reminders", sending(&desk, &contact, 10, config(&file))).await.expect(201);
+        assert_eq!(made["action"]["config"]["template"]["media"], file);
+        let used = async || {
+            let refused = desk.app.delete(&path, &desk.key).await;
+            refused.expect_error(409, "file_in_use");
+            refused.body["error"]["details"]["attached_to"].clone()
+        };
+        assert_eq!(used().await, json!([{ "type": "reminder", "id": made["id"].to_string() }]));
+        // It is in use until it is sent.
+        desk.app.data.clock.advance(Duration::minutes(11));
+        desk.app.service.jobs.run_due().await.unwrap();
+        assert_eq!(used().await[0]["type"], "message");
+        desk.settle().await;
+        assert_eq!((desk.sent(&ana), desk.media().len()), (vec!["template".to_owned()], 1));
+        desk.app.delete(&path, &desk.key).await.expect(200);
+        assert_eq!(reminder(&desk, &made).await["last_error"], Value::Null);
+    }
+
+    async fn a_file_that_was_deleted_meanwhile_is_noted(kind: Kind) {
+        let desk = files::desk(kind).await;
+        let contact = json!(desk.contact("Ana", "+5511987654321").await);
+        let (file, path) = desk.upload_prices().await;
+        let config = json!({ "template": { "name": "prices", "language": "en", "media": file } });
+        let made = desk.post("/reminders", sending(&desk, &contact, 10, config)).await.expect(201);
+        desk.app.delete(&format!("{path}?force=true"), &desk.key).await.expect(200);
+        wait(&desk, Duration::minutes(11)).await;
+        assert_eq!(failure(&desk, &made).await, ("not_found".to_owned(), 0));
     }
 
     async fn what_may_not_be_sent_then_is_noted(kind: Kind) {

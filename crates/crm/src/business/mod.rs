@@ -5,13 +5,17 @@ mod locale;
 mod model;
 mod operations;
 mod profile;
+mod retention;
 mod time_of_day;
 mod vertical;
 
 pub use hours::Week;
 pub(crate) use locale::is_locale;
-pub use model::{BusinessPatch, BusinessProfile, Holiday, OpeningHours, Weekday};
+pub use model::{
+    BusinessPatch, BusinessProfile, BusinessRetention, BusinessRetentionPatch, Holiday, OpeningHours, Weekday,
+};
 pub use profile::{Calendar, set, show};
+pub use retention::Retention;
 pub use time_of_day::TimeOfDay;
 pub use vertical::{BusinessVertical, Vertical};
 

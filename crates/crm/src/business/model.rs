@@ -55,6 +55,16 @@ pub struct Holiday {
     pub yearly: bool,
 }
 
+/// For how long a business keeps what it and its contacts wrote.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(example = json!({ "messages_days": 730, "files_days": 90 }))]
+pub struct BusinessRetention {
+    /// After how many days messages are deleted. `null` if they are kept for ever.
+    pub messages_days: Option<i64>,
+    /// After how many days files that contacts sent are deleted. `null` if they are kept for ever.
+    pub files_days: Option<i64>,
+}
+
 /// The profile of a workspace's business.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(example = json!({
@@ -99,6 +109,8 @@ pub struct BusinessProfile {
     pub is_open_now: Option<bool>,
     /// When the business opens next. `null` if it is open, has set no opening hours, or does not open within a year.
     pub next_open_at: Option<Timestamp>,
+    /// For how long messages and their files are kept.
+    pub retention: BusinessRetention,
     /// When the profile was last changed. `null` if it was never set.
     pub updated_at: Option<Timestamp>,
 }
@@ -135,6 +147,18 @@ pub struct BusinessPatch {
     pub hours: Patch<Vec<OpeningHours>>,
     /// The days on which the business does not open.
     pub holidays: Patch<Vec<Holiday>>,
+    /// For how long messages and their files are kept; `null` keeps both for ever.
+    pub retention: Patch<BusinessRetentionPatch>,
+}
+
+/// A change of how long a business keeps what was written. What is not given stays unchanged, and `null` keeps it for ever.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BusinessRetentionPatch {
+    /// After how many days messages are deleted, 1 to 3,650.
+    pub messages_days: Patch<i64>,
+    /// After how many days files that contacts sent are deleted, 1 to 3,650.
+    pub files_days: Patch<i64>,
 }
 
 /// What is stored of a profile.
@@ -155,6 +179,7 @@ pub(super) struct Profile {
     pub(super) website: Option<String>,
     pub(super) hours: Option<Vec<OpeningHours>>,
     pub(super) holidays: Option<Vec<Holiday>>,
+    pub(super) retention: BusinessRetention,
 }
 
 impl Profile {
@@ -173,5 +198,13 @@ impl Profile {
         patch.website.apply(&mut self.website);
         patch.hours.apply(&mut self.hours);
         patch.holidays.apply(&mut self.holidays);
+        match patch.retention {
+            Patch::Keep => {}
+            Patch::Clear => self.retention = BusinessRetention::default(),
+            Patch::Set(retention) => {
+                retention.messages_days.apply(&mut self.retention.messages_days);
+                retention.files_days.apply(&mut self.retention.files_days);
+            }
+        }
     }
 }

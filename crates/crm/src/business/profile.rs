@@ -3,6 +3,7 @@
 use super::hours::Week;
 use super::is_locale;
 use super::model::{BusinessPatch, BusinessProfile, Holiday, OpeningHours, Profile};
+use super::retention;
 use crate::schema::business_profiles;
 use auth::workspaces;
 use chrono_tz::Tz;
@@ -65,6 +66,7 @@ pub fn show(read: &mut Read, workspace: WorkspaceId) -> Result<BusinessProfile> 
             Some(Opening::Closed(next)) => next,
             Some(Opening::Open) | None => None,
         },
+        retention: profile.retention,
         updated_at,
     })
 }
@@ -167,6 +169,7 @@ impl Profile {
         }
         check_hours(self.hours.as_deref().unwrap_or_default(), &mut wrong);
         check_holidays(self.holidays.as_deref().unwrap_or_default(), &mut wrong);
+        retention::check(self.retention, &mut wrong);
         Error::all_invalid(wrong).map_or(Ok(()), Err)
     }
 }

@@ -9,6 +9,7 @@ mod add;
 mod clock;
 mod cron;
 mod events;
+mod files;
 mod fire;
 mod message;
 mod model;
@@ -20,6 +21,7 @@ mod start;
 
 pub use actions::Actions;
 pub use add::{Owner, add};
+pub(crate) use files::ReminderFiles;
 pub use fire::fire_due;
 pub(crate) use fire::jobs;
 pub use model::NewReminder;

@@ -106,7 +106,7 @@ pub struct ReminderActionConfig {
     #[schema(min_length = 1, max_length = 4_096, pattern = r"\S")]
     #[serde(default)]
     pub text: Option<String>,
-    /// For `send_message`: the template, one without a file above its text.
+    /// For `send_message`: the template.
     #[serde(default)]
     pub template: Option<TemplateToSend>,
     /// For `send_message`: the channel; the one on which the contact was last spoken to if not given.

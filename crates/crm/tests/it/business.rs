@@ -2,10 +2,10 @@
 
 use crate::full;
 use model::{Code, Result, Timestamp, WorkspaceId};
-use operation::ports::{BusinessCalendar, Opening};
+use operation::ports::{BusinessCalendar, BusinessRetention, KeptDays, Opening};
 use serde_json::{Value, json};
-use svc_crm::Calendar;
 use svc_crm::business::{self, BusinessPatch, BusinessProfile};
+use svc_crm::{Calendar, Retention};
 use testkit::TestApp;
 
 async fn set(app: &TestApp, workspace: WorkspaceId, fields: Value) -> Result<BusinessProfile> {
@@ -22,7 +22,7 @@ testkit::on_both! {
             "object": "business", "name": "Workspace 0", "legal_name": null, "description": null, "vertical": null,
             "time_zone": "UTC", "currency": null, "locale": null, "country": null, "address": null, "email": null,
             "phone": null, "website": null, "hours": [], "holidays": [], "is_open_now": null, "next_open_at": null,
-            "updated_at": null,
+            "retention": { "messages_days": null, "files_days": null }, "updated_at": null,
         }));
         let profile = json!({
             "name": " Casa Nordica ", "legal_name": "Casa Nordica S.L.", "description": "Toys.", "vertical": "retail",
@@ -42,6 +42,30 @@ testkit::on_both! {
         assert_eq!((changed.legal_name.as_deref(), changed.is_open_now), (Some("Casa Nordica S.L."), None));
         let stranger = full(&app).await;
         assert_eq!(app.get("/business", &stranger).await.expect(200)["currency"], Value::Null);
+    }
+
+    async fn how_long_is_kept_what_was_written(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        for (change, messages, files) in [
+            (json!({ "retention": { "messages_days": 3650, "files_days": 1 } }), json!(3650), json!(1)),
+            // What is not given stays, and `null` keeps for ever.
+            (json!({ "retention": { "files_days": 30 } }), json!(3650), json!(30)),
+            (json!({ "name": "Casa Nordica" }), json!(3650), json!(30)),
+            (json!({ "retention": { "messages_days": null } }), Value::Null, json!(30)),
+            (json!({ "retention": null }), Value::Null, Value::Null),
+        ] {
+            set(&app, key.workspace, change.clone()).await.unwrap();
+            let shown = app.get("/business", &key).await.expect(200);
+            assert_eq!(shown["retention"], json!({ "messages_days": messages, "files_days": files }), "{change}");
+        }
+        // Only those who do not keep everything are asked for.
+        let others = [full(&app).await.workspace, full(&app).await.workspace];
+        set(&app, others[0], json!({ "name": "Casa Nordica" })).await.unwrap();
+        set(&app, others[1], json!({ "retention": { "messages_days": 7 } })).await.unwrap();
+        let next = async |after| app.db().read(move |read| Retention.next(read, after)).await.unwrap();
+        let expected = KeptDays { workspace: others[1], messages: Some(7), files: None };
+        assert_eq!((next(WorkspaceId(0)).await, next(others[1]).await), (Some(expected), None));
     }
 
     async fn whether_it_is_open_follows_the_clock(kind: Kind) {
@@ -91,6 +115,10 @@ testkit::on_both! {
             (json!({ "phone": "911 23 45 67" }), "phone"),
             (json!({ "vertical": "piracy" }), "vertical"),
             (json!({ "timezone": "UTC" }), "timezone"),
+            (json!({ "retention": { "messages_days": 0 } }), "retention.messages_days"),
+            (json!({ "retention": { "files_days": 3651 } }), "retention.files_days"),
+            (json!({ "retention": { "files_days": "30" } }), "retention.files_days"),
+            (json!({ "retention": { "days": 30 } }), "retention.days"),
             (hours(&[("monday", "9:00", "18:00")]), "hours[0].open"),
             (hours(&[("mon", "09:00", "18:00")]), "hours[0].day"),
             (hours(&[("monday", "09:00", "09:00")]), "hours[0]"),

@@ -1,6 +1,6 @@
 //! Messages to contacts, for whoever sends them without a request.
 
-use model::{ChannelId, ContactId, KeyId, MessageId, Result, WorkspaceId};
+use model::{ChannelId, ContactId, FileId, KeyId, MessageId, Result, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,6 +34,9 @@ pub struct TemplateToSend {
     #[schema(value_type = BTreeMap<String, String>)]
     #[serde(default)]
     pub button_params: BTreeMap<String, String>,
+    /// The id of the file above the text, for a template that has one.
+    #[serde(default)]
+    pub media: Option<FileId>,
 }
 
 /// What is sent to a contact.
@@ -65,10 +68,11 @@ pub struct MessageToSend {
 
 /// Sending to contacts. The group that keeps the channels implements it.
 pub trait MessageSender: Send + Sync {
-    /// Checks of a message what does not change by waiting: that there is a channel, and the template with these values.
+    /// Checks of a message what does not change by waiting: that there is a channel, and the template with these values and
+    /// this file.
     ///
     /// # Errors
-    /// `no_channel`, `not_found` with `param` = `channel_id`, and `validation_error`, `template_not_found` or
+    /// `no_channel`, `not_found` with `param` = `channel_id`, and `validation_error`, `not_found`, `template_not_found` or
     /// `template_params_mismatch` with a `param` that is or begins with `template`.
     fn check(
         &self,

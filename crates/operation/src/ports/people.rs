@@ -1,4 +1,4 @@
-//! The team of a workspace, the work that its members have, and the hours of the business.
+//! The team of a workspace, the work that its members have, and what the profile of its business says.
 
 use chrono_tz::Tz;
 use model::{MemberId, Result, Timestamp, WorkspaceId};
@@ -100,4 +100,24 @@ pub trait BusinessCalendar: Send + Sync {
     /// # Errors
     /// When the database fails.
     fn opening(&self, read: &mut Read, workspace: WorkspaceId, at: Timestamp) -> Result<Option<Opening>>;
+}
+
+/// For how many days a business keeps what it and its contacts wrote. `None` is for ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptDays {
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// Messages.
+    pub messages: Option<i64>,
+    /// Files that contacts sent.
+    pub files: Option<i64>,
+}
+
+/// How long businesses keep what was written, for whoever deletes it.
+pub trait BusinessRetention: Send + Sync {
+    /// The first workspace behind `after` whose business does not keep everything for ever.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn next(&self, read: &mut Read, after: WorkspaceId) -> Result<Option<KeptDays>>;
 }

@@ -15,10 +15,12 @@ use std::collections::BTreeMap;
 const PLACEHOLDERS: [&str; 9] = ["", "string", "text", "example", "foo", "bar", "test", "value", "x"];
 
 /// Operations that need another object than the one that most of them need: operation, parameter and id.
-const OTHERS: [(&str, &str, &str); 5] = [
+const OTHERS: [(&str, &str, &str); 6] = [
     ("deleteAgent", "agentId", "2"),
     ("deleteField", "fieldId", "8"),
     ("deleteFieldOption", "optionId", "6"),
+    // No message waits to be sent with it.
+    ("deleteFile", "fileId", "2"),
     ("restoreItem", "itemId", "3"),
     // A draft, and not the one that was sent.
     ("updateBroadcast", "broadcastId", "1"),
@@ -124,7 +126,7 @@ async fn shop(sweep: &Sweep) -> BTreeMap<String, String> {
     let sales = app.post("/agents", key, json!({ "name": "Sales" })).await.expect(201);
     assert_eq!(sales["id"], 2, "agent 1 is the workspace's default, which cannot be deleted");
     // Before the import, which stores a file of its own.
-    assert_eq!(insert_file(sweep, "manual").await, 1);
+    assert_eq!((insert_file(sweep, "manual").await, insert_file(sweep, "receipt").await), (1, 2));
     let made = [
         ("/collections/1/views", "viewId", json!({ "name": "Expensive toys", "sort": ["-price", "name"] })),
         ("/collections/1/indexes", "indexId", json!({ "fields": [{ "field": "name" }] })),
