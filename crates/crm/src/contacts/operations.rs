@@ -21,7 +21,7 @@ use records::bulk::{self, BulkReport, Row};
 use records::links;
 use records::rows::matching::OnMatch;
 use records::rows::values::{self, Missing};
-use records::rows::{self, Creation, Draft, Editor, ItemChange, ItemRow, PreparedItem, Written};
+use records::rows::{self, Draft, Editor, ItemChange, ItemRow, PreparedItem, Written};
 use records::shape::{Shape, Shapes};
 use store::{Read, Tx};
 
@@ -109,10 +109,7 @@ pub fn create_contact(
     shapes: State<Shapes>,
 ) -> Result<With<RawCreated<Contact>>> {
     let editor = editor(tx, &shapes.0, caller)?;
-    let creation = match new.take().and_then(|prepared| prepared.under(&editor.shape)) {
-        Some(creation) => creation,
-        None => Creation::Draft(new.body.draft(&editor.shape)?),
-    };
+    let creation = PreparedItem::or_draft(new.take(), &editor.shape, |shape| new.body.draft(shape))?;
     let row = editor.writer().create(tx, creation)?;
     Ok(With::etag(row.version, RawCreated::new(printed(&editor.shape, &row)?)))
 }

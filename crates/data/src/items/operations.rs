@@ -12,7 +12,7 @@ use records::print;
 use records::rows;
 use records::rows::values::{self, Missing};
 use records::rows::write::Draft;
-use records::rows::{Creation, Editor, ItemChange, PreparedItem};
+use records::rows::{Editor, ItemChange, PreparedItem};
 use records::shape::{Shape, Shapes};
 use store::{Read, Tx};
 
@@ -30,10 +30,7 @@ pub fn create_item(
 ) -> Result<With<RawCreated<Item>>> {
     let (inputs, typecast) = (std::iter::once(&new.body.data), new.body.typecast);
     let editor = Editor::open_for(tx, caller, &shapes.0, collection_id, typecast, inputs)?;
-    let creation = match new.take().and_then(|prepared| prepared.under(&editor.shape)) {
-        Some(creation) => creation,
-        None => Creation::Draft(new.body.draft(&editor.shape)?),
-    };
+    let creation = PreparedItem::or_draft(new.take(), &editor.shape, |shape| new.body.draft(shape))?;
     let row = editor.writer().create(tx, creation)?;
     answer::created(&editor.shape, &row)
 }

@@ -37,9 +37,19 @@ impl PreparedItem {
         Some(Self { shape_version: shape.version, creation })
     }
 
-    /// The item, where the set still has the shape by which it was made ready.
-    pub fn under(self, shape: &Shape) -> Option<Creation> {
-        Some(self.creation).filter(|_| self.shape_version == shape.version)
+    /// What was made ready, if it was and the set still has the shape by which it was made; else the draft.
+    ///
+    /// # Errors
+    /// Those of `draft`.
+    pub fn or_draft(
+        prepared: Option<Self>,
+        shape: &Shape,
+        draft: impl FnOnce(&Shape) -> Result<Draft>,
+    ) -> Result<Creation> {
+        match prepared.filter(|prepared| prepared.shape_version == shape.version) {
+            Some(prepared) => Ok(prepared.creation),
+            None => draft(shape).map(Creation::Draft),
+        }
     }
 }
 
