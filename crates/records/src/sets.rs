@@ -39,14 +39,9 @@ pub fn for_write(
     kind: &'static Kind,
 ) -> Result<Arc<Shape>> {
     let set = kind.set_of(workspace);
-    if shapes.is_complete(set) {
-        match shape::for_write(tx, shapes, workspace, set) {
-            // The transaction that made it was undone.
-            Err(error) if error.code() == Code::NotFound => shapes.note_complete(set, false),
-            found => return found,
-        }
+    if !shapes.is_complete(set) {
+        ensure(tx, shapes, workspace, kind)?;
     }
-    ensure(tx, shapes, workspace, kind)?;
     shape::for_write(tx, shapes, workspace, set)
 }
 
@@ -66,7 +61,7 @@ pub fn ensure(
     if !shape.is_stored() || has_new_indexes(&shape)? {
         make(tx, shapes, workspace, kind)?;
     } else {
-        shapes.note_complete(shape.collection, true);
+        shapes.note_complete(tx, shape.collection);
     }
     Ok(kind.set_of(workspace))
 }

@@ -22,7 +22,7 @@ pub struct Shapes {
     members: Option<Arc<dyn Members>>,
     kept: Mutex<HashMap<CollectionId, Arc<Shape>>>,
     /// Sets that have everything that their kind declares, so that nobody needs to look before each write.
-    complete: Mutex<HashSet<CollectionId>>,
+    complete: Arc<Mutex<HashSet<CollectionId>>>,
 }
 
 /// More than this many are not kept.
@@ -48,7 +48,7 @@ impl Shapes {
             base_url: Arc::from(""),
             members: None,
             kept: Mutex::default(),
-            complete: Mutex::default(),
+            complete: Arc::default(),
         }
     }
 
@@ -118,16 +118,17 @@ impl Shapes {
         self.complete.lock().unwrap_or_else(PoisonError::into_inner).contains(&set)
     }
 
-    pub(crate) fn note_complete(&self, set: CollectionId, is_complete: bool) {
-        let mut complete = self.complete.lock().unwrap_or_else(PoisonError::into_inner);
-        if complete.len() >= MOST_COMPLETE {
-            complete.clear();
-        }
-        if is_complete {
+    /// Notes that a set is complete, once the transaction that found it so is committed: it may be the one that made the
+    /// set.
+    pub(crate) fn note_complete(&self, tx: &mut Tx, set: CollectionId) {
+        let complete = self.complete.clone();
+        tx.after_commit(move || {
+            let mut complete = complete.lock().unwrap_or_else(PoisonError::into_inner);
+            if complete.len() >= MOST_COMPLETE {
+                complete.clear();
+            }
             complete.insert(set);
-        } else {
-            complete.remove(&set);
-        }
+        });
     }
 
     /// The shape that a set had when it was last looked at. What is made by it holds only where a transaction finds its

@@ -15,6 +15,7 @@ use s3s_fs::FileSystem;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
+use store::Tx;
 use store::schema::jobs;
 use tempfile::TempDir;
 use testkit::{Answer, Client, Key, Kind, Program, until};
@@ -141,17 +142,21 @@ async fn program(kind: Kind, bucket: &Bucket, secret: &str) -> Program {
         .with("AWS_SECRET_ACCESS_KEY", secret)
 }
 
-/// Lets the job that deletes for good run now, as if the trash and the uploads were old.
+/// Lets the job that deletes for good run now, as if the trash and the uploads were old. A job that is at work decides at
+/// its end when it runs next, so it is waited for.
 async fn sweep(program: &Program) {
     let past = Timestamp::from_millis(DateTime::UNIX_EPOCH.timestamp_millis());
-    let made_due = program.data.db.write(move |tx| {
+    let make_due = move |tx: &mut Tx| {
         let trashed = file_rows::table.filter(file_rows::trashed_at.is_not_null());
         diesel::update(trashed).set(file_rows::trashed_at.eq(past)).execute(tx.connection())?;
         diesel::update(uploads::table).set(uploads::expires_at.eq(past)).execute(tx.connection())?;
-        let job = jobs::table.filter(jobs::kind.eq("files.sweep"));
+        let job = jobs::table.filter(jobs::kind.eq("files.sweep")).filter(jobs::lease_until.is_null());
         Ok(diesel::update(job).set(jobs::run_at.eq(past)).execute(tx.connection())?)
-    });
-    assert_eq!(made_due.await.unwrap(), 1);
+    };
+    until("the job that deletes is idle", async || {
+        (program.data.db.write(make_due).await.unwrap() == 1).then_some(())
+    })
+    .await;
 }
 
 testkit::on_both! {
