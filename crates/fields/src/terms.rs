@@ -52,16 +52,37 @@ fn gather(letters: impl Iterator<Item = char>, prefix: &str) -> Vec<String> {
     tokens
 }
 
-/// What stands before each term of a set of records. A dash would end a token, so the sign of a negative id is a letter,
+/// What stands before each word of a set of records. A dash would end a token, so the sign of a negative id is a letter,
 /// and no number holds an `x`.
 pub fn prefix(collection: CollectionId) -> String {
+    begin(collection, 'x')
+}
+
+/// The term for a match key of a record, which consists of letters and digits. No word is the same, nor its beginning.
+fn match_term(collection: CollectionId, key: &str) -> String {
+    begin(collection, 'y') + key
+}
+
+fn begin(collection: CollectionId, end: char) -> String {
     let sign = if collection.0 < 0 { "k" } else { "" };
-    format!("{sign}{}x", collection.0.unsigned_abs())
+    format!("{sign}{}{end}", collection.0.unsigned_abs())
+}
+
+/// As FTS5 asks for records that have one of these match keys.
+pub fn fts5_any(collection: CollectionId, keys: &[String]) -> String {
+    let terms: Vec<String> = keys.iter().map(|key| format!("\"{}\"", match_term(collection, key))).collect();
+    terms.join(" OR ")
+}
+
+/// As PostgreSQL asks for records that have one of these match keys.
+pub fn tsquery_any(collection: CollectionId, keys: &[String]) -> String {
+    let terms: Vec<String> = keys.iter().map(|key| format!("'{}'", match_term(collection, key))).collect();
+    terms.join(" | ")
 }
 
 impl Terms {
-    /// The terms of a record whose searchable fields hold `texts`.
-    pub fn of(collection: CollectionId, texts: &[&str]) -> Self {
+    /// The terms of a record whose searchable fields hold `texts`, and which has these match keys.
+    pub fn of(collection: CollectionId, texts: &[&str], match_keys: &[String]) -> Self {
         let prefix = prefix(collection);
         let mut left = MOST;
         let fields = texts.iter().map(|text| {
@@ -70,7 +91,8 @@ impl Terms {
             left -= terms.len();
             terms
         });
-        Self(fields.filter(|terms| !terms.is_empty()).collect())
+        let keys = match_keys.iter().map(|key| match_term(collection, key)).collect();
+        Self(fields.chain([keys]).filter(|terms: &Vec<String>| !terms.is_empty()).collect())
     }
 
     /// Whether there are none.
@@ -131,9 +153,14 @@ mod tests {
 
     #[test]
     fn terms_are_written_for_both_databases() {
-        let terms = Terms::of(CollectionId(7), &["red shoe red", "!", "new"]);
+        let terms = Terms::of(CollectionId(7), &["red shoe red", "!", "new"], &[]);
         assert_eq!(terms.fts5(), "7xred 7xshoe 7xred 0 7xnew");
         assert_eq!(prefix(CollectionId(-7)), "k7x", "terms of different sets differ");
         assert_eq!(terms.tsvector(), "'7xnew':5 '7xred':1,3 '7xshoe':2 ");
+        let keys = ["1a".to_owned(), "2b".to_owned()];
+        let terms = Terms::of(CollectionId(-7), &["red"], &keys);
+        assert_eq!(terms.fts5(), "k7xred 0 k7y1a k7y2b");
+        assert_eq!(fts5_any(CollectionId(-7), &keys), r#""k7y1a" OR "k7y2b""#);
+        assert_eq!(tsquery_any(CollectionId(7), &keys), "'7y1a' | '7y2b'");
     }
 }

@@ -4,7 +4,7 @@ use super::events::ContactEvent;
 use super::matching::match_keys;
 use super::merges;
 use super::print::print;
-use super::system_fields::{ALIASES, MATCH_KEYS, SEGMENTS, system_fields};
+use super::system_fields::{ALIASES, SEGMENTS, system_fields};
 use super::waiting;
 use crate::reminders;
 use crate::schema::{contact_consents, contact_merges, contact_notes};
@@ -28,9 +28,10 @@ pub static CONTACTS: Kind = Kind {
     fields: system_fields,
     param: |key| format!("data.{key}"),
     title: Some("$name"),
-    indexes: &["$tags", "$assignee", SEGMENTS, MATCH_KEYS],
+    indexes: &["$tags", "$assignee", SEGMENTS],
     print,
     complete,
+    match_keys,
     publish,
 };
 
@@ -47,12 +48,6 @@ fn complete(data: &mut Data, external_key: Option<&str>, author: &Author) -> Res
     if !data.contains_key("$country") {
         let country = data.get("$phone").and_then(Value::as_str).and_then(phone::country_of);
         data.extend(country.map(|country| ("$country".to_owned(), country.into())));
-    }
-    let keys = match_keys(data);
-    if keys.is_empty() {
-        data.shift_remove(MATCH_KEYS);
-    } else {
-        data.insert(MATCH_KEYS.to_owned(), keys.into());
     }
     if !data.contains_key("$created_via") {
         let actor: model::Actor = author.cause.actor.parse()?;

@@ -1,8 +1,8 @@
 //! Which contacts may be the same person: what brings two of them together, and how alike they are.
 //!
-//! Comparing all pairs takes too long, so each contact keeps a few short texts, its match keys, in a field that is indexed:
-//! the end of its telephone number, its e-mail address without what providers ignore, its name in any order of words.
-//! Only contacts that share a key are compared.
+//! Comparing all pairs takes too long, so each contact has a few short texts by which it is found, its match keys: the end
+//! of its telephone number, its e-mail address without what providers ignore, its name in any order of words. Only contacts
+//! that share a key are compared.
 
 use fields::Data;
 use fields::terms::tokens;

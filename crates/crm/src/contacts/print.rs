@@ -1,7 +1,7 @@
 //! Contacts as JSON.
 
 use super::contact::IdentityKind;
-use super::system_fields::{ALIASES, AUTOPILOT_CONFIG, MATCH_KEYS, PAUSED_UNTIL, ROUTING_CONFIG, SEGMENTS};
+use super::system_fields::{ALIASES, AUTOPILOT_CONFIG, PAUSED_UNTIL, ROUTING_CONFIG, SEGMENTS};
 use model::{JsonText, RawMembers, Result};
 use records::print::Printer;
 use records::rows::ItemRow;
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use std::fmt::Write;
 
 /// System fields that a contact shows beside `data`, or not at all.
-const BESIDE: [&str; 11] = [
+const BESIDE: [&str; 10] = [
     "$tags",
     "$status",
     "$assignee",
@@ -18,7 +18,6 @@ const BESIDE: [&str; 11] = [
     "$opted_out",
     PAUSED_UNTIL,
     SEGMENTS,
-    MATCH_KEYS,
     ALIASES,
     AUTOPILOT_CONFIG,
     ROUTING_CONFIG,

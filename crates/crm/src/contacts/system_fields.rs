@@ -7,9 +7,6 @@ use serde_json::Value;
 /// The hidden field with the ids of the static segments that contain a contact.
 pub(super) const SEGMENTS: &str = "$segments";
 
-/// The hidden field with the texts that a contact has in common with others who may be the same person.
-pub(super) const MATCH_KEYS: &str = "$match_keys";
-
 /// The hidden field with identities that a contact took over from contacts that were merged into it, by field.
 pub(super) const ALIASES: &str = "$aliases";
 
@@ -80,7 +77,7 @@ pub(super) fn system_fields() -> Vec<Field> {
         managed(built_in(18, "$autopilot", "Autopilot", FieldType::Boolean, plain()), Some(true.into())),
         managed(built_in(19, "$opted_out", "Opted out", FieldType::Boolean, plain()), Some(false.into())),
         hidden(built_in(20, SEGMENTS, "Segments", FieldType::Tags, plain())),
-        hidden(built_in(21, MATCH_KEYS, "Match keys", FieldType::Tags, plain())),
+        // Number 21 was that of a field that is gone.
         hidden(built_in(22, ALIASES, "Aliases", FieldType::Json, plain())),
         managed(built_in(23, PAUSED_UNTIL, "Autopilot paused until", FieldType::Datetime, plain()), None),
         hidden(built_in(24, AUTOPILOT_CONFIG, "Autopilot", FieldType::Json, plain())),

@@ -32,6 +32,7 @@ pub static TASKS: Kind = Kind {
         out.push_str(task.as_deref().unwrap_or("null"));
     },
     complete: |_, _, _| Ok(()),
+    match_keys: |_| Vec::new(),
     publish,
 };
 

@@ -25,6 +25,7 @@ pub static ITEMS: Kind = Kind {
     indexes: &[],
     print: |_, row, data, out| item::print(row, data, out),
     complete: |_, _, _| Ok(()),
+    match_keys: |_| Vec::new(),
     publish,
 };
 

@@ -2,15 +2,24 @@
 //!
 //! The service cuts text into terms itself, so that both databases find the same. Each term carries its collection: a
 //! list of postings never holds items of another one, and a word that is everywhere elsewhere costs nothing here.
+//!
+//! [Match keys](crate::shape::Kind::match_keys) are terms too, because full-text indexes gather what is new and write it in
+//! order, while each key in an ordinary index would change a page of its own.
 
 pub mod table;
 
+use crate::query;
+use crate::rows::ItemRow;
 use crate::shape::Shape;
-use fields::Record;
 use fields::terms::Terms;
 use fields::words::{field_texts, searchable};
+use fields::{Data, Record};
 use model::{ItemId, Result};
-use store::Tx;
+use store::{Read, Tx};
+
+/// Bytes of a digest: of a million records with ten keys each, one in a hundred thousand look-ups finds a record that has
+/// another key.
+const DIGEST_BYTES: usize = 5;
 
 /// The text of an item that search looks at: its searchable fields, in order.
 pub fn texts<'a>(shape: &'a Shape, record: Record<'a>) -> Vec<&'a str> {
@@ -19,7 +28,34 @@ pub fn texts<'a>(shape: &'a Shape, record: Record<'a>) -> Vec<&'a str> {
 
 /// The terms by which search finds an item; `None` for one that has none.
 pub(crate) fn terms(shape: &Shape, record: Record<'_>) -> Option<Terms> {
-    Some(Terms::of(shape.collection, &texts(shape, record))).filter(|terms| !terms.is_empty())
+    Some(Found::by(shape, record).terms(shape)).filter(|terms| !terms.is_empty())
+}
+
+/// By what search finds an item.
+#[derive(Default, PartialEq)]
+struct Found<'a> {
+    texts: Vec<&'a str>,
+    match_keys: Vec<String>,
+}
+
+impl<'a> Found<'a> {
+    fn by(shape: &'a Shape, record: Record<'a>) -> Self {
+        Self { texts: texts(shape, record), match_keys: (shape.kind.match_keys)(record.data) }
+    }
+
+    fn terms(&self, shape: &Shape) -> Terms {
+        Terms::of(shape.collection, &self.texts, &digests(&self.match_keys))
+    }
+}
+
+/// What stands for match keys in the index. Other keys may have the same digest, so who finds a record by one must compare
+/// it.
+fn digests(match_keys: &[String]) -> Vec<String> {
+    let digest = |key: &String| {
+        let digest = ring::digest::digest(&ring::digest::SHA256, key.as_bytes());
+        digest.as_ref().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect()
+    };
+    match_keys.iter().map(digest).collect()
 }
 
 /// Makes search right after an item changed from `old` to `new`; `None` is an item that is not there or in the trash.
@@ -27,14 +63,13 @@ pub(crate) fn terms(shape: &Shape, record: Record<'_>) -> Option<Terms> {
 /// # Errors
 /// When the database fails.
 pub fn reindex(tx: &mut Tx, shape: &Shape, old: Option<Record<'_>>, new: Option<Record<'_>>) -> Result<()> {
-    let before = old.map(|record| texts(shape, record)).unwrap_or_default();
-    let after = new.map(|record| texts(shape, record)).unwrap_or_default();
+    let found = |record: Option<_>| record.map(|record| Found::by(shape, record)).unwrap_or_default();
+    let (before, after) = (found(old), found(new));
     // Cutting text into terms is dear, and most changes are to something else.
     if before == after {
         return Ok(());
     }
-    let terms = |texts: &[&str]| Terms::of(shape.collection, texts);
-    let (before, after) = (terms(&before), terms(&after));
+    let (before, after) = (before.terms(shape), after.terms(shape));
     if before == after {
         return Ok(());
     }
@@ -54,4 +89,18 @@ pub fn reindex(tx: &mut Tx, shape: &Shape, old: Option<Record<'_>>, new: Option<
 pub(crate) fn rebuild(tx: &mut Tx, shape: &Shape, record: Record<'_>) -> Result<()> {
     table::delete(tx, ItemId(record.id()))?;
     terms(shape, record).map_or(Ok(()), |terms| table::insert(tx, ItemId(record.id()), &terms))
+}
+
+/// Live records that have a match key in common with a record of these values, which may be among them: the `most` with the
+/// least ids, in their order.
+///
+/// # Errors
+/// When the database fails.
+pub fn sharing(read: &mut Read, shape: &Shape, data: &Data, most: usize) -> Result<Vec<ItemRow>> {
+    let match_keys = (shape.kind.match_keys)(data);
+    if match_keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ids = table::with_any(read, shape.collection, &digests(&match_keys), most)?;
+    query::rows(read, shape, &ids)
 }

@@ -3,8 +3,9 @@
 use super::Terms;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
-use model::{ItemId, Result};
-use store::{AnyConnection, CachedChange, SqliteConnection, Tx};
+use fields::terms::{fts5_any, tsquery_any};
+use model::{CollectionId, ItemId, Result};
+use store::{AnyConnection, Cached, CachedChange, Read, SqliteConnection, Tx};
 
 /// The FTS5 table, as far as diesel must know it for statements that are prepared once.
 mod fts5 {
@@ -59,4 +60,37 @@ pub fn delete(tx: &mut Tx, item: ItemId) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The items that have one of these match keys: the `most` with the least ids, in their order.
+pub(super) fn with_any(
+    read: &mut Read,
+    collection: CollectionId,
+    keys: &[String],
+    most: usize,
+) -> Result<Vec<i64>> {
+    #[derive(QueryableByName)]
+    struct Hit {
+        #[diesel(sql_type = BigInt)]
+        id: i64,
+    }
+    let found: Vec<Hit> = match read.connection() {
+        AnyConnection::Sqlite(connection) => Cached(
+            diesel::sql_query(format!(
+                "SELECT rowid AS id FROM item_search WHERE item_search MATCH $1 ORDER BY rowid LIMIT {most}"
+            ))
+            .bind::<Text, _>(fts5_any(collection, keys)),
+        )
+        .load(connection)?,
+        // Hits are gathered first, or the planner would go through all items in the order of their ids.
+        AnyConnection::Postgres(connection) => Cached(
+            diesel::sql_query(format!(
+                "WITH hits AS MATERIALIZED (SELECT item_id FROM item_search WHERE terms @@ $1::tsquery) \
+                 SELECT item_id AS id FROM hits ORDER BY item_id LIMIT {most}"
+            ))
+            .bind::<Text, _>(tsquery_any(collection, keys)),
+        )
+        .load(connection)?,
+    };
+    Ok(found.into_iter().map(|hit| hit.id).collect())
 }

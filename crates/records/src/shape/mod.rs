@@ -60,6 +60,9 @@ pub struct Kind {
     /// Fills in what follows from other values of a record that is about to be stored, and refuses one that lacks what
     /// every record of the kind needs.
     pub complete: fn(data: &mut Data, external_key: Option<&str>, author: &Author) -> Result<()>,
+    /// Texts that a record has in common with others that may be about the same. Records are
+    /// [found by them](crate::search::sharing).
+    pub match_keys: fn(&Data) -> Vec<String>,
     /// Does what follows from a change of a record, in its transaction: publishes its event.
     pub publish: fn(&mut Tx, &Author, &RecordChange<'_>) -> Result<()>,
 }

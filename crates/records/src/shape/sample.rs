@@ -17,6 +17,7 @@ static KIND: Kind = Kind {
     indexes: &[],
     print: |_, _, data, out| out.push_str(data),
     complete: |_, _, _| Ok(()),
+    match_keys: |_| Vec::new(),
     publish: |_, _, _| Ok(()),
 };
 

@@ -184,6 +184,7 @@ mod tests {
         indexes: &[],
         print: |_, _, data, out| out.push_str(data),
         complete: |_, _, _| Ok(()),
+        match_keys: |_| Vec::new(),
         publish: |_, _, _| Ok(()),
     };
 

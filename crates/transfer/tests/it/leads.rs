@@ -39,6 +39,7 @@ pub static LEADS: Kind = Kind {
     indexes: &["$stage,-$score", "-$seen_at"],
     print,
     complete,
+    match_keys: |_| Vec::new(),
     publish,
 };
 
@@ -56,6 +57,7 @@ pub static LATER_LEADS: Kind = Kind {
     indexes: &["$stage,-$score", "-$seen_at", "$score"],
     print,
     complete,
+    match_keys: |_| Vec::new(),
     publish,
 };
 

@@ -1,0 +1,1 @@
+-- The earlier version makes its index anew; contacts are found by it once they are changed.
