@@ -114,7 +114,7 @@ pub fn group(parts: &WorkerParts, kept: Retention, keeping: Keeping) -> Group {
         .job(broadcasts::job(&sending))
         .job(broadcasts::count_job())
         .service(sending)
-        .contact_references(MessageReferences)
+        .contact_references(MessageReferences { file_uses: keeping.file_uses.clone() })
         .contact_references(RecipientReferences)
         .jobs(jobs::jobs(parts, kept))
         .job(retention::job(keeping))

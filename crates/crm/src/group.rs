@@ -3,13 +3,14 @@
 use crate::business::Business;
 use crate::contact_fields::ContactFields;
 use crate::contacts::{
-    AssignedContacts, ContactImports, ContactRecords, ContactTargets, Contacts, assign_job, resume_job,
+    AssignedContacts, ContactImports, ContactRecords, ContactTargets, Contacts, assign_job, forget_job,
+    resume_job,
 };
 use crate::reminders::{self, Actions, ReminderFiles, Reminders};
 use crate::tasks::{TaskFileReferences, TaskTargets, TaskWork, Tasks};
 use crate::team::Team;
 use model::Result;
-use operation::ports::{AgentRuns, AutoAssignment, Messenger, People};
+use operation::ports::{AgentRuns, AutoAssignment, ContactUses, Messenger, People};
 use operation::{Group, Registry};
 use records::shape::Shapes;
 use std::sync::Arc;
@@ -41,6 +42,7 @@ pub fn group(
     people: People,
     messenger: Messenger,
     assigned: AutoAssignment,
+    contact_uses: ContactUses,
 ) -> Group {
     let actions = Actions { agents, messenger };
     Group::default()
@@ -49,6 +51,7 @@ pub fn group(
         .service(people)
         .job(resume_job(shapes))
         .job(assign_job(shapes, &assigned))
+        .job(forget_job(&contact_uses))
         .service(assigned)
         .link_target(TaskTargets(shapes.clone()))
         .link_target(ContactTargets { shapes: shapes.clone() })

@@ -243,8 +243,19 @@ pub trait FileReferences: Send + Sync {
     fn uses(&self, read: &mut Read, workspace: WorkspaceId, file: FileId, most: i64) -> Result<Vec<FileUse>>;
 }
 
+/// How much is left of what was kept about a contact that was deleted permanently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Left {
+    /// Nothing.
+    Nothing,
+    /// Only what others are working with at this moment, such as a message that is being sent.
+    Busy,
+    /// More than one transaction deletes.
+    More,
+}
+
 /// What refers to contacts. Each group that keeps such references implements it, so that they follow a contact that is
-/// merged into another.
+/// merged into another, and are deleted with one that is deleted permanently.
 pub trait ContactReferences: Send + Sync {
     /// The tables with the references. Every table that has a column `contact_id` is one of a group's.
     fn tables(&self) -> &'static [&'static str];
@@ -255,28 +266,37 @@ pub trait ContactReferences: Send + Sync {
     /// When the database fails.
     fn replace(&self, tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<()>;
 
-    /// Forgets what was copied from a contact that is deleted permanently, such as its address.
+    /// Deletes what is kept about a contact that was deleted permanently, such as its address: as much as a short
+    /// transaction does.
     ///
     /// # Errors
     /// When the database fails.
-    fn forget(&self, _tx: &mut Tx, _workspace: WorkspaceId, _contact: ContactId) -> Result<()> {
-        Ok(())
+    fn forget(&self, _tx: &mut Tx, _workspace: WorkspaceId, _contact: ContactId) -> Result<Left> {
+        Ok(Left::Nothing)
     }
 }
 
-/// Everything that refers to contacts. A service that operations ask for.
+/// Everything that refers to contacts. A service that operations ask for, and that groups can be given before it is known
+/// what refers to contacts. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct ContactUses(Vec<Arc<dyn ContactReferences>>);
+pub struct ContactUses(Arc<OnceLock<Vec<Arc<dyn ContactReferences>>>>);
 
 impl ContactUses {
-    /// The references of all groups.
-    pub fn new(references: impl IntoIterator<Item = Arc<dyn ContactReferences>>) -> Self {
-        Self(references.into_iter().collect())
+    /// Says what the references of all groups are. Only the first counts.
+    pub fn connect(&self, references: impl IntoIterator<Item = Arc<dyn ContactReferences>>) {
+        let _ = self.0.set(references.into_iter().collect());
+    }
+
+    fn all(&self) -> Result<&[Arc<dyn ContactReferences>]> {
+        // Without them nothing would follow a contact.
+        let all =
+            self.0.get().ok_or_else(|| Error::internal("the references to contacts are not connected"))?;
+        Ok(all)
     }
 
     /// The tables with the references.
     pub fn tables(&self) -> impl Iterator<Item = &'static str> {
-        self.0.iter().flat_map(|references| references.tables().iter().copied())
+        self.0.get().into_iter().flatten().flat_map(|references| references.tables().iter().copied())
     }
 
     /// Makes what refers to a contact refer to another one of its workspace.
@@ -284,15 +304,19 @@ impl ContactUses {
     /// # Errors
     /// When the database fails.
     pub fn replace(&self, tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<()> {
-        self.0.iter().try_for_each(|references| references.replace(tx, workspace, from, to))
+        self.all()?.iter().try_for_each(|references| references.replace(tx, workspace, from, to))
     }
 
-    /// Forgets what was copied from a contact that is deleted permanently.
+    /// Deletes some of what is kept about a contact that was deleted permanently, and says how much is left.
     ///
     /// # Errors
     /// When the database fails.
-    pub fn forget(&self, tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<()> {
-        self.0.iter().try_for_each(|references| references.forget(tx, workspace, contact))
+    pub fn forget(&self, tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<Left> {
+        let mut left = Left::Nothing;
+        for references in self.all()? {
+            left = left.max(references.forget(tx, workspace, contact)?);
+        }
+        Ok(left)
     }
 }
 

@@ -35,7 +35,7 @@ use tokio::sync::watch;
 use transfer::imports::Target;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
-pub const VERSION: &str = "v0.14.0";
+pub const VERSION: &str = "v0.15.0";
 
 /// The areas of all groups, in the order of the published documents.
 const AREAS: [Areas; 7] = [
@@ -245,7 +245,7 @@ impl Service {
             wakes: Wakes::default(),
         };
         let logs = retention.logs();
-        let file_uses = FileUses::default();
+        let (file_uses, contact_uses) = (FileUses::default(), ContactUses::default());
         let keeping = Keeping { days: Arc::new(crm::Retention), file_uses: file_uses.clone() };
         let groups = [
             operation::foundation(retention.requests, logs.clone()),
@@ -253,11 +253,19 @@ impl Service {
             billing::group(settings, Arc::new(RunDirectory)),
             transfer::group(&db, &files, &shapes, import_targets(), retention.activity),
             data::group(&shapes),
-            crm::group(&shapes, Arc::new(engine.clone()), people, channels::messenger(&talking), assigned),
+            crm::group(
+                &shapes,
+                Arc::new(engine.clone()),
+                people,
+                channels::messenger(&talking),
+                assigned,
+                contact_uses.clone(),
+            ),
             channels::group(&talking, retention.callbacks, keeping),
             events.group(receiver, retention.events),
         ];
-        let Joined { services, jobs, raw_routes, mut metrics, table_gauges } = join(groups, file_uses)?;
+        let Joined { services, jobs, raw_routes, mut metrics, table_gauges } =
+            join(groups, file_uses, contact_uses)?;
         seal.declare(sealed_tables());
         let jobs = Runner::new(db.clone()).with(jobs);
         let collections = CollectionDirectory::new(data::collections::CollectionNames);
@@ -340,11 +348,15 @@ struct Joined {
 }
 
 /// Puts groups together: what one offers to the others is handed to them as services. `file_uses` then knows what refers to
-/// files.
+/// files, and `contact_uses` what refers to contacts.
 ///
 /// # Errors
 /// When two jobs have the same name: the runner would run one of them for the rows of both.
-fn join(groups: impl IntoIterator<Item = Group>, file_uses: FileUses) -> Result<Joined> {
+fn join(
+    groups: impl IntoIterator<Item = Group>,
+    file_uses: FileUses,
+    contact_uses: ContactUses,
+) -> Result<Joined> {
     let mut joined = Joined::default();
     let (mut link_targets, mut open_work, mut variable_users) = (Vec::new(), Vec::new(), Vec::new());
     let (mut file_references, mut contact_references) = (Vec::new(), Vec::new());
@@ -369,8 +381,8 @@ fn join(groups: impl IntoIterator<Item = Group>, file_uses: FileUses) -> Result<
     joined.services = joined.services.with(links).with(OpenWorkDirectory::new(open_work));
     joined.services = joined.services.with(VariableUserDirectory::new(variable_users));
     file_uses.connect(file_references);
-    joined.services = joined.services.with(file_uses);
-    joined.services = joined.services.with(ContactUses::new(contact_references));
+    contact_uses.connect(contact_references);
+    joined.services = joined.services.with(file_uses).with(contact_uses);
     Ok(joined)
 }
 
@@ -381,9 +393,11 @@ mod tests {
     #[test]
     fn a_name_is_that_of_one_job() {
         let group = |kind| Group::default().job(Job::after(kind, "", "", |_| async { Ok(()) }));
-        let uses = FileUses::default;
-        assert_eq!(join([group("a"), group("b")], uses()).unwrap().jobs.len(), 2);
-        let error = join([group("a"), group("b"), group("a")], uses()).err().unwrap();
+        let joined = |kinds: &[&'static str]| {
+            join(kinds.iter().copied().map(group), FileUses::default(), ContactUses::default())
+        };
+        assert_eq!(joined(&["a", "b"]).unwrap().jobs.len(), 2);
+        let error = joined(&["a", "b", "a"]).err().unwrap();
         assert_eq!(error.cause().unwrap().to_string(), "two jobs have the name a");
     }
 }

@@ -1,5 +1,6 @@
 //! How connections to either database are opened, and the pool of them.
 
+use crate::checkpoints::LONGEST_LOG;
 use crate::erased::{AnyConnection, PgConnection, SqliteConnection};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -43,18 +44,16 @@ pub(crate) enum Role {
 }
 
 /// `busy_timeout` comes first, because switching the journal may have to wait. `synchronous=FULL` keeps what was
-/// answered through a loss of power; group commit pays for it. The log is folded back when it has 16 MiB: pages that
-/// change often are then written once for many changes. Readers refuse to write, so that a mistake in routing fails
-/// loudly.
+/// answered through a loss of power; group commit pays for it. The log is folded back by [`crate::checkpoints`]. Readers
+/// refuse to write, so that a mistake in routing fails loudly.
 pub(crate) fn open_sqlite(path: &str, role: Role) -> ConnectionResult<SqliteConnection> {
     let mut connection = SqliteConnection::establish(path)?;
     let pragmas = "PRAGMA busy_timeout=5000; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; \
         PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-8000; \
-        PRAGMA mmap_size=268435456; PRAGMA journal_size_limit=67108864; \
-        PRAGMA wal_autocheckpoint=4000;";
+        PRAGMA mmap_size=268435456; PRAGMA journal_size_limit=67108864;";
     let query_only = if role == Role::Reader { "PRAGMA query_only=ON;" } else { "" };
     connection
-        .batch_execute(&format!("{pragmas}{query_only}"))
+        .batch_execute(&format!("{pragmas} PRAGMA wal_autocheckpoint={LONGEST_LOG};{query_only}"))
         .map_err(|error| ConnectionError::BadConnection(error.to_string()))?;
     Ok(connection)
 }

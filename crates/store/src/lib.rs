@@ -6,6 +6,7 @@
 mod backup;
 mod batches;
 mod cached;
+mod checkpoints;
 mod connection;
 mod db;
 pub mod dialect;

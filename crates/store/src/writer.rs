@@ -4,6 +4,7 @@
 //! shared by all who wait for it. One that fails after it changed something takes the group with it, which is then done
 //! again with a savepoint for each: savepoints for all would cost more than the works themselves.
 
+use crate::checkpoints::Checkpoints;
 use crate::connection::{Role, open_sqlite};
 use crate::metrics::GroupMetrics;
 use crate::tx::{AfterCommit, Events, Held, Read, Tx, run_hooks};
@@ -77,7 +78,8 @@ pub(crate) fn start(
     let connection = AnyConnection::Sqlite(open_sqlite(&path, Role::Writer)?);
     let (sender, receiver) = mpsc::channel(1024);
     let tx = Tx::new(Read::new(Held::Owned(Box::new(connection)), clock), random, events);
-    let writer = Writer { path, tx, receiver, careful: 0, metrics };
+    let checkpoints = Checkpoints::start(&path)?;
+    let writer = Writer { path, tx, receiver, careful: 0, checkpoints, metrics };
     std::thread::Builder::new().name("sqlite-writer".to_owned()).spawn(move || writer.serve())?;
     Ok(sender)
 }
@@ -88,6 +90,7 @@ struct Writer {
     receiver: mpsc::Receiver<Box<dyn Work>>,
     /// How many groups to come give each transaction a savepoint.
     careful: u32,
+    checkpoints: Checkpoints,
     metrics: GroupMetrics,
 }
 
@@ -117,6 +120,7 @@ impl Writer {
             if outcome.is_ok() {
                 run_hooks(group.hooks);
             }
+            self.checkpoints.note(group.works.len());
             for work in group.works {
                 work.answer(outcome.clone());
             }

@@ -1,6 +1,8 @@
 //! What becomes of the messages of broadcasts.
 
-use super::model::{BroadcastRecipientState as State, BroadcastStatus as Status};
+use super::model::{
+    BroadcastRecipientState as State, BroadcastSkipReason as Skip, BroadcastStatus as Status,
+};
 use super::row::RecipientRow;
 use crate::messages::{Alike, MessageError, MessageRow, MessageStatus};
 use crate::schema::{broadcast_recipients as recipients, broadcasts};
@@ -62,6 +64,22 @@ pub fn messages_deleted(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
             recipients::message_id.eq(None::<MessageId>),
             recipients::address.eq(None::<String>),
             recipients::params.eq(None::<JsonText>),
+            recipients::updated_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Notes that messages are not sent after all, because their contact was deleted.
+///
+/// # Errors
+/// When the database fails.
+pub fn contact_deleted(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
+    let now = tx.now();
+    diesel::update(recipients::table.filter(recipients::message_id.eq_any(ids)))
+        .set((
+            recipients::state.eq(State::Skipped),
+            recipients::skip_reason.eq(Skip::NoAddress),
             recipients::updated_at.eq(now),
         ))
         .execute(tx.connection())?;

@@ -10,7 +10,7 @@ use super::withdraw::cancel_messages;
 use crate::schema::{broadcast_recipients, broadcasts};
 use diesel::prelude::*;
 use model::{BroadcastId, ContactId, FileId, JsonText, MessageId, Result, WorkspaceId};
-use operation::ports::{ContactReferences, FileReferences, FileUse};
+use operation::ports::{ContactReferences, FileReferences, FileUse, Left};
 use store::{Read, Tx};
 
 /// Broadcasts that are to send a file.
@@ -81,7 +81,7 @@ impl ContactReferences for RecipientReferences {
         Ok(())
     }
 
-    fn forget(&self, tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<()> {
+    fn forget(&self, tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<Left> {
         diesel::update(broadcast_recipients::table)
             .filter(broadcast_recipients::contact_id.eq(contact))
             .filter(broadcast_recipients::workspace_id.eq(workspace))
@@ -91,7 +91,7 @@ impl ContactReferences for RecipientReferences {
                 broadcast_recipients::updated_at.eq(tx.now()),
             ))
             .execute(tx.connection())?;
-        Ok(())
+        Ok(Left::Nothing)
     }
 }
 

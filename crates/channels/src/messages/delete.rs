@@ -19,6 +19,14 @@ pub(crate) fn delete(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
         return Ok(());
     }
     leave_files(tx, ids)?;
+    remove(tx, ids)
+}
+
+/// The same, but for the files: the caller sees to them.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn remove(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
     diesel::delete(attachments::table.filter(attachments::message_id.eq_any(ids)))
         .execute(tx.connection())?;
     diesel::delete(statuses::table.filter(statuses::message_id.eq_any(ids))).execute(tx.connection())?;

@@ -4,6 +4,7 @@ mod conversation;
 mod delete;
 mod detail;
 mod enqueue;
+mod forget;
 mod list;
 mod model;
 mod print;

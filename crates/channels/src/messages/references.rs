@@ -1,12 +1,13 @@
-//! What follows a contact that is merged into another: its conversations with all that was said. And the files that messages
-//! need.
+//! What follows a contact that is merged into another, and is deleted with one that is deleted permanently: its conversations
+//! with all that was said. And the files that messages need.
 
 use super::conversation::Conversation;
+use super::forget;
 use super::row::MessageDirection;
 use crate::schema::{conversations, message_attachments, message_outbox, messages};
 use diesel::prelude::*;
 use model::{ContactId, ConversationId, FileId, MessageId, Result, WorkspaceId};
-use operation::ports::{ContactReferences, FileReferences, FileUse};
+use operation::ports::{ContactReferences, FileReferences, FileUse, FileUses, Left};
 use store::{Read, Tx};
 
 /// The word for messages among what refers to files.
@@ -31,8 +32,11 @@ impl FileReferences for MessageFiles {
     }
 }
 
-/// Conversations and messages.
-pub(crate) struct MessageReferences;
+/// Conversations and messages, with the files that contacts sent.
+pub(crate) struct MessageReferences {
+    /// What refers to files, because those that something else needs stay.
+    pub(crate) file_uses: FileUses,
+}
 
 impl ContactReferences for MessageReferences {
     fn tables(&self) -> &'static [&'static str] {
@@ -68,6 +72,10 @@ impl ContactReferences for MessageReferences {
             }
         }
         Ok(())
+    }
+
+    fn forget(&self, tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<Left> {
+        forget::forget(tx, &self.file_uses, workspace, contact)
     }
 }
 

@@ -207,6 +207,7 @@ testkit::on_both! {
         let before = desk.recipients(id, "").await;
         let erased = before[0]["contact_id"].clone();
         desk.app.delete(&format!("/contacts/{erased}?erase=true"), &desk.key).await.expect(200);
+        desk.run().await;
         let rows = desk.recipients(id, "").await;
         assert_eq!((&rows[0]["address"], &rows[0]["params"]), (&Value::Null, &json!({})));
         assert_eq!((&rows[1]["address"], &rows[1]["params"]), (&before[1]["address"], &before[1]["params"]));

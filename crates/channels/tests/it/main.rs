@@ -15,6 +15,7 @@ mod broadcast_pauses;
 mod broadcasts;
 mod callbacks;
 mod conversations;
+mod erasure;
 mod files;
 mod merges;
 mod outbox;

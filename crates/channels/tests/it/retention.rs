@@ -16,12 +16,12 @@ impl Desk {
     }
 
     /// Lets days pass, and runs what is due then.
-    async fn days(&self, days: i64) {
+    pub async fn days(&self, days: i64) {
         self.app.data.clock.advance(Duration::days(days));
         self.run().await;
     }
 
-    async fn messages_of(&self, contact: &Value) -> Vec<Value> {
+    pub async fn messages_of(&self, contact: &Value) -> Vec<Value> {
         let all = self.get(&format!("/contacts/{contact}/messages")).await.expect(200);
         all.as_array().unwrap().clone()
     }
@@ -32,7 +32,7 @@ impl Desk {
     }
 
     /// The contact of a customer sends a document, and the attachment of its message.
-    async fn document(&self, customer: &simulator::User) -> (Value, Value) {
+    pub async fn document(&self, customer: &simulator::User) -> (Value, Value) {
         let document = Action::Document { file_name: "order.txt".to_owned(), content: "A lamp".to_owned() };
         self.network.act(&customer.user_id, &document).unwrap();
         self.settle().await;
@@ -50,12 +50,12 @@ impl Desk {
     }
 
     /// Whether a file is in the trash.
-    async fn is_trashed(&self, file: &Value) -> bool {
+    pub async fn is_trashed(&self, file: &Value) -> bool {
         self.get(&format!("/files/{file}")).await.expect(200)["trashed_at"] != Value::Null
     }
 
     /// What remains of messages in tables of which nothing is shown without them.
-    async fn remains(&self) -> i64 {
+    pub async fn remains(&self) -> i64 {
         let tables = ["message_statuses", "message_terms", "message_attachments"];
         let orphans = |table: &str| {
             format!("(SELECT count(*) FROM {table} WHERE message_id NOT IN (SELECT id FROM messages))")

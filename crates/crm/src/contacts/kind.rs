@@ -1,6 +1,7 @@
 //! Contacts as a kind of records: their system fields, and what every contact needs.
 
 use super::events::ContactEvent;
+use super::forget;
 use super::matching::match_keys;
 use super::merges;
 use super::print::print;
@@ -73,6 +74,7 @@ fn publish(tx: &mut Tx, author: &Author, change: &RecordChange<'_>) -> Result<()
     if change.action == Action::Deleted {
         purge(tx, author.workspace, change.row.id)?;
         reminders::delete_of_contact(tx, author.workspace, change.row.id.into())?;
+        forget::begin(tx, author.workspace, change.row.id.into())?;
     }
     tx.emit(author.workspace, &author.cause, author.livemode, &ContactEvent::of(change))?;
     Ok(())

@@ -12,7 +12,7 @@ use super::print::printed;
 use fields::Data;
 use fields::value::Mode;
 use model::{Caller, Error, Patch, Result};
-use operation::ports::{ContactRef, ContactUses};
+use operation::ports::ContactRef;
 use operation::{
     Body, Deleted, ExpectedVersion, IfMatch, Input, Json, Path, Prepare, PreparedBody, Query, RawCreated,
     RawJson, State, With, operation,
@@ -179,7 +179,8 @@ fn with_status(shape: &Shape, mut draft: Draft, status: ContactStatus) -> Draft 
 /// Delete a contact
 ///
 /// Moves the contact to the trash, where it stays for 30 days. With `erase=true` it is deleted permanently, even from
-/// the trash, with everything that it contains.
+/// the trash, with everything that it contains; its conversations, with their messages and the files that it sent, are
+/// deleted shortly afterwards.
 #[operation(delete "/contacts/{contactId}", scope = "contacts:write")]
 pub fn delete_contact(
     tx: &mut Tx,
@@ -188,7 +189,6 @@ pub fn delete_contact(
     Query(query): Query<ContactDeletion>,
     if_match: IfMatch,
     shapes: State<Shapes>,
-    uses: State<ContactUses>,
 ) -> Result<Deleted<Contact>> {
     let editor = editor(tx, &shapes.0, caller)?;
     let id = contact_id.id(tx, &editor.shape)?;
@@ -203,7 +203,6 @@ pub fn delete_contact(
     rows::expect_version(&editor.shape, &row, if_match.into())?;
     if query.erase {
         editor.writer().destroy(tx, &row)?;
-        uses.0.forget(tx, editor.shape.workspace, id.into())?;
     } else {
         editor.writer().trash(tx, &row)?;
     }

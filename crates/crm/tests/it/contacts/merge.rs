@@ -3,6 +3,7 @@
 use super::Crm;
 use futures::future::join_all;
 use serde_json::{Value, json};
+use testkit::Kind;
 
 async fn merge(crm: &Crm, target: &Value, body: Value) -> testkit::Answer {
     crm.app.post(&format!("/contacts/{target}/merge"), &crm.key, body).await
@@ -158,6 +159,33 @@ testkit::on_both! {
         let shown = crm.app.get(&links, &crm.key).await.expect(200);
         assert_eq!(shown[0]["to"]["id"], ana["id"], "{shown}");
         assert_eq!(shown[0]["linked"]["title"], "Ana", "{shown}");
+    }
+
+    async fn duplicates_from_an_earlier_version_are_found(kind: Kind) {
+        let crm = Crm::open(kind).await;
+        let ana = crm.create(json!({ "$name": "Ana Souza" })).await;
+        let other = crm.create(json!({ "$name": "SOUZA, Ana" })).await;
+        // Version 0.14 kept what they have in common among their values.
+        let as_before = r#"UPDATE items SET data = replace(data, '{"$name"', '{"$match_keys":["n:ana souza"],"$name"')"#;
+        crm.app.sql(as_before).await;
+        crm.app.sql("DELETE FROM item_search").await;
+        let path = format!("/contacts/{}/duplicates", ana["id"]);
+        assert_eq!(crm.app.get(&path, &crm.key).await.expect(200), json!([]));
+        let migration = match kind {
+            Kind::Sqlite => include_str!("../../../../../migrations/sqlite/0033_match_keys/up.sql"),
+            Kind::Postgres => include_str!("../../../../../migrations/postgres/0033_match_keys/up.sql"),
+        };
+        for statement in migration.split(";\n").filter(|statement| !statement.trim().is_empty()) {
+            crm.app.sql(statement).await;
+        }
+        crm.app.service.jobs.run_due().await.unwrap();
+        let found = crm.app.get(&path, &crm.key).await.expect(200);
+        assert_eq!((&found[0]["id"], found.as_array().unwrap().len()), (&other["id"], 1));
+        let contact = crm.get(&ana["id"]).await;
+        assert_eq!((&contact["data"]["$name"], &contact["version"]), (&json!("Ana Souza"), &json!(1)));
+        assert_eq!(contact["data"].get("$match_keys"), None);
+        crm.app.sql("DELETE FROM item_search WHERE EXISTS (SELECT 1 FROM items WHERE data LIKE '%match_keys%')").await;
+        assert_eq!(crm.app.get(&path, &crm.key).await.expect(200), found, "nothing of it is left");
     }
 
     async fn duplicates_are_found_with_reasons(kind: Kind) {
