@@ -55,8 +55,8 @@ pub(super) fn forget(
     Ok(left)
 }
 
-/// Takes the messages of a conversation out of the outbox that are not being sent, and stops answering and publishing what
-/// the contact wrote.
+/// Takes the messages of a conversation out of the outbox that are not being sent, and publishes nothing of what the contact
+/// wrote. It is not answered, as no contact is that does not exist.
 fn withdraw(tx: &mut Tx, conversation: ConversationId) -> Result<()> {
     let waiting: Vec<MessageId> = diesel::delete(outbox::table)
         .filter(outbox::conversation_id.eq(conversation))

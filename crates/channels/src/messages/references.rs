@@ -74,6 +74,26 @@ impl ContactReferences for MessageReferences {
         Ok(())
     }
 
+    fn files(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        contact: ContactId,
+        after: FileId,
+        most: i64,
+    ) -> Result<Vec<FileId>> {
+        let files: Vec<Option<FileId>> = message_attachments::table
+            .filter(message_attachments::contact_id.eq(contact))
+            .filter(message_attachments::workspace_id.eq(workspace))
+            .filter(message_attachments::file_id.gt(after))
+            .order(message_attachments::file_id)
+            .select(message_attachments::file_id)
+            .distinct()
+            .limit(most)
+            .load(read.connection())?;
+        Ok(files.into_iter().flatten().collect())
+    }
+
     fn forget(&self, tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<Left> {
         forget::forget(tx, &self.file_uses, workspace, contact)
     }

@@ -47,6 +47,34 @@ pub async fn desk(kind: Kind) -> Desk {
 }
 
 testkit::on_both! {
+    async fn files_of_a_contact_are_listed_with_those_of_its_messages(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        desk.post("/variables/contact-fields", json!({ "label": "Contract", "type": "file" })).await.expect(201);
+        let ana = desk.customer("Ana", "+5511987654321");
+        let (contact, received) = desk.document(&ana).await;
+        let (own, deleted, sent) = (desk.upload().await, desk.upload().await, desk.upload().await);
+        for file in [&deleted, &sent, &sent] {
+            let body = json!({ "contact_id": contact, "type": "document", "file_id": file });
+            desk.post(&desk.path("/chatnet/send-media"), body).await.expect(200);
+            desk.settle().await;
+        }
+        let patch = json!({ "data": { "contract": [own] } });
+        desk.app.patch(&format!("/contacts/{contact}"), &desk.key, patch).await.expect(200);
+        desk.app.delete(&format!("/files/{deleted}"), &desk.key).await.expect(200);
+        let path = format!("/contacts/{contact}/files");
+        let listed = desk.get(&path).await.expect(200);
+        let ids: Vec<&Value> = listed.as_array().unwrap().iter().map(|file| &file["id"]).collect();
+        assert_eq!(ids, [&received["file_id"], &own, &sent]);
+        let (mut pages, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = desk.get(&format!("{path}?paginate=true&limit=1{after}")).await;
+            pages.extend(page.expect(200).as_array().unwrap().iter().map(|file| file["id"].clone()));
+            let Some(cursor) = page.body["next_cursor"].as_str() else { break };
+            after = format!("&starting_after={cursor}");
+        }
+        assert_eq!(pages.iter().collect::<Vec<_>>(), ids);
+    }
+
     async fn a_file_of_a_broadcast_is_uploaded_once_and_is_in_use(kind: Kind) {
         let desk = desk(kind).await;
         for number in 0..5 {

@@ -3,9 +3,9 @@
 use super::find::{FindContact, contacts};
 use super::merges;
 use fields::FieldType;
-use files::{File, Files};
+use files::{File, FileRow, Files};
 use model::{Actor, Caller, ContactId, FileId, JsonText, Result, Timestamp};
-use operation::ports::ContactRef;
+use operation::ports::{ContactRef, ContactUses};
 use operation::{OptIn, OptInList, Path, State, operation};
 use records::Source;
 use records::activity::{self, Action, ActivityRow};
@@ -13,6 +13,7 @@ use records::rows::ItemRow;
 use records::shape::{Shape, Shapes};
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use store::Read;
 use utoipa::ToSchema;
 
@@ -78,7 +79,7 @@ pub fn list_contact_activity(
 
 /// Files that the contact sent or was sent
 ///
-/// Lists the files in the contact's own fields, in the order in which they were uploaded.
+/// Lists the files of its messages and those in the contact's own fields, in the order in which they were uploaded.
 #[operation(get "/contacts/{contactId}/files", scope = "contacts:read", ceiling = 100)]
 pub fn list_contact_files(
     read: &mut Read,
@@ -87,17 +88,50 @@ pub fn list_contact_files(
     page: OptIn,
     shapes: State<Shapes>,
     store: State<Files>,
+    uses: State<ContactUses>,
 ) -> Result<OptInList<File>> {
     let shape = contacts(read, &shapes.0, caller)?;
     let contact = contact_id.live(read, &shape)?;
-    let mut rows = files::among(read, shape.workspace, &named_files(&shape, &contact)?)?;
-    rows.sort_by_key(|row| row.id);
     let after = page.page().after::<FileId>()?.unwrap_or(FileId(0));
-    let most = usize::try_from(page.page().fetch()).unwrap_or(usize::MAX);
+    let rows = files_of(read, &uses.0, &shape, &contact, after, page.page().fetch())?;
     let now = read.now();
-    let shown = rows.iter().filter(|row| row.id > after && row.is_ready()).take(most);
-    let files = shown.map(|row| store.0.show(row, now)).collect::<Result<Vec<_>>>()?;
+    let files = rows.iter().map(|row| store.0.show(row, now)).collect::<Result<Vec<_>>>()?;
     Ok(page.answer(files, |file| file.id.to_string()))
+}
+
+/// The next files of a contact, behind the file `after`, at most `most` of them.
+fn files_of(
+    read: &mut Read,
+    uses: &ContactUses,
+    shape: &Shape,
+    contact: &ItemRow,
+    mut after: FileId,
+    most: i64,
+) -> Result<Vec<FileRow>> {
+    let own = named_files(shape, contact)?;
+    let mut rows = Vec::new();
+    loop {
+        let exchanged = uses.files(read, shape.workspace, contact.id.into(), after, most)?;
+        // Of some files that were exchanged, there are no more than the last of them.
+        let last = exchanged.last().copied().filter(|_| is_full(exchanged.len(), most));
+        let is_next = |id: &FileId| *id > after && last.is_none_or(|last| *id <= last);
+        let ids: BTreeSet<FileId> =
+            own.iter().copied().filter(is_next).chain(exchanged.iter().copied()).collect();
+        let mut found = files::among(read, shape.workspace, &ids.into_iter().collect::<Vec<_>>())?;
+        found.retain(FileRow::is_ready);
+        found.sort_by_key(|row| row.id);
+        rows.append(&mut found);
+        match last {
+            Some(last) if !is_full(rows.len(), most) => after = last,
+            _ => break,
+        }
+    }
+    rows.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+    Ok(rows)
+}
+
+fn is_full(rows: usize, most: i64) -> bool {
+    i64::try_from(rows).is_ok_and(|rows| rows >= most)
 }
 
 /// The files that the values of a contact name.
