@@ -2,15 +2,12 @@
 //!
 //! A checkpoint copies pages and waits for the disk, for which transactions would have to wait if the writer did it. It has
 //! to only when changes never pause: the log begins anew where all of it was copied, and then it has grown to
-//! [`LONGEST_LOG`].
+//! [`LONGEST_LOG`](crate::connection::LONGEST_LOG).
 
 use crate::connection::{Role, open_sqlite};
 use diesel::connection::SimpleConnection;
 use model::Result;
 use std::sync::mpsc::{SyncSender, sync_channel};
-
-/// At this length, in pages, the writer copies what is left of the log by itself: 64 MiB.
-pub(crate) const LONGEST_LOG: u32 = 16_000;
 
 /// Transactions between two checkpoints. They change some 4,000 pages: those that change often are then copied once for many
 /// changes.

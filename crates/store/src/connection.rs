@@ -1,6 +1,5 @@
 //! How connections to either database are opened, and the pool of them.
 
-use crate::checkpoints::LONGEST_LOG;
 use crate::erased::{AnyConnection, PgConnection, SqliteConnection};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
@@ -43,9 +42,12 @@ pub(crate) enum Role {
     Writer,
 }
 
+/// At this length of SQLite's write-ahead log, in pages, the writer folds it back by itself: 64 MiB.
+pub(crate) const LONGEST_LOG: u32 = 16_000;
+
 /// `busy_timeout` comes first, because switching the journal may have to wait. `synchronous=FULL` keeps what was
-/// answered through a loss of power; group commit pays for it. The log is folded back by [`crate::checkpoints`]. Readers
-/// refuse to write, so that a mistake in routing fails loudly.
+/// answered through a loss of power; group commit pays for it. The log is folded back beside the writer
+/// (`checkpoints.rs`). Readers refuse to write, so that a mistake in routing fails loudly.
 pub(crate) fn open_sqlite(path: &str, role: Role) -> ConnectionResult<SqliteConnection> {
     let mut connection = SqliteConnection::establish(path)?;
     let pragmas = "PRAGMA busy_timeout=5000; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; \
