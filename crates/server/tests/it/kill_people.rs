@@ -6,8 +6,9 @@
 //! due, 2,000 if not set.
 
 use crate::shop::setting;
-use crm::schema::{contact_merges, contact_notes, reminders};
-use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
+use crm::schema::{contact_notes, reminders};
+use diesel::sql_types::{BigInt, Nullable};
+use diesel::{ExpressionMethods, QueryDsl, QueryableByName, RunQueryDsl};
 use model::Timestamp;
 use records::schema::items;
 use serde_json::{Value, json};
@@ -128,14 +129,27 @@ impl Pairs<'_> {
 
     /// The pairs that are merged: with all their notes, or with none.
     async fn merged(&self, db: &Db, notes_each: usize) -> BTreeSet<usize> {
+        #[derive(QueryableByName)]
+        struct Row {
+            #[diesel(sql_type = BigInt)]
+            contact: i64,
+            #[diesel(sql_type = Nullable<BigInt>)]
+            merged_into: Option<i64>,
+        }
+        // One statement, because PostgreSQL shows each statement what is committed when it begins.
         let found = db.read(|read| {
-            let merged =
-                contact_merges::table.select((contact_merges::survivor_id, contact_merges::merged_id));
-            let merged: Vec<(i64, i64)> = merged.load(read.connection())?;
-            let notes = contact_notes::table.select(contact_notes::contact_id);
-            Ok((merged, notes.load::<i64>(read.connection())?))
+            let merges = "SELECT merged_id AS contact, survivor_id AS merged_into FROM contact_merges";
+            let notes = "SELECT contact_id, NULL FROM contact_notes";
+            let rows = diesel::sql_query(format!("{merges} UNION ALL {notes}"));
+            Ok(rows.load::<Row>(read.connection())?)
         });
-        let (merged, notes) = found.await.unwrap();
+        let (mut merged, mut notes) = (Vec::new(), Vec::new());
+        for row in found.await.unwrap() {
+            match row.merged_into {
+                Some(survivor) => merged.push((survivor, row.contact)),
+                None => notes.push(row.contact),
+            }
+        }
         assert_eq!(notes.len(), self.all.len() * 2 * notes_each, "no note is lost, and none is doubled");
         let of = |contact: i64| notes.iter().filter(|note| **note == contact).count();
         let is_merged = |(_, pair): &(usize, &(i64, i64))| merged.contains(pair);
