@@ -11,9 +11,8 @@ use super::types::Report;
 use super::visit::Spending;
 use crate::print::Selection;
 use crate::rows::ItemRow;
+use crate::search::table;
 use crate::shape::{Shape, Shapes};
-use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Text};
 use fields::Filter;
 use fields::sort::Sort;
 use fields::words::Words;
@@ -22,7 +21,7 @@ use fields::words::searchable;
 use model::{Error, Result, string_enum};
 use operation::{Describe, FromInput, Input, RawRows};
 use serde::{Deserialize, Serialize};
-use store::{AnyConnection, Cached, PageNumber, Read};
+use store::{PageNumber, Read};
 use utoipa::{IntoParams, ToSchema};
 
 /// Up to so many are ranked.
@@ -173,7 +172,7 @@ impl Ranker<'_> {
         if self.words.0.is_empty() {
             return Ok(Hits { rows: Vec::new(), total: 0, is_exact: true, ranking: Ranking::Relevance });
         }
-        let candidates = candidates(read, self.shape, self.words, MOST_COUNTED + 1)?;
+        let candidates = table::with_words(read, self.shape.collection, self.words, MOST_COUNTED + 1)?;
         self.spending.rows = candidates.len();
         if candidates.len() <= MOST_RANKED || self.sort.is_some() {
             return self.ordered(read, &candidates, skip, most);
@@ -298,30 +297,4 @@ impl Ranker<'_> {
 fn too_many_to_sort() -> Error {
     let message = "The search matches too many items to sort. Omit `sort`, or search for more words.";
     Error::new(model::Code::QueryTooExpensive, message)
-}
-
-/// The items that the full-text index knows, the newest first.
-fn candidates(read: &mut Read, shape: &Shape, words: &Words, most: usize) -> Result<Vec<i64>> {
-    #[derive(QueryableByName)]
-    struct Hit {
-        #[diesel(sql_type = BigInt)]
-        id: i64,
-    }
-    let found: Vec<Hit> = match read.connection() {
-        AnyConnection::Sqlite(connection) => Cached(
-            diesel::sql_query(format!(
-                "SELECT rowid AS id FROM item_search WHERE item_search MATCH $1 ORDER BY rowid DESC LIMIT {most}"
-            ))
-            .bind::<Text, _>(words.fts5(shape.collection)),
-        )
-        .load(connection)?,
-        AnyConnection::Postgres(connection) => Cached(
-            diesel::sql_query(format!(
-                "SELECT item_id AS id FROM item_search WHERE terms @@ $1::tsquery ORDER BY item_id DESC LIMIT {most}"
-            ))
-            .bind::<Text, _>(words.tsquery(shape.collection)),
-        )
-        .load(connection)?,
-    };
-    Ok(found.into_iter().map(|hit| hit.id).collect())
 }

@@ -4,8 +4,9 @@ use super::Terms;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use fields::terms::{fts5_any, tsquery_any};
+use fields::words::Words;
 use model::{CollectionId, ItemId, Result};
-use store::{AnyConnection, Cached, CachedChange, Read, SqliteConnection, Tx};
+use store::{AnyConnection, Cached, CachedChange, Read, SqliteConnection, Tx, each};
 
 /// The FTS5 table, as far as diesel must know it for statements that are prepared once.
 mod fts5 {
@@ -69,28 +70,54 @@ pub(super) fn with_any(
     keys: &[String],
     most: usize,
 ) -> Result<Vec<i64>> {
+    let (sql, terms) = match read.connection() {
+        AnyConnection::Sqlite(_) => {
+            let rows = "SELECT rowid AS id FROM item_search WHERE item_search MATCH $1 ORDER BY rowid LIMIT";
+            (format!("{rows} {most}"), fts5_any(collection, keys))
+        }
+        // Hits are gathered first, or the planner would go through all items in the order of their ids.
+        AnyConnection::Postgres(_) => {
+            let hits =
+                "WITH hits AS MATERIALIZED (SELECT item_id FROM item_search WHERE terms @@ $1::tsquery)";
+            let sql = format!("{hits} SELECT item_id AS id FROM hits ORDER BY item_id LIMIT {most}");
+            (sql, tsquery_any(collection, keys))
+        }
+    };
+    ids(read, sql, terms)
+}
+
+/// The items that have these words: the newest `most`, in the order of their ids downwards.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn with_words(
+    read: &mut Read,
+    collection: CollectionId,
+    words: &Words,
+    most: usize,
+) -> Result<Vec<i64>> {
+    let (sql, terms) = match read.connection() {
+        AnyConnection::Sqlite(_) => {
+            let rows =
+                "SELECT rowid AS id FROM item_search WHERE item_search MATCH $1 ORDER BY rowid DESC LIMIT";
+            (format!("{rows} {most}"), words.fts5(collection))
+        }
+        AnyConnection::Postgres(_) => {
+            let rows = "SELECT item_id AS id FROM item_search WHERE terms @@ $1::tsquery ORDER BY item_id DESC LIMIT";
+            (format!("{rows} {most}"), words.tsquery(collection))
+        }
+    };
+    ids(read, sql, terms)
+}
+
+/// The ids that a statement of this database finds by terms.
+fn ids(read: &mut Read, sql: String, terms: String) -> Result<Vec<i64>> {
     #[derive(QueryableByName)]
     struct Hit {
         #[diesel(sql_type = BigInt)]
         id: i64,
     }
-    let found: Vec<Hit> = match read.connection() {
-        AnyConnection::Sqlite(connection) => Cached(
-            diesel::sql_query(format!(
-                "SELECT rowid AS id FROM item_search WHERE item_search MATCH $1 ORDER BY rowid LIMIT {most}"
-            ))
-            .bind::<Text, _>(fts5_any(collection, keys)),
-        )
-        .load(connection)?,
-        // Hits are gathered first, or the planner would go through all items in the order of their ids.
-        AnyConnection::Postgres(connection) => Cached(
-            diesel::sql_query(format!(
-                "WITH hits AS MATERIALIZED (SELECT item_id FROM item_search WHERE terms @@ $1::tsquery) \
-                 SELECT item_id AS id FROM hits ORDER BY item_id LIMIT {most}"
-            ))
-            .bind::<Text, _>(tsquery_any(collection, keys)),
-        )
-        .load(connection)?,
-    };
-    Ok(found.into_iter().map(|hit| hit.id).collect())
+    let found = Cached(diesel::sql_query(sql).bind::<Text, _>(terms));
+    let hits: Vec<Hit> = each!(read.connection(), |connection| found.load(connection))?;
+    Ok(hits.into_iter().map(|hit| hit.id).collect())
 }
