@@ -87,6 +87,7 @@ pub fn areas(registry: Registry) -> Result<Registry> {
 fn sending(parts: &WorkerParts) -> sends::SendParts {
     sends::SendParts {
         people: parts.people.clone(),
+        files: parts.files.clone(),
         network: parts.network.clone(),
         wakes: parts.wakes.clone(),
     }

@@ -261,6 +261,7 @@ diesel::table! {
         pause_reason -> Nullable<Text>,
         starts_at -> Nullable<Timestamp>,
         prepared_to -> Nullable<BigInt>,
+        prepared_bytes -> BigInt,
         prepared_at -> Nullable<Timestamp>,
         next_send_at -> Nullable<Timestamp>,
         judged_from -> Nullable<Timestamp>,

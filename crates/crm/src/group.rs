@@ -4,7 +4,7 @@ use crate::business::Business;
 use crate::contact_fields::ContactFields;
 use crate::contacts::{
     AssignedContacts, ContactImports, ContactRecords, ContactTargets, Contacts, assign_job, forget_job,
-    resume_job,
+    reassign_job, resume_job,
 };
 use crate::reminders::{self, Actions, ReminderFiles, Reminders};
 use crate::tasks::{TaskFileReferences, TaskTargets, TaskWork, Tasks};
@@ -51,6 +51,7 @@ pub fn group(
         .service(people)
         .job(resume_job(shapes))
         .job(assign_job(shapes, &assigned))
+        .job(reassign_job(shapes, &assigned))
         .job(forget_job(&contact_uses))
         .service(assigned)
         .link_target(TaskTargets(shapes.clone()))

@@ -16,6 +16,7 @@ diesel::table! {
         joined_at -> Timestamp,
         updated_at -> Timestamp,
         last_assigned_at -> Nullable<Timestamp>,
+        absent_since -> Nullable<Timestamp>,
     }
 }
 

@@ -17,6 +17,15 @@ pub(crate) fn whole<T: TryFrom<i64>, const LEAST: i64, const MOST: i64>(text: &s
     })
 }
 
+/// A text that is sent to contacts, or an empty one.
+pub(crate) fn message(text: &str) -> Result<String, String> {
+    let most = channels::messages::LONGEST_TEXT;
+    if text.chars().count() > most {
+        return Err(format!("must have at most {most} characters"));
+    }
+    Ok(text.trim().to_owned())
+}
+
 /// A number of bytes: at least 1 MiB.
 pub(crate) fn size(text: &str) -> Result<i64, String> {
     let digits = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());

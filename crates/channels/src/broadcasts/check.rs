@@ -2,6 +2,7 @@
 
 use super::clock::Clock;
 use super::limit;
+use super::listed;
 use super::model::{BroadcastAudience, BroadcastExclusion, BroadcastPauseReason, BroadcastTemplate};
 use super::row::{self, BroadcastRow};
 use super::template::{check_params, expect_params};
@@ -19,10 +20,11 @@ use store::Read;
 /// A moment that passed so many seconds ago is taken for now.
 const LATE_SECONDS: i64 = 60;
 
-/// The conditions of an audience.
+/// The conditions of an audience, but for the file that lists it.
 pub(super) fn included(audience: &BroadcastAudience) -> Audience {
     Audience {
         segment: audience.segment_id,
+        exact: audience.filters.clone(),
         filter: audience.filter_tree.clone(),
         ids: audience.contact_ids.clone(),
     }
@@ -31,10 +33,11 @@ pub(super) fn included(audience: &BroadcastAudience) -> Audience {
 /// The conditions of an exclusion, each of which excludes.
 pub(super) fn excluded(exclusion: &BroadcastExclusion) -> Vec<Audience> {
     let segment = exclusion.segment_id.map(|id| Audience { segment: Some(id), ..Audience::default() });
+    let exact = exclusion.filters.clone().map(|all| Audience { exact: Some(all), ..Audience::default() });
     let filter = &exclusion.filter_tree;
     let filter = filter.clone().map(|tree| Audience { filter: Some(tree), ..Audience::default() });
     let ids = exclusion.contact_ids.clone().map(|ids| Audience { ids: Some(ids), ..Audience::default() });
-    [segment, filter, ids].into_iter().flatten().collect()
+    [segment, exact, filter, ids].into_iter().flatten().collect()
 }
 
 /// Checks a draft: what it has must make sense, however much is still missing.
@@ -75,6 +78,7 @@ fn check_audience(
     audience: &BroadcastAudience,
 ) -> Result<()> {
     people.check_audience(read, workspace, &included(audience), "audience")?;
+    audience.file_id.map(|file| listed::file(read, workspace, file)).transpose()?;
     let Some(exclusion) = &audience.exclude else { return Ok(()) };
     for conditions in excluded(exclusion) {
         people.check_audience(read, workspace, &conditions, "audience.exclude")?;
@@ -166,9 +170,11 @@ impl Ready {
 /// What keeps it from being sent.
 pub(super) fn startable(read: &mut Read, parts: &SendParts, row: &BroadcastRow, now: bool) -> Result<()> {
     let ready = Ready::of(read, parts, row)?;
-    let audience = row.audience()?.filter(|audience| *audience != BroadcastAudience::default());
-    let audience = audience.filter(|audience| included(audience) != Audience::default());
-    let audience = audience.ok_or_else(|| Error::invalid("audience", "is required"))?;
+    let audience = row.audience()?;
+    let is_set = |audience: &BroadcastAudience| {
+        audience.file_id.is_some() || included(audience) != Audience::default()
+    };
+    let audience = audience.filter(is_set).ok_or_else(|| Error::invalid("audience", "is required"))?;
     draft(read, parts, row)?;
     let schedule = row.schedule()?;
     if let Some(schedule) = &schedule {
@@ -182,9 +188,10 @@ pub(super) fn startable(read: &mut Read, parts: &SendParts, row: &BroadcastRow, 
     }
     ready.expect_sendable()?;
     let is_now = now || Clock::of(schedule.as_ref()).starts_at().is_none_or(|at| at <= read.now());
-    // An audience for later may be empty now.
+    // An audience for later may be empty now, and a file is read when the recipients are prepared.
+    let is_known = is_now && audience.file_id.is_none();
     let first = |read| parts.people.audience(read, row.workspace_id, &included(&audience), None, 1);
-    if is_now && first(read)?.is_empty() {
+    if is_known && first(read)?.is_empty() {
         return Err(Error::new(Code::EmptyAudience, "No contact fits the audience.").param("audience"));
     }
     Ok(())

@@ -11,6 +11,7 @@ mod counts;
 mod delivery;
 mod events;
 mod limit;
+mod listed;
 mod model;
 mod operations;
 mod pace;

@@ -165,6 +165,10 @@ pub struct BroadcastAudience {
     /// The id of a segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment_id: Option<SegmentId>,
+    /// Conditions that compare exact text, as `filters` of `GET /contacts`. All must hold, and none is ignored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>, max_items = 100)]
+    pub filters: Option<Vec<Value>>,
     /// A tree of conditions, as in `GET /contacts`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -173,6 +177,10 @@ pub struct BroadcastAudience {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 10_000)]
     pub contact_ids: Option<Vec<ContactId>>,
+    /// The id of a CSV file that lists contacts, whose header has one of the columns `id`, `phone`, `email` and
+    /// `external_id`. Of several values in a line, the first in this order counts. Lines that name no contact are ignored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_id: Option<FileId>,
     /// Who is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude: Option<BroadcastExclusion>,
@@ -186,6 +194,10 @@ pub struct BroadcastExclusion {
     /// The id of a segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment_id: Option<SegmentId>,
+    /// Conditions that compare exact text, as `filters` of `GET /contacts`. All must hold, and none is ignored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>, max_items = 100)]
+    pub filters: Option<Vec<Value>>,
     /// A tree of conditions, as in `GET /contacts`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]

@@ -4,6 +4,7 @@ use super::check::{self, excluded, included};
 use super::clock::Clock;
 use super::contact::{address, refusal};
 use super::counts;
+use super::listed::{self, Listed};
 use super::model::{
     BroadcastAudience, BroadcastFrequencyCap, BroadcastRecipientState as State, BroadcastSkipReason as Skip,
     BroadcastStatus as Status, BroadcastTemplate,
@@ -12,12 +13,13 @@ use super::progress::{ACTOR, Next, pause, reason_of};
 use super::row::{BroadcastRow, NewRecipient, locked};
 use super::template::FrozenParams;
 use crate::schema::broadcast_recipients;
+use crate::sends::SendParts;
 use chatnet::TemplateCategory;
 use diesel::dsl::count_star;
 use diesel::prelude::*;
 use model::{Cause, Code, ContactId, Error, JsonText, Result};
 use operation::ports::{Audience, ContactCard, People};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use store::{Db, Read, Tx};
 
 /// So many contacts are one piece.
@@ -29,6 +31,8 @@ struct Contacts {
     cards: Vec<ContactCard>,
     /// The last one that was looked at.
     last: Option<ContactId>,
+    /// How much was read of the file that lists the audience.
+    bytes: i64,
     is_end: bool,
 }
 
@@ -37,12 +41,13 @@ struct Contacts {
 ///
 /// # Errors
 /// When the database fails.
-pub(super) async fn piece(db: &Db, people: People, row: BroadcastRow) -> Result<Next> {
+pub(super) async fn piece(db: &Db, parts: SendParts, row: BroadcastRow) -> Result<Next> {
     let seen = row.clone();
-    let read = db.read(move |read| contacts(read, &people, &row)).await;
+    let read = read(db, parts, row).await;
     db.write(move |tx| {
         let mut row = locked(tx, seen.workspace_id, seen.id)?;
-        if row.status != Status::Preparing || row.prepared_to != seen.prepared_to {
+        let place = |row: &BroadcastRow| (row.prepared_to, row.prepared_bytes);
+        if row.status != Status::Preparing || place(&row) != place(&seen) {
             return Ok(Next::Piece);
         }
         match &read {
@@ -59,15 +64,59 @@ fn copy(error: &Error) -> Error {
     Error::new(error.code(), error.message())
 }
 
-fn contacts(read: &mut Read, people: &People, row: &BroadcastRow) -> Result<Contacts> {
+/// Reads the next contacts of the audience.
+async fn read(db: &Db, parts: SendParts, row: BroadcastRow) -> Result<Contacts> {
     let audience = row.audience()?.unwrap_or_default();
+    let people = parts.people;
+    let Some(file) = audience.file_id else {
+        return db.read(move |read| contacts(read, &people, &row, &audience)).await;
+    };
     let workspace = row.workspace_id;
-    let mut cards = people.audience(read, workspace, &included(&audience), row.prepared_to, PIECE)?;
+    let file = db.read(move |read| listed::file(read, workspace, file)).await?;
+    let listed = listed::read(&parts.files, &file, row.prepared_bytes).await?;
+    db.read(move |read| among(read, &people, &row, &audience, &listed)).await
+}
+
+fn contacts(
+    read: &mut Read,
+    people: &People,
+    row: &BroadcastRow,
+    audience: &BroadcastAudience,
+) -> Result<Contacts> {
+    let mut cards = people.audience(read, row.workspace_id, &included(audience), row.prepared_to, PIECE)?;
     let last = cards.last().map(|card| card.id);
     let is_end = i64::try_from(cards.len()).unwrap_or(PIECE) < PIECE;
-    let out = left_out(read, people, row, &audience, &cards)?;
+    let out = left_out(read, people, row, audience, &cards)?;
     cards.retain(|card| !out.contains(&card.id));
-    Ok(Contacts { cards, last, is_end })
+    Ok(Contacts { cards, last, bytes: row.prepared_bytes, is_end })
+}
+
+/// Those whom a piece of a file lists, as far as they fit all else. Who is listed twice is a recipient once.
+fn among(
+    read: &mut Read,
+    people: &People,
+    row: &BroadcastRow,
+    audience: &BroadcastAudience,
+    listed: &Listed,
+) -> Result<Contacts> {
+    let mut ids = BTreeSet::new();
+    for contact in &listed.contacts {
+        match people.find(read, row.workspace_id, contact) {
+            Ok(card) => ids.insert(card.id),
+            Err(error) if error.code() == Code::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+    }
+    let mut conditions = included(audience);
+    if let Some(named) = &conditions.ids {
+        let named: HashSet<&ContactId> = named.iter().collect();
+        ids.retain(|id| named.contains(id));
+    }
+    conditions.ids = Some(ids.into_iter().collect());
+    let mut cards = people.audience(read, row.workspace_id, &conditions, None, PIECE)?;
+    let out = left_out(read, people, row, audience, &cards)?;
+    cards.retain(|card| !out.contains(&card.id));
+    Ok(Contacts { cards, last: None, bytes: listed.end, is_end: listed.is_end })
 }
 
 /// Those of some contacts whom the broadcast excludes.
@@ -152,6 +201,7 @@ fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
     NewRecipient::insert(tx, row, recipients)?;
     counts::fold(tx, row.id)?;
     row.prepared_to = piece.last.or(row.prepared_to);
+    row.prepared_bytes = piece.bytes;
     if piece.is_end {
         (row.status, row.prepared_at) = (Status::Sending, Some(now));
         return row.store(tx);

@@ -4,7 +4,8 @@
 //! recipients of broadcasts.
 
 use super::model::{
-    BroadcastRecipientState as State, BroadcastSkipReason as Skip, BroadcastStatus, BroadcastTemplate,
+    BroadcastAudience, BroadcastRecipientState as State, BroadcastSkipReason as Skip, BroadcastStatus,
+    BroadcastTemplate,
 };
 use super::withdraw::cancel_messages;
 use crate::schema::{broadcast_recipients, broadcasts};
@@ -13,23 +14,29 @@ use model::{BroadcastId, ContactId, FileId, JsonText, MessageId, Result, Workspa
 use operation::ports::{ContactReferences, FileReferences, FileUse, Left};
 use store::{Read, Tx};
 
-/// Broadcasts that are to send a file.
+/// Broadcasts that are to send a file, or whose audience one lists.
 pub(crate) struct BroadcastFiles;
 
 impl FileReferences for BroadcastFiles {
     fn uses(&self, read: &mut Read, workspace: WorkspaceId, file: FileId, most: i64) -> Result<Vec<FileUse>> {
         let over = [BroadcastStatus::Completed, BroadcastStatus::Cancelling, BroadcastStatus::Cancelled];
-        let named: Vec<(BroadcastId, Option<JsonText>)> = broadcasts::table
+        let sent = broadcasts::template.like(format!("%\"media\":{file}%"));
+        let listing = broadcasts::audience.like(format!("%\"file_id\":{file}%"));
+        let named: Vec<(BroadcastId, Option<JsonText>, Option<JsonText>)> = broadcasts::table
             .filter(broadcasts::workspace_id.eq(workspace))
             .filter(broadcasts::status.ne_all(over))
-            .filter(broadcasts::template.like(format!("%\"media\":{file}%")))
+            .filter(sent.or(listing))
             .order(broadcasts::id)
-            .select((broadcasts::id, broadcasts::template))
+            .select((broadcasts::id, broadcasts::template, broadcasts::audience))
             .load(read.connection())?;
-        let sends = |template: Option<JsonText>| {
-            template.and_then(|template| template.parse::<BroadcastTemplate>().ok()?.media) == Some(file)
+        let is_needed = |template: Option<JsonText>, audience: Option<JsonText>| {
+            let sent = template.and_then(|template| template.parse::<BroadcastTemplate>().ok()?.media);
+            let listing = audience.and_then(|audience| audience.parse::<BroadcastAudience>().ok()?.file_id);
+            sent == Some(file) || listing == Some(file)
         };
-        let using = named.into_iter().filter_map(|(id, template)| sends(template).then_some(id));
+        let using = named
+            .into_iter()
+            .filter_map(|(id, template, audience)| is_needed(template, audience).then_some(id));
         let most = usize::try_from(most).unwrap_or_default();
         Ok(using.take(most).map(|id| FileUse { r#type: "broadcast", id: id.to_string() }).collect())
     }

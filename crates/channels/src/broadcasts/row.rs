@@ -38,6 +38,8 @@ pub(super) struct BroadcastRow {
     pub(super) starts_at: Option<Timestamp>,
     /// The last contact of the audience that was looked at.
     pub(super) prepared_to: Option<ContactId>,
+    /// How much was read of the file that lists the audience, if there is one.
+    pub(super) prepared_bytes: i64,
     /// When all of the audience had become recipients.
     pub(super) prepared_at: Option<Timestamp>,
     /// When the next message may be sent without exceeding the rate.

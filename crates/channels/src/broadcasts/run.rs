@@ -54,7 +54,7 @@ async fn piece(db: &Db, parts: &SendParts, due: Due) -> Result<Next> {
     let parts = parts.clone();
     match row.status {
         Status::Scheduled => db.write(move |tx| begin(tx, &parts, due)).await,
-        Status::Preparing => prepare::piece(db, parts.people, row).await,
+        Status::Preparing => prepare::piece(db, parts, row).await,
         Status::Sending => db.write(move |tx| send::piece(tx, &parts, due)).await,
         Status::Paused => db.write(move |tx| wait(tx, &parts, due)).await,
         Status::Cancelling => db.write(move |tx| cancel(tx, due)).await,

@@ -122,7 +122,7 @@ pub struct ChannelCapabilities {
 #[serde(default, deny_unknown_fields)]
 #[schema(example = json!({
     "reply_debounce_ms": 1_500, "reply_debounce_max_ms": 15_000, "transcribe": true, "takeover_pause_minutes": 0,
-    "auto_assign": false, "opt_out_keywords": [], "opt_out_confirmation": null,
+    "auto_assign": false, "reassign_after_minutes": 0, "welcome": null, "opt_out_keywords": [], "opt_out_confirmation": null,
 }))]
 pub struct ChannelSettings {
     /// How long the agent waits for further messages before it answers, in milliseconds.
@@ -135,6 +135,11 @@ pub struct ChannelSettings {
     pub takeover_pause_minutes: i64,
     /// Whether conversations that an agent hands over are assigned to a member of the team.
     pub auto_assign: bool,
+    /// With `auto_assign`: after how many minutes of absence a member of the team loses the conversations in which a contact
+    /// waits for an answer, which are then assigned to another member. 0: never.
+    pub reassign_after_minutes: i64,
+    /// What a contact is answered who writes for the first time. `null` for nothing.
+    pub welcome: Option<String>,
     /// Words with which contacts opt out, beside `STOP`, `UNSUBSCRIBE`, `PARAR`, `SAIR`, `BAJA` and others.
     pub opt_out_keywords: Vec<String>,
     /// What a contact is answered that opted out. `null` for nothing.
@@ -149,6 +154,8 @@ impl Default for ChannelSettings {
             transcribe: true,
             takeover_pause_minutes: 0,
             auto_assign: false,
+            reassign_after_minutes: 0,
+            welcome: None,
             opt_out_keywords: Vec::new(),
             opt_out_confirmation: None,
         }

@@ -1,10 +1,10 @@
 //! The conversations that the service assigns to members of the team by itself.
 
-use crate::channels::ChannelStatus;
+use crate::channels::{ChannelSettings, ChannelStatus};
 use crate::messages::ConversationStatus;
 use crate::schema::{channels, conversations};
 use diesel::prelude::*;
-use model::{ContactId, Result, WorkspaceId};
+use model::{ChannelId, ContactId, JsonText, Result, WorkspaceId};
 use operation::ports::AssignedConversations;
 use std::collections::HashSet;
 use store::Read;
@@ -39,6 +39,36 @@ impl AssignedConversations for AutoAssigned {
             .filter(conversations::status.eq(ConversationStatus::Open))
             .filter(channels::settings.like(SETTING))
             .filter(channels::status.ne(ChannelStatus::Disabled))
+            .select(conversations::contact_id)
+            .load(read.connection())?;
+        Ok(found.into_iter().collect())
+    }
+
+    fn left_waiting(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        contacts: &[ContactId],
+        minutes: i64,
+    ) -> Result<HashSet<ContactId>> {
+        let assigned: Vec<(ChannelId, JsonText)> = channels::table
+            .filter(channels::workspace_id.eq(workspace))
+            .filter(channels::settings.like(SETTING))
+            .filter(channels::status.ne(ChannelStatus::Disabled))
+            .select((channels::id, channels::settings))
+            .load(read.connection())?;
+        let mut impatient = Vec::new();
+        for (channel, settings) in assigned {
+            let after = settings.parse::<ChannelSettings>()?.reassign_after_minutes;
+            if after > 0 && after <= minutes {
+                impatient.push(channel);
+            }
+        }
+        let found: Vec<ContactId> = conversations::table
+            .filter(conversations::contact_id.eq_any(contacts))
+            .filter(conversations::channel_id.eq_any(impatient))
+            .filter(conversations::status.eq(ConversationStatus::Open))
+            .filter(conversations::unread_count.gt(0))
             .select(conversations::contact_id)
             .load(read.connection())?;
         Ok(found.into_iter().collect())

@@ -15,7 +15,7 @@ use crate::schema::{
 use crate::sends::message_type_of;
 use chatnet::{Echo, InboundContent, InboundMedia, InboundMessage, MediaKind};
 use diesel::prelude::*;
-use model::{ActorType, Cause, JsonText, Result, Timestamp};
+use model::{ActorType, Cause, JsonText, MessageId, Result, Timestamp};
 use operation::ports::{ContactCard, HandOver, HandoffReason};
 use store::Tx;
 
@@ -38,6 +38,7 @@ pub(super) fn receive(tx: &mut Tx, of: &Applying<'_>, message: &InboundMessage) 
     let workspace = of.channel.workspace_id;
     let contact = of.people.receive(tx, workspace, &identity(&message.from))?;
     let conversation = Conversation::of(tx, workspace, of.channel.id, contact.id)?;
+    let is_first = conversation.last_message_id == MessageId(0);
     let mut new = stored(tx, of, &message.content)?;
     new.provider_message_id = Some(message.provider_id.clone());
     new.provider_at = Some(message.sent_at);
@@ -57,8 +58,14 @@ pub(super) fn receive(tx: &mut Tx, of: &Applying<'_>, message: &InboundMessage) 
     if let Some(wants) = opted {
         consent(tx, of, &contact, &conversation, wants, &row)?;
     }
-    let is_answered = opted.is_none() && is_for_agent(&row) && contact.autopilot && !contact.is_blocked;
-    if is_answered && message.sent_at.plus_seconds(OLDEST_ANSWERED) > tx.now() {
+    let is_recent = message.sent_at.plus_seconds(OLDEST_ANSWERED) > tx.now();
+    if opted.is_some() || !is_for_agent(&row) || contact.is_blocked || !is_recent {
+        return Ok(());
+    }
+    if let Some(welcome) = of.settings.welcome.clone().filter(|_| is_first) {
+        answer(tx, &conversation, welcome, format!("welcome:{}", row.id))?;
+    }
+    if contact.autopilot {
         plan_reply(tx, of, &conversation, held_until)?;
     }
     Ok(())
@@ -240,20 +247,25 @@ fn consent(
 ) -> Result<()> {
     of.people.record_consent(tx, row.workspace_id, contact.id, wants, &row.content)?;
     let Some(text) = of.settings.opt_out_confirmation.clone().filter(|_| !wants) else { return Ok(()) };
-    let confirmation = Outgoing {
+    answer(tx, conversation, text, format!("opt_out:{}", row.id))
+}
+
+/// Answers a contact with a text of the channel's settings.
+fn answer(tx: &mut Tx, conversation: &Conversation, text: String, client_key: String) -> Result<()> {
+    let answer = Outgoing {
         message_type: MessageType::Text,
         content: text,
         detail: None,
         sender: Sender { kind: MessageSenderType::System, id: None },
         reply_to: None,
-        client_key: Some(format!("opt_out:{}", row.id)),
+        client_key: Some(client_key),
         run_id: None,
         broadcast_id: None,
         attachment: None,
         priority: Priority::Live,
         expires_at: tx.now().plus_seconds(3_600),
     };
-    messages::enqueue(tx, conversation, confirmation).map(drop)
+    messages::enqueue(tx, conversation, answer).map(drop)
 }
 
 /// Whether an agent answers this type of message.

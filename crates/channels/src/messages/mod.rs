@@ -34,3 +34,6 @@ pub(crate) use row::{
     Alike, MessageDirection, MessageError, MessageSenderType, MessageStatus, MessageType, Sender,
 };
 pub(crate) use together::enqueue_all;
+
+/// The most characters of a text that the network takes.
+pub const LONGEST_TEXT: usize = 4_096;

@@ -19,17 +19,20 @@ use crate::templates;
 use crate::wakes::Wakes;
 use chatnet::{MediaKind, Recipient};
 use diesel::prelude::*;
+use files::Files;
 use model::{ActorType, Answering, Caller, Error, FileId, MessageId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::{ContactCard, People};
+use std::sync::Arc;
 use store::{OneRow as _, Read, Tx};
 
 /// For how long a template waits to be sent, in seconds.
 const TEMPLATE_PATIENCE: i64 = 4 * 3_600;
 
 /// What sends are made with. A service that operations ask for.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SendParts {
     pub(crate) people: People,
+    pub(crate) files: Arc<Files>,
     pub(crate) network: Network,
     pub(crate) wakes: Wakes,
 }

@@ -4,8 +4,8 @@
 use super::{Worker, lease};
 use crate::channels::{self, ChannelRow, NewChannelError, note_error};
 use crate::messages::{
-    self, Conversation, MessageDirection, MessageRow, MessageSenderType, MessageType, Outgoing, Priority,
-    Sender,
+    self, Conversation, LONGEST_TEXT, MessageDirection, MessageRow, MessageSenderType, MessageType, Outgoing,
+    Priority, Sender,
 };
 use crate::schema::{conversations as table, message_attachments, messages as rows};
 use crate::wakes::Work;
@@ -25,8 +25,6 @@ const MOST: i64 = 100;
 const MOST_MESSAGES: i64 = 50;
 /// The most characters that an agent is given.
 const MOST_CHARS: usize = 20_000;
-/// The longest text that the network takes.
-const LONGEST_TEXT: usize = 4_096;
 /// The most messages that one answer becomes.
 const MOST_PARTS: usize = 5;
 
@@ -412,7 +410,8 @@ fn parts(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST_TEXT, MOST_PARTS, parts};
+    use super::{MOST_PARTS, parts};
+    use crate::messages::LONGEST_TEXT;
 
     #[test]
     fn long_answers_are_parted_between_words() {

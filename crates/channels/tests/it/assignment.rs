@@ -41,6 +41,14 @@ impl Desk {
         found["id"].as_i64().unwrap()
     }
 
+    /// A contact who wrote writes again.
+    async fn asks(&self, number: usize, text: &str) {
+        let phone = format!("551198765{number:04}");
+        let users = self.network.users();
+        let user = users.iter().find(|user| user.phone.as_deref() == Some(phone.as_str())).unwrap();
+        self.hear(user, text).await;
+    }
+
     async fn switch(&self, contact: i64, enabled: bool) -> Value {
         let path = format!("/contacts/{contact}/autopilot");
         self.app.put(&path, &self.key, json!({ "enabled": enabled })).await.expect(200)
@@ -178,6 +186,52 @@ testkit::on_both! {
         plain.switch(contact, false).await;
         plain.look().await;
         assert_eq!(plain.assignee(contact).await, None);
+    }
+
+    async fn who_is_absent_loses_those_who_wait(kind: Kind) {
+        let desk = Desk::with_settings(kind, |settings| {
+            settings.auto_assign = true;
+            settings.reassign_after_minutes = 10;
+        }).await;
+        let bruno = desk.member("Bruno", |_| {}).await;
+        let answered = desk.talking(0).await;
+        let (waiting, with_agent) = (desk.talking(1).await, desk.talking(2).await);
+        for contact in [answered, waiting, with_agent] {
+            desk.switch(contact, false).await;
+        }
+        desk.switch(with_agent, true).await;
+        desk.asks(0, "Is anybody there?").await;
+        desk.asks(1, "Is anybody there?").await;
+        desk.post(&format!("/contacts/{answered}/operator-messages"), json!({ "text": "Yes." })).await.expect(200);
+        let assignees = async || [desk.assignee(answered).await, desk.assignee(waiting).await, desk.assignee(with_agent).await];
+        let minutes = async |minutes| {
+            desk.app.data.clock.advance(Duration::minutes(minutes));
+            desk.app.service.jobs.run_due().await.unwrap();
+            desk.look().await;
+        };
+        let is = |status| MemberPatch { availability: Some(Availability { status, until: None }), ..MemberPatch::default() };
+        let carla = desk.member("Carla", |new| new.availability = is(AvailabilityStatus::Offline).availability.unwrap()).await;
+        // The time of an absence begins anew with each, and goes on when anything else about the member changes.
+        desk.set_member(bruno, is(AvailabilityStatus::Away)).await;
+        minutes(9).await;
+        desk.set_member(bruno, is(AvailabilityStatus::Online)).await;
+        desk.set_member(bruno, is(AvailabilityStatus::Away)).await;
+        minutes(9).await;
+        desk.set_member(bruno, MemberPatch { capacity: Patch::Set(20), ..is(AvailabilityStatus::Offline) }).await;
+        assert_eq!(assignees().await, [Some(bruno); 3]);
+        minutes(2).await;
+        assert_eq!(assignees().await, [Some(bruno), None, Some(bruno)], "nobody is free");
+        desk.set_member(carla, is(AvailabilityStatus::Online)).await;
+        desk.look().await;
+        assert_eq!(assignees().await, [Some(bruno), Some(carla), Some(bruno)]);
+        let log = desk.get(&format!("/contacts/{waiting}/activity")).await.expect(200);
+        assert!(log.to_string().contains("assignment"), "{log}");
+        // Who has left the team does not come back.
+        let workspace = desk.workspace;
+        desk.app.db().write(move |tx| team::remove(tx, workspace, bruno)).await.unwrap();
+        desk.asks(0, "Thanks. And on Sunday?").await;
+        minutes(2).await;
+        assert_eq!(assignees().await, [Some(carla), Some(carla), Some(bruno)]);
     }
 
     async fn a_contact_that_waits_still_does_after_a_merge(kind: Kind) {

@@ -200,6 +200,8 @@ testkit::on_both! {
             (json!({ "audience": { "segment_id": 999_999 } }), "validation_error", "audience.segment_id"),
             (json!({ "audience": { "contact_ids": [999_999] } }), "validation_error", "audience.contact_ids[0]"),
             (json!({ "audience": { "exclude": { "broadcast_id": 999_999 } } }), "validation_error", "audience.exclude.broadcast_id"),
+            (json!({ "audience": { "filters": [{ "field": "$name", "value": "Ana" }, { "field": "nope", "value": "x" }] } }), "validation_error", "audience.filters[1]"),
+            (json!({ "audience": { "exclude": { "filters": [7] } } }), "validation_error", "audience.exclude.filters[0]"),
             (json!({ "audience": { "exclude": { "filter_tree": { "field": "nope", "op": "eq", "value": 1 } } } }), "validation_error", "audience.exclude.filter_tree.field"),
             (json!({ "schedule": { "time_zone": "Mars" } }), "validation_error", "schedule.time_zone"),
             (json!({ "schedule": { "contact_local_time": true } }), "validation_error", "schedule.time_zone"),
@@ -286,7 +288,7 @@ testkit::on_both! {
     async fn who_is_left_out_is_told_why(kind: Kind) {
         let desk = open(kind).await;
         let mut ids = Vec::new();
-        for (name, place) in ["Ana", "Ben", "Cem", "Dan", "Eve", "Fay"].iter().zip(1..) {
+        for (name, place) in ["Ana", "Ben", "Cem", "Dan", "Eve", "Fay", "Gil", "Hal"].iter().zip(1..) {
             ids.push(desk.contact(name, &format!("+551198765000{place}")).await);
         }
         let nameless = desk.post("/contacts", json!({ "data": { "$phone": "+5511987650009" } })).await.expect(201)["id"].as_i64().unwrap();
@@ -300,8 +302,10 @@ testkit::on_both! {
         for row in desk.recipients(first, "").await {
             desk.report(&row, "sent", None).await;
         }
-        let exclude = json!({ "contact_ids": [ids[4]], "filter_tree": { "field": "$name", "op": "eq", "value": "Fay" } });
-        let mut audience = json!({ "contact_ids": [ids[0], ids[1], ids[2], ids[3], ids[4], ids[5], nameless, mailed] });
+        let exclude = json!({ "contact_ids": [ids[4]], "filters": [{ "field": "$name", "value": "Gil" }], "filter_tree": { "field": "$name", "op": "eq", "value": "Fay" } });
+        let everyone = [ids.clone(), vec![nameless, mailed]].concat();
+        let mut audience = json!({ "contact_ids": everyone });
+        audience["filters"] = json!([{ "field": "$name", "op": "neq", "value": "Hal" }]);
         audience["exclude"] = exclude;
         let strict = json!({
             "name": "sale", "language": "en",
@@ -327,8 +331,8 @@ testkit::on_both! {
         desk.act(third, "send").await;
         desk.run().await;
         let expected = [
-            (ids[0], "claimed"), (ids[1], "blocked"), (ids[4], "claimed"), (ids[5], "claimed"), (nameless, "claimed"),
-            (mailed, "no_address"),
+            (ids[0], "claimed"), (ids[1], "blocked"), (ids[4], "claimed"), (ids[5], "claimed"), (ids[6], "claimed"),
+            (nameless, "claimed"), (mailed, "no_address"),
         ];
         let expected: Vec<(i64, String)> = expected.iter().map(|(id, reason)| (*id, (*reason).to_owned())).collect();
         assert_eq!(desk.states(third).await, expected);

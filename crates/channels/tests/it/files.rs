@@ -99,6 +99,54 @@ testkit::on_both! {
         desk.app.delete(&path, &desk.key).await.expect(200);
     }
 
+    async fn a_broadcast_reaches_whom_a_file_lists(kind: Kind) {
+        let desk = desk(kind).await;
+        let mut ids = Vec::new();
+        for number in 0..6 {
+            ids.push(desk.contact(&format!("C{number}"), &format!("+551198765430{number}")).await);
+        }
+        let list = async |content: String| {
+            let ask = desk.app.ask("POST", "/files").key(&desk.key).form(&[], ("list.csv", content.as_bytes()));
+            ask.send().await.expect(201)["id"].clone()
+        };
+        let draft = async |audience: Value| {
+            let body = json!({
+                "name": "Prices", "channel_id": desk.channel, "audience": audience,
+                "template": { "name": "prices", "language": "en", "media": desk.upload().await },
+            });
+            desk.post("/broadcasts", body).await
+        };
+        // Three ways to name a contact; one is named twice, one by nobody, one is excluded, and many are not ours.
+        let strangers: String = (0..1_500).map(|number| format!("x,+55119123{number:05},\n")).collect();
+        let lines = format!(
+            "Name,Phone,Id\nC0,+55 11 98765-4300,\nagain,,{}\n\n{strangers}\"C,1\",+551187654301,{}\nC2,+5511987654302,\nC3,,{}\n?,,nobody",
+            ids[0], ids[1], ids[3]
+        );
+        let file = list(lines).await;
+        let audience = json!({ "file_id": file, "exclude": { "filters": [{ "field": "$name", "value": "C2" }] } });
+        let id = draft(audience).await.expect(201)["id"].as_i64().unwrap();
+        let in_use = desk.app.delete(&format!("/files/{file}"), &desk.key).await;
+        in_use.expect_error(409, "file_in_use");
+        desk.post(&format!("/broadcasts/{id}/send"), json!({})).await.expect(200);
+        desk.let_pass(8).await;
+        let recipients = desk.get(&format!("/broadcasts/{id}/recipients?paginate=true")).await.expect(200);
+        let of = |place: usize| recipients[place]["contact_id"].clone();
+        assert_eq!(recipients.as_array().unwrap().len(), 3, "{recipients}");
+        assert_eq!([of(0), of(1), of(2)], [json!(ids[0]), json!(ids[1]), json!(ids[3])]);
+        assert_eq!(desk.get(&format!("/broadcasts/{id}")).await.expect(200)["counts"]["total"], 3);
+        desk.app.delete(&format!("/files/{file}"), &desk.key).await.expect(200);
+        // What is no list pauses it, and what is no file is refused.
+        let id = draft(json!({ "file_id": list("name\nAna\n".to_owned()).await })).await.expect(201)["id"].clone();
+        desk.post(&format!("/broadcasts/{id}/send"), json!({})).await.expect(200);
+        desk.let_pass(2).await;
+        let paused = desk.get(&format!("/broadcasts/{id}")).await.expect(200);
+        assert_eq!((&paused["status"], &paused["pause_reason"]), (&json!("paused"), &json!("audience_invalid")));
+        for wrong in [json!(999_999), file] {
+            let refused = draft(json!({ "file_id": wrong })).await;
+            assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("audience.file_id"));
+        }
+    }
+
     async fn a_file_that_the_network_has_lost_is_uploaded_again(kind: Kind) {
         let desk = Desk::open(kind).await;
         let ana = desk.customer("Ana", "+5511987654321");

@@ -132,6 +132,19 @@ testkit::on_both! {
         assert_eq!(desk.only_contact().await["opted_out"], false);
     }
 
+    async fn who_writes_for_the_first_time_is_welcomed(kind: Kind) {
+        let desk = Desk::with_settings(kind, |settings| settings.welcome = Some("Welcome!".to_owned())).await;
+        let (ana, bruno) = (desk.customer("Ana", "+5511987654321"), desk.customer("Bruno", "+5511912345678"));
+        desk.hear(&ana, "Hi").await;
+        desk.hear(&ana, "Hi again").await;
+        assert_eq!(desk.sent(&ana), ["Welcome!", "ok", "ok"]);
+        desk.hear(&bruno, "STOP").await;
+        assert!(desk.sent(&bruno).is_empty());
+        desk.hear(&bruno, "START").await;
+        desk.hear(&bruno, "Hi").await;
+        assert_eq!(desk.sent(&bruno), ["ok"]);
+    }
+
     async fn what_a_blocked_contact_writes_is_kept_and_not_answered(kind: Kind) {
         let desk = Desk::open(kind).await;
         let ana = desk.customer("Ana", "+5511987654321");

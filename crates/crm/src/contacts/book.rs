@@ -2,6 +2,7 @@
 
 use super::consent::{ConsentSource, ConsentState};
 use super::consents::{self, NewConsent};
+use super::filters::ExactFilters;
 use super::find::FindContact;
 use super::handoff;
 use super::identity::{Identity, create, fill, put};
@@ -75,6 +76,9 @@ impl Book {
                 _ => error,
             });
             all.push(filter?.0);
+        }
+        if let Some(given) = &audience.exact {
+            all.push(ExactFilters::all(shape, given, &format!("{param}.filters"))?);
         }
         if let Some(tree) = &audience.filter {
             let node = Node::from_api(shape, tree, &format!("{param}.filter_tree"))?;

@@ -36,37 +36,48 @@ impl ExactFilters {
     /// # Errors
     /// 400 `validation_error`, with `strict` or for too many conditions.
     pub(super) fn read(shape: &Shape, text: Option<&str>, strict: bool) -> Result<Self> {
-        let mut conditions = Vec::new();
-        let mut warnings = Vec::new();
+        let param = "filters";
         let parsed = text.filter(|text| !text.is_empty()).map(serde_json::from_str::<Value>);
-        match parsed {
-            None => {}
-            Some(Ok(Value::Array(given))) => {
-                if given.len() > MOST {
-                    return Err(Error::invalid(
-                        "filters",
-                        format_args!("must have at most {MOST} conditions"),
-                    ));
-                }
-                for (place, condition) in given.iter().enumerate() {
-                    match read(shape, condition) {
-                        Ok(condition) => conditions.push(Filter::One(condition)),
-                        Err(message) => {
-                            warnings.push(Warning { param: format!("filters[{place}]"), message });
-                        }
-                    }
+        let read = match parsed {
+            None => Self { filter: Filter::All(Vec::new()), warnings: Vec::new() },
+            Some(Ok(Value::Array(given))) => Self::of(shape, &given, param)?,
+            Some(_) => {
+                let message = "This is not a JSON array of conditions.".to_owned();
+                Self {
+                    filter: Filter::All(Vec::new()),
+                    warnings: vec![Warning { param: param.to_owned(), message }],
                 }
             }
-            Some(_) => warnings.push(Warning {
-                param: "filters".to_owned(),
-                message: "This is not a JSON array of conditions.".to_owned(),
-            }),
+        };
+        if strict { read.strictly() } else { Ok(read) }
+    }
+
+    /// Reads conditions, all of which must make sense. `param`: what errors call them.
+    ///
+    /// # Errors
+    /// 400 `validation_error`.
+    pub(super) fn all(shape: &Shape, given: &[Value], param: &str) -> Result<Filter> {
+        Ok(Self::of(shape, given, param)?.strictly()?.filter)
+    }
+
+    fn of(shape: &Shape, given: &[Value], param: &str) -> Result<Self> {
+        if given.len() > MOST {
+            return Err(Error::invalid(param, format_args!("must have at most {MOST} conditions")));
         }
-        if strict {
-            let errors = warnings.iter().map(|warning| FieldError::new(&warning.param, warning.rule()));
-            Error::all_invalid(errors.collect()).map_or(Ok(()), Err)?;
+        let mut conditions = Vec::new();
+        let mut warnings = Vec::new();
+        for (place, condition) in given.iter().enumerate() {
+            match read(shape, condition) {
+                Ok(condition) => conditions.push(Filter::One(condition)),
+                Err(message) => warnings.push(Warning { param: format!("{param}[{place}]"), message }),
+            }
         }
         Ok(Self { filter: Filter::All(conditions), warnings })
+    }
+
+    fn strictly(self) -> Result<Self> {
+        let errors = self.warnings.iter().map(|warning| FieldError::new(&warning.param, warning.rule()));
+        Error::all_invalid(errors.collect()).map_or(Ok(self), Err)
     }
 }
 

@@ -32,6 +32,7 @@ mod notes;
 mod operations;
 mod print;
 mod proposals;
+mod reassigning;
 mod reference;
 mod references;
 pub(crate) mod segments;
@@ -46,6 +47,7 @@ pub(crate) use forget::job as forget_job;
 pub(crate) use handoff::resume_job;
 pub use imports::ContactImports;
 pub use kind::CONTACTS;
+pub(crate) use reassigning::reassign_job;
 pub(crate) use references::{AssignedContacts, ContactRecords, ContactTargets};
 
 use operation::{Domain, EventType, Operations};

@@ -85,6 +85,37 @@ pub(crate) fn takers(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<Take
         .load(read.connection())?)
 }
 
+/// Those of some members who take no conversations now, and for how many minutes that has been so. Who is no longer in the
+/// team never will.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn absent_among(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    ids: &[MemberId],
+) -> Result<Vec<(MemberId, i64)>> {
+    let now = read.now();
+    let rows: Vec<(MemberId, AvailabilityStatus, Option<Timestamp>, Option<Timestamp>)> = team_members::table
+        .filter(team_members::workspace_id.eq(workspace))
+        .filter(team_members::id.eq_any(ids))
+        .select((
+            team_members::id,
+            team_members::availability,
+            team_members::available_at,
+            team_members::absent_since,
+        ))
+        .load(read.connection())?;
+    let minutes = |id: MemberId| {
+        let Some((_, status, until, since)) = rows.iter().find(|row| row.0 == id) else {
+            return Some(i64::MAX);
+        };
+        let is_absent = Availability { status: *status, until: *until }.is_absent(now);
+        since.filter(|_| is_absent).map(|since| (now.millis() - since.millis()) / 60_000)
+    };
+    Ok(ids.iter().filter_map(|id| Some((*id, minutes(*id)?))).collect())
+}
+
 /// Notes that the service has assigned a conversation to a member.
 ///
 /// # Errors
@@ -113,10 +144,12 @@ pub fn add(tx: &mut Tx, workspace: WorkspaceId, new: NewMember) -> Result<TeamMe
     }
     refuse_taken(tx, workspace, &content, None)?;
     let now = tx.now();
+    let absent_since = content.is_absent(now).then_some(now);
     let id: MemberId = diesel::insert_into(team_members::table)
         .values((
             team_members::workspace_id.eq(workspace),
             content,
+            team_members::absent_since.eq(absent_since),
             team_members::joined_at.eq(now),
             team_members::updated_at.eq(now),
         ))
@@ -132,6 +165,7 @@ pub fn add(tx: &mut Tx, workspace: WorkspaceId, new: NewMember) -> Result<TeamMe
 pub fn set(tx: &mut Tx, workspace: WorkspaceId, id: MemberId, patch: MemberPatch) -> Result<TeamMember> {
     lock(tx, workspace)?;
     let before = find(tx, workspace, id)?;
+    let was_absent = before.availability.status != AvailabilityStatus::Online;
     let mut next = NewMember {
         name: patch.name.unwrap_or(before.name),
         email: patch.email.unwrap_or(before.email),
@@ -146,8 +180,10 @@ pub fn set(tx: &mut Tx, workspace: WorkspaceId, id: MemberId, patch: MemberPatch
     let content = Content::of(next)?;
     refuse_taken(tx, workspace, &content, Some(id))?;
     let now = tx.now();
+    let is_absent = content.is_absent(now);
+    let since = (is_absent != was_absent).then(|| team_members::absent_since.eq(is_absent.then_some(now)));
     diesel::update(team_members::table.find(id))
-        .set((content, team_members::updated_at.eq(now)))
+        .set((content, since, team_members::updated_at.eq(now)))
         .execute(tx.connection())?;
     find(tx, workspace, id)
 }
@@ -180,6 +216,10 @@ struct Content {
 }
 
 impl Content {
+    fn is_absent(&self, now: Timestamp) -> bool {
+        Availability { status: self.availability, until: self.available_at }.is_absent(now)
+    }
+
     /// # Errors
     /// `validation_error` with all that is wrong.
     fn of(new: NewMember) -> Result<Self> {

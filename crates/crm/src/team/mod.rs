@@ -5,7 +5,7 @@ mod model;
 mod operations;
 
 pub use members::{MOST_CAPACITY, TeamDirectory, add, find, list, remove, set};
-pub(crate) use members::{note_assigned, takers};
+pub(crate) use members::{absent_among, note_assigned, takers};
 pub use model::{Availability, AvailabilityStatus, MemberPatch, MemberRole, NewMember, TeamMember};
 
 use ::operation::{Domain, Operations};

@@ -53,6 +53,11 @@ impl Availability {
     fn at(self, now: Timestamp) -> Self {
         if self.until.is_some_and(|until| until <= now) { Self::default() } else { self }
     }
+
+    /// Whether the member takes no work at `now`.
+    pub(super) fn is_absent(self, now: Timestamp) -> bool {
+        self.at(now).status != AvailabilityStatus::Online
+    }
 }
 
 /// A member of the team.

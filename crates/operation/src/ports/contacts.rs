@@ -142,6 +142,8 @@ text_enum! {
 pub struct Audience {
     /// A segment.
     pub segment: Option<SegmentId>,
+    /// Conditions that compare exact text, as the parameter `filters` of the contact list has them.
+    pub exact: Option<Vec<Value>>,
     /// Conditions over system and custom fields: JSON as `filter_tree` has it.
     pub filter: Option<Value>,
     /// These contacts.

@@ -25,6 +25,19 @@ pub trait AssignedConversations: Send + Sync {
         workspace: WorkspaceId,
         contacts: &[ContactId],
     ) -> Result<HashSet<ContactId>>;
+
+    /// Those of the workspace's contacts who wait for an answer over such a channel, and are no longer to wait for a member
+    /// of the team who has been absent for so many minutes.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn left_waiting(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        contacts: &[ContactId],
+        minutes: i64,
+    ) -> Result<HashSet<ContactId>>;
 }
 
 /// The conversations that the service assigns. A service that operations ask for.

@@ -9,7 +9,7 @@ pub mod jobs;
 pub mod table;
 pub mod uniques;
 
-pub use elements::{count_ids, count_words};
+pub use elements::{count_ids, count_words, having_id};
 pub use events::IndexEvent;
 
 use crate::shape::{self, IndexKind, IndexOrigin, IndexRow, Shape};

@@ -117,11 +117,18 @@ pub(super) struct Handling {
     /// `false`.
     #[arg(long, value_name = "BOOL")]
     auto_assign: Option<bool>,
+    /// With `--auto-assign`: after how many minutes of absence a member loses the conversations in which a contact waits for
+    /// an answer; 0: never.
+    #[arg(long, value_name = "N", value_parser = whole::<i64, 0, 43_200>, allow_negative_numbers = true)]
+    reassign_after_minutes: Option<i64>,
+    /// What a contact is answered who writes for the first time. An empty text removes it.
+    #[arg(long, value_name = "TEXT", value_parser = values::message)]
+    welcome: Option<String>,
     /// Words with which contacts opt out, beside the usual ones, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "WORDS")]
     opt_out_keywords: Option<Vec<String>>,
     /// What a contact is answered that opted out. An empty text removes it.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = values::message)]
     opt_out_confirmation: Option<String>,
 }
 
@@ -135,13 +142,18 @@ impl Handling {
         set(&mut settings.reply_debounce_ms, self.reply_debounce_ms);
         set(&mut settings.reply_debounce_max_ms, self.reply_debounce_max_ms);
         set(&mut settings.takeover_pause_minutes, self.takeover_pause_minutes);
+        set(&mut settings.reassign_after_minutes, self.reassign_after_minutes);
         settings.auto_assign = self.auto_assign.unwrap_or(settings.auto_assign);
         if let Some(words) = &self.opt_out_keywords {
             settings.opt_out_keywords = words.iter().filter(|word| !word.is_empty()).cloned().collect();
         }
-        if let Some(text) = &self.opt_out_confirmation {
-            settings.opt_out_confirmation = Some(text.clone()).filter(|text| !text.is_empty());
-        }
+        let answer = |to: &mut Option<String>, text: &Option<String>| {
+            if let Some(text) = text {
+                *to = Some(text.clone()).filter(|text| !text.is_empty());
+            }
+        };
+        answer(&mut settings.opt_out_confirmation, &self.opt_out_confirmation);
+        answer(&mut settings.welcome, &self.welcome);
     }
 }
 

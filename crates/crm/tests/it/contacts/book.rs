@@ -217,12 +217,15 @@ testkit::on_both! {
             (Some(picked), Some(won.clone()), some(&[0, 1, 5]), of(&[0])),
             (None, None, some(&[]), vec![]),
         ] {
-            let audience = Audience { segment, filter, ids: named };
+            let audience = Audience { segment, exact: None, filter, ids: named };
             assert_eq!(crm.audience(audience.clone()).await, expected, "{audience:?}");
         }
+        let exact = Some(vec![json!({ "field": "$stage", "value": "new" }), json!({ "field": "$name", "op": "neq", "value": "C2" })]);
+        assert_eq!(crm.audience(Audience { segment: Some(picked), exact, ..Audience::default() }).await, of(&[1]));
         for (audience, param) in [
             (Audience { segment: Some(model::SegmentId(999_999)), ..Audience::default() }, "audience.segment_id"),
             (Audience { filter: Some(json!({ "field": "$shoe", "op": "eq", "value": 1 })), ..Audience::default() }, "audience.filter_tree.field"),
+            (Audience { exact: Some(vec![json!({ "field": "$shoe", "value": "1" })]), ..Audience::default() }, "audience.filters[0]"),
             (Audience { ids: some(&[6, 0]), ..Audience::default() }, "audience.contact_ids[1]"),
         ] {
             let error = crm
