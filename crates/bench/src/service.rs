@@ -108,7 +108,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     })
     .map_err(described)?;
     if arguments.without_metrics {
-        Arc::get_mut(&mut service.pipeline).context("the pipeline is shared already")?.metrics = None;
+        service.pipeline = Arc::new(Pipeline { metrics: None, ..Pipeline::clone(&service.pipeline) });
     }
     if let (Some(base_url), Some(first)) = (&arguments.network, made.first()) {
         connect_channel(&service.pipeline, first, base_url.clone(), !arguments.no_answers).await?;

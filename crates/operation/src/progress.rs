@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use store::Db;
 
 /// The pipeline and all that it asks.
+#[derive(Clone)]
 pub struct Pipeline {
     /// All operations.
     pub registry: Arc<Registry>,

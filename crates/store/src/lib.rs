@@ -12,6 +12,7 @@ mod db;
 pub mod dialect;
 mod erased;
 mod flusher;
+mod full_text;
 mod lock_order;
 pub mod logs;
 mod metrics;

@@ -1,5 +1,6 @@
 //! What an operation gets of the database: a reader, or a transaction.
 
+use crate::full_text::FullText;
 use crate::lock_order::{LockLevel, LockMode, LockOrder};
 use crate::logs::Changes;
 use crate::outbox::{EventRow, Origin, Outbox};
@@ -25,11 +26,12 @@ pub struct Read {
     held: Held,
     clock: Arc<dyn Clock>,
     awaits_flush: bool,
+    full_text: FullText,
 }
 
 impl Read {
     pub(crate) fn new(held: Held, clock: Arc<dyn Clock>) -> Self {
-        Self { held, clock, awaits_flush: false }
+        Self { held, clock, awaits_flush: false, full_text: FullText::default() }
     }
 
     /// The connection, for diesel.
@@ -43,6 +45,28 @@ impl Read {
     /// Goes on with another connection; whatever the old one had open is rolled back.
     pub(crate) fn replace(&mut self, connection: AnyConnection) {
         self.held = Held::Owned(Box::new(connection));
+    }
+
+    /// Lets SQLite's full-text tables have what this transaction changed of them. Call it before they are searched: other
+    /// than all else, their rows are written at the end.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn write_full_text(&mut self) -> Result<()> {
+        Ok(self.full_text_to_database()?)
+    }
+
+    pub(crate) fn full_text_to_database(&mut self) -> QueryResult<()> {
+        let connection = match &mut self.held {
+            Held::Owned(connection) => connection,
+            Held::Pooled(connection) => &mut **connection,
+        };
+        self.full_text.write(connection)
+    }
+
+    /// What full-text tables are still to be given.
+    pub(crate) fn full_text(&mut self) -> &mut FullText {
+        &mut self.full_text
     }
 
     /// The present moment.
@@ -263,7 +287,7 @@ impl Tx {
     pub fn savepoint<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};
         let (hooks, locks, events) = (self.after_commit.len(), self.locks.len(), self.outbox.len());
-        let log_changes = self.log_changes.clone();
+        let (log_changes, full_text) = (self.log_changes.clone(), self.full_text.mark());
         each!(self.connection(), |connection| Manager::begin_transaction(connection))?;
         // A panic passes through, but not past an open savepoint: the end of the transaction would end only that.
         let result = catch_unwind(AssertUnwindSafe(|| work(self)));
@@ -274,9 +298,16 @@ impl Tx {
             self.outbox.truncate(events);
             self.locks.release_to(locks);
             self.log_changes = log_changes;
+            self.full_text().go_back(full_text);
             each!(self.connection(), |connection| Manager::rollback_transaction(connection))?;
         }
         result.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Sets the terms of a row of a contentless FTS5 table, whose columns are `rowid` and `terms`; without terms the row is
+    /// deleted. `is_new`: the table has no such row. For SQLite only. It is written before the commit.
+    pub fn set_full_text(&mut self, table: &'static str, id: i64, terms: Option<String>, is_new: bool) {
+        self.full_text().set(table, id, terms, is_new);
     }
 
     /// Lets no other transaction lock this name until this one ends: for things that are no row, such as the names of

@@ -6,6 +6,7 @@
 
 use crate::checkpoints::Checkpoints;
 use crate::connection::{Role, open_sqlite};
+use crate::full_text::FullText;
 use crate::metrics::GroupMetrics;
 use crate::tx::{AfterCommit, Events, Held, Read, Tx, run_hooks};
 use crate::{AnyConnection, SqliteConnection};
@@ -105,7 +106,9 @@ impl Writer {
         while let Some(first) = self.receiver.blocking_recv() {
             let began = Instant::now();
             let mut group = Group { works: vec![first], hooks: Vec::new() };
-            let outcome = self.run(&mut group).map_err(|error| {
+            let outcome = self.run(&mut group);
+            *self.tx.full_text() = FullText::default();
+            let outcome = outcome.map_err(|error| {
                 tracing::error!(%error, "a group of transactions could not be committed");
                 // Whatever state the connection is in, every later group would fail with it: a full disk, for one, ends
                 // the transaction behind diesel's back. Until there is a new one, each group fails and comes here again.
@@ -138,6 +141,7 @@ impl Writer {
                 } else if !self.together(&mut **work, &mut group.hooks)? {
                     self.step(Manager::rollback_transaction)?;
                     self.begin()?;
+                    *self.tx.full_text() = FullText::default();
                     group.hooks.clear();
                     self.careful = CAREFUL;
                     done = 0;
@@ -152,30 +156,34 @@ impl Writer {
             group.works.push(next);
         }
         self.careful = self.careful.saturating_sub(1);
+        self.tx.full_text_to_database()?;
         self.step(Manager::commit_transaction)
     }
 
     /// Does a work in the group's own transaction. `false` where it failed and left changes behind.
     fn together(&mut self, work: &mut dyn Work, hooks: &mut Vec<AfterCommit>) -> QueryResult<bool> {
-        let before = self.changes()?;
+        let (before, full_text) = (self.changes()?, self.tx.full_text().mark());
         let keep = work.run(&mut self.tx);
         let actions = self.tx.take_after_commit();
         if keep {
             hooks.extend(actions);
             return Ok(true);
         }
+        self.tx.full_text().go_back(full_text);
         Ok(self.changes()? == before)
     }
 
     /// Does a work in a savepoint.
     fn apart(&mut self, work: &mut dyn Work, hooks: &mut Vec<AfterCommit>) -> QueryResult<()> {
         self.step(Manager::begin_transaction)?;
+        let full_text = self.tx.full_text().mark();
         let keep = work.run(&mut self.tx);
         let actions = self.tx.take_after_commit();
         if keep {
             hooks.extend(actions);
             self.step(Manager::commit_transaction)
         } else {
+            self.tx.full_text().go_back(full_text);
             self.step(Manager::rollback_transaction)
         }
     }

@@ -21,6 +21,7 @@ const NONE: &str = "none";
 /// Counts requests by operation, status and gate, and how long they took.
 ///
 /// The label values are looked up once. Afterwards a request costs atomic additions and no lock.
+#[derive(Clone)]
 pub struct RequestMetrics {
     requests: IntCounterVec,
     latencies: HistogramVec,
@@ -32,6 +33,7 @@ pub struct RequestMetrics {
     statuses: Vec<u16>,
 }
 
+#[derive(Clone)]
 struct OperationMetrics {
     latency: Histogram,
     /// By gate and status.

@@ -8,6 +8,7 @@ use super::row::ItemRow;
 use super::write::{Writer, taken_key};
 use super::{stored_on_postgres, stored_on_sqlite};
 use crate::activity::{Action, created};
+use crate::search::table::insert_on_sqlite;
 use fields::Data;
 use model::{Error, ItemId, Result, Timestamp};
 use store::{AnyConnection, Tx};
@@ -81,6 +82,11 @@ impl<'a> NewItems<'a> {
         let given = Stored { items: number(rows.items.len())?, digests: number(rows.unique.len())? };
         if stored != given {
             return Err(self.conflict(tx)?);
+        }
+        if !tx.is_postgres() {
+            for (item, terms) in &rows.terms {
+                insert_on_sqlite(tx, *item, terms);
+            }
         }
         for (row, data) in rows.items.iter().zip(&self.data) {
             self.writer.announce(tx, row, Action::Created, &created(rows.shape, data))?;

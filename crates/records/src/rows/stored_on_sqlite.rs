@@ -1,12 +1,11 @@
 //! Storing new items on SQLite: rows of each table many by a statement.
 //!
-//! A statement of many rows that may be undone by itself makes full-text search write out what it gathers from many
-//! items. `OR IGNORE` and `OR FAIL` leave what was inserted to the transaction.
+//! A statement of many rows that may be undone by itself keeps a journal. `OR IGNORE` and `OR FAIL` leave what was inserted to
+//! the transaction.
 
 use super::new_rows::{KeyRow, NewRows, Stored};
 use crate::activity::{Action, short_actor, short_source};
 use crate::columnar;
-use crate::search::table::insert_on_sqlite;
 use diesel::prelude::*;
 use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
 use diesel::sql_types::{BigInt, Binary, Nullable, Text, Timestamp};
@@ -41,7 +40,7 @@ fn insert_rows<'q, R>(
     Ok(inserted)
 }
 
-/// Stores new items.
+/// Stores new items, but for their terms.
 ///
 /// # Errors
 /// When the database fails.
@@ -59,9 +58,6 @@ pub(super) fn store(new: &NewRows<'_>, connection: &mut SqliteConnection) -> Res
         },
     )?)?;
     insert_keys(connection, &new.keys)?;
-    for (item, terms) in &new.terms {
-        insert_on_sqlite(connection, *item, &terms.fts5())?;
-    }
     store_entries(new, connection)?;
     if let Some(index) = columnar::of(new.shape).map(|index| index.id) {
         let insert = "INSERT OR FAIL INTO item_changes (index_id, item_id)";

@@ -6,44 +6,30 @@ use diesel::sql_types::{BigInt, Text};
 use fields::terms::{fts5_any, tsquery_any};
 use fields::words::Words;
 use model::{CollectionId, ItemId, Result};
-use store::{AnyConnection, Cached, CachedChange, Read, SqliteConnection, Tx, each};
+use store::{AnyConnection, Cached, CachedChange, Read, Tx, each};
 
-/// The FTS5 table, as far as diesel must know it for statements that are prepared once.
-mod fts5 {
-    diesel::table! {
-        item_search (rowid) {
-            rowid -> BigInt,
-            terms -> Text,
-        }
-    }
-}
-use fts5::item_search;
+/// The table.
+const TABLE: &str = "item_search";
 
-pub(super) fn insert(tx: &mut Tx, item: ItemId, terms: &Terms) -> Result<()> {
-    match tx.connection() {
-        AnyConnection::Sqlite(connection) => {
-            insert_on_sqlite(connection, item, &terms.fts5())?;
-        }
-        AnyConnection::Postgres(connection) => {
-            let insert =
-                diesel::sql_query("INSERT INTO item_search (item_id, terms) VALUES ($1, $2::tsvector)")
-                    .bind::<BigInt, _>(item.0)
-                    .bind::<Text, _>(terms.tsvector());
-            CachedChange(insert).run(connection)?;
-        }
-    }
-    Ok(())
-}
-
-/// Inserts the terms of an item, as FTS5 takes them.
+/// Stores the terms of an item, which has none.
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn insert_on_sqlite(connection: &mut SqliteConnection, item: ItemId, terms: &str) -> Result<()> {
-    diesel::insert_into(item_search::table)
-        .values((item_search::rowid.eq(item.0), item_search::terms.eq(terms)))
-        .execute(connection)?;
+pub(super) fn insert(tx: &mut Tx, item: ItemId, terms: &Terms) -> Result<()> {
+    if let AnyConnection::Postgres(connection) = tx.connection() {
+        let insert = diesel::sql_query("INSERT INTO item_search (item_id, terms) VALUES ($1, $2::tsvector)")
+            .bind::<BigInt, _>(item.0)
+            .bind::<Text, _>(terms.tsvector());
+        CachedChange(insert).run(connection)?;
+    } else {
+        insert_on_sqlite(tx, item, terms);
+    }
     Ok(())
+}
+
+/// The same, on SQLite.
+pub(crate) fn insert_on_sqlite(tx: &mut Tx, item: ItemId, terms: &Terms) {
+    tx.set_full_text(TABLE, item.0, Some(terms.fts5()), true);
 }
 
 /// Takes an item out of search. One that is not there is as good.
@@ -51,14 +37,11 @@ pub(crate) fn insert_on_sqlite(connection: &mut SqliteConnection, item: ItemId, 
 /// # Errors
 /// When the database fails.
 pub fn delete(tx: &mut Tx, item: ItemId) -> Result<()> {
-    match tx.connection() {
-        AnyConnection::Sqlite(connection) => {
-            diesel::delete(item_search::table.find(item.0)).execute(connection)?;
-        }
-        AnyConnection::Postgres(connection) => {
-            let delete = diesel::sql_query("DELETE FROM item_search WHERE item_id = $1");
-            CachedChange(delete.bind::<BigInt, _>(item.0)).run(connection)?;
-        }
+    if let AnyConnection::Postgres(connection) = tx.connection() {
+        let delete = diesel::sql_query("DELETE FROM item_search WHERE item_id = $1");
+        CachedChange(delete.bind::<BigInt, _>(item.0)).run(connection)?;
+    } else {
+        tx.set_full_text(TABLE, item.0, None, false);
     }
     Ok(())
 }
@@ -117,6 +100,7 @@ fn ids(read: &mut Read, sql: String, terms: String) -> Result<Vec<i64>> {
         #[diesel(sql_type = BigInt)]
         id: i64,
     }
+    read.write_full_text()?;
     let found = Cached(diesel::sql_query(sql).bind::<Text, _>(terms));
     let hits: Vec<Hit> = each!(read.connection(), |connection| found.load(connection))?;
     Ok(hits.into_iter().map(|hit| hit.id).collect())

@@ -11,6 +11,7 @@ extern crate svc_store as store;
 
 mod batches;
 mod flushes;
+mod full_text;
 mod locks;
 mod prepared;
 mod transactions;

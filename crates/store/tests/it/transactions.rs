@@ -117,7 +117,7 @@ async fn changes_of_one_batch_stay_apart_on_postgres() {
 }
 
 /// The writer is held up by a first transaction until all of `works` wait for it, which puts them into its group.
-async fn in_one_group<F: Fn(&mut Tx) -> Result<()> + Send + 'static>(
+pub async fn in_one_group<F: Fn(&mut Tx) -> Result<()> + Send + 'static>(
     db: &Db,
     works: Vec<F>,
 ) -> Vec<Result<()>> {
@@ -170,8 +170,8 @@ async fn a_group_shares_a_commit_and_hears_of_it_afterwards() {
 }
 
 /// What each of a group is to do, and how often it was done.
-#[derive(Clone, Copy, PartialEq)]
-enum End {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum End {
     Well,
     BadlyAtOnce,
     BadlyAfterAll,
