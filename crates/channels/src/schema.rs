@@ -261,7 +261,6 @@ diesel::table! {
         pause_reason -> Nullable<Text>,
         starts_at -> Nullable<Timestamp>,
         prepared_to -> Nullable<BigInt>,
-        prepared_bytes -> BigInt,
         prepared_at -> Nullable<Timestamp>,
         next_send_at -> Nullable<Timestamp>,
         judged_from -> Nullable<Timestamp>,
@@ -271,6 +270,7 @@ diesel::table! {
         created_by -> Text,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        prepared_bytes -> BigInt,
     }
 }
 

@@ -307,6 +307,7 @@ impl Tx {
     /// Sets the terms of a row of a contentless FTS5 table, whose columns are `rowid` and `terms`; without terms the row is
     /// deleted. `is_new`: the table has no such row. For SQLite only. It is written before the commit.
     pub fn set_full_text(&mut self, table: &'static str, id: i64, terms: Option<String>, is_new: bool) {
+        debug_assert!(!self.is_postgres(), "PostgreSQL has no such tables");
         self.full_text().set(table, id, terms, is_new);
     }
 

@@ -86,8 +86,7 @@ fn contacts(
     let mut cards = people.audience(read, row.workspace_id, &included(audience), row.prepared_to, PIECE)?;
     let last = cards.last().map(|card| card.id);
     let is_end = i64::try_from(cards.len()).unwrap_or(PIECE) < PIECE;
-    let out = left_out(read, people, row, audience, &cards)?;
-    cards.retain(|card| !out.contains(&card.id));
+    leave_out(read, people, row, audience, &mut cards)?;
     Ok(Contacts { cards, last, bytes: row.prepared_bytes, is_end })
 }
 
@@ -114,21 +113,20 @@ fn among(
     }
     conditions.ids = Some(ids.into_iter().collect());
     let mut cards = people.audience(read, row.workspace_id, &conditions, None, PIECE)?;
-    let out = left_out(read, people, row, audience, &cards)?;
-    cards.retain(|card| !out.contains(&card.id));
+    leave_out(read, people, row, audience, &mut cards)?;
     Ok(Contacts { cards, last: None, bytes: listed.end, is_end: listed.is_end })
 }
 
-/// Those of some contacts whom the broadcast excludes.
-fn left_out(
+/// Takes those out of some contacts whom the broadcast excludes.
+fn leave_out(
     read: &mut Read,
     people: &People,
     row: &BroadcastRow,
     audience: &BroadcastAudience,
-    cards: &[ContactCard],
-) -> Result<HashSet<ContactId>> {
+    cards: &mut Vec<ContactCard>,
+) -> Result<()> {
     let mut out = HashSet::new();
-    let Some(exclusion) = &audience.exclude else { return Ok(out) };
+    let Some(exclusion) = &audience.exclude else { return Ok(()) };
     let ids: Vec<ContactId> = cards.iter().map(|card| card.id).collect();
     for conditions in excluded(exclusion) {
         if let Some(named) = &conditions.ids {
@@ -148,7 +146,8 @@ fn left_out(
             .load(read.connection())?;
         out.extend(got);
     }
-    Ok(out)
+    cards.retain(|card| !out.contains(&card.id));
+    Ok(())
 }
 
 /// How many broadcasts contacts were sent within the time of a cap.

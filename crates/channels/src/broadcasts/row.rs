@@ -38,8 +38,6 @@ pub(super) struct BroadcastRow {
     pub(super) starts_at: Option<Timestamp>,
     /// The last contact of the audience that was looked at.
     pub(super) prepared_to: Option<ContactId>,
-    /// How much was read of the file that lists the audience, if there is one.
-    pub(super) prepared_bytes: i64,
     /// When all of the audience had become recipients.
     pub(super) prepared_at: Option<Timestamp>,
     /// When the next message may be sent without exceeding the rate.
@@ -52,6 +50,8 @@ pub(super) struct BroadcastRow {
     pub(super) created_by: JsonText,
     pub(super) created_at: Timestamp,
     pub(super) updated_at: Timestamp,
+    /// How much was read, in bytes, of the file that lists the audience, if there is one.
+    pub(super) prepared_bytes: i64,
 }
 
 impl BroadcastRow {

@@ -119,8 +119,8 @@ testkit::on_both! {
         // Three ways to name a contact; one is named twice, one by nobody, one is excluded, and many are not ours.
         let strangers: String = (0..1_500).map(|number| format!("x,+55119123{number:05},\n")).collect();
         let lines = format!(
-            "Name,Phone,Id\nC0,+55 11 98765-4300,\nagain,,{}\n\n{strangers}\"C,1\",+551187654301,{}\nC2,+5511987654302,\nC3,,{}\n?,,nobody",
-            ids[0], ids[1], ids[3]
+            "Name,Phone,Id\nC0,+55 11 98765-4300,\nagain,,{}\n\n{strangers}\"C,1\",+551187654301,{}\nC2,+5511987654302,\nC3,,{}\nagain,,{}\n?,,nobody",
+            ids[0], ids[1], ids[3], ids[0]
         );
         let file = list(lines).await;
         let audience = json!({ "file_id": file, "exclude": { "filters": [{ "field": "$name", "value": "C2" }] } });
