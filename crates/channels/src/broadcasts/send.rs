@@ -11,6 +11,7 @@ use super::model::{
 };
 use super::pace::Pace;
 use super::progress::{ACTOR, Due, LOOK_SECONDS, Next, count_claimed, enqueue, pause, reason_of};
+use super::references::RecipientReferences;
 use super::row::{BroadcastRow, RecipientRow, locked};
 use super::withdraw::cancel_messages;
 use crate::channels;
@@ -25,8 +26,10 @@ use chatnet::RefusalCode;
 use diesel::dsl::min;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Text};
-use model::{BroadcastId, BroadcastRecipientId, Cause, ContactId, JsonText, MessageId, Result, Timestamp};
-use operation::ports::ContactCard;
+use model::{
+    BroadcastId, BroadcastRecipientId, Cause, Code, ContactId, JsonText, MessageId, Result, Timestamp,
+};
+use operation::ports::{ContactCard, ContactReferences as _};
 use std::collections::{HashMap, HashSet};
 use store::{AnyConnection, CachedChange, Read, Tx};
 
@@ -168,6 +171,9 @@ impl Writing<'_> {
         let ids: Vec<ContactId> = due.iter().map(|recipient| recipient.contact_id).collect();
         let cards = self.parts.people.cards(tx, self.row.workspace_id, &ids)?;
         let cards: HashMap<ContactId, ContactCard> = cards.into_iter().map(|card| (card.id, card)).collect();
+        if self.follow_merges(tx, ids.into_iter().filter(|contact| !cards.contains_key(contact)))? {
+            return Ok(0);
+        }
         let expires_at = now.plus_seconds(EXPIRES_SECONDS);
         let (mut claimed, mut new) = (Vec::new(), Vec::new());
         for recipient in due {
@@ -248,6 +254,25 @@ impl Writing<'_> {
             .load(tx.connection())?;
         due.retain(|recipient| held.contains(&recipient.contact_id));
         Ok(due)
+    }
+
+    /// Gives the places of merged contacts to those that remain, and says whether there was one: a contact that is merged
+    /// while it is made a recipient may become one after the merge has looked. Their turn is in the next piece.
+    fn follow_merges(&self, tx: &mut Tx, gone: impl Iterator<Item = ContactId>) -> Result<bool> {
+        let (people, workspace) = (&self.parts.people, self.row.workspace_id);
+        let mut merged = false;
+        for contact in gone {
+            let survivor = match people.find(tx, workspace, &contact.into()) {
+                Ok(card) => card.id,
+                Err(error) if error.code() == Code::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            merged = true;
+            if people.hold(tx, workspace, &[survivor])?.is_empty() {
+                RecipientReferences.replace(tx, workspace, contact, survivor)?;
+            }
+        }
+        Ok(merged)
     }
 
     fn turn(&self, recipient: &RecipientRow, card: Option<&ContactCard>, now: Timestamp) -> Turn {
