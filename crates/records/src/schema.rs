@@ -83,6 +83,7 @@ diesel::table! {
         last_used_at -> Nullable<Timestamp>,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        columns_revision -> BigInt,
     }
 }
 

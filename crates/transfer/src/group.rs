@@ -44,5 +44,5 @@ pub fn group(
         .link_target(FileTargets)
         .shared_service(files.clone())
         .shared_service(shapes.clone())
-        .service(Planner::new(db.clone()))
+        .service(Planner::with_cache(db.clone()))
 }

@@ -104,6 +104,7 @@ pub fn merge(tx: &mut Tx, shapes: &Shapes, id: IndexId, size: usize) -> Result<b
         segment.write(tx, some)?;
         rest = others;
     }
+    table::renew(tx, id)?;
     let until = rest.first().copied().unwrap_or(i64::MAX);
     let written: Vec<i64> = changes.iter().filter(|(_, item)| *item < until).map(|(id, _)| *id).collect();
     for some in written.chunks(DELETED) {
@@ -184,7 +185,7 @@ enum Source {
 
 impl Merged {
     fn of(stored: Option<&StoredSegment>, changed: &[i64], fresh: &[ItemRow]) -> Self {
-        let old = stored.map(|stored| stored.ids.as_slice()).unwrap_or_default();
+        let old = stored.map(|stored| &*stored.ids).unwrap_or_default();
         let kept = old.iter().enumerate().filter(|(_, id)| changed.binary_search(id).is_err());
         let mut all: Vec<(i64, Source)> = kept.map(|(row, id)| (*id, Source::Stored(row))).collect();
         all.extend(fresh.iter().enumerate().map(|(row, item)| (item.id.0, Source::Fresh(row))));

@@ -8,6 +8,7 @@
 //! Rewriting a segment with every change of an item would be slow, so a change only adds a row to `item_changes`.
 //! Queries look at changed items themselves, and a job writes them into their segments when they become many ([`merge`]).
 
+mod cache;
 mod merge;
 pub(crate) mod scan;
 mod segment;
@@ -15,6 +16,7 @@ mod selected;
 pub(crate) mod table;
 mod top;
 
+pub(crate) use cache::ColumnCache;
 pub(crate) use merge::job;
 pub use merge::merge;
 pub(crate) use scan::{Changed, Columnar};

@@ -1,5 +1,6 @@
 //! Testing conditions on the columns of a segment, and finding the first items in an order.
 
+use super::cache::{CachedColumns, ColumnCache, Lookup, SegmentIds, StoredColumn};
 use super::segment::{Codes, Column};
 use super::selected::{CAN, SURE, Segment, SelectedRows};
 use super::table::{self, Place, StoredSegment, column_id};
@@ -37,6 +38,8 @@ pub(crate) struct Columnar<'a> {
     ids: (i64, i64),
     /// Segments that are read at a time.
     segments: usize,
+    /// Where columns are kept, if these have room there.
+    cache: Option<&'a ColumnCache>,
 }
 
 /// A filter over columns.
@@ -90,7 +93,16 @@ impl<'a> Columnar<'a> {
             return None;
         }
         let newest_first = sort.is_some_and(|sort| sort.newest_first);
-        Some(Self { index, test, sort: sort_columns, newest_first, columns, ids, segments: SEGMENTS })
+        Some(Self {
+            index,
+            test,
+            sort: sort_columns,
+            newest_first,
+            columns,
+            ids,
+            segments: SEGMENTS,
+            cache: None,
+        })
     }
 
     /// Says how many bytes a segment has about, so that not too many are in memory at a time.
@@ -109,8 +121,58 @@ impl<'a> Columnar<'a> {
         self.columns.iter().map(|subject| column_id(*subject)).collect()
     }
 
-    fn read(&self, read: &mut Read, place: Place, most: usize) -> Result<Vec<StoredSegment>> {
-        table::segments(read, self.index.id, &self.columns(), place, most)
+    /// Lets the query use columns in memory. Says whether those that it needs are there.
+    pub fn use_cache(&mut self, cache: &'a ColumnCache) -> bool {
+        self.cache = Some(cache);
+        cache.peek(self.index.id, &self.columns()).is_some()
+    }
+
+    fn read(
+        &self,
+        read: &mut Read,
+        cached: Option<&CachedColumns>,
+        place: Place,
+        most: usize,
+    ) -> Result<Vec<StoredSegment>> {
+        match cached {
+            Some(cached) => Ok(cached.segments(place, most)),
+            None => table::segments(read, self.index.id, &self.columns(), place, most),
+        }
+    }
+
+    /// The columns in memory, if they are those stored now. With `may_load` they are read into memory where that is
+    /// worthwhile.
+    fn cached(&self, read: &mut Read, may_load: bool) -> Result<Option<CachedColumns>> {
+        let (Some(cache), index) = (self.cache, self.index.id) else { return Ok(None) };
+        let columns = self.columns();
+        let Some(revision) = table::revision(read, index)? else { return Ok(None) };
+        match cache.get(index, revision, &columns) {
+            Lookup::Cached(cached) => return Ok(Some(cached)),
+            Lookup::Load if may_load => {}
+            Lookup::Load | Lookup::Read => return Ok(None),
+        }
+        let mut segments = Vec::new();
+        let mut loaded = vec![Vec::new(); columns.len()];
+        let mut behind = i64::MIN;
+        loop {
+            let stored = table::segments(read, index, &columns, Place::Behind(behind), self.segments)?;
+            let is_last = stored.len() < self.segments;
+            for StoredSegment { last_id, ids, columns } in stored {
+                behind = last_id;
+                segments.push(SegmentIds { last_id, ids });
+                loaded.iter_mut().zip(columns).for_each(|(column, bytes)| column.push(bytes));
+            }
+            if is_last {
+                break;
+            }
+        }
+        // What was written meanwhile was perhaps read in part.
+        if table::revision(read, index)? != Some(revision) {
+            return Ok(None);
+        }
+        let loaded = loaded.into_iter().map(StoredColumn::from);
+        cache.put(index, revision, segments.into(), columns.iter().copied().zip(loaded).collect());
+        Ok(cache.peek(index, &columns))
     }
 
     /// The items that were changed since their segment was written; `None` where there are too many.
@@ -137,9 +199,10 @@ impl<'a> Columnar<'a> {
         for (place, id) in &changed.places {
             top.offer(place, *id);
         }
+        let cached = self.cached(read, true)?;
         let (mut visited, mut behind) = (0, i64::MIN);
         loop {
-            let stored = self.read(read, Place::Behind(behind), self.segments)?;
+            let stored = self.read(read, cached.as_ref(), Place::Behind(behind), self.segments)?;
             for stored in &stored {
                 let segment = Segment::of(stored)?;
                 visited += segment.ids.len();
@@ -151,7 +214,7 @@ impl<'a> Columnar<'a> {
                 break;
             }
         }
-        if !table::is_ready(read, self.index.id)? {
+        if cached.is_none() && table::revision(read, self.index.id)?.is_none() {
             return Ok(None);
         }
         let found = top.into_items();
@@ -174,8 +237,12 @@ impl<'a> Columnar<'a> {
         if let Some(after) = after {
             if self.newest_first { below = below.min(after) } else { above = above.max(after) }
         }
+        let mut cached = self.cached(read, false)?;
         let mut place = if self.newest_first {
-            let end = table::end_of(read, self.index.id, below)?;
+            let end = match &cached {
+                Some(cached) => cached.end_of(below),
+                None => table::end_of(read, self.index.id, below)?,
+            };
             Place::Before(end.map_or(i64::MAX, |end| end.saturating_add(1)))
         } else {
             Place::Behind(above)
@@ -183,7 +250,7 @@ impl<'a> Columnar<'a> {
         let mut by_id = ById { newest_first: self.newest_first, above, below, changed, found: Vec::new() };
         let (mut visited, mut most) = (0, FIRST_SEGMENTS.min(self.segments));
         'segments: loop {
-            let stored = self.read(read, place, most)?;
+            let stored = self.read(read, cached.as_ref(), place, most)?;
             for stored in &stored {
                 let segment = Segment::of(stored)?;
                 visited += segment.ids.len();
@@ -198,12 +265,15 @@ impl<'a> Columnar<'a> {
                 break;
             }
             most = self.segments;
+            if cached.is_none() {
+                cached = self.cached(read, true)?;
+            }
         }
         let is_last = by_id.found.len() < count;
         if is_last {
             by_id.finish();
         }
-        let is_ready = table::is_ready(read, self.index.id)?;
+        let is_ready = cached.is_some() || table::revision(read, self.index.id)?.is_some();
         Ok(is_ready.then_some(Batch { found: by_id.found, is_last, visited }))
     }
 
@@ -218,9 +288,10 @@ impl<'a> Columnar<'a> {
         mut each: impl FnMut(&SelectedRows<'_>) -> Result<()>,
     ) -> Result<bool> {
         let (first, last) = self.ids;
+        let cached = self.cached(read, true)?;
         let mut behind = first.saturating_sub(1);
         while behind < last {
-            let stored = self.read(read, Place::Behind(behind), self.segments)?;
+            let stored = self.read(read, cached.as_ref(), Place::Behind(behind), self.segments)?;
             for stored in &stored {
                 let segment = Segment::of(stored)?;
                 let masks = self.select(&segment, behind, changed);
@@ -231,7 +302,7 @@ impl<'a> Columnar<'a> {
                 break;
             }
         }
-        table::is_ready(read, self.index.id)
+        Ok(cached.is_some() || table::revision(read, self.index.id)?.is_some())
     }
 
     /// How many items may fit of those of the segment behind an id, and how many it has.
@@ -239,7 +310,9 @@ impl<'a> Columnar<'a> {
     /// # Errors
     /// When the database fails.
     pub fn count_segment(&self, read: &mut Read, behind: i64) -> Result<(i64, i64)> {
-        let stored = self.read(read, Place::Behind(behind), 1)?;
+        // However old they are, they do for a guess.
+        let cached = self.cache.and_then(|cache| cache.peek(self.index.id, &self.columns()));
+        let stored = self.read(read, cached.as_ref(), Place::Behind(behind), 1)?;
         let Some(stored) = stored.first() else { return Ok((0, 0)) };
         let segment = Segment::of(stored)?;
         let fitting = self.select(&segment, i64::MIN, &[]).iter().filter(|mask| **mask & CAN != 0).count();
@@ -455,11 +528,20 @@ fn by_ranges(column: &Column<'_>, condition: &Condition, ranges: &[Range], candi
     {
         *last = test(column.distinct() - 1);
     }
-    let mask = |code: usize| masks.get(code).copied().unwrap_or_default();
+    if !is_range {
+        return by_entries(column, condition, candidates, masks);
+    }
     match column.codes {
-        _ if !is_range => by_entries(column, condition, candidates, masks),
-        Codes::Narrow(codes) => codes.iter().map(|code| mask(usize::from(*code))).collect(),
-        Codes::Wide(codes) => codes.iter().map(|code| mask(usize::from(u16::from_le_bytes(*code)))).collect(),
+        Codes::Narrow(codes) => {
+            // As many masks as a byte has values spare a check for each item.
+            let mut all = [0; 256];
+            all.iter_mut().zip(&masks).for_each(|(mask, known)| *mask = *known);
+            codes.iter().map(|code| all.get(usize::from(*code)).copied().unwrap_or_default()).collect()
+        }
+        Codes::Wide(codes) => {
+            let mask = |code: &[u8; 2]| masks.get(usize::from(u16::from_le_bytes(*code)));
+            codes.iter().map(|code| mask(code).copied().unwrap_or_default()).collect()
+        }
     }
 }
 

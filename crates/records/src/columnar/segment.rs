@@ -128,7 +128,11 @@ impl<'a> Column<'a> {
         let (entries, codes) = rest.split_at_checked(size)?;
         let codes = if distinct <= 256 { Codes::Narrow(codes) } else { Codes::Wide(codes.as_chunks().0) };
         let column = Self { distinct, ends_in_nothing, length, ends, entries, codes };
-        let is_whole = column.rows() == rows && column.codes().all(|code| code < distinct);
+        let greatest = match codes {
+            Codes::Narrow(codes) => codes.iter().max().map(|code| usize::from(*code)),
+            Codes::Wide(codes) => codes.iter().map(|code| usize::from(u16::from_le_bytes(*code))).max(),
+        };
+        let is_whole = column.rows() == rows && greatest.is_none_or(|code| code < distinct);
         is_whole.then_some(column)
     }
 

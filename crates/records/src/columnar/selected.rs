@@ -4,6 +4,7 @@ use super::segment::Column;
 use super::table::StoredSegment;
 use fields::Part;
 use model::{Error, Result};
+use std::sync::Arc;
 
 /// What is known of a row: it may fit, and then perhaps it surely does.
 pub(super) const CAN: u8 = 0b01;
@@ -20,8 +21,8 @@ impl<'s> Segment<'s> {
     /// # Errors
     /// When what is stored is damaged.
     pub fn of(stored: &'s StoredSegment) -> Result<Self> {
-        let ids = stored.ids.as_slice();
-        let column = |bytes: &'s Vec<u8>| Column::of(bytes).filter(|column| column.rows() == ids.len());
+        let ids = &*stored.ids;
+        let column = |bytes: &'s Arc<[u8]>| Column::of(bytes).filter(|column| column.rows() == ids.len());
         let columns: Option<Vec<_>> = stored.columns.iter().map(column).collect();
         let columns = columns.ok_or_else(|| Error::internal("a columnar index is damaged"))?;
         Ok(Self { ids, columns })

@@ -9,6 +9,7 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use fields::{Part, Subject, SystemColumn, push_entry};
 use model::{IndexId, ItemId, Result};
+use std::sync::Arc;
 use store::{Read, Tx};
 
 /// The column that holds the ids.
@@ -36,9 +37,9 @@ pub(super) struct StoredSegment {
     /// No item of it has a greater id.
     pub last_id: i64,
     /// The ids of its items.
-    pub ids: Vec<i64>,
+    pub ids: Arc<[i64]>,
     /// By place in what was asked for; empty for a column that is not there.
-    pub columns: Vec<Vec<u8>>,
+    pub columns: Vec<Arc<[u8]>>,
 }
 
 /// Which segments are read.
@@ -84,17 +85,17 @@ pub(super) fn segments(
         if segments.last().is_none_or(|last| last.last_id != last_id) {
             segments.push(StoredSegment {
                 last_id,
-                ids: Vec::new(),
-                columns: vec![Vec::new(); columns.len()],
+                ids: Arc::default(),
+                columns: vec![Arc::default(); columns.len()],
             });
         }
         let Some(segment) = segments.last_mut() else { continue };
         if column == IDS {
-            segment.ids = decode_ids(&data);
+            segment.ids = decode_ids(&data).into();
         } else if let Some(place) = columns.iter().position(|other| *other == column)
             && let Some(slot) = segment.columns.get_mut(place)
         {
-            *slot = data;
+            *slot = data.into();
         }
     }
     Ok(segments)
@@ -265,18 +266,32 @@ pub(super) fn changed(read: &mut Read, index: IndexId, most: i64) -> Result<Opti
     Ok(Some(ids))
 }
 
-/// Whether an index is still there and filled. Asked after a scan: the rows of one that was dropped meanwhile may have
-/// been missing.
+/// The revision of the segments of an index; `None` where it is not there or not filled. Asked after a scan too: the rows of
+/// one that was dropped meanwhile may have been missing.
 ///
 /// # Errors
 /// When the database fails.
-pub(super) fn is_ready(read: &mut Read, index: IndexId) -> Result<bool> {
-    let status: Option<IndexStatus> = collection_indexes::table
+pub(super) fn revision(read: &mut Read, index: IndexId) -> Result<Option<i64>> {
+    let found: Option<(IndexStatus, i64)> = collection_indexes::table
         .find(index)
-        .select(collection_indexes::status)
+        .select((collection_indexes::status, collection_indexes::columns_revision))
         .get_result(read.connection())
         .optional()?;
-    Ok(status == Some(IndexStatus::Ready))
+    Ok(found.filter(|(status, _)| *status == IndexStatus::Ready).map(|(_, revision)| revision))
+}
+
+/// Gives an index a new revision, because its segments are being written. It is drawn and not counted, so that one that is
+/// rolled back never comes again.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn renew(tx: &mut Tx, index: IndexId) -> Result<()> {
+    let mut drawn = [0; 8];
+    tx.random().fill(&mut drawn);
+    diesel::update(collection_indexes::table.find(index))
+        .set(collection_indexes::columns_revision.eq(i64::from_le_bytes(drawn)))
+        .execute(tx.connection())?;
+    Ok(())
 }
 
 #[cfg(test)]

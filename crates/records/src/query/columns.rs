@@ -4,7 +4,7 @@ use super::plan::{self, QueryPlan};
 use super::planner::{Planner, Sample, Sampler};
 use super::types::{Query, Report};
 use super::visit::{Fitting, MOST_FETCHED, Page, Placed, PlacedRow, Visit};
-use crate::columnar::{Changed, Columnar, ROWS, SelectedRows};
+use crate::columnar::{Changed, ColumnCache, Columnar, ROWS, SelectedRows};
 use crate::shape::Shape;
 use fields::Filter;
 use fields::sort::Sort;
@@ -16,6 +16,9 @@ const BYTES_PER_ITEM: i64 = 3_500;
 
 /// What a segment costs beside its columns, as bytes: finding and reading its rows, its ids, and testing its items.
 const SEGMENT_BYTES: i64 = 25_000;
+
+/// And one that is in memory, for each of its columns.
+const CACHED_COLUMN_BYTES: i64 = 3_000;
 
 /// Segments that an estimate of how many items fit looks at.
 const SAMPLED: i64 = 4;
@@ -58,7 +61,7 @@ impl<'a> ColumnarQuery<'a> {
     /// When the database fails.
     pub fn of(
         read: &mut Read,
-        planner: &Planner,
+        planner: &'a Planner,
         shape: &'a Shape,
         query: &'a Query,
         sort: Option<&'a Sort>,
@@ -76,7 +79,15 @@ impl<'a> ColumnarQuery<'a> {
         }
         scan.expect(bytes);
         let need = i64::try_from(need).unwrap_or(i64::MAX);
-        let reading = segments.saturating_mul(bytes.saturating_add(SEGMENT_BYTES));
+        let cache = planner.columns().filter(|_| ColumnCache::has_room_for(segments, bytes));
+        let is_cached = cache.is_some_and(|cache| scan.use_cache(cache));
+        let columns = i64::try_from(scan.columns().len()).unwrap_or(i64::MAX);
+        let bytes_of_segment = if is_cached {
+            CACHED_COLUMN_BYTES.saturating_mul(columns)
+        } else {
+            bytes.saturating_add(SEGMENT_BYTES)
+        };
+        let reading = segments.saturating_mul(bytes_of_segment);
         let cost = (reading / BYTES_PER_ITEM).saturating_add(need);
         Ok(Some(Self { scan, sort, cost, expected: cost }))
     }

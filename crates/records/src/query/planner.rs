@@ -3,7 +3,7 @@
 use super::scan;
 use super::types::{Query, Report};
 use super::usage::{Needs, Usage};
-use crate::columnar;
+use crate::columnar::{self, ColumnCache};
 use crate::shape::Shape;
 use fields::filter::Range;
 use model::{CollectionId, IndexId, Result, Timestamp};
@@ -72,6 +72,7 @@ pub struct Planner {
     usage: Usage,
     budget: Mutex<Budget>,
     counts: Mutex<HashMap<CountKey, (Instant, i64)>>,
+    columns: Option<ColumnCache>,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -92,7 +93,18 @@ impl Planner {
             usage: Usage::default(),
             budget: Mutex::default(),
             counts: Mutex::default(),
+            columns: None,
         }
+    }
+
+    /// A planner for queries that are waited for, which keeps columns in memory.
+    pub fn with_cache(db: Db) -> Self {
+        Self { columns: Some(ColumnCache::default()), ..Self::new(db) }
+    }
+
+    /// Where columns are kept.
+    pub(super) fn columns(&self) -> Option<&ColumnCache> {
+        self.columns.as_ref()
     }
 
     /// Counts a query, and says what it calls for.

@@ -24,6 +24,7 @@ pub struct IndexRow {
     pub last_used_at: Option<Timestamp>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+    pub columns_revision: i64,
 }
 
 /// An index, as reads and writes of items need it.
