@@ -1,7 +1,7 @@
 //! Items of a collection: reads and writes against PocketBase, and against a bare handler that answers the same.
 
 use super::peer::{self, PocketBase};
-use super::{Bench, keys, spread, whole};
+use super::{Bench, keys, postgres, spread, whole};
 use crate::child::{Child, text};
 use crate::http::Server;
 use crate::load::{self, Outcome};
@@ -127,6 +127,8 @@ fn requests(items: &str) -> Vec<Request> {
 }
 
 const CONNECTIONS: usize = 32;
+/// Those that create items on PostgreSQL, as its target says.
+const WRITING_CONNECTIONS: usize = 64;
 
 /// 100,000 items against PocketBase.
 pub fn measure(bench: &Bench<'_>) -> Result<Section> {
@@ -142,6 +144,10 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     };
     let bulk = rows as f64 / seeded.as_secs_f64();
     section.against("bulk-create of 1,000 rows a call, rows/s", whole(bulk), "≥ 10,000", bulk >= 10_000.0);
+    match postgres("svc_bench_items")? {
+        Some(database) => on_postgres(bench, &mut section, &database, (&service, &items), rows)?,
+        None => section.note("PostgreSQL was not there: run by `scripts/with-services`."),
+    }
     for request in requests(&items) {
         compare(bench, &mut section, &service, peer.as_ref(), &request, rows)?;
     }
@@ -152,6 +158,58 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
          created and updated. Updates and reads by id draw an id for each request.",
     );
     Ok(section)
+}
+
+/// Reads by id in turns with those of the service on SQLite, and creates.
+fn on_postgres(
+    bench: &Bench<'_>,
+    section: &mut Section,
+    database: &str,
+    (sqlite, sqlite_items): (&Child, &str),
+    rows: u64,
+) -> Result<()> {
+    let mut service = Child::start(&["serve-svc", "--database", database])?;
+    let (items, seeded) = seed(&service, rows)?;
+    let bulk = rows as f64 / seeded.as_secs_f64();
+    let name = "PostgreSQL: bulk-create of 1,000 rows a call, rows/s";
+    section.against(name, whole(bulk), "≥ 12,000", bulk >= 12_000.0);
+    let by_id = |service, items: &str| {
+        let mut load = bench.load(service, &format!("GET {items}/{{n}}"), "", CONNECTIONS)?;
+        load.spread = rows;
+        anyhow::Ok(load)
+    };
+    let (theirs, ours) = (by_id(sqlite, sqlite_items)?, by_id(&service, &items)?);
+    let body = json!({ "data": row(12_345) }).to_string();
+    let create = bench.load(&service, &format!("POST {items}"), &body, WRITING_CONNECTIONS)?;
+    let (mut ratios, mut rates, mut created) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..bench.plan.rounds {
+        let (sqlite, postgres) = (theirs.spawn()?, ours.spawn()?);
+        rates.push(postgres.rate());
+        ratios.push(postgres.rate() / sqlite.rate());
+        check(&[sqlite, postgres])?;
+    }
+    for _ in 0..bench.plan.rounds {
+        created.push(create.spawn()?);
+    }
+    check(&created)?;
+    section.state("PostgreSQL: one item by id, requests/s", spread(&rates, whole));
+    let shown = spread(&ratios, |ratio| format!("{ratio:.2}"));
+    section.against("PostgreSQL: one item by id ÷ SQLite", shown, "≥ 0.5", median(&ratios) >= 0.5);
+    let of = |number: fn(&Outcome) -> f64| created.iter().map(number).collect::<Vec<_>>();
+    let rates = of(Outcome::rate);
+    let name = "PostgreSQL: create one item, durable, 64 connections, requests/s";
+    section.against(name, spread(&rates, whole), "≥ 3,500", median(&rates) >= 3_500.0);
+    section.state(
+        "PostgreSQL: create one item: p50 / p99, ms; processor time of the service, µs",
+        format!(
+            "{:.1} / {:.1}; {:.0}",
+            median(&of(|outcome| outcome.p50)),
+            median(&of(|outcome| outcome.p99)),
+            median(&of(Outcome::server_micros))
+        ),
+    );
+    service.ask("stop")?;
+    Ok(())
 }
 
 /// The filtered list at two sizes.

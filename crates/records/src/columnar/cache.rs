@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most bytes that are kept, of all indexes together.
 const MOST_BYTES: usize = 16 << 20;
-/// The most indexes of which something is known.
+/// The most indexes of which it is noted what they would have been worth.
 const MOST_INDEXES: usize = 1_000;
 
 /// A column: its bytes, segment by segment.
@@ -60,17 +60,6 @@ impl CachedColumns {
     }
 }
 
-/// How a query comes by columns.
-#[derive(Debug)]
-pub(super) enum Lookup {
-    /// They are in memory.
-    Cached(CachedColumns),
-    /// They are asked for again, so it is worth reading them all.
-    Load,
-    /// Nobody has asked for this revision yet: what is needed is read from the database.
-    Read,
-}
-
 /// The columns that are kept.
 #[derive(Debug, Default)]
 pub(crate) struct ColumnCache {
@@ -82,12 +71,14 @@ struct Kept {
     indexes: HashMap<IndexId, Entry>,
     bytes: usize,
     uses: u64,
+    /// By index, what other plans have cost more than its columns would have from memory.
+    missed: HashMap<IndexId, i64>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Entry {
     revision: i64,
-    segments: Option<Arc<[SegmentIds]>>,
+    segments: Arc<[SegmentIds]>,
     columns: HashMap<i64, StoredColumn>,
     bytes: usize,
     last_use: u64,
@@ -95,8 +86,7 @@ struct Entry {
 
 impl Entry {
     fn size(&self) -> usize {
-        let segments = self.segments.as_deref().unwrap_or_default();
-        let ids: usize = segments.iter().map(|segment| size_of_val(&*segment.ids)).sum();
+        let ids: usize = self.segments.iter().map(|segment| size_of_val(&*segment.ids)).sum();
         let columns = self.columns.values().flat_map(|column| column.iter());
         ids + columns.map(|bytes| bytes.len()).sum::<usize>()
     }
@@ -104,19 +94,17 @@ impl Entry {
     fn columns(&self, columns: &[i64]) -> Option<CachedColumns> {
         let columns: Option<Vec<_>> =
             columns.iter().map(|column| self.columns.get(column).cloned()).collect();
-        Some(CachedColumns { segments: self.segments.clone()?, columns: columns? })
+        Some(CachedColumns { segments: self.segments.clone(), columns: columns? })
     }
 }
 
 impl ColumnCache {
     /// Whether so many segments can be kept, each with columns of so many bytes.
     pub fn has_room_for(segments: i64, bytes: i64) -> bool {
-        let (segments, bytes) = (usize::try_from(segments), usize::try_from(bytes));
-        let size = segments
-            .ok()
-            .zip(bytes.ok())
-            .and_then(|(segments, bytes)| segments.checked_mul(bytes.checked_add(ROWS * size_of::<i64>())?));
-        size.is_some_and(|size| size <= MOST_BYTES)
+        let (Ok(segments), Ok(bytes)) = (usize::try_from(segments), usize::try_from(bytes)) else {
+            return false;
+        };
+        segments.saturating_mul(bytes.saturating_add(ROWS * size_of::<i64>())) <= MOST_BYTES
     }
 
     /// Columns of an index in whatever revision, for guesses.
@@ -124,21 +112,14 @@ impl ColumnCache {
         self.kept().indexes.get(&index)?.columns(columns)
     }
 
-    /// Columns of an index in its present revision.
-    pub(super) fn get(&self, index: IndexId, revision: i64, columns: &[i64]) -> Lookup {
+    /// Columns of an index in its present revision, if all of them are kept.
+    pub(super) fn get(&self, index: IndexId, revision: i64, columns: &[i64]) -> Option<CachedColumns> {
         let mut kept = self.kept();
         kept.uses += 1;
         let last_use = kept.uses;
-        match kept.indexes.get_mut(&index).filter(|entry| entry.revision == revision) {
-            Some(entry) => {
-                entry.last_use = last_use;
-                entry.columns(columns).map_or(Lookup::Load, Lookup::Cached)
-            }
-            None => {
-                kept.replace(index, Entry { revision, last_use, ..Entry::default() });
-                Lookup::Read
-            }
-        }
+        let entry = kept.indexes.get_mut(&index).filter(|entry| entry.revision == revision)?;
+        entry.last_use = last_use;
+        entry.columns(columns)
     }
 
     /// Keeps columns of an index, and gives up those of indexes that were not used for longest where there are too many.
@@ -150,17 +131,35 @@ impl ColumnCache {
         columns: Vec<(i64, StoredColumn)>,
     ) {
         let mut kept = self.kept();
-        let Some(mut entry) = kept.remove(index).filter(|entry| entry.revision == revision) else { return };
+        let before = kept.remove(index).filter(|entry| entry.revision == revision);
+        let mut all = before.map(|entry| entry.columns).unwrap_or_default();
         let loaded: Vec<i64> = columns.iter().map(|(column, _)| *column).collect();
-        entry.segments = Some(segments);
-        entry.columns.extend(columns);
+        all.extend(columns);
+        kept.uses += 1;
+        let mut entry = Entry { revision, segments, columns: all, bytes: 0, last_use: kept.uses };
         if entry.size() > MOST_BYTES {
             entry.columns.retain(|column, _| loaded.contains(column));
         }
         entry.bytes = entry.size();
         if entry.bytes <= MOST_BYTES {
-            kept.replace(index, entry);
+            kept.insert(index, entry);
         }
+    }
+
+    /// Notes that a query costs `more` without columns of an index in memory than it would with them. Whether all that was
+    /// noted is worth reading them, which costs `loading`.
+    pub fn is_worth_loading(&self, index: IndexId, more: i64, loading: i64) -> bool {
+        let mut kept = self.kept();
+        if kept.missed.len() >= MOST_INDEXES {
+            kept.missed.clear();
+        }
+        let missed = kept.missed.entry(index).or_default();
+        *missed = missed.saturating_add(more);
+        if *missed < loading {
+            return false;
+        }
+        *missed = 0;
+        true
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -175,11 +174,10 @@ impl Kept {
         Some(entry)
     }
 
-    fn replace(&mut self, index: IndexId, entry: Entry) {
-        self.remove(index);
+    fn insert(&mut self, index: IndexId, entry: Entry) {
         self.bytes += entry.bytes;
         self.indexes.insert(index, entry);
-        while self.bytes > MOST_BYTES || self.indexes.len() > MOST_INDEXES {
+        while self.bytes > MOST_BYTES {
             let others = self.indexes.iter().filter(|(other, _)| **other != index);
             let Some(oldest) = others.min_by_key(|(_, entry)| entry.last_use).map(|(other, _)| *other) else {
                 break;
@@ -208,25 +206,20 @@ mod tests {
     }
 
     #[test]
-    fn the_second_use_of_a_revision_loads_it() {
+    fn columns_are_those_of_one_revision() {
         let cache = ColumnCache::default();
-        let get = |revision| cache.get(IndexId(1), revision, &[7]);
-        assert!(matches!(get(20), Lookup::Read));
-        assert!(matches!(get(20), Lookup::Load));
+        let is_kept = |revision, columns: &[i64]| cache.get(IndexId(1), revision, columns).is_some();
         put(&cache, 1, 20, &[7], 10);
-        assert!(matches!(get(20), Lookup::Cached(_)));
-        assert!(matches!(cache.get(IndexId(1), 20, &[7, 8]), Lookup::Load));
-        assert!(matches!(get(-4), Lookup::Read));
-        // What was read of an older revision comes too late.
-        put(&cache, 1, 20, &[7], 10);
-        assert!(!has(&cache, 1, &[7]));
+        put(&cache, 1, 20, &[8], 10);
+        assert!(is_kept(20, &[8, 7]) && !is_kept(20, &[7, 9]) && !is_kept(-4, &[7]));
+        put(&cache, 1, -4, &[9], 10);
+        assert!(is_kept(-4, &[9]) && !is_kept(-4, &[7]) && !is_kept(20, &[7]));
     }
 
     #[test]
     fn what_was_not_used_for_longest_makes_room() {
         let cache = ColumnCache::default();
         for index in 1..=3 {
-            cache.get(IndexId(index), 0, &[7]);
             put(&cache, index, 0, &[7], MOST_BYTES / 3);
             cache.get(IndexId(1), 0, &[7]);
         }
@@ -237,6 +230,14 @@ mod tests {
         put(&cache, 1, 0, &[7], MOST_BYTES);
         assert!(!has(&cache, 1, &[7]) && !has(&cache, 1, &[8]));
         assert_eq!(cache.kept().bytes, 0);
+    }
+
+    #[test]
+    fn columns_are_loaded_once_their_lack_has_cost_as_much() {
+        let cache = ColumnCache::default();
+        let is_worth = |index, more| cache.is_worth_loading(IndexId(index), more, 100);
+        assert_eq!([is_worth(1, 60), is_worth(2, 60), is_worth(1, 60)], [false, false, true]);
+        assert_eq!([is_worth(1, 60), is_worth(2, 60)], [false, true]);
     }
 
     #[test]

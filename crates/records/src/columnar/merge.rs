@@ -5,7 +5,7 @@
 
 use super::ROWS;
 use super::segment::{self, Column};
-use super::table::{self, ColumnRow, Place, StoredSegment, column_id, columns_of};
+use super::table::{self, ColumnRow, Place, StoredSegment, column_id, columns_of, damaged};
 use crate::query::rows;
 use crate::rows::ItemRow;
 use crate::schema::{collection_indexes, item_changes};
@@ -13,7 +13,7 @@ use crate::shape::{self, Index, IndexRow, IndexStatus, Shape, Shapes};
 use ::jobs::Job;
 use diesel::dsl::count_star;
 use diesel::prelude::*;
-use model::{Error, IndexId, Result};
+use model::{IndexId, Result};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Db, Read, Tx};
@@ -200,7 +200,6 @@ impl Merged {
         stored: Option<&StoredSegment>,
         fresh: Vec<ColumnRow>,
     ) -> Result<Vec<(i64, Vec<Vec<u8>>)>> {
-        let damaged = || Error::internal("a columnar index is damaged");
         let mut columns = Vec::with_capacity(fresh.len());
         for (slot, (column, bytes)) in fresh.iter().enumerate() {
             let new = Column::of(bytes).ok_or_else(damaged)?;

@@ -1,6 +1,6 @@
 //! Testing conditions on the columns of a segment, and finding the first items in an order.
 
-use super::cache::{CachedColumns, ColumnCache, Lookup, SegmentIds, StoredColumn};
+use super::cache::{CachedColumns, ColumnCache, SegmentIds, StoredColumn};
 use super::segment::{Codes, Column};
 use super::selected::{CAN, SURE, Segment, SelectedRows};
 use super::table::{self, Place, StoredSegment, column_id};
@@ -140,16 +140,15 @@ impl<'a> Columnar<'a> {
         }
     }
 
-    /// The columns in memory, if they are those stored now. With `may_load` they are read into memory where that is
-    /// worthwhile.
+    /// The columns in memory, if they are those stored now. With `may_load` they are read into memory, which takes no longer
+    /// than going through them.
     fn cached(&self, read: &mut Read, may_load: bool) -> Result<Option<CachedColumns>> {
         let (Some(cache), index) = (self.cache, self.index.id) else { return Ok(None) };
         let columns = self.columns();
         let Some(revision) = table::revision(read, index)? else { return Ok(None) };
-        match cache.get(index, revision, &columns) {
-            Lookup::Cached(cached) => return Ok(Some(cached)),
-            Lookup::Load if may_load => {}
-            Lookup::Load | Lookup::Read => return Ok(None),
+        let cached = cache.get(index, revision, &columns);
+        if cached.is_some() || !may_load {
+            return Ok(cached);
         }
         let mut segments = Vec::new();
         let mut loaded = vec![Vec::new(); columns.len()];
@@ -548,14 +547,25 @@ fn by_ranges(column: &Column<'_>, condition: &Condition, ranges: &[Range], candi
 /// What is known of the candidates. An entry is tested once, however many of them have it; `masks` are those of the
 /// entries, as far as they are known.
 fn by_entries(column: &Column<'_>, condition: &Condition, candidates: &[u8], mut masks: Vec<u8>) -> Vec<u8> {
-    let mut test = |(code, candidate): (usize, &u8)| match masks.get_mut(code) {
-        Some(known) if candidate & CAN != 0 => {
+    let mut test = |code: usize, candidate: &u8| match masks.get_mut(code) {
+        _ if candidate & CAN == 0 => 0,
+        Some(known) => {
             if *known == UNTESTED {
                 *known = mask(condition.on_entry(column.entry(code)));
             }
             *known
         }
-        _ => 0,
+        None => 0,
     };
-    column.codes().zip(candidates).map(&mut test).collect()
+    match column.codes {
+        Codes::Narrow(codes) => codes
+            .iter()
+            .zip(candidates)
+            .map(|(code, candidate)| test(usize::from(*code), candidate))
+            .collect(),
+        Codes::Wide(codes) => {
+            let code = |code: &[u8; 2]| usize::from(u16::from_le_bytes(*code));
+            codes.iter().zip(candidates).map(|(place, candidate)| test(code(place), candidate)).collect()
+        }
+    }
 }

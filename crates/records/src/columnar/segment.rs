@@ -113,7 +113,8 @@ fn end_at(ends: &[u8], place: usize) -> Option<usize> {
 }
 
 impl<'a> Column<'a> {
-    /// Reads the bytes that [`encode`] wrote; `None` where they are damaged.
+    /// Reads the bytes that [`encode`] wrote, of which the places of entries are not [checked](Self::is_whole); `None` where
+    /// they are damaged.
     pub fn of(bytes: &'a [u8]) -> Option<Self> {
         let (rows, distinct, length) = (number(bytes, 0)?, number(bytes, 2)?, number(bytes, 4)?);
         let ends_in_nothing = *bytes.get(6)? != 0;
@@ -128,12 +129,12 @@ impl<'a> Column<'a> {
         let (entries, codes) = rest.split_at_checked(size)?;
         let codes = if distinct <= 256 { Codes::Narrow(codes) } else { Codes::Wide(codes.as_chunks().0) };
         let column = Self { distinct, ends_in_nothing, length, ends, entries, codes };
-        let greatest = match codes {
-            Codes::Narrow(codes) => codes.iter().max().map(|code| usize::from(*code)),
-            Codes::Wide(codes) => codes.iter().map(|code| usize::from(u16::from_le_bytes(*code))).max(),
-        };
-        let is_whole = column.rows() == rows && greatest.is_none_or(|code| code < distinct);
-        is_whole.then_some(column)
+        (column.rows() == rows).then_some(column)
+    }
+
+    /// Whether each item has one of the entries. Columns are checked once, when they are read.
+    pub fn is_whole(&self) -> bool {
+        self.codes().all(|code| code < self.distinct)
     }
 
     /// How many items there are.
@@ -186,6 +187,19 @@ impl<'a> Column<'a> {
         narrow.iter().map(|code| usize::from(*code)).chain(wide)
     }
 
+    /// Hands the places of some items' entries to `each`, with the place of each item in `rows`.
+    pub fn each_code(&self, rows: &[usize], mut each: impl FnMut(usize, usize)) {
+        let rows = rows.iter().enumerate();
+        match self.codes {
+            Codes::Narrow(codes) => rows
+                .filter_map(|(place, row)| Some((place, usize::from(*codes.get(*row)?))))
+                .for_each(|(place, code)| each(place, code)),
+            Codes::Wide(codes) => rows
+                .filter_map(|(place, row)| Some((place, usize::from(u16::from_le_bytes(*codes.get(*row)?)))))
+                .for_each(|(place, code)| each(place, code)),
+        }
+    }
+
     /// The place of the first entry, of those that are values, for which `is_before` no longer holds.
     pub fn partition(&self, is_before: impl Fn(&[u8]) -> bool) -> usize {
         let (mut from, mut to) = (0, self.distinct - usize::from(self.ends_in_nothing));
@@ -227,7 +241,7 @@ mod tests {
 
         #[test]
         fn damage_is_seen_or_harmless(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
-            if let Some(column) = Column::of(&bytes) {
+            if let Some(column) = Column::of(&bytes).filter(Column::is_whole) {
                 column.codes().for_each(|code| drop(column.entry(code).to_vec()));
             }
             decode_ids(&bytes);

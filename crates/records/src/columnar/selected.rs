@@ -1,9 +1,9 @@
 //! The rows of a segment whose columns are read, and what is known of them.
 
 use super::segment::Column;
-use super::table::StoredSegment;
+use super::table::{StoredSegment, damaged};
 use fields::Part;
-use model::{Error, Result};
+use model::Result;
 use std::sync::Arc;
 
 /// What is known of a row: it may fit, and then perhaps it surely does.
@@ -24,8 +24,7 @@ impl<'s> Segment<'s> {
         let ids = &*stored.ids;
         let column = |bytes: &'s Arc<[u8]>| Column::of(bytes).filter(|column| column.rows() == ids.len());
         let columns: Option<Vec<_>> = stored.columns.iter().map(column).collect();
-        let columns = columns.ok_or_else(|| Error::internal("a columnar index is damaged"))?;
-        Ok(Self { ids, columns })
+        Ok(Self { ids, columns: columns.ok_or_else(damaged)? })
     }
 }
 
@@ -69,9 +68,11 @@ impl SelectedRows<'_> {
         self.column(part).map_or(0, |column| column.code(row))
     }
 
-    /// The codes of all rows in that column, selected or not.
-    pub fn codes(&self, part: usize) -> impl Iterator<Item = usize> {
-        self.column(part).into_iter().flat_map(Column::codes)
+    /// Hands the codes of some rows in that column to `each`, with the place of each row in `rows`.
+    pub fn each_code(&self, part: usize, rows: &[usize], each: impl FnMut(usize, usize)) {
+        if let Some(column) = self.column(part) {
+            column.each_code(rows, each);
+        }
     }
 
     /// How many codes that column has.

@@ -1,6 +1,6 @@
 //! The stored rows of columnar indexes.
 
-use super::segment::{self, decode_ids, encode_ids};
+use super::segment::{self, Column, decode_ids, encode_ids};
 use crate::rows::ItemRow;
 use crate::schema::{collection_indexes, item_changes, item_columns};
 use crate::shape::{Index, IndexStatus, Shape};
@@ -8,7 +8,7 @@ use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use fields::{Part, Subject, SystemColumn, push_entry};
-use model::{IndexId, ItemId, Result};
+use model::{Error, IndexId, ItemId, Result};
 use std::sync::Arc;
 use store::{Read, Tx};
 
@@ -55,7 +55,7 @@ pub(super) enum Place {
 /// moment.
 ///
 /// # Errors
-/// When the database fails.
+/// When the database fails, or what is stored is damaged.
 pub(super) fn segments(
     read: &mut Read,
     index: IndexId,
@@ -95,10 +95,18 @@ pub(super) fn segments(
         } else if let Some(place) = columns.iter().position(|other| *other == column)
             && let Some(slot) = segment.columns.get_mut(place)
         {
+            if !Column::of(&data).is_some_and(|column| column.is_whole()) {
+                return Err(damaged());
+            }
             *slot = data.into();
         }
     }
     Ok(segments)
+}
+
+/// The error of stored columns that cannot be read.
+pub(super) fn damaged() -> Error {
+    Error::internal("a columnar index is damaged")
 }
 
 /// Where the segment ends that an id belongs to; `None` behind the last one.

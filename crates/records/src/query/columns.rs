@@ -52,6 +52,8 @@ pub(super) struct ColumnarQuery<'a> {
     pub cost: i64,
     /// What it is thought to cost: in the order of the ids it may soon have enough.
     pub expected: i64,
+    /// Where its columns could be kept, though they are not, and what it would cost with them there.
+    uncached: Option<(&'a ColumnCache, i64)>,
 }
 
 impl<'a> ColumnarQuery<'a> {
@@ -79,17 +81,14 @@ impl<'a> ColumnarQuery<'a> {
         }
         scan.expect(bytes);
         let need = i64::try_from(need).unwrap_or(i64::MAX);
+        let costing = |bytes: i64| (segments.saturating_mul(bytes) / BYTES_PER_ITEM).saturating_add(need);
+        let columns = i64::try_from(scan.columns().len()).unwrap_or(i64::MAX);
+        let cached = costing(CACHED_COLUMN_BYTES.saturating_mul(columns));
         let cache = planner.columns().filter(|_| ColumnCache::has_room_for(segments, bytes));
         let is_cached = cache.is_some_and(|cache| scan.use_cache(cache));
-        let columns = i64::try_from(scan.columns().len()).unwrap_or(i64::MAX);
-        let bytes_of_segment = if is_cached {
-            CACHED_COLUMN_BYTES.saturating_mul(columns)
-        } else {
-            bytes.saturating_add(SEGMENT_BYTES)
-        };
-        let reading = segments.saturating_mul(bytes_of_segment);
-        let cost = (reading / BYTES_PER_ITEM).saturating_add(need);
-        Ok(Some(Self { scan, sort, cost, expected: cost }))
+        let cost = if is_cached { cached } else { costing(bytes.saturating_add(SEGMENT_BYTES)) };
+        let uncached = cache.filter(|_| !is_cached).map(|cache| (cache, cached));
+        Ok(Some(Self { scan, sort, cost, expected: cost, uncached }))
     }
 }
 
@@ -98,7 +97,13 @@ impl ColumnarQuery<'_> {
     pub fn beats(&self, plan: &QueryPlan, filter: &Filter) -> bool {
         // Scanning items in the order of their ids stops as early, and reads all of them.
         let scans_alike = plan.is_scan() && self.scan.is_by_id() && !filter.is_empty();
-        scans_alike || plan.cost > self.expected
+        scans_alike || plan.cost > self.expected || self.is_worth_loading(plan)
+    }
+
+    /// Whether a plan and others before it have cost so much more than columns in memory that it is time to load them.
+    fn is_worth_loading(&self, plan: &QueryPlan) -> bool {
+        let Some((cache, cached)) = self.uncached else { return false };
+        plan.cost > cached && cache.is_worth_loading(self.scan.index.id, plan.cost - cached, self.cost)
     }
 }
 

@@ -103,6 +103,12 @@ impl QueryPlan {
         matches!(self.source, ScanSource::Items { .. })
     }
 
+    /// Whether its ranges stand for all conditions.
+    fn is_all_of(&self, filter: &Filter) -> bool {
+        let conditions = filter.musts();
+        filter.is_conjunction() && conditions.iter().all(|condition| self.covers.contains(&condition.subject))
+    }
+
     fn place(&self, sort: &Sort, after: &[u8]) -> Option<Place> {
         let (parts, id) = sort.split(after)?;
         let mut k = self.tail.prefix.clone();
@@ -264,7 +270,9 @@ fn best(
         _ => None,
     };
     if let Some(sample) = sampled {
-        for (plan, count) in plans.iter_mut().zip(&counts).filter(|(plan, _)| plan.ordered) {
+        let ordered = plans.iter_mut().zip(&counts).filter(|(plan, _)| plan.ordered);
+        // Where its ranges are all that is asked for, each item of the plan fits, however many there are.
+        for (plan, count) in ordered.filter(|(plan, _)| !plan.is_all_of(wanted.filter)) {
             // Of those that its ranges keep, more fit than of all.
             let share = sample.items_for(need).saturating_mul(*count) / all.max(1);
             plan.cost = share.clamp(need.min(*count), *count);

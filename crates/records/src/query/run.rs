@@ -18,10 +18,13 @@ use store::Read;
 /// A plan is gone through with that looks at so many times the items that reading columns costs, at the most.
 const WORTH_ENDING: i64 = 2;
 
+/// So many keys are always counted: what they say of a plan in the order of the list is worth it.
+const LEAST_COUNTED: i64 = 2_000;
+
 /// Keys are counted up to here: a plan with more loses against columns.
 fn most_counted(columns: Option<&ColumnarQuery<'_>>) -> i64 {
     let most = columns.map_or(i64::MAX, |columns| columns.cost.saturating_mul(WORTH_ENDING));
-    most.saturating_add(1).min(MOST_COUNTED)
+    most.saturating_add(1).clamp(LEAST_COUNTED, MOST_COUNTED)
 }
 
 impl Query {

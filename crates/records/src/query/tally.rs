@@ -243,13 +243,21 @@ impl<L: Level> Groups<'_, L> {
         let Some(combinations) = combinations.filter(|all| *all <= MOST_COMBINATIONS) else {
             return Ok(false);
         };
-        let mut combined = vec![0; rows.count()];
+        let fitting: Vec<usize> = rows.fitting().collect();
+        if fitting.is_empty() {
+            return Ok(true);
+        }
+        let mut combined = vec![0; fitting.len()];
         for (slot, size) in levels.iter().zip(&sizes) {
-            combined.iter_mut().zip(rows.codes(*slot)).for_each(|(all, code)| *all = *all * size + code);
+            rows.each_code(*slot, &fitting, |place, code| {
+                if let Some(all) = combined.get_mut(place) {
+                    *all = *all * size + code;
+                }
+            });
         }
         let mut counts = vec![0_i64; combinations];
-        for row in rows.fitting() {
-            if let Some(count) = combined.get(row).and_then(|all| counts.get_mut(*all)) {
+        for all in &combined {
+            if let Some(count) = counts.get_mut(*all) {
                 *count += 1;
             }
         }
@@ -275,8 +283,8 @@ impl<L: Level> Groups<'_, L> {
                     self.tallies(group).iter_mut().for_each(|tally| tally.count += count);
                 }
                 None => {
-                    let has = |row: &usize| combined.get(*row) == Some(&combination);
-                    unknown.extend(rows.fitting().filter(has).map(|row| rows.id(row)));
+                    let has = |(row, all): (&usize, &usize)| (*all == combination).then(|| rows.id(*row));
+                    unknown.extend(fitting.iter().zip(&combined).filter_map(has));
                 }
             }
         }
