@@ -6,7 +6,7 @@
 use super::segment::ROWS;
 use super::table::{Place, StoredSegment};
 use model::IndexId;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most bytes that are kept, of all indexes together.
@@ -73,6 +73,21 @@ struct Kept {
     uses: u64,
     /// By index, what other plans have cost more than its columns would have from memory.
     missed: HashMap<IndexId, i64>,
+    /// Of which columns are being loaded.
+    loading: HashSet<IndexId>,
+}
+
+/// The right to load columns of an index, which one query has at a time: all together would take as many times the memory.
+#[derive(Debug)]
+pub(super) struct Loading<'c> {
+    cache: &'c ColumnCache,
+    index: IndexId,
+}
+
+impl Drop for Loading<'_> {
+    fn drop(&mut self) {
+        self.cache.kept().loading.remove(&self.index);
+    }
 }
 
 #[derive(Debug)]
@@ -120,6 +135,11 @@ impl ColumnCache {
         let entry = kept.indexes.get_mut(&index).filter(|entry| entry.revision == revision)?;
         entry.last_use = last_use;
         entry.columns(columns)
+    }
+
+    /// Begins to load columns of an index, unless others do.
+    pub(super) fn begin_loading(&self, index: IndexId) -> Option<Loading<'_>> {
+        self.kept().loading.insert(index).then_some(Loading { cache: self, index })
     }
 
     /// Keeps columns of an index, and gives up those of indexes that were not used for longest where there are too many.
@@ -238,6 +258,15 @@ mod tests {
         let is_worth = |index, more| cache.is_worth_loading(IndexId(index), more, 100);
         assert_eq!([is_worth(1, 60), is_worth(2, 60), is_worth(1, 60)], [false, false, true]);
         assert_eq!([is_worth(1, 60), is_worth(2, 60)], [false, true]);
+    }
+
+    #[test]
+    fn one_at_a_time_loads_an_index() {
+        let cache = ColumnCache::default();
+        let first = cache.begin_loading(IndexId(1)).unwrap();
+        assert!(cache.begin_loading(IndexId(1)).is_none() && cache.begin_loading(IndexId(2)).is_some());
+        drop(first);
+        assert!(cache.begin_loading(IndexId(1)).is_some());
     }
 
     #[test]

@@ -150,6 +150,7 @@ impl<'a> Columnar<'a> {
         if cached.is_some() || !may_load {
             return Ok(cached);
         }
+        let Some(_loading) = cache.begin_loading(index) else { return Ok(None) };
         let mut segments = Vec::new();
         let mut loaded = vec![Vec::new(); columns.len()];
         let mut behind = i64::MIN;
@@ -171,7 +172,7 @@ impl<'a> Columnar<'a> {
         }
         let loaded = loaded.into_iter().map(StoredColumn::from);
         cache.put(index, revision, segments.into(), columns.iter().copied().zip(loaded).collect());
-        Ok(cache.peek(index, &columns))
+        Ok(cache.get(index, revision, &columns))
     }
 
     /// The items that were changed since their segment was written; `None` where there are too many.
