@@ -139,7 +139,8 @@ impl ColumnCache {
 
     /// Begins to load columns of an index, unless others do.
     pub(super) fn begin_loading(&self, index: IndexId) -> Option<Loading<'_>> {
-        self.kept().loading.insert(index).then_some(Loading { cache: self, index })
+        let is_first = self.kept().loading.insert(index);
+        is_first.then(|| Loading { cache: self, index })
     }
 
     /// Keeps columns of an index, and gives up those of indexes that were not used for longest where there are too many.
