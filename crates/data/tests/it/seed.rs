@@ -154,9 +154,14 @@ pub async fn columns(app: &TestApp, key: &Key, collection: CollectionId) -> Inde
 
 /// Writes what was changed so far into the segments of a columnar index, small ones.
 pub async fn merge(app: &TestApp, index: IndexId) {
+    merge_by(app, index, 7).await;
+}
+
+/// Writes what was changed so far into the segments of a columnar index, of so many items.
+pub async fn merge_by(app: &TestApp, index: IndexId, size: usize) {
     let merge = move |tx: &mut Tx| {
         let shapes = records::shape::Shapes::new([&svc_data::items::ITEMS]);
-        records::columnar::merge(tx, &shapes, index, 7)
+        records::columnar::merge(tx, &shapes, index, size)
     };
     while app.db().write(merge).await.unwrap() {}
 }

@@ -104,7 +104,9 @@ pub fn merge(tx: &mut Tx, shapes: &Shapes, id: IndexId, size: usize) -> Result<b
         segment.write(tx, some)?;
         rest = others;
     }
-    table::renew(tx, id)?;
+    if !changed.is_empty() {
+        table::renew(tx, id)?;
+    }
     let until = rest.first().copied().unwrap_or(i64::MAX);
     let written: Vec<i64> = changes.iter().filter(|(_, item)| *item < until).map(|(id, _)| *id).collect();
     for some in written.chunks(DELETED) {

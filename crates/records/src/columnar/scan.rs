@@ -70,6 +70,17 @@ pub(crate) struct Batch {
     pub visited: usize,
 }
 
+/// What testing a segment takes and gives.
+#[derive(Debug, Default)]
+pub(crate) struct SegmentCount {
+    /// Items that may fit.
+    pub fitting: i64,
+    /// All items of the segment.
+    pub items: i64,
+    /// Texts that were searched for a part of them.
+    pub searched: i64,
+}
+
 /// Items that were changed since their segment was written.
 #[derive(Debug, Default)]
 pub(crate) struct Changed {
@@ -305,19 +316,24 @@ impl<'a> Columnar<'a> {
         Ok(cached.is_some() || table::revision(read, self.index.id)?.is_some())
     }
 
-    /// How many items may fit of those of the segment behind an id, and how many it has.
+    /// What testing the segment behind an id takes and gives.
     ///
     /// # Errors
     /// When the database fails.
-    pub fn count_segment(&self, read: &mut Read, behind: i64) -> Result<(i64, i64)> {
+    pub fn count_segment(&self, read: &mut Read, behind: i64) -> Result<SegmentCount> {
         // However old they are, they do for a guess.
         let cached = self.cache.and_then(|cache| cache.peek(self.index.id, &self.columns()));
         let stored = self.read(read, cached.as_ref(), Place::Behind(behind), 1)?;
-        let Some(stored) = stored.first() else { return Ok((0, 0)) };
+        let Some(stored) = stored.first() else { return Ok(SegmentCount::default()) };
         let segment = Segment::of(stored)?;
         let fitting = self.select(&segment, i64::MIN, &[]).iter().filter(|mask| **mask & CAN != 0).count();
-        let count = |items: usize| i64::try_from(items).unwrap_or(i64::MAX);
-        Ok((count(fitting), count(segment.ids.len())))
+        let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        let searched = self.test.searched(&segment, &vec![CAN | SURE; segment.ids.len()]);
+        Ok(SegmentCount {
+            fitting: count(fitting),
+            items: count(segment.ids.len()),
+            searched: count(searched),
+        })
     }
 
     /// What is known of the rows of a segment. Nothing of those up to `behind`, which were dealt with, and of changed
@@ -442,6 +458,29 @@ impl<'a> Step<'a> {
             Self::Id(_) | Self::Column { .. } => 1,
             Self::All(_) | Self::Any(_) | Self::Not(_) => 2,
             Self::Record => 3,
+        }
+    }
+
+    /// How many texts are searched for a part of them when the candidates are tested: by far the dearest tests.
+    fn searched(&self, segment: &Segment<'_>, candidates: &[u8]) -> usize {
+        match self {
+            Self::All(steps) => {
+                let mut rows = candidates.to_vec();
+                let mut searched = 0;
+                for step in steps {
+                    searched += step.searched(segment, &rows);
+                    let tested = step.test(segment, &rows);
+                    rows.iter_mut().zip(tested).for_each(|(row, other)| *row &= other);
+                }
+                searched
+            }
+            Self::Any(steps) => steps.iter().map(|step| step.searched(segment, candidates)).sum(),
+            Self::Not(step) => step.searched(segment, candidates),
+            Self::Column { slot, condition, .. } if matches!(condition.test, Test::Like(_)) => {
+                let texts = segment.columns.get(*slot).map_or(0, Column::distinct);
+                texts.min(candidates.iter().filter(|row| **row & CAN != 0).count())
+            }
+            Self::Column { .. } | Self::Id(_) | Self::Record => 0,
         }
     }
 

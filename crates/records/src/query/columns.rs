@@ -20,6 +20,9 @@ const SEGMENT_BYTES: i64 = 25_000;
 /// And one that is in memory, for each of its columns.
 const CACHED_COLUMN_BYTES: i64 = 3_000;
 
+/// Searching so many texts for a part of them takes as long as fetching an item.
+const TEXTS_PER_ITEM: i64 = 20;
+
 /// Segments that an estimate of how many items fit looks at.
 const SAMPLED: i64 = 4;
 
@@ -52,6 +55,8 @@ pub(super) struct ColumnarQuery<'a> {
     pub cost: i64,
     /// What it is thought to cost: in the order of the ids it may soon have enough.
     pub expected: i64,
+    /// About how many segments there are.
+    segments: i64,
     /// Where its columns could be kept, though they are not, and what it would cost with them there.
     uncached: Option<(&'a ColumnCache, i64)>,
 }
@@ -88,7 +93,7 @@ impl<'a> ColumnarQuery<'a> {
         let is_cached = cache.is_some_and(|cache| scan.use_cache(cache));
         let cost = if is_cached { cached } else { costing(bytes.saturating_add(SEGMENT_BYTES)) };
         let uncached = cache.filter(|_| !is_cached).map(|cache| (cache, cached));
-        Ok(Some(Self { scan, sort, cost, expected: cost, uncached }))
+        Ok(Some(Self { scan, sort, cost, expected: cost, segments, uncached }))
     }
 }
 
@@ -108,17 +113,25 @@ impl ColumnarQuery<'_> {
 }
 
 impl Sampler for ColumnarQuery<'_> {
-    /// Looks at segments from all over the collection. What reading columns in the order of the ids is expected to cost
-    /// follows from them.
+    /// Looks at segments from all over the collection. What searching in texts costs follows from them, and what reading
+    /// columns in the order of the ids is expected to cost.
     fn sample(&mut self, read: &mut Read, planner: &Planner, all: i64, need: i64) -> Result<Sample> {
         let (first, last) = planner.segment_bounds(read, self.scan.index.id)?;
         let step = last.saturating_sub(first) / SAMPLED;
         let mut sample = Sample { fitting: 0, tested: 0 };
+        let mut searched = 0;
         for place in 0..SAMPLED {
             let behind = first.saturating_sub(1).saturating_add(step / 2 + step.saturating_mul(place));
-            let (fitting, tested) = self.scan.count_segment(read, behind)?;
-            sample.fitting += fitting;
-            sample.tested += tested;
+            let count = self.scan.count_segment(read, behind)?;
+            sample.fitting += count.fitting;
+            sample.tested += count.items;
+            searched += count.searched;
+        }
+        let searching = searched.saturating_mul(self.segments) / SAMPLED / TEXTS_PER_ITEM;
+        self.cost = self.cost.saturating_add(searching);
+        self.expected = self.cost;
+        if let Some((_, cached)) = &mut self.uncached {
+            *cached = cached.saturating_add(searching);
         }
         if self.scan.is_by_id() && all > 0 {
             let looked_at = sample.items_for(need).saturating_add(i64::try_from(ROWS).unwrap_or_default());

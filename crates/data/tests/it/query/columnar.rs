@@ -127,6 +127,30 @@ testkit::on_both! {
         assert_eq!(counted().await, 4);
     }
 
+    async fn columns_are_not_searched_for_what_an_index_meets_soon(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let fields = json!([{ "key": "name", "type": "text" }, { "key": "price", "type": "number" }]);
+        let collection = seed::collection(&app, &key, fields).await;
+        seed::index_on(&app, &key, collection, &[("price".to_owned(), false)]).await;
+        let index = seed::columns(&app, &key, collection).await;
+        for first in [0, 1_000] {
+            let data = |number: i64| json!({ "data": { "name": format!("Kite {number}"), "price": number } });
+            let items: Vec<Value> = (first..first + 1_000).map(data).collect();
+            let path = format!("/collections/{collection}/items/bulk-create");
+            app.post(&path, &key, json!({ "rows": items })).await.expect(200);
+        }
+        seed::merge_by(&app, index, 1_000).await;
+        let asked = async |filter: &str| list(&app, &key, collection, &format!("{filter}&sort=price&limit=20")).await;
+        let (often, never) = ("filter[name][ilike]=%257%25", "filter[name][ilike]=%25x%25");
+        for _ in 0..3 {
+            let answer = asked(often).await;
+            assert_eq!((ids(&answer).len(), plan(&answer)), (20, "index(price)"));
+            let answer = asked(never).await;
+            assert_eq!((ids(&answer).len(), plan(&answer)), (0, "columnar"));
+        }
+    }
+
     async fn a_field_takes_its_values_with_it(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = full(&app).await;
