@@ -4,10 +4,11 @@
 //! each scan asks the index for its own first, so that what another replica wrote is seen at once.
 
 use super::segment::ROWS;
-use super::table::{Place, StoredSegment};
-use model::IndexId;
+use super::table::{self, Place, StoredSegment};
+use model::{IndexId, Result};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use store::Read;
 
 /// The most bytes that are kept, of all indexes together.
 const MOST_BYTES: usize = 16 << 20;
@@ -15,11 +16,11 @@ const MOST_BYTES: usize = 16 << 20;
 const MOST_INDEXES: usize = 1_000;
 
 /// A column: its bytes, segment by segment.
-pub(super) type StoredColumn = Arc<[Arc<[u8]>]>;
+type StoredColumn = Arc<[Arc<[u8]>]>;
 
 /// What a segment is known by.
 #[derive(Debug, Clone)]
-pub(super) struct SegmentIds {
+struct SegmentIds {
     /// No item of it has a greater id.
     pub last_id: i64,
     /// The ids of its items.
@@ -79,7 +80,7 @@ struct Kept {
 
 /// The right to load columns of an index, which one query has at a time: all together would take as many times the memory.
 #[derive(Debug)]
-pub(super) struct Loading<'c> {
+struct Loading<'c> {
     cache: &'c ColumnCache,
     index: IndexId,
 }
@@ -137,14 +138,52 @@ impl ColumnCache {
         entry.columns(columns)
     }
 
+    /// Reads columns of an index into memory, some segments at a time, which takes no longer than going through them. `None`
+    /// where others are loading it, it is no longer in this revision, or there is no room.
+    ///
+    /// # Errors
+    /// When the database fails, or what is stored is damaged.
+    pub(super) fn load(
+        &self,
+        read: &mut Read,
+        index: IndexId,
+        revision: i64,
+        columns: &[i64],
+        at_a_time: usize,
+    ) -> Result<Option<CachedColumns>> {
+        let Some(_loading) = self.begin_loading(index) else { return Ok(None) };
+        let mut segments = Vec::new();
+        let mut loaded = vec![Vec::new(); columns.len()];
+        let mut behind = i64::MIN;
+        loop {
+            let stored = table::segments(read, index, columns, Place::Behind(behind), at_a_time)?;
+            let is_last = stored.len() < at_a_time;
+            for StoredSegment { last_id, ids, columns } in stored {
+                behind = last_id;
+                segments.push(SegmentIds { last_id, ids });
+                loaded.iter_mut().zip(columns).for_each(|(column, bytes)| column.push(bytes));
+            }
+            if is_last {
+                break;
+            }
+        }
+        // What was written meanwhile was perhaps read in part.
+        if table::revision(read, index)? != Some(revision) {
+            return Ok(None);
+        }
+        let loaded = loaded.into_iter().map(StoredColumn::from);
+        self.put(index, revision, segments.into(), columns.iter().copied().zip(loaded).collect());
+        Ok(self.get(index, revision, columns))
+    }
+
     /// Begins to load columns of an index, unless others do.
-    pub(super) fn begin_loading(&self, index: IndexId) -> Option<Loading<'_>> {
+    fn begin_loading(&self, index: IndexId) -> Option<Loading<'_>> {
         let is_first = self.kept().loading.insert(index);
         is_first.then(|| Loading { cache: self, index })
     }
 
     /// Keeps columns of an index, and gives up those of indexes that were not used for longest where there are too many.
-    pub(super) fn put(
+    fn put(
         &self,
         index: IndexId,
         revision: i64,

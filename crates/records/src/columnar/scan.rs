@@ -1,6 +1,6 @@
 //! Testing conditions on the columns of a segment, and finding the first items in an order.
 
-use super::cache::{CachedColumns, ColumnCache, SegmentIds, StoredColumn};
+use super::cache::{CachedColumns, ColumnCache};
 use super::segment::{Codes, Column};
 use super::selected::{CAN, SURE, Segment, SelectedRows};
 use super::table::{self, Place, StoredSegment, column_id};
@@ -151,39 +151,15 @@ impl<'a> Columnar<'a> {
         }
     }
 
-    /// The columns in memory, if they are those stored now. With `may_load` they are read into memory, which takes no longer
-    /// than going through them.
+    /// The columns in memory, if they are those stored now. With `may_load` they are read into memory.
     fn cached(&self, read: &mut Read, may_load: bool) -> Result<Option<CachedColumns>> {
-        let (Some(cache), index) = (self.cache, self.index.id) else { return Ok(None) };
-        let columns = self.columns();
+        let Some(cache) = self.cache else { return Ok(None) };
+        let (index, columns) = (self.index.id, self.columns());
         let Some(revision) = table::revision(read, index)? else { return Ok(None) };
-        let cached = cache.get(index, revision, &columns);
-        if cached.is_some() || !may_load {
-            return Ok(cached);
+        match cache.get(index, revision, &columns) {
+            None if may_load => cache.load(read, index, revision, &columns, self.segments),
+            cached => Ok(cached),
         }
-        let Some(_loading) = cache.begin_loading(index) else { return Ok(None) };
-        let mut segments = Vec::new();
-        let mut loaded = vec![Vec::new(); columns.len()];
-        let mut behind = i64::MIN;
-        loop {
-            let stored = table::segments(read, index, &columns, Place::Behind(behind), self.segments)?;
-            let is_last = stored.len() < self.segments;
-            for StoredSegment { last_id, ids, columns } in stored {
-                behind = last_id;
-                segments.push(SegmentIds { last_id, ids });
-                loaded.iter_mut().zip(columns).for_each(|(column, bytes)| column.push(bytes));
-            }
-            if is_last {
-                break;
-            }
-        }
-        // What was written meanwhile was perhaps read in part.
-        if table::revision(read, index)? != Some(revision) {
-            return Ok(None);
-        }
-        let loaded = loaded.into_iter().map(StoredColumn::from);
-        cache.put(index, revision, segments.into(), columns.iter().copied().zip(loaded).collect());
-        Ok(cache.get(index, revision, &columns))
     }
 
     /// The items that were changed since their segment was written; `None` where there are too many.
