@@ -48,6 +48,18 @@ impl Person {
 }
 
 impl Desk {
+    /// A broadcast to so many contacts, which is sent slowly and has begun, and their ids.
+    async fn begun_broadcast(&self, contacts: usize) -> (i64, Vec<i64>) {
+        let mut ids = Vec::new();
+        for number in 0..contacts {
+            ids.push(self.contact("Ana", &format!("+551198765430{number}")).await);
+        }
+        self.template("notice", "utility", "We are open again.", &[]).await;
+        let id = self.broadcast_to_all(json!({ "throttle": { "rate_per_minute": 60 } })).await;
+        self.let_pass(1).await;
+        (id, ids)
+    }
+
     async fn merge(&self, into: i64, from: i64, more: Value) {
         let mut body = json!({ "source_id": from });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -58,13 +70,7 @@ impl Desk {
 testkit::on_both! {
     async fn who_was_written_to_gets_nothing_more_by_a_merge(kind: Kind) {
         let desk = Desk::open(kind).await;
-        let mut ids = Vec::new();
-        for number in 0..4 {
-            ids.push(desk.contact("Ana", &format!("+551198765430{number}")).await);
-        }
-        desk.template("notice", "utility", "We are open again.", &[]).await;
-        let id = desk.broadcast_to_all(json!({ "throttle": { "rate_per_minute": 60 } })).await;
-        desk.let_pass(1).await;
+        let (id, ids) = desk.begun_broadcast(4).await;
         let pending = desk.recipients_of(id).await.iter().filter(|(_, state)| state == "pending").count();
         assert!((1..=3).contains(&pending), "{pending}");
         // The survivor takes the number to which the message went.
@@ -79,13 +85,7 @@ testkit::on_both! {
 
     async fn who_was_merged_before_becoming_a_recipient_gets_it_as_the_one_who_remains(kind: Kind) {
         let desk = Desk::open(kind).await;
-        let mut ids = Vec::new();
-        for number in 0..5 {
-            ids.push(desk.contact("Ana", &format!("+551198765430{number}")).await);
-        }
-        desk.template("notice", "utility", "We are open again.", &[]).await;
-        let id = desk.broadcast_to_all(json!({ "throttle": { "rate_per_minute": 60 } })).await;
-        desk.let_pass(1).await;
+        let (id, ids) = desk.begun_broadcast(5).await;
         let pending: Vec<i64> = desk.recipients_of(id).await.into_iter().filter_map(|(contact, state)| (state == "pending").then_some(contact)).collect();
         assert!(pending.len() >= 3, "{pending:?}");
         let (first, second, third) = (pending[0], pending[1], pending[2]);
