@@ -13,6 +13,7 @@ use crate::set::FieldSet;
 use crate::subject::{Part, Subject};
 use crate::{SystemColumn, value};
 use chrono::NaiveDate;
+use memchr::memchr;
 use model::Timestamp;
 use serde_json::{Number, Value};
 
@@ -135,8 +136,8 @@ impl Condition {
             Test::NotText(_) | Test::HasNot(_) | Test::NotJson(_) | Test::SaysNot(_) if is_nothing => {
                 Outcome::Yes
             }
-            Test::Text(texts) => self.on_text(entry, |_, text| texts.iter().any(|one| one == text)),
-            Test::NotText(other) => self.on_text(entry, |_, text| other != text),
+            Test::Text(texts) => self.on_text(entry, |_, text| texts.iter().any(|one| one.as_bytes() == text)),
+            Test::NotText(other) => self.on_text(entry, |_, text| other.as_bytes() != text),
             Test::Like(pattern) => self.on_text(entry, |folded, text| pattern.fits_forms(folded, text)),
             Test::Has(elements) => has(entry, elements),
             Test::HasNot(element) => !has(entry, std::slice::from_ref(element)),
@@ -152,20 +153,21 @@ impl Condition {
         entry == [key::NOTHING] || (self.family == Family::Text && entry == [key::VALUE, 0, 0])
     }
 
-    fn on_text(&self, entry: &[u8], test: impl FnOnce(&str, &str) -> bool) -> Outcome {
+    fn on_text(&self, entry: &[u8], test: impl FnOnce(&[u8], &[u8]) -> bool) -> Outcome {
         let forms = if self.family == Family::Text { text_of(entry) } else { None };
         forms.map_or(Outcome::Maybe, |(folded, text)| test(folded, text).into())
     }
 }
 
-/// The folded and the composed form of the text that has this key; `None` where the key does not hold all of it.
-fn text_of(entry: &[u8]) -> Option<(&str, &str)> {
+/// The folded and the composed form of the text that has this key, as UTF-8; `None` where the key does not hold all of it.
+fn text_of(entry: &[u8]) -> Option<(&[u8], &[u8])> {
     let forms = entry.strip_prefix(&[key::VALUE])?.strip_suffix(&[0])?;
     if forms.len() >= key::MOST_TEXT {
         return None;
     }
-    let (folded, text) = std::str::from_utf8(forms).ok()?.split_once('\0')?;
-    (!text.contains('\0')).then_some((folded, text))
+    let (folded, text) = forms.split_at_checked(memchr(0, forms)?)?;
+    let text = text.strip_prefix(&[0])?;
+    memchr(0, text).is_none().then_some((folded, text))
 }
 
 fn json(entry: &[u8]) -> Option<Value> {

@@ -1,14 +1,15 @@
 //! Patterns of `like` and `ilike`.
 
 use crate::text;
+use memchr::memmem::Finder;
 
 /// A pattern: `%` is any text, `_` one character, `\` takes the next character as it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Pattern {
     pieces: Vec<Piece>,
     folds: bool,
     /// The texts between `%`, where it has no `_`.
-    literals: Option<Vec<String>>,
+    literals: Option<Vec<Finder<'static>>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,19 +48,24 @@ impl Pattern {
 
     /// Whether `text` fits. Runs in time of at most its length times the pattern's.
     pub fn fits(&self, text: &str) -> bool {
-        if self.folds { self.fits_form(&text::fold(text)) } else { self.fits_form(&text::nfc(text)) }
+        let form = if self.folds { text::fold(text).into() } else { text::nfc(text) };
+        self.fits_form(form.as_bytes())
     }
 
-    /// Whether a text fits of which both forms are known: the folded and the composed one.
-    pub(crate) fn fits_forms(&self, folded: &str, composed: &str) -> bool {
+    /// Whether a text fits of which both forms are known as UTF-8: the folded and the composed one.
+    pub(crate) fn fits_forms(&self, folded: &[u8], composed: &[u8]) -> bool {
         self.fits_form(if self.folds { folded } else { composed })
     }
 
     /// Whether a text fits, in the form in which the pattern compares.
-    fn fits_form(&self, text: &str) -> bool {
+    fn fits_form(&self, text: &[u8]) -> bool {
         match &self.literals {
+            // No character of UTF-8 begins within another, so bytes will do.
             Some(literals) => fits_literals(literals, text),
-            None => self.fits_letters(&text.chars().collect::<Vec<_>>()),
+            None => {
+                let text = std::str::from_utf8(text);
+                text.is_ok_and(|text| self.fits_letters(&text.chars().collect::<Vec<_>>()))
+            }
         }
     }
 
@@ -114,7 +120,7 @@ fn close(pieces: &mut Vec<Piece>, literal: &mut String, folds: bool) {
 }
 
 /// The texts between the `%` of a pattern; `None` where it has a `_`.
-fn literals(pieces: &[Piece]) -> Option<Vec<String>> {
+fn literals(pieces: &[Piece]) -> Option<Vec<Finder<'static>>> {
     let mut literals = vec![String::new()];
     for piece in pieces {
         match (piece, literals.last_mut()) {
@@ -123,22 +129,21 @@ fn literals(pieces: &[Piece]) -> Option<Vec<String>> {
             (Piece::Letter(letter), Some(literal)) => literal.push(*letter),
         }
     }
-    Some(literals)
+    Some(literals.iter().map(|literal| Finder::new(literal).into_owned()).collect())
 }
 
 /// Whether `text` begins with the first literal and ends with the last one, with the others between them in their order.
-fn fits_literals(literals: &[String], text: &str) -> bool {
+fn fits_literals(literals: &[Finder<'_>], text: &[u8]) -> bool {
     let [first, between @ .., last] = literals else {
-        return literals.first().is_some_and(|only| only == text);
+        return literals.first().is_some_and(|only| only.needle() == text);
     };
-    let Some(mut rest) = text.strip_prefix(first.as_str()) else { return false };
+    let Some(mut rest) = text.strip_prefix(first.needle()) else { return false };
     for literal in between {
-        match rest.split_once(literal.as_str()) {
-            Some((_, behind)) => rest = behind,
-            None => return false,
-        }
+        let behind = literal.find(rest).and_then(|at| rest.get(at + literal.needle().len()..));
+        let Some(behind) = behind else { return false };
+        rest = behind;
     }
-    rest.ends_with(last.as_str())
+    rest.ends_with(last.needle())
 }
 
 #[cfg(test)]

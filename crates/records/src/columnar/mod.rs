@@ -9,6 +9,7 @@
 //! Queries look at changed items themselves, and a job writes them into their segments when they become many ([`merge`]).
 
 mod cache;
+mod filter;
 mod merge;
 pub(crate) mod scan;
 mod segment;

@@ -1,14 +1,13 @@
-//! Testing conditions on the columns of a segment, and finding the first items in an order.
+//! Reading segment by segment, and finding the first items in an order.
 
 use super::cache::{CachedColumns, ColumnCache};
-use super::segment::{Codes, Column};
-use super::selected::{CAN, SURE, Segment, SelectedRows};
+use super::filter::{ColumnFilter, slot};
+use super::selected::{CAN, SURE, Segment, SelectedRows, can_any, candidates};
 use super::table::{self, Place, StoredSegment, column_id};
 use super::top::Top;
 use crate::shape::{Index, IndexStatus, Shape};
-use fields::filter::{Condition, Range, Test};
 use fields::sort::Sort;
-use fields::{Filter, Outcome, Part, Subject, SystemColumn, key};
+use fields::{Filter, Part, Subject, key};
 use model::Result;
 use store::Read;
 
@@ -21,14 +20,11 @@ const MOST_READ: i64 = 4 << 20;
 /// A query looks at items of so many changes itself; with more it does without the index.
 const MOST_CHANGES: i64 = 20_000;
 
-/// Of an entry: it has not been tested yet.
-const UNTESTED: u8 = 0b100;
-
 /// A query over a columnar index.
 pub(crate) struct Columnar<'a> {
     /// The index.
     pub index: &'a Index,
-    test: Step<'a>,
+    filter: ColumnFilter<'a>,
     /// The parts of the order, each with the place of its column.
     sort: Vec<(Part, usize)>,
     newest_first: bool,
@@ -40,23 +36,6 @@ pub(crate) struct Columnar<'a> {
     segments: usize,
     /// Where columns are kept, if these have room there.
     cache: Option<&'a ColumnCache>,
-}
-
-/// A filter over columns.
-enum Step<'a> {
-    All(Vec<Step<'a>>),
-    Any(Vec<Step<'a>>),
-    Not(Box<Step<'a>>),
-    /// A condition on a column. The keys of all values that fit lie in `ranges`.
-    Column {
-        slot: usize,
-        condition: &'a Condition,
-        ranges: Option<Vec<Range>>,
-    },
-    /// A condition on the id.
-    Id(&'a Condition),
-    /// What only the record tells.
-    Record,
 }
 
 /// Items that may fit, in order.
@@ -99,14 +78,14 @@ impl<'a> Columnar<'a> {
         let parts = sort.map(|sort| sort.parts.as_slice()).unwrap_or_default();
         let mut placed = |part: &Part| Some((*part, slot(index, &mut columns, part.subject)?));
         let sort_columns = parts.iter().map(&mut placed).collect::<Option<_>>()?;
-        let test = Step::of(index, &mut columns, filter);
+        let filter = ColumnFilter::of(index, &mut columns, filter);
         if columns.is_empty() {
             return None;
         }
         let newest_first = sort.is_some_and(|sort| sort.newest_first);
         Some(Self {
             index,
-            test,
+            filter,
             sort: sort_columns,
             newest_first,
             columns,
@@ -193,8 +172,12 @@ impl<'a> Columnar<'a> {
             for stored in &stored {
                 let segment = Segment::of(stored)?;
                 visited += segment.ids.len();
-                let fitting = self.select(&segment, behind, &changed.ids);
-                top.collect(&segment, &fitting);
+                let mut rows = self.rows(&segment, behind, &changed.ids);
+                top.narrow(&segment, &mut rows);
+                if can_any(&rows) {
+                    self.filter.narrow(&segment, &mut rows);
+                    top.collect(&segment, &rows);
+                }
                 behind = stored.last_id;
             }
             if stored.len() < self.segments {
@@ -302,9 +285,9 @@ impl<'a> Columnar<'a> {
         let stored = self.read(read, cached.as_ref(), Place::Behind(behind), 1)?;
         let Some(stored) = stored.first() else { return Ok(SegmentCount::default()) };
         let segment = Segment::of(stored)?;
-        let fitting = self.select(&segment, i64::MIN, &[]).iter().filter(|mask| **mask & CAN != 0).count();
+        let fitting = candidates(&self.select(&segment, i64::MIN, &[])).count();
         let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-        let searched = self.test.searched(&segment, &vec![CAN | SURE; segment.ids.len()]);
+        let searched = self.filter.searched(&segment, &vec![CAN | SURE; segment.ids.len()]);
         Ok(SegmentCount {
             fitting: count(fitting),
             items: count(segment.ids.len()),
@@ -315,6 +298,13 @@ impl<'a> Columnar<'a> {
     /// What is known of the rows of a segment. Nothing of those up to `behind`, which were dealt with, and of changed
     /// ones, whose columns are old.
     fn select(&self, segment: &Segment<'_>, behind: i64, changed: &[i64]) -> Vec<u8> {
+        let mut rows = self.rows(segment, behind, changed);
+        self.filter.narrow(segment, &mut rows);
+        rows
+    }
+
+    /// The rows of a segment before the filter is tested: none of those up to `behind`, and no changed ones.
+    fn rows(&self, segment: &Segment<'_>, behind: i64, changed: &[i64]) -> Vec<u8> {
         let mut rows = vec![CAN | SURE; segment.ids.len()];
         let (first, last) = self.ids;
         let passed = segment.ids.partition_point(|id| *id <= behind || *id < first);
@@ -330,8 +320,6 @@ impl<'a> Columnar<'a> {
                 }
             }
         }
-        let tested = self.test.test(segment, &rows);
-        rows.iter_mut().zip(tested).for_each(|(row, other)| *row &= other);
         rows
     }
 }
@@ -350,8 +338,8 @@ struct ById<'a> {
 impl ById<'_> {
     /// Takes in what fits of a segment, and the changed items that stand before its end in the order.
     fn collect(&mut self, segment: &Segment<'_>, last_id: i64, fitting: &[u8]) {
-        let fits = |(id, mask): (&i64, &u8)| (mask & CAN != 0 && *id < self.below).then_some(*id);
-        let mut ids: Vec<i64> = segment.ids.iter().zip(fitting).filter_map(fits).collect();
+        let fits = |row: usize| segment.ids.get(row).copied().filter(|id| *id < self.below);
+        let mut ids: Vec<i64> = candidates(fitting).filter_map(fits).collect();
         let next = self.above.saturating_add(1);
         let (from, to) = if self.newest_first {
             (segment.ids.first().copied().unwrap_or(self.below).max(next), self.below)
@@ -392,196 +380,4 @@ impl ById<'_> {
 fn between(ids: &[i64], from: i64, to: i64) -> impl Iterator<Item = i64> {
     let start = ids.partition_point(|id| *id < from);
     ids.get(start..).unwrap_or_default().iter().copied().take_while(move |id| *id < to)
-}
-
-/// The place of a column among those that are read; `None` where the index does not hold it.
-fn slot(index: &Index, columns: &mut Vec<Subject>, subject: Subject) -> Option<usize> {
-    if let Some(slot) = columns.iter().position(|other| *other == subject) {
-        return Some(slot);
-    }
-    index.parts.iter().find(|part| part.subject == subject)?;
-    columns.push(subject);
-    Some(columns.len() - 1)
-}
-
-impl<'a> Step<'a> {
-    fn of(index: &Index, columns: &mut Vec<Subject>, filter: &'a Filter) -> Self {
-        let mut all =
-            |filters: &'a [Filter]| filters.iter().map(|one| Self::of(index, columns, one)).collect();
-        match filter {
-            Filter::All(filters) => {
-                let mut steps: Vec<Self> = all(filters);
-                steps.sort_by_key(Self::rank);
-                Self::All(steps)
-            }
-            Filter::Any(filters) => Self::Any(all(filters)),
-            Filter::Not(filter) => Self::Not(Box::new(Self::of(index, columns, filter))),
-            Filter::Finds(_) => Self::Record,
-            Filter::One(condition) if condition.subject == Subject::System(SystemColumn::Id) => {
-                Self::Id(condition)
-            }
-            Filter::One(condition) => match slot(index, columns, condition.subject) {
-                Some(slot) => Self::Column { slot, condition, ranges: condition.ranges() },
-                None => Self::Record,
-            },
-        }
-    }
-
-    /// How much it costs to test, by kind: ranges are looked up, other conditions are tested on each entry.
-    fn rank(&self) -> u8 {
-        match self {
-            Self::Column { ranges: Some(_), condition, .. } if !matches!(condition.test, Test::Like(_)) => 0,
-            Self::Id(_) | Self::Column { .. } => 1,
-            Self::All(_) | Self::Any(_) | Self::Not(_) => 2,
-            Self::Record => 3,
-        }
-    }
-
-    /// How many texts are searched for a part of them when the candidates are tested: by far the dearest tests.
-    fn searched(&self, segment: &Segment<'_>, candidates: &[u8]) -> usize {
-        match self {
-            Self::All(steps) => {
-                let mut rows = candidates.to_vec();
-                let mut searched = 0;
-                for step in steps {
-                    searched += step.searched(segment, &rows);
-                    let tested = step.test(segment, &rows);
-                    rows.iter_mut().zip(tested).for_each(|(row, other)| *row &= other);
-                }
-                searched
-            }
-            Self::Any(steps) => steps.iter().map(|step| step.searched(segment, candidates)).sum(),
-            Self::Not(step) => step.searched(segment, candidates),
-            Self::Column { slot, condition, .. } if matches!(condition.test, Test::Like(_)) => {
-                let texts = segment.columns.get(*slot).map_or(0, Column::distinct);
-                texts.min(candidates.iter().filter(|row| **row & CAN != 0).count())
-            }
-            Self::Column { .. } | Self::Id(_) | Self::Record => 0,
-        }
-    }
-
-    /// What is known of each row. Only `candidates` are tested; other rows may come out as anything.
-    fn test(&self, segment: &Segment<'_>, candidates: &[u8]) -> Vec<u8> {
-        match self {
-            Self::All(steps) => {
-                let mut rows = candidates.to_vec();
-                for step in steps {
-                    // What is ruled out already needs no further test.
-                    if rows.iter().all(|row| row & CAN == 0) {
-                        break;
-                    }
-                    let tested = step.test(segment, &rows);
-                    rows.iter_mut().zip(tested).for_each(|(row, other)| *row &= other);
-                }
-                rows
-            }
-            Self::Any(steps) => {
-                let mut rows = vec![0; candidates.len()];
-                for step in steps {
-                    let tested = step.test(segment, candidates);
-                    rows.iter_mut().zip(tested).for_each(|(row, other)| *row |= other);
-                }
-                rows
-            }
-            Self::Not(step) => {
-                step.test(segment, candidates).into_iter().map(|row| mask(!outcome(row))).collect()
-            }
-            Self::Record => vec![CAN; candidates.len()],
-            Self::Id(condition) => {
-                let test = |id: &i64| {
-                    let mut entry = Vec::with_capacity(9);
-                    key::push_integer(&mut entry, *id, false);
-                    mask(condition.on_entry(&entry))
-                };
-                segment.ids.iter().map(test).collect()
-            }
-            Self::Column { slot, condition, ranges } => match (segment.columns.get(*slot), ranges) {
-                (None, _) => vec![CAN; candidates.len()],
-                (Some(column), Some(ranges)) if condition.family.is_ordered() => {
-                    by_ranges(column, condition, ranges, candidates)
-                }
-                (Some(column), _) => {
-                    by_entries(column, condition, candidates, vec![UNTESTED; column.distinct()])
-                }
-            },
-        }
-    }
-}
-
-fn mask(outcome: Outcome) -> u8 {
-    match outcome {
-        Outcome::No => 0,
-        Outcome::Maybe => CAN,
-        Outcome::Yes => CAN | SURE,
-    }
-}
-
-fn outcome(mask: u8) -> Outcome {
-    match (mask & CAN != 0, mask & SURE != 0) {
-        (_, true) => Outcome::Yes,
-        (true, false) => Outcome::Maybe,
-        (false, false) => Outcome::No,
-    }
-}
-
-/// What is known of each row, where only entries within ranges can fit: the others are not looked at.
-fn by_ranges(column: &Column<'_>, condition: &Condition, ranges: &[Range], candidates: &[u8]) -> Vec<u8> {
-    let test = |code: usize| mask(condition.on_entry(column.entry(code)));
-    let is_range = matches!(condition.test, Test::Within(_));
-    let mut masks = vec![0; column.distinct()];
-    for range in ranges {
-        let from = column.partition(|entry| entry < range.from.as_slice());
-        let to = column.partition(|entry| entry < range.to.as_slice());
-        masks
-            .iter_mut()
-            .take(to)
-            .skip(from)
-            .for_each(|entry| *entry = if is_range { CAN | SURE } else { UNTESTED });
-    }
-    if column.ends_in_nothing()
-        && let Some(last) = masks.last_mut()
-    {
-        *last = test(column.distinct() - 1);
-    }
-    if !is_range {
-        return by_entries(column, condition, candidates, masks);
-    }
-    match column.codes {
-        Codes::Narrow(codes) => {
-            // As many masks as a byte has values spare a check for each item.
-            let mut all = [0; 256];
-            all.iter_mut().zip(&masks).for_each(|(mask, known)| *mask = *known);
-            codes.iter().map(|code| all.get(usize::from(*code)).copied().unwrap_or_default()).collect()
-        }
-        Codes::Wide(codes) => {
-            let mask = |code: &[u8; 2]| masks.get(usize::from(u16::from_le_bytes(*code)));
-            codes.iter().map(|code| mask(code).copied().unwrap_or_default()).collect()
-        }
-    }
-}
-
-/// What is known of the candidates. An entry is tested once, however many of them have it; `masks` are those of the
-/// entries, as far as they are known.
-fn by_entries(column: &Column<'_>, condition: &Condition, candidates: &[u8], mut masks: Vec<u8>) -> Vec<u8> {
-    let mut test = |code: usize, candidate: &u8| match masks.get_mut(code) {
-        _ if candidate & CAN == 0 => 0,
-        Some(known) => {
-            if *known == UNTESTED {
-                *known = mask(condition.on_entry(column.entry(code)));
-            }
-            *known
-        }
-        None => 0,
-    };
-    match column.codes {
-        Codes::Narrow(codes) => codes
-            .iter()
-            .zip(candidates)
-            .map(|(code, candidate)| test(usize::from(*code), candidate))
-            .collect(),
-        Codes::Wide(codes) => {
-            let code = |code: &[u8; 2]| usize::from(u16::from_le_bytes(*code));
-            codes.iter().zip(candidates).map(|(place, candidate)| test(code(place), candidate)).collect()
-        }
-    }
 }

@@ -150,9 +150,9 @@ impl<'a> Column<'a> {
         self.distinct
     }
 
-    /// Whether the last entry is that of items without a value.
-    pub fn ends_in_nothing(&self) -> bool {
-        self.ends_in_nothing
+    /// The place of the entry of items without a value, which is the last one; `None` where all have one.
+    pub fn nothing(&self) -> Option<usize> {
+        self.distinct.checked_sub(1).filter(|_| self.ends_in_nothing)
     }
 
     /// An entry by its place.

@@ -9,6 +9,25 @@ use std::sync::Arc;
 /// What is known of a row: it may fit, and then perhaps it surely does.
 pub(super) const CAN: u8 = 0b01;
 pub(super) const SURE: u8 = 0b10;
+
+/// Whether any of some rows may fit.
+pub(super) fn can_any(rows: &[u8]) -> bool {
+    rows.iter().fold(0, |any, row| any | row) & CAN != 0
+}
+
+/// The places of the rows that may fit.
+pub(super) fn candidates(rows: &[u8]) -> impl Iterator<Item = usize> {
+    // Mostly few do, so many at a time are passed over.
+    let some = rows.chunks(PASSED_OVER).enumerate().filter(|(_, some)| can_any(some));
+    some.flat_map(|(chunk, some)| {
+        let rows = some.iter().enumerate().filter(|(_, row)| **row & CAN != 0);
+        rows.map(move |(place, _)| chunk * PASSED_OVER + place)
+    })
+}
+
+/// So many rows are passed over at a time.
+const PASSED_OVER: usize = 16;
+
 /// A segment whose columns can be read.
 pub(super) struct Segment<'s> {
     pub ids: &'s [i64],
@@ -38,13 +57,16 @@ pub(crate) struct SelectedRows<'s> {
 impl SelectedRows<'_> {
     /// The rows that fit.
     pub fn fitting(&self) -> impl Iterator<Item = usize> {
-        self.masks.iter().enumerate().filter(|(_, mask)| **mask & SURE != 0).map(|(row, _)| row)
+        candidates(self.masks).filter(|row| self.mask(*row) & SURE != 0)
     }
 
     /// The ids of those that may fit, if the record says so.
     pub fn doubtful(&self) -> impl Iterator<Item = i64> {
-        let rows = self.segment.ids.iter().zip(self.masks);
-        rows.filter(|(_, mask)| **mask & (CAN | SURE) == CAN).map(|(id, _)| *id)
+        candidates(self.masks).filter(|row| self.mask(*row) & SURE == 0).map(|row| self.id(row))
+    }
+
+    fn mask(&self, row: usize) -> u8 {
+        self.masks.get(row).copied().unwrap_or_default()
     }
 
     /// The id of a row.

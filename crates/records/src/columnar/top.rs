@@ -1,7 +1,7 @@
 //! The first items of an order, by the columns that it goes by.
 
-use super::segment::Column;
-use super::selected::{CAN, Segment};
+use super::filter::CodeRanges;
+use super::selected::{Segment, candidates};
 use fields::{Part, key};
 use std::collections::BinaryHeap;
 
@@ -46,17 +46,33 @@ impl<'a> Top<'a> {
         }
     }
 
-    /// Takes in what fits of a segment.
+    /// Takes out rows of a segment that are behind the last item so far by the first part of the order.
+    pub fn narrow(&self, segment: &Segment<'_>, rows: &mut [u8]) {
+        let Some((part, slot)) = self.parts.first() else { return };
+        let Some(column) = segment.columns.get(*slot) else { return };
+        let Some((last, _)) = self.best.peek().filter(|_| self.best.len() >= self.count) else { return };
+        let is_behind = |entry: &[u8]| match entry.split_first() {
+            Some((&key::VALUE, value)) if part.desc => {
+                let inverted = value.iter().map(|byte| !byte);
+                std::iter::once(key::VALUE).chain(inverted).gt(last.iter().copied())
+            }
+            _ => entry > last.as_slice(),
+        };
+        let values = column.distinct() - usize::from(column.nothing().is_some());
+        let (from, to) = if part.desc {
+            (column.partition(is_behind), values)
+        } else {
+            (0, column.partition(|entry| !is_behind(entry)))
+        };
+        let nothing = column.nothing().filter(|_| !is_behind(&[key::NOTHING]));
+        CodeRanges::between(from, to, nothing).narrow(column, false, rows);
+    }
+
+    /// Takes in the rows of a segment that fit.
     pub fn collect(&mut self, segment: &Segment<'_>, fitting: &[u8]) {
-        let cutoff = self.cutoff(segment);
         let mut place = Vec::with_capacity(64);
-        for (row, id) in segment.ids.iter().enumerate() {
-            if fitting.get(row).is_none_or(|mask| mask & CAN == 0) {
-                continue;
-            }
-            if cutoff.as_ref().is_some_and(|cutoff| !cutoff.has(row)) {
-                continue;
-            }
+        for row in candidates(fitting) {
+            let Some(id) = segment.ids.get(row) else { break };
             place.clear();
             for (part, slot) in self.parts {
                 let entry = segment.columns.get(*slot).map(|column| column.entry(column.code(row)));
@@ -65,41 +81,6 @@ impl<'a> Top<'a> {
             key::push_id(&mut place, *id, self.newest_first);
             self.offer(&place, *id);
         }
-    }
-
-    /// The entries of the first part that are not behind the last item so far; `None` while there is room for any.
-    fn cutoff<'s>(&self, segment: &Segment<'s>) -> Option<Cutoff<'s>> {
-        let (part, slot) = self.parts.first()?;
-        let column = *segment.columns.get(*slot)?;
-        let (last, _) = self.best.peek().filter(|_| self.best.len() >= self.count)?;
-        let is_behind = |entry: &[u8]| {
-            let mut key = Vec::with_capacity(entry.len());
-            push_part(entry, part.desc, &mut key);
-            key.as_slice() > last.as_slice()
-        };
-        let values = column.distinct() - usize::from(column.ends_in_nothing());
-        let (from, to) = if part.desc {
-            (column.partition(is_behind), values)
-        } else {
-            (0, column.partition(|entry| !is_behind(entry)))
-        };
-        let nothing = (column.ends_in_nothing() && !is_behind(&[key::NOTHING])).then_some(values);
-        Some(Cutoff { column, from, to, nothing })
-    }
-}
-
-/// Entries of a column: those from one place up to another, and perhaps that of items without a value.
-struct Cutoff<'s> {
-    column: Column<'s>,
-    from: usize,
-    to: usize,
-    nothing: Option<usize>,
-}
-
-impl Cutoff<'_> {
-    fn has(&self, row: usize) -> bool {
-        let code = self.column.code(row);
-        (self.from..self.to).contains(&code) || self.nothing == Some(code)
     }
 }
 

@@ -1,0 +1,324 @@
+//! Testing a filter on the columns of a segment.
+
+use super::segment::{Codes, Column};
+use super::selected::{CAN, SURE, Segment, can_any};
+use crate::shape::Index;
+use fields::filter::{Condition, Range, Test};
+use fields::{Filter, Outcome, Subject, SystemColumn, key};
+
+/// Of an entry: it has not been tested yet.
+const UNTESTED: u8 = 0b100;
+
+/// A filter over columns.
+pub(super) enum ColumnFilter<'a> {
+    All(Vec<ColumnFilter<'a>>),
+    Any(Vec<ColumnFilter<'a>>),
+    Not(Box<ColumnFilter<'a>>),
+    /// A condition on a column.
+    Column {
+        slot: usize,
+        condition: &'a Condition,
+    },
+    /// A condition whose result is known for all entries within ranges, and for all others.
+    Ranges {
+        slot: usize,
+        ranges: &'a [Range],
+        /// Whether entries within the ranges do not fit and all others do.
+        is_outside: bool,
+    },
+    /// A condition that only entries within ranges can meet.
+    Within {
+        slot: usize,
+        condition: &'a Condition,
+        ranges: Vec<Range>,
+    },
+    /// A condition on the id.
+    Id(&'a Condition),
+    /// What only the record tells.
+    Record,
+}
+
+/// The place of a column among those that are read; `None` where the index does not hold it.
+pub(super) fn slot(index: &Index, columns: &mut Vec<Subject>, subject: Subject) -> Option<usize> {
+    if let Some(slot) = columns.iter().position(|other| *other == subject) {
+        return Some(slot);
+    }
+    index.parts.iter().find(|part| part.subject == subject)?;
+    columns.push(subject);
+    Some(columns.len() - 1)
+}
+
+impl<'a> ColumnFilter<'a> {
+    /// The filter, with the columns that it takes added to `columns`.
+    pub fn of(index: &Index, columns: &mut Vec<Subject>, filter: &'a Filter) -> Self {
+        let mut all =
+            |filters: &'a [Filter]| filters.iter().map(|one| Self::of(index, columns, one)).collect();
+        match filter {
+            Filter::All(filters) => {
+                let mut filters: Vec<Self> = all(filters);
+                filters.sort_by_key(Self::rank);
+                Self::All(filters)
+            }
+            Filter::Any(filters) => Self::Any(all(filters)),
+            Filter::Not(filter) => Self::Not(Box::new(Self::of(index, columns, filter))),
+            Filter::Finds(_) => Self::Record,
+            Filter::One(condition) if condition.subject == Subject::System(SystemColumn::Id) => {
+                Self::Id(condition)
+            }
+            Filter::One(condition) => {
+                let Some(slot) = slot(index, columns, condition.subject) else { return Self::Record };
+                if !condition.family.is_ordered() {
+                    return Self::Column { slot, condition };
+                }
+                match (&condition.test, condition.ranges()) {
+                    (Test::Within(ranges), _) => Self::Ranges { slot, ranges, is_outside: false },
+                    (Test::Outside(ranges), _) => Self::Ranges { slot, ranges, is_outside: true },
+                    (_, Some(ranges)) => Self::Within { slot, condition, ranges },
+                    (_, None) => Self::Column { slot, condition },
+                }
+            }
+        }
+    }
+
+    /// How much it costs to test, by kind: ranges are looked up, other conditions are tested on each entry.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Ranges { .. } => 0,
+            Self::Within { condition, .. } if !matches!(condition.test, Test::Like(_)) => 0,
+            Self::Id(_) | Self::Column { .. } | Self::Within { .. } => 1,
+            Self::All(_) | Self::Any(_) | Self::Not(_) => 2,
+            Self::Record => 3,
+        }
+    }
+
+    /// Takes from the rows what the filter rules out.
+    pub fn narrow(&self, segment: &Segment<'_>, rows: &mut [u8]) {
+        let column = |slot: &usize| segment.columns.get(*slot);
+        match self {
+            Self::All(filters) => {
+                for filter in filters {
+                    // What is ruled out already needs no further test.
+                    if !can_any(rows) {
+                        break;
+                    }
+                    filter.narrow(segment, rows);
+                }
+            }
+            Self::Any(filters) => {
+                let mut fitting = vec![0; rows.len()];
+                for filter in filters {
+                    let mut tested = rows.to_vec();
+                    filter.narrow(segment, &mut tested);
+                    fitting.iter_mut().zip(tested).for_each(|(row, other)| *row |= other);
+                }
+                rows.copy_from_slice(&fitting);
+            }
+            Self::Not(filter) => {
+                let mut tested = vec![CAN | SURE; rows.len()];
+                tested.iter_mut().zip(&*rows).filter(|(_, row)| **row == 0).for_each(|(test, _)| *test = 0);
+                filter.narrow(segment, &mut tested);
+                rows.iter_mut().zip(tested).for_each(|(row, other)| *row &= mask(!outcome(other)));
+            }
+            Self::Id(condition) => {
+                let mut entry = Vec::with_capacity(9);
+                for (row, id) in rows.iter_mut().zip(segment.ids).filter(|(row, _)| **row != 0) {
+                    entry.clear();
+                    key::push_integer(&mut entry, *id, false);
+                    *row &= mask(condition.on_entry(&entry));
+                }
+            }
+            Self::Ranges { slot, ranges, is_outside } => match column(slot) {
+                Some(column) => CodeRanges::of(column, ranges).narrow(column, *is_outside, rows),
+                None => only_perhaps(rows),
+            },
+            Self::Within { slot, condition, ranges } => match column(slot) {
+                Some(column) => {
+                    let codes = CodeRanges::of(column, ranges);
+                    codes.narrow(column, false, rows);
+                    by_entries(column, condition, rows);
+                }
+                None => only_perhaps(rows),
+            },
+            Self::Column { slot, condition } => match column(slot) {
+                Some(column) => by_entries(column, condition, rows),
+                None => only_perhaps(rows),
+            },
+            Self::Record => only_perhaps(rows),
+        }
+    }
+
+    /// How many texts are searched for a part of them when the rows are tested: by far the dearest tests.
+    pub fn searched(&self, segment: &Segment<'_>, rows: &[u8]) -> usize {
+        match self {
+            Self::All(filters) => {
+                let mut rows = rows.to_vec();
+                let mut searched = 0;
+                for filter in filters {
+                    searched += filter.searched(segment, &rows);
+                    filter.narrow(segment, &mut rows);
+                }
+                searched
+            }
+            Self::Any(filters) => filters.iter().map(|filter| filter.searched(segment, rows)).sum(),
+            Self::Not(filter) => filter.searched(segment, rows),
+            Self::Column { slot, condition } | Self::Within { slot, condition, .. }
+                if matches!(condition.test, Test::Like(_)) =>
+            {
+                let texts = segment.columns.get(*slot).map_or(0, Column::distinct);
+                texts.min(rows.iter().filter(|row| **row & CAN != 0).count())
+            }
+            Self::Column { .. } | Self::Ranges { .. } | Self::Within { .. } | Self::Id(_) | Self::Record => 0,
+        }
+    }
+}
+
+fn mask(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::No => 0,
+        Outcome::Maybe => CAN,
+        Outcome::Yes => CAN | SURE,
+    }
+}
+
+fn outcome(mask: u8) -> Outcome {
+    match (mask & CAN != 0, mask & SURE != 0) {
+        (_, true) => Outcome::Yes,
+        (true, false) => Outcome::Maybe,
+        (false, false) => Outcome::No,
+    }
+}
+
+/// Leaves it to the record whether the rows fit.
+fn only_perhaps(rows: &mut [u8]) {
+    rows.iter_mut().for_each(|row| *row &= CAN);
+}
+
+/// Tests a condition on the entries of the rows that may fit. An entry is tested once, however many rows have it.
+fn by_entries(column: &Column<'_>, condition: &Condition, rows: &mut [u8]) {
+    if !can_any(rows) {
+        return;
+    }
+    let mut masks = vec![UNTESTED; column.distinct()];
+    let mut test = |row: &mut u8, code: usize| {
+        if *row & CAN == 0 {
+            return;
+        }
+        let Some(known) = masks.get_mut(code) else { return };
+        if *known == UNTESTED {
+            *known = mask(condition.on_entry(column.entry(code)));
+        }
+        *row &= *known;
+    };
+    match column.codes {
+        Codes::Narrow(codes) => {
+            rows.iter_mut().zip(codes).for_each(|(row, code)| test(row, usize::from(*code)));
+        }
+        Codes::Wide(codes) => {
+            let codes = codes.iter().map(|code| usize::from(u16::from_le_bytes(*code)));
+            rows.iter_mut().zip(codes).for_each(|(row, code)| test(row, code));
+        }
+    }
+}
+
+/// Entries of a column by their codes.
+pub(super) struct CodeRanges {
+    /// From one up to, and without, another, in order; none is empty.
+    ranges: Vec<(usize, usize)>,
+}
+
+impl CodeRanges {
+    /// The entries that lie in ranges, which are in order.
+    fn of(column: &Column<'_>, ranges: &[Range]) -> Self {
+        let mut codes = Self { ranges: Vec::with_capacity(ranges.len()) };
+        for range in ranges {
+            let from = column.partition(|entry| entry < range.from.as_slice());
+            codes.push(from, from.max(column.partition(|entry| entry < range.to.as_slice())));
+        }
+        if let Some(nothing) = column.nothing()
+            && ranges.iter().any(|range| range.has(&[key::NOTHING]))
+        {
+            codes.push(nothing, nothing + 1);
+        }
+        codes
+    }
+
+    /// Entries from one up to another, and perhaps the one behind all values.
+    pub fn between(from: usize, to: usize, nothing: Option<usize>) -> Self {
+        let mut codes = Self { ranges: Vec::with_capacity(2) };
+        codes.push(from, to);
+        if let Some(nothing) = nothing {
+            codes.push(nothing, nothing + 1);
+        }
+        codes
+    }
+
+    fn push(&mut self, from: usize, to: usize) {
+        match self.ranges.last_mut() {
+            _ if from >= to => {}
+            Some(last) if last.1 == from => last.1 = to,
+            _ => self.ranges.push((from, to)),
+        }
+    }
+
+    /// Takes rows out whose entries are others, or with `is_outside` are these.
+    pub fn narrow(&self, column: &Column<'_>, is_outside: bool, rows: &mut [u8]) {
+        let (from, to) = match self.ranges.as_slice() {
+            [] => (0, 0),
+            [only] => *only,
+            _ => return self.narrow_by_table(column, is_outside, rows),
+        };
+        let (is_none, is_all) = (from == to, to - from == column.distinct());
+        if (is_none && is_outside) || (is_all && !is_outside) {
+            return;
+        }
+        if is_none || is_all {
+            return rows.fill(0);
+        }
+        // Without branches, so that many rows are compared at once.
+        let kept = |is_inside: bool| if is_inside == is_outside { 0 } else { u8::MAX };
+        match column.codes {
+            Codes::Narrow(codes) => {
+                let (first, more) = (low(from), low(to - 1 - from));
+                let rows = rows.iter_mut().zip(codes);
+                rows.for_each(|(row, code)| *row &= kept(code.wrapping_sub(first) <= more));
+            }
+            Codes::Wide(codes) => {
+                let (first, more) = (wide(from), wide(to - 1 - from));
+                let rows = rows.iter_mut().zip(codes);
+                rows.for_each(|(row, code)| {
+                    *row &= kept(u16::from_le_bytes(*code).wrapping_sub(first) <= more);
+                });
+            }
+        }
+    }
+
+    fn narrow_by_table(&self, column: &Column<'_>, is_outside: bool, rows: &mut [u8]) {
+        let (inside, outside) = if is_outside { (0, u8::MAX) } else { (u8::MAX, 0) };
+        // As many as a byte has values spare a check for each row.
+        let mut kept = vec![outside; column.distinct().max(256)];
+        for (from, to) in &self.ranges {
+            kept.iter_mut().take(*to).skip(*from).for_each(|kept| *kept = inside);
+        }
+        match column.codes {
+            Codes::Narrow(codes) => {
+                let Some(kept) = kept.first_chunk::<256>() else { return };
+                let kept = |code: &u8| kept.get(usize::from(*code)).copied();
+                rows.iter_mut().zip(codes).for_each(|(row, code)| *row &= kept(code).unwrap_or_default());
+            }
+            Codes::Wide(codes) => {
+                let kept = |code: &[u8; 2]| kept.get(usize::from(u16::from_le_bytes(*code))).copied();
+                rows.iter_mut().zip(codes).for_each(|(row, code)| *row &= kept(code).unwrap_or_default());
+            }
+        }
+    }
+}
+
+/// A code that takes one byte.
+fn low(code: usize) -> u8 {
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+/// A code that takes two bytes.
+fn wide(code: usize) -> u16 {
+    u16::try_from(code).unwrap_or(u16::MAX)
+}
