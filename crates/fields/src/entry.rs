@@ -14,6 +14,7 @@ use crate::subject::{Part, Subject};
 use crate::{SystemColumn, value};
 use chrono::NaiveDate;
 use memchr::memchr;
+use memchr::memmem::Finder;
 use model::Timestamp;
 use serde_json::{Number, Value};
 
@@ -136,7 +137,9 @@ impl Condition {
             Test::NotText(_) | Test::HasNot(_) | Test::NotJson(_) | Test::SaysNot(_) if is_nothing => {
                 Outcome::Yes
             }
-            Test::Text(texts) => self.on_text(entry, |_, text| texts.iter().any(|one| one.as_bytes() == text)),
+            Test::Text(texts) => {
+                self.on_text(entry, |_, text| texts.iter().any(|one| one.as_bytes() == text))
+            }
             Test::NotText(other) => self.on_text(entry, |_, text| other.as_bytes() != text),
             Test::Like(pattern) => self.on_text(entry, |folded, text| pattern.fits_forms(folded, text)),
             Test::Has(elements) => has(entry, elements),
@@ -148,6 +151,14 @@ impl Condition {
         }
     }
 
+    /// What finds the entries that can fit among many; `None` where each must be tested.
+    pub fn searcher(&self) -> Option<EntrySearcher<'_>> {
+        let Test::Like(pattern) = &self.test else { return None };
+        // With a zero it could begin in one entry and end in the next.
+        let literal = pattern.longest_literal().filter(|literal| !literal.needle().contains(&0))?;
+        (self.family == Family::Text).then_some(EntrySearcher { literal })
+    }
+
     fn is_empty_entry(&self, entry: &[u8]) -> bool {
         // An empty text has two empty forms, each with its end.
         entry == [key::NOTHING] || (self.family == Family::Text && entry == [key::VALUE, 0, 0])
@@ -156,6 +167,24 @@ impl Condition {
     fn on_text(&self, entry: &[u8], test: impl FnOnce(&[u8], &[u8]) -> bool) -> Outcome {
         let forms = if self.family == Family::Text { text_of(entry) } else { None };
         forms.map_or(Outcome::Maybe, |(folded, text)| test(folded, text).into())
+    }
+}
+
+/// Finds entries of texts that can meet a condition.
+#[derive(Debug)]
+pub struct EntrySearcher<'a> {
+    literal: &'a Finder<'static>,
+}
+
+impl EntrySearcher<'_> {
+    /// A place within the first of some entries, one behind the other, that can fit.
+    pub fn find(&self, entries: &[u8]) -> Option<usize> {
+        self.literal.find(entries)
+    }
+
+    /// Whether an entry can fit that was not found: it may lack the end of its text.
+    pub fn may_miss(entry: &[u8]) -> bool {
+        entry.len() >= key::MOST_TEXT
     }
 }
 
@@ -190,7 +219,7 @@ fn same(entry: &[u8], other: &Value) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::{Filter, Node};
+    use crate::filter::{Filter, Node, Pattern};
     use crate::record::{ColumnValue, Columns, Data};
     use crate::sample::{choices, field};
     use model::Timestamp;
@@ -337,6 +366,23 @@ mod tests {
             let mut entry = Vec::new();
             push_entry(&fields, record, condition.subject, &mut entry);
             assert_ne!(condition.on_entry(&entry), Outcome::Maybe, "{condition:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_a_search_passes_over_does_not_fit(text in "[abÄ\0]{0,6}|a{120,300}b?", pattern in "[aäb%_\0]{0,5}", folds: bool) {
+            let (subject, family) = (Subject::named(&fields(), "name").unwrap(), Family::Text);
+            let pattern = Pattern::new(&pattern, folds);
+            let condition = Condition { subject, family, test: Test::Like(pattern.clone()) };
+            let mut entry = Vec::new();
+            key::push_text(&mut entry, Some(&text), false);
+            if let Some(searcher) = condition.searcher()
+                && searcher.find(&entry).is_none()
+                && !EntrySearcher::may_miss(&entry)
+            {
+                prop_assert!(!pattern.fits(&text));
+            }
         }
     }
 }

@@ -38,7 +38,7 @@ pub mod words;
 
 pub use column::SystemColumn;
 pub use computed_error::{ComputedError, ComputedErrors};
-pub use entry::{Outcome, UNKNOWN, is_columnar, push_entry, value_of_entry};
+pub use entry::{EntrySearcher, Outcome, UNKNOWN, is_columnar, push_entry, value_of_entry};
 pub use field::{Compiled, Field, TextForm};
 pub use filter::Filter;
 pub use kind::{Family, FieldType};

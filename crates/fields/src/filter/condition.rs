@@ -183,6 +183,15 @@ impl Condition {
         }
     }
 
+    /// Whether nearly all values fit that an index finds for it.
+    pub fn is_met_by_index(&self) -> bool {
+        match &self.test {
+            Test::Empty | Test::Filled | Test::Within(_) | Test::Text(_) | Test::Has(_) => true,
+            Test::Like(pattern) => pattern.is_folded_prefix(),
+            _ => false,
+        }
+    }
+
     /// The one key that all values that fit have.
     pub fn only_key(&self) -> Option<Vec<u8>> {
         match self.ranges()?.as_slice() {

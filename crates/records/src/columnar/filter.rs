@@ -4,10 +4,13 @@ use super::segment::{Codes, Column};
 use super::selected::{CAN, SURE, Segment, can_any};
 use crate::shape::Index;
 use fields::filter::{Condition, Range, Test};
-use fields::{Filter, Outcome, Subject, SystemColumn, key};
+use fields::{EntrySearcher, Filter, Outcome, Subject, SystemColumn, key};
 
 /// Of an entry: it has not been tested yet.
 const UNTESTED: u8 = 0b100;
+
+/// Searching through all entries takes as long as testing one in so many of them.
+const SEARCHED_AT_ONCE: usize = 8;
 
 /// A filter over columns.
 pub(super) enum ColumnFilter<'a> {
@@ -198,7 +201,11 @@ fn by_entries(column: &Column<'_>, condition: &Condition, rows: &mut [u8]) {
     if !can_any(rows) {
         return;
     }
-    let mut masks = vec![UNTESTED; column.distinct()];
+    let candidates = rows.iter().filter(|row| **row & CAN != 0).count();
+    let mut masks = match condition.searcher() {
+        Some(searcher) if candidates * SEARCHED_AT_ONCE >= column.distinct() => found(column, &searcher),
+        _ => vec![UNTESTED; column.distinct()],
+    };
     let mut test = |row: &mut u8, code: usize| {
         if *row & CAN == 0 {
             return;
@@ -218,6 +225,21 @@ fn by_entries(column: &Column<'_>, condition: &Condition, rows: &mut [u8]) {
             rows.iter_mut().zip(codes).for_each(|(row, code)| test(row, code));
         }
     }
+}
+
+/// What a search through all entries of a column says of each: that it does not fit, or is to be tested.
+fn found(column: &Column<'_>, searcher: &EntrySearcher<'_>) -> Vec<u8> {
+    let mut masks = vec![0; column.distinct()];
+    let mut mark = |code: usize| masks.iter_mut().skip(code).take(1).for_each(|mask| *mask = UNTESTED);
+    (0..column.distinct()).filter(|code| EntrySearcher::may_miss(column.entry(*code))).for_each(&mut mark);
+    let (mut rest, mut passed) = (column.entries(), 0);
+    while let Some(at) = searcher.find(rest) {
+        let Some((code, end)) = column.entry_around(passed + at) else { break };
+        mark(code);
+        rest = column.entries().get(end..).unwrap_or_default();
+        passed = end;
+    }
+    masks
 }
 
 /// Entries of a column by their codes.
@@ -321,4 +343,123 @@ fn low(code: usize) -> u8 {
 /// A code that takes two bytes.
 fn wide(code: usize) -> u16 {
     u16::try_from(code).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::segment;
+    use super::*;
+    use crate::shape::{IndexKind, IndexStatus};
+    use fields::filter::Pattern;
+    use fields::{Family, Part};
+    use model::{FieldId, IndexId};
+    use proptest::prelude::*;
+
+    const NUMBER: Subject = Subject::Field(FieldId(1));
+    const NAME: Subject = Subject::Field(FieldId(2));
+
+    fn number_key(number: i64) -> Vec<u8> {
+        let mut entry = Vec::new();
+        key::push_integer(&mut entry, number, false);
+        entry
+    }
+
+    /// The key of a text that is its own folded form.
+    fn text_key(text: &str) -> Vec<u8> {
+        let mut forms = [text, "\0", text].concat().into_bytes();
+        forms.truncate(key::MOST_TEXT);
+        [&[key::VALUE], forms.as_slice(), &[0]].concat()
+    }
+
+    fn entries() -> impl Strategy<Value = (Vec<Vec<u8>>, Vec<Vec<u8>>)> {
+        let number = prop_oneof![Just(vec![key::NOTHING]), (0..700_i64).prop_map(number_key)];
+        let text = prop_oneof!["[ab]{0,3}", "a{126,130}b?"].prop_map(|text| text_key(&text));
+        let name = prop_oneof![1 => Just(vec![key::NOTHING]), 4 => text];
+        let row = (prop_oneof![Just(true), Just(false)], number, name);
+        prop::collection::vec(row, 0..700).prop_map(|rows| {
+            // Many rows have few numbers, or each its own.
+            let number = |(few, number, _): &(bool, Vec<u8>, Vec<u8>)| {
+                if *few { number_key(5) } else { number.clone() }
+            };
+            (rows.iter().map(number).collect(), rows.into_iter().map(|(_, _, name)| name).collect())
+        })
+    }
+
+    fn filters() -> impl Strategy<Value = Filter> {
+        let range = prop_oneof![
+            (0..700_i64, 0..700_i64)
+                .prop_map(|(from, to)| Range { from: number_key(from), to: number_key(to) }),
+            (0..10_i64).prop_map(|number| Range::of(number_key(number))),
+            Just(Range::values()),
+            Just(Range::nothing()),
+        ];
+        let ranges = || prop::collection::vec(range.clone(), 0..4).prop_map(fields::filter::joined);
+        let number = prop_oneof![
+            ranges().prop_map(Test::Within),
+            ranges().prop_map(Test::Outside),
+            Just(Test::Empty),
+            Just(Test::Filled),
+        ];
+        let name = prop_oneof![
+            "[ab%_]{0,4}".prop_map(|pattern| Test::Like(Pattern::new(&pattern, true))),
+            "[ab]{0,2}".prop_map(|text| Test::Text(vec![text])),
+            "[ab]{0,2}".prop_map(Test::NotText),
+            Just(Test::Empty),
+            Just(Test::Filled),
+        ];
+        let one = prop_oneof![
+            number.prop_map(|test| Condition { subject: NUMBER, family: Family::Number, test }),
+            name.prop_map(|test| Condition { subject: NAME, family: Family::Text, test }),
+        ];
+        one.prop_map(Filter::One).prop_recursive(3, 8, 3, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Filter::All),
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Filter::Any),
+                inner.prop_map(|filter| Filter::Not(Box::new(filter))),
+            ]
+        })
+    }
+
+    /// What a filter says of a row, by its entries alone.
+    fn expected(filter: &Filter, number: &[u8], name: &[u8]) -> Outcome {
+        let all =
+            |filters: &[Filter]| filters.iter().map(|one| expected(one, number, name)).collect::<Vec<_>>();
+        let among = |outcomes: Vec<Outcome>, first: Outcome, last: Outcome| match outcomes {
+            outcomes if outcomes.contains(&first) => first,
+            outcomes if outcomes.contains(&Outcome::Maybe) => Outcome::Maybe,
+            _ => last,
+        };
+        match filter {
+            Filter::All(filters) => among(all(filters), Outcome::No, Outcome::Yes),
+            Filter::Any(filters) => among(all(filters), Outcome::Yes, Outcome::No),
+            Filter::Not(filter) => !expected(filter, number, name),
+            Filter::One(condition) if condition.subject == NUMBER => condition.on_entry(number),
+            Filter::One(condition) => condition.on_entry(name),
+            Filter::Finds(_) => Outcome::Maybe,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_narrowed_to_those_that_fit((numbers, names) in entries(), filter in filters(), passed in 0..20_usize) {
+            let columns = [&numbers, &names].map(|column| segment::encode(column.iter().map(Vec::as_slice)));
+            let ids: Vec<i64> = (1..).take(numbers.len()).collect();
+            let columns = columns.iter().map(|column| Column::of(column).unwrap()).collect();
+            let segment = Segment { ids: &ids, columns };
+            let parts = [NUMBER, NAME].map(|subject| Part { subject, desc: false }).to_vec();
+            let (kind, status) = (IndexKind::Columnar, IndexStatus::Ready);
+            let index = Index { id: IndexId(1), kind, parts, status };
+            let mut slots = vec![NUMBER, NAME];
+            let tested = ColumnFilter::of(&index, &mut slots, &filter);
+            let mut rows = vec![CAN | SURE; ids.len()];
+            rows.iter_mut().take(passed).for_each(|row| *row = 0);
+            tested.narrow(&segment, &mut rows);
+            for (row, (number, name)) in numbers.iter().zip(&names).enumerate() {
+                let expected = if row < passed { Outcome::No } else { expected(&filter, number, name) };
+                // By the range of a condition more can be known of a text that was cut than by testing it.
+                let is_known = expected != Outcome::Maybe;
+                prop_assert!(!is_known || outcome(rows[row]) == expected, "{filter:?} {number:?} {name:?}");
+            }
+        }
+    }
 }

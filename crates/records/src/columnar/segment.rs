@@ -169,6 +169,24 @@ impl<'a> Column<'a> {
         self.entries.get(from..to).unwrap_or_default()
     }
 
+    /// All entries that are values, one behind the other.
+    pub fn entries(&self) -> &'a [u8] {
+        self.entries
+    }
+
+    /// The place of the entry that a place among [all bytes](Self::entries) is in, and where it ends.
+    pub fn entry_around(&self, at: usize) -> Option<(usize, usize)> {
+        let (mut from, mut to) = (0, self.distinct - usize::from(self.ends_in_nothing));
+        if let Some(code) = at.checked_div(self.length) {
+            return (code < to).then_some((code, (code + 1) * self.length));
+        }
+        while from < to {
+            let middle = from.midpoint(to);
+            if end_at(self.ends, middle)? <= at { from = middle + 1 } else { to = middle }
+        }
+        Some((from, end_at(self.ends, from)?))
+    }
+
     /// The place of an item's entry.
     pub fn code(&self, row: usize) -> usize {
         match self.codes {
@@ -229,6 +247,14 @@ mod tests {
             prop_assert_eq!(read, entries.iter().map(Vec::as_slice).collect::<Vec<_>>());
             let sorted: Vec<&[u8]> = (0..column.distinct()).map(|code| column.entry(code)).collect();
             prop_assert!(sorted.is_sorted());
+            let mut end = 0;
+            for (code, entry) in sorted.iter().enumerate().take(column.nothing().unwrap_or(sorted.len())) {
+                for at in [end, end + entry.len() - 1] {
+                    prop_assert_eq!(column.entry_around(at), Some((code, end + entry.len())));
+                }
+                end += entry.len();
+            }
+            prop_assert_eq!((end, column.entry_around(end)), (column.entries().len(), None));
             prop_assert_eq!(column.codes().count(), entries.len());
         }
 

@@ -18,10 +18,10 @@ const BYTES_PER_ITEM: i64 = 3_500;
 const SEGMENT_BYTES: i64 = 25_000;
 
 /// And one that is in memory, for each of its columns.
-const CACHED_COLUMN_BYTES: i64 = 3_000;
+const CACHED_COLUMN_BYTES: i64 = 1_000;
 
 /// Searching so many texts for a part of them takes as long as fetching an item.
-const TEXTS_PER_ITEM: i64 = 20;
+const TEXTS_PER_ITEM: i64 = 100;
 
 /// Segments that an estimate of how many items fit looks at.
 const SAMPLED: i64 = 4;
@@ -127,7 +127,10 @@ impl Sampler for ColumnarQuery<'_> {
             sample.tested += count.items;
             searched += count.searched;
         }
-        let searching = searched.saturating_mul(self.segments) / SAMPLED / TEXTS_PER_ITEM;
+        let mut searching = searched.saturating_mul(self.segments) / SAMPLED / TEXTS_PER_ITEM;
+        if !self.scan.is_by_id() && all > 0 {
+            searching = searching.saturating_mul(tested_of(all, sample.items_for(need))) / all;
+        }
         self.cost = self.cost.saturating_add(searching);
         self.expected = self.cost;
         if let Some((_, cached)) = &mut self.uncached {
@@ -140,6 +143,15 @@ impl Sampler for ColumnarQuery<'_> {
         }
         Ok(sample)
     }
+}
+
+/// Of how many items the conditions are tested, where so many must be looked at to find enough: of the others the order says
+/// that they are behind these. The more were found, the fewer are before the last of them.
+fn tested_of(all: i64, enough: i64) -> i64 {
+    let enough = enough.saturating_add(i64::try_from(ROWS).unwrap_or_default());
+    let times =
+        all.checked_div(enough).and_then(i64::checked_ilog2).map_or(1, |halved| halved.saturating_add(1));
+    enough.saturating_mul(times.into()).min(all)
 }
 
 impl Visit<'_> {

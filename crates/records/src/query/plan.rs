@@ -104,9 +104,10 @@ impl QueryPlan {
     }
 
     /// Whether its ranges stand for all conditions.
-    fn is_all_of(&self, filter: &Filter) -> bool {
-        let conditions = filter.musts();
-        filter.is_conjunction() && conditions.iter().all(|condition| self.covers.contains(&condition.subject))
+    pub(super) fn is_all_of(&self, filter: &Filter) -> bool {
+        let is_met =
+            |condition: &Condition| self.covers.contains(&condition.subject) && condition.is_met_by_index();
+        filter.is_conjunction() && filter.musts().into_iter().all(is_met)
     }
 
     fn place(&self, sort: &Sort, after: &[u8]) -> Option<Place> {

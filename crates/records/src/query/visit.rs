@@ -174,6 +174,9 @@ impl<'a> Visit<'a> {
         after: Option<&[u8]>,
         need: usize,
     ) -> Result<Option<Vec<PlacedRow>>> {
+        if plan.is_all_of(self.filter) {
+            return self.first_of_all(read, plan, after, need);
+        }
         let (mut found, mut placed) = (Vec::with_capacity(need), Vec::with_capacity(need));
         let is_through = self.run(read, plan, after, need, |visit, read, fitting| {
             placed.push((fitting.place, fitting.row.id.0));
@@ -184,6 +187,42 @@ impl<'a> Visit<'a> {
         })?;
         self.take(read, &mut placed, &mut found)?;
         Ok(is_through.then_some(found))
+    }
+
+    /// The first items of a scan in the order of the list that finds no others than fit, so that they are fetched whole at
+    /// once.
+    fn first_of_all(
+        &mut self,
+        read: &mut Read,
+        plan: &QueryPlan,
+        after: Option<&[u8]>,
+        need: usize,
+    ) -> Result<Option<Vec<PlacedRow>>> {
+        let mut scan = plan.scan(self.sort, after);
+        let mut found = Vec::with_capacity(need);
+        loop {
+            let places = scan.next(read, self.shape, (need - found.len()).clamp(1, MOST_FETCHED))?;
+            self.spending.rows += places.len();
+            let ids: Vec<i64> = places.iter().map(|place| place.id).collect();
+            let mut places = places.iter();
+            for row in rows_of(read, self.shape, &ids, self.trashed)? {
+                let met = places.find(|place| place.id == row.id.0);
+                let data = pick(row.data.as_str(), &self.keys)?;
+                self.spending.bytes += row.data.as_str().len();
+                // An item that was changed since its key was read may no longer fit, or stand elsewhere.
+                let Some(place) = self.fits(read, row.record(&data))? else { continue };
+                if met.is_some_and(|met| plan.stands_at(self.sort, &place, met)) {
+                    found.push(PlacedRow { place, row });
+                }
+            }
+            if scan.is_over() || found.len() >= need {
+                return Ok(Some(found));
+            }
+            if self.spending.rows >= self.give_up_at {
+                return Ok(None);
+            }
+            self.refuse_beyond_budget()?;
+        }
     }
 
     /// The first items in the order, of a scan in another.
