@@ -12,6 +12,9 @@ const UNTESTED: u8 = 0b100;
 /// Searching through all entries takes as long as testing one in so many of them.
 const SEARCHED_AT_ONCE: usize = 8;
 
+/// So many entries are tested before it is known that rows have them.
+const FEW: usize = 16;
+
 /// A filter over columns.
 pub(super) enum ColumnFilter<'a> {
     All(Vec<ColumnFilter<'a>>),
@@ -87,7 +90,7 @@ impl<'a> ColumnFilter<'a> {
     fn rank(&self) -> u8 {
         match self {
             Self::Ranges { .. } => 0,
-            Self::Within { condition, .. } if !matches!(condition.test, Test::Like(_)) => 0,
+            Self::Within { .. } if !self.searches() => 0,
             Self::Id(_) | Self::Column { .. } | Self::Within { .. } => 1,
             Self::All(_) | Self::Any(_) | Self::Not(_) => 2,
             Self::Record => 3,
@@ -138,7 +141,9 @@ impl<'a> ColumnFilter<'a> {
                 Some(column) => {
                     let codes = CodeRanges::of(column, ranges);
                     codes.narrow(column, false, rows);
-                    by_entries(column, condition, rows);
+                    if !codes.are_few_that_meet(condition, column) {
+                        by_entries(column, condition, rows);
+                    }
                 }
                 None => only_perhaps(rows),
             },
@@ -150,9 +155,22 @@ impl<'a> ColumnFilter<'a> {
         }
     }
 
+    /// Whether texts are searched for a part of them.
+    fn searches(&self) -> bool {
+        match self {
+            Self::All(filters) | Self::Any(filters) => filters.iter().any(Self::searches),
+            Self::Not(filter) => filter.searches(),
+            Self::Column { condition, .. } | Self::Within { condition, .. } => {
+                matches!(condition.test, Test::Like(_))
+            }
+            Self::Ranges { .. } | Self::Id(_) | Self::Record => false,
+        }
+    }
+
     /// How many texts are searched for a part of them when the rows are tested: by far the dearest tests.
     pub fn searched(&self, segment: &Segment<'_>, rows: &[u8]) -> usize {
         match self {
+            _ if !self.searches() => 0,
             Self::All(filters) => {
                 let mut rows = rows.to_vec();
                 let mut searched = 0;
@@ -164,13 +182,11 @@ impl<'a> ColumnFilter<'a> {
             }
             Self::Any(filters) => filters.iter().map(|filter| filter.searched(segment, rows)).sum(),
             Self::Not(filter) => filter.searched(segment, rows),
-            Self::Column { slot, condition } | Self::Within { slot, condition, .. }
-                if matches!(condition.test, Test::Like(_)) =>
-            {
+            Self::Column { slot, .. } | Self::Within { slot, .. } => {
                 let texts = segment.columns.get(*slot).map_or(0, Column::distinct);
                 texts.min(rows.iter().filter(|row| **row & CAN != 0).count())
             }
-            Self::Column { .. } | Self::Ranges { .. } | Self::Within { .. } | Self::Id(_) | Self::Record => 0,
+            Self::Ranges { .. } | Self::Id(_) | Self::Record => 0,
         }
     }
 }
@@ -280,6 +296,13 @@ impl CodeRanges {
             Some(last) if last.1 == from => last.1 = to,
             _ => self.ranges.push((from, to)),
         }
+    }
+
+    /// Whether they are so few that each is tested at once, and all of them meet a condition.
+    fn are_few_that_meet(&self, condition: &Condition, column: &Column<'_>) -> bool {
+        let count: usize = self.ranges.iter().map(|(from, to)| to - from).sum();
+        let mut codes = self.ranges.iter().flat_map(|(from, to)| *from..*to);
+        count <= FEW && codes.all(|code| condition.on_entry(column.entry(code)) == Outcome::Yes)
     }
 
     /// Takes rows out whose entries are others, or with `is_outside` are these.

@@ -165,30 +165,61 @@ impl<'a> Columnar<'a> {
         for (place, id) in &changed.places {
             top.offer(place, *id);
         }
-        let cached = self.cached(read, true)?;
+        let visited = match self.cached(read, true)? {
+            Some(cached) => self.collect_cached(&cached, &changed.ids, &mut top)?,
+            None => match self.collect_stored(read, &changed.ids, &mut top)? {
+                Some(visited) => visited,
+                None => return Ok(None),
+            },
+        };
+        let found = top.into_items();
+        Ok(Some(Batch { is_last: found.len() < count, found, visited }))
+    }
+
+    /// Takes in what fits of segments in memory, from those with the first values of the order on, as long as others may
+    /// have values before the last item so far. Gives how many items were looked at.
+    fn collect_cached(&self, cached: &CachedColumns, changed: &[i64], top: &mut Top<'_>) -> Result<usize> {
+        let stored = cached.segments(Place::Behind(i64::MIN), usize::MAX);
+        let segments: Vec<Segment<'_>> = stored.iter().map(Segment::of).collect::<Result<_>>()?;
+        let mut by_first: Vec<_> = segments.iter().map(|segment| (top.first_of(segment), segment)).collect();
+        by_first.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut visited = 0;
+        for (first, segment) in by_first {
+            if top.is_full_before(&first) {
+                break;
+            }
+            visited += segment.ids.len();
+            self.collect(segment, i64::MIN, changed, top);
+        }
+        Ok(visited)
+    }
+
+    /// Takes in what fits of the segments in the database. Gives how many items were looked at, or `None` where the index
+    /// is gone.
+    fn collect_stored(&self, read: &mut Read, changed: &[i64], top: &mut Top<'_>) -> Result<Option<usize>> {
         let (mut visited, mut behind) = (0, i64::MIN);
         loop {
-            let stored = self.read(read, cached.as_ref(), Place::Behind(behind), self.segments)?;
+            let stored = self.read(read, None, Place::Behind(behind), self.segments)?;
             for stored in &stored {
                 let segment = Segment::of(stored)?;
                 visited += segment.ids.len();
-                let mut rows = self.rows(&segment, behind, &changed.ids);
-                top.narrow(&segment, &mut rows);
-                if can_any(&rows) {
-                    self.filter.narrow(&segment, &mut rows);
-                    top.collect(&segment, &rows);
-                }
+                self.collect(&segment, behind, changed, top);
                 behind = stored.last_id;
             }
             if stored.len() < self.segments {
                 break;
             }
         }
-        if cached.is_none() && table::revision(read, self.index.id)?.is_none() {
-            return Ok(None);
+        Ok(table::revision(read, self.index.id)?.map(|_| visited))
+    }
+
+    fn collect(&self, segment: &Segment<'_>, behind: i64, changed: &[i64], top: &mut Top<'_>) {
+        let mut rows = self.rows(segment, behind, changed);
+        top.narrow(segment, &mut rows);
+        if can_any(&rows) {
+            self.filter.narrow(segment, &mut rows);
+            top.collect(segment, &rows);
         }
-        let found = top.into_items();
-        Ok(Some(Batch { is_last: found.len() < count, found, visited }))
     }
 
     /// The next items by id behind one, `count` at least if there are so many.

@@ -46,6 +46,23 @@ impl<'a> Top<'a> {
         }
     }
 
+    /// What the place of every item of a segment is not before: its first value by the first part of the order.
+    pub fn first_of(&self, segment: &Segment<'_>) -> Vec<u8> {
+        let mut place = Vec::new();
+        let Some((part, slot)) = self.parts.first() else { return place };
+        let Some(column) = segment.columns.get(*slot) else { return place };
+        let values = column.nothing().unwrap_or(column.distinct());
+        let first = if part.desc { values.saturating_sub(1) } else { 0 };
+        push_part(column.entry(first), part.desc, &mut place);
+        place
+    }
+
+    /// Whether there are enough items before all that are not before a place.
+    pub fn is_full_before(&self, place: &[u8]) -> bool {
+        let last = self.best.peek().filter(|_| self.best.len() >= self.count);
+        last.is_some_and(|(last, _)| place > last.as_slice())
+    }
+
     /// Takes out rows of a segment that are behind the last item so far by the first part of the order.
     pub fn narrow(&self, segment: &Segment<'_>, rows: &mut [u8]) {
         let Some((part, slot)) = self.parts.first() else { return };

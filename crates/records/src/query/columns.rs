@@ -18,7 +18,7 @@ const BYTES_PER_ITEM: i64 = 3_500;
 const SEGMENT_BYTES: i64 = 25_000;
 
 /// And one that is in memory, for each of its columns.
-const CACHED_COLUMN_BYTES: i64 = 1_000;
+const CACHED_COLUMN_BYTES: i64 = 600;
 
 /// Searching so many texts for a part of them takes as long as fetching an item.
 const TEXTS_PER_ITEM: i64 = 100;

@@ -265,7 +265,7 @@ fn best(
     let counts: Vec<i64> = plans.iter().map(|plan| plan.cost).collect();
     price_ordered(&mut plans, wanted, all);
     let sampled = match sampler {
-        Some(sampler) if wanted.sort.is_some() && is_worth_a_sample(&plans) => {
+        Some(sampler) if wanted.sort.is_some() && is_worth_a_sample(&plans, wanted.filter) => {
             Some(sampler.sample(read, planner, all, need)?)
         }
         _ => None,
@@ -310,10 +310,12 @@ fn price_ordered(plans: &mut [QueryPlan], wanted: PlanRequest<'_>, all: i64) {
     }
 }
 
-/// Whether the cheapest plan so far rests on a guess, and another way may cost much less than the one that is wrong.
-fn is_worth_a_sample(plans: &[QueryPlan]) -> bool {
-    let least = plans.iter().filter(|plan| !plan.ordered).map(|plan| plan.cost).min();
-    plans.iter().any(|plan| plan.ordered) && least.is_none_or(|least| least >= WORTH_A_SAMPLE)
+/// Whether the cheapest plan so far rests on a guess, and another way may cost much less than the one that is wrong. A plan
+/// in the order of the list is one, unless all that it finds fits.
+fn is_worth_a_sample(plans: &[QueryPlan], filter: &Filter) -> bool {
+    let is_guess = |plan: &&QueryPlan| plan.ordered && !plan.is_all_of(filter);
+    let least = plans.iter().filter(|plan| !is_guess(plan)).map(|plan| plan.cost).min();
+    plans.iter().any(|plan| is_guess(&plan)) && least.is_none_or(|least| least >= WORTH_A_SAMPLE)
 }
 
 /// Reads the keys of other plans too, from those that keep the fewest on, as long as that costs less than fetching the
