@@ -3,7 +3,7 @@
 //! Whoever writes a segment draws a new revision of its index in the same transaction. What is kept is of one revision, and
 //! each scan asks the index for its own first, so that what another replica wrote is seen at once.
 
-use super::segment::ROWS;
+use super::row_ids::RowIds;
 use super::table::{self, Place, StoredSegment};
 use model::{IndexId, Result};
 use std::collections::{HashMap, HashSet};
@@ -24,7 +24,7 @@ struct SegmentIds {
     /// No item of it has a greater id.
     pub last_id: i64,
     /// The ids of its items.
-    pub ids: Arc<[i64]>,
+    pub ids: RowIds,
 }
 
 /// Columns of all segments of an index, of one revision.
@@ -76,6 +76,8 @@ struct Kept {
     missed: HashMap<IndexId, i64>,
     /// Of which columns are being loaded.
     loading: HashSet<IndexId>,
+    /// By index, a revision and columns of it that there is no room for.
+    too_large: HashMap<IndexId, (i64, HashSet<Vec<i64>>)>,
 }
 
 /// The right to load columns of an index, which one query has at a time: all together would take as many times the memory.
@@ -102,7 +104,7 @@ struct Entry {
 
 impl Entry {
     fn size(&self) -> usize {
-        let ids: usize = self.segments.iter().map(|segment| size_of_val(&*segment.ids)).sum();
+        let ids: usize = self.segments.iter().map(|segment| segment.ids.size()).sum();
         let columns = self.columns.values().flat_map(|column| column.iter());
         ids + columns.map(|bytes| bytes.len()).sum::<usize>()
     }
@@ -115,12 +117,9 @@ impl Entry {
 }
 
 impl ColumnCache {
-    /// Whether so many segments can be kept, each with columns of so many bytes.
+    /// Whether so many segments can be kept, each with columns of so many bytes, where their ids take no room.
     pub fn has_room_for(segments: i64, bytes: i64) -> bool {
-        let (Ok(segments), Ok(bytes)) = (usize::try_from(segments), usize::try_from(bytes)) else {
-            return false;
-        };
-        segments.saturating_mul(bytes.saturating_add(ROWS * size_of::<i64>())) <= MOST_BYTES
+        usize::try_from(segments.saturating_mul(bytes)).is_ok_and(|bytes| bytes <= MOST_BYTES)
     }
 
     /// Columns of an index in whatever revision, for guesses.
@@ -151,17 +150,25 @@ impl ColumnCache {
         columns: &[i64],
         at_a_time: usize,
     ) -> Result<Option<CachedColumns>> {
+        if self.kept().is_too_large(index, revision, columns) {
+            return Ok(None);
+        }
         let Some(_loading) = self.begin_loading(index) else { return Ok(None) };
         let mut segments = Vec::new();
         let mut loaded = vec![Vec::new(); columns.len()];
-        let mut behind = i64::MIN;
+        let (mut behind, mut size) = (i64::MIN, 0);
         loop {
             let stored = table::segments(read, index, columns, Place::Behind(behind), at_a_time)?;
             let is_last = stored.len() < at_a_time;
             for StoredSegment { last_id, ids, columns } in stored {
                 behind = last_id;
+                size += ids.size() + columns.iter().map(|bytes| bytes.len()).sum::<usize>();
                 segments.push(SegmentIds { last_id, ids });
                 loaded.iter_mut().zip(columns).for_each(|(column, bytes)| column.push(bytes));
+            }
+            if size > MOST_BYTES {
+                self.kept().note_too_large(index, revision, columns);
+                return Ok(None);
             }
             if is_last {
                 break;
@@ -228,6 +235,22 @@ impl ColumnCache {
 }
 
 impl Kept {
+    fn is_too_large(&self, index: IndexId, revision: i64, columns: &[i64]) -> bool {
+        let noted = self.too_large.get(&index).filter(|(noted, _)| *noted == revision);
+        noted.is_some_and(|(_, all)| all.contains(columns))
+    }
+
+    fn note_too_large(&mut self, index: IndexId, revision: i64, columns: &[i64]) {
+        if self.too_large.len() >= MOST_INDEXES {
+            self.too_large.clear();
+        }
+        let noted = self.too_large.entry(index).or_insert((revision, HashSet::new()));
+        if noted.0 != revision || noted.1.len() >= MOST_INDEXES {
+            *noted = (revision, HashSet::new());
+        }
+        noted.1.insert(columns.to_vec());
+    }
+
     fn remove(&mut self, index: IndexId) -> Option<Entry> {
         let entry = self.indexes.remove(&index)?;
         self.bytes -= entry.bytes;
@@ -251,12 +274,16 @@ impl Kept {
 mod tests {
     use super::*;
 
+    fn ids(ids: &[i64]) -> RowIds {
+        RowIds::List(ids.into())
+    }
+
     fn column(bytes: usize) -> StoredColumn {
         vec![vec![0; bytes].into()].into()
     }
 
     fn put(cache: &ColumnCache, index: i64, revision: i64, columns: &[i64], bytes: usize) {
-        let segments = vec![SegmentIds { last_id: 5, ids: vec![3, 5].into() }];
+        let segments = vec![SegmentIds { last_id: 5, ids: ids(&[3, 5]) }];
         let columns = columns.iter().map(|id| (*id, column(bytes))).collect();
         cache.put(IndexId(index), revision, segments.into(), columns);
     }
@@ -301,6 +328,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_too_large_is_not_loaded_again_until_it_changes() {
+        let cache = ColumnCache::default();
+        let is_too_large =
+            |index, revision, columns: &[i64]| cache.kept().is_too_large(IndexId(index), revision, columns);
+        cache.kept().note_too_large(IndexId(1), 20, &[7, 8]);
+        cache.kept().note_too_large(IndexId(1), 20, &[9]);
+        assert!(is_too_large(1, 20, &[7, 8]) && is_too_large(1, 20, &[9]));
+        assert!(!is_too_large(1, 20, &[7]) && !is_too_large(1, 21, &[9]) && !is_too_large(2, 20, &[9]));
+        cache.kept().note_too_large(IndexId(1), 21, &[7]);
+        assert!(is_too_large(1, 21, &[7]) && !is_too_large(1, 20, &[9]));
+    }
+
+    #[test]
     fn one_at_a_time_loads_an_index() {
         let cache = ColumnCache::default();
         let first = cache.begin_loading(IndexId(1)).unwrap();
@@ -311,7 +351,7 @@ mod tests {
 
     #[test]
     fn segments_are_found_by_where_they_end() {
-        let segments = [4, 9, 15].map(|last_id| SegmentIds { last_id, ids: vec![last_id].into() });
+        let segments = [4, 9, 15].map(|last_id| SegmentIds { last_id, ids: ids(&[last_id]) });
         let cached = CachedColumns { segments: segments.to_vec().into(), columns: Vec::new() };
         let ends = |place, most| -> Vec<i64> {
             cached.segments(place, most).iter().map(|segment| segment.last_id).collect()

@@ -10,7 +10,7 @@ use fields::{EntrySearcher, Filter, Outcome, Subject, SystemColumn, key};
 const UNTESTED: u8 = 0b100;
 
 /// Searching through all entries takes as long as testing one in so many of them.
-const SEARCHED_AT_ONCE: usize = 8;
+const SEARCHED_AT_ONCE: usize = 3;
 
 /// So many entries are tested before it is known that rows have them.
 const FEW: usize = 16;
@@ -20,28 +20,24 @@ pub(super) enum ColumnFilter<'a> {
     All(Vec<ColumnFilter<'a>>),
     Any(Vec<ColumnFilter<'a>>),
     Not(Box<ColumnFilter<'a>>),
-    /// A condition on a column.
-    Column {
-        slot: usize,
-        condition: &'a Condition,
-    },
-    /// A condition whose result is known for all entries within ranges, and for all others.
-    Ranges {
-        slot: usize,
-        ranges: &'a [Range],
-        /// Whether entries within the ranges do not fit and all others do.
-        is_outside: bool,
-    },
-    /// A condition that only entries within ranges can meet.
-    Within {
-        slot: usize,
-        condition: &'a Condition,
-        ranges: Vec<Range>,
-    },
+    /// A condition on the column with this place among those that are read.
+    Column(usize, ColumnTest<'a>),
     /// A condition on the id.
     Id(&'a Condition),
     /// What only the record tells.
     Record,
+}
+
+/// How the entries of a column are tested.
+pub(super) enum ColumnTest<'a> {
+    /// Those within ranges fit.
+    Inside(&'a [Range]),
+    /// Those within ranges do not fit, and all others do.
+    Outside(&'a [Range]),
+    /// Those that meet a condition fit, which only some within ranges do.
+    Within(&'a Condition, Vec<Range>),
+    /// Those that meet a condition fit.
+    Each(&'a Condition),
 }
 
 /// The place of a column among those that are read; `None` where the index does not hold it.
@@ -73,15 +69,7 @@ impl<'a> ColumnFilter<'a> {
             }
             Filter::One(condition) => {
                 let Some(slot) = slot(index, columns, condition.subject) else { return Self::Record };
-                if !condition.family.is_ordered() {
-                    return Self::Column { slot, condition };
-                }
-                match (&condition.test, condition.ranges()) {
-                    (Test::Within(ranges), _) => Self::Ranges { slot, ranges, is_outside: false },
-                    (Test::Outside(ranges), _) => Self::Ranges { slot, ranges, is_outside: true },
-                    (_, Some(ranges)) => Self::Within { slot, condition, ranges },
-                    (_, None) => Self::Column { slot, condition },
-                }
+                Self::Column(slot, ColumnTest::of(condition))
             }
         }
     }
@@ -89,9 +77,8 @@ impl<'a> ColumnFilter<'a> {
     /// How much it costs to test, by kind: ranges are looked up, other conditions are tested on each entry.
     fn rank(&self) -> u8 {
         match self {
-            Self::Ranges { .. } => 0,
-            Self::Within { .. } if !self.searches() => 0,
-            Self::Id(_) | Self::Column { .. } | Self::Within { .. } => 1,
+            Self::Column(_, test) if !matches!(test, ColumnTest::Each(_)) && !test.searches() => 0,
+            Self::Column(..) | Self::Id(_) => 1,
             Self::All(_) | Self::Any(_) | Self::Not(_) => 2,
             Self::Record => 3,
         }
@@ -99,7 +86,6 @@ impl<'a> ColumnFilter<'a> {
 
     /// Takes from the rows what the filter rules out.
     pub fn narrow(&self, segment: &Segment<'_>, rows: &mut [u8]) {
-        let column = |slot: &usize| segment.columns.get(*slot);
         match self {
             Self::All(filters) => {
                 for filter in filters {
@@ -127,28 +113,14 @@ impl<'a> ColumnFilter<'a> {
             }
             Self::Id(condition) => {
                 let mut entry = Vec::with_capacity(9);
-                for (row, id) in rows.iter_mut().zip(segment.ids).filter(|(row, _)| **row != 0) {
+                for (row, id) in rows.iter_mut().zip(segment.ids.iter()).filter(|(row, _)| **row != 0) {
                     entry.clear();
-                    key::push_integer(&mut entry, *id, false);
+                    key::push_integer(&mut entry, id, false);
                     *row &= mask(condition.on_entry(&entry));
                 }
             }
-            Self::Ranges { slot, ranges, is_outside } => match column(slot) {
-                Some(column) => CodeRanges::of(column, ranges).narrow(column, *is_outside, rows),
-                None => only_perhaps(rows),
-            },
-            Self::Within { slot, condition, ranges } => match column(slot) {
-                Some(column) => {
-                    let codes = CodeRanges::of(column, ranges);
-                    codes.narrow(column, false, rows);
-                    if !codes.are_few_that_meet(condition, column) {
-                        by_entries(column, condition, rows);
-                    }
-                }
-                None => only_perhaps(rows),
-            },
-            Self::Column { slot, condition } => match column(slot) {
-                Some(column) => by_entries(column, condition, rows),
+            Self::Column(slot, test) => match segment.columns.get(*slot) {
+                Some(column) => test.narrow(column, rows),
                 None => only_perhaps(rows),
             },
             Self::Record => only_perhaps(rows),
@@ -160,10 +132,8 @@ impl<'a> ColumnFilter<'a> {
         match self {
             Self::All(filters) | Self::Any(filters) => filters.iter().any(Self::searches),
             Self::Not(filter) => filter.searches(),
-            Self::Column { condition, .. } | Self::Within { condition, .. } => {
-                matches!(condition.test, Test::Like(_))
-            }
-            Self::Ranges { .. } | Self::Id(_) | Self::Record => false,
+            Self::Column(_, test) => test.searches(),
+            Self::Id(_) | Self::Record => false,
         }
     }
 
@@ -174,19 +144,61 @@ impl<'a> ColumnFilter<'a> {
             Self::All(filters) => {
                 let mut rows = rows.to_vec();
                 let mut searched = 0;
-                for filter in filters {
+                let mut filters = filters.as_slice();
+                while let Some((filter, rest)) = filters.split_first() {
                     searched += filter.searched(segment, &rows);
+                    if !rest.iter().any(Self::searches) {
+                        break;
+                    }
                     filter.narrow(segment, &mut rows);
+                    filters = rest;
                 }
                 searched
             }
             Self::Any(filters) => filters.iter().map(|filter| filter.searched(segment, rows)).sum(),
             Self::Not(filter) => filter.searched(segment, rows),
-            Self::Column { slot, .. } | Self::Within { slot, .. } => {
+            Self::Column(slot, _) => {
                 let texts = segment.columns.get(*slot).map_or(0, Column::distinct);
                 texts.min(rows.iter().filter(|row| **row & CAN != 0).count())
             }
-            Self::Ranges { .. } | Self::Id(_) | Self::Record => 0,
+            Self::Id(_) | Self::Record => 0,
+        }
+    }
+}
+
+impl<'a> ColumnTest<'a> {
+    fn of(condition: &'a Condition) -> Self {
+        if !condition.family.is_ordered() {
+            return Self::Each(condition);
+        }
+        match (&condition.test, condition.ranges()) {
+            (Test::Within(ranges), _) => Self::Inside(ranges),
+            (Test::Outside(ranges), _) => Self::Outside(ranges),
+            (_, Some(ranges)) => Self::Within(condition, ranges),
+            (_, None) => Self::Each(condition),
+        }
+    }
+
+    fn narrow(&self, column: &Column<'_>, rows: &mut [u8]) {
+        match self {
+            Self::Inside(ranges) => CodeRanges::of(column, ranges).narrow(column, false, rows),
+            Self::Outside(ranges) => CodeRanges::of(column, ranges).narrow(column, true, rows),
+            Self::Within(condition, ranges) => {
+                let codes = CodeRanges::of(column, ranges);
+                codes.narrow(column, false, rows);
+                if !codes.are_few_that_meet(condition, column) {
+                    by_entries(column, condition, rows);
+                }
+            }
+            Self::Each(condition) => by_entries(column, condition, rows),
+        }
+    }
+
+    /// Whether texts are searched for a part of them.
+    fn searches(&self) -> bool {
+        match self {
+            Self::Within(condition, _) | Self::Each(condition) => matches!(condition.test, Test::Like(_)),
+            Self::Inside(_) | Self::Outside(_) => false,
         }
     }
 }
@@ -267,8 +279,12 @@ pub(super) struct CodeRanges {
 impl CodeRanges {
     /// The entries that lie in ranges, which are in order.
     fn of(column: &Column<'_>, ranges: &[Range]) -> Self {
-        let mut codes = Self { ranges: Vec::with_capacity(ranges.len()) };
-        for range in ranges {
+        let mut codes = Self { ranges: Vec::new() };
+        let values = column.nothing().unwrap_or(column.distinct());
+        let (first, last) = (column.entry(0), column.entry(values.saturating_sub(1)));
+        // Of many ranges most lie outside of what a segment has.
+        let near = ranges.partition_point(|range| range.to.as_slice() <= first);
+        for range in ranges.iter().skip(near).take_while(|range| range.from.as_slice() <= last) {
             let from = column.partition(|entry| entry < range.from.as_slice());
             codes.push(from, from.max(column.partition(|entry| entry < range.to.as_slice())));
         }
@@ -370,6 +386,7 @@ fn wide(code: usize) -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::row_ids::RowIds;
     use super::super::segment;
     use super::*;
     use crate::shape::{IndexKind, IndexStatus};
@@ -466,7 +483,7 @@ mod tests {
         #[test]
         fn rows_are_narrowed_to_those_that_fit((numbers, names) in entries(), filter in filters(), passed in 0..20_usize) {
             let columns = [&numbers, &names].map(|column| segment::encode(column.iter().map(Vec::as_slice)));
-            let ids: Vec<i64> = (1..).take(numbers.len()).collect();
+            let ids = RowIds::Run { first: 1, count: numbers.len() };
             let columns = columns.iter().map(|column| Column::of(column).unwrap()).collect();
             let segment = Segment { ids: &ids, columns };
             let parts = [NUMBER, NAME].map(|subject| Part { subject, desc: false }).to_vec();

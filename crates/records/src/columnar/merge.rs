@@ -4,6 +4,7 @@
 //! meanwhile keeps one.
 
 use super::ROWS;
+use super::row_ids::RowIds;
 use super::segment::{self, Column};
 use super::table::{self, ColumnRow, Place, StoredSegment, column_id, columns_of, damaged};
 use crate::query::rows;
@@ -187,9 +188,9 @@ enum Source {
 
 impl Merged {
     fn of(stored: Option<&StoredSegment>, changed: &[i64], fresh: &[ItemRow]) -> Self {
-        let old = stored.map(|stored| &*stored.ids).unwrap_or_default();
+        let old = stored.map_or(&RowIds::NONE, |stored| &stored.ids);
         let kept = old.iter().enumerate().filter(|(_, id)| changed.binary_search(id).is_err());
-        let mut all: Vec<(i64, Source)> = kept.map(|(row, id)| (*id, Source::Stored(row))).collect();
+        let mut all: Vec<(i64, Source)> = kept.map(|(row, id)| (id, Source::Stored(row))).collect();
         all.extend(fresh.iter().enumerate().map(|(row, item)| (item.id.0, Source::Fresh(row))));
         all.sort_unstable_by_key(|(id, _)| *id);
         let (ids, sources) = all.into_iter().unzip();

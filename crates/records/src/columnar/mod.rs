@@ -11,6 +11,7 @@
 mod cache;
 mod filter;
 mod merge;
+mod row_ids;
 pub(crate) mod scan;
 mod segment;
 mod selected;

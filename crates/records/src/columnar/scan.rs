@@ -20,6 +20,9 @@ const MOST_READ: i64 = 4 << 20;
 /// A query looks at items of so many changes itself; with more it does without the index.
 const MOST_CHANGES: i64 = 20_000;
 
+/// So many rows of a segment are tested for a guess.
+const SAMPLED_ROWS: usize = 256;
+
 /// A query over a columnar index.
 pub(crate) struct Columnar<'a> {
     /// The index.
@@ -52,11 +55,11 @@ pub(crate) struct Batch {
 /// What testing a segment takes and gives.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentCount {
-    /// Items that may fit.
+    /// Items that may fit, of those that were tested.
     pub fitting: i64,
-    /// All items of the segment.
-    pub items: i64,
-    /// Texts that were searched for a part of them.
+    /// The first items of the segment, which were tested.
+    pub tested: i64,
+    /// Texts that are searched for a part of them, of all items.
     pub searched: i64,
 }
 
@@ -316,14 +319,14 @@ impl<'a> Columnar<'a> {
         let stored = self.read(read, cached.as_ref(), Place::Behind(behind), 1)?;
         let Some(stored) = stored.first() else { return Ok(SegmentCount::default()) };
         let segment = Segment::of(stored)?;
-        let fitting = candidates(&self.select(&segment, i64::MIN, &[])).count();
+        let mut rows = self.rows(&segment, i64::MIN, &[]);
+        let searched = self.filter.searched(&segment, &rows);
+        let tested = rows.len().min(SAMPLED_ROWS);
+        rows.iter_mut().skip(tested).for_each(|row| *row = 0);
+        self.filter.narrow(&segment, &mut rows);
         let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-        let searched = self.filter.searched(&segment, &vec![CAN | SURE; segment.ids.len()]);
-        Ok(SegmentCount {
-            fitting: count(fitting),
-            items: count(segment.ids.len()),
-            searched: count(searched),
-        })
+        let fitting = candidates(&rows).count();
+        Ok(SegmentCount { fitting: count(fitting), tested: count(tested), searched: count(searched) })
     }
 
     /// What is known of the rows of a segment. Nothing of those up to `behind`, which were dealt with, and of changed
@@ -338,14 +341,14 @@ impl<'a> Columnar<'a> {
     fn rows(&self, segment: &Segment<'_>, behind: i64, changed: &[i64]) -> Vec<u8> {
         let mut rows = vec![CAN | SURE; segment.ids.len()];
         let (first, last) = self.ids;
-        let passed = segment.ids.partition_point(|id| *id <= behind || *id < first);
-        let until = segment.ids.partition_point(|id| *id <= last);
+        let passed = segment.ids.before(first.max(behind.saturating_add(1)));
+        let until = segment.ids.before(last.saturating_add(1));
         rows.iter_mut().take(passed).for_each(|row| *row = 0);
         rows.iter_mut().skip(until).for_each(|row| *row = 0);
         if let (Some(from), Some(to)) = (segment.ids.first(), segment.ids.last()) {
-            for id in between(changed, *from, to.saturating_add(1)) {
-                if let Ok(place) = segment.ids.binary_search(&id)
-                    && let Some(row) = rows.get_mut(place)
+            for id in between(changed, from, to.saturating_add(1)) {
+                if let Some(row) = segment.ids.row_of(id)
+                    && let Some(row) = rows.get_mut(row)
                 {
                     *row = 0;
                 }
@@ -369,11 +372,11 @@ struct ById<'a> {
 impl ById<'_> {
     /// Takes in what fits of a segment, and the changed items that stand before its end in the order.
     fn collect(&mut self, segment: &Segment<'_>, last_id: i64, fitting: &[u8]) {
-        let fits = |row: usize| segment.ids.get(row).copied().filter(|id| *id < self.below);
+        let fits = |row: usize| segment.ids.get(row).filter(|id| *id < self.below);
         let mut ids: Vec<i64> = candidates(fitting).filter_map(fits).collect();
         let next = self.above.saturating_add(1);
         let (from, to) = if self.newest_first {
-            (segment.ids.first().copied().unwrap_or(self.below).max(next), self.below)
+            (segment.ids.first().unwrap_or(self.below).max(next), self.below)
         } else {
             (next, last_id.saturating_add(1).min(self.below))
         };

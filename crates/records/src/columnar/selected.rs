@@ -1,5 +1,6 @@
 //! The rows of a segment whose columns are read, and what is known of them.
 
+use super::row_ids::RowIds;
 use super::segment::Column;
 use super::table::{StoredSegment, damaged};
 use fields::Part;
@@ -30,7 +31,7 @@ const PASSED_OVER: usize = 16;
 
 /// A segment whose columns can be read.
 pub(super) struct Segment<'s> {
-    pub ids: &'s [i64],
+    pub ids: &'s RowIds,
     pub columns: Vec<Column<'s>>,
 }
 
@@ -40,7 +41,7 @@ impl<'s> Segment<'s> {
     /// # Errors
     /// When what is stored is damaged.
     pub fn of(stored: &'s StoredSegment) -> Result<Self> {
-        let ids = &*stored.ids;
+        let ids = &stored.ids;
         let column = |bytes: &'s Arc<[u8]>| Column::of(bytes).filter(|column| column.rows() == ids.len());
         let columns: Option<Vec<_>> = stored.columns.iter().map(column).collect();
         Ok(Self { ids, columns: columns.ok_or_else(damaged)? })
@@ -71,7 +72,7 @@ impl SelectedRows<'_> {
 
     /// The id of a row.
     pub fn id(&self, row: usize) -> i64 {
-        self.segment.ids.get(row).copied().unwrap_or_default()
+        self.segment.ids.get(row).unwrap_or_default()
     }
 
     /// How many rows there are, selected or not.

@@ -1,6 +1,7 @@
 //! The stored rows of columnar indexes.
 
-use super::segment::{self, Column, decode_ids, encode_ids};
+use super::row_ids::RowIds;
+use super::segment::{self, Column, encode_ids};
 use crate::rows::ItemRow;
 use crate::schema::{collection_indexes, item_changes, item_columns};
 use crate::shape::{Index, IndexStatus, Shape};
@@ -37,7 +38,7 @@ pub(super) struct StoredSegment {
     /// No item of it has a greater id.
     pub last_id: i64,
     /// The ids of its items.
-    pub ids: Arc<[i64]>,
+    pub ids: RowIds,
     /// By place in what was asked for; empty for a column that is not there.
     pub columns: Vec<Arc<[u8]>>,
 }
@@ -85,13 +86,13 @@ pub(super) fn segments(
         if segments.last().is_none_or(|last| last.last_id != last_id) {
             segments.push(StoredSegment {
                 last_id,
-                ids: Arc::default(),
+                ids: RowIds::NONE,
                 columns: vec![Arc::default(); columns.len()],
             });
         }
         let Some(segment) = segments.last_mut() else { continue };
         if column == IDS {
-            segment.ids = decode_ids(&data).into();
+            segment.ids = RowIds::read(&data);
         } else if let Some(place) = columns.iter().position(|other| *other == column)
             && let Some(slot) = segment.columns.get_mut(place)
         {

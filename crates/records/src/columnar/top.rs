@@ -95,8 +95,8 @@ impl<'a> Top<'a> {
                 let entry = segment.columns.get(*slot).map(|column| column.entry(column.code(row)));
                 push_part(entry.unwrap_or_default(), part.desc, &mut place);
             }
-            key::push_id(&mut place, *id, self.newest_first);
-            self.offer(&place, *id);
+            key::push_id(&mut place, id, self.newest_first);
+            self.offer(&place, id);
         }
     }
 }

@@ -124,7 +124,7 @@ impl Sampler for ColumnarQuery<'_> {
             let behind = first.saturating_sub(1).saturating_add(step / 2 + step.saturating_mul(place));
             let count = self.scan.count_segment(read, behind)?;
             sample.fitting += count.fitting;
-            sample.tested += count.items;
+            sample.tested += count.tested;
             searched += count.searched;
         }
         let mut searching = searched.saturating_mul(self.segments) / SAMPLED / TEXTS_PER_ITEM;

@@ -19,7 +19,7 @@ const SHOWN: i64 = 1_000;
 /// The most columns of a file.
 const MOST_COLUMNS: usize = 1_000;
 
-/// ValueTypes a file through. Blocks. The inner error is the caller's to mend.
+/// Reads a file through. Blocks. The inner error is the caller's to mend.
 ///
 /// # Errors
 /// When the file cannot be read.

@@ -156,7 +156,7 @@ impl Importer {
         Ok(ready.map(|row| Opening { files: self.files.clone(), row, handle: Handle::current() }))
     }
 
-    /// ValueTypes the file through, says what becomes of its columns, and makes the fields that they need. The inner error is
+    /// Reads the file through, says what becomes of its columns, and makes the fields that they need. The inner error is
     /// the caller's to mend.
     async fn validate(
         &self,
