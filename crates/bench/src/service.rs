@@ -30,7 +30,7 @@ use operation::{Limits, Pipeline};
 use serde_json::{Map, Value, json};
 use server::{LogRetention, Service, ServiceParts, Traces};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Backend, Db, Options, Read, Tx};
@@ -59,7 +59,7 @@ pub struct Arguments {
     /// Let no agent answer over the channel.
     #[arg(long)]
     no_answers: bool,
-    /// The folder for files, which are kept in memory without one.
+    /// The folder for files. Without one a temporary folder is used.
     #[arg(long)]
     files: Option<PathBuf>,
     /// Count no requests for `/metrics`.
@@ -85,6 +85,9 @@ impl Provider for AtOnce {
 }
 
 pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
+    // As `svc serve` keeps files: in memory they would count as the service's own.
+    let temporary = tempfile::Builder::new().prefix("bench-files-").tempdir()?;
+    let folder = arguments.files.as_deref().unwrap_or(temporary.path());
     let db = database(&arguments.database)?;
     let number = arguments.workspaces;
     let made =
@@ -97,7 +100,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
         connector: Connector::new(Policy::allowing(["127.0.0.1"])?)?,
         network_connector: None,
         seal: Seal::new(&[7; 32]).map_err(described)?,
-        objects: objects(arguments.files.as_deref())?,
+        objects: files::objects_in(folder).map_err(described)?,
         rates: RateWindows::local(),
         base_url: "http://127.0.0.1".to_owned(),
         limits: Limits::default(),
@@ -150,11 +153,6 @@ fn database(url: &str) -> Result<Db> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let random: Arc<dyn Random> = Arc::new(SystemRandom::default());
     Db::open(Options { backend, connections: 8, clock, random }).map_err(described)
-}
-
-fn objects(folder: Option<&Path>) -> Result<files::Objects> {
-    folder
-        .map_or_else(|| Ok(files::objects_in_memory()), |folder| files::objects_in(folder).map_err(described))
 }
 
 /// Obeys commands, until one stops it.

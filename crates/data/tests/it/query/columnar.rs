@@ -154,6 +154,39 @@ testkit::on_both! {
         }
     }
 
+    async fn a_sorted_list_reads_segments_until_it_has_enough(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let fields = json!([{ "key": "name", "type": "text" }, { "key": "price", "type": "number" }]);
+        let collection = seed::collection(&app, &key, fields).await;
+        let index = seed::columns(&app, &key, collection).await;
+        let data = |number: i64| match number % 100 {
+            // One in each segment has no price, and comes last in both directions.
+            0 => json!({ "data": { "name": "Kite" } }),
+            _ => json!({ "data": { "name": "Kite", "price": number } }),
+        };
+        let path = format!("/collections/{collection}/items/bulk-create");
+        let items: Vec<Value> = (0..1_000).map(data).collect();
+        app.post(&path, &key, json!({ "rows": items })).await.expect(200);
+        seed::merge_by(&app, index, 100).await;
+        let prices = async |sort: &str| {
+            let answer = list(&app, &key, collection, &format!("filter[name][ilike]=%25ite&sort={sort}&limit=3")).await;
+            let visited = answer.headers["x-svc-query-plan"].strip_prefix("columnar; visited=").unwrap().parse::<i64>().unwrap();
+            let items = answer.body["data"].as_array().unwrap();
+            (items.iter().map(|item| item["data"]["price"].as_i64()).collect::<Vec<_>>(), visited)
+        };
+        for _ in 0..3 {
+            assert_eq!(prices("-price").await, (vec![Some(999), Some(998), Some(997)], 104));
+            assert_eq!(prices("price").await, (vec![Some(1), Some(2), Some(3)], 104));
+        }
+        // What a changed item has counts, and not what its segment still says.
+        let first = list(&app, &key, collection, "sort=price&limit=1").await;
+        let path = format!("/collections/{collection}/items/{}", ids(&first)[0]);
+        app.patch(&path, &key, json!({ "data": { "price": 5_000 } })).await.expect(200);
+        assert_eq!(prices("-price").await.0, [Some(5_000), Some(999), Some(998)]);
+        assert_eq!(prices("price").await.0, [Some(2), Some(3), Some(4)]);
+    }
+
     async fn a_field_takes_its_values_with_it(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = full(&app).await;
