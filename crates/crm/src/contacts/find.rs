@@ -59,10 +59,10 @@ impl FindContact for ContactRef {
 
     fn any(&self, read: &mut Read, shape: &Shape) -> Result<ItemRow> {
         let id = self.id(read, shape)?;
-        let row = rows::find(read, shape, id)?;
-        if let Some(live) = row.as_ref().filter(|row| row.trashed_at.is_none()) {
-            return Ok(live.clone());
-        }
+        let row = match rows::find(read, shape, id)? {
+            Some(live) if live.trashed_at.is_none() => return Ok(live),
+            row => row,
+        };
         let survivor = match merges::survivor_of(read, shape.workspace, id)? {
             Some(survivor) => rows::find(read, shape, survivor)?,
             None => row,
