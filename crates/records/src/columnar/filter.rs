@@ -226,10 +226,10 @@ fn only_perhaps(rows: &mut [u8]) {
 
 /// Tests a condition on the entries of the rows that may fit. An entry is tested once, however many rows have it.
 fn by_entries(column: &Column<'_>, condition: &Condition, rows: &mut [u8]) {
-    if !can_any(rows) {
+    let candidates = rows.iter().filter(|row| **row & CAN != 0).count();
+    if candidates == 0 {
         return;
     }
-    let candidates = rows.iter().filter(|row| **row & CAN != 0).count();
     let mut masks = match condition.searcher() {
         Some(searcher) if candidates * SEARCHED_AT_ONCE >= column.distinct() => found(column, &searcher),
         _ => vec![UNTESTED; column.distinct()],
@@ -280,8 +280,7 @@ impl CodeRanges {
     /// The entries that lie in ranges, which are in order.
     fn of(column: &Column<'_>, ranges: &[Range]) -> Self {
         let mut codes = Self { ranges: Vec::new() };
-        let values = column.nothing().unwrap_or(column.distinct());
-        let (first, last) = (column.entry(0), column.entry(values.saturating_sub(1)));
+        let (first, last) = (column.entry(0), column.entry(column.values().saturating_sub(1)));
         // Of many ranges most lie outside of what a segment has.
         let near = ranges.partition_point(|range| range.to.as_slice() <= first);
         for range in ranges.iter().skip(near).take_while(|range| range.from.as_slice() <= last) {

@@ -150,6 +150,11 @@ impl<'a> Column<'a> {
         self.distinct
     }
 
+    /// How many entries are values: all but that of items without one.
+    pub fn values(&self) -> usize {
+        self.distinct - usize::from(self.ends_in_nothing)
+    }
+
     /// The place of the entry of items without a value, which is the last one; `None` where all have one.
     pub fn nothing(&self) -> Option<usize> {
         self.distinct.checked_sub(1).filter(|_| self.ends_in_nothing)
@@ -176,7 +181,7 @@ impl<'a> Column<'a> {
 
     /// The place of the entry that a place among [all bytes](Self::entries) is in, and where it ends.
     pub fn entry_around(&self, at: usize) -> Option<(usize, usize)> {
-        let (mut from, mut to) = (0, self.distinct - usize::from(self.ends_in_nothing));
+        let (mut from, mut to) = (0, self.values());
         if let Some(code) = at.checked_div(self.length) {
             return (code < to).then_some((code, (code + 1) * self.length));
         }
@@ -220,7 +225,7 @@ impl<'a> Column<'a> {
 
     /// The place of the first entry, of those that are values, for which `is_before` no longer holds.
     pub fn partition(&self, is_before: impl Fn(&[u8]) -> bool) -> usize {
-        let (mut from, mut to) = (0, self.distinct - usize::from(self.ends_in_nothing));
+        let (mut from, mut to) = (0, self.values());
         while from < to {
             let middle = from.midpoint(to);
             if is_before(self.entry(middle)) { from = middle + 1 } else { to = middle }

@@ -51,8 +51,7 @@ impl<'a> Top<'a> {
         let mut place = Vec::new();
         let Some((part, slot)) = self.parts.first() else { return place };
         let Some(column) = segment.columns.get(*slot) else { return place };
-        let values = column.nothing().unwrap_or(column.distinct());
-        let first = if part.desc { values.saturating_sub(1) } else { 0 };
+        let first = if part.desc { column.values().saturating_sub(1) } else { 0 };
         push_part(column.entry(first), part.desc, &mut place);
         place
     }
@@ -75,9 +74,8 @@ impl<'a> Top<'a> {
             }
             _ => entry > last.as_slice(),
         };
-        let values = column.distinct() - usize::from(column.nothing().is_some());
         let (from, to) = if part.desc {
-            (column.partition(is_behind), values)
+            (column.partition(is_behind), column.values())
         } else {
             (0, column.partition(|entry| !is_behind(entry)))
         };
