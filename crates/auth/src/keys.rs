@@ -267,6 +267,9 @@ pub fn standing<'a>(
     wanted: impl IntoIterator<Item = (&'a KeyId, WorkspaceId)>,
 ) -> Result<HashMap<(KeyId, WorkspaceId), ScopeSet>> {
     let wanted: BTreeSet<(&KeyId, WorkspaceId)> = wanted.into_iter().collect();
+    if wanted.is_empty() {
+        return Ok(HashMap::new());
+    }
     let lineages: BTreeSet<&KeyId> = wanted.iter().map(|(lineage, _)| *lineage).collect();
     let ids: BTreeSet<WorkspaceId> = wanted.iter().map(|(_, workspace)| *workspace).collect();
     let now = read.now();

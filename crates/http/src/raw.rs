@@ -1,6 +1,6 @@
 //! What groups serve beside the API: HTTP in, the route called, HTTP out.
 
-use crate::rest::{check_header_size, read_body};
+use crate::rest::{check_header_size, content_length, read_body};
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
@@ -39,7 +39,8 @@ async fn answer(request: &HttpRequest, payload: Payload, route: &dyn RawRoute) -
 
 async fn read(request: &HttpRequest, payload: Payload, route: &dyn RawRoute) -> model::Result<RawRequest> {
     check_header_size(request.headers())?;
-    let body = read_body(payload, route.body_limit()).await?;
+    let announced = content_length(request.headers());
+    let body = read_body(payload, announced, route.body_limit()).await?;
     let headers = request.headers().iter();
     let headers = headers
         .map(|(name, value)| (name.as_str().to_owned(), bytes::Bytes::copy_from_slice(value.as_bytes())));

@@ -4,7 +4,7 @@ use crate::{BASE, HEADER_BYTES};
 use actix_web::body::BodyStream;
 use actix_web::error::PayloadError;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use actix_web::web::{Bytes, BytesMut, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use futures::{Stream, StreamExt, stream};
@@ -21,6 +21,8 @@ const LARGEST_BODY: u64 = 26 * 1024 * 1024;
 const ANY_BODY: u64 = 1024 * 1024;
 /// How long a sender of a body may be silent.
 const SILENCE: Duration = Duration::from_secs(30);
+/// From what size on the place of a body is as large as was announced. Nobody gets more for an announcement alone.
+const SMALL_BODY: usize = 64 * 1024;
 /// How many chunks of a body wait for the operation that reads them. actix reads in chunks of up to 32 KiB.
 const CHUNKS_AHEAD: usize = 16;
 /// The slowest line that a body may come over, in bytes per second.
@@ -61,7 +63,7 @@ pub(crate) async fn handle(request: HttpRequest, payload: Payload, pipeline: Dat
         );
         return to_http(response);
     }
-    match read_body(payload, admitted.body_limit()).await {
+    match read_body(payload, content_length(request.headers()), admitted.body_limit()).await {
         Ok(body) => to_http(pipeline.run(admitted, &body).await),
         Err(error) => to_http(pipeline.reject_body(admitted, error)),
     }
@@ -72,8 +74,7 @@ fn check_head(headers: &HeaderMap, path: &str, head: &Head<'_>, pipeline: &Pipel
     if headers.get_all(CONTENT_TYPE).count() > 1 {
         return Err(Error::invalid("Content-Type", "must be sent once"));
     }
-    let announced = headers.get("content-length").and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if let Some(announced) = announced.filter(|announced| *announced > ANY_BODY) {
+    if let Some(announced) = content_length(headers).filter(|announced| *announced > ANY_BODY) {
         // Where there is no operation, the address is wrong and not the size.
         let limit = pipeline.body_limit(head.method, head.path).map_or(LARGEST_BODY, |limit| limit as u64);
         if announced > limit {
@@ -84,6 +85,11 @@ fn check_head(headers: &HeaderMap, path: &str, head: &Head<'_>, pipeline: &Pipel
         return Err(Error::new(Code::RouteNotFound, "The API is at /api/v1."));
     }
     Ok(())
+}
+
+/// The size that a body was announced with.
+pub(crate) fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 /// Refuses header blocks that are too large.
@@ -97,7 +103,7 @@ pub(crate) fn check_header_size(headers: &HeaderMap) -> Result<()> {
 
 /// Reads a body of at most `limit` bytes; of a larger one no more than that is held. One that stops coming, or comes
 /// more slowly than anybody's line is, is given up.
-pub(crate) async fn read_body<S>(mut payload: S, limit: usize) -> Result<Bytes>
+pub(crate) async fn read_body<S>(mut payload: S, announced: Option<u64>, limit: usize) -> Result<Bytes>
 where
     S: Stream<Item = std::result::Result<Bytes, PayloadError>> + Unpin,
 {
@@ -106,6 +112,11 @@ where
     while let Some(chunk) = next_chunk(&mut payload, deadline).await? {
         if body.len() + chunk.len() > limit {
             return Err(too_large(limit));
+        }
+        if body.len() + chunk.len() > SMALL_BODY.max(body.capacity()) {
+            // All at once: a place that grows by doubling is copied each time, and ends larger than the body.
+            let announced = announced.and_then(|announced| usize::try_from(announced).ok()).unwrap_or(0);
+            body.reserve(announced.min(limit).saturating_sub(body.len()));
         }
         body.extend_from_slice(&chunk);
     }
@@ -197,22 +208,30 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_that_stops_coming_is_given_up() {
         let patient = Duration::from_secs(29);
-        assert_eq!(read_body(slowly(3, 10, patient), 1 << 20).await.unwrap().len(), 30);
+        assert_eq!(read_body(slowly(3, 10, patient), None, 1 << 20).await.unwrap().len(), 30);
         let began = Instant::now();
-        let error = read_body(slowly(1, 10, Duration::from_secs(3600)), 1 << 20).await.unwrap_err();
+        let error = read_body(slowly(1, 10, Duration::from_secs(3600)), None, 1 << 20).await.unwrap_err();
         assert_eq!((error.code(), error.param_name()), (Code::ValidationError, Some("body")));
         assert_eq!(began.elapsed(), SILENCE);
         // A byte now and then does not hold a connection for ever.
         let began = Instant::now();
-        assert!(read_body(slowly(1000, 1, patient), 1 << 20).await.is_err());
+        assert!(read_body(slowly(1000, 1, patient), None, 1 << 20).await.is_err());
         assert_eq!(began.elapsed(), SILENCE + Duration::from_secs(64));
     }
 
     #[tokio::test]
     async fn no_more_than_the_limit_is_held() {
-        let fits = read_body(slowly(4, 25, Duration::ZERO), 100).await;
+        let fits = read_body(slowly(4, 25, Duration::ZERO), Some(100), 100).await;
         assert_eq!(fits.unwrap().len(), 100);
-        let error = read_body(slowly(1, 101, Duration::ZERO), 100).await.unwrap_err();
+        let error = read_body(slowly(1, 101, Duration::ZERO), None, 100).await.unwrap_err();
         assert_eq!(error.code(), Code::PayloadTooLarge);
+    }
+
+    #[tokio::test]
+    async fn what_is_announced_decides_nothing() {
+        for announced in [None, Some(0), Some(70_000), Some(200_000), Some(u64::MAX)] {
+            let body = read_body(slowly(20, 10_000, Duration::ZERO), announced, 1 << 20).await.unwrap();
+            assert_eq!(body.len(), 200_000, "{announced:?}");
+        }
     }
 }

@@ -33,6 +33,8 @@ struct Declaration {
     ceiling: Option<LitInt>,
     body_mib: Option<LitInt>,
     deprecated: Option<Deprecation>,
+    /// The function that serves several calls in one transaction.
+    together: Option<Ident>,
 }
 
 /// `deprecated(since = "…", sunset = "…", alternative = "…")`. The registry checks what is in it.
@@ -69,8 +71,8 @@ impl Parse for Declaration {
             return Err(Error::new(method.span(), "begin with get, post, put, patch or delete"));
         }
         let path: LitStr = input.parse()?;
-        let (mut scope, mut energy, mut ceiling, mut body_mib, mut deprecated) =
-            (None, false, None, None, None);
+        let (mut scope, mut energy, mut ceiling, mut body_mib, mut deprecated, mut together) =
+            (None, false, None, None, None, None);
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             let name: Ident = input.parse()?;
             match name.to_string().as_str() {
@@ -88,14 +90,18 @@ impl Parse for Declaration {
                     body_mib = Some(parse_mib(input)?);
                 }
                 "deprecated" => deprecated = Some(input.parse()?),
+                "together" => {
+                    input.parse::<Token![=]>()?;
+                    together = Some(input.parse()?);
+                }
                 _ => {
-                    let known = "known here: scope, energy, ceiling, body_mib, deprecated";
+                    let known = "known here: scope, energy, ceiling, body_mib, deprecated, together";
                     return Err(Error::new(name.span(), known));
                 }
             }
         }
         let scope = scope.ok_or_else(|| Error::new(path.span(), "say scope = \"…\" or scope = any_key"))?;
-        Ok(Self { method, path, scope, energy, ceiling, body_mib, deprecated })
+        Ok(Self { method, path, scope, energy, ceiling, body_mib, deprecated, together })
     }
 }
 
@@ -264,6 +270,34 @@ fn call(
     })
 }
 
+/// A function of one transaction, and the one that serves several calls in one, as the pipeline calls them.
+fn batched_call(
+    function: &ItemFn,
+    together: &Ident,
+    access: &Access,
+    pass: &[TokenStream2],
+    types: &[Type],
+) -> Result<TokenStream2> {
+    let name = &function.sig.ident;
+    if !matches!(access, Access::Tx) {
+        return Err(Error::new(name.span(), "only operations that take &mut Tx are served together"));
+    }
+    let inputs: Vec<Ident> = (0..types.len()).map(|place| format_ident!("input_{}", place)).collect();
+    Ok(quote!(::operation::Call::Batched(::operation::BatchedCall::new(
+        input.waiting_calls(),
+        (#(#inputs,)*),
+        // The database may have to run a transaction again, so the input is given away as a copy.
+        |access, caller, inputs: &(#(#types,)*)| {
+            let (#(#inputs,)*) = ::std::clone::Clone::clone(inputs);
+            ::operation::Answer::reply(#name(#(#pass),*)?)
+        },
+        |access, calls| {
+            let answers = #together(access, calls)?.into_iter();
+            answers.map(|answer| answer.map(::operation::Answer::reply).transpose()).collect()
+        },
+    ))))
+}
+
 fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> {
     let Declaration { path, ceiling, energy, .. } = declaration;
     let name = &function.sig.ident;
@@ -286,7 +320,10 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> 
     let body_mib = declaration.body_mib.as_ref().map_or_else(|| quote!(1), |number| quote!(#number));
 
     let Arguments { access, pass, take, clones, types, names } = Arguments::of(function, path)?;
-    let call = call(function, &access, &pass, &clones)?;
+    let call = match &declaration.together {
+        Some(together) => batched_call(function, together, &access, &pass, &types)?,
+        None => call(function, &access, &pass, &clones)?,
+    };
     let answer = answer_type(function)?;
     Ok(quote! {
         #function

@@ -2,6 +2,7 @@
 
 use crate::Describe;
 use crate::arriving::StreamedBody;
+use crate::batched::WaitingCalls;
 use crate::meta::{Meta, Paging};
 use crate::registry::Registered;
 use crate::services::Services;
@@ -38,6 +39,11 @@ impl Input<'_> {
     /// The last value of a query parameter.
     pub fn query_value(&self, name: &str) -> Option<&str> {
         self.query.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The calls of the operation that may share a transaction.
+    pub fn waiting_calls(&self) -> WaitingCalls {
+        self.registered.waiting_calls()
     }
 
     /// The checks of the fields of a form.

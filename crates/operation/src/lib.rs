@@ -6,6 +6,7 @@
 
 mod answer;
 mod arriving;
+mod batched;
 mod cursor;
 mod deprecation;
 mod describe;
@@ -42,6 +43,7 @@ mod version;
 
 pub use answer::{Answer, Created, Deleted, Json, Reply, ReplyBody, Rows, With};
 pub use arriving::{BodyChunks, StreamedBody};
+pub use batched::{Alone, BatchedCall, Together, WaitingCalls};
 pub use cursor::Cursors;
 pub use describe::Describe;
 pub use events::EventType;
@@ -119,6 +121,8 @@ pub enum Call {
     Read(Reading),
     /// It is one transaction, which the database may run again.
     Tx(Writing),
+    /// The same, and may be shared with other calls of the operation.
+    Batched(BatchedCall),
     /// It speaks to the outside.
     Cx(Speaking),
 }

@@ -226,6 +226,7 @@ impl Pipeline {
             Call::Caller(work) => work(&caller),
             Call::Read(work) => self.db.read(move |read| work(read, &caller)).await,
             Call::Tx(work) => self.db.write(move |tx| work(tx, &caller)).await,
+            Call::Batched(call) => call.run(&self.db, caller).await,
             Call::Cx(work) => {
                 let cx = Arc::new(Cx::new(self.db.clone(), caller));
                 let result = work(cx.clone()).await;
@@ -247,6 +248,11 @@ impl Pipeline {
             Call::Tx(work) => {
                 let (caller, ask) = (caller.clone(), ask.clone());
                 self.db.write(move |tx| once_in_transaction(tx, &ask, |tx| work(tx, &caller))).await
+            }
+            // Its outcome is stored in its transaction, so it has one of its own.
+            Call::Batched(call) => {
+                let (caller, ask) = (caller.clone(), ask.clone());
+                self.db.write(move |tx| once_in_transaction(tx, &ask, |tx| call.run_in(tx, &caller))).await
             }
             Call::Cx(work) => {
                 let wanted = ask.clone();

@@ -1,5 +1,6 @@
 //! All operations, found by method and path.
 
+use crate::batched::WaitingCalls;
 use crate::deprecation::Retiring;
 use crate::describe::Describe;
 use crate::meta::{Meta, Method};
@@ -36,6 +37,7 @@ pub struct Registered {
     pub area: &'static str,
     pub(crate) area_description: &'static str,
     checks: OnceLock<Checks>,
+    waiting_calls: WaitingCalls,
     pub(crate) retiring: Option<Arc<Retiring>>,
 }
 
@@ -48,6 +50,11 @@ impl Registered {
     /// The checks of what goes in. Made when first asked for, so that a start costs nothing for what nobody calls.
     pub(crate) fn checks(&self) -> &Checks {
         self.checks.get_or_init(|| Checks::new(&self.describe(), self.meta().paging.is_some()))
+    }
+
+    /// Its calls that may share a transaction.
+    pub(crate) fn waiting_calls(&self) -> WaitingCalls {
+        self.waiting_calls.clone()
     }
 
     /// What goes in and comes out.
@@ -124,8 +131,14 @@ impl Registry {
         let place = self.operations.len();
         let retiring = Retiring::of(meta)?.map(Arc::new);
         self.any_retiring |= retiring.is_some();
-        let checks = OnceLock::new();
-        self.operations.push(Registered { operation, area, area_description, checks, retiring });
+        self.operations.push(Registered {
+            operation,
+            area,
+            area_description,
+            checks: OnceLock::new(),
+            waiting_calls: WaitingCalls::default(),
+            retiring,
+        });
         let pattern = positional(meta.path);
         if let Ok(found) = self.router.at_mut(&pattern)
             && let Some(first) = found.value.first().and_then(|first| self.operations.get(*first))

@@ -110,7 +110,7 @@ impl Db {
         self.inner.metrics.writes.inc();
         if is_first {
             let (inner, batches) = (self.inner.clone(), batches.clone());
-            self.inner.threads.spawn(Priority::Normal, move || serve(&inner, &batches))?;
+            self.inner.threads.spawn(Priority::Normal, move || serve(&inner, &batches));
         }
         answer.await.map_err(|_| Error::internal("the work at the database panicked"))?
     }
@@ -172,9 +172,7 @@ fn make_together<C: Batched>(inner: &Arc<Inner>, waiting: Vec<Waiting<C>>) {
 fn make_alone<C: Batched>(inner: &Arc<Inner>, waiting: Waiting<C>) {
     let own = inner.clone();
     let make = move || own.write(&|tx: &mut Tx| waiting.change.alone(&waiting.maker, tx), waiting.answer);
-    if let Err(error) = inner.threads.spawn(Priority::Normal, make) {
-        tracing::error!(%error, "a change cannot be made");
-    }
+    inner.threads.spawn(Priority::Normal, make);
 }
 
 /// Has a queue served on when it is dropped, whatever became of the changes before. It waits for a thread anew, so that a busy
@@ -187,9 +185,7 @@ struct Next<'a, C: Batched> {
 impl<C: Batched> Drop for Next<'_, C> {
     fn drop(&mut self) {
         let (inner, batches) = (self.inner.clone(), self.batches.clone());
-        if let Err(error) = self.inner.threads.spawn(Priority::Normal, move || serve(&inner, &batches)) {
-            tracing::error!(%error, "a queue of changes cannot be served on");
-        }
+        self.inner.threads.spawn(Priority::Normal, move || serve(&inner, &batches));
     }
 }
 

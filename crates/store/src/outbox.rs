@@ -3,16 +3,12 @@
 //! They are written together at its end, which on PostgreSQL is one statement however many they are. Until the
 //! sequencer gives them a position nobody reads them, so no transaction misses its own.
 
-use crate::schema::events;
-use crate::{AnyConnection, CachedChange, PgConnection, each};
+use crate::{AnyConnection, CachedChange, PgConnection, SqliteConnection, insert_rows};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp as SqlTimestamp};
 use model::{ActorType, Cause, EventId, JsonText, Result, Timestamp, WorkspaceId};
 
 /// An event as it is stored.
-// `NULL` is written as such, so that diesel can keep the statement.
-#[derive(Insertable)]
-#[diesel(table_name = events, treat_none_as_default_value = false)]
 pub(crate) struct EventRow {
     pub(crate) id: EventId,
     pub(crate) workspace_id: WorkspaceId,
@@ -21,13 +17,10 @@ pub(crate) struct EventRow {
     pub(crate) data: JsonText,
     pub(crate) created_at: Timestamp,
     pub(crate) contact_id: Option<i64>,
-    #[diesel(embed)]
     pub(crate) origin: Origin,
 }
 
 /// What an event comes from, as it is stored.
-#[derive(Insertable)]
-#[diesel(table_name = events, treat_none_as_default_value = false)]
 pub(crate) struct Origin {
     request_id: Option<String>,
     key_id: Option<String>,
@@ -86,21 +79,40 @@ impl Outbox {
     pub(crate) fn write(self, connection: &mut AnyConnection) -> Result<bool> {
         let any = !self.0.is_empty();
         match connection {
-            AnyConnection::Postgres(connection) if self.0.len() > 1 => write_together(connection, &self.0)?,
-            _ => {
-                for row in self.0 {
-                    each!(connection, |connection| diesel::insert_into(events::table)
-                        .values(row)
-                        .execute(connection))?;
-                }
-            }
+            _ if !any => {}
+            AnyConnection::Postgres(connection) => write_on_postgres(connection, &self.0)?,
+            AnyConnection::Sqlite(connection) => write_on_sqlite(connection, &self.0)?,
         }
         Ok(any)
     }
 }
 
+fn write_on_sqlite(connection: &mut SqliteConnection, rows: &[EventRow]) -> Result<()> {
+    let insert = "INSERT OR FAIL INTO events (id, workspace_id, kind, livemode, data, created_at, contact_id, request_id, \
+                  key_id, idempotency_key, actor, root_event_id, depth, traceparent)";
+    let places = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    insert_rows(connection, insert, places, rows, |statement, row| {
+        statement
+            .bind::<Text, _>(row.id.as_str())
+            .bind::<BigInt, _>(row.workspace_id)
+            .bind::<Text, _>(row.kind)
+            .bind::<Bool, _>(row.livemode)
+            .bind::<Text, _>(row.data.as_str())
+            .bind::<SqlTimestamp, _>(row.created_at)
+            .bind::<Nullable<BigInt>, _>(row.contact_id)
+            .bind::<Nullable<Text>, _>(row.origin.request_id.as_deref())
+            .bind::<Nullable<Text>, _>(row.origin.key_id.as_deref())
+            .bind::<Nullable<Text>, _>(row.origin.idempotency_key.as_deref())
+            .bind::<Nullable<Text>, _>(row.origin.actor.as_ref().map(JsonText::as_str))
+            .bind::<Nullable<Text>, _>(row.origin.root_event_id.as_deref())
+            .bind::<BigInt, _>(row.origin.depth)
+            .bind::<Nullable<Text>, _>(row.origin.traceparent.as_deref())
+    })?;
+    Ok(())
+}
+
 /// Writes rows by one statement whose text is the same for any number of them, so that it is prepared once.
-fn write_together(connection: &mut PgConnection, rows: &[EventRow]) -> QueryResult<()> {
+fn write_on_postgres(connection: &mut PgConnection, rows: &[EventRow]) -> QueryResult<()> {
     let insert = diesel::sql_query(
         "INSERT INTO events (id, workspace_id, kind, livemode, data, created_at, contact_id, request_id, key_id, \
          idempotency_key, actor, root_event_id, depth, traceparent) \

@@ -3,10 +3,11 @@
 //! They share two queues, and serve the one of high priority first. Under load each goes on with the next question without
 //! having slept, where a pool that grows and shrinks by itself would wake a thread for each.
 
-use crossbeam_channel::{Sender, select_biased, unbounded};
 use model::{Error, Result};
 use prometheus::Histogram;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -20,31 +21,90 @@ pub(crate) enum Priority {
     Normal,
 }
 
-/// The queues. The threads end when they are dropped.
+/// The queues. The threads end when they are dropped, once they have done what is in them.
 pub(crate) struct Threads {
-    high: Sender<Job>,
-    normal: Sender<Job>,
+    queues: Arc<Queues>,
     /// How long jobs were in a queue.
     waits: Histogram,
+}
+
+/// The queues as the threads see them.
+#[derive(Default)]
+struct Queues {
+    waiting: Mutex<Waiting>,
+    filled: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    high: VecDeque<Job>,
+    normal: VecDeque<Job>,
+    /// Threads that have nothing to do. Nobody else need be woken, which would take a call of the system.
+    idle: usize,
+    is_closed: bool,
+}
+
+impl Queues {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, priority: Priority, job: Job) {
+        let mut waiting = self.lock();
+        match priority {
+            Priority::High => waiting.high.push_back(job),
+            Priority::Normal => waiting.normal.push_back(job),
+        }
+        let is_anyone_idle = waiting.idle > 0;
+        drop(waiting);
+        if is_anyone_idle {
+            self.filled.notify_one();
+        }
+    }
+
+    /// The next job, for which it waits; `None` once the queues are closed and empty.
+    fn next(&self) -> Option<Job> {
+        let mut waiting = self.lock();
+        loop {
+            let Waiting { high, normal, .. } = &mut *waiting;
+            let job = high.pop_front().or_else(|| normal.pop_front());
+            if job.is_some() || waiting.is_closed {
+                return job;
+            }
+            waiting.idle += 1;
+            waiting = self.filled.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            waiting.idle -= 1;
+        }
+    }
+
+    fn close(&self) {
+        self.lock().is_closed = true;
+        self.filled.notify_all();
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.queues.close();
+    }
 }
 
 impl Threads {
     /// Starts `number` threads.
     pub(crate) fn start(number: u32, waits: Histogram) -> Result<Self> {
-        let (high, first) = unbounded::<Job>();
-        let (normal, then) = unbounded::<Job>();
+        let queues: Arc<Queues> = Arc::default();
         for _ in 0..number.max(1) {
-            let (first, then) = (first.clone(), then.clone());
-            let next = move || select_biased! { recv(first) -> job => job, recv(then) -> job => job }.ok();
-            let work = move || std::iter::from_fn(&next).for_each(|job| job());
+            let own = queues.clone();
+            let work = move || std::iter::from_fn(|| own.next()).for_each(|job| job());
             std::thread::Builder::new().name("database".to_owned()).spawn(work)?;
         }
-        Ok(Self { high, normal, waits })
+        Ok(Self { queues, waits })
     }
 
     /// How many jobs are waiting for a thread.
     pub(crate) fn waiting(&self) -> usize {
-        self.high.len() + self.normal.len()
+        let waiting = self.queues.lock();
+        waiting.high.len() + waiting.normal.len()
     }
 
     /// Does something on one of the threads, which answers at once or hands the answer on. What is `only_for_the_answer` is
@@ -64,15 +124,12 @@ impl Threads {
                 work(Answer(reply));
             }
         };
-        self.spawn(priority, job)?;
+        self.spawn(priority, job);
         answer.await.map_err(|_| Error::internal("the work at the database panicked"))?
     }
 
     /// Does something on one of the threads. To be called within a runtime, or on such a thread.
-    ///
-    /// # Errors
-    /// When the threads have ended.
-    pub(crate) fn spawn(&self, priority: Priority, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    pub(crate) fn spawn(&self, priority: Priority, work: impl FnOnce() + Send + 'static) {
         let runtime = Handle::current();
         let (waits, since) = (self.waits.clone(), Instant::now());
         let job = move || {
@@ -82,11 +139,7 @@ impl Threads {
             // A panic drops what the work was to answer with.
             let _ = catch_unwind(AssertUnwindSafe(work));
         };
-        let queue = match priority {
-            Priority::High => &self.high,
-            Priority::Normal => &self.normal,
-        };
-        queue.send(Box::new(job)).map_err(|_| Error::internal("the database's threads have ended"))
+        self.queues.push(priority, Box::new(job));
     }
 }
 

@@ -17,7 +17,7 @@ use operation::{
     Body, Deleted, ExpectedVersion, IfMatch, Input, Json, Path, Prepare, PreparedBody, Query, RawCreated,
     RawJson, State, With, operation,
 };
-use records::bulk::{self, BulkReport, Row};
+use records::bulk::{self, BulkReport, PreparedMatch, Row};
 use records::links;
 use records::rows::matching::OnMatch;
 use records::rows::values::{self, Missing};
@@ -217,19 +217,31 @@ pub fn delete_contact(
 pub fn upsert_contact(
     tx: &mut Tx,
     caller: &Caller,
-    Body(upsert): Body<ContactUpsert>,
+    new: PreparedBody<ContactUpsert>,
     shapes: State<Shapes>,
 ) -> Result<RawJson<UpsertedContact>> {
     let editor = editor(tx, &shapes.0, caller)?;
-    let data = with_tags(upsert.data, upsert.tags);
+    let upsert = &*new.body;
+    let data = with_tags(upsert.data.clone(), upsert.tags.clone());
     let row = Row { data: &data, external_key: upsert.external_id.as_deref() };
-    let match_on = [MATCH_ON.to_owned()];
-    let on_match = upsert.on_match.into();
-    let (status, id) = bulk::upsert_one(tx, &editor, mode(upsert.typecast), &match_on, on_match, row)?;
-    let contact = rows::live(tx, &editor.shape, id)?;
+    let (match_on, on_match) = ([MATCH_ON.to_owned()], upsert.on_match.into());
+    let mode = mode(upsert.typecast);
+    let (status, contact) = bulk::upsert_one(tx, &editor, mode, &match_on, on_match, row, new.take())?;
     let status = serde_json::to_string(&status).map_err(Error::internal)?;
     let contact = printed(&editor.shape, &contact)?;
     Ok(RawJson::new(format!(r#"{{"object":"contact_upsert","status":{status},"contact":{contact}}}"#)))
+}
+
+impl Prepare for ContactUpsert {
+    type Prepared = PreparedMatch;
+
+    fn prepare(&self, input: &Input<'_>) -> Option<PreparedMatch> {
+        let shapes = input.services.get::<Shapes>().ok()?;
+        let workspace = input.caller.workspace_id();
+        let by = (&[MATCH_ON.to_owned()][..], mode(self.typecast));
+        let row = Row { data: &self.data, external_key: self.external_id.as_deref() };
+        PreparedMatch::of(&shapes, workspace, CONTACTS.set_of(workspace), by, row)
+    }
 }
 
 /// Create or change up to 1,000 contacts

@@ -18,6 +18,7 @@ mod model;
 mod moving;
 mod operations;
 mod position;
+mod together;
 mod trash;
 
 pub(crate) use events::{CommentEvent, FileEvent};

@@ -3,6 +3,7 @@
 use super::answer::{self, ItemAnswer};
 use super::item::Item;
 use super::model::{ItemPatch, ItemQuery, ItemReplacement, NewItem, mode};
+use super::together::create_items;
 use model::{Caller, CollectionId, Error, ItemId, Result};
 use operation::{
     Body, ExpectedVersion, FromInput, IfMatch, Input, Path, Prepare, PreparedBody, Query, RawCreated,
@@ -20,7 +21,7 @@ use store::{Read, Tx};
 ///
 /// Fields that are not sent get their default values. A value must have the JSON type of its field, unless `typecast`
 /// is set. A value of a unique field that another item has is a 409 `duplicate_value`.
-#[operation(post "/collections/{collectionId}/items", scope = "items:write")]
+#[operation(post "/collections/{collectionId}/items", scope = "items:write", together = create_items)]
 pub fn create_item(
     tx: &mut Tx,
     caller: &Caller,

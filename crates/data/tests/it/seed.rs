@@ -6,6 +6,7 @@ use model::{CollectionId, FieldId, IndexId, JsonText};
 use records::schema::{collection_fields as f, collection_indexes as i, collections as c};
 use records::shape::IndexKind;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use store::Tx;
 use testkit::{Key, TestApp};
 
@@ -159,11 +160,8 @@ pub async fn merge(app: &TestApp, index: IndexId) {
 
 /// Writes what was changed so far into the segments of a columnar index, of so many items.
 pub async fn merge_by(app: &TestApp, index: IndexId, size: usize) {
-    let merge = move |tx: &mut Tx| {
-        let shapes = records::shape::Shapes::new([&svc_data::items::ITEMS]);
-        records::columnar::merge(tx, &shapes, index, size)
-    };
-    while app.db().write(merge).await.unwrap() {}
+    let shapes = Arc::new(records::shape::Shapes::new([&svc_data::items::ITEMS]));
+    while records::columnar::merge(app.db(), &shapes, index, size).await.unwrap() {}
 }
 
 /// An index on these fields and system columns, each with whether greater values come first. Made before there are

@@ -16,7 +16,9 @@ use super::rows::{NewPosition, hour};
 use super::{Catalogue, size};
 use crate::outbound::fan_out;
 use crate::schema::event_hours;
+use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
+use diesel::sql_types::BigInt;
 use model::{Result, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -112,19 +114,30 @@ struct Batch {
 /// Gives the next places to what has none, in the order in which it was written.
 fn place(tx: &mut Tx, limit: usize) -> Result<Vec<NewPosition>> {
     tx.lock("places of events")?;
+    walk_index(tx)?;
     let last = last_place(tx)?;
     let bytes = size::size_of_row(tx);
-    let mut placed: Vec<NewPosition> = diesel::sql_query(format!(
-        "UPDATE events SET position = {} + waiting.place FROM (
+    let place = diesel::sql_query(format!(
+        "UPDATE events SET position = $1 + waiting.place FROM (
             SELECT sequence AS written, row_number() OVER (ORDER BY sequence) AS place FROM events
             WHERE position IS NULL ORDER BY sequence LIMIT {limit}
         ) AS waiting WHERE sequence = waiting.written
-        RETURNING position, workspace_id, kind, created_at, {bytes} AS bytes",
-        last.unwrap_or(0)
-    ))
-    .load(tx.connection())?;
+        RETURNING position, workspace_id, kind, created_at, {bytes} AS bytes"
+    ));
+    // The limit is text: SQLite prepares a statement anew whenever one is bound.
+    let mut placed: Vec<NewPosition> = place.bind::<BigInt, _>(last.unwrap_or(0)).load(tx.connection())?;
     placed.sort_unstable_by_key(|place| place.position);
     Ok(placed)
+}
+
+/// Has PostgreSQL walk the index of events without a place for the rest of the transaction. It holds an entry for each
+/// event that has got one since the table was last vacuumed: walking leaves marks by which the next one skips them, and
+/// a bitmap scan would look at all of their rows each time.
+fn walk_index(tx: &mut Tx) -> Result<()> {
+    if let AnyConnection::Postgres(connection) = tx.connection() {
+        connection.batch_execute("SET LOCAL enable_bitmapscan = off")?;
+    }
+    Ok(())
 }
 
 /// Adds to the counts by type and hour.

@@ -8,7 +8,7 @@ pub use self::model::BulkResult;
 pub use self::model::BulkSummary;
 pub use self::model::{BulkMode, BulkReport, BulkStatus};
 pub use outcome::{Done, each_row};
-pub use upsert::{upsert, upsert_one};
+pub use upsert::{PreparedMatch, upsert, upsert_one};
 
 use self::outcome::together;
 use crate::links::{self, LockSet};

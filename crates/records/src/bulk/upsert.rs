@@ -7,9 +7,9 @@ use crate::links::{self, LockSet};
 use crate::rows::matching::{Lookup, Match, Matcher, OnMatch};
 use crate::rows::values::{self, Missing};
 use crate::rows::write::Draft;
-use crate::rows::{self, Editor, ItemChange, ItemRow};
-use crate::shape::Shape;
-use ::model::{Code, Error, ItemId, Patch, Result};
+use crate::rows::{self, Editor, ItemChange, ItemRow, Written};
+use crate::shape::{Shape, Shapes};
+use ::model::{Code, CollectionId, Error, ItemId, Patch, Result, WorkspaceId};
 use fields::Data;
 use fields::value::Mode;
 use operation::ExpectedVersion;
@@ -52,9 +52,51 @@ pub fn upsert_one(
     match_on: &[String],
     on_match: OnMatch,
     row: Row<'_>,
-) -> Result<(BulkStatus, ItemId)> {
-    let matcher = Matcher::new(&editor.shape, match_on)?;
-    Upsert { editor, matcher, on_match, mode }.put(tx, row)
+    prepared: Option<PreparedMatch>,
+) -> Result<(BulkStatus, ItemRow)> {
+    let shape = &editor.shape;
+    let matcher = Matcher::new(shape, match_on)?;
+    let mut upsert = Upsert { editor, matcher, on_match, mode };
+    let wanted = match prepared.filter(|prepared| prepared.shape_version == shape.version) {
+        Some(prepared) => prepared.wanted,
+        None => upsert.wanted(&row)?,
+    };
+    match upsert.put_wanted(tx, row, &wanted)? {
+        Put::Skipped(id) => Ok((BulkStatus::Skipped, rows::live(tx, shape, id)?)),
+        Put::Created(row) => Ok((BulkStatus::Created, row)),
+        Put::Changed(written) => Ok((done(&written).0, written.row)),
+    }
+}
+
+/// What a row says of the record that it is for, read before the transaction by the shape that its set had then.
+#[derive(Debug)]
+pub struct PreparedMatch {
+    shape_version: i64,
+    wanted: Lookup,
+}
+
+impl PreparedMatch {
+    /// Reads it by the latest shape of a workspace's set. `None` if that is not known, or the row says nothing; the
+    /// transaction says why.
+    pub fn of(
+        shapes: &Shapes,
+        workspace: WorkspaceId,
+        set: CollectionId,
+        (match_on, mode): (&[String], Mode),
+        row: Row<'_>,
+    ) -> Option<Self> {
+        let shape = shapes.latest(set).filter(|shape| shape.workspace == workspace)?;
+        let matcher = Matcher::new(&shape, match_on).ok()?;
+        let wanted = matcher.wanted(&shape, row.data, row.external_key, mode).ok()?;
+        Some(Self { shape_version: shape.version, wanted })
+    }
+}
+
+/// What became of a row.
+enum Put {
+    Created(ItemRow),
+    Changed(Written),
+    Skipped(ItemId),
 }
 
 /// Rows that are matched with records.
@@ -68,11 +110,9 @@ struct Upsert<'a> {
 impl Upsert<'_> {
     /// Finds the records that rows are for, as far as that can be done for all of them at once.
     fn look_ahead(&mut self, tx: &mut Tx, rows: &[Row<'_>]) -> Result<()> {
-        let (shape, mode) = (&self.editor.shape, self.mode);
         // What is wrong with a row is told when it is done.
-        let wanted = |row: &Row<'_>| self.matcher.wanted(shape, row.data, row.external_key, mode).ok();
-        let wanted: Vec<Lookup> = rows.iter().filter_map(wanted).collect();
-        self.matcher.look_ahead(tx, shape, &wanted.iter().collect::<Vec<_>>())
+        let wanted: Vec<Lookup> = rows.iter().filter_map(|row| self.wanted(row).ok()).collect();
+        self.matcher.look_ahead(tx, &self.editor.shape, &wanted.iter().collect::<Vec<_>>())
     }
 
     /// The items that the rows will change, as far as can be told before, with those at the other ends of their links.
@@ -80,9 +120,7 @@ impl Upsert<'_> {
         let (editor, mut locks) = (self.editor, LockSet::default());
         for row in rows {
             // What is wrong with a row is told when it is done.
-            let Ok(wanted) = self.matcher.wanted(&editor.shape, row.data, row.external_key, self.mode) else {
-                continue;
-            };
+            let Ok(wanted) = self.wanted(row) else { continue };
             let found = match self.matcher.find(tx, &editor.shape, &wanted) {
                 Err(error) if error.code() == Code::InternalError => return Err(error),
                 Err(_) => continue,
@@ -103,21 +141,35 @@ impl Upsert<'_> {
         Ok(locks)
     }
 
+    /// What a row says of the record that it is for.
+    fn wanted(&self, row: &Row<'_>) -> Result<Lookup> {
+        self.matcher.wanted(&self.editor.shape, row.data, row.external_key, self.mode)
+    }
+
     /// Does one row.
     fn put(&mut self, tx: &mut Tx, given: Row<'_>) -> Result<Done> {
-        let wanted = self.matcher.wanted(&self.editor.shape, given.data, given.external_key, self.mode)?;
-        let found = match self.matcher.find(tx, &self.editor.shape, &wanted)? {
+        let wanted = self.wanted(&given)?;
+        Ok(match self.put_wanted(tx, given, &wanted)? {
+            Put::Created(row) => (BulkStatus::Created, row.id),
+            Put::Changed(written) => done(&written),
+            Put::Skipped(id) => (BulkStatus::Skipped, id),
+        })
+    }
+
+    /// Does one row, which says this of its record.
+    fn put_wanted(&mut self, tx: &mut Tx, given: Row<'_>, wanted: &Lookup) -> Result<Put> {
+        let found = match self.matcher.find(tx, &self.editor.shape, wanted)? {
             Match::One(id) => id,
             Match::Several(ids) => return Err(ambiguous(&self.editor.shape, &ids)),
             Match::None => match self.create(tx, given) {
                 Ok(row) => {
-                    self.matcher.note_created(&self.editor.shape, &row, Some(&wanted))?;
-                    return Ok((BulkStatus::Created, row.id));
+                    self.matcher.note_created(&self.editor.shape, &row, Some(wanted))?;
+                    return Ok(Put::Created(row));
                 }
                 // Another transaction has created it since we looked.
                 Err(error) if error.code() == Code::DuplicateValue && tx.is_postgres() => {
                     self.matcher.forget();
-                    match self.matcher.find(tx, &self.editor.shape, &wanted)? {
+                    match self.matcher.find(tx, &self.editor.shape, wanted)? {
                         Match::One(id) => id,
                         _ => return Err(error),
                     }
@@ -126,12 +178,12 @@ impl Upsert<'_> {
             },
         };
         match self.on_match {
-            OnMatch::Skip => Ok((BulkStatus::Skipped, found)),
+            OnMatch::Skip => Ok(Put::Skipped(found)),
             OnMatch::Error => {
                 let message = format!("The {} exists already.", self.editor.shape.kind.noun);
                 Err(Error::duplicate("match_on", message, found))
             }
-            OnMatch::Update => self.update(tx, found, given),
+            OnMatch::Update => self.update(tx, found, given).map(Put::Changed),
         }
     }
 
@@ -149,12 +201,12 @@ impl Upsert<'_> {
         values::merge(&self.editor.shape, None, given, Missing::Default, self.mode, "")
     }
 
-    fn update(&mut self, tx: &mut Tx, id: ItemId, given: Row<'_>) -> Result<Done> {
+    fn update(&mut self, tx: &mut Tx, id: ItemId, given: Row<'_>) -> Result<Written> {
         let item = rows::locked(tx, &self.editor.shape, id)?;
         let old = item.clone();
         let written = self.change(given).make(tx, self.editor, item)?;
         self.matcher.note_changed(&self.editor.shape, &old, &written.row)?;
-        Ok(done(&written))
+        Ok(written)
     }
 
     fn change<'c>(&self, given: Row<'c>) -> ItemChange<'c> {

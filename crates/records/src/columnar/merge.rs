@@ -1,16 +1,16 @@
 //! Writing changed items into their segments.
 //!
-//! A row of `item_changes` is only deleted by the transaction that has read its item after it, so an item that changes
-//! meanwhile keeps one.
+//! Segments are made by a reader, and a short transaction puts them in the place of the old ones. A row of `item_changes` is
+//! only deleted where its item was read after it, so an item that changes meanwhile keeps one.
 
 use super::ROWS;
 use super::row_ids::RowIds;
 use super::segment::{self, Column};
-use super::table::{self, ColumnRow, Place, StoredSegment, column_id, columns_of, damaged};
+use super::table::{self, ColumnRow, NewSegment, Place, StoredSegment, column_id, columns_of, damaged};
 use crate::query::rows;
 use crate::rows::ItemRow;
 use crate::schema::{collection_indexes, item_changes};
-use crate::shape::{self, Index, IndexRow, IndexStatus, Shape, Shapes};
+use crate::shape::{self, Index, IndexRow, Shape, Shapes};
 use ::jobs::Job;
 use diesel::dsl::count_star;
 use diesel::prelude::*;
@@ -51,8 +51,7 @@ pub(crate) fn job(shapes: &Arc<Shapes>) -> Job {
 pub(crate) async fn merge_all(db: &Db, shapes: &Arc<Shapes>) -> Result<()> {
     for index in db.read(due).await? {
         loop {
-            let shapes = shapes.clone();
-            if !db.write(move |tx| merge(tx, &shapes, index, ROWS)).await? {
+            if !merge(db, shapes, index, ROWS).await? {
                 break;
             }
         }
@@ -81,53 +80,123 @@ fn due(read: &mut Read) -> Result<Vec<IndexId>> {
 ///
 /// # Errors
 /// When the database fails.
-pub fn merge(tx: &mut Tx, shapes: &Shapes, id: IndexId, size: usize) -> Result<bool> {
-    let Some((index, shape)) = ready(tx, shapes, id)? else { return Ok(false) };
-    let changes: Vec<(i64, i64)> = item_changes::table
-        .filter(item_changes::index_id.eq(id))
-        .order(item_changes::id)
-        .limit(i64::try_from(CHANGES).unwrap_or(i64::MAX))
-        .select((item_changes::id, item_changes::item_id))
-        .load(tx.connection())?;
-    let mut changed: Vec<i64> = changes.iter().map(|(_, item)| *item).collect();
-    changed.sort_unstable();
-    changed.dedup();
-    let mut rest = changed.as_slice();
-    for _ in 0..SEGMENTS {
-        let Some(first) = rest.first() else { break };
-        let end = table::end_of(tx, id, *first)?;
-        let until = match end {
-            Some(end) => rest.partition_point(|item| *item <= end),
-            None => rest.len().min(size),
-        };
-        let (some, others) = rest.split_at(until);
-        let segment = Target { shape: &shape, index: &index, end, size };
-        segment.write(tx, some)?;
-        rest = others;
-    }
-    if !changed.is_empty() {
-        table::renew(tx, id)?;
-    }
-    let until = rest.first().copied().unwrap_or(i64::MAX);
-    let written: Vec<i64> = changes.iter().filter(|(_, item)| *item < until).map(|(id, _)| *id).collect();
-    for some in written.chunks(DELETED) {
-        diesel::delete(item_changes::table.filter(item_changes::id.eq_any(some))).execute(tx.connection())?;
-    }
-    Ok(!rest.is_empty() || changes.len() >= CHANGES)
+pub async fn merge(db: &Db, shapes: &Arc<Shapes>, id: IndexId, size: usize) -> Result<bool> {
+    let known = shapes.clone();
+    let Some(merged) = db.read(move |read| Merged::read(read, &known, id, size)).await? else {
+        return Ok(false);
+    };
+    let (known, has_more) = (shapes.clone(), merged.has_more);
+    let is_written = db.write(move |tx| merged.write(tx, &known)).await?;
+    Ok(has_more || !is_written)
 }
 
-/// An index that is filled, of a collection that is there, kept from others who would write its segments.
-fn ready(tx: &mut Tx, shapes: &Shapes, id: IndexId) -> Result<Option<(Index, Arc<Shape>)>> {
-    let row = collection_indexes::table.find(id).select(IndexRow::as_select());
-    let Some(row) = row.get_result(tx.connection()).optional()? else { return Ok(None) };
-    let shape = match shape::held(tx, shapes, row.workspace_id, row.collection_id) {
-        Ok(shape) => shape,
-        Err(error) if error.code() == model::Code::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    tx.lock(&format!("columnar {id}"))?;
-    let index = shape.indexes.iter().find(|index| index.id == id && index.status == IndexStatus::Ready);
-    Ok(index.cloned().map(|index| (index, shape)))
+/// Segments with their changed items, made before the transaction that writes them: making them takes longer, and others
+/// wait for a transaction.
+struct Merged {
+    index: IndexId,
+    shape_version: i64,
+    /// The revision of the segments that these are made of.
+    revision: i64,
+    /// Where segments end that others take the place of.
+    replaced: Vec<i64>,
+    segments: Vec<NewSegment>,
+    /// The rows of `item_changes` that are in the segments.
+    changes: Vec<i64>,
+    has_more: bool,
+}
+
+impl Merged {
+    /// Makes the next segments; `None` where there is no such index, or no change.
+    fn read(read: &mut Read, shapes: &Shapes, id: IndexId, size: usize) -> Result<Option<Self>> {
+        let row = collection_indexes::table.find(id).select(IndexRow::as_select());
+        let Some(row) = row.get_result(read.connection()).optional()? else { return Ok(None) };
+        let shape = match shape::for_read(read, shapes, row.workspace_id, row.collection_id) {
+            Ok(shape) => shape,
+            Err(error) if error.code() == model::Code::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let Some(index) = shape.indexes.iter().find(|index| index.id == id) else { return Ok(None) };
+        let Some(revision) = table::revision(read, id)? else { return Ok(None) };
+        // Before the items: what changes afterwards has a row that is not among these.
+        let changes: Vec<(i64, i64)> = item_changes::table
+            .filter(item_changes::index_id.eq(id))
+            .order(item_changes::id)
+            .limit(i64::try_from(CHANGES).unwrap_or(i64::MAX))
+            .select((item_changes::id, item_changes::item_id))
+            .load(read.connection())?;
+        let mut changed: Vec<i64> = changes.iter().map(|(_, item)| *item).collect();
+        changed.sort_unstable();
+        changed.dedup();
+        let (mut replaced, mut segments) = (Vec::new(), Vec::new());
+        let mut rest = changed.as_slice();
+        for number in 0..SEGMENTS {
+            let Some(first) = rest.first() else { break };
+            let end = table::end_of(read, id, *first)?;
+            // Items behind all segments may go into one that was just made, and is not stored yet.
+            if end.is_none() && number > 0 {
+                break;
+            }
+            let until = match end {
+                Some(end) => rest.partition_point(|item| *item <= end),
+                None => rest.len().min(size),
+            };
+            let (some, others) = rest.split_at(until);
+            let (old, new) = Target { shape: &shape, index, end, size }.segments(read, some)?;
+            replaced.extend(old);
+            segments.extend(new);
+            rest = others;
+        }
+        if changed.is_empty() {
+            return Ok(None);
+        }
+        let until = rest.first().copied().unwrap_or(i64::MAX);
+        Ok(Some(Self {
+            index: id,
+            shape_version: shape.version,
+            revision,
+            replaced,
+            segments,
+            has_more: !rest.is_empty() || changes.len() >= CHANGES,
+            changes: changes
+                .into_iter()
+                .filter(|(_, item)| *item < until)
+                .map(|(change, _)| change)
+                .collect(),
+        }))
+    }
+
+    /// Writes them, unless the index or its segments are others by now. Gives whether it has.
+    fn write(&self, tx: &mut Tx, shapes: &Shapes) -> Result<bool> {
+        if !self.is_current(tx, shapes)? {
+            return Ok(false);
+        }
+        for end in &self.replaced {
+            table::delete(tx, self.index, *end)?;
+        }
+        for segment in &self.segments {
+            table::insert(tx, self.index, segment)?;
+        }
+        table::renew(tx, self.index)?;
+        for some in self.changes.chunks(DELETED) {
+            let merged = item_changes::table.filter(item_changes::id.eq_any(some));
+            diesel::delete(merged).execute(tx.connection())?;
+        }
+        Ok(true)
+    }
+
+    /// Whether the index has the segments and the shape that these were made of. It is kept from others who would write
+    /// its segments.
+    fn is_current(&self, tx: &mut Tx, shapes: &Shapes) -> Result<bool> {
+        let row = collection_indexes::table.find(self.index).select(IndexRow::as_select());
+        let Some(row) = row.get_result(tx.connection()).optional()? else { return Ok(false) };
+        let shape = match shape::held(tx, shapes, row.workspace_id, row.collection_id) {
+            Ok(shape) => shape,
+            Err(error) if error.code() == model::Code::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        tx.lock(&format!("columnar {}", self.index))?;
+        Ok(shape.version == self.shape_version && table::revision(tx, self.index)? == Some(self.revision))
+    }
 }
 
 /// Where changed items go.
@@ -141,38 +210,37 @@ struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// Writes the segment anew, with what has become of some of its items.
-    fn write(&self, tx: &mut Tx, changed: &[i64]) -> Result<()> {
+    /// Makes the segment anew, with what has become of some of its items. Gives where the old one ends, if there is one, and
+    /// those that take its place.
+    fn segments(&self, read: &mut Read, changed: &[i64]) -> Result<(Option<i64>, Vec<NewSegment>)> {
         let Self { shape, index, end, size } = *self;
         let columns: Vec<i64> = index.parts.iter().map(|part| column_id(part.subject)).collect();
         let place = end.map_or(Place::Before(i64::MAX), |end| Place::Behind(end.saturating_sub(1)));
-        let stored = table::segments(tx, index.id, &columns, place, 1)?.pop();
+        let stored = table::segments(read, index.id, &columns, place, 1)?.pop();
         // Items behind all segments go into the last one, unless it is full.
         let stored = stored.filter(|stored| end.is_some() || stored.ids.len() < size);
-        let fresh = rows(tx, shape, changed)?;
+        let fresh = rows(read, shape, changed)?;
         let end = end.or(changed.last().copied()).unwrap_or_default();
-        let rows = Merged::of(stored.as_ref(), changed, &fresh);
+        let rows = Rows::of(stored.as_ref(), changed, &fresh);
         let columns = rows.columns(stored.as_ref(), columns_of(shape, index, &fresh)?)?;
-        if let Some(stored) = &stored {
-            table::delete(tx, index.id, stored.last_id)?;
-        }
         let size = if rows.ids.len() > 2 * size { size } else { rows.ids.len().max(1) };
         let count = rows.ids.len().div_ceil(size);
-        for (place, ids) in rows.ids.chunks(size).enumerate() {
+        let segment = |(place, ids): (usize, &[i64])| {
             let slice = |(column, entries): &(i64, Vec<Vec<u8>>)| -> ColumnRow {
                 let some = entries.iter().skip(place * size).take(ids.len()).map(Vec::as_slice);
                 (*column, segment::encode(some.collect::<Vec<_>>().into_iter()))
             };
             // The last one ends where the segment did, so that nothing lies between two.
             let last = if place + 1 == count { end } else { ids.last().copied().unwrap_or(end) };
-            table::insert(tx, index.id, last, ids, columns.iter().map(slice).collect())?;
-        }
-        Ok(())
+            NewSegment::new(last, ids, columns.iter().map(slice).collect())
+        };
+        let new = rows.ids.chunks(size).enumerate().map(segment).collect();
+        Ok((stored.map(|stored| stored.last_id), new))
     }
 }
 
 /// The items of a segment after a change.
-struct Merged {
+struct Rows {
     ids: Vec<i64>,
     /// Where the entries of each are found.
     sources: Vec<Source>,
@@ -186,7 +254,7 @@ enum Source {
     Fresh(usize),
 }
 
-impl Merged {
+impl Rows {
     fn of(stored: Option<&StoredSegment>, changed: &[i64], fresh: &[ItemRow]) -> Self {
         let old = stored.map_or(&RowIds::NONE, |stored| &stored.ids);
         let kept = old.iter().enumerate().filter(|(_, id)| changed.binary_search(id).is_err());

@@ -167,27 +167,36 @@ pub(crate) fn bytes_of(read: &mut Read, index: IndexId, column: i64) -> Result<i
 /// A column of a segment: its number and its bytes.
 pub(super) type ColumnRow = (i64, Vec<u8>);
 
+/// A segment that is to be written.
+#[derive(Debug)]
+pub(super) struct NewSegment {
+    last_id: i64,
+    /// With that of the ids.
+    columns: Vec<ColumnRow>,
+}
+
+impl NewSegment {
+    /// The segment of these items that ends at `last_id`.
+    pub(super) fn new(last_id: i64, ids: &[i64], mut columns: Vec<ColumnRow>) -> Self {
+        columns.push((IDS, encode_ids(ids)));
+        Self { last_id, columns }
+    }
+}
+
 /// Writes a segment, which must not be there.
 ///
 /// # Errors
 /// When the database fails.
-pub(super) fn insert(
-    tx: &mut Tx,
-    index: IndexId,
-    last_id: i64,
-    ids: &[i64],
-    columns: Vec<ColumnRow>,
-) -> Result<()> {
-    let ids = std::iter::once((IDS, encode_ids(ids)));
-    let row = |(column, data): ColumnRow| {
+pub(super) fn insert(tx: &mut Tx, index: IndexId, segment: &NewSegment) -> Result<()> {
+    let row = |(column, data): &'_ ColumnRow| {
         (
             item_columns::index_id.eq(index),
-            item_columns::last_id.eq(last_id),
-            item_columns::column_id.eq(column),
-            item_columns::data.eq(data),
+            item_columns::last_id.eq(segment.last_id),
+            item_columns::column_id.eq(*column),
+            item_columns::data.eq(data.clone()),
         )
     };
-    let rows: Vec<_> = ids.chain(columns).map(row).collect();
+    let rows: Vec<_> = segment.columns.iter().map(row).collect();
     match tx.connection() {
         store::AnyConnection::Sqlite(connection) => {
             for row in rows {
@@ -241,7 +250,7 @@ pub(super) fn columns_of(shape: &Shape, index: &Index, rows: &[ItemRow]) -> Resu
 pub(crate) fn append(tx: &mut Tx, shape: &Shape, index: &Index, rows: &[ItemRow]) -> Result<()> {
     let Some(last) = rows.last() else { return Ok(()) };
     let ids: Vec<i64> = rows.iter().map(|row| row.id.0).collect();
-    insert(tx, index.id, last.id.0, &ids, columns_of(shape, index, rows)?)
+    insert(tx, index.id, &NewSegment::new(last.id.0, &ids, columns_of(shape, index, rows)?))
 }
 
 /// Records that an item changed.

@@ -11,6 +11,7 @@ use super::new_items::NewItems;
 use super::row::ItemRow;
 use super::values;
 use super::write::{Draft, Writer, taken_key};
+use crate::Author;
 use crate::activity::{Action, created};
 use crate::compute::{self, Extent};
 use crate::schema::items;
@@ -80,14 +81,14 @@ impl Writer<'_> {
         let mut items = Vec::with_capacity(creations.len());
         for creation in creations {
             items.push(match creation {
-                Creation::Ready(item) => *item,
+                Creation::Ready(item) => (*item, self.author),
                 Creation::Draft(draft) => {
                     let (row, data) = self.completed(tx, draft)?;
-                    NewItem::of(self.shape, row, data)
+                    (NewItem::of(self.shape, row, data), self.author)
                 }
             });
         }
-        NewItems::new(tx, self, items)?.store(tx)
+        NewItems::new(tx, self.shape, items)?.store(tx)
     }
 
     fn insert_pointing(&self, tx: &mut Tx, mut draft: Draft) -> Result<ItemRow> {
@@ -123,6 +124,14 @@ impl Writer<'_> {
         let row = self.new_row(&data, &errors, position, external_key)?;
         Ok((ItemRow { created_at: now, updated_at: now, ..row }, data))
     }
+}
+
+/// Creates items that several authors made ready for one set, in their order. The first that cannot be created ends it.
+///
+/// # Errors
+/// `duplicate_value`, or the database's. What was written until then is for the caller to undo.
+pub fn create_ready(tx: &mut Tx, shape: &Shape, items: Vec<(NewItem, &Author)>) -> Result<Vec<ItemRow>> {
+    NewItems::new(tx, shape, items)?.store(tx)
 }
 
 /// Stores a new row and gives its id.

@@ -149,7 +149,7 @@ impl Matcher {
         if match_on == [shape.kind.external_key] {
             return Ok(Self::by(Vec::new(), Strategy::ExternalKey));
         }
-        if match_on == [IDENTITY] && shape.kind.identities().next().is_some() {
+        if match_on == [IDENTITY] && shape.identities().next().is_some() {
             return Ok(Self::by(Vec::new(), Strategy::Identity));
         }
         if match_on.is_empty() || match_on.len() > MOST_FIELDS {
@@ -370,8 +370,7 @@ pub const IDENTITY: &str = "identity";
 /// What a row says of its record by any of its identities.
 fn identities(shape: &Shape, given: &Data, external_key: Option<&str>, mode: Mode) -> Result<MatchKey> {
     let mut data = Data::new();
-    let built_in = shape.fields.iter().filter(|field| field.is_built_in() && field.unique);
-    for field in built_in {
+    for field in shape.identities() {
         let Some(value) = given.get(&field.key) else { continue };
         let value = values::checked(field, value, Some(value), mode)
             .map_err(|problem| one_error(problem.at(shape.param(&field.key))))?;
@@ -379,7 +378,7 @@ fn identities(shape: &Shape, given: &Data, external_key: Option<&str>, mode: Mod
         data.extend(value.map(|value| (field.key.clone(), value)));
     }
     if data.is_empty() && external_key.is_none() {
-        let names: Vec<_> = shape.kind.identities().collect();
+        let names: Vec<&str> = shape.identities().map(|field| field.key.as_str()).collect();
         let rule = format!(
             "must have one of {} or an external key to identify the {}",
             names.join(", "),

@@ -22,6 +22,7 @@ pub mod values;
 pub mod write;
 
 pub use change::ItemChange;
+pub use create::create_ready;
 pub use editor::Editor;
 
 pub use find::{

@@ -37,6 +37,14 @@ impl PreparedItem {
         Some(Self { shape_version: shape.version, creation })
     }
 
+    /// The item, if all of it was made ready and the set still has the shape by which it was made.
+    pub fn ready(self, shape: &Shape) -> Option<NewItem> {
+        match self.creation {
+            Creation::Ready(item) if self.shape_version == shape.version => Some(*item),
+            _ => None,
+        }
+    }
+
     /// What was made ready, if it was and the set still has the shape by which it was made; else the draft.
     ///
     /// # Errors
@@ -88,6 +96,11 @@ pub struct NewItem {
 }
 
 impl NewItem {
+    /// Whether it has a key of the caller's own, which no other item of its set may have.
+    pub fn has_external_key(&self) -> bool {
+        self.row.external_key.is_some()
+    }
+
     pub(super) fn of(shape: &Shape, row: ItemRow, data: Data) -> Self {
         let record = row.record(&data);
         let (mut unique, mut item_keys) = (Vec::new(), Vec::new());

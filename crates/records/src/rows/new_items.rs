@@ -5,17 +5,18 @@ use super::keys;
 use super::new_item::{NewItem, waits_for_row};
 use super::new_rows::{KeyRow, NewRows, Stored, UniqueRow};
 use super::row::ItemRow;
-use super::write::{Writer, taken_key};
+use super::write::{announce, taken_key};
 use super::{stored_on_postgres, stored_on_sqlite};
+use crate::Author;
 use crate::activity::{Action, created};
 use crate::search::table::insert_on_sqlite;
+use crate::shape::Shape;
 use fields::Data;
 use model::{Error, ItemId, Result, Timestamp};
 use store::{AnyConnection, Tx};
 
-/// New items, and the values of those whose events are emitted.
+/// New items of one set with their authors, and their values where an event of any of them is emitted.
 pub(super) struct NewItems<'a> {
-    writer: &'a Writer<'a>,
     rows: NewRows<'a>,
     data: Vec<Data>,
 }
@@ -25,34 +26,40 @@ impl<'a> NewItems<'a> {
     ///
     /// # Errors
     /// When the database fails.
-    pub(super) fn new(tx: &mut Tx, writer: &'a Writer<'a>, items: Vec<NewItem>) -> Result<Self> {
+    pub(super) fn new(tx: &mut Tx, shape: &'a Shape, items: Vec<(NewItem, &'a Author)>) -> Result<Self> {
         let now = tx.now();
         let ids = match tx.connection() {
             AnyConnection::Sqlite(connection) => stored_on_sqlite::fresh_ids(connection, items.len())?,
             AnyConnection::Postgres(connection) => stored_on_postgres::fresh_ids(connection, items.len())?,
         };
         let rows = NewRows {
-            author: writer.author,
-            shape: writer.shape,
+            authors: items.iter().map(|(_, author)| *author).collect(),
+            shape,
             items: Vec::with_capacity(ids.len()),
             entries: Vec::with_capacity(ids.len()),
             unique: Vec::new(),
             keys: Vec::new(),
             terms: Vec::with_capacity(ids.len()),
         };
-        let mut new = Self { writer, rows, data: Vec::new() };
-        for (id, item) in ids.into_iter().zip(items) {
-            new.add(id, now, item);
+        let emits = rows.authors.iter().any(|author| author.emits);
+        let mut new = Self { rows, data: Vec::new() };
+        for (id, (item, _)) in ids.into_iter().zip(items) {
+            let data = new.add(id, now, item);
+            if emits {
+                new.data.push(data);
+            }
         }
         new.rows.unique.sort_unstable();
         new.rows.keys.sort_unstable();
         Ok(new)
     }
 
-    fn add(&mut self, id: ItemId, now: Timestamp, item: NewItem) {
+    /// Gives the values back.
+    fn add(&mut self, id: ItemId, now: Timestamp, item: NewItem) -> Data {
         let NewItem { row, data, unique, keys, terms, entry } = item;
         let row = ItemRow { id, created_at: now, updated_at: now, ..row };
-        let (shape, rows) = (self.writer.shape, &mut self.rows);
+        let rows = &mut self.rows;
+        let shape = rows.shape;
         let unique = unique.into_iter().map(|(index_id, h)| UniqueRow { index_id, h, item_id: id });
         rows.unique.extend(unique);
         rows.keys.extend(keys.into_iter().map(|(index_id, k)| KeyRow { index_id, k, item_id: id }));
@@ -63,9 +70,7 @@ impl<'a> NewItems<'a> {
         rows.terms.extend(terms.map(|terms| (id, terms)));
         rows.entries.push(entry);
         rows.items.push(row);
-        if self.writer.author.emits {
-            self.data.push(data);
-        }
+        data
     }
 
     /// Stores them, and emits their events.
@@ -88,15 +93,15 @@ impl<'a> NewItems<'a> {
                 insert_on_sqlite(tx, *item, terms);
             }
         }
-        for (row, data) in rows.items.iter().zip(&self.data) {
-            self.writer.announce(tx, row, Action::Created, &created(rows.shape, data))?;
+        for ((row, data), author) in rows.items.iter().zip(&self.data).zip(&rows.authors) {
+            announce(tx, rows.shape, author, row, Action::Created, &created(rows.shape, data))?;
         }
         Ok(self.rows.items)
     }
 
     /// Why not all of them were stored.
     fn conflict(&self, tx: &mut Tx) -> Result<Error> {
-        let shape = self.writer.shape;
+        let shape = self.rows.shape;
         for row in &self.rows.items {
             if let Some(key) = row.external_key.as_deref() {
                 let holder = holder_of_key(tx, shape, key)?;

@@ -24,9 +24,10 @@ pub(super) struct KeyRow {
     pub(super) item_id: ItemId,
 }
 
-/// The rows of new items, which one author creates in one set.
+/// The rows of new items of one set.
 pub(super) struct NewRows<'a> {
-    pub(super) author: &'a Author,
+    /// Who creates each of them, in their order.
+    pub(super) authors: Vec<&'a Author>,
     pub(super) shape: &'a Shape,
     /// In the order of their ids.
     pub(super) items: Vec<ItemRow>,

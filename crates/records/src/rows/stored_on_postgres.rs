@@ -14,7 +14,9 @@ const STORE: &str = "\
     WITH stored AS ( \
         INSERT INTO items (id, data, title, computed_errors, position, external_key, workspace_id, collection_id, \
             comment_count, version, created_by, updated_by, created_at, updated_at) \
-        SELECT new.*, $7, $8, 0, 1, $9, $9, $10, $10 FROM unnest($1, $2, $3, $4, $5, $6) AS new \
+        SELECT id, data, title, computed_errors, position, external_key, $7, $8, 0, 1, actor, actor, $10, $10 \
+        FROM unnest($1, $2, $3, $4, $5, $6, $9) \
+            AS new (id, data, title, computed_errors, position, external_key, actor) \
         ON CONFLICT DO NOTHING RETURNING 1 \
     ), digests AS ( \
         INSERT INTO item_unique (index_id, h, item_id) SELECT * FROM unnest($11, $12, $13) \
@@ -25,9 +27,9 @@ const STORE: &str = "\
         INSERT INTO item_search (item_id, terms) \
         SELECT item_id, terms::tsvector FROM unnest($17, $18) AS new (item_id, terms) \
     ), entries AS ( \
-        INSERT INTO item_activity (item_id, changed, workspace_id, collection_id, action, actor, source, operation_id, \
+        INSERT INTO item_activity (item_id, changed, actor, source, operation_id, workspace_id, collection_id, action, \
             created_at) \
-        SELECT new.*, $7, $8, $20, $21, $22, $23, $10 FROM unnest($1, $19) AS new \
+        SELECT new.*, $7, $8, $20, $10 FROM unnest($1, $19, $21, $22, $23) AS new \
     ), changes AS ( \
         INSERT INTO item_changes (index_id, item_id) SELECT $24, id FROM unnest($1) AS new (id) \
         WHERE $24 IS NOT NULL \
@@ -39,7 +41,7 @@ const STORE: &str = "\
 /// # Errors
 /// When the database fails.
 pub(super) fn store(new: &NewRows<'_>, connection: &mut PgConnection) -> Result<Stored> {
-    let (author, shape, rows) = (new.author, new.shape, &new.items);
+    let (authors, shape, rows) = (&new.authors, new.shape, &new.items);
     let now = rows.first().map(|row| row.created_at);
     let statement = diesel::sql_query(STORE)
         .bind::<Array<BigInt>, _>(column(rows, |row| row.id))
@@ -50,9 +52,9 @@ pub(super) fn store(new: &NewRows<'_>, connection: &mut PgConnection) -> Result<
         }))
         .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.position.as_deref()))
         .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.external_key.as_deref()))
-        .bind::<BigInt, _>(author.workspace)
+        .bind::<BigInt, _>(shape.workspace)
         .bind::<BigInt, _>(shape.collection)
-        .bind::<Text, _>(author.cause.actor.as_str())
+        .bind::<Array<Text>, _>(column(rows, |row| row.created_by.as_str()))
         .bind::<Nullable<Timestamp>, _>(now)
         .bind::<Array<BigInt>, _>(column(&new.unique, |unique| unique.index_id))
         .bind::<Array<Binary>, _>(column(&new.unique, |unique| unique.h.as_slice()))
@@ -64,9 +66,9 @@ pub(super) fn store(new: &NewRows<'_>, connection: &mut PgConnection) -> Result<
         .bind::<Array<Text>, _>(column(&new.terms, |(_, terms)| terms.tsvector()))
         .bind::<Array<Text>, _>(column(&new.entries, JsonText::as_str))
         .bind::<Text, _>(Action::Created)
-        .bind::<Text, _>(short_actor(&author.cause.actor))
-        .bind::<Text, _>(short_source(&author.source))
-        .bind::<Nullable<Text>, _>(author.operation.as_deref())
+        .bind::<Array<Text>, _>(column(authors, |author| short_actor(&author.cause.actor)))
+        .bind::<Array<Text>, _>(column(authors, |author| short_source(&author.source)))
+        .bind::<Array<Nullable<Text>>, _>(column(authors, |author| author.operation.as_deref()))
         .bind::<Nullable<BigInt>, _>(columnar::of(shape).map(|index| index.id));
     Ok(Cached(statement).get_result(connection)?)
 }

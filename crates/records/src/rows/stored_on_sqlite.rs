@@ -1,44 +1,12 @@
 //! Storing new items on SQLite: rows of each table many by a statement.
-//!
-//! A statement of many rows that may be undone by itself keeps a journal. `OR IGNORE` and `OR FAIL` leave what was inserted to
-//! the transaction.
 
 use super::new_rows::{KeyRow, NewRows, Stored};
 use crate::activity::{Action, short_actor, short_source};
 use crate::columnar;
 use diesel::prelude::*;
-use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
 use diesel::sql_types::{BigInt, Binary, Nullable, Text, Timestamp};
-use diesel::sqlite::Sqlite;
 use model::{Error, ItemId, JsonText, Result};
-use store::{Cached, SqliteConnection};
-
-/// How many rows a statement inserts. What is left of a multiple goes row by row, so that there are two statements for
-/// each table, and each is prepared once.
-const AT_ONCE: usize = 32;
-
-/// A statement that values are bound to.
-type Statement<'q> = BoxedSqlQuery<'q, Sqlite, SqlQuery>;
-
-/// Inserts rows by a statement without its `VALUES`; `places` is a place for each value of a row. Gives how many were
-/// inserted.
-fn insert_rows<'q, R>(
-    connection: &mut SqliteConnection,
-    insert: &str,
-    places: &str,
-    rows: &'q [R],
-    bind: impl Fn(Statement<'q>, &'q R) -> Statement<'q>,
-) -> Result<usize> {
-    let (many, rest) = rows.as_chunks::<AT_ONCE>();
-    let many = many.iter().map(<[R; AT_ONCE]>::as_slice);
-    let mut inserted = 0;
-    for rows in many.chain(rest.chunks(1)) {
-        let values = vec![places; rows.len()].join(", ");
-        let statement = diesel::sql_query(format!("{insert} VALUES {values}")).into_boxed();
-        inserted += rows.iter().fold(statement, &bind).execute(connection)?;
-    }
-    Ok(inserted)
-}
+use store::{Cached, SqliteConnection, insert_rows};
 
 /// Stores new items, but for their terms.
 ///
@@ -103,22 +71,27 @@ fn store_rows(new: &NewRows<'_>, connection: &mut SqliteConnection) -> Result<us
 }
 
 fn store_entries(new: &NewRows<'_>, connection: &mut SqliteConnection) -> Result<()> {
-    let author = new.author;
     let insert = "INSERT OR FAIL INTO item_activity (workspace_id, collection_id, item_id, action, changed, actor, \
                   source, operation_id, created_at)";
-    let entries: Vec<_> = new.items.iter().zip(&new.entries).collect();
-    insert_rows(connection, insert, "(?, ?, ?, ?, ?, ?, ?, ?, ?)", &entries, |statement, (row, entry)| {
-        statement
-            .bind::<BigInt, _>(row.workspace_id)
-            .bind::<BigInt, _>(row.collection_id)
-            .bind::<BigInt, _>(row.id)
-            .bind::<Text, _>(Action::Created)
-            .bind::<Text, _>(entry.as_str())
-            .bind::<Text, _>(short_actor(&author.cause.actor))
-            .bind::<Text, _>(short_source(&author.source))
-            .bind::<Nullable<Text>, _>(author.operation.as_deref())
-            .bind::<Timestamp, _>(row.created_at)
-    })?;
+    let entries: Vec<_> = new.items.iter().zip(&new.entries).zip(&new.authors).collect();
+    insert_rows(
+        connection,
+        insert,
+        "(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        &entries,
+        |statement, ((row, entry), author)| {
+            statement
+                .bind::<BigInt, _>(row.workspace_id)
+                .bind::<BigInt, _>(row.collection_id)
+                .bind::<BigInt, _>(row.id)
+                .bind::<Text, _>(Action::Created)
+                .bind::<Text, _>(entry.as_str())
+                .bind::<Text, _>(short_actor(&author.cause.actor))
+                .bind::<Text, _>(short_source(&author.source))
+                .bind::<Nullable<Text>, _>(author.operation.as_deref())
+                .bind::<Timestamp, _>(row.created_at)
+        },
+    )?;
     Ok(())
 }
 

@@ -270,26 +270,26 @@ impl Writer<'_> {
     /// The database's.
     pub fn publish(&self, tx: &mut Tx, row: &ItemRow, action: Action, changed: &Changes) -> Result<()> {
         activity::record(tx, self.author, row.collection_id, Some(row.id), action, changed)?;
-        self.announce(tx, row, action, changed)
+        announce(tx, self.shape, self.author, row, action, changed)
     }
+}
 
-    /// Emits the event of a change.
-    ///
-    /// # Errors
-    /// When its data cannot be JSON.
-    pub(super) fn announce(
-        &self,
-        tx: &mut Tx,
-        row: &ItemRow,
-        action: Action,
-        changed: &Changes,
-    ) -> Result<()> {
-        if !self.author.emits {
-            return Ok(());
-        }
-        let change = RecordChange { shape: self.shape, row, action, changed };
-        (self.shape.kind.publish)(tx, self.author, &change)
+/// Emits the event of a change.
+///
+/// # Errors
+/// When its data cannot be JSON.
+pub(super) fn announce(
+    tx: &mut Tx,
+    shape: &Shape,
+    author: &Author,
+    row: &ItemRow,
+    action: Action,
+    changed: &Changes,
+) -> Result<()> {
+    if !author.emits {
+        return Ok(());
     }
+    (shape.kind.publish)(tx, author, &RecordChange { shape, row, action, changed })
 }
 
 /// Stores all that may change of a row. Listed by column, because every update of an item runs this statement: what never

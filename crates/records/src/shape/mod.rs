@@ -105,11 +105,6 @@ impl Kind {
         FieldSet::new(self.set_noun, self.external_key, fields)
     }
 
-    /// The keys of the unique fields that the service defines: those that identify a record.
-    pub fn identities(&self) -> impl Iterator<Item = String> {
-        (self.fields)().into_iter().filter(|field| field.unique).map(|field| field.key)
-    }
-
     /// The built-in field whose value is a record's title.
     fn title_field(&self, built_in: &[Field]) -> Option<FieldId> {
         let title = self.title?;
@@ -184,6 +179,11 @@ impl Shape {
     /// Where a body has the value of the field with this key.
     pub fn param(&self, key: &str) -> String {
         (self.kind.param)(key)
+    }
+
+    /// The unique fields that the service defines: those that identify a record.
+    pub fn identities(&self) -> impl Iterator<Item = &Field> {
+        self.fields.iter().filter(|field| field.is_built_in() && field.unique)
     }
 
     /// The field whose value is an item's title.

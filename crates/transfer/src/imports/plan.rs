@@ -53,7 +53,7 @@ pub fn check(shape: &Shape, settings: &ImportSettings) -> Result<()> {
         taken.push(key);
     }
     let is_alone = settings.match_on.len() == 1;
-    let has_identities = shape.kind.identities().next().is_some();
+    let has_identities = shape.identities().next().is_some();
     for (place, key) in settings.match_on.iter().enumerate() {
         let param = format!("match_on[{place}]");
         if settings.match_on.iter().take(place).any(|other| other == key) {

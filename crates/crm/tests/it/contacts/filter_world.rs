@@ -11,7 +11,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use records::shape::{self, IndexKind, Shapes};
 use records::{columnar, sets};
 use serde_json::{Map, Value, json};
-use store::Tx;
+use std::sync::Arc;
 use svc_crm::contacts::CONTACTS;
 use svc_crm::team::{self, NewMember};
 use testkit::Kind;
@@ -310,8 +310,8 @@ impl World {
 
     /// Writes what was changed so far into segments, small ones.
     async fn merge_columns(&self, index: IndexId) {
-        let merge = move |tx: &mut Tx| columnar::merge(tx, &Shapes::new([&CONTACTS]), index, 7);
-        while self.crm.app.db().write(merge).await.unwrap() {}
+        let shapes = Arc::new(Shapes::new([&CONTACTS]));
+        while columnar::merge(self.crm.app.db(), &shapes, index, 7).await.unwrap() {}
     }
 
     fn random_data(&self, dice: &mut Dice) -> Map<String, Value> {

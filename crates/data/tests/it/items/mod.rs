@@ -1,5 +1,6 @@
 //! Items.
 
+mod at_once;
 mod bulk;
 mod comments;
 mod fields;
