@@ -2,8 +2,9 @@
 
 use super::kind::CONTACTS;
 use super::merges;
+use fields::FieldType;
 use fields::value::{self, Mode};
-use model::{Caller, Error, ItemId, Result, WorkspaceId};
+use model::{Caller, Code, Error, ItemId, Result, WorkspaceId};
 use operation::ports::{ContactKey, ContactRef};
 use records::Author;
 use records::count;
@@ -28,6 +29,18 @@ pub(super) trait FindContact {
     /// # Errors
     /// `not_found`.
     fn any(&self, read: &mut Read, shape: &Shape) -> Result<ItemRow>;
+
+    /// The same, of a caller's workspace, with the shape of its contacts. A live contact that is named by its id is read
+    /// with the shape, by one query.
+    ///
+    /// # Errors
+    /// `not_found`.
+    fn with_shape(
+        &self,
+        read: &mut Read,
+        shapes: &Shapes,
+        workspace: WorkspaceId,
+    ) -> Result<(Arc<Shape>, ItemRow)>;
 
     /// The live contact that it names, or into which that was merged.
     ///
@@ -70,6 +83,26 @@ impl FindContact for ContactRef {
         survivor.ok_or_else(|| Error::not_found(CONTACTS.noun))
     }
 
+    fn with_shape(
+        &self,
+        read: &mut Read,
+        shapes: &Shapes,
+        workspace: WorkspaceId,
+    ) -> Result<(Arc<Shape>, ItemRow)> {
+        if let ContactKey::Id(id) = self.by {
+            let set = CONTACTS.set_of(workspace);
+            match rows::find_with_shape(read, shapes, workspace, set, id) {
+                Ok((shape, Some(row))) if row.trashed_at.is_none() => return Ok((shape, row)),
+                // There is no set before the first contact.
+                Err(error) if error.code() != Code::NotFound => return Err(error),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        let shape = sets::for_read(read, shapes, workspace, &CONTACTS)?;
+        let row = self.any(read, &shape)?;
+        Ok((shape, row))
+    }
+
     fn live(&self, read: &mut Read, shape: &Shape) -> Result<ItemRow> {
         let row = Some(self.any(read, shape)?).filter(|row| row.trashed_at.is_none());
         row.ok_or_else(|| Error::not_found(CONTACTS.noun))
@@ -87,6 +120,12 @@ impl FindContact for ContactRef {
 /// When the database fails.
 pub(super) fn holder_of(read: &mut Read, shape: &Shape, key: &str, text: &str) -> Result<Option<ItemId>> {
     let field = shape.field(key).ok_or_else(|| Error::internal("a system field is missing"))?;
+    // Reading a number takes longer than looking it up, and most are spelled as they are stored.
+    if field.kind == FieldType::Phone
+        && let Some(holder) = rows::holder_of_value(read, shape, field, &Value::from(text))?
+    {
+        return Ok(Some(holder));
+    }
     match value::check(field, &Value::from(text), Mode::Strict) {
         Ok(Some(value)) => rows::holder_of_value(read, shape, field, &value),
         _ => Ok(None),

@@ -2,7 +2,7 @@
 
 use super::contact::{Contact, ContactStatus};
 use super::detail::{self, ContactDetail};
-use super::find::{FindContact, contacts, editor};
+use super::find::{FindContact, editor};
 use super::kind::CONTACTS;
 use super::model::{
     ContactBulkUpsert, ContactDeletion, ContactPatch, ContactQuery, ContactUpsert, NewContact,
@@ -127,8 +127,7 @@ pub fn get_contact(
     Query(query): Query<ContactQuery>,
     shapes: State<Shapes>,
 ) -> Result<With<RawJson<ContactDetail>>> {
-    let shape = contacts(read, &shapes.0, caller)?;
-    let row = contact_id.any(read, &shape)?;
+    let (shape, row) = contact_id.with_shape(read, &shapes.0, caller.workspace_id())?;
     if row.trashed_at.is_some() && !query.trashed {
         return Err(Error::not_found("contact"));
     }

@@ -169,11 +169,11 @@ fn reindex_unique(
 /// # Errors
 /// When the database fails.
 pub fn holder(read: &mut Read, index: IndexId, digest: &[u8]) -> Result<Option<ItemId>> {
-    let found = item_unique::table
+    let found = each!(read.connection(), |connection| item_unique::table
         .filter(item_unique::index_id.eq(index))
         .filter(item_unique::h.eq(digest))
         .select(item_unique::item_id)
-        .get_result(read.connection());
+        .get_result(connection));
     Ok(found.optional()?)
 }
 
