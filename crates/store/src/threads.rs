@@ -7,7 +7,8 @@ use model::{Error, Result};
 use prometheus::Histogram;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
 use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -30,23 +31,21 @@ pub(crate) struct Threads {
 
 /// The queues as the threads see them.
 #[derive(Default)]
-struct Queues {
-    waiting: Mutex<Waiting>,
-    filled: Condvar,
-}
+struct Queues(Mutex<Waiting>);
 
 #[derive(Default)]
 struct Waiting {
     high: VecDeque<Job>,
     normal: VecDeque<Job>,
-    /// Threads that have nothing to do. Nobody else need be woken, which would take a call of the system.
-    idle: usize,
+    /// Threads that have nothing to do. The last one is the next to be woken: its memory is in the processor's caches, and
+    /// where one after another is asked, the others hold none.
+    idle: Vec<Thread>,
     is_closed: bool,
 }
 
 impl Queues {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn push(&self, priority: Priority, job: Job) {
@@ -55,10 +54,10 @@ impl Queues {
             Priority::High => waiting.high.push_back(job),
             Priority::Normal => waiting.normal.push_back(job),
         }
-        let is_anyone_idle = waiting.idle > 0;
+        let idle = waiting.idle.pop();
         drop(waiting);
-        if is_anyone_idle {
-            self.filled.notify_one();
+        if let Some(thread) = idle {
+            thread.unpark();
         }
     }
 
@@ -71,15 +70,20 @@ impl Queues {
             if job.is_some() || waiting.is_closed {
                 return job;
             }
-            waiting.idle += 1;
-            waiting = self.filled.wait(waiting).unwrap_or_else(PoisonError::into_inner);
-            waiting.idle -= 1;
+            let own = thread::current();
+            waiting.idle.push(own.clone());
+            drop(waiting);
+            thread::park();
+            waiting = self.lock();
+            // A thread may wake without having been woken.
+            waiting.idle.retain(|idle| idle.id() != own.id());
         }
     }
 
     fn close(&self) {
-        self.lock().is_closed = true;
-        self.filled.notify_all();
+        let mut waiting = self.lock();
+        waiting.is_closed = true;
+        waiting.idle.drain(..).for_each(|thread| thread.unpark());
     }
 }
 
@@ -96,7 +100,7 @@ impl Threads {
         for _ in 0..number.max(1) {
             let own = queues.clone();
             let work = move || std::iter::from_fn(|| own.next()).for_each(|job| job());
-            std::thread::Builder::new().name("database".to_owned()).spawn(work)?;
+            thread::Builder::new().name("database".to_owned()).spawn(work)?;
         }
         Ok(Self { queues, waits })
     }
