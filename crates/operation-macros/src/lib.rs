@@ -171,8 +171,8 @@ struct Arguments {
     pass: Vec<TokenStream2>,
     /// Statements that read the input.
     take: Vec<TokenStream2>,
-    /// Statements that copy it.
-    clones: Vec<TokenStream2>,
+    /// The variables that hold it.
+    variables: Vec<Ident>,
     /// The types of the input, with the names that they are known by.
     types: Vec<Type>,
     names: Vec<String>,
@@ -184,7 +184,7 @@ impl Arguments {
             access: Access::Nothing,
             pass: Vec::new(),
             take: Vec::new(),
-            clones: Vec::new(),
+            variables: Vec::new(),
             types: Vec::new(),
             names: Vec::new(),
         };
@@ -228,8 +228,8 @@ impl Arguments {
             return Err(Error::new(argument.pat.span(), message));
         }
         self.take.push(quote!(let #variable = <#kind as ::operation::FromInput>::from_input(input, #name)?;));
-        self.clones.push(quote!(let #variable = ::std::clone::Clone::clone(&#variable);));
         self.pass.push(quote!(#variable));
+        self.variables.push(variable);
         self.types.push((**kind).clone());
         self.names.push(name);
         Ok(())
@@ -241,7 +241,7 @@ fn call(
     function: &ItemFn,
     access: &Access,
     pass: &[TokenStream2],
-    clones: &[TokenStream2],
+    variables: &[Ident],
 ) -> Result<TokenStream2> {
     let name = &function.sig.ident;
     Ok(match (access, function.sig.asyncness.is_some()) {
@@ -255,7 +255,7 @@ fn call(
         }
         // The database may have to run a transaction again, so the input is given away as a copy.
         (Access::Tx, false) => quote!(::operation::Call::Tx(::std::boxed::Box::new(move |access, caller| {
-            #(#clones)*
+            #(let #variables = ::std::clone::Clone::clone(&#variables);)*
             ::operation::Answer::reply(#name(#(#pass),*)?)
         }))),
         (Access::Cx, true) => quote!(::operation::Call::Cx(::std::boxed::Box::new(move |access| {
@@ -276,19 +276,18 @@ fn batched_call(
     together: &Ident,
     access: &Access,
     pass: &[TokenStream2],
-    types: &[Type],
+    (variables, types): (&[Ident], &[Type]),
 ) -> Result<TokenStream2> {
     let name = &function.sig.ident;
     if !matches!(access, Access::Tx) {
         return Err(Error::new(name.span(), "only operations that take &mut Tx are served together"));
     }
-    let inputs: Vec<Ident> = (0..types.len()).map(|place| format_ident!("input_{}", place)).collect();
     Ok(quote!(::operation::Call::Batched(::operation::BatchedCall::new(
         input.waiting_calls(),
-        (#(#inputs,)*),
+        (#(#variables,)*),
         // The database may have to run a transaction again, so the input is given away as a copy.
         |access, caller, inputs: &(#(#types,)*)| {
-            let (#(#inputs,)*) = ::std::clone::Clone::clone(inputs);
+            let (#(#variables,)*) = ::std::clone::Clone::clone(inputs);
             ::operation::Answer::reply(#name(#(#pass),*)?)
         },
         |access, calls| {
@@ -319,10 +318,10 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> 
     };
     let body_mib = declaration.body_mib.as_ref().map_or_else(|| quote!(1), |number| quote!(#number));
 
-    let Arguments { access, pass, take, clones, types, names } = Arguments::of(function, path)?;
+    let Arguments { access, pass, take, variables, types, names } = Arguments::of(function, path)?;
     let call = match &declaration.together {
-        Some(together) => batched_call(function, together, &access, &pass, &types)?,
-        None => call(function, &access, &pass, &clones)?,
+        Some(together) => batched_call(function, together, &access, &pass, (&variables, &types))?,
+        None => call(function, &access, &pass, &variables)?,
     };
     let answer = answer_type(function)?;
     Ok(quote! {

@@ -94,7 +94,8 @@ pub async fn merge(db: &Db, shapes: &Arc<Shapes>, id: IndexId, size: usize) -> R
 /// wait for a transaction.
 struct Merged {
     index: IndexId,
-    shape_version: i64,
+    /// The shape by which they are made.
+    shape: Arc<Shape>,
     /// The revision of the segments that these are made of.
     revision: i64,
     /// Where segments end that others take the place of.
@@ -124,6 +125,9 @@ impl Merged {
             .limit(i64::try_from(CHANGES).unwrap_or(i64::MAX))
             .select((item_changes::id, item_changes::item_id))
             .load(read.connection())?;
+        if changes.is_empty() {
+            return Ok(None);
+        }
         let mut changed: Vec<i64> = changes.iter().map(|(_, item)| *item).collect();
         changed.sort_unstable();
         changed.dedup();
@@ -146,13 +150,10 @@ impl Merged {
             segments.extend(new);
             rest = others;
         }
-        if changed.is_empty() {
-            return Ok(None);
-        }
         let until = rest.first().copied().unwrap_or(i64::MAX);
         Ok(Some(Self {
             index: id,
-            shape_version: shape.version,
+            shape: shape.clone(),
             revision,
             replaced,
             segments,
@@ -187,15 +188,13 @@ impl Merged {
     /// Whether the index has the segments and the shape that these were made of. It is kept from others who would write
     /// its segments.
     fn is_current(&self, tx: &mut Tx, shapes: &Shapes) -> Result<bool> {
-        let row = collection_indexes::table.find(self.index).select(IndexRow::as_select());
-        let Some(row) = row.get_result(tx.connection()).optional()? else { return Ok(false) };
-        let shape = match shape::held(tx, shapes, row.workspace_id, row.collection_id) {
+        let shape = match shape::held(tx, shapes, self.shape.workspace, self.shape.collection) {
             Ok(shape) => shape,
             Err(error) if error.code() == model::Code::NotFound => return Ok(false),
             Err(error) => return Err(error),
         };
         tx.lock(&format!("columnar {}", self.index))?;
-        Ok(shape.version == self.shape_version && table::revision(tx, self.index)? == Some(self.revision))
+        Ok(shape.version == self.shape.version && table::revision(tx, self.index)? == Some(self.revision))
     }
 }
 
