@@ -121,8 +121,10 @@ pub enum Call {
     Read(Reading),
     /// It is one transaction, which the database may run again.
     Tx(Writing),
-    /// The same, and may be shared with other calls of the operation.
-    Batched(BatchedCall),
+    /// It reads, and may share what it reads by with other calls of the operation.
+    BatchedRead(BatchedCall<Read>),
+    /// It is one transaction, which may be shared with other calls of the operation.
+    BatchedTx(BatchedCall<Tx>),
     /// It speaks to the outside.
     Cx(Speaking),
 }

@@ -8,6 +8,7 @@ use crate::validate::Checks;
 use crate::{EventType, Operation};
 use model::{Error, Result};
 use std::sync::{Arc, OnceLock};
+use store::{Read, Tx};
 
 /// An area of the contract: a set of operations that belong together.
 pub trait Domain {
@@ -37,7 +38,8 @@ pub struct Registered {
     pub area: &'static str,
     pub(crate) area_description: &'static str,
     checks: OnceLock<Checks>,
-    waiting_calls: WaitingCalls,
+    pub(crate) waiting_reads: WaitingCalls<Read>,
+    pub(crate) waiting_calls: WaitingCalls<Tx>,
     pub(crate) retiring: Option<Arc<Retiring>>,
 }
 
@@ -50,11 +52,6 @@ impl Registered {
     /// The checks of what goes in. Made when first asked for, so that a start costs nothing for what nobody calls.
     pub(crate) fn checks(&self) -> &Checks {
         self.checks.get_or_init(|| Checks::new(&self.describe(), self.meta().paging.is_some()))
-    }
-
-    /// Its calls that may share a transaction.
-    pub(crate) fn waiting_calls(&self) -> WaitingCalls {
-        self.waiting_calls.clone()
     }
 
     /// What goes in and comes out.
@@ -136,6 +133,7 @@ impl Registry {
             area,
             area_description,
             checks: OnceLock::new(),
+            waiting_reads: WaitingCalls::default(),
             waiting_calls: WaitingCalls::default(),
             retiring,
         });

@@ -84,6 +84,7 @@ diesel::table! {
         created_at -> Timestamp,
         updated_at -> Timestamp,
         columns_revision -> BigInt,
+        key_format -> Text,
     }
 }
 

@@ -295,13 +295,25 @@ impl Inner {
         Ok(Read::new(Held::Pooled(self.pool.get()?), self.clock.clone()))
     }
 
-    fn read<T: Send + 'static>(&self, work: impl FnOnce(&mut Read) -> Result<T>, answer: Answer<T>) {
-        let since = self.flusher.as_ref().map(Flusher::session);
-        let (result, must_wait) = match self.reader() {
-            Ok(mut read) => (work(&mut read), read.awaits_flush()),
-            Err(error) => (Err(error), false),
-        };
-        self.answer_what_was_seen(since, must_wait, result, answer);
+    pub(crate) fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Read) -> Result<T>,
+        answer: Answer<T>,
+    ) {
+        match self.look(|read| Ok(work(read))) {
+            Ok(seen) => self.confirm(seen, move |seen| answer.send(seen.and_then(|result| result))),
+            Err(error) => answer.send(Err(error)),
+        }
+    }
+
+    /// Reads. What that gave may be answered once the commits that it saw are on disk.
+    pub(crate) fn look<T>(&self, work: impl FnOnce(&mut Read) -> Result<T>) -> Result<Committed<T>> {
+        let since = self.session();
+        let mut read = self.reader()?;
+        let value = work(&mut read)?;
+        let must_wait = read.awaits_flush();
+        let confirmation = since.map(|since| Confirmation::Seen { since, must_wait });
+        Ok(Committed { value, hooks: Vec::new(), confirmation })
     }
 
     /// The flusher's connection at this moment, on PostgreSQL.
@@ -313,7 +325,7 @@ impl Inner {
         let since = self.session();
         match self.transaction(work) {
             Ok(committed) => self.confirm(committed, move |made| answer.send(made)),
-            Err(error) => self.answer_what_was_seen(since, false, Err(error), answer),
+            Err(error) => self.refuse(since, error, answer),
         }
     }
 
@@ -331,25 +343,21 @@ impl Inner {
             hand_on(flushed.map(|()| value));
         };
         match self.flusher.as_ref().zip(confirmation) {
-            Some((flusher, since)) => flusher.confirm(since, finish),
-            None => finish(Ok(())),
+            Some((flusher, Confirmation::Commit(since))) => flusher.confirm(since, finish),
+            Some((flusher, Confirmation::Seen { since, must_wait }))
+                if must_wait || !flusher.is_settled() =>
+            {
+                flusher.after_flush(since, finish);
+            }
+            _ => finish(Ok(())),
         }
     }
 
-    /// Answers what changed nothing: where a commit that it may have seen is unconfirmed, or it `must_wait`, after a flush.
-    pub(crate) fn answer_what_was_seen<T: Send + 'static>(
-        &self,
-        since: Option<Session>,
-        must_wait: bool,
-        result: Result<T>,
-        answer: Answer<T>,
-    ) {
-        match self.flusher.as_ref().zip(since) {
-            Some((flusher, since)) if must_wait || !flusher.is_settled() => {
-                flusher.after_flush(since, move |flushed| answer.send(flushed.and(result)));
-            }
-            _ => answer.send(result),
-        }
+    /// Answers what changed nothing, after a flush if a commit that it may have seen is unconfirmed.
+    pub(crate) fn refuse<T: Send + 'static>(&self, since: Option<Session>, error: Error, answer: Answer<T>) {
+        let confirmation = since.map(|since| Confirmation::Seen { since, must_wait: false });
+        let refusal = Committed { value: error, hooks: Vec::new(), confirmation };
+        self.confirm(refusal, move |refused| answer.send(refused.and_then(Err)));
     }
 
     fn transaction<T>(&self, work: &impl Fn(&mut Tx) -> Result<T>) -> Result<Committed<T>> {
@@ -403,7 +411,7 @@ impl Inner {
     }
 
     /// Commits. Gives what the flusher is to confirm.
-    fn commit(&self, tx: &mut Tx) -> Result<Option<Session>> {
+    fn commit(&self, tx: &mut Tx) -> Result<Option<Confirmation>> {
         let flusher = self.flusher.as_ref().filter(|_| !tx.answers_before_flush());
         let since = flusher.map(|flusher| {
             flusher.begin_commit();
@@ -416,16 +424,24 @@ impl Inner {
             flusher.confirm(since, drop);
         }
         committed?;
-        Ok(since)
+        Ok(since.map(Confirmation::Commit))
     }
 }
 
-/// A transaction that was committed, and perhaps is not on disk yet.
+/// What a transaction gave that was committed, or a read. What it did or saw is perhaps not on disk yet.
 pub(crate) struct Committed<T> {
     pub(crate) value: T,
     pub(crate) hooks: Vec<AfterCommit>,
-    /// What the flusher is to confirm.
-    pub(crate) confirmation: Option<Session>,
+    /// What the flusher is to confirm before it is answered.
+    pub(crate) confirmation: Option<Confirmation>,
+}
+
+/// What is to be on disk before an answer, on PostgreSQL.
+pub(crate) enum Confirmation {
+    /// A commit.
+    Commit(Session),
+    /// What a read saw: commits of this process that are unconfirmed, and where it `must_wait` those of others too.
+    Seen { since: Session, must_wait: bool },
 }
 
 /// Whether PostgreSQL refused a transaction for a deadlock or a conflict.

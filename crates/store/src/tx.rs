@@ -363,8 +363,9 @@ impl Tx {
     }
 
     /// Lets PostgreSQL answer before the commit is on disk. A crash of the database may undo the transaction, with what was
-    /// committed after it and not waited for: for notes of what is then done once more. Nothing that was read may be acted
-    /// on, because it need not be on disk either. SQLite's writer syncs once for a group of transactions.
+    /// committed after it and not waited for: for notes of what is then done once more, or that may be missing. Nothing that
+    /// was read may be acted on, because it need not be on disk either. SQLite's writer syncs once for a group of
+    /// transactions.
     pub fn answer_before_flush(&mut self) {
         self.answers_before_flush = true;
     }

@@ -35,6 +35,7 @@ struct Begun<'a> {
 }
 
 impl Batched for Acceptance {
+    type Access = Tx;
     type Maker = RunEngine;
     type Output = Accepted;
 

@@ -21,6 +21,7 @@ struct Finished<'a> {
 }
 
 impl Batched for Completion {
+    type Access = Tx;
     type Maker = RunEngine;
     type Output = Ended;
 

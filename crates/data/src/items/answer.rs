@@ -3,9 +3,10 @@
 use super::item::Item;
 use model::Result;
 use operation::{RawCreated, RawJson, With};
-use records::print::Printer;
+use records::print::{Printer, Selection};
 use records::rows::ItemRow;
-use records::shape::Shape;
+use records::shape::{Shape, Shapes};
+use store::Read;
 
 /// An item as an answer, with its version as `ETag`.
 pub(crate) type ItemAnswer = With<RawJson<Item>>;
@@ -16,6 +17,22 @@ pub(crate) type ItemAnswer = With<RawJson<Item>>;
 /// When what is stored is damaged.
 pub(crate) fn shown(shape: &Shape, row: &ItemRow) -> Result<ItemAnswer> {
     Ok(With::etag(row.version, RawJson::new(printed(shape, row)?)))
+}
+
+/// The answer that shows what is wanted of an item.
+///
+/// # Errors
+/// 400 `validation_error`, or the database's.
+pub(crate) fn selected(
+    read: &mut Read,
+    shapes: &Shapes,
+    shape: &Shape,
+    wanted: &Selection,
+    row: &ItemRow,
+) -> Result<ItemAnswer> {
+    let mut out = String::with_capacity(row.data.as_str().len() + 512);
+    wanted.printer(read, shapes, shape, None, &[row])?.print(row, &mut out)?;
+    Ok(With::etag(row.version, RawJson::new(out)))
 }
 
 /// The answer that shows an item that was created.

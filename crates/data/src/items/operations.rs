@@ -3,11 +3,11 @@
 use super::answer::{self, ItemAnswer};
 use super::item::Item;
 use super::model::{ItemPatch, ItemQuery, ItemReplacement, NewItem, mode};
-use super::together::create_items;
+use super::together::{create_items, get_items};
 use model::{Caller, CollectionId, Error, ItemId, Result};
 use operation::{
-    Body, ExpectedVersion, FromInput, IfMatch, Input, Path, Prepare, PreparedBody, Query, RawCreated,
-    RawJson, State, With, operation,
+    Body, ExpectedVersion, FromInput, IfMatch, Input, Path, Prepare, PreparedBody, Query, RawCreated, State,
+    With, operation,
 };
 use records::print;
 use records::rows;
@@ -58,7 +58,7 @@ impl Prepare for NewItem {
 ///
 /// Returns the item with its values. The `ETag` header is the item's version. Send it as `If-Match` with a change to
 /// prevent overwriting changes by others.
-#[operation(get "/collections/{collectionId}/items/{itemId}", scope = "items:read")]
+#[operation(get "/collections/{collectionId}/items/{itemId}", scope = "items:read", together = get_items)]
 pub fn get_item(
     read: &mut Read,
     caller: &Caller,
@@ -70,10 +70,7 @@ pub fn get_item(
 ) -> Result<ItemAnswer> {
     let (shape, row) = rows::find_with_shape(read, &shapes.0, caller.workspace_id(), collection_id, item_id)?;
     let row = row.filter(|row| query.trashed || row.trashed_at.is_none());
-    let row = row.ok_or_else(|| Error::not_found("item"))?;
-    let mut text = String::with_capacity(row.data.as_str().len() + 512);
-    wanted.printer(read, &shapes.0, &shape, None, &[&row])?.print(&row, &mut text)?;
-    Ok(With::etag(row.version, RawJson::new(text)))
+    answer::selected(read, &shapes.0, &shape, &wanted, &row.ok_or_else(|| Error::not_found("item"))?)
 }
 
 /// Change the given fields

@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use fields::{Part, Subject};
 use model::{CollectionId, FieldId, IndexId, JsonText};
 use records::schema::{collection_fields as f, collection_indexes as i, collections as c};
-use records::shape::IndexKind;
+use records::shape::{IndexKind, KeyFormat};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use store::Tx;
@@ -125,6 +125,7 @@ fn index(
             i::rows_total.eq(0),
             i::created_at.eq(now),
             i::updated_at.eq(now),
+            i::key_format.eq(KeyFormat::Prefixed),
         ))
         .returning(i::id)
         .get_result(tx.connection())?)

@@ -388,7 +388,7 @@ mod tests {
     use super::super::row_ids::RowIds;
     use super::super::segment;
     use super::*;
-    use crate::shape::{IndexKind, IndexStatus};
+    use crate::shape::{IndexKind, IndexStatus, KeyFormat};
     use fields::filter::Pattern;
     use fields::{Family, Part};
     use model::{FieldId, IndexId};
@@ -487,7 +487,7 @@ mod tests {
             let segment = Segment { ids: &ids, columns };
             let parts = [NUMBER, NAME].map(|subject| Part { subject, desc: false }).to_vec();
             let (kind, status) = (IndexKind::Columnar, IndexStatus::Ready);
-            let index = Index { id: IndexId(1), kind, parts, status };
+            let index = Index { id: IndexId(1), kind, parts, status, key_format: KeyFormat::Prefixed };
             let mut slots = vec![NUMBER, NAME];
             let tested = ColumnFilter::of(&index, &mut slots, &filter);
             let mut rows = vec![CAN | SURE; ids.len()];

@@ -4,7 +4,7 @@
 use crate::columnar;
 use crate::count::{self, EXACT};
 use crate::schema::collection_indexes;
-use crate::shape::{IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape};
+use crate::shape::{IndexKind, IndexOrigin, IndexRow, IndexStatus, KeyFormat, Shape};
 use diesel::prelude::*;
 use fields::{Part, Subject};
 use model::{Code, CollectionId, Error, FieldId, IndexId, JsonText, Result};
@@ -50,6 +50,7 @@ pub fn insert(
         collection_indexes::rows_total.eq(total),
         collection_indexes::created_at.eq(now),
         collection_indexes::updated_at.eq(now),
+        collection_indexes::key_format.eq(KeyFormat::Prefixed),
     );
     Ok(diesel::insert_into(collection_indexes::table)
         .values(row)

@@ -153,8 +153,7 @@ fn make(tx: &mut Tx, shape: &Shape, fields: &[FieldId], param: &str) -> Result<(
         return Ok(());
     }
     let row = table::insert(tx, shape, kind, &parts, origin, IndexStatus::Ready, 0)?;
-    let index = Index { id: row.id, kind, parts, status: IndexStatus::Ready };
-    fill(tx, shape, &index, param)
+    fill(tx, shape, &Index::of(&row)?, param)
 }
 
 #[derive(Insertable)]

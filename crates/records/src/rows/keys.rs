@@ -4,7 +4,7 @@ use super::new_rows::KeyRow;
 use super::stored_on_sqlite;
 use crate::columnar::table;
 use crate::schema::{item_keys, item_unique};
-use crate::shape::{Index, IndexKind, Shape};
+use crate::shape::{Index, IndexKind, KeyFormat, Shape};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary};
 use fields::Data;
@@ -45,17 +45,34 @@ pub(crate) fn index_keys(record: Record<'_>, shape: &Shape, index: &Index) -> Ve
 /// How a unique index knows a value.
 pub(super) type IndexedDigest = (IndexId, Vec<u8>);
 
-/// The digest by which a unique index knows an item with these values; `None` where one is missing.
+/// How many bytes of values a key of a unique index begins with, at most.
+const PREFIX: usize = 24;
+
+/// How many bytes of the hash follow them: too many for two values to have the same by chance.
+const HASH: usize = 16;
+
+/// What a unique index knows an item with these values by; `None` where one is missing.
 pub fn digest(shape: &Shape, index: &Index, data: &Data) -> Option<Vec<u8>> {
-    let mut digest = ring::digest::Context::new(&ring::digest::SHA256);
+    let mut key = Vec::with_capacity(PREFIX + HASH);
+    let mut hash = ring::digest::Context::new(&ring::digest::SHA256);
     for part in &index.parts {
         let Subject::Field(id) = part.subject else { return None };
         let field = shape.field_by_id(id)?;
         let identity = fields::identity(field, data.get(&field.key)?)?;
-        digest.update(identity.to_string().as_bytes());
-        digest.update(b"\n");
+        let text = identity.to_string();
+        hash.update(text.as_bytes());
+        hash.update(b"\n");
+        let text = identity.as_str().unwrap_or(&text);
+        key.extend(text.bytes().take(PREFIX - key.len()));
     }
-    Some(digest.finish().as_ref().to_vec())
+    let hash = hash.finish();
+    Some(match index.key_format {
+        KeyFormat::Hashed => hash.as_ref().to_vec(),
+        KeyFormat::Prefixed => {
+            key.extend(hash.as_ref().iter().take(HASH));
+            key
+        }
+    })
 }
 
 /// The digests by which a unique index knows a record: that of its own value, and those of its aliases.

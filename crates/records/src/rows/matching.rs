@@ -541,12 +541,14 @@ fn too_expensive(shape: &Shape, fields: &[FieldId]) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shape::KeyFormat;
     use crate::shape::sample::shape;
     use fields::FieldType;
 
     fn index(id: i64, kind: IndexKind, fields: &[i64], status: IndexStatus) -> Index {
         let part = |id: &i64| Part { subject: Subject::Field(FieldId(*id)), desc: false };
-        Index { id: IndexId(id), kind, parts: fields.iter().map(part).collect(), status }
+        let (parts, key_format) = (fields.iter().map(part).collect(), KeyFormat::Prefixed);
+        Index { id: IndexId(id), kind, parts, status, key_format }
     }
 
     #[test]

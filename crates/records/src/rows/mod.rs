@@ -26,8 +26,8 @@ pub use create::create_ready;
 pub use editor::Editor;
 
 pub use find::{
-    count_comment, expect_version, find, find_locked, find_with_shape, hold_free, holder_of_key, live,
-    live_among, lock, locked, refuse_locked, titles,
+    FoundItems, count_comment, expect_version, find, find_all_with_shapes, find_locked, find_with_shape,
+    hold_free, holder_of_key, live, live_among, lock, locked, refuse_locked, titles,
 };
 pub use keys::{digest, holder, holder_of_value, reindex};
 pub(crate) use keys::{digests, index_keys};

@@ -25,6 +25,7 @@ pub struct IndexRow {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub columns_revision: i64,
+    pub key_format: KeyFormat,
 }
 
 /// An index, as reads and writes of items need it.
@@ -38,6 +39,8 @@ pub struct Index {
     pub parts: Vec<Part>,
     /// How far it is. One that is being built is written to, and not read.
     pub status: IndexStatus,
+    /// What a unique index knows items by.
+    pub key_format: KeyFormat,
 }
 
 text_enum! {
@@ -85,13 +88,30 @@ text_enum! {
     }
 }
 
+text_enum! {
+    /// What a unique index knows items by.
+    pub enum KeyFormat {
+        /// A hash of their values, as all indexes did before v0.19.0: whatever is stored next changes another page.
+        Hashed = "hashed",
+        /// What their values begin with, and a hash. Values that are alike, such as those of an import or numbers that follow
+        /// each other, are on few pages.
+        Prefixed = "prefixed",
+    }
+}
+
 impl Index {
     /// Reads a stored index.
     ///
     /// # Errors
     /// When what is stored is damaged.
     pub fn of(row: &IndexRow) -> Result<Self> {
-        Ok(Self { id: row.id, kind: row.kind, parts: row.parts.parse()?, status: row.status })
+        Ok(Self {
+            id: row.id,
+            kind: row.kind,
+            parts: row.parts.parse()?,
+            status: row.status,
+            key_format: row.key_format,
+        })
     }
 
     /// Whether writes keep it up.

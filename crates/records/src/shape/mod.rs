@@ -12,7 +12,7 @@ pub mod sample;
 
 pub use collection::{CollectionRow, CollectionSettings, CollectionStatus};
 pub use field::FieldRow;
-pub use index::{Index, IndexKind, IndexOrigin, IndexRow, IndexStatus};
+pub use index::{Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, KeyFormat};
 pub use load::{
     Shapes, bump, for_change, for_read, for_write, held, lock_for_change, new_version, within_change,
 };

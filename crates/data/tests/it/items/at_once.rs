@@ -1,4 +1,4 @@
-//! Items that many requests create at once, which PostgreSQL stores by shared statements: each request is answered as if it
+//! Items that many requests create or read at once, for which PostgreSQL shares statements: each request is answered as if it
 //! were the only one.
 
 use super::Shop;
@@ -132,5 +132,48 @@ testkit::on_both! {
         let ids: BTreeSet<i64> = answers.iter().map(|answer| answer.expect(201)["id"].as_i64().unwrap()).collect();
         assert_eq!(ids.len(), 4);
         assert_eq!(number(&shop.app, "SELECT COUNT(*) AS n FROM items").await, 1 + 4);
+    }
+
+    async fn each_request_reads_its_own_item(kind: Kind) {
+        let shop = open(kind).await;
+        let stranger = crate::full(&shop.app).await;
+        let (ball, cup) = (
+            shop.put_up(json!({ "name": "Ball", "sku": "ball" })).await,
+            shop.put_up(json!({ "name": "Cup", "sku": "cup" })).await,
+        );
+        let trashed = shop.put_up(json!({ "name": "Old", "sku": "old" })).await;
+        shop.app.delete(&shop.of(&trashed, ""), &shop.key).await.expect(200);
+        let others = seed::collection(&shop.app, &shop.key, json!([{ "key": "name", "type": "text" }])).await;
+        let other_items = format!("/collections/{others}/items");
+        let other = shop.app.post(&other_items, &shop.key, json!({ "data": { "name": "Other" } })).await.expect(201);
+        let elsewhere = format!("{other_items}/{}", ball["id"]);
+        let other_path = format!("{other_items}/{}", other["id"]);
+        let asked = [
+            (shop.of(&ball, ""), &shop.key),
+            (shop.of(&cup, "?fields=sku"), &shop.key),
+            (other_path, &shop.key),
+            (shop.of(&trashed, "?trashed=true"), &shop.key),
+            (shop.of(&ball, ""), &stranger),
+            (shop.of(&trashed, ""), &shop.key),
+            (elsewhere, &shop.key),
+            (shop.of(&ball, "?fields=colour"), &shop.key),
+        ];
+        let answers = join_all((0..64).map(|place| {
+            let (path, key) = &asked[place % 8];
+            shop.app.get(path, key)
+        })).await;
+        for (place, answer) in answers.iter().enumerate() {
+            match place % 8 {
+                0 => {
+                    assert_eq!(answer.expect(200), ball);
+                    assert_eq!(answer.headers["etag"], format!("\"{}\"", ball["version"]));
+                }
+                1 => assert_eq!(answer.expect(200)["data"], json!({ "sku": "cup" })),
+                2 => assert_eq!(answer.expect(200), other),
+                3 => assert_eq!(answer.expect(200)["data"], trashed["data"]),
+                7 => assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some("fields")),
+                _ => drop(answer.expect_error(404, "not_found")),
+            }
+        }
     }
 }

@@ -64,6 +64,47 @@ testkit::on_both! {
         assert_eq!(number(&app, "SELECT count(*) AS n FROM collection_indexes").await, 0);
     }
 
+    async fn unique_indexes_know_values_by_what_they_begin_with(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        // The second one is as v0.18.0 made it: it goes on with hashes.
+        for (name, keys) in [("new", "prefixed"), ("old", "hashed")] {
+            let fields = json!([{ "key": "sku", "type": "text", "unique": true }, { "key": "at", "type": "number" }]);
+            let collection = seed::collection(&app, &key, fields).await;
+            let path = format!("/collections/{collection}/items");
+            let index = format!("collection_id = {collection}");
+            if keys == "hashed" {
+                app.sql(format!("UPDATE collection_indexes SET key_format = 'hashed' WHERE {index}")).await;
+                app.sql(format!("UPDATE collections SET shape_version = shape_version + 1 WHERE id = {collection}")).await;
+            }
+            let long = "a sku whose beginning many share, as links do: ";
+            let skus = ["1001", "1002", &format!("{long}1"), &format!("{long}2")];
+            let mut made = Vec::new();
+            for sku in skus {
+                made.push(create(&app, &key, collection, json!({ "sku": sku })).await["id"].as_i64().unwrap());
+            }
+            let bulk = json!({ "rows": [{ "data": { "sku": "1003" } }, { "data": { "sku": "1004" } }] });
+            app.post(&format!("{path}/bulk-create"), &key, bulk).await.expect(200);
+            for sku in skus.into_iter().chain(["1003"]) {
+                let again = app.post(&path, &key, json!({ "data": { "sku": sku } })).await;
+                again.expect_error(409, "duplicate_value");
+            }
+            for (sku, id) in skus.iter().zip(&made) {
+                let answer = list(&app, &key, collection, &format!("filter[sku]={}", sku.replace(' ', "%20"))).await;
+                assert_eq!(ids(&answer), [*id], "{name}");
+                assert_eq!(answer.headers["x-svc-query-plan"], "unique(sku); visited=1");
+            }
+            app.patch(&format!("{path}/{}", made[0]), &key, json!({ "data": { "sku": "2001" } })).await.expect(200);
+            create(&app, &key, collection, json!({ "sku": "1001" })).await;
+            let of_index = format!("index_id IN (SELECT id FROM collection_indexes WHERE {index})");
+            let entries = format!("SELECT COUNT(*) AS n FROM item_unique WHERE {of_index}");
+            assert_eq!(number(&app, &entries).await, 7);
+            // A number of four digits and 16 bytes of the hash.
+            assert_eq!(number(&app, &format!("{entries} AND LENGTH(h) = 20")).await, if keys == "hashed" { 0 } else { 5 });
+            assert_eq!(number(&app, &format!("{entries} AND LENGTH(h) = 32")).await, if keys == "hashed" { 7 } else { 0 });
+        }
+    }
+
     async fn kinds_follow_from_the_fields(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = full(&app).await;
