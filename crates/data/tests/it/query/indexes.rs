@@ -5,7 +5,7 @@ use crate::{event_types, full, number, seed};
 use ::model::CollectionId;
 use serde_json::{Value, json};
 use std::time::Duration;
-use testkit::{Key, TestApp, until};
+use testkit::{Key, Kind, TestApp, until};
 
 async fn products(app: &TestApp, key: &Key) -> CollectionId {
     let fields = json!([
@@ -19,6 +19,53 @@ async fn products(app: &TestApp, key: &Key) -> CollectionId {
 
 async fn run_jobs(app: &TestApp) {
     while app.service.jobs.run_due().await.unwrap() > 0 {}
+}
+
+/// A text that is longer than what its key begins with.
+const LONG: &str = "a sku whose beginning many share, as links do";
+
+/// A collection with a unique field.
+struct Stock<'a> {
+    app: &'a TestApp,
+    key: &'a Key,
+    collection: CollectionId,
+    path: String,
+}
+
+impl<'a> Stock<'a> {
+    async fn open(app: &'a TestApp, key: &'a Key) -> Self {
+        let collection = seed::collection(app, key, json!([{ "key": "sku", "type": "text", "unique": true }])).await;
+        Self { app, key, collection, path: format!("/collections/{collection}/items") }
+    }
+
+    /// Creates items in every way, changes one, and looks them up.
+    async fn fill(&self) {
+        let Self { app, key, path, .. } = self;
+        let other = format!("{LONG}, and another");
+        let skus = ["1001", "1002", LONG, &other];
+        let mut made = Vec::new();
+        for sku in skus {
+            made.push(create(app, key, self.collection, json!({ "sku": sku })).await["id"].as_i64().unwrap());
+        }
+        let bulk = json!({ "rows": [{ "data": { "sku": "1003" } }, { "data": { "sku": "1004" } }] });
+        app.post(&format!("{path}/bulk-create"), key, bulk).await.expect(200);
+        for sku in skus.into_iter().chain(["1003"]) {
+            app.post(path, key, json!({ "data": { "sku": sku } })).await.expect_error(409, "duplicate_value");
+        }
+        for (sku, id) in skus.iter().zip(&made) {
+            let query = format!("filter[sku]={}", sku.replace(' ', "%20"));
+            let answer = list(app, key, self.collection, &query).await;
+            assert_eq!(ids(&answer), [*id]);
+            assert_eq!(answer.headers["x-svc-query-plan"], "unique(sku); visited=1");
+        }
+        app.patch(&format!("{path}/{}", made[0]), key, json!({ "data": { "sku": "2001" } })).await.expect(200);
+        create(app, key, self.collection, json!({ "sku": "1001" })).await;
+    }
+
+    /// How many entries of so many bytes its unique index has.
+    async fn entries(&self, bytes: usize) -> i64 {
+        number(self.app, &format!("SELECT COUNT(*) AS n FROM item_unique WHERE LENGTH(h) = {bytes}")).await
+    }
 }
 
 testkit::on_both! {
@@ -67,41 +114,45 @@ testkit::on_both! {
     async fn unique_indexes_know_values_by_what_they_begin_with(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = full(&app).await;
-        // The second one is as v0.18.0 made it: it goes on with hashes.
-        for (name, keys) in [("new", "prefixed"), ("old", "hashed")] {
-            let fields = json!([{ "key": "sku", "type": "text", "unique": true }, { "key": "at", "type": "number" }]);
-            let collection = seed::collection(&app, &key, fields).await;
-            let path = format!("/collections/{collection}/items");
-            let index = format!("collection_id = {collection}");
-            if keys == "hashed" {
-                app.sql(format!("UPDATE collection_indexes SET key_format = 'hashed' WHERE {index}")).await;
-                app.sql(format!("UPDATE collections SET shape_version = shape_version + 1 WHERE id = {collection}")).await;
-            }
-            let long = "a sku whose beginning many share, as links do: ";
-            let skus = ["1001", "1002", &format!("{long}1"), &format!("{long}2")];
-            let mut made = Vec::new();
-            for sku in skus {
-                made.push(create(&app, &key, collection, json!({ "sku": sku })).await["id"].as_i64().unwrap());
-            }
-            let bulk = json!({ "rows": [{ "data": { "sku": "1003" } }, { "data": { "sku": "1004" } }] });
-            app.post(&format!("{path}/bulk-create"), &key, bulk).await.expect(200);
-            for sku in skus.into_iter().chain(["1003"]) {
-                let again = app.post(&path, &key, json!({ "data": { "sku": sku } })).await;
-                again.expect_error(409, "duplicate_value");
-            }
-            for (sku, id) in skus.iter().zip(&made) {
-                let answer = list(&app, &key, collection, &format!("filter[sku]={}", sku.replace(' ', "%20"))).await;
-                assert_eq!(ids(&answer), [*id], "{name}");
-                assert_eq!(answer.headers["x-svc-query-plan"], "unique(sku); visited=1");
-            }
-            app.patch(&format!("{path}/{}", made[0]), &key, json!({ "data": { "sku": "2001" } })).await.expect(200);
-            create(&app, &key, collection, json!({ "sku": "1001" })).await;
-            let of_index = format!("index_id IN (SELECT id FROM collection_indexes WHERE {index})");
-            let entries = format!("SELECT COUNT(*) AS n FROM item_unique WHERE {of_index}");
-            assert_eq!(number(&app, &entries).await, 7);
-            // A number of four digits and 16 bytes of the hash.
-            assert_eq!(number(&app, &format!("{entries} AND LENGTH(h) = 20")).await, if keys == "hashed" { 0 } else { 5 });
-            assert_eq!(number(&app, &format!("{entries} AND LENGTH(h) = 32")).await, if keys == "hashed" { 7 } else { 0 });
+        let stock = Stock::open(&app, &key).await;
+        stock.fill().await;
+        // A number of four digits, or 24 bytes of a longer text, and 16 bytes of the hash.
+        assert_eq!((stock.entries(20).await, stock.entries(40).await), (5, 2));
+    }
+
+    async fn unique_indexes_of_older_versions_are_built_anew(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let stock = Stock::open(&app, &key).await;
+        // As v0.18.0 made it.
+        app.sql("UPDATE collection_indexes SET key_format = 'hashed'").await;
+        app.sql("UPDATE collections SET shape_version = shape_version + 1").await;
+        stock.fill().await;
+        assert_eq!(stock.entries(32).await, 7);
+
+        let migration = match kind {
+            Kind::Sqlite => include_str!("../../../../../migrations/sqlite/0037_key_format/up.sql"),
+            Kind::Postgres => include_str!("../../../../../migrations/postgres/0037_key_format/up.sql"),
+        };
+        let (_, building) = migration.split_once(";\n").unwrap();
+        for statement in building.split(";\n").filter(|statement| !statement.trim().is_empty()) {
+            app.sql(statement).await;
+        }
+        // Both are kept up until the new one has taken the place of the old.
+        stock.app.post(&stock.path, &key, json!({ "data": { "sku": "1001" } })).await.expect_error(409, "duplicate_value");
+        create(&app, &key, stock.collection, json!({ "sku": "1005" })).await;
+        assert_eq!((stock.entries(20).await, stock.entries(32).await), (1, 8));
+        run_jobs(&app).await;
+        assert_eq!((stock.entries(20).await, stock.entries(40).await, stock.entries(32).await), (6, 2, 0));
+        let listed = app.get(&format!("/collections/{}/indexes", stock.collection), &key).await.expect(200);
+        assert_eq!((listed.as_array().unwrap().len(), &listed[0]["status"]), (1, &json!("ready")));
+        assert!(!event_types(&app).await.contains(&"index.ready".to_owned()), "nothing changed for callers");
+        for sku in ["1001", "1005", LONG] {
+            let again = app.post(&stock.path, &key, json!({ "data": { "sku": sku } })).await;
+            again.expect_error(409, "duplicate_value");
+            let found = list(&app, &key, stock.collection, &format!("filter[sku]={}", sku.replace(' ', "%20"))).await;
+            assert_eq!(found.headers["x-svc-query-plan"], "unique(sku); visited=1");
+            assert_eq!(ids(&found).len(), 1);
         }
     }
 
