@@ -28,24 +28,11 @@ pub fn texts<'a>(shape: &'a Shape, record: Record<'a>) -> Vec<&'a str> {
 
 /// The terms by which search finds an item; `None` for one that has none.
 pub(crate) fn terms(shape: &Shape, record: Record<'_>) -> Option<Terms> {
-    Some(Found::by(shape, record).terms(shape)).filter(|terms| !terms.is_empty())
+    terms_of(shape, &texts(shape, record), &(shape.kind.match_keys)(record.data))
 }
 
-/// By what search finds an item.
-#[derive(Default, PartialEq)]
-struct Found<'a> {
-    texts: Vec<&'a str>,
-    match_keys: Vec<String>,
-}
-
-impl<'a> Found<'a> {
-    fn by(shape: &'a Shape, record: Record<'a>) -> Self {
-        Self { texts: texts(shape, record), match_keys: (shape.kind.match_keys)(record.data) }
-    }
-
-    fn terms(&self, shape: &Shape) -> Terms {
-        Terms::of(shape.collection, &self.texts, &digests(&self.match_keys))
-    }
+fn terms_of(shape: &Shape, texts: &[&str], match_keys: &[String]) -> Option<Terms> {
+    Some(Terms::of(shape.collection, texts, &digests(match_keys))).filter(|terms| !terms.is_empty())
 }
 
 /// What stands for match keys in the index. Other keys may have the same digest, so who finds a record by one must compare
@@ -63,23 +50,21 @@ fn digests(match_keys: &[String]) -> Vec<String> {
 /// # Errors
 /// When the database fails.
 pub fn reindex(tx: &mut Tx, shape: &Shape, old: Option<Record<'_>>, new: Option<Record<'_>>) -> Result<()> {
-    let found = |record: Option<_>| record.map(|record| Found::by(shape, record)).unwrap_or_default();
-    let (before, after) = (found(old), found(new));
-    // Cutting text into terms is dear, and most changes are to something else.
-    if before == after {
+    let texts_of = |record: Option<_>| record.map(|record| texts(shape, record)).unwrap_or_default();
+    let keys_of = |record: Option<Record<'_>>| {
+        record.map(|record| (shape.kind.match_keys)(record.data)).unwrap_or_default()
+    };
+    let (texts, match_keys) = (texts_of(new), keys_of(new));
+    // Cutting text into terms is dear, and so are match keys. Most changes are to something else, and of what was there
+    // before only that is asked.
+    if texts_of(old) == texts && keys_of(old) == match_keys {
         return Ok(());
     }
-    let (before, after) = (before.terms(shape), after.terms(shape));
-    if before == after {
-        return Ok(());
-    }
-    if let Some(record) = old.filter(|_| !before.is_empty()) {
+    if let Some(record) = old {
         table::delete(tx, ItemId(record.id()))?;
     }
-    match new.filter(|_| !after.is_empty()) {
-        Some(record) => table::insert(tx, ItemId(record.id()), &after),
-        None => Ok(()),
-    }
+    let terms = terms_of(shape, &texts, &match_keys);
+    new.zip(terms).map_or(Ok(()), |(record, terms)| table::insert(tx, ItemId(record.id()), &terms))
 }
 
 /// Stores the terms of a live item anew, whatever they were.

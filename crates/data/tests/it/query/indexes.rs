@@ -34,7 +34,8 @@ struct Stock<'a> {
 
 impl<'a> Stock<'a> {
     async fn open(app: &'a TestApp, key: &'a Key) -> Self {
-        let collection = seed::collection(app, key, json!([{ "key": "sku", "type": "text", "unique": true }])).await;
+        let collection =
+            seed::collection(app, key, json!([{ "key": "sku", "type": "text", "unique": true }])).await;
         Self { app, key, collection, path: format!("/collections/{collection}/items") }
     }
 
@@ -58,7 +59,9 @@ impl<'a> Stock<'a> {
             assert_eq!(ids(&answer), [*id]);
             assert_eq!(answer.headers["x-svc-query-plan"], "unique(sku); visited=1");
         }
-        app.patch(&format!("{path}/{}", made[0]), key, json!({ "data": { "sku": "2001" } })).await.expect(200);
+        app.patch(&format!("{path}/{}", made[0]), key, json!({ "data": { "sku": "2001" } }))
+            .await
+            .expect(200);
         create(app, key, self.collection, json!({ "sku": "1001" })).await;
     }
 
