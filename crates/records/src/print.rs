@@ -84,6 +84,11 @@ pub struct Printer<'a> {
 }
 
 impl Selection {
+    /// Whether more is to be read than the items themselves: those that they point to.
+    pub fn reads_more(&self) -> bool {
+        !self.expand.is_empty()
+    }
+
     /// Reads what is wanted, and fetches what `rows` point to where that is part of it: once for each field.
     ///
     /// # Errors

@@ -25,7 +25,8 @@ pub(super) fn get_items(read: &mut Read, calls: &[(&Caller, &Wanted)]) -> Result
     let answer = |(caller, wanted): &(&Caller, &Wanted)| {
         let (Path(collection), Path(item), Query(query), selection, State(shapes)) = wanted;
         let (shape, row) = found.get(caller.workspace_id(), *collection, *item)?;
-        let is_shown = query.trashed || row.trashed_at.is_none();
+        // Nobody waits while others read on.
+        let is_shown = (query.trashed || row.trashed_at.is_none()) && !selection.reads_more();
         is_shown.then(|| answer::selected(read, shapes, shape, selection, row).ok())?
     };
     Ok(calls.iter().map(answer).collect())
