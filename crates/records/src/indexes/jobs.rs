@@ -16,7 +16,7 @@ use crate::query::aggregate::{AggregateGroup, Aggregation, CountedGroup, count_b
 use crate::query::{IndexRequest, LARGE, Needs, Page, Planner, Query, Report};
 use crate::rows::{ItemRow, digests, index_keys};
 use crate::schema::{collection_indexes, item_keys, item_unique, items};
-use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, KeyFormat, Shape, Shapes};
+use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes};
 use ::jobs::{Job, JobContext, JobError};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -445,26 +445,14 @@ fn finish(tx: &mut Tx, id: IndexId) -> Result<()> {
         .set((collection_indexes::status.eq(IndexStatus::Ready), collection_indexes::updated_at.eq(now)))
         .execute(tx.connection())?;
     shape::bump(tx, row.collection_id)?;
-    if take_place(tx, &row)? {
+    let mut replaced = table::rows(tx, row.collection_id)?;
+    replaced.retain(|old| row.takes_place_of(old));
+    replaced.iter().try_for_each(|old| table::drop(tx, old))?;
+    if !replaced.is_empty() {
         return Ok(());
     }
     let author = Author::system(row.workspace_id, "indexes");
     announce(tx, &author, row.collection_id, &IndexEvent::ready(&row))
-}
-
-/// Lets go what a new unique index was built for to take the place of: one of the same values, with hashes. Gives whether
-/// there was one.
-fn take_place(tx: &mut Tx, new: &IndexRow) -> Result<bool> {
-    if new.kind != IndexKind::Unique || new.key_format == KeyFormat::Hashed {
-        return Ok(false);
-    }
-    let mut replaced = table::rows(tx, new.collection_id)?;
-    replaced.retain(|old| {
-        let is_hashed = old.kind == IndexKind::Unique && old.key_format == KeyFormat::Hashed;
-        is_hashed && old.parts == new.parts
-    });
-    replaced.iter().try_for_each(|old| table::drop(tx, old))?;
-    Ok(!replaced.is_empty())
 }
 
 /// Takes some rows of an index away; whether there may be more.

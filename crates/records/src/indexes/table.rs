@@ -100,7 +100,11 @@ pub(crate) fn drop_of_field(
         let parts: Vec<Part> = row.parts.parse()?;
         if parts.iter().any(|part| part.subject == Subject::Field(field)) {
             drop(tx, &row)?;
-            gone.push(DroppedIndex { kind: row.kind, parts, origin: row.origin });
+            let dropped = DroppedIndex { kind: row.kind, parts, origin: row.origin };
+            // There are two of a kind while one is to take the place of the other.
+            if !gone.contains(&dropped) {
+                gone.push(dropped);
+            }
         }
     }
     Ok(gone)

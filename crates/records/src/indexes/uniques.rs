@@ -88,7 +88,7 @@ pub fn settle(tx: &mut Tx, shape: &Shape, except: &[FieldId]) -> Result<bool> {
 fn make_right(tx: &mut Tx, shape: &Shape, except: &[FieldId]) -> Result<bool> {
     let mut wanted = wanted(shape)?;
     wanted.retain(|(fields, _)| !fields.iter().any(|field| except.contains(field)));
-    let mut changed = false;
+    let (mut kept, mut changed) = (Vec::new(), false);
     for row in table::rows(tx, shape.collection)? {
         if row.kind != IndexKind::Unique || row.origin != IndexOrigin::Unique {
             continue;
@@ -98,7 +98,9 @@ fn make_right(tx: &mut Tx, shape: &Shape, except: &[FieldId]) -> Result<bool> {
         match place {
             Some(place) => {
                 wanted.swap_remove(place);
+                kept.push(row);
             }
+            None if kept.iter().any(|old| row.takes_place_of(old)) => {}
             None => {
                 table::drop(tx, &row)?;
                 changed = true;

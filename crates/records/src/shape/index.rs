@@ -28,6 +28,16 @@ pub struct IndexRow {
     pub key_format: KeyFormat,
 }
 
+impl IndexRow {
+    /// Whether it is to take the place of another, because it knows items of the same values by the form of key that
+    /// indexes now have.
+    pub(crate) fn takes_place_of(&self, other: &Self) -> bool {
+        let is_unique = self.kind == IndexKind::Unique && other.kind == IndexKind::Unique;
+        let (new, old) = (KeyFormat::Prefixed, KeyFormat::Hashed);
+        is_unique && self.key_format == new && other.key_format == old && self.parts == other.parts
+    }
+}
+
 /// An index, as reads and writes of items need it.
 #[derive(Debug, Clone)]
 pub struct Index {
