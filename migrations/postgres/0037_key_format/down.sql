@@ -1,6 +1,9 @@
 -- The earlier version builds the indexes anew, in its own form.
 DELETE FROM item_unique WHERE index_id IN (SELECT id FROM collection_indexes WHERE key_format = 'prefixed');
-DELETE FROM collection_indexes WHERE key_format = 'prefixed' AND kind = 'unique' AND status = 'dropping';
+DELETE FROM collection_indexes WHERE key_format = 'prefixed' AND kind = 'unique' AND (status = 'dropping' OR EXISTS (
+    SELECT 1 FROM collection_indexes old WHERE old.collection_id = collection_indexes.collection_id
+        AND old.kind = 'unique' AND old.key_format = 'hashed' AND old.status = 'ready' AND old.parts = collection_indexes.parts
+));
 UPDATE collection_indexes SET status = 'building', built_to = 0, rows_done = 0
 WHERE key_format = 'prefixed' AND kind = 'unique' AND status = 'ready';
 INSERT INTO jobs (kind, unique_key, payload, run_at, attempts, epoch, created_at, workspace_id)
