@@ -27,7 +27,7 @@ pub(crate) fn collectors(started: model::Timestamp, version: &str) -> Result<Vec
     let process = ProcessMetrics {
         resident: gauge(Opts::new(
             "process_resident_memory_bytes",
-            "Memory of the process, with pages of the database that SQLite maps. Those count once for each connection.",
+            "Memory of the process, with pages of the program's file.",
         ))?,
         anonymous: gauge(Opts::new(
             "svc_anonymous_memory_bytes",

@@ -48,14 +48,19 @@ pub(crate) const LONGEST_LOG: u32 = 16_000;
 /// `busy_timeout` comes first, because switching the journal may have to wait. `synchronous=FULL` keeps what was
 /// answered through a loss of power; group commit pays for it. The log is folded back beside the writer
 /// (`checkpoints.rs`). Readers refuse to write, so that a mistake in routing fails loudly.
+///
+/// The file is not mapped into memory: SQLite gives a mapping up whenever another connection has written, and each page would
+/// fault anew for each connection. What the system keeps of the file is read for less.
 pub(crate) fn open_sqlite(path: &str, role: Role) -> ConnectionResult<SqliteConnection> {
     let mut connection = SqliteConnection::establish(path)?;
     let pragmas = "PRAGMA busy_timeout=5000; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; \
-        PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-8000; \
-        PRAGMA mmap_size=268435456; PRAGMA journal_size_limit=67108864;";
-    let query_only = if role == Role::Reader { "PRAGMA query_only=ON;" } else { "" };
+        PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=67108864;";
+    let of_role = match role {
+        Role::Reader => "PRAGMA query_only=ON; PRAGMA cache_size=-2000;",
+        Role::Writer => "PRAGMA cache_size=-8000;",
+    };
     connection
-        .batch_execute(&format!("{pragmas} PRAGMA wal_autocheckpoint={LONGEST_LOG};{query_only}"))
+        .batch_execute(&format!("{pragmas} PRAGMA wal_autocheckpoint={LONGEST_LOG}; {of_role}"))
         .map_err(|error| ConnectionError::BadConnection(error.to_string()))?;
     Ok(connection)
 }

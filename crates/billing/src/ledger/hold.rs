@@ -76,8 +76,6 @@ impl Held {
 }
 
 /// Locks a run's hold.
-///
-/// Not by `first`: its `LIMIT ?` makes SQLite plan the statement anew whenever it is run.
 pub(super) fn lock(tx: &mut Tx, charge: &Charge) -> Result<Option<Held>> {
     let query = energy_holds::table
         .find(&charge.run)

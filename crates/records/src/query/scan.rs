@@ -6,28 +6,18 @@
 
 use crate::schema::{item_keys, item_links, item_unique, items};
 use crate::shape::Shape;
-use diesel::connection::DefaultLoadingMode;
 use diesel::prelude::*;
 use fields::filter::Range;
 use fields::filter::behind;
 use model::{FieldId, IndexId, ItemId, Result};
 use std::collections::{HashSet, VecDeque};
-use store::{AnyConnection, Read};
+use store::Read;
 
-/// The first rows of a query. SQLite is stopped after them instead of being given a `LIMIT`, because one that is bound
-/// makes it plan the statement anew each time.
+/// The first rows of a query.
 macro_rules! first {
     ($read:expr, $most:expr, $query:expr) => {{
         let most: usize = $most;
-        match $read.connection() {
-            AnyConnection::Sqlite(connection) => {
-                let rows = $query.load_iter::<_, DefaultLoadingMode>(connection)?;
-                rows.take(most).collect::<QueryResult<Vec<_>>>()?
-            }
-            AnyConnection::Postgres(connection) => {
-                $query.limit(i64::try_from(most).unwrap_or(i64::MAX)).load(connection)?
-            }
-        }
+        $query.limit(i64::try_from(most).unwrap_or(i64::MAX)).load($read.connection())?
     }};
 }
 

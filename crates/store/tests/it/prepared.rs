@@ -80,3 +80,20 @@ testkit::on_both! {
         test.db.write(work).await.unwrap();
     }
 }
+
+/// SQLite prepares a statement anew whenever a value is bound by which it was planned, and it plans by the value of `LIMIT ?`
+/// unless plans are to be stable.
+#[tokio::test(flavor = "multi_thread")]
+async fn sqlite_does_not_plan_by_values() {
+    #[derive(QueryableByName)]
+    struct Option {
+        #[diesel(sql_type = BigInt)]
+        is_used: i64,
+    }
+    let test = TestDb::new(testkit::Kind::Sqlite);
+    let asked = test.db.read(|read| {
+        let query = diesel::sql_query("SELECT sqlite_compileoption_used('ENABLE_QPSG') AS is_used");
+        Ok(query.get_result::<Option>(read.connection())?.is_used)
+    });
+    assert_eq!(asked.await.unwrap(), 1);
+}
