@@ -1,5 +1,6 @@
 //! Time and randomness, as traits, so that tests control both.
 
+use crate::stored_time::StoredTime;
 use chrono::{DateTime, Datelike, Duration, NaiveDate, NaiveDateTime, SubsecRound, Timelike, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -8,7 +9,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 /// A moment in UTC with millisecond precision. On the wire RFC 3339, in the database `TIMESTAMP`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, diesel_derive_newtype::DieselNewType)]
+#[diesel_newtype(try_from = StoredTime)]
 pub struct Timestamp(NaiveDateTime);
+
+impl From<StoredTime> for Timestamp {
+    fn from(stored: StoredTime) -> Self {
+        Self(stored.0)
+    }
+}
 
 impl Timestamp {
     /// The moment `millis` milliseconds after 1970. Outside chrono's range it is 1970 itself.

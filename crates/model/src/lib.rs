@@ -16,6 +16,7 @@ mod raw_members;
 mod sampler;
 mod scope;
 mod span;
+mod stored_time;
 #[doc(hidden)]
 pub mod text_enum;
 mod trace;
@@ -33,4 +34,5 @@ pub use raw_members::{MemberName, RawMembers};
 pub use sampler::Sampler;
 pub use scope::{Scope, ScopeSet};
 pub use span::{EndedSpan, Span, SpanKind, SpanSink, SpanValue, Tracer};
+pub use stored_time::StoredTime;
 pub use trace::Trace;

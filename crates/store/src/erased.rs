@@ -12,14 +12,16 @@ use diesel::connection::{
     AnsiTransactionManager, CacheSize, Connection, DefaultLoadingMode, Instrumentation, LoadConnection,
     SimpleConnection, TransactionManager, TransactionManagerStatus,
 };
+use diesel::deserialize::FromSql;
 use diesel::expression::QueryMetadata;
 use diesel::internal::derives::multiconnection::{AstPassHelper, ConnectionSealed, MultiConnectionHelper};
 use diesel::migration::MigrationConnection;
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, Query, QueryBuilder, QueryFragment, QueryId};
-use diesel::sql_types::Untyped;
+use diesel::sql_types::{Timestamp, Untyped};
 use diesel::sqlite::Sqlite;
 use diesel::{ConnectionError, ConnectionResult, QueryResult};
+use model::StoredTime;
 use std::any::TypeId;
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -31,6 +33,12 @@ use std::ops::Deref;
 pub enum Either {
     Sqlite(diesel::SqliteConnection),
     Postgres(diesel::PgConnection),
+}
+
+impl FromSql<Timestamp, MultiBackend> for StoredTime {
+    fn from_sql(value: <MultiBackend as Backend>::RawValue<'_>) -> diesel::deserialize::Result<Self> {
+        value.from_sql::<Self, Timestamp>()
+    }
 }
 
 type Builder = <MultiBackend as Backend>::QueryBuilder;
