@@ -5,7 +5,7 @@ use super::ordered;
 use super::plan::{self, PlanRequest, QueryPlan};
 use super::planner::{MOST_COUNTED, Planner, Sampler};
 use super::types::{Query, Report};
-use super::visit::{Fitting, MOST_FETCHED, Page, Visit};
+use super::visit::{Fitting, Page, Visit};
 use crate::rows::ItemRow;
 use crate::shape::Shape;
 use fields::key;
@@ -155,7 +155,7 @@ impl Query {
             let (_, to) = plan::id_bounds(&self.filter);
             plan = QueryPlan::of_items_behind(last, to);
         }
-        visit.run(read, &plan, None, MOST_FETCHED, |_, _, fitting| {
+        visit.run(read, &plan, None, None, |_, _, fitting| {
             each(fitting)?;
             Ok(ControlFlow::Continue(()))
         })?;

@@ -21,6 +21,9 @@ use store::Read;
 /// The most items that are fetched at a time.
 pub(super) const MOST_FETCHED: usize = 1_000;
 
+/// The fewest items that are fetched at a time, once some were.
+const LEAST_FETCHED: usize = 8;
+
 /// When to ask again what took too long.
 const RETRY_AFTER_SECONDS: i64 = 10;
 
@@ -72,6 +75,31 @@ impl Spending {
             return Err(Error::new(Code::ServiceUnavailable, message).retry_after(RETRY_AFTER_SECONDS));
         }
         Ok(self.rows < self.budget.rows && self.bytes < self.budget.bytes)
+    }
+}
+
+/// How far a run has come that ends when enough items fit.
+#[derive(Debug, Clone, Copy)]
+struct Progress {
+    /// How many are enough; all where it is `None`.
+    need: Option<usize>,
+    fetched: usize,
+    fitting: usize,
+}
+
+impl Progress {
+    /// How many items are fetched next, at most `most`: by what share of them fits, about as many as are missing, and never
+    /// more than twice as many as so far.
+    fn next(self, most: usize) -> usize {
+        let most = most.clamp(1, MOST_FETCHED);
+        let Some(need) = self.need else { return most };
+        let grown = self.fetched.saturating_add(need).clamp(1, most);
+        let missing = need.saturating_sub(self.fitting);
+        match missing.saturating_mul(self.fetched).checked_div(self.fitting) {
+            // An eighth more, because the share of few items is only about that of all.
+            Some(expected) => (expected + expected / 8).max(LEAST_FETCHED).min(grown),
+            None => grown,
+        }
     }
 }
 
@@ -178,7 +206,7 @@ impl<'a> Visit<'a> {
             return self.first_of_all(read, plan, after, need);
         }
         let (mut found, mut placed) = (Vec::with_capacity(need), Vec::with_capacity(need));
-        let is_through = self.run(read, plan, after, need, |visit, read, fitting| {
+        let is_through = self.run(read, plan, after, Some(need), |visit, read, fitting| {
             placed.push((fitting.place, fitting.row.id.0));
             if found.len() + placed.len() >= need {
                 visit.take(read, &mut placed, &mut found)?;
@@ -235,18 +263,17 @@ impl<'a> Visit<'a> {
     ) -> Result<Option<Vec<PlacedRow>>> {
         loop {
             let mut best: BTreeMap<Vec<u8>, i64> = BTreeMap::new();
-            let is_through =
-                self.run(read, plan, None, MOST_FETCHED, |_, _, Fitting { row, place, .. }| {
-                    let is_behind = after.is_none_or(|after| place.as_slice() > after);
-                    let last = best.last_key_value();
-                    if is_behind && (best.len() < need || last.is_some_and(|(last, _)| place < *last)) {
-                        best.insert(place, row.id.0);
-                        if best.len() > need {
-                            best.pop_last();
-                        }
+            let is_through = self.run(read, plan, None, None, |_, _, Fitting { row, place, .. }| {
+                let is_behind = after.is_none_or(|after| place.as_slice() > after);
+                let last = best.last_key_value();
+                if is_behind && (best.len() < need || last.is_some_and(|(last, _)| place < *last)) {
+                    best.insert(place, row.id.0);
+                    if best.len() > need {
+                        best.pop_last();
                     }
-                    Ok(ControlFlow::Continue(()))
-                })?;
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
             if !is_through {
                 return Ok(None);
             }
@@ -307,21 +334,24 @@ impl<'a> Visit<'a> {
         Ok(place.map(|place| Fitting { row, data, place }))
     }
 
-    /// Hands what fits to `each`. Whether it went through, to the end or until `each` had enough.
+    /// Hands what fits to `each`, which has enough with `need`, or wants all. Whether it went through, to the end or until
+    /// `each` had enough.
     pub(super) fn run(
         &mut self,
         read: &mut Read,
         plan: &QueryPlan,
         after: Option<&[u8]>,
-        first: usize,
+        need: Option<usize>,
         mut each: impl FnMut(&mut Self, &mut Read, Fitting) -> Result<ControlFlow<()>>,
     ) -> Result<bool> {
         self.spending.rows += plan.visited;
         let mut scan = plan.scan(self.sort, after);
-        let mut most = first.clamp(1, MOST_FETCHED);
+        let mut progress = Progress { need, fetched: 0, fitting: 0 };
+        let mut most = progress.next(MOST_FETCHED);
         while !scan.is_over() {
             let mut places = scan.next(read, self.shape, most)?;
             self.spending.rows += places.len();
+            progress.fetched += places.len();
             places.retain(|place| plan.only.as_ref().is_none_or(|only| only.contains(&place.id)));
             let ids: Vec<i64> = places.iter().map(|place| place.id).collect();
             let mut places = places.iter();
@@ -333,6 +363,7 @@ impl<'a> Visit<'a> {
                 if plan.ordered && !met.is_some_and(stays) {
                     continue;
                 }
+                progress.fitting += 1;
                 if each(self, read, fitting)?.is_break() {
                     return Ok(true);
                 }
@@ -344,7 +375,7 @@ impl<'a> Visit<'a> {
                 self.refuse_beyond_budget()?;
             }
             let left = self.give_up_at.saturating_sub(self.spending.rows).max(1);
-            most = (most * 2).min(MOST_FETCHED).min(left);
+            most = progress.next(left);
         }
         Ok(true)
     }
@@ -399,5 +430,32 @@ fn goes_by_system_columns(filter: &Filter) -> bool {
         Filter::One(condition) => {
             matches!(condition.subject, Subject::System(column) if column != SystemColumn::Id)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_are_fetched_as_are_missing() {
+        let next = |need, fetched, fitting| Progress { need, fetched, fitting }.next(MOST_FETCHED);
+        assert_eq!([next(None, 0, 0), next(None, 50, 7)], [MOST_FETCHED; 2]);
+        assert_eq!(
+            [next(Some(1), 0, 0), next(Some(21), 0, 0), next(Some(5_000), 0, 0)],
+            [1, 21, MOST_FETCHED]
+        );
+        // While none fits, twice as many each time.
+        assert_eq!(
+            [next(Some(21), 21, 0), next(Some(21), 63, 0), next(Some(21), 2_000, 0)],
+            [42, 84, MOST_FETCHED]
+        );
+        // By the share that fits, but no more than that.
+        assert_eq!(
+            [next(Some(21), 63, 9), next(Some(21), 63, 20), next(Some(21), 63, 1)],
+            [84, LEAST_FETCHED, 84]
+        );
+        assert_eq!(next(Some(21), 500, 16), 175);
+        assert_eq!(Progress { need: Some(21), fetched: 63, fitting: 1 }.next(3), 3);
     }
 }
