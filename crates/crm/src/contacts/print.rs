@@ -43,8 +43,10 @@ fn print_identities(values: &RawMembers<'_>, out: &mut String) {
     let aliases: RawMembers<'_> = values.read(ALIASES).unwrap_or_default();
     let mut separator = "";
     let mut print = |kind: IdentityKind, value: &str, is_primary: bool| {
-        let kind = kind.as_str();
-        let _ = write!(out, r#"{separator}{{"kind":"{kind}","value":{value},"primary":{is_primary}}}"#);
+        let primary = if is_primary { r#","primary":true}"# } else { r#","primary":false}"# };
+        for part in [separator, r#"{"kind":""#, kind.as_str(), r#"","value":"#, value, primary] {
+            out.push_str(part);
+        }
         separator = ",";
     };
     for (kind, key) in IdentityKind::FIELDS {
@@ -56,6 +58,18 @@ fn print_identities(values: &RawMembers<'_>, out: &mut String) {
     }
 }
 
+/// Appends a text as a string of JSON.
+fn push_text(out: &mut String, text: &str) {
+    // Most texts need no escape, and there are dozens in a page.
+    if text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(JsonText::of(&text).as_str());
+    }
+}
+
 /// Whether a value, as it is written, is a text.
 fn is_text(value: &str) -> bool {
     value.starts_with('"')
@@ -64,8 +78,11 @@ fn is_text(value: &str) -> bool {
 /// Prints the values that a contact shows in `data`.
 fn print_data(values: &RawMembers<'_>, out: &mut String) {
     let mut separator = "";
-    for (key, value) in values.iter().filter(|(key, _)| !BESIDE.contains(key)) {
-        let _ = write!(out, "{separator}{}:{value}", JsonText::of(&key));
+    for (key, value) in values.iter().filter(|(key, _)| !(key.starts_with('$') && BESIDE.contains(key))) {
+        out.push_str(separator);
+        push_text(out, key);
+        out.push(':');
+        out.push_str(value);
         separator = ",";
     }
 }
@@ -76,42 +93,51 @@ pub(super) fn print(shape: &Shape, row: &ItemRow, data: &str, out: &mut String) 
     let values = RawMembers::of(row.data.as_str()).unwrap_or_default();
     let text = |key: &str| values.get(key).filter(|value| is_text(value));
     let is_set = |key: &str, default| values.read(key).unwrap_or(default);
-    let (external_id, name) = (JsonText::of(&row.external_key), JsonText::of(&row.title));
-    let _ = write!(
-        out,
-        r#"{{"id":{},"object":"contact","external_id":{external_id},"name":{name},"data":{{"#,
-        row.id
-    );
+    let _ = write!(out, r#"{{"id":{},"object":"contact","external_id":"#, row.id);
+    match &row.external_key {
+        Some(key) => push_text(out, key),
+        None => out.push_str("null"),
+    }
+    out.push_str(r#","name":"#);
+    push_text(out, &row.title);
+    out.push_str(r#","data":{"#);
     if data == row.data.as_str() {
         print_data(&values, out);
     } else {
         print_data(&RawMembers::of(data).unwrap_or_default(), out);
     }
-    let _ = write!(out, r#"}},"tags":{},"identities":["#, values.get("$tags").unwrap_or("[]"));
+    let paused_until = text(PAUSED_UNTIL).unwrap_or("null");
+    for part in [r#"},"tags":"#, values.get("$tags").unwrap_or("[]"), r#","identities":["#] {
+        out.push_str(part);
+    }
     print_identities(&values, out);
-    let _ = write!(
-        out,
-        r#"],"status":{},"autopilot":{{"enabled":{},"paused_until":{}}},"assignee":"#,
+    let autopilot = if is_set("$autopilot", true) { "true" } else { "false" };
+    for part in [
+        r#"],"status":"#,
         text("$status").unwrap_or(r#""active""#),
-        is_set("$autopilot", true),
-        text(PAUSED_UNTIL).unwrap_or("null"),
-    );
+        r#","autopilot":{"enabled":"#,
+        autopilot,
+        r#","paused_until":"#,
+        paused_until,
+        r#"},"assignee":"#,
+    ] {
+        out.push_str(part);
+    }
     let assignees: Vec<i64> = values.read("$assignee").unwrap_or_default();
-    let _ = match assignees.first() {
-        Some(id) => write!(out, r#"{{"type":"user","id":{id}}}"#),
-        None => write!(out, "null"),
-    };
-    let _ = write!(
-        out,
-        r#","opted_out":{},"app_url":{},"version":{},"created_by":{},"updated_by":{},"created_at":"{}","updated_at":"{}","#,
-        is_set("$opted_out", false),
-        JsonText::of(&app_url(shape, row)),
-        row.version,
-        row.created_by,
-        row.updated_by,
-        row.created_at,
-        row.updated_at,
-    );
+    match assignees.first() {
+        Some(id) => drop(write!(out, r#"{{"type":"user","id":{id}}}"#)),
+        None => out.push_str("null"),
+    }
+    let opted_out = if is_set("$opted_out", false) { "true" } else { "false" };
+    for part in [r#","opted_out":"#, opted_out, r#","app_url":"#] {
+        out.push_str(part);
+    }
+    push_text(out, &app_url(shape, row));
+    let _ = write!(out, r#","version":{}"#, row.version);
+    for part in [r#","created_by":"#, row.created_by.as_str(), r#","updated_by":"#, row.updated_by.as_str()] {
+        out.push_str(part);
+    }
+    let _ = write!(out, r#","created_at":"{}","updated_at":"{}","#, row.created_at, row.updated_at);
     let _ = match row.trashed_at {
         Some(moment) => write!(out, r#""trashed_at":"{moment}"}}"#),
         None => write!(out, r#""trashed_at":null}}"#),
