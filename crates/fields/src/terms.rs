@@ -19,37 +19,45 @@ pub fn tokens(text: &str) -> Vec<String> {
     cut(text, "")
 }
 
-/// The tokens of a text, each behind `prefix`.
-fn cut(text: &str, prefix: &str) -> Vec<String> {
-    // Most text has nothing to resolve.
-    if text.is_ascii() {
-        return gather(text.bytes().map(|byte| char::from(byte.to_ascii_lowercase())), prefix);
-    }
-    gather(text.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase), prefix)
+/// Hands each of the [tokens] of a text to `each`.
+pub fn each_token(text: &str, each: impl FnMut(&str)) {
+    each_behind(text, "", each);
 }
 
-fn gather(letters: impl Iterator<Item = char>, prefix: &str) -> Vec<String> {
+/// The tokens of a text, each behind `prefix`.
+fn cut(text: &str, prefix: &str) -> Vec<String> {
     let mut tokens = Vec::new();
-    let mut token = String::new();
+    each_behind(text, prefix, |token| tokens.push(token.to_owned()));
+    tokens
+}
+
+fn each_behind(text: &str, prefix: &str, each: impl FnMut(&str)) {
+    // Most text has nothing to resolve.
+    if text.is_ascii() {
+        return gather(text.bytes().map(|byte| char::from(byte.to_ascii_lowercase())), prefix, each);
+    }
+    let letters = text.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase);
+    gather(letters, prefix, each);
+}
+
+fn gather(letters: impl Iterator<Item = char>, prefix: &str, mut each: impl FnMut(&str)) {
+    let mut token = prefix.to_owned();
     let mut length = 0;
     for letter in letters {
         if letter.is_alphanumeric() {
-            if length == 0 {
-                token.push_str(prefix);
-            }
             if length < LONGEST {
                 token.push(letter);
             }
             length += 1;
         } else if length > 0 {
-            tokens.push(std::mem::take(&mut token));
+            each(&token);
+            token.truncate(prefix.len());
             length = 0;
         }
     }
     if length > 0 {
-        tokens.push(token);
+        each(&token);
     }
-    tokens
 }
 
 /// What stands before each word of a set of records. A dash would end a token, so the sign of a negative id is a letter,

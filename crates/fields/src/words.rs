@@ -4,7 +4,7 @@ use crate::field::Field;
 use crate::kind::FieldType;
 use crate::record::Record;
 use crate::set::FieldSet;
-use crate::terms::tokens;
+use crate::terms::{each_token, tokens};
 use model::{CollectionId, FieldId};
 use serde_json::Value;
 
@@ -21,6 +21,15 @@ pub struct Clause {
     pub words: Vec<String>,
     /// Whether the last word may go on.
     pub open: bool,
+}
+
+/// How often what a search looks for occurs in a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Occurrences {
+    /// Of each clause, weighted.
+    pub counts: Vec<usize>,
+    /// How many words the record has.
+    pub length: usize,
 }
 
 /// More are not looked for.
@@ -64,14 +73,42 @@ impl Words {
 
     /// Whether a record contains all of it.
     pub fn fit(&self, fields: &FieldSet, record: Record<'_>) -> bool {
-        let texts: Vec<(FieldId, Vec<String>)> =
-            searchable(fields).map(|field| (field.id, field_tokens(field, record))).collect();
-        self.0.iter().all(|clause| {
-            texts
-                .iter()
-                .filter(|(id, _)| clause.field.is_none_or(|field| field == *id))
-                .any(|(_, tokens)| clause.count_in(tokens) > 0)
-        })
+        self.occurrences(fields, record, |_| 1).is_some()
+    }
+
+    /// How often it occurs in a record, where each occurrence counts as `weight` says of its field; `None` where the record
+    /// does not contain all of it.
+    pub fn occurrences(
+        &self,
+        fields: &FieldSet,
+        record: Record<'_>,
+        weight: impl Fn(&Field) -> usize,
+    ) -> Option<Occurrences> {
+        let Self(clauses) = self;
+        let mut occurrences = Occurrences { counts: vec![0; clauses.len()], length: 0 };
+        let has_phrase = clauses.iter().any(|clause| clause.words.len() > 1);
+        for field in searchable(fields) {
+            let weight = weight(field);
+            let Occurrences { counts, length } = &mut occurrences;
+            let is_in = |clause: &Clause| clause.field.is_none_or(|id| id == field.id);
+            let mut count = |times: &dyn Fn(&Clause) -> usize| {
+                let counts = counts.iter_mut().zip(clauses).filter(|(_, clause)| is_in(clause));
+                counts.for_each(|(count, clause)| *count += weight * times(clause));
+            };
+            if has_phrase {
+                let tokens = field_tokens(field, record);
+                *length += tokens.len();
+                count(&|clause| clause.count_in(&tokens));
+                continue;
+            }
+            for text in field_texts(field, record) {
+                each_token(text, |token| {
+                    *length += 1;
+                    count(&|clause| usize::from(clause.is_word(token)));
+                });
+            }
+        }
+        occurrences.counts.iter().all(|count| *count > 0).then_some(occurrences)
     }
 
     /// As FTS5 asks for it.
@@ -96,6 +133,12 @@ impl Words {
 }
 
 impl Clause {
+    /// Whether it is one word, and this is it.
+    fn is_word(&self, token: &str) -> bool {
+        let [word] = self.words.as_slice() else { return false };
+        if self.open { token.starts_with(word) } else { token == word }
+    }
+
     /// How often it stands in a text.
     pub fn count_in(&self, tokens: &[String]) -> usize {
         let Some((last, firsts)) = self.words.split_last() else { return 0 };
@@ -145,6 +188,7 @@ mod tests {
     use super::*;
     use crate::FieldType as Type;
     use crate::sample::fields;
+    use crate::{ColumnValue, Columns, Data, SystemColumn};
 
     #[test]
     fn what_is_looked_for_is_taken_apart() {
@@ -172,5 +216,49 @@ mod tests {
         let words = Words::read(&fields, "\"a b\" c");
         assert_eq!(words.fts5(CollectionId(7)), "\"7xa 7xb\" AND \"7xc\"*");
         assert_eq!(words.tsquery(CollectionId(7)), "('7xa' <-> '7xb') & ('7xc':*)");
+    }
+
+    struct NoColumns;
+
+    impl Columns for NoColumns {
+        fn id(&self) -> i64 {
+            7
+        }
+        fn column(&self, _: SystemColumn) -> ColumnValue<'_> {
+            ColumnValue::Empty
+        }
+        fn has_cut_relations(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn occurrences_are_weighted_by_field() {
+        let fields = fields(vec![
+            ("name", Type::Text, Default::default()),
+            ("text", Type::LongText, Default::default()),
+        ]);
+        let data = Data::from_iter([
+            ("name".to_owned(), "Red SHOE, red".into()),
+            ("text".to_owned(), "Shoes are not red; été".into()),
+        ]);
+        let record = Record { columns: &NoColumns, data: &data };
+        let weight = |field: &Field| if field.key == "name" { 3 } else { 1 };
+        for (text, counts) in [
+            ("red x", None),
+            ("red", Some(vec![7])),
+            ("sho red", None),
+            ("red sho", Some(vec![7, 4])),
+            ("shoe red", Some(vec![3, 7])),
+            ("text:red sho", Some(vec![1, 4])),
+            ("\"shoe red\" ET", Some(vec![3, 1])),
+            ("\"red shoe\" red \"not red\"", Some(vec![3, 7, 1])),
+            ("\"red red\"", None),
+        ] {
+            let words = Words::read(&fields, text);
+            let occurrences = words.occurrences(&fields, record, weight);
+            assert_eq!(words.fit(&fields, record), counts.is_some(), "{text}");
+            assert_eq!(occurrences, counts.map(|counts| Occurrences { counts, length: 8 }), "{text}");
+        }
     }
 }

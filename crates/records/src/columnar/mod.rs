@@ -24,6 +24,7 @@ pub use merge::merge;
 pub(crate) use scan::{Changed, Columnar};
 pub(crate) use segment::ROWS;
 pub(crate) use selected::SelectedRows;
+pub(crate) use table::Change;
 
 use crate::shape::{Index, IndexKind, Shape};
 use fields::{Part, Subject, SystemColumn, is_columnar};

@@ -284,6 +284,39 @@ pub(super) fn changed(read: &mut Read, index: IndexId, most: i64) -> Result<Opti
     Ok(Some(ids))
 }
 
+/// A change of a record that is recorded beside the segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// The number of the change.
+    pub id: i64,
+    /// The record.
+    pub item: i64,
+}
+
+/// The revision of the segments of an index and all changes that are recorded beside it, in one statement, so that they are
+/// of one state. `None` where the index is not there or not filled, or there are more than `most` changes.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn recorded(read: &mut Read, index: IndexId, most: i64) -> Result<Option<(i64, Vec<Change>)>> {
+    let changes = item_changes::table.on(item_changes::index_id.eq(collection_indexes::id));
+    let rows: Vec<(i64, Option<(i64, i64)>)> = collection_indexes::table
+        .left_join(changes)
+        .filter(collection_indexes::id.eq(index))
+        .filter(collection_indexes::status.eq(IndexStatus::Ready))
+        .order(item_changes::id)
+        .select((collection_indexes::columns_revision, (item_changes::id, item_changes::item_id).nullable()))
+        .limit(most.saturating_add(1))
+        .load(read.connection())?;
+    let Some((revision, _)) = rows.first() else { return Ok(None) };
+    let revision = *revision;
+    if i64::try_from(rows.len()).is_ok_and(|rows| rows > most) {
+        return Ok(None);
+    }
+    let changes = rows.into_iter().filter_map(|(_, change)| change);
+    Ok(Some((revision, changes.map(|(id, item)| Change { id, item }).collect())))
+}
+
 /// The revision of the segments of an index; `None` where it is not there or not filled. Asked after a scan too: the rows of
 /// one that was dropped meanwhile may have been missing.
 ///

@@ -13,6 +13,7 @@ use crate::columnar;
 use crate::count;
 use crate::publish::announce;
 use crate::query::aggregate::{AggregateGroup, Aggregation, CountedGroup, count_by};
+use crate::query::search::{FoundPage, Search};
 use crate::query::{IndexRequest, LARGE, Needs, Page, Planner, Query, Report};
 use crate::rows::{ItemRow, digests, index_keys};
 use crate::schema::{collection_indexes, item_keys, item_unique, items};
@@ -20,11 +21,13 @@ use crate::shape::{self, Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, S
 use ::jobs::{Job, JobContext, JobError};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
+use fields::Filter;
+use fields::sort::Sort;
 use model::{Code, Error, IndexId, ItemId, Result, Timestamp};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{AnyConnection, Db, Read, Tx, each};
+use store::{AnyConnection, Db, PageNumber, Read, Tx, each};
 
 /// The job that makes an index which queries wished for.
 const AUTO_INDEX: &str = "data.index.wish";
@@ -129,6 +132,25 @@ pub fn counted_counts(
     let shown = counts.as_ref().map_or(1, |(groups, _)| groups.len());
     count_query(planner, shape, query, counts.as_ref().map(|(_, report)| report), shown, read.now());
     counts
+}
+
+/// A search, counted too: where it looks at many items, it calls for a columnar index.
+///
+/// # Errors
+/// Those of [`Search::run`].
+pub fn counted_search(
+    search: &Search,
+    read: &mut Read,
+    planner: &Planner,
+    shapes: &Shapes,
+    shape: &Shape,
+    page: &PageNumber,
+) -> Result<FoundPage> {
+    let found = search.run(read, planner, shapes, shape, page);
+    let everything = Query::new(Filter::All(Vec::new()), Sort::of(&[]), false);
+    let report = found.as_ref().map(|found| &found.report);
+    count_query(planner, shape, &everything, report, 1, read.now());
+    found
 }
 
 /// Counts a query that was answered or would have read too much, and sees to what that calls for: an index that should be there, or a note that one is

@@ -5,6 +5,7 @@
 //! so that a query means the same with any indexes or none, on both databases.
 
 pub mod aggregate;
+mod candidates;
 mod columns;
 mod cursor;
 mod fetch;

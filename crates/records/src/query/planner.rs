@@ -4,6 +4,7 @@ use super::scan;
 use super::types::{Query, Report};
 use super::usage::{Needs, Usage};
 use crate::columnar::{self, ColumnCache};
+use crate::search::lists::WordLists;
 use crate::shape::Shape;
 use fields::filter::Range;
 use model::{CollectionId, IndexId, Result, Timestamp};
@@ -73,6 +74,7 @@ pub struct Planner {
     budget: Mutex<Budget>,
     counts: Mutex<HashMap<CountKey, (Instant, i64)>>,
     columns: Option<ColumnCache>,
+    word_lists: Option<WordLists>,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -94,12 +96,19 @@ impl Planner {
             budget: Mutex::default(),
             counts: Mutex::default(),
             columns: None,
+            word_lists: None,
         }
     }
 
-    /// A planner for queries that are waited for, which keeps columns in memory.
+    /// A planner for queries that are waited for, which keeps columns and lists of words in memory.
     pub fn with_cache(db: Db) -> Self {
-        Self { columns: Some(ColumnCache::default()), ..Self::new(db) }
+        let (columns, word_lists) = (Some(ColumnCache::default()), Some(WordLists::default()));
+        Self { columns, word_lists, ..Self::new(db) }
+    }
+
+    /// Where lists of words are kept.
+    pub(super) fn word_lists(&self) -> Option<&WordLists> {
+        self.word_lists.as_ref()
     }
 
     /// Where columns are kept.

@@ -4,34 +4,33 @@
 //! few are ranked by how well they fit, by this service itself for the same reason; of many the newest come first, because
 //! ranking would have to look at all of them.
 
+use super::candidates::Candidates;
 use super::fetch::rows;
 use super::params::QueryParams;
 use super::planner::Planner;
 use super::types::Report;
-use super::visit::Spending;
+use super::visit::Visit;
 use crate::print::Selection;
 use crate::rows::ItemRow;
-use crate::search::table;
 use crate::shape::{Shape, Shapes};
-use fields::Filter;
-use fields::sort::Sort;
-use fields::words::Words;
-use fields::words::field_tokens;
-use fields::words::searchable;
+use fields::words::{Occurrences, Words, searchable};
+use fields::{Field, Subject, key};
 use model::{Error, Result, string_enum};
 use operation::{Describe, FromInput, Input, RawRows};
 use serde::{Deserialize, Serialize};
 use store::{PageNumber, Read};
 use utoipa::{IntoParams, ToSchema};
 
-/// Up to so many are ranked.
-const MOST_RANKED: usize = 2_000;
+/// Up to so many are ranked: of a million, more would not be in the processor's caches, and take several milliseconds.
+const MOST_RANKED: usize = 500;
 /// Up to so many are counted.
 const MOST_COUNTED: usize = 100_000;
 /// Pages end here.
 const LAST: i64 = 10_000;
 /// Items that are fetched at a time.
 const FETCHED: usize = 500;
+/// An occurrence in the title counts as many elsewhere.
+const TITLE_WEIGHT: usize = 3;
 
 /// What is looked for.
 #[derive(Debug, Clone)]
@@ -102,21 +101,20 @@ impl Search {
         let Self { q, params, selection } = self;
         let parsed = params.read(read, shape, false)?;
         let words = Words::read(shape, q);
+        let sort = parsed.is_sorted.then_some(&parsed.query.sort);
+        let subjects = searchable(shape).map(|field| Subject::Field(field.id));
         let mut search = Ranker {
             shape,
             words: &words,
-            filter: &parsed.query.filter,
-            sort: parsed.is_sorted.then_some(&parsed.query.sort),
-            spending: Spending::new(planner),
+            is_filtered: !parsed.query.filter.is_empty(),
+            is_sorted: sort.is_some(),
+            visit: Visit::new(planner, shape, &parsed.query, sort, subjects),
         };
-        let (skip, most) = (page.offset(), page.limit);
-        let hits = search.run(
-            read,
-            usize::try_from(skip).unwrap_or_default(),
-            usize::try_from(most).unwrap_or_default(),
-        )?;
-        let report = search.report();
-        let found: Vec<&ItemRow> = hits.rows.iter().collect();
+        let part = |number: i64| usize::try_from(number).unwrap_or_default();
+        let (skip, most) = (part(page.offset()), part(page.limit));
+        let (hits, report) = search.run(read, planner, skip, most)?;
+        let hit_rows = rows(read, shape, &hits.ids)?;
+        let found: Vec<&ItemRow> = hit_rows.iter().collect();
         let printer = selection.printer(read, shapes, shape, parsed.visible.as_deref(), &found)?;
         let printed = printer.rows(found.into_iter())?;
         let facts = SearchFacts { total_is_exact: hits.is_exact, ranking: hits.ranking };
@@ -146,151 +144,147 @@ string_enum! {
     }
 }
 
+/// Finds the items that fit, and brings them into an order.
 struct Ranker<'a> {
     shape: &'a Shape,
     words: &'a Words,
-    filter: &'a Filter,
-    sort: Option<&'a Sort>,
-    spending: Spending,
+    is_filtered: bool,
+    is_sorted: bool,
+    visit: Visit<'a>,
 }
 
 /// A page of what was found.
 struct Hits {
-    rows: Vec<ItemRow>,
+    ids: Vec<i64>,
     total: usize,
     is_exact: bool,
     ranking: Ranking,
 }
 
+/// An item that fits.
+struct Hit {
+    id: i64,
+    /// Its place in the order that was asked for; empty without one.
+    place: Vec<u8>,
+    occurrences: Occurrences,
+}
+
 impl Ranker<'_> {
-    fn report(&self) -> Report {
-        let visited = self.spending.rows;
-        Report { plan: "search".to_owned(), uses: Vec::new(), visited, cost: visited }
+    fn run(
+        &mut self,
+        read: &mut Read,
+        planner: &Planner,
+        skip: usize,
+        most: usize,
+    ) -> Result<(Hits, Report)> {
+        if self.words.0.is_empty() {
+            let hits = Hits { ids: Vec::new(), total: 0, is_exact: true, ranking: Ranking::Relevance };
+            return Ok((hits, self.visit.reported("search".to_owned(), Vec::new())));
+        }
+        let lists = planner.word_lists();
+        let candidates = Candidates::of(read, lists, self.shape, self.words, MOST_COUNTED + 1)?;
+        self.visit.spending.rows = candidates.visited();
+        let count = candidates.count();
+        let is_plain = !self.is_filtered && self.words.0.iter().all(|clause| clause.field.is_none());
+        let hits = if count <= MOST_RANKED || self.is_sorted {
+            self.ordered(read, &candidates, skip, most)?
+        } else if is_plain {
+            let ids = candidates.newest(skip, most);
+            let (total, is_exact) = (count.min(MOST_COUNTED), count <= MOST_COUNTED);
+            Hits { ids, total, is_exact, ranking: Ranking::Recency }
+        } else {
+            self.newest(read, &candidates, skip, most)?
+        };
+        let plan = if candidates.index().is_some() { "search(memory)" } else { "search" };
+        Ok((hits, self.visit.reported(plan.to_owned(), candidates.index().into_iter().collect())))
     }
 
-    fn run(&mut self, read: &mut Read, skip: usize, most: usize) -> Result<Hits> {
-        if self.words.0.is_empty() {
-            return Ok(Hits { rows: Vec::new(), total: 0, is_exact: true, ranking: Ranking::Relevance });
-        }
-        let candidates = table::with_words(read, self.shape.collection, self.words, MOST_COUNTED + 1)?;
-        self.spending.rows = candidates.len();
-        if candidates.len() <= MOST_RANKED || self.sort.is_some() {
-            return self.ordered(read, &candidates, skip, most);
-        }
-        let is_plain = self.filter.is_empty() && self.words.0.iter().all(|clause| clause.field.is_none());
-        if is_plain {
-            let is_exact = candidates.len() <= MOST_COUNTED;
-            let selection: Vec<i64> = candidates.iter().skip(skip).take(most).copied().collect();
-            let rows = rows(read, self.shape, &selection)?;
-            let total = candidates.len().min(MOST_COUNTED);
-            return Ok(Hits { rows, total, is_exact, ranking: Ranking::Recency });
-        }
-        let (mut selection, mut total, mut is_exact) = (Vec::new(), 0, candidates.len() <= MOST_COUNTED);
-        for some in candidates.chunks(FETCHED) {
-            for row in self.fitting(read, some)? {
+    /// The newest that fit.
+    fn newest(&mut self, read: &mut Read, candidates: &Candidates, skip: usize, most: usize) -> Result<Hits> {
+        let ids = candidates.newest(0, MOST_COUNTED + 1);
+        let (mut selection, mut total, mut is_exact) = (Vec::new(), 0, ids.len() <= MOST_COUNTED);
+        for some in ids.chunks(FETCHED) {
+            for hit in self.fitting(read, some)? {
                 if total >= skip && selection.len() < most {
-                    selection.push(row);
+                    selection.push(hit.id);
                 }
                 total += 1;
             }
-            if !self.spending.is_within_budget()? {
-                is_exact = is_exact && some.last() == candidates.last();
+            if !self.visit.spending.is_within_budget()? {
+                is_exact = is_exact && some.last() == ids.last();
                 break;
             }
         }
-        Ok(Hits { rows: selection, total, is_exact, ranking: Ranking::Recency })
+        Ok(Hits { ids: selection, total, is_exact, ranking: Ranking::Recency })
     }
 
     /// All that fit, the best first, or in the order that was asked for.
-    fn ordered(&mut self, read: &mut Read, candidates: &[i64], skip: usize, most: usize) -> Result<Hits> {
-        let mut found = Vec::with_capacity(candidates.len().min(MOST_RANKED));
-        let mut is_exact = candidates.len() <= MOST_COUNTED;
-        for some in candidates.chunks(FETCHED) {
+    fn ordered(
+        &mut self,
+        read: &mut Read,
+        candidates: &Candidates,
+        skip: usize,
+        most: usize,
+    ) -> Result<Hits> {
+        let ids = candidates.newest(0, MOST_COUNTED + 1);
+        let mut found = Vec::with_capacity(ids.len().min(MOST_RANKED));
+        let mut is_exact = ids.len() <= MOST_COUNTED;
+        if self.is_sorted && !is_exact {
+            return Err(too_many_to_sort());
+        }
+        for some in ids.chunks(FETCHED) {
             found.append(&mut self.fitting(read, some)?);
-            if !self.spending.is_within_budget()? && some.last() != candidates.last() {
+            if !self.visit.spending.is_within_budget()? && some.last() != ids.last() {
                 is_exact = false;
                 break;
             }
         }
+        if self.is_sorted && !is_exact {
+            return Err(too_many_to_sort());
+        }
         let total = found.len();
-        let (mut placed, ranking): (Vec<(Vec<u8>, ItemRow)>, Ranking) = match self.sort {
-            Some(sort) => {
-                if !is_exact {
-                    return Err(too_many_to_sort());
-                }
-                let place = |row: ItemRow| -> Result<_> {
-                    let data = row.values()?;
-                    Ok((sort.key(self.shape, row.record(&data)), row))
-                };
-                (found.into_iter().map(place).collect::<Result<_>>()?, Ranking::Sort)
-            }
-            None => (self.ranked(found)?, Ranking::Relevance),
-        };
-        placed.sort_by(|one, other| one.0.cmp(&other.0));
-        let rows = placed.into_iter().skip(skip).take(most).map(|(_, row)| row).collect();
-        Ok(Hits { rows, total, is_exact, ranking })
+        let ranking = if self.is_sorted { Ranking::Sort } else { Ranking::Relevance };
+        if !self.is_sorted {
+            rank(&mut found);
+        }
+        found.sort_by(|one, other| one.place.cmp(&other.place));
+        let ids = found.into_iter().skip(skip).take(most).map(|hit| hit.id).collect();
+        Ok(Hits { ids, total, is_exact, ranking })
     }
 
     /// The items among `ids` that fit.
-    fn fitting(&mut self, read: &mut Read, ids: &[i64]) -> Result<Vec<ItemRow>> {
-        let mut fitting = Vec::with_capacity(ids.len());
-        for row in rows(read, self.shape, ids)? {
-            self.spending.bytes += row.data.as_str().len();
-            let data = row.values()?;
-            let record = row.record(&data);
-            let item = row.id;
-            let is_found = self.words.fit(self.shape, record)
-                && self.filter.fits(self.shape, record, &mut |field, to| {
-                    super::scan::points_to(read, item, field, to)
-                })?;
-            if is_found {
-                fitting.push(row);
+    fn fitting(&mut self, read: &mut Read, ids: &[i64]) -> Result<Vec<Hit>> {
+        self.visit.spending.rows += ids.len();
+        let mut hits = Vec::with_capacity(ids.len());
+        for fitting in self.visit.fitting(read, ids)? {
+            let record = fitting.row.record(&fitting.data);
+            let title = self.shape.primary;
+            let weight = |field: &Field| if title == Some(field.id) { TITLE_WEIGHT } else { 1 };
+            if let Some(occurrences) = self.words.occurrences(self.shape, record, weight) {
+                hits.push(Hit { id: fitting.row.id.0, place: fitting.place, occurrences });
             }
         }
-        self.spending.rows += ids.len();
-        Ok(fitting)
+        Ok(hits)
     }
+}
 
-    /// Items with a key that is the less the better they fit: by how often the words stand in them for their length
-    /// (BM25), where the title counts thrice; of equal ones the newest first.
-    fn ranked(&self, found: Vec<ItemRow>) -> Result<Vec<(Vec<u8>, ItemRow)>> {
-        const SATURATION: f64 = 1.2;
-        const LENGTH: f64 = 0.75;
-        let mut counted = Vec::with_capacity(found.len());
-        let mut all = 0;
-        for row in found {
-            let data = row.values()?;
-            let record = row.record(&data);
-            let mut counts = vec![0_usize; self.words.0.len()];
-            let mut length = 0;
-            for field in searchable(self.shape) {
-                let tokens = field_tokens(field, record);
-                let weight = if self.shape.primary == Some(field.id) { 3 } else { 1 };
-                length += tokens.len();
-                for (count, clause) in counts.iter_mut().zip(&self.words.0) {
-                    if clause.field.is_none_or(|id| id == field.id) {
-                        *count += weight * clause.count_in(&tokens);
-                    }
-                }
-            }
-            all += length;
-            counted.push((counts, length, row));
-        }
-        #[expect(clippy::cast_precision_loss, reason = "texts are far shorter than 2^53 words")]
-        let as_number = |count: usize| count as f64;
-        let average = (as_number(all) / as_number(counted.len().max(1))).max(1.0);
-        let score = |counts: &[usize], length: usize| -> f64 {
-            let norm = SATURATION * (1.0 - LENGTH + LENGTH * as_number(length) / average);
-            counts.iter().map(|count| as_number(*count)).map(|count| count / (count + norm)).sum()
-        };
-        let keyed = counted.into_iter().map(|(counts, length, row)| {
-            let mut key = Vec::with_capacity(16);
-            // Scores are not negative, so their bits are in their order.
-            key.extend((!score(&counts, length).to_bits()).to_be_bytes());
-            fields::key::push_id(&mut key, row.id.0, true);
-            (key, row)
-        });
-        Ok(keyed.collect())
+/// Gives items a place that is before others the better they fit: by how often the words occur in them for their length
+/// (BM25); of equal ones the newest first.
+fn rank(hits: &mut [Hit]) {
+    const SATURATION: f64 = 1.2;
+    const LENGTH: f64 = 0.75;
+    #[expect(clippy::cast_precision_loss, reason = "texts are far shorter than 2^53 words")]
+    let as_number = |count: usize| count as f64;
+    let all: usize = hits.iter().map(|hit| hit.occurrences.length).sum();
+    let average = (as_number(all) / as_number(hits.len().max(1))).max(1.0);
+    for hit in hits {
+        let Occurrences { counts, length } = &hit.occurrences;
+        let norm = SATURATION * (1.0 - LENGTH + LENGTH * as_number(*length) / average);
+        let score: f64 =
+            counts.iter().map(|count| as_number(*count)).map(|count| count / (count + norm)).sum();
+        // Scores are not negative, so their bits are in their order.
+        hit.place.extend((!score.to_bits()).to_be_bytes());
+        key::push_id(&mut hit.place, hit.id, true);
     }
 }
 

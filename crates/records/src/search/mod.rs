@@ -6,6 +6,7 @@
 //! [Match keys](crate::shape::Kind::match_keys) are terms too, because full-text indexes gather what is new and write it in
 //! order, while each key in an ordinary index would change a page of its own.
 
+pub(crate) mod lists;
 pub mod table;
 
 use crate::query;

@@ -1,12 +1,18 @@
 //! The full-text tables: FTS5 on SQLite, a `tsvector` on PostgreSQL.
 
 use super::Terms;
+use Order::{Behind, Newest};
+use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use fields::terms::{fts5_any, tsquery_any};
 use fields::words::Words;
-use model::{CollectionId, ItemId, Result};
-use store::{AnyConnection, Cached, CachedChange, Read, Tx, each};
+use model::{CollectionId, Error, ItemId, Result};
+use roaring::RoaringTreemap;
+use store::{AnyConnection, Cached, CachedChange, Read, Tx};
+
+/// So many ids are read at a time where all are.
+const LISTED: usize = 1 << 18;
 
 /// The table.
 const TABLE: &str = "item_search";
@@ -53,20 +59,11 @@ pub(super) fn with_any(
     keys: &[String],
     most: usize,
 ) -> Result<Vec<i64>> {
-    let (sql, terms) = match read.connection() {
-        AnyConnection::Sqlite(_) => {
-            let rows = "SELECT rowid AS id FROM item_search WHERE item_search MATCH $1 ORDER BY rowid LIMIT";
-            (format!("{rows} {most}"), fts5_any(collection, keys))
-        }
-        // Hits are gathered first, or the planner would go through all items in the order of their ids.
-        AnyConnection::Postgres(_) => {
-            let hits =
-                "WITH hits AS MATERIALIZED (SELECT item_id FROM item_search WHERE terms @@ $1::tsquery)";
-            let sql = format!("{hits} SELECT item_id AS id FROM hits ORDER BY item_id LIMIT {most}");
-            (sql, tsquery_any(collection, keys))
-        }
+    let terms = match read.connection() {
+        AnyConnection::Sqlite(_) => fts5_any(collection, keys),
+        AnyConnection::Postgres(_) => tsquery_any(collection, keys),
     };
-    ids(read, sql, terms)
+    ids(read, terms, Behind(0), most)
 }
 
 /// The items that have these words: the newest `most`, in the order of their ids downwards.
@@ -79,29 +76,75 @@ pub(crate) fn with_words(
     words: &Words,
     most: usize,
 ) -> Result<Vec<i64>> {
-    let (sql, terms) = match read.connection() {
-        AnyConnection::Sqlite(_) => {
-            let rows =
-                "SELECT rowid AS id FROM item_search WHERE item_search MATCH $1 ORDER BY rowid DESC LIMIT";
-            (format!("{rows} {most}"), words.fts5(collection))
-        }
-        AnyConnection::Postgres(_) => {
-            let rows = "SELECT item_id AS id FROM item_search WHERE terms @@ $1::tsquery ORDER BY item_id DESC LIMIT";
-            (format!("{rows} {most}"), words.tsquery(collection))
-        }
-    };
-    ids(read, sql, terms)
+    let terms = written(read, collection, words);
+    ids(read, terms, Newest, most)
 }
 
-/// The ids that a statement of this database finds by terms.
-fn ids(read: &mut Read, sql: String, terms: String) -> Result<Vec<i64>> {
-    #[derive(QueryableByName)]
-    struct Hit {
-        #[diesel(sql_type = BigInt)]
-        id: i64,
+/// All items that have these words.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn all_with_words(
+    read: &mut Read,
+    collection: CollectionId,
+    words: &Words,
+) -> Result<RoaringTreemap> {
+    let terms = written(read, collection, words);
+    let (mut all, mut last) = (RoaringTreemap::new(), 0);
+    loop {
+        let some = ids(read, terms.clone(), Behind(last), LISTED)?;
+        last = some.last().copied().unwrap_or(last);
+        let is_last = some.len() < LISTED;
+        all.append(some.into_iter().map(i64::cast_unsigned)).map_err(Error::internal)?;
+        if is_last {
+            return Ok(all);
+        }
     }
+}
+
+/// Words as this database asks for them.
+fn written(read: &mut Read, collection: CollectionId, words: &Words) -> String {
+    match read.connection() {
+        AnyConnection::Sqlite(_) => words.fts5(collection),
+        AnyConnection::Postgres(_) => words.tsquery(collection),
+    }
+}
+
+/// Which items come first.
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    /// Those with the least ids behind this one.
+    Behind(i64),
+    /// Those with the greatest ids.
+    Newest,
+}
+
+/// The ids of the first `most` items that are found by terms.
+fn ids(read: &mut Read, terms: String, order: Order, most: usize) -> Result<Vec<i64>> {
     read.write_full_text()?;
-    let found = Cached(diesel::sql_query(sql).bind::<Text, _>(terms));
-    let hits: Vec<Hit> = each!(read.connection(), |connection| found.load(connection))?;
-    Ok(hits.into_iter().map(|hit| hit.id).collect())
+    // The columns are read by their places, because looking for their names takes longer than finding the row.
+    let found = match read.connection() {
+        AnyConnection::Sqlite(connection) => {
+            let rows =
+                sql::<BigInt>("rowid FROM item_search WHERE item_search MATCH ").bind::<Text, _>(terms);
+            let rows = rows.sql(&match order {
+                Behind(id) => format!(" AND rowid > {id} ORDER BY rowid LIMIT {most}"),
+                Newest => format!(" ORDER BY rowid DESC LIMIT {most}"),
+            });
+            Cached(diesel::select(rows)).load(connection)?
+        }
+        // `OFFSET 0` has hits gathered first, or the planner would go through all items in the order of their ids.
+        AnyConnection::Postgres(connection) => {
+            let rows = "item_id FROM (SELECT item_id FROM item_search WHERE terms @@ ";
+            let rows = sql::<BigInt>(rows).bind::<Text, _>(terms).sql("::tsquery");
+            let rows = rows.sql(&match order {
+                Behind(id) => {
+                    format!(" OFFSET 0) AS hits WHERE item_id > {id} ORDER BY item_id LIMIT {most}")
+                }
+                Newest => format!(") AS hits ORDER BY item_id DESC LIMIT {most}"),
+            });
+            Cached(diesel::select(rows)).load(connection)?
+        }
+    };
+    Ok(found)
 }

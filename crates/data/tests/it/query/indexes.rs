@@ -17,7 +17,7 @@ async fn products(app: &TestApp, key: &Key) -> CollectionId {
     seed::collection(app, key, fields).await
 }
 
-async fn run_jobs(app: &TestApp) {
+pub async fn run_jobs(app: &TestApp) {
     while app.service.jobs.run_due().await.unwrap() > 0 {}
 }
 

@@ -1,5 +1,6 @@
 //! Full-text search.
 
+use super::indexes::run_jobs;
 use super::{create, ids, query};
 use crate::{full, seed};
 use ::model::CollectionId;
@@ -93,19 +94,7 @@ testkit::on_both! {
         let key = full(&app).await;
         let collection = seed::collection(&app, &key, json!([{ "key": "name", "type": "text" }])).await;
         let first = create(&app, &key, collection, json!({ "name": "common word" })).await["id"].as_i64().unwrap();
-        app.sql(
-            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2100) \
-             INSERT INTO items (workspace_id, collection_id, data, title, comment_count, version, created_by, \
-             updated_by, created_at, updated_at) SELECT workspace_id, collection_id, data, title, 0, 1, created_by, \
-             updated_by, created_at, updated_at FROM n, (SELECT * FROM items LIMIT 1) AS one",
-        )
-        .await;
-        let (column, terms) = match kind {
-            testkit::Kind::Sqlite => ("rowid", format!("'{collection}xcommon {collection}xword'")),
-            testkit::Kind::Postgres => ("item_id", format!("'{collection}xcommon:1 {collection}xword:2'::tsvector")),
-        };
-        app.sql(format!("INSERT INTO item_search ({column}, terms) SELECT id, {terms} FROM items WHERE id > {first}"))
-            .await;
+        multiply(&app, kind, collection, first, 2_100).await;
         let answer = search(&app, &key, collection, &[("q", "common wo"), ("limit", "3")]).await;
         assert_eq!(ids(&answer), [first + 2_100, first + 2_099, first + 2_098]);
         assert_eq!(answer.body["ranking"], "recency");
@@ -114,4 +103,130 @@ testkit::on_both! {
         assert_eq!(ids(&some), [first]);
         assert_eq!(some.body["pagination"]["total"], 1);
     }
+
+    async fn words_that_are_searched_often_are_found_in_memory(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let fields = json!([
+            { "key": "name", "type": "text" },
+            { "key": "size", "type": "select", "options": seed::choices(&["small", "large"]) },
+        ]);
+        let collection = seed::collection(&app, &key, fields).await;
+        let index = seed::columns(&app, &key, collection).await;
+        let mut made = Vec::new();
+        for name in ["red shoe", "red boot", "blue shoe", "red shoes"] {
+            let item = create(&app, &key, collection, json!({ "name": name, "size": "small" })).await;
+            made.push(item["id"].as_i64().unwrap());
+        }
+        // What the searches find, which all of them find in memory from some time on.
+        let asked = async |q: &str| {
+            let answer = search(&app, &key, collection, &[("q", q), ("sort", "name")]).await;
+            let total = answer.body["pagination"]["total"].as_i64().unwrap();
+            let found = ids(&answer);
+            assert_eq!(total, i64::try_from(found.len()).unwrap(), "{q}");
+            (found, answer.headers["x-svc-query-plan"].split(';').next().unwrap().to_owned())
+        };
+        let found = async |q: &str, expected: &[i64]| {
+            let mut plans = Vec::new();
+            for _ in 0..4 {
+                let (found, plan) = asked(q).await;
+                assert_eq!(found, expected, "{q} {plans:?}");
+                plans.push(plan);
+            }
+            plans
+        };
+        let plans = found("red shoe", &[made[0], made[3]]).await;
+        assert_eq!(plans, ["search", "search", "search(memory)", "search(memory)"]);
+        found("\"red shoe\"", &[made[0]]).await;
+        found("size:small red", &[made[1], made[0], made[3]]).await;
+        // What changes is found at once, until so much has changed that words are counted anew.
+        let in_memory = async |q: &str, expected: &[i64]| {
+            assert_eq!(asked(q).await, (expected.to_vec(), "search(memory)".to_owned()), "{q}");
+        };
+        let item = |place: usize| format!("/collections/{collection}/items/{}", made[place]);
+        app.patch(&item(1), &key, json!({ "data": { "name": "red shoehorn" } })).await.expect(200);
+        in_memory("red shoe", &[made[0], made[1], made[3]]).await;
+        app.delete(&item(0), &key).await.expect(200);
+        in_memory("red shoe", &[made[1], made[3]]).await;
+        in_memory("\"red shoe\"", &[]).await;
+        app.post(&format!("{}/restore", item(0)), &key, json!({})).await.expect(200);
+        let new = create(&app, &key, collection, json!({ "name": "red shoebox", "size": "large" })).await;
+        let new = new["id"].as_i64().unwrap();
+        in_memory("red shoe", &[made[0], new, made[1], made[3]]).await;
+        in_memory("size:small red", &[made[0], made[1], made[3]]).await;
+        let page = search(&app, &key, collection, &[("q", "red shoe"), ("limit", "2"), ("page", "2")]).await;
+        assert_eq!((ids(&page).len(), &page.body["pagination"]["total"]), (2, &json!(4)));
+        // Once it is written into segments, everything is read anew.
+        seed::merge(&app, index).await;
+        let plans = found("red shoe", &[made[0], new, made[1], made[3]]).await;
+        assert_eq!(plans, ["search", "search", "search(memory)", "search(memory)"]);
+        app.patch(&item(3), &key, json!({ "data": { "name": "Blue" } })).await.expect(200);
+        app.sql(format!(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 201) \
+             INSERT INTO item_changes (index_id, item_id) SELECT {}, {} + i FROM n", index.0, new
+        ))
+        .await;
+        let plans = found("red shoe", &[made[0], new, made[1]]).await;
+        assert_eq!(plans, ["search", "search", "search(memory)", "search(memory)"]);
+        // A choice that is renamed has other words.
+        found("small", &[made[2], made[3], made[0], made[1]]).await;
+        let path = format!("/collections/{collection}/fields/size");
+        let choices = json!({ "options": { "choices": [
+            { "key": "small", "label": "tiny" }, { "key": "large", "label": "large" },
+        ] } });
+        app.patch(&path, &key, choices).await.expect(200);
+        run_jobs(&app).await;
+        found("small", &[]).await;
+        found("tiny", &[made[2], made[3], made[0], made[1]]).await;
+    }
+
+    async fn searches_that_find_many_ask_for_a_columnar_index(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let collection = seed::collection(&app, &key, json!([{ "key": "name", "type": "text" }])).await;
+        let first = create(&app, &key, collection, json!({ "name": "common word" })).await["id"].as_i64().unwrap();
+        multiply(&app, kind, collection, first, 6_000).await;
+        let asked = async || {
+            let answer = search(&app, &key, collection, &[("q", "common wo"), ("limit", "3")]).await;
+            assert_eq!(ids(&answer), [first + 6_000, first + 5_999, first + 5_998]);
+            assert_eq!(answer.body["pagination"]["total"], 6_001);
+            answer.headers["x-svc-query-plan"].clone()
+        };
+        for _ in 0..3 {
+            assert_eq!(asked().await, "search; visited=6001");
+        }
+        let asked_for = testkit::until("a columnar index is asked for", async || {
+            let waiting = crate::number(&app, "SELECT count(*) AS n FROM jobs WHERE kind = 'data.index.wish'").await;
+            (waiting > 0).then_some(())
+        });
+        asked_for.await;
+        run_jobs(&app).await;
+        for _ in 0..2 {
+            assert_eq!(asked().await, "search; visited=6001");
+        }
+        for _ in 0..2 {
+            assert_eq!(asked().await, "search(memory); visited=0");
+        }
+    }
+}
+
+/// Copies the item `first`, whose name is "common word", so many times.
+async fn multiply(app: &TestApp, kind: testkit::Kind, collection: CollectionId, first: i64, times: i64) {
+    app.sql(format!(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {times}) \
+         INSERT INTO items (workspace_id, collection_id, data, title, comment_count, version, created_by, \
+         updated_by, created_at, updated_at) SELECT workspace_id, collection_id, data, title, 0, 1, created_by, \
+         updated_by, created_at, updated_at FROM n, (SELECT * FROM items LIMIT 1) AS one"
+    ))
+    .await;
+    let (column, terms) = match kind {
+        testkit::Kind::Sqlite => ("rowid", format!("'{collection}xcommon {collection}xword'")),
+        testkit::Kind::Postgres => {
+            ("item_id", format!("'{collection}xcommon:1 {collection}xword:2'::tsvector"))
+        }
+    };
+    app.sql(format!(
+        "INSERT INTO item_search ({column}, terms) SELECT id, {terms} FROM items WHERE id > {first}"
+    ))
+    .await;
 }
