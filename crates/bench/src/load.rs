@@ -2,6 +2,7 @@
 //! thread, no HTTP library: it must cost little beside what it measures.
 
 use crate::machine;
+use crate::measure::search;
 use anyhow::{Context, Result, bail};
 use ring::hmac;
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,8 @@ pub struct Arguments {
     pub process: u32,
     /// Method and path, such as `GET /api/v1/me`. Here and in the body `{n}` stands for a number that is drawn for each
     /// request, from 1 to `spread`, `{n15}` for the same in 15 digits, `{m}` for another one, up to a million, `{c8}` for one
-    /// of `contacts` in eight digits, `{u8}` for eight digits that no other request has, and `{now}` for the second since 1970.
+    /// of `contacts` in eight digits, `{u8}` for eight digits that no other request has, `{now}` for the second since 1970, and
+    /// `{w}` and `{v}` for two words of the texts that are searched.
     #[arg(long)]
     pub target: String,
     /// The body, for requests that have one.
@@ -144,6 +146,8 @@ impl Arguments {
                 .replace("{m}", &other.to_string())
                 .replace("{c8}", &format!("{:08}", 10_000_000 + other % self.contacts))
                 .replace("{u8}", &format!("{:08}", unique() % 100_000_000))
+                .replace("{w}", &search::word(other))
+                .replace("{v}", &search::word(other / search::VOCABULARY))
                 .replace("{now}", &(machine::wall_micros() / 1_000_000).to_string())
         };
         let (target, body) = (with_number(&self.target), with_number(&self.body));
@@ -316,7 +320,7 @@ async fn converse(
 ) -> Result<()> {
     let mut buffer = Vec::with_capacity(32 * 1024);
     let mut draw = Draw(0x9e37_79b9_7f4a_7c15 ^ (number as u64 + 1) << 20);
-    let varies = ["{n", "{m}", "{c8}", "{u8}"]
+    let varies = ["{n", "{m}", "{c8}", "{u8}", "{w}", "{v}"]
         .iter()
         .any(|drawn| arguments.target.contains(drawn) || arguments.body.contains(drawn));
     let varies = varies || arguments.file_bytes.is_some();

@@ -18,6 +18,7 @@ mod pending;
 mod queries;
 mod real;
 mod runs;
+pub mod search;
 mod svix;
 
 use crate::child::{Child, text};
@@ -57,6 +58,8 @@ pub enum Part {
     Neighbours,
     /// Random queries of items against PocketBase.
     Queries,
+    /// Searches among a million items.
+    Search,
     /// Messages of contacts, and their answers.
     Channels,
     /// Newest conversations of inboxes of two sizes.
@@ -93,7 +96,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         plan.rounds, plan.seconds
     ));
     let wanted = |part| plan.only.is_empty() || plan.only.contains(&part);
-    let parts: [(Part, Measure); 17] = [
+    let parts: [(Part, Measure); 18] = [
         (Part::Me, me::measure),
         (Part::Gate, gate::measure),
         (Part::Runs, runs::measure),
@@ -111,6 +114,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         (Part::Conversations, conversations::measure),
         (Part::Broadcasts, broadcasts::measure),
         (Part::Queries, queries::measure),
+        (Part::Search, search::measure),
     ];
     for (part, measure) in parts {
         if wanted(part) {

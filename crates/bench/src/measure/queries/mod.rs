@@ -16,6 +16,7 @@ use anyhow::Result;
 use family::{Family, Query};
 use ours::{Answer, Ours, Patience};
 use ratios::Ratios;
+pub use rows::Draw;
 use rows::{Field, Table};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
