@@ -122,28 +122,28 @@ enum Order {
 /// The ids of the first `most` items that are found by terms.
 fn ids(read: &mut Read, terms: String, order: Order, most: usize) -> Result<Vec<i64>> {
     read.write_full_text()?;
-    // The columns are read by their places, because looking for their names takes longer than finding the row.
+    // The columns are read by their places, because looking for their names takes longer than finding the row. Ids are bound, for
+    // each text is kept prepared.
     let found = match read.connection() {
         AnyConnection::Sqlite(connection) => {
+            let (behind, id, order) = match order {
+                Behind(id) => (" AND rowid > ", id, " ORDER BY rowid"),
+                Newest => (" AND rowid <= ", i64::MAX, " ORDER BY rowid DESC"),
+            };
             let rows =
                 sql::<BigInt>("rowid FROM item_search WHERE item_search MATCH ").bind::<Text, _>(terms);
-            let rows = rows.sql(&match order {
-                Behind(id) => format!(" AND rowid > {id} ORDER BY rowid LIMIT {most}"),
-                Newest => format!(" ORDER BY rowid DESC LIMIT {most}"),
-            });
+            let rows = rows.sql(behind).bind::<BigInt, _>(id).sql(&format!("{order} LIMIT {most}"));
             Cached(diesel::select(rows)).load(connection)?
         }
         // `OFFSET 0` has hits gathered first, or the planner would go through all items in the order of their ids.
         AnyConnection::Postgres(connection) => {
+            let (behind, id, order) = match order {
+                Behind(id) => ("::tsquery OFFSET 0) AS hits WHERE item_id > ", id, " ORDER BY item_id"),
+                Newest => ("::tsquery) AS hits WHERE item_id <= ", i64::MAX, " ORDER BY item_id DESC"),
+            };
             let rows = "item_id FROM (SELECT item_id FROM item_search WHERE terms @@ ";
-            let rows = sql::<BigInt>(rows).bind::<Text, _>(terms).sql("::tsquery");
-            let rows = rows.sql(&match order {
-                Behind(id) => {
-                    format!(" OFFSET 0) AS hits WHERE item_id > {id} ORDER BY item_id LIMIT {most}")
-                }
-                Newest => format!(") AS hits ORDER BY item_id DESC LIMIT {most}"),
-            });
-            Cached(diesel::select(rows)).load(connection)?
+            let rows = sql::<BigInt>(rows).bind::<Text, _>(terms).sql(behind).bind::<BigInt, _>(id);
+            Cached(diesel::select(rows.sql(&format!("{order} LIMIT {most}")))).load(connection)?
         }
     };
     Ok(found)
