@@ -169,7 +169,7 @@ pub fn field_texts<'a>(field: &'a Field, record: Record<'a>) -> Vec<&'a str> {
 }
 
 /// The words of a field of a record.
-pub fn field_tokens(field: &Field, record: Record<'_>) -> Vec<String> {
+fn field_tokens(field: &Field, record: Record<'_>) -> Vec<String> {
     field_texts(field, record).into_iter().flat_map(tokens).collect()
 }
 

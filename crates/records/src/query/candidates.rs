@@ -3,6 +3,7 @@
 use super::fetch::tested_rows;
 use super::pick::pick;
 use crate::columnar;
+use crate::columnar::scan::MOST_CHANGES;
 use crate::search::lists::{FEW, Lookup, WordLists};
 use crate::search::table;
 use crate::shape::{IndexStatus, Shape};
@@ -11,9 +12,6 @@ use model::{Error, IndexId, Result};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 use store::Read;
-
-/// With more recorded changes the full-text index is asked.
-const MOST_CHANGES: i64 = 20_000;
 
 /// Records that have all words, by id.
 #[derive(Debug)]

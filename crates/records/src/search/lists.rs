@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 24 << 20;
 pub(crate) const FEW: usize = 10_000;
 /// A bitmap of more ids is read when so many queries of a generation asked for it.
 const OFTEN: u32 = 3;
-/// A generation ends where more records than this were changed since.
+/// A generation ends where more changes than this were recorded since.
 const MOST_FRESH: usize = 200;
 /// Words of a generation whose queries are counted.
 const MOST_COUNTED: usize = 1_000;
