@@ -59,7 +59,7 @@ struct Plan {
     /// How many contacts the part `broadcasts` prepares for.
     #[arg(long, default_value_t = 1_000_000)]
     recipients: u64,
-    /// The document whose generated part is written anew.
+    /// The document in which the parts that are measured are written anew.
     #[arg(long, value_name = "FILE")]
     document: Option<PathBuf>,
     /// The embedded model's file.
@@ -121,7 +121,7 @@ fn main() -> anyhow::Result<()> {
             }
             let report = measure::all(&plan)?;
             println!("{}", report.text());
-            match plan.document.filter(|_| !plan.quick && plan.only.is_empty()) {
+            match plan.document.filter(|_| !plan.quick) {
                 Some(document) => report.write_into(&document),
                 None => Ok(()),
             }

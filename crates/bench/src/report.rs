@@ -7,10 +7,12 @@ use std::path::Path;
 const BEGIN: &str = "<!-- measured: begin (written by `make bench`) -->";
 const END: &str = "<!-- measured: end -->";
 
-/// Everything that was measured.
-#[derive(Default)]
+/// What begins a part, before its title.
+const TITLE: &str = "\n### ";
+
+/// Everything that was measured in a run.
 pub struct Report {
-    head: Vec<String>,
+    circumstances: String,
     sections: Vec<Section>,
 }
 
@@ -50,9 +52,9 @@ impl Section {
 }
 
 impl Report {
-    /// Says something at the top.
-    pub fn head(&mut self, text: impl Into<String>) {
-        self.head.push(text.into());
+    /// An empty one of a run under these circumstances: when, of what, on which machine, and for how long.
+    pub fn new(circumstances: String) -> Self {
+        Self { circumstances, sections: Vec::new() }
     }
 
     /// Adds a part.
@@ -60,35 +62,80 @@ impl Report {
         self.sections.push(section);
     }
 
-    /// The document's generated part.
+    /// All parts.
     pub fn text(&self) -> String {
-        let mut text = String::new();
-        for line in &self.head {
-            let _ = writeln!(text, "- {line}");
+        self.sections.iter().map(|section| self.part(section)).collect()
+    }
+
+    /// A part, with its title. Each states its circumstances, because a document keeps parts of several runs.
+    fn part(&self, section: &Section) -> String {
+        let Self { circumstances, .. } = self;
+        let mut text = format!(
+            "{TITLE}{}\n\n{circumstances}\n\n| What | Measured | Target | |\n|---|---|---|---|\n",
+            section.title
+        );
+        for [what, value, target, verdict] in &section.rows {
+            let _ = writeln!(text, "| {what} | {value} | {target} | {verdict} |");
         }
-        for section in &self.sections {
-            let _ = writeln!(
-                text,
-                "\n### {}\n\n| What | Measured | Target | |\n|---|---|---|---|",
-                section.title
-            );
-            for [what, value, target, verdict] in &section.rows {
-                let _ = writeln!(text, "| {what} | {value} | {target} | {verdict} |");
-            }
-            for note in &section.notes {
-                let _ = writeln!(text, "\n{note}");
-            }
+        for note in &section.notes {
+            let _ = writeln!(text, "\n{note}");
         }
         text
     }
 
-    /// Replaces the generated part of a document.
+    /// Replaces these parts of a document, and adds those that it does not have yet.
+    ///
+    /// # Errors
+    /// When the document cannot be read or written, or has no marks around the generated parts.
     pub fn write_into(&self, document: &Path) -> Result<()> {
         let old =
             std::fs::read_to_string(document).with_context(|| format!("reading {}", document.display()))?;
-        let (before, rest) = old.split_once(BEGIN).context("the document has no beginning mark")?;
-        let (_, after) = rest.split_once(END).context("the document has no end mark")?;
-        std::fs::write(document, format!("{before}{BEGIN}\n\n{}\n{END}{after}", self.text()))?;
+        std::fs::write(document, self.replaced_in(&old)?)?;
         Ok(())
+    }
+
+    fn replaced_in(&self, document: &str) -> Result<String> {
+        let (before, rest) = document.split_once(BEGIN).context("the document has no beginning mark")?;
+        let (measured, after) = rest.split_once(END).context("the document has no end mark")?;
+        let old = measured.split(TITLE).skip(1);
+        let mut parts: Vec<String> = old.map(|part| format!("{TITLE}{}\n", part.trim_end())).collect();
+        for section in &self.sections {
+            let first_line = format!("{TITLE}{}\n", section.title);
+            match parts.iter_mut().find(|part| part.starts_with(&first_line)) {
+                Some(part) => *part = self.part(section),
+                None => parts.push(self.part(section)),
+            }
+        }
+        Ok(format!("{before}{BEGIN}\n{}\n{END}{after}", parts.concat()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(value: &str, titles: &[&'static str]) -> Report {
+        let mut report = Report::new(format!("Measured with {value}."));
+        for title in titles {
+            let mut section = Section::new(title);
+            section.state("rate", value);
+            report.add(section);
+        }
+        report
+    }
+
+    #[test]
+    fn parts_are_replaced_where_they_stand_and_others_stay() {
+        let empty = format!("# Text\n\n{BEGIN}\n{END}\n\nMore.\n");
+        let first = report("v1", &["Reads", "Reads and more"]).replaced_in(&empty).unwrap();
+        let second = report("v2", &["Reads", "Writes"]).replaced_in(&first).unwrap();
+        let part = |title: &str, value: &str| {
+            format!(
+                "\n### {title}\n\nMeasured with {value}.\n\n| What | Measured | Target | |\n|---|---|---|---|\n| rate | {value} |  |  |\n"
+            )
+        };
+        let parts = [part("Reads", "v2"), part("Reads and more", "v1"), part("Writes", "v2")].concat();
+        assert_eq!(second, format!("# Text\n\n{BEGIN}\n{parts}\n{END}\n\nMore.\n"));
+        assert!(report("v1", &[]).replaced_in("# Text\n").is_err());
     }
 }

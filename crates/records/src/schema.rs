@@ -85,6 +85,7 @@ diesel::table! {
         updated_at -> Timestamp,
         columns_revision -> BigInt,
         key_format -> Text,
+        changes_merged -> BigInt,
     }
 }
 

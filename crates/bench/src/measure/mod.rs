@@ -84,17 +84,7 @@ type Measure = fn(&Bench<'_>) -> Result<Section>;
 pub fn all(plan: &Plan) -> Result<Report> {
     let folder = tempfile::Builder::new().prefix("bench-").tempdir_in(target()?)?;
     let bench = Bench { plan, folder };
-    let mut report = Report::default();
-    if let Ok(date) = std::env::var("BENCH_DATE") {
-        report.head(date);
-    }
-    report.head(format!("{}; load average before: {}", machine::describe(), machine::load_average()));
-    let sync = machine::sync_micros(bench.folder.path())?;
-    report.head(format!("a 4 KiB write is on the disk after {sync:.0} µs (median of 200 `fdatasync`)"));
-    report.head(format!(
-        "{} rounds of {} s for each number, after 0.5 s of warming up; stated is the median, in brackets the least and the most",
-        plan.rounds, plan.seconds
-    ));
+    let mut report = Report::new(circumstances(plan, bench.folder.path())?);
     let wanted = |part| plan.only.is_empty() || plan.only.contains(&part);
     let parts: [(Part, Measure); 18] = [
         (Part::Me, me::measure),
@@ -124,6 +114,21 @@ pub fn all(plan: &Plan) -> Result<Report> {
         }
     }
     Ok(report)
+}
+
+/// When a run is made, of what, where, and for how long.
+fn circumstances(plan: &Plan, folder: &Path) -> Result<String> {
+    let date = std::env::var("BENCH_DATE").map_or_else(|_| String::new(), |date| format!(" on {date}"));
+    Ok(format!(
+        "Measured{date} with {} on {}. Load average before the run: {}. A write of 4 KiB is on the disk after {:.0} µs. \
+         {} rounds of {} s.",
+        server::VERSION,
+        machine::describe(),
+        machine::load_average(),
+        machine::sync_micros(folder)?,
+        plan.rounds,
+        plan.seconds
+    ))
 }
 
 /// The folder of the build.

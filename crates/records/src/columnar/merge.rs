@@ -177,11 +177,12 @@ impl Merged {
         for segment in &self.segments {
             table::insert(tx, self.index, segment)?;
         }
-        table::renew(tx, self.index)?;
+        let mut merged = 0;
         for some in self.changes.chunks(DELETED) {
-            let merged = item_changes::table.filter(item_changes::id.eq_any(some));
-            diesel::delete(merged).execute(tx.connection())?;
+            let deleted = diesel::delete(item_changes::table.filter(item_changes::id.eq_any(some)));
+            merged += i64::try_from(deleted.execute(tx.connection())?).unwrap_or_default();
         }
+        table::renew(tx, self.index, merged)?;
         Ok(true)
     }
 

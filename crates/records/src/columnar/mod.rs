@@ -24,7 +24,7 @@ pub use merge::merge;
 pub(crate) use scan::{Changed, Columnar};
 pub(crate) use segment::ROWS;
 pub(crate) use selected::SelectedRows;
-pub(crate) use table::Change;
+pub(crate) use table::{Change, Recorded};
 
 use crate::shape::{Index, IndexKind, Shape};
 use fields::{Part, Subject, SystemColumn, is_columnar};

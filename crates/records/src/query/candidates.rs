@@ -4,12 +4,14 @@ use super::fetch::tested_rows;
 use super::pick::pick;
 use crate::columnar;
 use crate::columnar::scan::MOST_CHANGES;
-use crate::search::lists::{FEW, Lookup, WordLists};
+use crate::search::lists::{FEW, Lookup, Reading, WordLists};
 use crate::search::table;
 use crate::shape::{IndexStatus, Shape};
-use fields::words::{Words, searchable};
-use model::{Error, IndexId, Result};
+use fields::Record;
+use fields::words::{RecordWords, Words, searchable};
+use model::{IndexId, Result};
 use roaring::RoaringTreemap;
+use std::collections::HashMap;
 use std::sync::Arc;
 use store::Read;
 
@@ -84,41 +86,47 @@ fn in_memory(
     index: IndexId,
     words: &Words,
 ) -> Result<Option<RoaringTreemap>> {
-    let Some((revision, changes)) = columnar::table::recorded(read, index, MOST_CHANGES)? else {
-        return Ok(None);
-    };
-    let Some((generation, fresh)) = lists.generation(index, revision, &changes) else { return Ok(None) };
+    let Some(recorded) = columnar::table::recorded(read, index, MOST_CHANGES)? else { return Ok(None) };
+    let Some(mut sight) = lists.generation(index, &recorded) else { return Ok(None) };
+    if let Some(update) = sight.update.take() {
+        update.apply(&words_of(read, shape, &sight.fresh)?);
+    }
     let mut found = Vec::with_capacity(words.0.len());
-    let mut is_known = true;
     for clause in &words.0 {
-        let clause = Words(vec![clause.clone()]);
-        match lists.look_up(index, generation, &clause.fts5(shape.collection)) {
+        match lists.look_up(&sight, clause) {
             Lookup::Found(ids) => found.push(ids),
-            Lookup::Wanted { reading, if_few: false } if is_known => {
-                found.push(reading.keep(table::all_with_words(read, shape.collection, &clause)?));
-            }
-            Lookup::Wanted { reading, if_few: true } => {
-                let ids = table::with_words(read, shape.collection, &clause, FEW + 1)?;
-                if ids.len() <= FEW {
-                    let ids = ids.into_iter().rev().map(i64::cast_unsigned);
-                    found.push(reading.keep(RoaringTreemap::from_sorted_iter(ids).map_err(Error::internal)?));
-                } else {
-                    reading.postpone();
-                    is_known = false;
-                }
-            }
-            Lookup::Wanted { .. } | Lookup::Unknown => is_known = false,
+            Lookup::Wanted { reading, if_few } => found.extend(read_ids(read, shape, reading, if_few)?),
+            Lookup::Unknown => {}
         }
     }
-    if !is_known {
+    if found.len() < words.0.len() {
         return Ok(None);
     }
     let mut all = intersection(found);
-    for id in fresh.iter().map(|id| id.cast_unsigned()) {
+    for id in sight.fresh.iter().map(|id| id.cast_unsigned()) {
         all.remove(id);
     }
-    all.extend(having(read, shape, words, &fresh)?);
+    all.extend(having(read, shape, words, &sight.fresh)?);
     Ok(Some(all))
+}
+
+/// Reads a bitmap; not if there are more than a few ids and only few are wanted.
+fn read_ids(
+    read: &mut Read,
+    shape: &Shape,
+    reading: Reading<'_>,
+    if_few: bool,
+) -> Result<Option<Arc<RoaringTreemap>>> {
+    let words = Words(vec![reading.clause().clone()]);
+    if !if_few {
+        return Ok(Some(reading.keep(table::all_with_words(read, shape.collection, &words)?)));
+    }
+    let ids = table::some_with_words(read, shape.collection, &words, FEW + 1)?;
+    if ids.len() > FEW {
+        reading.postpone();
+        return Ok(None);
+    }
+    Ok(Some(reading.keep(ids.into_iter().map(i64::cast_unsigned).collect())))
 }
 
 /// What all of some bitmaps have.
@@ -135,12 +143,32 @@ fn intersection(mut lists: Vec<Arc<RoaringTreemap>>) -> RoaringTreemap {
 
 /// Those of some records that have the words, by their values.
 fn having(read: &mut Read, shape: &Shape, words: &Words, ids: &[i64]) -> Result<Vec<u64>> {
-    let keys: Vec<&str> = searchable(shape).map(|field| field.key.as_str()).collect();
     let mut having = Vec::new();
-    for row in tested_rows(read, shape, ids, false, false)? {
-        if words.fit(shape, row.record(&pick(row.data.as_str(), &keys)?)) {
-            having.push(row.id.0.cast_unsigned());
+    each_record(read, shape, ids, |id, record| {
+        if words.fit(shape, record) {
+            having.push(id.cast_unsigned());
         }
-    }
+    })?;
     Ok(having)
+}
+
+/// The words that some records have; `None` for those that are gone.
+fn words_of(read: &mut Read, shape: &Shape, ids: &[i64]) -> Result<Vec<(i64, Option<RecordWords>)>> {
+    let mut found = HashMap::new();
+    each_record(read, shape, ids, |id, record| drop(found.insert(id, RecordWords::of(shape, record))))?;
+    Ok(ids.iter().map(|id| (*id, found.remove(id))).collect())
+}
+
+/// Shows each of some live records, with its searchable values.
+fn each_record(
+    read: &mut Read,
+    shape: &Shape,
+    ids: &[i64],
+    mut each: impl FnMut(i64, Record<'_>),
+) -> Result<()> {
+    let keys: Vec<&str> = searchable(shape).map(|field| field.key.as_str()).collect();
+    for row in tested_rows(read, shape, ids, false, false)? {
+        each(row.id.0, row.record(&pick(row.data.as_str(), &keys)?));
+    }
+    Ok(())
 }

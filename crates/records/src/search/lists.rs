@@ -3,14 +3,17 @@
 //! A full-text index goes through every entry of the words that it is asked for. Where words stand in many records, bitmaps
 //! of their ids are intersected a hundred times as fast.
 //!
-//! Bitmaps belong to a generation of a columnar index: to the revision of its segments, and the changes that were recorded
-//! beside them when the generation began. Each has at least these changes in it. Records that were changed since are for the
-//! query to look at itself.
+//! Bitmaps are kept up by the changes that are recorded beside a columnar index. A generation of them is of a state of the
+//! index: of all changes until then, and perhaps of some later ones. Records that were changed since are for the query to
+//! look at itself, until the bitmaps are [updated](WordLists::update). Changes are counted when they are recorded and still
+//! counted when they have been merged into segments, so that none can be missed: where the count says that there was one
+//! that no query saw, a new generation begins.
 
-use crate::columnar::Change;
+use crate::columnar::{Change, Recorded};
+use fields::words::{Clause, RecordWords};
 use model::IndexId;
 use roaring::RoaringTreemap;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most bytes that are kept, of all collections together.
@@ -19,8 +22,10 @@ const MOST_BYTES: usize = 24 << 20;
 pub(crate) const FEW: usize = 10_000;
 /// A bitmap of more ids is read when so many queries of a generation asked for it.
 const OFTEN: u32 = 3;
-/// A generation ends where more changes than this were recorded since.
-const MOST_FRESH: usize = 200;
+/// Bitmaps are updated when more records than this were changed.
+const UPDATED: usize = 50;
+/// And a generation ends where there are more than this: no query can look at so many itself.
+const MOST_FRESH: usize = 2_000;
 /// Words of a generation whose queries are counted.
 const MOST_COUNTED: usize = 1_000;
 /// Fewer ids are not kept: the full-text index has them as soon.
@@ -48,19 +53,25 @@ struct Kept {
     room: usize,
     generations: HashMap<IndexId, Generation>,
     uses: u64,
-    /// What is being read. One query reads a bitmap, others do without meanwhile.
-    reading: HashSet<(IndexId, String)>,
+    /// The indexes of which a query is reading or updating bitmaps. Others do without meanwhile, because reading takes more
+    /// of the database than a search does.
+    busy: HashSet<IndexId>,
 }
 
 #[derive(Debug)]
 struct Generation {
     number: u64,
-    revision: i64,
-    /// The changes that were recorded when it began, in order.
+    /// How many changes had been recorded in the state that all its bitmaps have.
+    began: i64,
+    /// Which of them were not merged into segments then, in order.
     changes: Vec<i64>,
-    /// Words that stand in many records, and how many queries asked for each.
-    many: HashMap<String, u32>,
-    lists: HashMap<String, List>,
+    /// How many there are by the latest query.
+    seen: i64,
+    /// The changes that were recorded since it began: the record of each, by its number.
+    fresh: BTreeMap<i64, i64>,
+    /// What many records have, and how many queries asked for each.
+    many: HashMap<Clause, u32>,
+    lists: HashMap<Clause, List>,
     last_use: u64,
 }
 
@@ -71,10 +82,23 @@ struct List {
     last_use: u64,
 }
 
+/// A generation as a query sees it.
+#[derive(Debug)]
+pub(crate) struct Sight<'l> {
+    index: IndexId,
+    generation: u64,
+    /// How many changes the query sees.
+    seen: i64,
+    /// The records that were changed since the generation began, in order.
+    pub fresh: Vec<i64>,
+    /// The right to update the bitmaps with what these records have now.
+    pub update: Option<Update<'l>>,
+}
+
 /// What is known of the records that have some words.
 #[derive(Debug)]
 pub(crate) enum Lookup<'l> {
-    /// Those that had them in the generation.
+    /// Those that had them when the generation began.
     Found(Arc<RoaringTreemap>),
     /// They are to be read: all of them, or with `if_few` only if they are [few](FEW).
     Wanted {
@@ -87,71 +111,101 @@ pub(crate) enum Lookup<'l> {
     Unknown,
 }
 
+/// The right to read or update bitmaps of an index, which one query at a time has.
+#[derive(Debug)]
+struct Turn<'l> {
+    lists: &'l WordLists,
+    index: IndexId,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.lists.kept().busy.remove(&self.index);
+    }
+}
+
 /// The right to read a bitmap.
 #[derive(Debug)]
 pub(crate) struct Reading<'l> {
-    lists: &'l WordLists,
-    index: IndexId,
+    turn: Turn<'l>,
     generation: u64,
-    words: String,
+    seen: i64,
+    clause: Clause,
 }
 
-impl Drop for Reading<'_> {
-    fn drop(&mut self) {
-        let key = (self.index, std::mem::take(&mut self.words));
-        self.lists.kept().reading.remove(&key);
-    }
+/// The right to update the bitmaps of an index.
+#[derive(Debug)]
+pub(crate) struct Update<'l> {
+    turn: Turn<'l>,
+    generation: u64,
+    seen: i64,
+    /// The changes since the generation began.
+    fresh: Vec<i64>,
+    /// All changes that are not merged into segments, in order.
+    recorded: Vec<i64>,
 }
 
 impl WordLists {
     fn with_room(room: usize) -> Self {
-        let (generations, reading) = (HashMap::new(), HashSet::new());
-        Self { kept: Mutex::new(Kept { room, generations, uses: 0, reading }) }
+        let (generations, busy) = (HashMap::new(), HashSet::new());
+        Self { kept: Mutex::new(Kept { room, generations, uses: 0, busy }) }
     }
 
-    /// The generation of an index of this revision, beside which `changes` are recorded, with the records that were changed
-    /// since it began, in order. A new one begins where those are too many. `None` for a query that sees an earlier state.
-    pub fn generation(&self, index: IndexId, revision: i64, changes: &[Change]) -> Option<(u64, Vec<i64>)> {
-        let mut kept = self.kept();
-        let known = kept.generations.get(&index).filter(|generation| generation.revision == revision);
-        if let Some(generation) = known {
-            let is_known = |change: &&Change| generation.changes.binary_search(&change.id).is_ok();
-            let seen = changes.iter().filter(is_known).count();
-            if seen < generation.changes.len() {
+    /// The generation of an index beside which these changes are recorded. A new one begins where too much has changed, or
+    /// it is not known what. `None` for a query that sees an earlier state.
+    pub fn generation(&self, index: IndexId, recorded: &Recorded) -> Option<Sight<'_>> {
+        let mut guard = self.kept();
+        let kept = &mut *guard;
+        let seen = recorded.count();
+        if let Some(known) = kept.generations.get_mut(&index) {
+            if seen < known.began {
                 return None;
             }
-            if changes.len() - seen <= MOST_FRESH {
-                let fresh = changes.iter().filter(|change| !is_known(change));
-                let mut fresh: Vec<i64> = fresh.map(|change| change.item).collect();
+            if known.learn(recorded) {
+                let mut fresh: Vec<i64> = known.fresh.values().copied().collect();
                 fresh.sort_unstable();
                 fresh.dedup();
-                return Some((generation.number, fresh));
+                let generation = known.number;
+                let is_due = fresh.len() > UPDATED && seen == known.seen && kept.busy.insert(index);
+                // Not made where it is not due: it would be given back at once, while everything is held.
+                let update = is_due.then(|| Update {
+                    turn: Turn { lists: self, index },
+                    generation,
+                    seen,
+                    fresh: known.fresh.keys().copied().collect(),
+                    recorded: recorded.numbers(),
+                });
+                return Some(Sight { index, generation, seen, fresh, update });
             }
         }
-        Some((kept.begin(index, revision, changes), Vec::new()))
+        let generation = kept.begin(index, recorded);
+        Some(Sight { index, generation, seen, fresh: Vec::new(), update: None })
     }
 
-    /// Counts a query for some words, and looks for their bitmap in a generation.
-    pub fn look_up(&self, index: IndexId, generation: u64, words: &str) -> Lookup<'_> {
+    /// Counts a query for records that have something in any field, and looks for their bitmap.
+    pub fn look_up(&self, sight: &Sight<'_>, clause: &Clause) -> Lookup<'_> {
+        let clause = Clause { field: None, ..clause.clone() };
         let mut kept = self.kept();
         kept.uses += 1;
         let last_use = kept.uses;
-        let known = kept.generations.get_mut(&index).filter(|known| known.number == generation);
-        let Some(known) = known else { return Lookup::Unknown };
+        let Some(known) = kept.known(sight.index, sight.generation, sight.seen) else {
+            return Lookup::Unknown;
+        };
         known.last_use = last_use;
-        if let Some(list) = known.lists.get_mut(words) {
+        if let Some(list) = known.lists.get_mut(&clause) {
             list.last_use = last_use;
             return list.ids.clone().map_or(Lookup::Unknown, Lookup::Found);
         }
         let mut asked = 0;
-        if let Some(times) = known.many.get_mut(words) {
+        if let Some(times) = known.many.get_mut(&clause) {
             *times += 1;
             asked = *times;
         }
-        if (1..OFTEN).contains(&asked) || !kept.reading.insert((index, words.to_owned())) {
+        if (1..OFTEN).contains(&asked) || !kept.busy.insert(sight.index) {
             return Lookup::Unknown;
         }
-        let reading = Reading { lists: self, index, generation, words: words.to_owned() };
+        let turn = Turn { lists: self, index: sight.index };
+        let reading = Reading { turn, generation: sight.generation, seen: sight.seen, clause };
         Lookup::Wanted { reading, if_few: asked == 0 }
     }
 
@@ -160,31 +214,83 @@ impl WordLists {
     }
 }
 
+impl Update<'_> {
+    /// Brings the bitmaps to the state that the query sees, by the words that the changed records have now. Those that are
+    /// gone have none.
+    pub fn apply(self, changed: &[(i64, Option<RecordWords>)]) {
+        let mut kept = self.turn.lists.kept();
+        let Some(known) = kept.known(self.turn.index, self.generation, self.seen) else { return };
+        for (clause, list) in &mut known.lists {
+            let Some(ids) = &mut list.ids else { continue };
+            for (id, words) in changed {
+                let id = id.cast_unsigned();
+                match (ids.contains(id), words.as_ref().is_some_and(|words| words.have(clause))) {
+                    (false, true) => drop(Arc::make_mut(ids).insert(id)),
+                    (true, false) => drop(Arc::make_mut(ids).remove(id)),
+                    _ => {}
+                }
+            }
+        }
+        known.began = self.seen;
+        known.fresh.retain(|change, _| self.fresh.binary_search(change).is_err());
+        known.changes.clone_from(&self.recorded);
+    }
+}
+
 impl Reading<'_> {
+    /// What the records have.
+    pub fn clause(&self) -> &Clause {
+        &self.clause
+    }
+
     /// Keeps the ids of the records that have the words, which were read after the changes by which the generation was
     /// found.
     pub fn keep(self, mut ids: RoaringTreemap) -> Arc<RoaringTreemap> {
         ids.optimize();
-        let ids = Arc::new(ids);
-        self.lists.kept().keep(self.index, self.generation, &self.words, ids.clone());
+        // A copy has no room to grow.
+        let ids = Arc::new(ids.clone());
+        self.turn.lists.kept().keep(&self, ids.clone());
         ids
     }
 
     /// Notes that the ids were not [few](FEW).
     pub fn postpone(self) {
-        let mut kept = self.lists.kept();
-        let known = kept.generations.get_mut(&self.index).filter(|known| known.number == self.generation);
-        if let Some(generation) = known {
+        let mut kept = self.turn.lists.kept();
+        if let Some(generation) = kept.known(self.turn.index, self.generation, self.seen) {
             if generation.many.len() >= MOST_COUNTED {
                 generation.many.clear();
             }
-            generation.many.insert(self.words.clone(), 1);
+            generation.many.insert(self.clause.clone(), 1);
         }
     }
 }
 
+impl Generation {
+    /// Notes changes that are recorded now. Says whether these are all that there were, and not too many.
+    fn learn(&mut self, recorded: &Recorded) -> bool {
+        let count = recorded.count();
+        if count > self.seen {
+            let is_known = |change: &&Change| {
+                self.changes.binary_search(&change.id).is_ok() || self.fresh.contains_key(&change.id)
+            };
+            let new: Vec<&Change> = recorded.changes.iter().filter(|change| !is_known(change)).collect();
+            if i64::try_from(new.len()) != Ok(count - self.seen) {
+                return false;
+            }
+            self.fresh.extend(new.into_iter().map(|change| (change.id, change.item)));
+            self.seen = count;
+        }
+        self.fresh.len() <= MOST_FRESH
+    }
+}
+
 impl Kept {
-    fn begin(&mut self, index: IndexId, revision: i64, changes: &[Change]) -> u64 {
+    /// The generation of this number, for a query that does not see an earlier state than its bitmaps have.
+    fn known(&mut self, index: IndexId, number: u64, seen: i64) -> Option<&mut Generation> {
+        self.generations.get_mut(&index).filter(|known| known.number == number && known.began <= seen)
+    }
+
+    fn begin(&mut self, index: IndexId, recorded: &Recorded) -> u64 {
         let oldest = self.generations.iter().min_by_key(|(_, generation)| generation.last_use);
         if let Some(oldest) = oldest.map(|(oldest, _)| *oldest)
             && self.generations.len() >= MOST_GENERATIONS
@@ -192,27 +298,35 @@ impl Kept {
             self.generations.remove(&oldest);
         }
         self.uses += 1;
-        let mut changes: Vec<i64> = changes.iter().map(|change| change.id).collect();
-        changes.sort_unstable();
-        let (number, many, lists) = (self.uses, HashMap::new(), HashMap::new());
-        let generation = Generation { number, revision, changes, many, lists, last_use: number };
+        let generation = Generation {
+            number: self.uses,
+            began: recorded.count(),
+            changes: recorded.numbers(),
+            seen: recorded.count(),
+            fresh: BTreeMap::new(),
+            many: HashMap::new(),
+            lists: HashMap::new(),
+            last_use: self.uses,
+        };
         self.generations.insert(index, generation);
-        number
+        self.uses
     }
 
-    fn keep(&mut self, index: IndexId, generation: u64, words: &str, ids: Arc<RoaringTreemap>) {
+    fn keep(&mut self, reading: &Reading<'_>, ids: Arc<RoaringTreemap>) {
         if ids.len() < LEAST_KEPT {
             return;
         }
         self.uses += 1;
-        let last_use = self.uses;
-        let known = self.generations.get_mut(&index).filter(|known| known.number == generation);
-        let Some(generation) = known else { return };
+        let (last_use, most) = (self.uses, self.room / 4);
+        let Some(generation) = self.known(reading.turn.index, reading.generation, reading.seen) else {
+            return;
+        };
+        let clause = reading.clause.clone();
         // What begins with a word is often just the word.
-        let other = words.strip_suffix('*').map_or_else(|| format!("{words}*"), str::to_owned);
+        let other = Clause { open: !clause.open, ..clause.clone() };
         let same = generation.lists.get(&other).and_then(|list| list.ids.clone()).filter(|same| *same == ids);
-        let ids = same.or_else(|| Some(ids).filter(|ids| ids.serialized_size() <= self.room / 4));
-        generation.lists.insert(words.to_owned(), List { ids, last_use });
+        let ids = same.or_else(|| Some(ids).filter(|ids| ids.serialized_size() <= most));
+        generation.lists.insert(clause, List { ids, last_use });
         self.make_room();
     }
 
@@ -222,7 +336,7 @@ impl Kept {
         let mut counted = HashSet::new();
         let lists = self.generations.values().flat_map(|generation| &generation.lists);
         let mut sizes: Vec<(u64, usize)> =
-            lists.map(|(words, list)| (list.last_use, list.size(words, &mut counted))).collect();
+            lists.map(|(clause, list)| (list.last_use, list.size(clause, &mut counted))).collect();
         let mut bytes: usize = sizes.iter().map(|(_, size)| size).sum();
         if bytes <= self.room {
             return;
@@ -237,10 +351,10 @@ impl Kept {
         }
         for generation in self.generations.values_mut() {
             let Generation { lists, many, .. } = generation;
-            lists.retain(|words, list| {
+            lists.retain(|clause, list| {
                 let is_kept = list.last_use > last;
                 if !is_kept {
-                    many.entry(words.clone()).and_modify(|asked| *asked = 1);
+                    many.entry(clause.clone()).and_modify(|asked| *asked = 1);
                 }
                 is_kept
             });
@@ -250,176 +364,12 @@ impl Kept {
 
 impl List {
     /// About how many bytes it takes, unless the same ids are among those that were counted.
-    fn size(&self, words: &str, counted: &mut HashSet<*const RoaringTreemap>) -> usize {
+    fn size(&self, clause: &Clause, counted: &mut HashSet<*const RoaringTreemap>) -> usize {
         let ids = self.ids.as_ref().filter(|ids| counted.insert(Arc::as_ptr(ids)));
-        LIST_BYTES + 2 * words.len() + ids.map_or(0, |ids| ids.serialized_size())
+        let words: usize = clause.words.iter().map(String::len).sum();
+        LIST_BYTES + 2 * words + ids.map_or(0, |ids| ids.serialized_size())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::BTreeSet;
-
-    const INDEX: IndexId = IndexId(1);
-
-    fn ids(ids: impl IntoIterator<Item = u64>) -> RoaringTreemap {
-        ids.into_iter().collect()
-    }
-
-    fn generation(lists: &WordLists, index: i64) -> u64 {
-        lists.generation(IndexId(index), 5, &[]).unwrap().0
-    }
-
-    /// Has the bitmap of some words read as soon as queries may.
-    fn read(lists: &WordLists, index: i64, words: &str, found: &RoaringTreemap) {
-        let generation = generation(lists, index);
-        match lists.look_up(IndexId(index), generation, words) {
-            Lookup::Wanted { reading, if_few: true } => drop(reading.keep(found.clone())),
-            other => unreachable!("{other:?}"),
-        }
-    }
-
-    fn has(lists: &WordLists, index: i64, words: &str) -> bool {
-        matches!(lists.look_up(IndexId(index), generation(lists, index), words), Lookup::Found(_))
-    }
-
-    #[test]
-    fn many_ids_are_read_when_they_are_asked_for_often() {
-        let lists = WordLists::default();
-        let generation = generation(&lists, 1);
-        let look_up = || lists.look_up(INDEX, generation, "red");
-        let Lookup::Wanted { reading, if_few: true } = look_up() else { unreachable!() };
-        reading.postpone();
-        for _ in 2..OFTEN {
-            assert!(matches!(look_up(), Lookup::Unknown));
-        }
-        let Lookup::Wanted { reading, if_few: false } = look_up() else { unreachable!() };
-        reading.keep(ids(0..LEAST_KEPT));
-        assert!(matches!(look_up(), Lookup::Found(_)));
-    }
-
-    #[test]
-    fn one_query_at_a_time_reads_a_bitmap() {
-        let lists = WordLists::default();
-        let generation = generation(&lists, 1);
-        let look_up = || lists.look_up(INDEX, generation, "red");
-        let reading = look_up();
-        assert!(matches!((&reading, look_up()), (Lookup::Wanted { .. }, Lookup::Unknown)));
-        drop(reading);
-        assert!(matches!(look_up(), Lookup::Wanted { .. }));
-        assert!(lists.kept().reading.is_empty());
-    }
-
-    #[test]
-    fn a_query_that_sees_an_earlier_state_does_without() {
-        let lists = WordLists::default();
-        let changes = [1, 2].map(|id| Change { id, item: id + 10 });
-        let first = lists.generation(INDEX, 5, &changes[..1]).unwrap().0;
-        assert_eq!(lists.generation(INDEX, 5, &changes), Some((first, vec![12])));
-        assert_eq!(lists.generation(INDEX, 5, &[]), None);
-    }
-
-    /// Scattered ids, others for each number.
-    fn scattered(number: u64) -> RoaringTreemap {
-        ids((0..2_u64 << 16).filter(|id| id % 2 == 0).map(|id| id + (number << 32)))
-    }
-
-    #[test]
-    fn what_was_not_used_for_longest_makes_room() {
-        let lists = WordLists::with_room(scattered(1).serialized_size() * 27 / 5);
-        for index in 1..=4 {
-            read(&lists, index, "red", &scattered(index.cast_unsigned()));
-        }
-        // The same ids take no more room.
-        read(&lists, 1, "red*", &scattered(1));
-        assert!(has(&lists, 1, "red") && has(&lists, 1, "red*"));
-        read(&lists, 5, "red", &scattered(5));
-        read(&lists, 6, "red", &scattered(6));
-        assert_eq!(
-            [1, 2, 3, 4, 5, 6].map(|index| has(&lists, index, "red")),
-            [true, false, false, true, true, true]
-        );
-        assert!(has(&lists, 1, "red*"));
-        read(&lists, 7, "red", &(scattered(1) | scattered(2)));
-        assert!(!has(&lists, 7, "red"), "too large");
-        read(&lists, 7, "blue", &ids(0..LEAST_KEPT - 1));
-        assert!(!has(&lists, 7, "blue"), "few are not kept");
-    }
-
-    #[test]
-    fn generations_of_few_indexes_are_kept() {
-        let lists = WordLists::default();
-        let most = i64::try_from(MOST_GENERATIONS).unwrap();
-        (1..=most).for_each(|index| read(&lists, index, "red", &ids(0..LEAST_KEPT)));
-        assert!(has(&lists, 1, "red"));
-        generation(&lists, most + 1);
-        assert!(has(&lists, 1, "red"));
-        let kept = lists.kept();
-        assert!(!kept.generations.contains_key(&IndexId(2)) && kept.generations.len() == MOST_GENERATIONS);
-    }
-
-    #[derive(Debug, Clone)]
-    enum Step {
-        /// An item gets the word, or loses it.
-        Change(u64, bool),
-        /// Changes are written into the segments.
-        Merge,
-        Query,
-        /// A query that reads a bitmap keeps it later.
-        Keep,
-    }
-
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
-        let step = prop_oneof![
-            4 => (0..1_000_u64, prop::bool::weighted(0.7)).prop_map(|(item, has)| Step::Change(item, has)),
-            1 => Just(Step::Merge),
-            8 => Just(Step::Query),
-            2 => Just(Step::Keep),
-        ];
-        // So many changes that generations end by themselves.
-        let many =
-            (0..800_u64).prop_map(|from| (from..from + 250).map(|item| Step::Change(item, true)).collect());
-        let few = prop::collection::vec(step, 1..30);
-        prop::collection::vec(prop_oneof![1 => many, 6 => few], 1..12).prop_map(|all| all.concat())
-    }
-
-    proptest! {
-        #[test]
-        fn queries_find_what_has_the_word_now(steps in steps()) {
-            let lists = WordLists::default();
-            let (mut having, mut changes, mut revision) = (BTreeSet::new(), Vec::new(), 1);
-            let mut readings: Vec<(Reading<'_>, RoaringTreemap)> = Vec::new();
-            let mut last = 0;
-            for step in steps {
-                match step {
-                    Step::Change(item, has) => {
-                        if has { having.insert(item); } else { having.remove(&item); }
-                        last += 1;
-                        changes.push(Change { id: last, item: item.cast_signed() });
-                    }
-                    Step::Merge => {
-                        changes.clear();
-                        revision += 1;
-                    }
-                    Step::Keep => drop(readings.pop().map(|(reading, ids)| reading.keep(ids))),
-                    Step::Query => {
-                        let (generation, fresh) = lists.generation(INDEX, revision, &changes).unwrap();
-                        match lists.look_up(INDEX, generation, "red") {
-                            Lookup::Found(found) => {
-                                let is_fresh = |id: &u64| fresh.binary_search(&id.cast_signed()).is_ok();
-                                let old = found.iter().filter(|id| !is_fresh(id));
-                                let new = having.iter().copied().filter(is_fresh);
-                                let all: BTreeSet<u64> = old.chain(new).collect();
-                                prop_assert_eq!(&all, &having);
-                            }
-                            Lookup::Wanted { reading, .. } => readings.push((reading, ids(having.iter().copied()))),
-                            Lookup::Unknown => {}
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
+mod tests;

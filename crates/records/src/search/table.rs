@@ -1,10 +1,10 @@
 //! The full-text tables: FTS5 on SQLite, a `tsvector` on PostgreSQL.
 
 use super::Terms;
-use Order::{Behind, Newest};
+use Order::{Any, Behind, Newest};
 use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Text};
+use diesel::sql_types::{Array, BigInt, Text};
 use fields::terms::{fts5_any, tsquery_any};
 use fields::words::Words;
 use model::{CollectionId, Error, ItemId, Result};
@@ -12,7 +12,7 @@ use roaring::RoaringTreemap;
 use store::{AnyConnection, Cached, CachedChange, Read, Tx};
 
 /// So many ids are read at a time where all are.
-const LISTED: usize = 1 << 18;
+const LISTED: usize = 1 << 20;
 
 /// The table.
 const TABLE: &str = "item_search";
@@ -80,6 +80,20 @@ pub(crate) fn with_words(
     ids(read, terms, Newest, most)
 }
 
+/// The items that have these words: `most` of them, in any order.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn some_with_words(
+    read: &mut Read,
+    collection: CollectionId,
+    words: &Words,
+    most: usize,
+) -> Result<Vec<i64>> {
+    let terms = written(read, collection, words);
+    ids(read, terms, Any, most)
+}
+
 /// All items that have these words.
 ///
 /// # Errors
@@ -89,10 +103,10 @@ pub(crate) fn all_with_words(
     collection: CollectionId,
     words: &Words,
 ) -> Result<RoaringTreemap> {
-    let terms = written(read, collection, words);
+    read.write_full_text()?;
     let (mut all, mut last) = (RoaringTreemap::new(), 0);
     loop {
-        let some = ids(read, terms.clone(), Behind(last), LISTED)?;
+        let some = listed(read, collection, words, last)?;
         last = some.last().copied().unwrap_or(last);
         let is_last = some.len() < LISTED;
         all.append(some.into_iter().map(i64::cast_unsigned)).map_err(Error::internal)?;
@@ -100,6 +114,21 @@ pub(crate) fn all_with_words(
             return Ok(all);
         }
     }
+}
+
+/// The first of the items that have these words and whose ids are greater than `behind`.
+fn listed(read: &mut Read, collection: CollectionId, words: &Words, behind: i64) -> Result<Vec<i64>> {
+    let terms = written(read, collection, words);
+    let AnyConnection::Postgres(connection) = read.connection() else {
+        return ids(read, terms, Behind(behind), LISTED);
+    };
+    // A row for each would take the client five times the memory.
+    let select = "coalesce(array_agg(item_id), '{}') FROM (SELECT item_id FROM (SELECT item_id FROM item_search WHERE terms @@ ";
+    let select = sql::<Array<BigInt>>(select)
+        .bind::<Text, _>(terms)
+        .sql("::tsquery OFFSET 0) AS hits WHERE item_id > ");
+    let select = select.bind::<BigInt, _>(behind).sql(&format!(" ORDER BY item_id LIMIT {LISTED}) AS listed"));
+    Ok(Cached(diesel::select(select)).get_result(connection)?)
 }
 
 /// Words as this database asks for them.
@@ -117,6 +146,8 @@ enum Order {
     Behind(i64),
     /// Those with the greatest ids.
     Newest,
+    /// Those that are found first.
+    Any,
 }
 
 /// The ids of the first `most` items that are found by terms.
@@ -129,6 +160,7 @@ fn ids(read: &mut Read, terms: String, order: Order, most: usize) -> Result<Vec<
             let (behind, id, order) = match order {
                 Behind(id) => (" AND rowid > ", id, " ORDER BY rowid"),
                 Newest => (" AND rowid <= ", i64::MAX, " ORDER BY rowid DESC"),
+                Any => (" AND rowid <= ", i64::MAX, ""),
             };
             let rows =
                 sql::<BigInt>("rowid FROM item_search WHERE item_search MATCH ").bind::<Text, _>(terms);
@@ -140,6 +172,7 @@ fn ids(read: &mut Read, terms: String, order: Order, most: usize) -> Result<Vec<
             let (behind, id, order) = match order {
                 Behind(id) => ("::tsquery OFFSET 0) AS hits WHERE item_id > ", id, " ORDER BY item_id"),
                 Newest => ("::tsquery) AS hits WHERE item_id <= ", i64::MAX, " ORDER BY item_id DESC"),
+                Any => ("::tsquery) AS hits WHERE item_id <= ", i64::MAX, ""),
             };
             let rows = "item_id FROM (SELECT item_id FROM item_search WHERE terms @@ ";
             let rows = sql::<BigInt>(rows).bind::<Text, _>(terms).sql(behind).bind::<BigInt, _>(id);

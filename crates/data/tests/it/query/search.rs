@@ -133,7 +133,7 @@ testkit::on_both! {
             in_memory("\"red shoe\"", &[made[0]]).await;
             in_memory("size:small red", &[made[1], made[0], made[3]]).await;
         }
-        // What changes is found at once, until so much has changed that words are counted anew.
+        // What changes is found at once.
         let item = |place: usize| format!("/collections/{collection}/items/{}", made[place]);
         app.patch(&item(1), &key, json!({ "data": { "name": "red shoehorn" } })).await.expect(200);
         in_memory("red shoe", &[made[0], made[1], made[3]]).await;
@@ -147,16 +147,22 @@ testkit::on_both! {
         in_memory("size:small red", &[made[0], made[1], made[3]]).await;
         let page = search(&app, &key, collection, &[("q", "red shoe"), ("limit", "2"), ("page", "2")]).await;
         assert_eq!((ids(&page).len(), &page.body["pagination"]["total"]), (2, &json!(4)));
-        // Once it is written into segments, everything is read anew.
+        // What is written into segments stays known.
         seed::merge(&app, index).await;
         in_memory("red shoe", &[made[0], new, made[1], made[3]]).await;
         app.patch(&item(3), &key, json!({ "data": { "name": "Blue" } })).await.expect(200);
-        app.sql(format!(
-            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 201) \
-             INSERT INTO item_changes (index_id, item_id) SELECT {}, {} + i FROM n", index.0, new
-        ))
-        .await;
-        in_memory("red shoe", &[made[0], new, made[1]]).await;
+        // So many changes that what is in memory is brought up to date, and then so many that it begins anew.
+        for changes in [60, 2_001] {
+            app.sql(format!(
+                "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {changes}) \
+                 INSERT INTO item_changes (index_id, item_id) SELECT {}, {new} + i FROM n", index.0
+            ))
+            .await;
+            for _ in 0..2 {
+                in_memory("red shoe", &[made[0], new, made[1]]).await;
+                in_memory("blue", &[made[3], made[2]]).await;
+            }
+        }
         // A choice that is renamed has other words.
         in_memory("small", &[made[3], made[2], made[0], made[1]]).await;
         let fields = app.get(&format!("/collections/{collection}/fields"), &key).await.expect(200);

@@ -1,0 +1,1 @@
+ALTER TABLE collection_indexes DROP COLUMN changes_merged;
