@@ -22,6 +22,8 @@ const MOST_BYTES: usize = 24 << 20;
 pub(crate) const FEW: usize = 10_000;
 /// A bitmap of more ids is read when so many queries of a generation asked for it.
 const OFTEN: u32 = 3;
+/// Queries that read bitmaps of an index at a time. Others search without, because reading can take more than a search.
+const MOST_READING: usize = 4;
 /// Bitmaps are updated when more records than this were changed.
 const UPDATED: usize = 50;
 /// And a generation ends where there are more than this: no query can look at so many itself.
@@ -53,9 +55,15 @@ struct Kept {
     room: usize,
     generations: HashMap<IndexId, Generation>,
     uses: u64,
-    /// The indexes of which a query is reading or updating bitmaps. Others do without meanwhile, because reading takes more
-    /// of the database than a search does.
-    busy: HashSet<IndexId>,
+    /// What queries are doing.
+    tasks: HashSet<Task>,
+}
+
+/// What one query at a time does with an index.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Task {
+    Update(IndexId),
+    Read(IndexId, Clause),
 }
 
 #[derive(Debug)]
@@ -111,16 +119,16 @@ pub(crate) enum Lookup<'l> {
     Unknown,
 }
 
-/// The right to read or update bitmaps of an index, which one query at a time has.
+/// The right to do a task, until it is dropped.
 #[derive(Debug)]
 struct Turn<'l> {
     lists: &'l WordLists,
-    index: IndexId,
+    task: Task,
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.lists.kept().busy.remove(&self.index);
+        self.lists.kept().tasks.remove(&self.task);
     }
 }
 
@@ -128,6 +136,7 @@ impl Drop for Turn<'_> {
 #[derive(Debug)]
 pub(crate) struct Reading<'l> {
     turn: Turn<'l>,
+    index: IndexId,
     generation: u64,
     seen: i64,
     clause: Clause,
@@ -137,6 +146,7 @@ pub(crate) struct Reading<'l> {
 #[derive(Debug)]
 pub(crate) struct Update<'l> {
     turn: Turn<'l>,
+    index: IndexId,
     generation: u64,
     seen: i64,
     /// The changes since the generation began.
@@ -147,8 +157,8 @@ pub(crate) struct Update<'l> {
 
 impl WordLists {
     fn with_room(room: usize) -> Self {
-        let (generations, busy) = (HashMap::new(), HashSet::new());
-        Self { kept: Mutex::new(Kept { room, generations, uses: 0, busy }) }
+        let (generations, tasks) = (HashMap::new(), HashSet::new());
+        Self { kept: Mutex::new(Kept { room, generations, uses: 0, tasks }) }
     }
 
     /// The generation of an index beside which these changes are recorded. A new one begins where too much has changed, or
@@ -166,10 +176,12 @@ impl WordLists {
                 fresh.sort_unstable();
                 fresh.dedup();
                 let generation = known.number;
-                let is_due = fresh.len() > UPDATED && seen == known.seen && kept.busy.insert(index);
+                let is_due =
+                    fresh.len() > UPDATED && seen == known.seen && kept.tasks.insert(Task::Update(index));
                 // Not made where it is not due: it would be given back at once, while everything is held.
                 let update = is_due.then(|| Update {
-                    turn: Turn { lists: self, index },
+                    turn: Turn { lists: self, task: Task::Update(index) },
+                    index,
                     generation,
                     seen,
                     fresh: known.fresh.keys().copied().collect(),
@@ -201,11 +213,15 @@ impl WordLists {
             *times += 1;
             asked = *times;
         }
-        if (1..OFTEN).contains(&asked) || !kept.busy.insert(sight.index) {
+        let (index, task) = (sight.index, Task::Read(sight.index, clause.clone()));
+        if (1..OFTEN).contains(&asked)
+            || kept.readings(index) >= MOST_READING
+            || !kept.tasks.insert(task.clone())
+        {
             return Lookup::Unknown;
         }
-        let turn = Turn { lists: self, index: sight.index };
-        let reading = Reading { turn, generation: sight.generation, seen: sight.seen, clause };
+        let turn = Turn { lists: self, task };
+        let reading = Reading { turn, index, generation: sight.generation, seen: sight.seen, clause };
         Lookup::Wanted { reading, if_few: asked == 0 }
     }
 
@@ -219,7 +235,7 @@ impl Update<'_> {
     /// gone have none.
     pub fn apply(self, changed: &[(i64, Option<RecordWords>)]) {
         let mut kept = self.turn.lists.kept();
-        let Some(known) = kept.known(self.turn.index, self.generation, self.seen) else { return };
+        let Some(known) = kept.known(self.index, self.generation, self.seen) else { return };
         for (clause, list) in &mut known.lists {
             let Some(ids) = &mut list.ids else { continue };
             for (id, words) in changed {
@@ -256,7 +272,7 @@ impl Reading<'_> {
     /// Notes that the ids were not [few](FEW).
     pub fn postpone(self) {
         let mut kept = self.turn.lists.kept();
-        if let Some(generation) = kept.known(self.turn.index, self.generation, self.seen) {
+        if let Some(generation) = kept.known(self.index, self.generation, self.seen) {
             if generation.many.len() >= MOST_COUNTED {
                 generation.many.clear();
             }
@@ -290,6 +306,11 @@ impl Kept {
         self.generations.get_mut(&index).filter(|known| known.number == number && known.began <= seen)
     }
 
+    /// How many bitmaps of an index are being read.
+    fn readings(&self, index: IndexId) -> usize {
+        self.tasks.iter().filter(|task| matches!(task, Task::Read(read, _) if *read == index)).count()
+    }
+
     fn begin(&mut self, index: IndexId, recorded: &Recorded) -> u64 {
         let oldest = self.generations.iter().min_by_key(|(_, generation)| generation.last_use);
         if let Some(oldest) = oldest.map(|(oldest, _)| *oldest)
@@ -318,7 +339,7 @@ impl Kept {
         }
         self.uses += 1;
         let (last_use, most) = (self.uses, self.room / 4);
-        let Some(generation) = self.known(reading.turn.index, reading.generation, reading.seen) else {
+        let Some(generation) = self.known(reading.index, reading.generation, reading.seen) else {
             return;
         };
         let clause = reading.clause.clone();

@@ -127,7 +127,8 @@ fn listed(read: &mut Read, collection: CollectionId, words: &Words, behind: i64)
     let select = sql::<Array<BigInt>>(select)
         .bind::<Text, _>(terms)
         .sql("::tsquery OFFSET 0) AS hits WHERE item_id > ");
-    let select = select.bind::<BigInt, _>(behind).sql(&format!(" ORDER BY item_id LIMIT {LISTED}) AS listed"));
+    let select =
+        select.bind::<BigInt, _>(behind).sql(&format!(" ORDER BY item_id LIMIT {LISTED}) AS listed"));
     Ok(Cached(diesel::select(select)).get_result(connection)?)
 }
 

@@ -56,15 +56,19 @@ fn many_ids_are_read_when_they_are_asked_for_often() {
 }
 
 #[test]
-fn one_query_at_a_time_reads_bitmaps_of_an_index() {
+fn few_queries_at_a_time_read_bitmaps_of_an_index_and_each_another_one() {
     let lists = WordLists::default();
-    let reading = look_up(&lists, 1, "red");
-    assert!(matches!(reading, Lookup::Wanted { .. }));
-    assert!(matches!(look_up(&lists, 1, "blue"), Lookup::Unknown));
-    assert!(matches!(look_up(&lists, 2, "blue"), Lookup::Wanted { .. }));
-    drop(reading);
-    assert!(matches!(look_up(&lists, 1, "blue"), Lookup::Wanted { .. }));
-    assert!(lists.kept().busy.is_empty());
+    let words = ["red", "blue", "green", "white", "black"];
+    let (first, last) = words.split_at(MOST_READING);
+    let mut readings: Vec<_> = first.iter().map(|word| look_up(&lists, 1, word)).collect();
+    assert!(readings.iter().all(|reading| matches!(reading, Lookup::Wanted { .. })));
+    assert!(matches!(look_up(&lists, 1, last[0]), Lookup::Unknown));
+    assert!(matches!(look_up(&lists, 2, last[0]), Lookup::Wanted { .. }));
+    readings.pop();
+    assert!(matches!(look_up(&lists, 1, first[0]), Lookup::Unknown));
+    assert!(matches!(look_up(&lists, 1, last[0]), Lookup::Wanted { .. }));
+    drop(readings);
+    assert!(lists.kept().tasks.is_empty());
 }
 
 #[test]
@@ -133,9 +137,10 @@ fn a_bitmap_that_was_read_before_an_update_is_not_kept() {
     assert!(matches!(lists.look_up(&before, &clause("blue")), Lookup::Unknown));
     assert!(matches!(lists.look_up(&after, &clause("blue")), Lookup::Found(_)));
     // A query that read it although it sees less.
-    let (turn, clause) = (Turn { lists: &lists, index: INDEX }, clause("red"));
-    Reading { turn, generation: before.generation, seen: before.seen, clause: clause.clone() }
-        .keep(ids(0..LEAST_KEPT));
+    let clause = clause("red");
+    let Lookup::Wanted { mut reading, .. } = lists.look_up(&after, &clause) else { unreachable!() };
+    reading.seen = before.seen;
+    reading.keep(ids(0..LEAST_KEPT));
     assert!(matches!(lists.look_up(&after, &clause), Lookup::Wanted { .. }));
 }
 
