@@ -5,7 +5,7 @@
 //!
 //! Bitmaps are kept up by the changes that are recorded beside a columnar index. A generation of them is of a state of the
 //! index: of all changes until then, and perhaps of some later ones. Records that were changed since are for the query to
-//! look at itself, until the bitmaps are [updated](WordLists::update). Changes are counted when they are recorded and still
+//! look at itself, until the bitmaps are [updated](Update). Changes are counted when they are recorded and still
 //! counted when they have been merged into segments, so that none can be missed: where the count says that there was one
 //! that no query saw, a new generation begins.
 
