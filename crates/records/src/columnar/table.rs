@@ -314,6 +314,22 @@ impl Recorded {
     }
 }
 
+/// How many changes were ever recorded beside an index: [`Recorded::count`] without reading them. `None` where the index is
+/// not there or not filled.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn count_recorded(read: &mut Read, index: IndexId) -> Result<Option<i64>> {
+    let changes = item_changes::table.filter(item_changes::index_id.eq(index)).count();
+    let found: Option<(i64, Option<i64>)> = collection_indexes::table
+        .filter(collection_indexes::id.eq(index))
+        .filter(collection_indexes::status.eq(IndexStatus::Ready))
+        .select((collection_indexes::changes_merged, changes.single_value()))
+        .get_result(read.connection())
+        .optional()?;
+    Ok(found.map(|(merged, changes)| merged.saturating_add(changes.unwrap_or_default())))
+}
+
 /// The changes that were recorded beside an index, by one statement, so that they are of one state. `None` where the index is
 /// not there or not filled, or there are more than `most` changes that were not merged.
 ///

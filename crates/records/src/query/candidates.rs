@@ -4,7 +4,7 @@ use super::fetch::tested_rows;
 use super::pick::pick;
 use crate::columnar;
 use crate::columnar::scan::MOST_CHANGES;
-use crate::search::lists::{FEW, Lookup, Reading, WordLists};
+use crate::search::lists::{FEW, Lookup, Reading, Sight, WordLists};
 use crate::search::table;
 use crate::shape::{IndexStatus, Shape};
 use fields::Record;
@@ -86,11 +86,7 @@ fn in_memory(
     index: IndexId,
     words: &Words,
 ) -> Result<Option<RoaringTreemap>> {
-    let Some(recorded) = columnar::table::recorded(read, index, MOST_CHANGES)? else { return Ok(None) };
-    let Some(mut sight) = lists.generation(index, &recorded) else { return Ok(None) };
-    if let Some(update) = sight.update.take() {
-        update.apply(&words_of(read, shape, &sight.fresh)?);
-    }
+    let Some(sight) = sight_of(read, lists, shape, index)? else { return Ok(None) };
     let mut found = Vec::with_capacity(words.0.len());
     for clause in &words.0 {
         match lists.look_up(&sight, clause) {
@@ -108,6 +104,26 @@ fn in_memory(
     }
     all.extend(having(read, shape, words, &sight.fresh)?);
     Ok(Some(all))
+}
+
+/// The bitmaps' generation, which is brought up to date if that is due. `None` where so much changes that there is none, or for a
+/// query that sees an earlier state.
+fn sight_of<'l>(
+    read: &mut Read,
+    lists: &'l WordLists,
+    shape: &Shape,
+    index: IndexId,
+) -> Result<Option<Sight<'l>>> {
+    let Some(count) = columnar::table::count_recorded(read, index)? else { return Ok(None) };
+    if let Some(sight) = lists.unchanged(index, count) {
+        return Ok(Some(sight));
+    }
+    let Some(recorded) = columnar::table::recorded(read, index, MOST_CHANGES)? else { return Ok(None) };
+    let Some(mut sight) = lists.generation(index, &recorded) else { return Ok(None) };
+    if let Some(update) = sight.update.take() {
+        update.apply(&words_of(read, shape, &sight.fresh)?);
+    }
+    Ok(Some(sight))
 }
 
 /// Reads a bitmap; not if there are more than a few ids and only few are wanted.

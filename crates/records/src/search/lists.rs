@@ -161,6 +161,13 @@ impl WordLists {
         Self { kept: Mutex::new(Kept { room, generations, uses: 0, tasks }) }
     }
 
+    /// The generation of an index beside which so many changes were recorded; `None` where there are others than its queries
+    /// have seen.
+    pub fn unchanged(&self, index: IndexId, recorded: i64) -> Option<Sight<'_>> {
+        let kept = self.kept();
+        kept.generations.get(&index).filter(|known| known.seen == recorded).map(|known| known.sight(index))
+    }
+
     /// The generation of an index beside which these changes are recorded. A new one begins where too much has changed, or
     /// it is not known what. `None` for a query that sees an earlier state.
     pub fn generation(&self, index: IndexId, recorded: &Recorded) -> Option<Sight<'_>> {
@@ -172,26 +179,23 @@ impl WordLists {
                 return None;
             }
             if known.learn(recorded) {
-                let mut fresh: Vec<i64> = known.fresh.values().copied().collect();
-                fresh.sort_unstable();
-                fresh.dedup();
-                let generation = known.number;
-                let is_due =
-                    fresh.len() > UPDATED && seen == known.seen && kept.tasks.insert(Task::Update(index));
-                // Not made where it is not due: it would be given back at once, while everything is held.
-                let update = is_due.then(|| Update {
-                    turn: Turn { lists: self, task: Task::Update(index) },
-                    index,
-                    generation,
-                    seen,
-                    fresh: known.fresh.keys().copied().collect(),
-                    recorded: recorded.numbers(),
-                });
-                return Some(Sight { index, generation, seen, fresh, update });
+                let mut sight = Sight { seen, ..known.sight(index) };
+                let is_due = sight.fresh.len() > UPDATED && seen == known.seen;
+                if is_due && kept.tasks.insert(Task::Update(index)) {
+                    sight.update = Some(Update {
+                        turn: Turn { lists: self, task: Task::Update(index) },
+                        index,
+                        generation: known.number,
+                        seen,
+                        fresh: known.fresh.keys().copied().collect(),
+                        recorded: recorded.numbers(),
+                    });
+                }
+                return Some(sight);
             }
         }
-        let generation = kept.begin(index, recorded);
-        Some(Sight { index, generation, seen, fresh: Vec::new(), update: None })
+        kept.begin(index, recorded);
+        kept.generations.get(&index).map(|begun| begun.sight(index))
     }
 
     /// Counts a query for records that have something in any field, and looks for their bitmap.
@@ -282,6 +286,14 @@ impl Reading<'_> {
 }
 
 impl Generation {
+    /// As a query sees it that sees all that others have seen.
+    fn sight<'l>(&self, index: IndexId) -> Sight<'l> {
+        let mut fresh: Vec<i64> = self.fresh.values().copied().collect();
+        fresh.sort_unstable();
+        fresh.dedup();
+        Sight { index, generation: self.number, seen: self.seen, fresh, update: None }
+    }
+
     /// Notes changes that are recorded now. Says whether these are all that there were, and not too many.
     fn learn(&mut self, recorded: &Recorded) -> bool {
         let count = recorded.count();
@@ -311,7 +323,7 @@ impl Kept {
         self.tasks.iter().filter(|task| matches!(task, Task::Read(read, _) if *read == index)).count()
     }
 
-    fn begin(&mut self, index: IndexId, recorded: &Recorded) -> u64 {
+    fn begin(&mut self, index: IndexId, recorded: &Recorded) {
         let oldest = self.generations.iter().min_by_key(|(_, generation)| generation.last_use);
         if let Some(oldest) = oldest.map(|(oldest, _)| *oldest)
             && self.generations.len() >= MOST_GENERATIONS
@@ -330,7 +342,6 @@ impl Kept {
             last_use: self.uses,
         };
         self.generations.insert(index, generation);
-        self.uses
     }
 
     fn keep(&mut self, reading: &Reading<'_>, ids: Arc<RoaringTreemap>) {

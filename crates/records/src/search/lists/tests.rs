@@ -110,7 +110,10 @@ fn bitmaps_are_updated_by_one_query_that_sees_the_latest_state() {
     let lists = WordLists::default();
     read(&lists, 1, "red", &ids(0..LEAST_KEPT));
     let many: Vec<i64> = (0..).take(UPDATED + 1).collect();
+    assert!(lists.unchanged(INDEX, 0).is_some() && lists.unchanged(INDEX, 1).is_none());
     assert!(lists.generation(INDEX, &changes(&many[..UPDATED])).unwrap().update.is_none(), "few are changed");
+    let unchanged = lists.unchanged(INDEX, changes(&many[..UPDATED]).count()).unwrap();
+    assert_eq!(unchanged.fresh, many[..UPDATED]);
     let mut first = lists.generation(INDEX, &changes(&many)).unwrap();
     assert!(lists.generation(INDEX, &changes(&many)).unwrap().update.is_none(), "another does it");
     // Of a change that is seen meanwhile nothing is known.
@@ -281,7 +284,8 @@ proptest! {
                     None => {}
                 },
                 Step::Query => {
-                    let mut sight = lists.generation(INDEX, &world.recorded).unwrap();
+                    let unchanged = lists.unchanged(INDEX, world.recorded.count());
+                    let mut sight = unchanged.or_else(|| lists.generation(INDEX, &world.recorded)).unwrap();
                     if let Some(update) = sight.update.take() {
                         let words = sight.fresh.iter().map(|id| (*id, world.words(&fields, *id))).collect();
                         pending.push(Pending::Update(update, words));
