@@ -86,16 +86,12 @@ fn on(bench: &Bench<'_>, section: &mut Section, name: &str, database: &str, rows
     let load = bench.load(&service, &target, "", CONNECTIONS)?;
     // The first ones call for the index beside which words are known.
     load.spawn()?;
-    if rows > 5_000 {
-        until_indexed(&server, &collection, 1)?;
-        let (seconds, hits) = until_in_memory(&server, &collection, &load)?;
-        section.state(
-            format!(
-                "{name}: until the words were in memory, s; of {SAMPLED} searches so many found them there"
-            ),
-            format!("{seconds:.0}; {hits}"),
-        );
-    }
+    until_indexed(&server, &collection, 1)?;
+    let (seconds, hits) = until_in_memory(&server, &collection, &load)?;
+    section.state(
+        format!("{name}: until the words were in memory, s; of {SAMPLED} searches so many found them there"),
+        format!("{seconds:.0}; {hits}"),
+    );
     let outcomes = (0..bench.plan.rounds).map(|_| load.spawn()).collect::<Result<Vec<Outcome>>>()?;
     ensure!(outcomes.iter().all(|outcome| outcome.ok() == outcome.total()), "a search failed: {outcomes:?}");
     let of = |number: fn(&Outcome) -> f64| outcomes.iter().map(number).collect::<Vec<_>>();

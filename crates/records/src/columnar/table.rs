@@ -314,20 +314,26 @@ impl Recorded {
     }
 }
 
-/// How many changes were ever recorded beside an index: [`Recorded::count`] without reading them. `None` where the index is
-/// not there or not filled.
+/// How many changes were ever recorded beside an index: [`Recorded::count`] without reading them. `None` where [`recorded`] gives
+/// none.
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn count_recorded(read: &mut Read, index: IndexId) -> Result<Option<i64>> {
-    let changes = item_changes::table.filter(item_changes::index_id.eq(index)).count();
-    let found: Option<(i64, Option<i64>)> = collection_indexes::table
+pub(crate) fn count_recorded(read: &mut Read, index: IndexId, most: i64) -> Result<Option<i64>> {
+    // An import may have recorded many more, which would all be counted for each search.
+    let changes = sql::<BigInt>("(SELECT count(*) FROM (SELECT 1 FROM item_changes WHERE index_id = ")
+        .bind::<BigInt, _>(index.0)
+        .sql(" LIMIT ")
+        .bind::<BigInt, _>(most.saturating_add(1))
+        .sql(") AS counted)");
+    let found: Option<(i64, i64)> = collection_indexes::table
         .filter(collection_indexes::id.eq(index))
         .filter(collection_indexes::status.eq(IndexStatus::Ready))
-        .select((collection_indexes::changes_merged, changes.single_value()))
+        .select((collection_indexes::changes_merged, changes))
         .get_result(read.connection())
         .optional()?;
-    Ok(found.map(|(merged, changes)| merged.saturating_add(changes.unwrap_or_default())))
+    let counted = found.filter(|(_, changes)| *changes <= most);
+    Ok(counted.map(|(merged, changes)| merged.saturating_add(changes)))
 }
 
 /// The changes that were recorded beside an index, by one statement, so that they are of one state. `None` where the index is

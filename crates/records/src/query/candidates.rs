@@ -114,7 +114,7 @@ fn sight_of<'l>(
     shape: &Shape,
     index: IndexId,
 ) -> Result<Option<Sight<'l>>> {
-    let Some(count) = columnar::table::count_recorded(read, index)? else { return Ok(None) };
+    let Some(count) = columnar::table::count_recorded(read, index, MOST_CHANGES)? else { return Ok(None) };
     if let Some(sight) = lists.unchanged(index, count) {
         return Ok(Some(sight));
     }

@@ -24,7 +24,7 @@ pub(crate) const FEW: usize = 10_000;
 const OFTEN: u32 = 3;
 /// Queries that read bitmaps of an index at a time. Others search without, because reading can take more than a search.
 const MOST_READING: usize = 4;
-/// Bitmaps are updated when more records than this were changed.
+/// Bitmaps are updated when there are more changes than this.
 const UPDATED: usize = 50;
 /// And a generation ends where there are more than this: no query can look at so many itself.
 const MOST_FRESH: usize = 2_000;
@@ -162,10 +162,11 @@ impl WordLists {
     }
 
     /// The generation of an index beside which so many changes were recorded; `None` where there are others than its queries
-    /// have seen.
+    /// have seen, or bitmaps are to be updated.
     pub fn unchanged(&self, index: IndexId, recorded: i64) -> Option<Sight<'_>> {
         let kept = self.kept();
-        kept.generations.get(&index).filter(|known| known.seen == recorded).map(|known| known.sight(index))
+        let known = kept.generations.get(&index).filter(|known| known.seen == recorded && !known.is_due());
+        known.map(|known| known.sight(index))
     }
 
     /// The generation of an index beside which these changes are recorded. A new one begins where too much has changed, or
@@ -180,8 +181,8 @@ impl WordLists {
             }
             if known.learn(recorded) {
                 let mut sight = Sight { seen, ..known.sight(index) };
-                let is_due = sight.fresh.len() > UPDATED && seen == known.seen;
-                if is_due && kept.tasks.insert(Task::Update(index)) {
+                let is_latest = seen == known.seen;
+                if is_latest && known.is_due() && kept.tasks.insert(Task::Update(index)) {
                     sight.update = Some(Update {
                         turn: Turn { lists: self, task: Task::Update(index) },
                         index,
@@ -292,6 +293,11 @@ impl Generation {
         fresh.sort_unstable();
         fresh.dedup();
         Sight { index, generation: self.number, seen: self.seen, fresh, update: None }
+    }
+
+    /// Whether so much has changed that bitmaps are to be updated.
+    fn is_due(&self) -> bool {
+        self.fresh.len() > UPDATED
     }
 
     /// Notes changes that are recorded now. Says whether these are all that there were, and not too many.

@@ -103,7 +103,6 @@ pub(crate) fn all_with_words(
     collection: CollectionId,
     words: &Words,
 ) -> Result<RoaringTreemap> {
-    read.write_full_text()?;
     let (mut all, mut last) = (RoaringTreemap::new(), 0);
     loop {
         let some = listed(read, collection, words, last)?;

@@ -172,6 +172,13 @@ testkit::on_both! {
         run_jobs(&app).await;
         in_memory("small", &[]).await;
         in_memory("tiny", &[made[3], made[2], made[0], made[1]]).await;
+        // Nobody reads so many changes, until they are written into segments.
+        app.sql(format!(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20001) \
+             INSERT INTO item_changes (index_id, item_id) SELECT {}, {new} + i FROM n", index.0
+        ))
+        .await;
+        assert_eq!(asked("tiny").await, (vec![made[3], made[2], made[0], made[1]], "search".to_owned()));
     }
 
     async fn searches_that_find_many_ask_for_a_columnar_index(kind: Kind) {

@@ -116,6 +116,7 @@ fn bitmaps_are_updated_by_one_query_that_sees_the_latest_state() {
     assert_eq!(unchanged.fresh, many[..UPDATED]);
     let mut first = lists.generation(INDEX, &changes(&many)).unwrap();
     assert!(lists.generation(INDEX, &changes(&many)).unwrap().update.is_none(), "another does it");
+    assert!(lists.unchanged(INDEX, changes(&many).count()).is_none(), "it is tried again until it is done");
     // Of a change that is seen meanwhile nothing is known.
     let more = [many.as_slice(), &[7]].concat();
     assert_eq!(lists.generation(INDEX, &changes(&more)).unwrap().fresh, many);
@@ -127,6 +128,19 @@ fn bitmaps_are_updated_by_one_query_that_sees_the_latest_state() {
     assert_eq!(*left, ids(u64::try_from(many.len()).unwrap()..LEAST_KEPT));
     // Who saw less than the bitmaps know does without.
     assert!(lists.generation(INDEX, &changes(&many[..UPDATED])).is_none());
+}
+
+#[test]
+fn many_changes_of_one_record_are_as_many_changes() {
+    let lists = WordLists::default();
+    let number = sight(&lists, 1).generation;
+    let mut items = Vec::new();
+    for _ in 0..2 * MOST_FRESH / UPDATED {
+        items.extend([7].repeat(UPDATED + 1));
+        let mut sight = lists.generation(INDEX, &changes(&items)).unwrap();
+        assert_eq!((sight.generation, sight.fresh.as_slice()), (number, &[7][..]));
+        sight.update.take().unwrap().apply(&[(7, None)]);
+    }
 }
 
 #[test]
