@@ -15,10 +15,10 @@ pub struct EventType {
     pub scope: Scope,
     /// What its order is kept by: the kind of object, and the path in `data` to its id, such as `item.id`.
     pub entity: Option<(&'static str, &'static str)>,
-    /// A JSON Schema (2020-12) of `data`, complete by the rules of responses.
-    pub schema: Value,
     /// Whether it is only announced: it can be subscribed to, and nothing publishes it yet.
     pub announced: bool,
+    /// Makes the schema, because few callers ask for one and all of them together are megabytes.
+    pub(crate) make_schema: fn() -> Value,
 }
 
 impl EventType {
@@ -65,8 +65,20 @@ impl EventType {
     }
 
     /// A type of an area that does not exist yet. It gives way to the area's own event of that name.
-    pub fn announced(name: &'static str, description: &'static str, scope: Scope, schema: Value) -> Self {
-        Self { name, description, scope, entity: None, schema, announced: true }
+    pub fn announced(
+        name: &'static str,
+        description: &'static str,
+        scope: Scope,
+        make_schema: fn() -> Value,
+    ) -> Self {
+        Self { name, description, scope, entity: None, announced: true, make_schema }
+    }
+
+    /// A JSON Schema (2020-12) of `data`, complete by the rules of responses.
+    pub fn schema(&self) -> Value {
+        let mut schema = (self.make_schema)();
+        complete_event(&mut schema);
+        schema
     }
 
     /// Keeps the order of events about one object where a subscriber asks for that: `kind` is a word for the object,
@@ -87,15 +99,13 @@ impl EventType {
 
 impl From<&EventMeta> for EventType {
     fn from(meta: &EventMeta) -> Self {
-        let mut schema = (meta.schema)();
-        complete_event(&mut schema);
         Self {
             name: meta.name,
             description: meta.description,
             scope: meta.scope,
             entity: meta.subject,
-            schema,
             announced: false,
+            make_schema: meta.schema,
         }
     }
 }

@@ -213,7 +213,7 @@ mod tests {
     }
 
     fn announced() -> EventType {
-        EventType::announced("a.b", "announced", Scope::EventsRead, serde_json::json!({}))
+        EventType::announced("a.b", "announced", Scope::EventsRead, || serde_json::json!({}))
     }
 
     #[test]

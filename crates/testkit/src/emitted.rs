@@ -10,7 +10,7 @@ use operation::EventType;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use store::Db;
 
 /// What was wrong with events of a database. Fails the test that drops it, where there is something.
@@ -43,17 +43,21 @@ impl Drop for EmittedEvents {
 /// A type of event and the check of its data.
 struct Known {
     kind: EventType,
-    validator: Validator,
+    /// Compiled when the first event is emitted: a test is a process, and compiling all of them would be most of its work.
+    validator: OnceLock<Validator>,
+}
+
+impl Known {
+    fn validator(&self) -> &Validator {
+        self.validator.get_or_init(|| jsonschema::validator_for(&self.kind.schema()).unwrap())
+    }
 }
 
 static KNOWN: LazyLock<HashMap<&'static str, Known>> = LazyLock::new(|| {
     let registry = server::registry().unwrap();
     declare(registry.event_types());
-    let known = registry.event_types().iter().map(|kind| {
-        let validator = jsonschema::validator_for(&kind.schema).unwrap();
-        (kind.name, Known { kind: kind.clone(), validator })
-    });
-    known.collect()
+    let known = |kind: &EventType| Known { kind: kind.clone(), validator: OnceLock::new() };
+    registry.event_types().iter().map(|kind| (kind.name, known(kind))).collect()
 });
 
 /// Says what is wrong with an event. Those of tests alone are called `test.…`.
@@ -61,12 +65,12 @@ fn check(name: &str, data: &JsonText) -> Result<(), String> {
     if name.starts_with("test.") {
         return Ok(());
     }
-    let Known { kind, validator } =
-        KNOWN.get(name).ok_or_else(|| format!("no area registers the event {name}"))?;
+    let known = KNOWN.get(name).ok_or_else(|| format!("no area registers the event {name}"))?;
     note(name);
     let text = data.as_str();
     let value: Value = serde_json::from_str(text).map_err(|error| format!("{name}: {error}: {text}"))?;
-    let errors: Vec<String> = validator
+    let errors: Vec<String> = known
+        .validator()
         .iter_errors(&value)
         .map(|error| {
             format!("{name} does not fit its schema at `{}`: {error}: {text}", error.instance_path())
@@ -75,7 +79,7 @@ fn check(name: &str, data: &JsonText) -> Result<(), String> {
     if !errors.is_empty() {
         return Err(errors.join("\n"));
     }
-    if kind.entity.is_some() && kind.entity_id(&value).is_none() {
+    if known.kind.entity.is_some() && known.kind.entity_id(&value).is_none() {
         return Err(format!("{name} has no id of what it is about: {text}"));
     }
     Ok(())

@@ -6,13 +6,16 @@ use operation::EventType;
 use serde_json::{Map, Value, json};
 
 pub(crate) fn announced() -> Vec<EventType> {
-    let conversion = || object(&[("conversion_id", text())], &[("contact_id", integer())]);
     let reported =
-        |name, description| EventType::announced(name, description, Scope::ConversionsRead, conversion());
+        |name, description| EventType::announced(name, description, Scope::ConversionsRead, conversion);
     vec![
         reported("conversion.sent", "A conversion was reported to an advertising platform."),
         reported("conversion.discarded", "A conversion was not reported."),
     ]
+}
+
+fn conversion() -> Value {
+    object(&[("conversion_id", text())], &[("contact_id", integer())])
 }
 
 fn integer() -> Value {

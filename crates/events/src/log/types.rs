@@ -101,7 +101,7 @@ mod tests {
 
     fn catalogue() -> Catalogue {
         let mut types = crate::log::announced();
-        let schema = serde_json::json!({ "type": "object" });
+        let schema = || serde_json::json!({ "type": "object" });
         types.push(EventType::announced("contact.message.sent", "Sent.", Scope::ConversationsRead, schema));
         Catalogue::new(types)
     }

@@ -303,7 +303,7 @@ pub(crate) fn all_types(catalogue: &Catalogue) -> Vec<EventTypeInfo> {
         .types()
         .iter()
         .map(|kind| {
-            let mut schema = kind.schema.clone();
+            let mut schema = kind.schema();
             operation::tidy_examples(&mut schema);
             EventTypeInfo {
                 name: kind.name,

@@ -107,7 +107,10 @@ fn made_up(
             })?
         }
     };
-    let sample = || operation::sample(&kind.schema, &kind.schema);
+    let sample = || {
+        let schema = kind.schema();
+        operation::sample(&schema, &schema)
+    };
     let data = test.sample.clone().map_or_else(sample, serde_json::Value::Object);
     let now = tx.now();
     Ok(LoggedEvent {

@@ -28,7 +28,8 @@ pub fn events_document(registry: &Registry) -> String {
     }
     for kind in registry.event_types() {
         let _ = write!(text, "\n## `{}`\n\n{}\n", kind.name, kind.description);
-        fields(&mut text, &kind.schema, &kind.schema, "");
+        let schema = kind.schema();
+        fields(&mut text, &schema, &schema, "");
     }
     text
 }
