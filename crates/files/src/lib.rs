@@ -1,8 +1,8 @@
 //! Files: their rows, their bytes in object storage, and the addresses at which they are read.
 //!
-//! A file is made in three steps, so that no crash leaves a row without bytes or bytes that nobody knows of: a row that
-//! is `pending`, the bytes, and the row made `ready` in the transaction that wants the file. What stays `pending` for a
-//! day is swept away ([`sweep`]).
+//! A file is made in three steps, so that no crash leaves a row without bytes or bytes that nobody knows of: its place in
+//! object storage is reserved, the bytes are stored there, and the transaction that wants the file stores its row and ends
+//! the reservation. What is still reserved after a day is swept away ([`sweep`]).
 
 mod content;
 mod download;

@@ -46,8 +46,6 @@ pub struct FileRow {
 text_enum! {
     /// Where a file is in its life.
     pub enum FileStatus {
-        /// Its bytes are being stored.
-        Pending = "pending",
         /// It can be read, unless it is in the trash.
         Ready = "ready",
         /// Its bytes are gone. The row stays, because other objects refer to it and its permanent link answers 410.

@@ -29,6 +29,13 @@ diesel::table! {
 }
 
 diesel::table! {
+    reserved_objects (storage_key) {
+        storage_key -> Text,
+        reserved_at -> Timestamp,
+    }
+}
+
+diesel::table! {
     unused_objects (storage_key) {
         storage_key -> Text,
         created_at -> Timestamp,

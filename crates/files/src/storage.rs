@@ -4,7 +4,7 @@ use crate::content::{Content, Inspector};
 use crate::duration::duration_ms;
 use crate::objects::Objects;
 use crate::row::{FileKind, FileRow, FileStatus};
-use crate::schema::{files, unused_objects};
+use crate::schema::{files, reserved_objects, unused_objects};
 use auth::Seal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,13 +12,14 @@ use bytes::Bytes;
 use diesel::prelude::*;
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use model::{Code, Error, FileId, JsonText, Metadata, Random, Result, WorkspaceId};
+use model::{Code, Error, JsonText, Metadata, Random, Result, WorkspaceId};
 use object_store::buffered::BufReader;
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStoreExt, WriteMultipart};
+use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStoreExt, PutPayload, WriteMultipart};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::pin::pin;
 use std::sync::Arc;
 use store::{Db, Tx, each, lock_row};
 
@@ -91,11 +92,10 @@ pub struct Details {
 /// A file whose bytes are stored, and whose row waits for [`finish`].
 #[derive(Debug, Clone)]
 pub struct Stored {
-    /// The file.
-    pub id: FileId,
     /// What is said of it.
     pub details: Details,
-    pub(crate) workspace: WorkspaceId,
+    workspace: WorkspaceId,
+    uploaded_by: JsonText,
     pub(crate) storage_key: String,
     pub(crate) content: Content,
 }
@@ -130,36 +130,26 @@ impl Files {
         new: NewFile,
         bytes: impl Stream<Item = Result<Bytes, E>> + Send,
     ) -> Result<Stored> {
-        let most = new.most_bytes;
-        let details = Details { name: new.name.clone(), ..Details::default() };
-        let workspace = new.workspace;
-        let (id, storage_key) = db.write(move |tx| begin(tx, &new)).await?;
+        let NewFile { name, most_bytes, workspace, uploaded_by } = new;
+        let storage_key = format!("{workspace}/{}", token(&*db.random()));
         let place = path(&storage_key)?;
-        let mut content = match self.write(&place, bytes, most).await {
+        let reserved = storage_key.clone();
+        db.write(move |tx| reserve(tx, &reserved)).await?;
+        let mut content = match self.write(&place, bytes, most_bytes).await {
             Ok(content) => content,
             Err(error) => {
-                self.forget(db, id, storage_key).await;
+                // The storage can have written the object and not said so. If this fails too, it is swept away after a day.
+                if let Err(failed) = db.write(move |tx| abandon(tx, &storage_key)).await {
+                    tracing::warn!(error = ?failed, "what is left of a failed upload could not be noted");
+                }
                 return Err(error);
             }
         };
         if content.is_timed() {
             content.duration_ms = duration_ms(&self.objects, &place).await;
         }
-        Ok(Stored { id, details, workspace, storage_key, content })
-    }
-
-    /// Deletes the row of a file whose bytes were not stored. The object is noted as unused, because the storage can have
-    /// written it and not said so.
-    async fn forget(&self, db: &Db, id: FileId, storage_key: String) {
-        let forgotten = db.write(move |tx| {
-            let pending = files::table.find(id).filter(files::status.eq(FileStatus::Pending));
-            diesel::delete(pending).execute(tx.connection())?;
-            give_up(tx, &storage_key)
-        });
-        // What stays is swept away after a day.
-        if let Err(error) = forgotten.await {
-            tracing::warn!(?error, "the row of a failed upload could not be deleted");
-        }
+        let details = Details { name, ..Details::default() };
+        Ok(Stored { details, workspace, uploaded_by, storage_key, content })
     }
 
     /// Writes an object, all of it or nothing.
@@ -169,12 +159,19 @@ impl Files {
         bytes: impl Stream<Item = Result<Bytes, E>> + Send,
         most: u64,
     ) -> Result<Content> {
+        let mut incoming = Incoming { bytes: pin!(bytes), inspector: Inspector::new(), most };
+        let (first, is_all) = incoming.first(self.objects.part_bytes()).await?;
+        if is_all {
+            self.objects.put(place, first).await.map_err(unavailable)?;
+            return Ok(incoming.inspector.finish());
+        }
         let upload = self.objects.put_multipart(place).await.map_err(unavailable)?;
         let mut writer = WriteMultipart::new_with_chunk_size(upload, self.objects.part_bytes());
-        match write(&mut writer, bytes, most).await {
-            Ok(content) => {
+        first.into_iter().for_each(|chunk| writer.put(chunk));
+        match incoming.write_rest(&mut writer).await {
+            Ok(()) => {
                 writer.finish().await.map_err(unavailable)?;
-                Ok(content)
+                Ok(incoming.inspector.finish())
             }
             Err(error) => {
                 if let Err(failed) = writer.abort().await {
@@ -254,28 +251,23 @@ pub(crate) fn token(random: &dyn Random) -> String {
     URL_SAFE_NO_PAD.encode(bits(random))
 }
 
-fn begin(tx: &mut Tx, new: &NewFile) -> Result<(FileId, String)> {
-    let random = tx.random();
-    let storage_key = format!("{}/{}", new.workspace, token(&*random));
-    let now = tx.now();
-    let id: FileId = diesel::insert_into(files::table)
-        .values((
-            files::workspace_id.eq(new.workspace),
-            files::name.eq(&new.name),
-            files::mime_type.eq(""),
-            files::size.eq(0),
-            files::sha256.eq(""),
-            files::storage_key.eq(&storage_key),
-            files::path_token.eq(token(&*random)),
-            files::status.eq(FileStatus::Pending),
-            files::uploaded_by.eq(&new.uploaded_by),
-            files::version.eq(1),
-            files::created_at.eq(now),
-            files::updated_at.eq(now),
-        ))
-        .returning(files::id)
-        .get_result(tx.connection())?;
-    Ok((id, storage_key))
+/// Notes that an object will be written, so that it is deleted if no file comes of it.
+fn reserve(tx: &mut Tx, storage_key: &str) -> Result<()> {
+    diesel::insert_into(reserved_objects::table)
+        .values((reserved_objects::storage_key.eq(storage_key), reserved_objects::reserved_at.eq(tx.now())))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Ends the reservation of an object. Says whether there still was one.
+pub(crate) fn release(tx: &mut Tx, storage_key: &str) -> Result<bool> {
+    Ok(diesel::delete(reserved_objects::table.find(storage_key)).execute(tx.connection())? == 1)
+}
+
+/// Has an object deleted that was reserved and of which no file comes.
+pub(crate) fn abandon(tx: &mut Tx, storage_key: &str) -> Result<()> {
+    release(tx, storage_key)?;
+    give_up(tx, storage_key)
 }
 
 fn bits(random: &dyn Random) -> [u8; 16] {
@@ -284,14 +276,16 @@ fn bits(random: &dyn Random) -> [u8; 16] {
     bytes
 }
 
-/// Makes a file whose bytes are stored ready, in the transaction that wants it. If a file of the workspace has the same
-/// content, the two share its bytes.
+/// Makes a file of bytes that are stored, in the transaction that wants it. If a file of the workspace has the same content,
+/// the two share its bytes.
 ///
 /// # Errors
 /// `not_found` where the upload took so long that it was given up.
 pub fn finish(tx: &mut Tx, stored: &Stored) -> Result<FileRow> {
-    let now = tx.now();
     let Stored { details, content, .. } = stored;
+    if !release(tx, &stored.storage_key)? {
+        return Err(Error::not_found("file"));
+    }
     let storage_key = match twin(tx, stored)? {
         Some(shared) => {
             give_up(tx, &stored.storage_key)?;
@@ -299,30 +293,24 @@ pub fn finish(tx: &mut Tx, stored: &Stored) -> Result<FileRow> {
         }
         None => stored.storage_key.clone(),
     };
+    let (now, path_token) = (tx.now(), token(&*tx.random()));
     let mime_type = content.mime_type(&details.name);
     let (width, height) = content.dimensions.unzip();
-    diesel::update(files::table.find(stored.id).filter(files::status.eq(FileStatus::Pending)))
-        .set((
-            files::status.eq(FileStatus::Ready),
-            files::storage_key.eq(&storage_key),
-            files::size.eq(content.size),
-            files::sha256.eq(&content.sha256),
-            files::mime_type.eq(mime_type),
-            files::kind.eq(FileKind::of(mime_type)),
+    Ok(diesel::insert_into(files::table)
+        .values((
+            (files::workspace_id.eq(stored.workspace), files::uploaded_by.eq(&stored.uploaded_by)),
+            (files::status.eq(FileStatus::Ready), files::version.eq(1), files::path_token.eq(path_token)),
+            (files::storage_key.eq(&storage_key), files::size.eq(content.size)),
+            (files::sha256.eq(&content.sha256), files::mime_type.eq(mime_type)),
+            (files::kind.eq(FileKind::of(mime_type)), files::declared_type.eq(&details.declared_type)),
             (files::width.eq(width), files::height.eq(height), files::duration_ms.eq(content.duration_ms)),
             (files::name.eq(&details.name), files::folded_name.eq(details.name.to_lowercase())),
-            files::declared_type.eq(&details.declared_type),
-            files::folder.eq(&details.folder),
-            (
-                files::tags.eq(JsonText::of(&details.tags)),
-                files::metadata.eq(JsonText::of(&details.metadata)),
-            ),
-            files::updated_at.eq(now),
+            (files::folder.eq(&details.folder), files::tags.eq(JsonText::of(&details.tags))),
+            files::metadata.eq(JsonText::of(&details.metadata)),
+            (files::created_at.eq(now), files::updated_at.eq(now)),
         ))
         .returning(files::all_columns)
-        .get_result(tx.connection())
-        .optional()?
-        .ok_or_else(|| Error::not_found("file"))
+        .get_result(tx.connection())?)
 }
 
 /// Where the bytes of another file with the same content are. Its row is held, so that they are not deleted meanwhile.
@@ -348,22 +336,41 @@ pub(crate) fn give_up(tx: &mut Tx, storage_key: &str) -> Result<()> {
     Ok(())
 }
 
-async fn write<E: Into<Error>>(
-    writer: &mut WriteMultipart,
-    bytes: impl Stream<Item = Result<Bytes, E>> + Send,
+/// The bytes of a file as they come, of which there may be at most so many.
+struct Incoming<S> {
+    bytes: S,
+    inspector: Inspector,
     most: u64,
-) -> Result<Content> {
-    let mut inspector = Inspector::new();
-    let mut bytes = std::pin::pin!(bytes);
-    while let Some(chunk) = bytes.next().await {
-        let chunk = chunk.map_err(Into::into)?;
-        inspector.pass(&chunk);
-        if inspector.size() > most {
-            let message = format!("The file exceeds the limit of {} MiB.", most >> 20);
+}
+
+impl<E: Into<Error>, S: Stream<Item = Result<Bytes, E>> + Unpin> Incoming<S> {
+    /// The next bytes; `None` behind the last ones.
+    async fn next(&mut self) -> Result<Option<Bytes>> {
+        let Some(chunk) = self.bytes.next().await.transpose().map_err(Into::into)? else { return Ok(None) };
+        self.inspector.pass(&chunk);
+        if self.inspector.size() > self.most {
+            let message = format!("The file exceeds the limit of {} MiB.", self.most >> 20);
             return Err(Error::new(Code::FileTooLarge, message).param("file"));
         }
-        writer.wait_for_capacity(PARTS_AT_ONCE).await.map_err(unavailable)?;
-        writer.put(chunk);
+        Ok(Some(chunk))
     }
-    Ok(inspector.finish())
+
+    /// The first bytes, not many more than `least`, and whether these are all.
+    async fn first(&mut self, least: usize) -> Result<(PutPayload, bool)> {
+        let (mut chunks, mut size) = (Vec::new(), 0);
+        while size < least {
+            let Some(chunk) = self.next().await? else { return Ok((chunks.into_iter().collect(), true)) };
+            size += chunk.len();
+            chunks.push(chunk);
+        }
+        Ok((chunks.into_iter().collect(), false))
+    }
+
+    async fn write_rest(&mut self, writer: &mut WriteMultipart) -> Result<()> {
+        while let Some(chunk) = self.next().await? {
+            writer.wait_for_capacity(PARTS_AT_ONCE).await.map_err(unavailable)?;
+            writer.put(chunk);
+        }
+        Ok(())
+    }
 }

@@ -5,8 +5,8 @@
 //! deletes the object, and after it the note. A crash between the steps leaves the note, so no object is forgotten.
 
 use crate::row::FileStatus;
-use crate::schema::{files, unused_objects, upload_parts, uploads};
-use crate::storage::{Files, give_up, path, unavailable};
+use crate::schema::{files, reserved_objects, unused_objects, upload_parts, uploads};
+use crate::storage::{Files, give_up, path, release, unavailable};
 use diesel::prelude::*;
 use futures::TryStreamExt;
 use model::{FileId, Result, UploadId, WorkspaceId};
@@ -29,7 +29,7 @@ const AT_A_TIME: i64 = 100;
 /// The database's or the storage's.
 pub async fn sweep(db: &Db, files: &Files) -> Result<usize> {
     let mut swept = 0;
-    while let count @ 1.. = db.write(give_up_pending).await? {
+    while let count @ 1.. = db.write(give_up_reserved).await? {
         swept += count;
     }
     while let count @ 1.. = db.write(purge_trash).await? {
@@ -41,20 +41,18 @@ pub async fn sweep(db: &Db, files: &Files) -> Result<usize> {
     Ok(swept)
 }
 
-/// Deletes the rows of files whose upload did not end within a day.
-fn give_up_pending(tx: &mut Tx) -> Result<usize> {
+/// Gives up the objects of uploads that did not end within a day.
+fn give_up_reserved(tx: &mut Tx) -> Result<usize> {
     let before = tx.now().plus_seconds(-UPLOAD_SECONDS);
-    let abandoned: Vec<(FileId, String)> = files::table
-        .filter(files::status.eq(FileStatus::Pending))
-        .filter(files::created_at.lt(before))
-        .order(files::id)
+    let reserved: Vec<String> = reserved_objects::table
+        .filter(reserved_objects::reserved_at.lt(before))
+        .order(reserved_objects::reserved_at)
         .limit(AT_A_TIME)
-        .select((files::id, files::storage_key))
+        .select(reserved_objects::storage_key)
         .load(tx.connection())?;
     let mut count = 0;
-    for (id, storage_key) in abandoned {
-        let row = files::table.find(id).filter(files::status.eq(FileStatus::Pending));
-        if diesel::delete(row).execute(tx.connection())? == 1 {
+    for storage_key in reserved {
+        if release(tx, &storage_key)? {
             give_up(tx, &storage_key)?;
             count += 1;
         }

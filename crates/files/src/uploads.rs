@@ -4,9 +4,9 @@
 //! counts once its row is committed, and the file exists once the transaction that completes the upload is: a crash at any
 //! point loses no part that was acknowledged and makes no second file.
 
-use crate::row::{FileRow, FileStatus};
-use crate::schema::{files, upload_parts, uploads};
-use crate::storage::{Details, Files, NewFile, Stored, finish, give_up, path, token, unavailable};
+use crate::row::FileRow;
+use crate::schema::{upload_parts, uploads};
+use crate::storage::{Details, Files, NewFile, Stored, abandon, finish, give_up, path, token, unavailable};
 use crate::sweep::UPLOAD_SECONDS;
 use bytes::Bytes;
 use diesel::prelude::*;
@@ -291,9 +291,7 @@ pub fn complete(tx: &mut Tx, upload: &UploadRow, stored: &Stored) -> Result<(Fil
     lock_row!(tx, uploads::table.find(&upload.id).select(uploads::id), for_update);
     let upload = find(tx, upload.workspace_id, &upload.id)?;
     if let Some(made) = completed(tx, &upload)? {
-        let unused = files::table.find(stored.id).filter(files::status.eq(FileStatus::Pending));
-        diesel::delete(unused).execute(tx.connection())?;
-        give_up(tx, &stored.storage_key)?;
+        abandon(tx, &stored.storage_key)?;
         return Ok((made, false));
     }
     let parts = parts(tx, &upload.id)?;

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use diesel::prelude::*;
 use files::schema::files as table;
-use files::{FileRow, Files, NewFile, sweep};
-use futures::stream;
+use files::{FileRow, Files, NewFile, finish, sweep};
+use futures::{StreamExt, stream};
 use model::{Cause, WorkspaceId};
 use std::sync::Arc;
 use testkit::{Answer, TestApp};
@@ -104,22 +104,22 @@ testkit::on_both! {
         let broken = stream::iter(vec![Ok(Bytes::from("x")), Err(std::io::Error::other("the caller hung up"))]);
         files.store(app.db(), new(workspace, "broken"), broken).await.unwrap_err();
         // Stored, and never asked for again: its transaction failed.
-        let orphan = files.put(app.db(), new(workspace, "orphan"), stream::iter(vec![Ok::<_, std::io::Error>(Bytes::from("x"))]));
-        let orphan = orphan.await.unwrap().id;
-        let row = app.db().read(move |read| Ok(files::find(read, workspace, orphan)?.unwrap())).await.unwrap();
-        assert!(files.read(&row, None).await.is_ok(), "its bytes are there");
+        let bytes = stream::iter(vec![Ok::<_, std::io::Error>(Bytes::from("x"))]);
+        let orphan = files.put(app.db(), new(workspace, "orphan"), bytes).await.unwrap();
         stored(&app, workspace, "kept", &["x"]).await;
 
         let names = async || {
             let names = table::table.order(table::id).select(table::name);
             app.db().read(move |read| Ok(names.load::<String>(read.connection())?)).await.unwrap()
         };
-        assert_eq!(names().await, ["orphan", "kept"], "what failed is forgotten at once");
-        assert_eq!(sweep(app.db(), &files).await.unwrap(), 0, "it may still go on");
+        let objects = async || app.objects.list(None).count().await;
+        assert_eq!(sweep(app.db(), &files).await.unwrap(), 0, "the orphan may still go on");
+        assert_eq!((names().await, objects().await), (vec!["kept".to_owned()], 2), "what failed is gone at once");
         app.data.clock.advance(chrono::Duration::hours(25));
         assert_eq!(sweep(app.db(), &files).await.unwrap(), 1);
-        assert_eq!(names().await, ["kept"]);
-        assert!(files.read(&row, None).await.is_err(), "and gone");
+        assert_eq!((names().await, objects().await), (vec!["kept".to_owned()], 1));
+        let late = app.db().write(move |tx| finish(tx, &orphan).map(drop)).await.unwrap_err();
+        assert_eq!((late.code(), names().await.len()), (model::Code::NotFound, 1), "it was given up");
     }
 }
 

@@ -9,7 +9,7 @@ use auth::schema::idempotency_keys;
 use chrono::Duration;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use files::Files;
-use files::schema::{files as file_rows, upload_parts};
+use files::schema::{files as file_rows, reserved_objects, upload_parts};
 use futures::future::join_all;
 use model::Timestamp;
 use ring::digest;
@@ -122,12 +122,12 @@ testkit::on_both! {
         }
 
         // Killed when the parts are being joined.
-        let rows = async || {
-            let rows = db.read(|read| Ok(file_rows::table.select(file_rows::status).load::<String>(read.connection())?));
-            rows.await.unwrap()
+        let reserved = async || {
+            let keys = reserved_objects::table.select(reserved_objects::storage_key);
+            db.read(move |read| Ok(keys.load::<String>(read.connection())?)).await.unwrap().len()
         };
         let killing = async {
-            until("the parts are joined", async || (!rows().await.is_empty()).then_some(())).await;
+            until("the parts are joined", async || (reserved().await > 0).then_some(())).await;
             serving.kill();
         };
         let (unanswered, ()) = tokio::join!(complete("once"), killing);
@@ -151,7 +151,9 @@ testkit::on_both! {
         let storage = Files::new(objects, Arc::new(Seal::new(&[7; 32]).unwrap()), "https://svc.example".to_owned());
         program.data.clock.advance(Duration::days(730));
         files::sweep(db, &storage).await.unwrap();
-        assert_eq!(rows().await, ["ready"]);
+        let rows = file_rows::table.select(file_rows::status);
+        let rows = db.read(move |read| Ok(rows.load::<String>(read.connection())?)).await.unwrap();
+        assert_eq!((rows, reserved().await), (vec!["ready".to_owned()], 0));
         let left = stored(&folder);
         assert_eq!(left.len(), 1, "{left:?}");
         assert!(fs::read(&left[0]).unwrap() == whole);
