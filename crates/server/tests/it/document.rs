@@ -94,7 +94,28 @@ impl Document {
         let answer =
             self.0["paths"][&op.path][op.method.to_lowercase()]["responses"].get(status.to_string())?;
         let schema = &self.resolved(answer)["content"]["application/json"]["schema"];
-        Some(json!({ "allOf": [schema], "components": self.0["components"] }))
+        Some(self.standalone(schema))
+    }
+
+    /// A schema with the components that it refers to. With all of them, compiling schemas would be most of the work of a
+    /// test that goes through the document, and more with each operation squared.
+    pub fn standalone(&self, schema: &Value) -> Value {
+        let (mut components, mut parts) = (Map::new(), vec![schema]);
+        while let Some(part) = parts.pop() {
+            match part {
+                Value::Object(fields) => parts.extend(fields.values()),
+                Value::Array(all) => parts.extend(all),
+                Value::String(text) => {
+                    let Some(name) = text.strip_prefix("#/components/schemas/") else { continue };
+                    let component = &self.0["components"]["schemas"][name];
+                    if components.insert(name.to_owned(), component.clone()).is_none() {
+                        parts.push(component);
+                    }
+                }
+                _ => {}
+            }
+        }
+        json!({ "allOf": [schema], "components": { "schemas": components } })
     }
 
     /// The example of the operation's body.
