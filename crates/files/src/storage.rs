@@ -320,7 +320,9 @@ fn twin(tx: &mut Tx, stored: &Stored) -> Result<Option<String>> {
         .filter(files::sha256.eq(&stored.content.sha256))
         .filter(files::size.eq(stored.content.size))
         .filter(files::status.eq(FileStatus::Ready))
-        .order(files::id)
+        // By an expression: where it does not know yet how many files there are, PostgreSQL would go through those of the
+        // workspace in the order of their ids.
+        .order(files::id + 0)
         .limit(1);
     lock_row!(tx, same.select(files::id), for_no_key_update);
     Ok(same.select(files::storage_key).first(tx.connection()).optional()?)

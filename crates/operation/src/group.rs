@@ -170,6 +170,15 @@ pub fn foundation(request_log: Retention, bounded: Logs) -> Group {
             },
         ))
         .job(Job::every(
+            "database.analyze",
+            seconds(5),
+            "PostgreSQL: analyzes tables that have doubled",
+            |job| async move {
+                job.db.analyze_grown().await?;
+                Ok(())
+            },
+        ))
+        .job(Job::every(
             "database.tidy",
             seconds(3600),
             "SQLite: checkpoints the write-ahead log",

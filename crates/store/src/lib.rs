@@ -24,6 +24,7 @@ mod pages;
 mod repeated;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
+mod statistics;
 mod threads;
 mod tx;
 mod writer;
