@@ -270,7 +270,7 @@ fn tiers(model_server: Option<&str>) -> Result<Tiers> {
 
 /// How many callbacks of the chat network are still to be applied.
 async fn waiting_callbacks(pipeline: &Pipeline) -> Result<Value> {
-    let sql = "SELECT COUNT(*) AS n FROM channel_callbacks WHERE status <> 'done'";
+    let sql = "SELECT COUNT(*) AS n FROM channel_callbacks WHERE status <> 'done' AND status = 'pending'";
     let waiting = pipeline.db.read(move |read| {
         let number: Number = diesel::sql_query(sql).get_result(read.connection())?;
         Ok(number.n)

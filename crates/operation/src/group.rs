@@ -126,10 +126,33 @@ impl Group {
     }
 }
 
+/// What the database itself needs.
+fn database_jobs(group: Group) -> Group {
+    group
+        .job(Job::every(
+            "database.analyze",
+            Duration::from_secs(5),
+            "PostgreSQL: analyzes tables that have doubled",
+            |job| async move {
+                job.db.analyze_grown().await?;
+                Ok(())
+            },
+        ))
+        .job(Job::every(
+            "database.tidy",
+            Duration::from_secs(3600),
+            "SQLite: checkpoints the write-ahead log",
+            |job| async move {
+                job.db.tidy().await?;
+                Ok(())
+            },
+        ))
+}
+
 /// What the crates below the groups do in the background. `bounded` are the logs of the whole service.
 pub fn foundation(request_log: Retention, bounded: Logs) -> Group {
     let seconds = Duration::from_secs;
-    Group::default()
+    database_jobs(Group::default())
         .job(Job::every(
             "idempotency.purge",
             seconds(600),
@@ -167,24 +190,6 @@ pub fn foundation(request_log: Retention, bounded: Logs) -> Group {
                     let done = logs.trim(&job.db, &job.soft).await?;
                     if done { Ok(()) } else { Err(JobError::hand_back()) }
                 }
-            },
-        ))
-        .job(Job::every(
-            "database.analyze",
-            seconds(5),
-            "PostgreSQL: analyzes tables that have doubled",
-            |job| async move {
-                job.db.analyze_grown().await?;
-                Ok(())
-            },
-        ))
-        .job(Job::every(
-            "database.tidy",
-            seconds(3600),
-            "SQLite: checkpoints the write-ahead log",
-            |job| async move {
-                job.db.tidy().await?;
-                Ok(())
             },
         ))
         .table_gauge(TableGauge::new("svc_jobs_due", "Jobs that are due and not running.", |read| {
