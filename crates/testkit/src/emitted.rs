@@ -43,7 +43,8 @@ impl Drop for EmittedEvents {
 /// A type of event and the check of its data.
 struct Known {
     kind: EventType,
-    /// Compiled when the first event is emitted: a test is a process, and compiling all of them would be most of its work.
+    /// Compiled when the first event of the type is emitted: each test is a process, and compiling the schemas of all types would
+    /// be most of its work.
     validator: OnceLock<Validator>,
 }
 
