@@ -41,6 +41,9 @@ pub struct Arguments {
     /// The database: `sqlite:PATH` or `postgres://…`, empty.
     #[arg(long)]
     database: String,
+    /// Connections to the database: as many questions are asked of it at once.
+    #[arg(long, default_value_t = 8)]
+    connections: u32,
     /// The model's server; without one, a provider inside the process answers.
     #[arg(long)]
     model_server: Option<String>,
@@ -88,7 +91,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     // As `svc serve` keeps files: in memory they would count as the service's own.
     let temporary = tempfile::Builder::new().prefix("bench-files-").tempdir()?;
     let folder = arguments.files.as_deref().unwrap_or(temporary.path());
-    let db = database(&arguments.database)?;
+    let db = database(&arguments.database, arguments.connections)?;
     let number = arguments.workspaces;
     let made =
         db.write(move |tx| (0..number).map(|number| make(tx, number)).collect::<model::Result<Vec<_>>>());
@@ -147,12 +150,12 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
 }
 
 /// An empty database.
-fn database(url: &str) -> Result<Db> {
+fn database(url: &str, connections: u32) -> Result<Db> {
     let backend = Backend::parse(url).map_err(anyhow::Error::msg)?;
     Db::migrate(&backend).map_err(described)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let random: Arc<dyn Random> = Arc::new(SystemRandom::default());
-    Db::open(Options { backend, connections: 8, clock, random }).map_err(described)
+    Db::open(Options { backend, connections, clock, random }).map_err(described)
 }
 
 /// Obeys commands, until one stops it.

@@ -2,6 +2,10 @@
 //!
 //! They share two queues, and serve the one of high priority first. Under load each goes on with the next question without
 //! having slept, where a pool that grows and shrinks by itself would wake a thread for each.
+//!
+//! Where jobs compute, as on SQLite, more of them at a time than there are processors end no sooner: the operating system
+//! interrupts each for the others, and what one that takes half a millisecond needs becomes ten. So only some begin at a time, in
+//! their order. One that has run for a while no longer counts among them, so that long ones do not keep short ones waiting.
 
 use model::{Error, Result};
 use prometheus::Histogram;
@@ -9,11 +13,14 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 type Job = Box<dyn FnOnce() + Send>;
+
+/// A job that has run for so long no longer keeps others from beginning.
+const LONG: Duration = Duration::from_millis(15);
 
 /// What goes first when all threads are busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,60 +37,143 @@ pub(crate) struct Threads {
 }
 
 /// The queues as the threads see them.
-#[derive(Default)]
-struct Queues(Mutex<Waiting>);
+struct Queues(Mutex<State>);
 
-#[derive(Default)]
-struct Waiting {
+struct State {
     high: VecDeque<Job>,
     normal: VecDeque<Job>,
     /// Threads that have nothing to do. The last one is the next to be woken: its memory is in the processor's caches, and
     /// where one after another is asked, the others hold none.
     idle: Vec<Thread>,
+    /// The most jobs at a time, without those that are long.
+    most: usize,
+    /// When the job of each thread began.
+    running: Vec<Option<Instant>>,
+    /// Whether a thread without a job waits until another's job is long.
+    is_watched: bool,
     is_closed: bool,
 }
 
+impl State {
+    fn new(threads: usize, most: usize) -> Self {
+        Self {
+            high: VecDeque::new(),
+            normal: VecDeque::new(),
+            idle: Vec::new(),
+            most: most.max(1),
+            running: vec![None; threads],
+            is_watched: false,
+            is_closed: false,
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.high.len() + self.normal.len()
+    }
+
+    /// After what time another job may begin, if none ends before.
+    fn delay(&self) -> Duration {
+        if self.is_closed || self.most >= self.running.len() {
+            return Duration::ZERO;
+        }
+        let left = |began: &Instant| LONG.checked_sub(began.elapsed()).filter(|left| !left.is_zero());
+        let (count, least) = self
+            .running
+            .iter()
+            .flatten()
+            .filter_map(left)
+            .fold((0, LONG), |(count, least), left| (count + 1, least.min(left)));
+        if count < self.most { Duration::ZERO } else { least }
+    }
+
+    /// The thread to wake, where one has something to do: a job, or to wait until a job is long.
+    fn thread_to_wake(&mut self) -> Option<Thread> {
+        if self.waiting() == 0 || (self.is_watched && !self.delay().is_zero()) {
+            return None;
+        }
+        self.idle.pop()
+    }
+
+    /// Begins the next job on the thread at `place`.
+    fn begin(&mut self, place: usize) -> Option<Job> {
+        let job = self.high.pop_front().or_else(|| self.normal.pop_front())?;
+        self.set_running(place, Some(Instant::now()));
+        Some(job)
+    }
+
+    fn set_running(&mut self, place: usize, began: Option<Instant>) {
+        if let Some(running) = self.running.get_mut(place) {
+            *running = began;
+        }
+    }
+}
+
 impl Queues {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn push(&self, priority: Priority, job: Job) {
-        let mut waiting = self.lock();
+        let mut state = self.lock();
         match priority {
-            Priority::High => waiting.high.push_back(job),
-            Priority::Normal => waiting.normal.push_back(job),
+            Priority::High => state.high.push_back(job),
+            Priority::Normal => state.normal.push_back(job),
         }
-        let idle = waiting.idle.pop();
-        drop(waiting);
+        Self::wake(state);
+    }
+
+    /// Wakes a thread where one has something to do.
+    fn wake(mut state: MutexGuard<'_, State>) {
+        let idle = state.thread_to_wake();
+        drop(state);
         if let Some(thread) = idle {
             thread.unpark();
         }
     }
 
-    /// The next job, for which it waits; `None` once the queues are closed and empty.
-    fn next(&self) -> Option<Job> {
-        let mut waiting = self.lock();
+    /// The next job of the thread at `place`, whose last one is done; it waits for one. `None` once the queues are closed and
+    /// empty.
+    fn next(&self, place: usize) -> Option<Job> {
+        let mut state = self.lock();
+        state.set_running(place, None);
         loop {
-            let Waiting { high, normal, .. } = &mut *waiting;
-            let job = high.pop_front().or_else(|| normal.pop_front());
-            if job.is_some() || waiting.is_closed {
-                return job;
+            let delay = state.delay();
+            let is_empty = state.waiting() == 0;
+            if is_empty && state.is_closed {
+                return None;
             }
-            let own = thread::current();
-            waiting.idle.push(own.clone());
-            drop(waiting);
-            thread::park();
-            waiting = self.lock();
-            // A thread may wake without having been woken.
-            waiting.idle.retain(|idle| idle.id() != own.id());
+            if is_empty || (!delay.is_zero() && state.is_watched) {
+                state = self.sleep(state);
+            } else if delay.is_zero() {
+                let job = state.begin(place);
+                Self::wake(state);
+                return job;
+            } else {
+                state.is_watched = true;
+                drop(state);
+                thread::park_timeout(delay);
+                state = self.lock();
+                state.is_watched = false;
+            }
         }
     }
 
+    /// Sleeps until this thread is woken.
+    fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let own = thread::current();
+        state.idle.push(own.clone());
+        drop(state);
+        thread::park();
+        state = self.lock();
+        // A thread may wake without having been woken.
+        state.idle.retain(|idle| idle.id() != own.id());
+        state
+    }
+
     fn close(&self) {
-        let mut waiting = self.lock();
-        waiting.is_closed = true;
-        waiting.idle.drain(..).for_each(|thread| thread.unpark());
+        let mut state = self.lock();
+        state.is_closed = true;
+        state.idle.drain(..).for_each(|thread| thread.unpark());
     }
 }
 
@@ -94,12 +184,13 @@ impl Drop for Threads {
 }
 
 impl Threads {
-    /// Starts `number` threads.
-    pub(crate) fn start(number: u32, waits: Histogram) -> Result<Self> {
-        let queues: Arc<Queues> = Arc::default();
-        for _ in 0..number.max(1) {
+    /// Starts `number` threads, of which at most `most` begin jobs at a time.
+    pub(crate) fn start(number: u32, most: usize, waits: Histogram) -> Result<Self> {
+        let number = usize::try_from(number).unwrap_or(usize::MAX).max(1);
+        let queues = Arc::new(Queues(Mutex::new(State::new(number, most))));
+        for place in 0..number {
             let own = queues.clone();
-            let work = move || std::iter::from_fn(|| own.next()).for_each(|job| job());
+            let work = move || std::iter::from_fn(|| own.next(place)).for_each(|job| job());
             thread::Builder::new().name("database".to_owned()).spawn(work)?;
         }
         Ok(Self { queues, waits })
@@ -107,8 +198,7 @@ impl Threads {
 
     /// How many jobs are waiting for a thread.
     pub(crate) fn waiting(&self) -> usize {
-        let waiting = self.queues.lock();
-        waiting.high.len() + waiting.normal.len()
+        self.queues.lock().waiting()
     }
 
     /// Does something on one of the threads, which answers at once or hands the answer on. What is `only_for_the_answer` is
@@ -167,10 +257,110 @@ mod tests {
     use prometheus::HistogramOpts;
     use std::sync::{Arc, Mutex, mpsc};
 
+    fn waits() -> Histogram {
+        Histogram::with_opts(HistogramOpts::new("waits", "How long jobs wait.")).unwrap()
+    }
+
+    #[test]
+    fn only_short_jobs_keep_others_waiting() {
+        let (now, earlier) = (Instant::now() + LONG, Instant::now().checked_sub(LONG).unwrap());
+        let state = |running: &[Instant], idle: usize| {
+            let mut places: Vec<_> = running.iter().copied().map(Some).collect();
+            places.resize(running.len() + idle, None);
+            let mut state = State::new(places.len(), 2);
+            state.running = places;
+            state
+        };
+        for (running, idle, waits) in [
+            (&[][..], 3, false),
+            (&[now], 2, false),
+            (&[now, now], 1, true),
+            (&[now, earlier], 1, false),
+            (&[now, earlier, now], 1, true),
+            (&[earlier, earlier, now], 1, false),
+            // As many as there are threads.
+            (&[now, now], 0, false),
+        ] {
+            let delay = state(running, idle).delay();
+            assert_eq!(!delay.is_zero(), waits, "{running:?} and {idle}");
+            assert!(delay <= LONG, "{delay:?}");
+        }
+    }
+
+    #[test]
+    fn a_thread_is_woken_where_it_has_something_to_do() {
+        let now = Instant::now() + LONG;
+        for (waiting, running, is_watched, woken) in [
+            (0, 0, false, false),
+            (1, 0, false, true),
+            (1, 1, true, true),
+            // To wait until one is long.
+            (1, 2, false, true),
+            (1, 2, true, false),
+        ] {
+            let mut state = State::new(8, 2);
+            state.normal.extend((0..waiting).map(|_| Box::new(|| ()) as Job));
+            state.running.iter_mut().take(running).for_each(|began| *began = Some(now));
+            state.idle.push(thread::current());
+            state.is_watched = is_watched;
+            assert_eq!(state.thread_to_wake().is_some(), woken, "{waiting}, {running}, {is_watched}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_long_job_does_not_keep_others_from_beginning() {
+        let threads = Threads::start(3, 1, waits()).unwrap();
+        let (go_on, stopped) = mpsc::channel::<()>();
+        let long = threads.run(Priority::Normal, false, move |answer: Answer<()>| {
+            answer.send(stopped.recv().map_err(Error::internal));
+        });
+        let short = threads.run(Priority::Normal, false, move |answer: Answer<()>| {
+            answer.send(go_on.send(()).map_err(Error::internal));
+        });
+        let (long, short) = tokio::join!(long, short);
+        long.and(short).unwrap();
+    }
+
+    #[tokio::test]
+    async fn all_jobs_are_done_however_many_begin_at_a_time() {
+        for most in [1, 2, 8] {
+            let threads = Arc::new(Threads::start(4, most, waits()).unwrap());
+            let mut jobs = tokio::task::JoinSet::new();
+            for number in 0..1_000_u32 {
+                let threads = threads.clone();
+                jobs.spawn(async move {
+                    let job = move |answer: Answer<u32>| answer.send(Ok(number));
+                    threads.run(Priority::Normal, false, job).await
+                });
+            }
+            let mut done: Vec<u32> = jobs.join_all().await.into_iter().map(Result::unwrap).collect();
+            done.sort_unstable();
+            assert_eq!(done, (0..1_000).collect::<Vec<_>>(), "{most} at a time");
+        }
+    }
+
+    #[tokio::test]
+    async fn threads_end_when_nobody_can_ask_any_more() {
+        let threads = Threads::start(4, 1, waits()).unwrap();
+        let (go_on, stopped) = mpsc::channel::<()>();
+        let (done, ended) = mpsc::channel();
+        threads.spawn(Priority::Normal, move || stopped.recv().unwrap_or_default());
+        for _ in 0..10 {
+            let done = done.clone();
+            threads.spawn(Priority::Normal, move || done.send(()).unwrap());
+        }
+        let queues = threads.queues.clone();
+        drop((threads, done));
+        drop(go_on);
+        assert_eq!(ended.iter().count(), 10);
+        while Arc::strong_count(&queues) > 1 {
+            tokio::task::yield_now().await;
+        }
+    }
+
     #[tokio::test]
     async fn high_priority_goes_first_when_all_threads_are_busy() {
-        let waits = Histogram::with_opts(HistogramOpts::new("waits", "How long jobs wait.")).unwrap();
-        let threads = Threads::start(1, waits).unwrap();
+        let threads = Threads::start(1, 1, waits()).unwrap();
         let (go_on, stopped) = mpsc::channel::<()>();
         let order = Arc::new(Mutex::new(Vec::new()));
         let job = |name: &'static str| {
