@@ -20,7 +20,7 @@ pub(crate) use queries::{placed_between, placed_event, placed_since};
 pub(crate) use rows::{LoggedEvent, NewPosition, hour};
 pub use size::BoundedEvents;
 pub(crate) use size::purge_old;
-pub(crate) use types::matches;
+pub(crate) use types::{EventTypeInfo, matches};
 
 pub(crate) fn operations() -> operation::Operations {
     vec![

@@ -1,10 +1,10 @@
 //! Operations on the event log.
 
-use super::Catalogue;
 use super::model::{Event, EventCount, EventHour, EventQuery, EventStats, EventStatsQuery};
 use super::queries::{self, Chosen};
 use super::rows::hour;
-use crate::outbound::{DeliveryQuery, EventTypeInfo, WebhookDelivery, all_types, delivery_page};
+use super::{Catalogue, EventTypeInfo};
+use crate::outbound::{DeliveryQuery, WebhookDelivery, delivery_page};
 use crate::schema::event_hours;
 use diesel::prelude::*;
 use model::{Caller, Error, EventId, Result, Timestamp};
@@ -43,7 +43,7 @@ pub fn get_event(read: &mut Read, caller: &Caller, Path(event_id): Path<EventId>
 /// `data`.
 #[operation(get "/events/types", scope = "events:read")]
 pub fn list_event_types(catalogue: State<Catalogue>) -> Result<Rows<EventTypeInfo>> {
-    Ok(Rows(all_types(&catalogue.0)))
+    Ok(Rows(catalogue.0.shown().to_vec()))
 }
 
 const HOUR: i64 = 3600;

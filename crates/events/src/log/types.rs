@@ -1,26 +1,60 @@
 //! Catalogue of event types: who may see them, and which a pattern matches.
 
-use model::{Code, Error, Result, Scope, ScopeSet};
+use model::{Code, Error, JsonText, Result, Scope, ScopeSet};
 use operation::EventType;
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
+use std::sync::OnceLock;
+use utoipa::ToSchema;
 
 /// All types of events of the service, found by name.
 pub struct Catalogue {
     types: Vec<EventType>,
     by_name: HashMap<&'static str, usize>,
+    /// What the lists of types show: making the schemas takes long, so it is done once, for the first who asks.
+    shown: OnceLock<Vec<EventTypeInfo>>,
+}
+
+/// A type of event.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "type": "run.completed", "description": "A run ended with an answer.", "scope": "runs:read",
+    "entity": "run",
+    "schema": { "type": "object", "required": ["run_id"], "properties": { "run_id": { "type": "string" } } },
+}))]
+pub struct EventTypeInfo {
+    /// The name.
+    #[serde(rename = "type")]
+    pub name: &'static str,
+    /// Always `event_type`.
+    pub object: &'static str,
+    /// When the event occurs.
+    pub description: &'static str,
+    /// The scope that a key needs to subscribe, or `null`.
+    pub scope: Option<&'static str>,
+    /// The type of object by which `per_entity` orders deliveries, or `null`.
+    pub entity: Option<&'static str>,
+    /// A JSON Schema (2020-12) of the event's `data`.
+    #[schema(value_type = Object)]
+    pub schema: JsonText,
 }
 
 impl Catalogue {
     /// A catalogue of what the areas contributed.
     pub fn new(types: Vec<EventType>) -> Self {
         let by_name = types.iter().enumerate().map(|(place, kind)| (kind.name, place)).collect();
-        Self { types, by_name }
+        Self { types, by_name, shown: OnceLock::new() }
     }
 
     /// All types, in the order of their areas.
     pub fn types(&self) -> &[EventType] {
         &self.types
+    }
+
+    /// All types as they are shown, in the order of their areas.
+    pub(crate) fn shown(&self) -> &[EventTypeInfo] {
+        self.shown.get_or_init(|| self.types.iter().map(EventTypeInfo::of).collect())
     }
 
     /// The type with this name.
@@ -77,6 +111,21 @@ impl Catalogue {
             Value::String(id) => Some(format!("{kind}:{id}")),
             Value::Number(id) => Some(format!("{kind}:{id}")),
             _ => None,
+        }
+    }
+}
+
+impl EventTypeInfo {
+    fn of(kind: &EventType) -> Self {
+        let mut schema = kind.schema();
+        operation::tidy_examples(&mut schema);
+        Self {
+            name: kind.name,
+            object: "event_type",
+            description: kind.description,
+            scope: Some(kind.scope.as_str()),
+            entity: kind.entity.map(|(entity, _)| entity),
+            schema: JsonText::of(&schema),
         }
     }
 }

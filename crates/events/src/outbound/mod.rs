@@ -34,7 +34,6 @@ pub use engine::{Deliveries, Delivering};
 pub(crate) use events::EndpointEvent;
 pub(crate) use fanout::fan_out;
 pub(crate) use metrics::OPEN_DELIVERIES;
-pub(crate) use operations::{EventTypeInfo, all_types};
 pub(crate) use purge::{purge, skip};
 pub(crate) use replay::REPLAY;
 pub(crate) use replay::run as replay;

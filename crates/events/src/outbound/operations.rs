@@ -5,7 +5,7 @@ use super::model::{
     WebhookEndpoint, WebhookEndpointPatch, WebhookEndpointWithSecret,
 };
 use super::{check, closing, endpoints, signing};
-use crate::log::Catalogue;
+use crate::log::{Catalogue, EventTypeInfo};
 use auth::{Seal, keys};
 use egress::Connector;
 use model::{Caller, Error, JsonText, Patch, Result, WebhookEndpointId};
@@ -13,10 +13,7 @@ use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Rows, State, With,
     operation,
 };
-use serde::Serialize;
-use serde_json::Value;
 use store::{Read, Tx};
-use utoipa::ToSchema;
 
 /// Outbound subscriptions
 ///
@@ -273,54 +270,10 @@ fn disable(tx: &mut Tx, row: &mut EndpointRow) -> Result<()> {
     if row.is_enabled() { endpoints::switch_off(tx, row, DisabledReason::Manual) } else { Ok(()) }
 }
 
-/// A type of event.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(example = json!({
-    "type": "run.completed", "description": "A run ended with an answer.", "scope": "runs:read",
-    "entity": "run",
-    "schema": { "type": "object", "required": ["run_id"], "properties": { "run_id": { "type": "string" } } },
-}))]
-pub struct EventTypeInfo {
-    /// The name.
-    #[serde(rename = "type")]
-    pub name: &'static str,
-    /// Always `event_type`.
-    pub object: &'static str,
-    /// When the event occurs.
-    pub description: &'static str,
-    /// The scope that a key needs to subscribe, or `null`.
-    pub scope: Option<&'static str>,
-    /// The type of object by which `per_entity` orders deliveries, or `null`.
-    pub entity: Option<&'static str>,
-    /// A JSON Schema (2020-12) of the event's `data`.
-    #[schema(value_type = Object)]
-    pub schema: Value,
-}
-
-/// All types of the catalogue.
-pub(crate) fn all_types(catalogue: &Catalogue) -> Vec<EventTypeInfo> {
-    catalogue
-        .types()
-        .iter()
-        .map(|kind| {
-            let mut schema = kind.schema();
-            operation::tidy_examples(&mut schema);
-            EventTypeInfo {
-                name: kind.name,
-                object: "event_type",
-                description: kind.description,
-                scope: Some(kind.scope.as_str()),
-                entity: kind.entity.map(|(entity, _)| entity),
-                schema,
-            }
-        })
-        .collect()
-}
-
 /// The events that can be subscribed to and the scope behind each
 ///
 /// Lists the types of events that endpoints can subscribe to, with the scope that the key needs for each.
 #[operation(get "/webhook-endpoints/event-types", scope = any_key)]
 pub fn list_webhook_event_types(catalogue: State<Catalogue>) -> Result<Rows<EventTypeInfo>> {
-    Ok(Rows(all_types(&catalogue.0)))
+    Ok(Rows(catalogue.0.shown().to_vec()))
 }
