@@ -45,6 +45,7 @@ test: ## run all tests; start and stop a PostgreSQL and a Redis for them
 	set -x; scripts/with-services "$$@" --workspace --locked || exit; \
 	{ set +x; } 2>/dev/null; scripts/check-emitted-events $(EMITTED_EVENTS)
 
+# Built with the features that the tests have, so that `make test` compiles nothing twice.
 check: ## check formatting, lints, layers, licences, the OpenAPI documents, clients generated from them, and the chat page
 	scripts/setup --check
 	cargo fmt --all --check
@@ -54,7 +55,7 @@ check: ## check formatting, lints, layers, licences, the OpenAPI documents, clie
 	scripts/check-dependencies
 	scripts/validate-openapi --areas '$(AREAS)' --partner-areas '$(PARTNER_AREAS)' openapi.public.json openapi.partner.json
 	scripts/vendor-scalar --check
-	cargo build --locked -p svc
+	cargo build --workspace --all-targets --locked
 	scripts/check-clients
 	scripts/check-chat-page
 

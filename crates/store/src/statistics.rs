@@ -39,7 +39,12 @@ impl Db {
         for Table { name } in &grown {
             // Somebody else who has the table locked, such as autovacuum, need not be waited for.
             let analyze = format!("ANALYZE (SKIP_LOCKED) {name}");
-            self.write(move |tx: &mut Tx| Ok(diesel::sql_query(&analyze).execute(tx.connection())?)).await?;
+            let analyze = move |tx: &mut Tx| {
+                // It warns of a table that it skips, every time; the client library prints warnings to standard error.
+                diesel::sql_query("SET LOCAL client_min_messages = error").execute(tx.connection())?;
+                Ok(diesel::sql_query(&analyze).execute(tx.connection())?)
+            };
+            self.write(analyze).await?;
         }
         Ok(grown.len())
     }
