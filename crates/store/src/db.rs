@@ -126,7 +126,7 @@ impl Db {
             .connection_timeout(Duration::from_secs(10))
             .build(Manager(backend.clone()))?;
         let most = match &backend {
-            // Reading computes. One more than there are processors, for those that wait for the disk.
+            // Reading takes processor time. One more than there are processors, for those that wait for the disk.
             Backend::Sqlite(_) => std::thread::available_parallelism().map_or(1, NonZero::get) + 1,
             Backend::Postgres(_) => usize::MAX,
         };

@@ -3,7 +3,7 @@
 //! They share two queues, and serve the one of high priority first. Under load each goes on with the next question without
 //! having slept, where a pool that grows and shrinks by itself would wake a thread for each.
 //!
-//! Where jobs compute, as on SQLite, more of them at a time than there are processors end no sooner: the operating system
+//! Where jobs take processor time, as on SQLite, more of them at once than there are processors end no sooner: the operating system
 //! interrupts each for the others, and what one that takes half a millisecond needs becomes ten. So only some begin at a time, in
 //! their order. One that has run for a while no longer counts among them, so that long ones do not keep short ones waiting.
 
