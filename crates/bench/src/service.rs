@@ -41,7 +41,7 @@ pub struct Arguments {
     /// The database: `sqlite:PATH` or `postgres://…`, empty.
     #[arg(long)]
     database: String,
-    /// Connections to the database: as many questions are asked of it at once.
+    /// SQLite: readers. PostgreSQL: connections.
     #[arg(long, default_value_t = 8)]
     connections: u32,
     /// The model's server; without one, a provider inside the process answers.

@@ -71,9 +71,14 @@ impl State {
         self.high.len() + self.normal.len()
     }
 
+    /// Whether a thread may have nothing to do although a job waits.
+    fn is_limited(&self) -> bool {
+        self.most < self.running.len()
+    }
+
     /// After what time another job may begin, if none ends before.
     fn delay(&self) -> Duration {
-        if self.is_closed || self.most >= self.running.len() {
+        if self.is_closed || !self.is_limited() {
             return Duration::ZERO;
         }
         let left = |began: &Instant| LONG.checked_sub(began.elapsed()).filter(|left| !left.is_zero());
@@ -146,7 +151,10 @@ impl Queues {
                 state = self.sleep(state);
             } else if delay.is_zero() {
                 let job = state.begin(place);
-                Self::wake(state);
+                // Without a limit each push has woken a thread for its job.
+                if state.is_limited() {
+                    Self::wake(state);
+                }
                 return job;
             } else {
                 state.is_watched = true;
@@ -261,9 +269,14 @@ mod tests {
         Histogram::with_opts(HistogramOpts::new("waits", "How long jobs wait.")).unwrap()
     }
 
+    /// A time that does not become long ago while a test runs.
+    fn just_now() -> Instant {
+        Instant::now() + Duration::from_secs(3_600)
+    }
+
     #[test]
     fn only_short_jobs_keep_others_waiting() {
-        let (now, earlier) = (Instant::now() + LONG, Instant::now().checked_sub(LONG).unwrap());
+        let (now, earlier) = (just_now(), Instant::now().checked_sub(LONG).unwrap());
         let state = |running: &[Instant], idle: usize| {
             let mut places: Vec<_> = running.iter().copied().map(Some).collect();
             places.resize(running.len() + idle, None);
@@ -289,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_thread_is_woken_where_it_has_something_to_do() {
-        let now = Instant::now() + LONG;
+        let now = just_now();
         for (waiting, running, is_watched, woken) in [
             (0, 0, false, false),
             (1, 0, false, true),
