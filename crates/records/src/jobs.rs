@@ -3,7 +3,7 @@
 use crate::definitions::rewrite;
 use crate::rows::purge;
 use crate::shape::Shapes;
-use crate::{compute, count, indexes, links, references};
+use crate::{columnar, compute, count, indexes, links};
 use ::jobs::{Job, JobError};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub fn jobs(shapes: &Arc<Shapes>, activity: Retention) -> Vec<Job> {
         ),
         Job::every(purge::FORGET, DAY, "deletes old activity", move |job| purge::forget(job, activity)),
     ];
-    jobs.push(references::job(shapes));
-    jobs.extend(indexes::jobs::jobs(shapes));
+    jobs.push(columnar::job(shapes));
+    jobs.push(indexes::build_job(shapes));
     jobs
 }

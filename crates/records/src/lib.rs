@@ -17,8 +17,6 @@ pub mod links;
 mod new_choices;
 pub mod print;
 pub mod publish;
-pub mod query;
-pub mod references;
 pub mod rows;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;

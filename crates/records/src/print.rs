@@ -2,8 +2,8 @@
 //!
 //! What is stored goes out unparsed wherever nothing is left out.
 
-use crate::query::{pick, rows};
 use crate::rows::ItemRow;
+use crate::rows::{live_by_ids, pick};
 use crate::shape::{self, Shape, Shapes};
 use fields::{FieldType, Subject};
 use model::{CollectionId, Error, Result, string_enum};
@@ -157,7 +157,7 @@ fn expand(
     let ids: Vec<i64> = ids.into_iter().collect();
     let mut items = BTreeMap::new();
     let printer = Printer::whole(&target);
-    for row in rows(read, &target, &ids)? {
+    for row in live_by_ids(read, &target, &ids)? {
         let mut text = String::with_capacity(row.data.as_str().len() + 512);
         printer.print(&row, &mut text)?;
         items.insert(row.id.0, text);

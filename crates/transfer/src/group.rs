@@ -5,7 +5,7 @@ use crate::imports::{self, Importer, Target};
 use files::{DownloadRoute, FileTargets, Files, PermanentRoute, sweep};
 use jobs::Job;
 use operation::Group;
-use records::query::Planner;
+use query::Planner;
 use records::shape::Shapes;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +26,7 @@ pub fn group(
     let sweeping = files.clone();
     Group::default()
         .jobs(records::jobs(shapes, activity))
+        .jobs(query::jobs(shapes))
         .job(Job::every(
             "files.sweep",
             Duration::from_secs(3600),

@@ -19,8 +19,9 @@ use model::{ActorType, Cause, Code, ContactId, Error, ItemId, Result, RunId, Wor
 use operation::ports::{
     Audience, AutoAssignment, ChatIdentity, ContactBook, ContactCard, ContactRef, HandOver, People,
 };
+use query::{Budget, Planner, Query};
 use records::Author;
-use records::query::{self, Budget, Planner, Query};
+use records::rows::live_by_ids;
 use records::rows::{self, Editor, ItemRow};
 use records::sets;
 use records::shape::{Shape, Shapes};
@@ -156,7 +157,7 @@ impl ContactBook for Book {
         let mut all = Vec::with_capacity(ids.len());
         for some in ids.chunks(MOST_IDS) {
             let some: Vec<i64> = some.iter().map(|id| id.0).collect();
-            all.extend(cards_of(&shape, &query::rows(read, &shape, &some)?)?);
+            all.extend(cards_of(&shape, &live_by_ids(read, &shape, &some)?)?);
         }
         Ok(all)
     }

@@ -5,7 +5,7 @@ use super::list::ContactFilters;
 use files::Files;
 use model::{Caller, Result};
 use operation::{Json, Query, State, operation};
-use records::query::Planner;
+use query::Planner;
 use records::shape::Shapes;
 use store::Read;
 use transfer::exports::{ExportLink, ExportQuery};

@@ -11,11 +11,8 @@ use fields::words::Words;
 use fields::{Filter, Subject};
 use model::{Caller, Error, Result, SegmentId};
 use operation::{Cursors, Describe, FromInput, Input, Query, RawCursorList, State, With, operation};
-use records::indexes;
+use query::{ParsedQuery, PlacedRow, Planner, Query as RecordQuery, QueryParams, cursor_at, place_behind};
 use records::print::Printer;
-use records::query::{
-    ParsedQuery, PlacedRow, Planner, Query as RecordQuery, QueryParams, cursor_at, place_behind,
-};
 use records::shape::{Shape, Shapes};
 use serde::{Deserialize, Serialize};
 use store::{CursorPage, Read};
@@ -175,7 +172,7 @@ pub fn list_contacts(
     let after = page.after::<String>()?;
     let after = after.map(|after| place_behind(read, &shape, &query, &cursors, &after)).transpose()?;
     let need = usize::try_from(page.fetch()).unwrap_or(1);
-    let found = indexes::jobs::counted_page(read, &planner.0, &shape, &query, after.as_deref(), need)?;
+    let found = query::counted_page(read, &planner.0, &shape, &query, after.as_deref(), need)?;
     let printer = Printer::whole(&shape);
     let mut printed = Vec::with_capacity(found.found.len());
     for found in &found.found {

@@ -1,7 +1,7 @@
 //! Merging contacts: of two contacts that are one person, one remains.
 //!
 //! The other goes to the trash. Its ids, identities and all that refers to it are those of the survivor from then on, in
-//! one transaction; only values of items that name it follow in the background (`records::references`).
+//! one transaction; only values of items that name it follow in the background (`query::references`).
 
 use super::detail::{self, ContactDetail};
 use super::events::{ContactsMerged, MergeEvent};
@@ -13,10 +13,11 @@ use fields::{Data, Field, FieldType};
 use model::{Caller, Code, ContactId, Error, FieldId, ItemId, Result, string_enum};
 use operation::ports::{ContactRef, ContactUses};
 use operation::{Body, ExpectedVersion, IfMatch, Path, RawJson, State, With, operation};
+use query::references;
+use records::links;
 use records::links::table::{LinkTargetType, retarget};
 use records::rows::{self, Draft, ItemRow};
 use records::shape::{Shape, Shapes};
-use records::{links, references};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

@@ -13,7 +13,7 @@ use model::{ContactId, ItemId, MemberId, Result, WorkspaceId};
 use operation::ports::AutoAssignment;
 use records::Author;
 use records::indexes::{count_ids, having_id};
-use records::query;
+use records::rows::live_by_ids;
 use records::rows::{self, Editor};
 use records::sets;
 use records::shape::Shapes;
@@ -82,7 +82,7 @@ async fn take_from(
             let left = conversations.0.left_waiting(read, workspace, &ids, minutes)?;
             let left: Vec<i64> = ids.iter().filter(|id| left.contains(id)).map(|id| id.0).collect();
             let mut taken = Vec::with_capacity(left.len());
-            for row in query::rows(read, &shape, &left)? {
+            for row in live_by_ids(read, &shape, &left)? {
                 if is_left(&row.values()?, member) {
                     taken.push(row.id);
                 }

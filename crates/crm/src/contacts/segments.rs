@@ -14,8 +14,8 @@ use model::{
 use operation::{
     Body, Created, Deleted, Event, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, State, operation,
 };
-use records::query::aggregate::count;
-use records::query::{Planner, Query};
+use query::aggregate::count;
+use query::{Planner, Query};
 use records::rows::{self, Editor};
 use records::shape::{Shape, Shapes};
 use serde::{Deserialize, Serialize};

@@ -12,9 +12,9 @@ use fields::words::Words;
 use model::{Caller, ContactId, Error, ItemId, Result, TaskId, Timestamp, whole_number};
 use operation::ports::BusinessCalendar;
 use operation::{Describe, FromInput, Input, OptIn, OptInList, Path, Query, State, comma_list, operation};
-use records::query::{ListPosition, Planner, Query as RecordQuery, QueryParams};
+use query::{ListPosition, Planner, Query as RecordQuery, QueryParams};
 use records::shape::{Shape, Shapes};
-use records::{indexes, rows, sets};
+use records::{rows, sets};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::Read;
@@ -237,7 +237,7 @@ fn listed(
     let after = page.page().after::<ListPosition>()?;
     let need = usize::try_from(page.page().fetch()).unwrap_or(1);
     let after = after.as_ref().map(|ListPosition(place)| place.as_slice());
-    let found = indexes::jobs::counted_page(read, planner, shape, query, after, need)?;
+    let found = query::counted_page(read, planner, shape, query, after, need)?;
     let mut tasks = Vec::with_capacity(found.found.len());
     let mut places = Vec::with_capacity(found.found.len());
     for found in found.found {

@@ -8,8 +8,9 @@ use diesel::prelude::*;
 use model::{FileId, ItemId, MemberId, Result, TaskId, WorkspaceId};
 use operation::ports::{FileReferences, FileUse, LinkTargets, LinkedTarget, OpenWork, WorkType};
 use records::links::locks;
+use records::rows::live_by_ids;
+use records::sets;
 use records::shape::Shapes;
-use records::{query, sets};
 use std::collections::HashMap;
 use std::sync::Arc;
 use store::{LockMode, Read, Tx};
@@ -51,7 +52,7 @@ impl LinkTargets for TaskTargets {
     fn show(&self, read: &mut Read, workspace: WorkspaceId, ids: &[&str]) -> Result<Vec<LinkedTarget>> {
         let shape = sets::for_read(read, &self.0, workspace, &TASKS)?;
         let ids: Vec<i64> = ids.iter().filter_map(|id| id.parse::<TaskId>().ok()).map(|id| id.0).collect();
-        let rows = query::rows(read, &shape, &ids)?;
+        let rows = live_by_ids(read, &shape, &ids)?;
         rows.iter()
             .map(|row| {
                 Ok(LinkedTarget {

@@ -19,10 +19,11 @@ use fields::Data;
 use fields::value::Mode;
 use model::{AgentId, Caller, Code, Error, ItemId, MemberId, Patch, Result, TaskId, Timestamp, WorkspaceId};
 use operation::ports::{AgentDirectory, BusinessCalendar, Members};
+use records::rows::live_by_ids;
 use records::rows::values::{self, Missing};
 use records::rows::{self, Draft, Editor, ItemRow, Written};
 use records::shape::{Shape, Shapes};
-use records::{Author, links, query, sets};
+use records::{Author, links, sets};
 use serde_json::{Value, json};
 use store::Tx;
 
@@ -105,7 +106,7 @@ impl<'a> Desk<'a> {
     /// The tasks that were made when some tasks were completed.
     fn followers(&self, tx: &mut Tx, of: &[TaskId]) -> Result<Vec<TaskId>> {
         let ids: Vec<i64> = of.iter().map(|id| id.0).collect();
-        let rows = query::rows(tx, self.shape(), &ids)?;
+        let rows = live_by_ids(tx, self.shape(), &ids)?;
         let mut next = Vec::new();
         for row in &rows {
             next.extend(Stored::of(row)?.recurrence.and_then(|recurrence| recurrence.next_id));

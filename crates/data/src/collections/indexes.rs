@@ -1,6 +1,6 @@
 //! Indexes of a collection's items, as callers ask for them.
 //!
-//! Writes keep an index up from the moment it is there; a job ([`records::indexes::jobs`]) fills in what was there before, and
+//! Writes keep an index up from the moment it is there; a job ([`records::indexes::build`]) fills in what was there before, and
 //! only then do queries use it.
 
 use fields::filter::subject;

@@ -3,7 +3,7 @@
 use files::Files;
 use model::{Caller, CollectionId, Result};
 use operation::{Json, Path, Query, State, operation};
-use records::query::{Planner, QueryParams};
+use query::{Planner, QueryParams};
 use records::shape::{self, Shapes};
 use store::Read;
 use transfer::exports::{ExportLink, ExportQuery};

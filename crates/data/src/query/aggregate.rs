@@ -2,9 +2,8 @@
 
 use model::{Caller, CollectionId, Result};
 use operation::{Json, Path, State, With, operation};
-use records::indexes;
-use records::query::Planner;
-use records::query::aggregate::{Aggregate, Aggregation};
+use query::Planner;
+use query::aggregate::{Aggregate, Aggregation};
 use records::shape::{self, Shapes};
 use store::Read;
 
@@ -22,6 +21,6 @@ pub fn aggregate_items(
     planner: State<Planner>,
 ) -> Result<With<Json<Aggregate>>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
-    let (groups, report) = indexes::jobs::counted_aggregate(read, &planner.0, &shape, &aggregation)?;
+    let (groups, report) = query::counted_aggregate(read, &planner.0, &shape, &aggregation)?;
     Ok(With { answer: Json(Aggregate { object: "aggregate", groups }), headers: vec![report.header()] })
 }

@@ -3,9 +3,9 @@
 use crate::items::Item;
 use model::{Caller, CollectionId, Result};
 use operation::{PageNumber, Path, RawPageList, State, With, operation};
-use records::indexes::jobs::counted_search;
-use records::query::Planner;
-use records::query::search::{Search, SearchFacts};
+use query::Planner;
+use query::counted_search;
+use query::search::{Search, SearchFacts};
 use records::shape::{self, Shapes};
 use store::Read;
 

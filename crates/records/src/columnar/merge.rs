@@ -7,8 +7,7 @@ use super::ROWS;
 use super::row_ids::RowIds;
 use super::segment::{self, Column};
 use super::table::{self, ColumnRow, NewSegment, Place, StoredSegment, column_id, columns_of, damaged};
-use crate::query::rows;
-use crate::rows::ItemRow;
+use crate::rows::{ItemRow, live_by_ids};
 use crate::schema::{collection_indexes, item_changes};
 use crate::shape::{self, Index, IndexRow, Shape, Shapes};
 use ::jobs::Job;
@@ -218,8 +217,8 @@ impl Target<'_> {
         let place = end.map_or(Place::Before(i64::MAX), |end| Place::Behind(end.saturating_sub(1)));
         let stored = table::segments(read, index.id, &columns, place, 1)?.pop();
         // Items behind all segments go into the last one, unless it is full.
-        let stored = stored.filter(|stored| end.is_some() || stored.ids.len() < size);
-        let fresh = rows(read, shape, changed)?;
+        let stored = stored.filter(|stored| end.is_some() || stored.ids.count() < size);
+        let fresh = live_by_ids(read, shape, changed)?;
         let end = end.or(changed.last().copied()).unwrap_or_default();
         let rows = Rows::of(stored.as_ref(), changed, &fresh);
         let columns = rows.columns(stored.as_ref(), columns_of(shape, index, &fresh)?)?;

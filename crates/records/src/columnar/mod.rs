@@ -8,29 +8,21 @@
 //! Rewriting a segment with every change of an item would be slow, so a change only adds a row to `item_changes`.
 //! Queries look at changed items themselves, and a job writes them into their segments when they become many ([`merge`]).
 
-mod cache;
-mod filter;
 mod merge;
-mod row_ids;
-pub(crate) mod scan;
-mod segment;
-mod selected;
-pub(crate) mod table;
-mod top;
+pub mod row_ids;
+pub mod segment;
+pub mod table;
 
-pub(crate) use cache::ColumnCache;
 pub(crate) use merge::job;
 pub use merge::merge;
-pub(crate) use scan::{Changed, Columnar};
-pub(crate) use segment::ROWS;
-pub(crate) use selected::SelectedRows;
-pub(crate) use table::{Change, Recorded};
+pub use segment::ROWS;
+pub use table::{Change, Recorded};
 
 use crate::shape::{Index, IndexKind, Shape};
 use fields::{Part, Subject, SystemColumn, is_columnar};
 
 /// The columnar index of a collection, whatever its state.
-pub(crate) fn of(shape: &Shape) -> Option<&Index> {
+pub fn of(shape: &Shape) -> Option<&Index> {
     shape.indexes.iter().find(|index| index.kind == IndexKind::Columnar && index.is_maintained())
 }
 

@@ -5,9 +5,14 @@ use std::sync::Arc;
 
 /// Ids in ascending order. Those that follow each other without a gap, as those of an import do, take no memory of their own.
 #[derive(Debug, Clone)]
-pub(super) enum RowIds {
-    /// So many from the first one on.
-    Run { first: i64, count: usize },
+pub enum RowIds {
+    /// Those from one id on.
+    Run {
+        /// The first id.
+        first: i64,
+        /// How many there are.
+        count: usize,
+    },
     /// Any.
     List(Arc<[i64]>),
 }
@@ -28,7 +33,8 @@ impl RowIds {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    #[inline]
+    pub fn count(&self) -> usize {
         match self {
             Self::Run { count, .. } => *count,
             Self::List(ids) => ids.len(),
@@ -44,6 +50,7 @@ impl RowIds {
     }
 
     /// The id of a row.
+    #[inline]
     pub fn get(&self, row: usize) -> Option<i64> {
         match self {
             Self::Run { first, count } if row < *count => i64::try_from(row).ok()?.checked_add(*first),
@@ -53,13 +60,15 @@ impl RowIds {
     }
 
     /// The first id.
+    #[inline]
     pub fn first(&self) -> Option<i64> {
         self.get(0)
     }
 
     /// The last id.
+    #[inline]
     pub fn last(&self) -> Option<i64> {
-        self.get(self.len().checked_sub(1)?)
+        self.get(self.count().checked_sub(1)?)
     }
 
     /// How many are less than an id.
@@ -80,7 +89,7 @@ impl RowIds {
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = i64> {
-        (0..self.len()).filter_map(|row| self.get(row))
+        (0..self.count()).filter_map(|row| self.get(row))
     }
 }
 

@@ -8,13 +8,13 @@ use fields::key;
 use std::collections::BTreeMap;
 
 /// The most items that a segment is written with. One that has grown to twice as many is divided.
-pub(crate) const ROWS: usize = 1_000;
+pub const ROWS: usize = 1_000;
 
 /// Bytes before the dictionary: rows, distinct entries, length of an entry, and whether the last one is "no value".
 const HEAD: usize = 7;
 
 /// The ids of a segment as bytes: the first one, and how far each is from the one before.
-pub(crate) fn encode_ids(ids: &[i64]) -> Vec<u8> {
+pub fn encode_ids(ids: &[i64]) -> Vec<u8> {
     let mut out = Vec::with_capacity(8 + ids.len());
     let mut before = 0;
     for id in ids {
@@ -34,7 +34,7 @@ pub(crate) fn encode_ids(ids: &[i64]) -> Vec<u8> {
 }
 
 /// The ids that [`encode_ids`] wrote.
-pub(crate) fn decode_ids(bytes: &[u8]) -> Vec<i64> {
+pub fn decode_ids(bytes: &[u8]) -> Vec<i64> {
     let mut ids = Vec::with_capacity(bytes.len());
     let (mut before, mut step, mut shift) = (0_i64, 0_u64, 0);
     for byte in bytes {
@@ -50,7 +50,7 @@ pub(crate) fn decode_ids(bytes: &[u8]) -> Vec<i64> {
 }
 
 /// A column as bytes; `entries` are those of the items, in their order.
-pub(crate) fn encode<'a>(entries: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Vec<u8> {
+pub fn encode<'a>(entries: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Vec<u8> {
     let mut distinct: BTreeMap<&[u8], u16> = entries.clone().map(|entry| (entry, 0)).collect();
     for (code, place) in (0..).zip(distinct.values_mut()) {
         *place = code;
@@ -83,7 +83,7 @@ pub(crate) fn encode<'a>(entries: impl ExactSizeIterator<Item = &'a [u8]> + Clon
 
 /// A column, read where its bytes are.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Column<'a> {
+pub struct Column<'a> {
     distinct: usize,
     ends_in_nothing: bool,
     /// The length of all entries; 0 where each has its own.
@@ -96,7 +96,7 @@ pub(crate) struct Column<'a> {
 
 /// The places of entries.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Codes<'a> {
+pub enum Codes<'a> {
     /// One byte each.
     Narrow(&'a [u8]),
     /// Two bytes each.
@@ -107,6 +107,7 @@ fn number(bytes: &[u8], at: usize) -> Option<usize> {
     Some(usize::from(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?)))
 }
 
+#[inline]
 fn end_at(ends: &[u8], place: usize) -> Option<usize> {
     let end = u32::from_le_bytes(*ends.get(place * 4..)?.first_chunk()?);
     usize::try_from(end).ok()
@@ -138,6 +139,7 @@ impl<'a> Column<'a> {
     }
 
     /// How many items there are.
+    #[inline]
     pub fn rows(&self) -> usize {
         match self.codes {
             Codes::Narrow(codes) => codes.len(),
@@ -146,21 +148,25 @@ impl<'a> Column<'a> {
     }
 
     /// How many entries there are.
+    #[inline]
     pub fn distinct(&self) -> usize {
         self.distinct
     }
 
     /// How many entries are values: all but that of items without one.
+    #[inline]
     pub fn values(&self) -> usize {
         self.distinct - usize::from(self.ends_in_nothing)
     }
 
     /// The place of the entry of items without a value, which is the last one; `None` where all have one.
+    #[inline]
     pub fn nothing(&self) -> Option<usize> {
         self.distinct.checked_sub(1).filter(|_| self.ends_in_nothing)
     }
 
     /// An entry by its place.
+    #[inline]
     pub fn entry(&self, code: usize) -> &'a [u8] {
         if self.ends_in_nothing && code + 1 == self.distinct {
             return &[key::NOTHING];
@@ -175,6 +181,7 @@ impl<'a> Column<'a> {
     }
 
     /// All entries that are values, one behind the other.
+    #[inline]
     pub fn entries(&self) -> &'a [u8] {
         self.entries
     }
@@ -193,6 +200,7 @@ impl<'a> Column<'a> {
     }
 
     /// The place of an item's entry.
+    #[inline]
     pub fn code(&self, row: usize) -> usize {
         match self.codes {
             Codes::Narrow(codes) => codes.get(row).copied().map_or(0, usize::from),
@@ -201,6 +209,7 @@ impl<'a> Column<'a> {
     }
 
     /// The places of all items' entries.
+    #[inline]
     pub fn codes(&self) -> impl Iterator<Item = usize> {
         let (narrow, wide) = match self.codes {
             Codes::Narrow(codes) => (codes, Default::default()),

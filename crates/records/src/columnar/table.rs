@@ -21,7 +21,7 @@ const BUILT_IN: i64 = -1_000;
 
 /// Under which number a column is stored: fields under their ids, system columns below zero, and below those the fields of
 /// a kind, whose ids are negative.
-pub(super) fn column_id(subject: Subject) -> i64 {
+pub fn column_id(subject: Subject) -> i64 {
     match subject {
         Subject::Field(id) if id.0 < 0 => BUILT_IN + id.0,
         Subject::Field(id) => id.0,
@@ -34,7 +34,7 @@ pub(super) fn column_id(subject: Subject) -> i64 {
 
 /// A segment as it is stored, with the columns that were asked for.
 #[derive(Debug)]
-pub(super) struct StoredSegment {
+pub struct StoredSegment {
     /// No item of it has a greater id.
     pub last_id: i64,
     /// The ids of its items.
@@ -45,7 +45,7 @@ pub(super) struct StoredSegment {
 
 /// Which segments are read.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+pub enum Place {
     /// Those that end behind this id, ascending.
     Behind(i64),
     /// Those that end before this id, descending.
@@ -57,7 +57,7 @@ pub(super) enum Place {
 ///
 /// # Errors
 /// When the database fails, or what is stored is damaged.
-pub(super) fn segments(
+pub fn segments(
     read: &mut Read,
     index: IndexId,
     columns: &[i64],
@@ -106,7 +106,7 @@ pub(super) fn segments(
 }
 
 /// The error of stored columns that cannot be read.
-pub(super) fn damaged() -> Error {
+pub fn damaged() -> Error {
     Error::internal("a columnar index is damaged")
 }
 
@@ -114,7 +114,7 @@ pub(super) fn damaged() -> Error {
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn end_of(read: &mut Read, index: IndexId, id: i64) -> Result<Option<i64>> {
+pub fn end_of(read: &mut Read, index: IndexId, id: i64) -> Result<Option<i64>> {
     let end = item_columns::table
         .filter(item_columns::index_id.eq(index))
         .filter(item_columns::column_id.eq(IDS))
@@ -129,7 +129,7 @@ pub(crate) fn end_of(read: &mut Read, index: IndexId, id: i64) -> Result<Option<
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn last_end(read: &mut Read, index: IndexId) -> Result<Option<i64>> {
+pub fn last_end(read: &mut Read, index: IndexId) -> Result<Option<i64>> {
     let end = item_columns::table
         .filter(item_columns::index_id.eq(index))
         .order(item_columns::last_id.desc())
@@ -142,7 +142,7 @@ pub(crate) fn last_end(read: &mut Read, index: IndexId) -> Result<Option<i64>> {
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn count(read: &mut Read, index: IndexId) -> Result<i64> {
+pub fn count(read: &mut Read, index: IndexId) -> Result<i64> {
     Ok(item_columns::table
         .filter(item_columns::index_id.eq(index))
         .filter(item_columns::column_id.eq(IDS))
@@ -154,7 +154,7 @@ pub(crate) fn count(read: &mut Read, index: IndexId) -> Result<i64> {
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn bytes_of(read: &mut Read, index: IndexId, column: i64) -> Result<i64> {
+pub fn bytes_of(read: &mut Read, index: IndexId, column: i64) -> Result<i64> {
     let bytes = item_columns::table
         .filter(item_columns::index_id.eq(index))
         .filter(item_columns::column_id.eq(column))
@@ -269,7 +269,7 @@ pub(crate) fn record_change(tx: &mut Tx, index: IndexId, item: ItemId) -> Result
 ///
 /// # Errors
 /// When the database fails.
-pub(super) fn changed(read: &mut Read, index: IndexId, most: i64) -> Result<Option<Vec<i64>>> {
+pub fn changed(read: &mut Read, index: IndexId, most: i64) -> Result<Option<Vec<i64>>> {
     let mut ids: Vec<i64> = item_changes::table
         .filter(item_changes::index_id.eq(index))
         .order(item_changes::id)
@@ -286,7 +286,7 @@ pub(super) fn changed(read: &mut Read, index: IndexId, most: i64) -> Result<Opti
 
 /// A change of a record that is recorded beside the segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Change {
+pub struct Change {
     /// The number of the change.
     pub id: i64,
     /// The record.
@@ -295,7 +295,7 @@ pub(crate) struct Change {
 
 /// The changes that were recorded beside the segments of an index.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Recorded {
+pub struct Recorded {
     /// How many were merged into segments and are no longer there.
     pub merged: i64,
     /// The others, in order.
@@ -319,7 +319,7 @@ impl Recorded {
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn count_recorded(read: &mut Read, index: IndexId, most: i64) -> Result<Option<i64>> {
+pub fn count_recorded(read: &mut Read, index: IndexId, most: i64) -> Result<Option<i64>> {
     // An import may have recorded many more, which would all be counted for each search.
     let changes = sql::<BigInt>("(SELECT count(*) FROM (SELECT 1 FROM item_changes WHERE index_id = ")
         .bind::<BigInt, _>(index.0)
@@ -341,7 +341,7 @@ pub(crate) fn count_recorded(read: &mut Read, index: IndexId, most: i64) -> Resu
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn recorded(read: &mut Read, index: IndexId, most: i64) -> Result<Option<Recorded>> {
+pub fn recorded(read: &mut Read, index: IndexId, most: i64) -> Result<Option<Recorded>> {
     let changes = item_changes::table.on(item_changes::index_id.eq(collection_indexes::id));
     let rows: Vec<(i64, Option<(i64, i64)>)> = collection_indexes::table
         .left_join(changes)
@@ -365,7 +365,7 @@ pub(crate) fn recorded(read: &mut Read, index: IndexId, most: i64) -> Result<Opt
 ///
 /// # Errors
 /// When the database fails.
-pub(super) fn revision(read: &mut Read, index: IndexId) -> Result<Option<i64>> {
+pub fn revision(read: &mut Read, index: IndexId) -> Result<Option<i64>> {
     let found: Option<(IndexStatus, i64)> = collection_indexes::table
         .find(index)
         .select((collection_indexes::status, collection_indexes::columns_revision))

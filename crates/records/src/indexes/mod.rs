@@ -1,15 +1,19 @@
 //! Indexes: their rows, building them beside other work, and unique values.
 //!
-//! Writes keep an index up from the moment it is there; a job ([`jobs`]) fills in what was there before, and only then do
+//! Writes keep an index up from the moment it is there; a job ([`build`]) fills in what was there before, and only then do
 //! queries use it.
 
+mod build;
 mod elements;
+mod entries;
 mod events;
-pub mod jobs;
 pub mod table;
 pub mod uniques;
 
+pub(crate) use build::build_job;
+pub use build::{build, find};
 pub use elements::{count_ids, count_words, having_id};
+pub use entries::{IndexEntry, in_range};
 pub use events::IndexEvent;
 
 use crate::shape::{self, IndexKind, IndexOrigin, IndexRow, Shape};

@@ -1,10 +1,11 @@
 //! Which item a row of somebody else's data is for: by external key, or by the values of up to three fields.
 
+use super::fetch::live_by_ids;
 use super::keys::{self, IndexedDigest};
 use super::lookahead::{self, Ahead};
 use super::row::ItemRow;
 use super::{holder_of_key, values};
-use crate::query::{self, in_range};
+use crate::indexes::in_range;
 use crate::schema::items;
 use crate::shape::{Index, IndexKind, IndexStatus, Shape};
 use diesel::prelude::*;
@@ -463,7 +464,7 @@ fn of_these(
 ) -> Result<Match> {
     let spelling = spelled(shape, fields, wanted);
     let mut ids = Vec::new();
-    for row in query::rows(read, shape, &candidates)? {
+    for row in live_by_ids(read, shape, &candidates)? {
         if spelled(shape, fields, &row.values()?) == spelling {
             ids.push(row.id);
         }

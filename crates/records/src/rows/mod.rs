@@ -3,6 +3,7 @@
 mod change;
 mod create;
 mod editor;
+mod fetch;
 mod find;
 mod keys;
 mod lookahead;
@@ -11,6 +12,7 @@ mod new_item;
 mod new_items;
 mod new_rows;
 pub mod order;
+mod pick;
 mod place;
 pub mod purge;
 mod removal;
@@ -24,7 +26,7 @@ pub mod write;
 pub use change::ItemChange;
 pub use create::create_ready;
 pub use editor::Editor;
-
+pub use fetch::{TestedRow, by_ids, live_by_ids, tested_rows};
 pub use find::{
     FoundItems, count_comment, expect_version, find, find_all_with_shapes, find_locked, find_with_shape,
     hold_free, holder_of_key, live, live_among, lock, locked, refuse_locked, titles,
@@ -32,7 +34,8 @@ pub use find::{
 pub use keys::{digest, holder, holder_of_value, reindex};
 pub(crate) use keys::{digests, index_keys};
 pub use new_item::{Creation, NewItem, PreparedItem};
+pub use pick::pick;
 pub use row::ItemRow;
-pub(crate) use row::SystemValues;
+
 pub use values::{Missing, merge};
 pub use write::{Draft, Writer, Written};

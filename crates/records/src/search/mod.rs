@@ -6,11 +6,9 @@
 //! [Match keys](crate::shape::Kind::match_keys) are terms too, because full-text indexes gather what is new and write it in
 //! order, while each key in an ordinary index would change a page of its own.
 
-pub(crate) mod lists;
 pub mod table;
 
-use crate::query;
-use crate::rows::ItemRow;
+use crate::rows::{ItemRow, live_by_ids};
 use crate::shape::Shape;
 use fields::terms::Terms;
 use fields::words::{field_texts, searchable};
@@ -88,5 +86,5 @@ pub fn sharing(read: &mut Read, shape: &Shape, data: &Data, most: usize) -> Resu
         return Ok(Vec::new());
     }
     let ids = table::with_any(read, shape.collection, &digests(&match_keys), most)?;
-    query::rows(read, shape, &ids)
+    live_by_ids(read, shape, &ids)
 }

@@ -70,12 +70,7 @@ pub(super) fn with_any(
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn with_words(
-    read: &mut Read,
-    collection: CollectionId,
-    words: &Words,
-    most: usize,
-) -> Result<Vec<i64>> {
+pub fn with_words(read: &mut Read, collection: CollectionId, words: &Words, most: usize) -> Result<Vec<i64>> {
     let terms = written(read, collection, words);
     ids(read, terms, Newest, most)
 }
@@ -84,7 +79,7 @@ pub(crate) fn with_words(
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn some_with_words(
+pub fn some_with_words(
     read: &mut Read,
     collection: CollectionId,
     words: &Words,
@@ -98,11 +93,7 @@ pub(crate) fn some_with_words(
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn all_with_words(
-    read: &mut Read,
-    collection: CollectionId,
-    words: &Words,
-) -> Result<RoaringTreemap> {
+pub fn all_with_words(read: &mut Read, collection: CollectionId, words: &Words) -> Result<RoaringTreemap> {
     let terms = written(read, collection, words);
     if let AnyConnection::Postgres(connection) = read.connection() {
         return all_on_postgres(connection, terms);

@@ -83,7 +83,7 @@ impl Shapes {
     }
 
     /// The workspace's sets of kinds that have a built-in field of a type.
-    pub(crate) fn sets_with(&self, kind: FieldType, workspace: WorkspaceId) -> Vec<CollectionId> {
+    pub fn sets_with(&self, kind: FieldType, workspace: WorkspaceId) -> Vec<CollectionId> {
         let has = |declared: &&&Kind| (declared.fields)().iter().any(|field| field.kind == kind);
         self.kinds.iter().filter(has).map(|declared| declared.set_of(workspace)).collect()
     }
@@ -94,7 +94,10 @@ impl Shapes {
     }
 
     /// The record that took the place of one that values of fields of this type name.
-    pub(crate) fn successor(
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn successor(
         &self,
         read: &mut Read,
         kind: FieldType,

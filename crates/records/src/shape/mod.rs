@@ -7,7 +7,7 @@ mod collection;
 mod field;
 mod index;
 mod load;
-#[cfg(test)]
+#[cfg(any(test, feature = "samples"))]
 pub mod sample;
 
 pub use collection::{CollectionRow, CollectionSettings, CollectionStatus};
@@ -72,7 +72,7 @@ pub struct Kind {
 pub struct ReferencedBy {
     /// The type of the fields.
     pub kind: FieldType,
-    /// The record that took the place of another, if one did ([`references::replace`](crate::references::replace)).
+    /// The record that took the place of another, if one did, as when contacts are merged.
     pub successor: fn(&mut Read, WorkspaceId, ItemId) -> Result<Option<ItemId>>,
 }
 

@@ -4,10 +4,9 @@
 use super::model::{Column, FileSummary, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus};
 use super::{plan, queries};
 use model::{CollectionId, Error, ImportId, IndexId, Result};
+use query::IndexRequest;
 use records::Author;
 use records::definitions::{self, NewField};
-use records::indexes;
-use records::query::IndexRequest;
 use records::rows::matching::Matcher;
 use records::shape::{self, Shapes};
 use store::Tx;
@@ -94,5 +93,5 @@ pub(super) fn index_to_wait_for(
     let Ok(matcher) = Matcher::new(&shape, match_on) else { return Ok(None) };
     let Some(parts) = matcher.missing_index() else { return Ok(None) };
     let request = IndexRequest { workspace_id: row.workspace_id, collection_id: row.collection_id, parts };
-    indexes::jobs::grant(tx, shapes, &request)
+    query::grant_index(tx, shapes, &request)
 }

@@ -12,10 +12,10 @@ use encoding_rs::Encoding;
 use files::{self, Files, NewFile, Stored};
 use jobs::{Job, JobContext, JobError};
 use model::{CollectionId, Error, FileId, ImportId, JsonText, Result, WorkspaceId};
+use query::{ParsedQuery, QueryParams};
 use records::Author;
 use records::activity::{self, Action, Changes, change};
 use records::indexes;
-use records::query::{ParsedQuery, QueryParams};
 use records::shape::{self, Kind, Shape, Shapes};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -196,7 +196,7 @@ impl Importer {
         let (shapes, row) = (self.shapes.clone(), row.clone());
         let wanted = job.db.write(move |tx| index_to_wait_for(tx, &shapes, &row, &on)).await?;
         match wanted {
-            Some(index) if !indexes::jobs::build(job, &self.shapes, index).await? => Ok(Progress::Stopped),
+            Some(index) if !indexes::build(job, &self.shapes, index).await? => Ok(Progress::Stopped),
             _ => Ok(Progress::End),
         }
     }

@@ -10,9 +10,9 @@ use files::{Files, NewFile, objects_in_memory};
 use jobs::Runner;
 use model::{Error, ItemId, Result, WorkspaceId};
 use operation::Event;
+use query::{Page, ParsedQuery, Planner, QueryParams};
 use records::Author;
 use records::print::Printer;
-use records::query::{Page, ParsedQuery, Planner, QueryParams};
 use records::rows::{Draft, Editor, ItemRow, Missing, merge};
 use records::sets;
 use records::shape::{Kind, RecordChange, Shape, Shapes};
@@ -227,6 +227,7 @@ impl Sales {
         let importer = Importer::new(self.files.clone(), self.shapes.clone(), vec![Arc::new(LeadImports)]);
         let jobs = records::jobs(&self.shapes, Retention::of_days(3_650))
             .into_iter()
+            .chain(query::jobs(&self.shapes))
             .chain([imports::job(Arc::new(importer))]);
         Runner::new(self.test.db.clone()).with(jobs).run_due().await.unwrap();
     }

@@ -6,7 +6,7 @@ use ::model::CollectionId;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use operation::Cursors;
-use records::query::{Budget, Planner};
+use query::{Budget, Planner};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use testkit::{Key, TestApp};

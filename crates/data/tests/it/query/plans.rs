@@ -16,12 +16,13 @@ struct PostgresStep {
     step: String,
 }
 
-/// The statement of `query/fetch.rs`, whose ids are `IDS`.
+/// The statement of `records/src/rows/fetch.rs`, whose ids are `IDS`.
 const BY_IDS: &str = "SELECT items.id, items.data, items.more IS NOT NULL FROM items WHERE IDS AND \
     items.collection_id + 0 = 7 AND items.workspace_id + 0 = 1 AND \
     CASE WHEN items.trashed_at IS NULL THEN 0 ELSE 1 END = 0";
 
-/// The statements of `query/scan.rs` and `columnar/table.rs`, with values for what is bound, and the index that each must seek in.
+/// The statements of `query/src/scan.rs`, `records/src/indexes/entries.rs` and `records/src/columnar/table.rs`, with values
+/// for what is bound, and the index that each must seek in.
 const STATEMENTS: [(&str, &str, &str); 12] = [
     (
         "SELECT k, item_id FROM item_keys WHERE index_id = 7 AND k >= X1 AND k < X2 ORDER BY k, item_id",

@@ -2,11 +2,11 @@
 
 use super::columns::Summary;
 use super::visit::Fitting;
-use crate::columnar::SelectedRows;
-use crate::shape::Shape;
+use crate::column_scan::SelectedRows;
 use fields::decimal::{self, Loss, Sum};
 use fields::{ColumnValue, Family, Part, Record, Subject, key, value_of_entry};
 use model::{Error, Result, Timestamp};
+use records::shape::Shape;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap, HashSet};
 

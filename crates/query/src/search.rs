@@ -5,18 +5,18 @@
 //! ranking would have to look at all of them.
 
 use super::candidates::Candidates;
-use super::fetch::rows;
 use super::params::QueryParams;
 use super::planner::Planner;
 use super::types::Report;
 use super::visit::Visit;
-use crate::print::Selection;
-use crate::rows::ItemRow;
-use crate::shape::{Shape, Shapes};
 use fields::words::{Occurrences, Words, searchable};
 use fields::{Field, Subject, key};
 use model::{Error, Result, string_enum};
 use operation::{Describe, FromInput, Input, RawRows};
+use records::print::Selection;
+use records::rows::ItemRow;
+use records::rows::live_by_ids;
+use records::shape::{Shape, Shapes};
 use serde::{Deserialize, Serialize};
 use store::{PageNumber, Read};
 use utoipa::{IntoParams, ToSchema};
@@ -113,7 +113,7 @@ impl Search {
         let part = |number: i64| usize::try_from(number).unwrap_or_default();
         let (skip, most) = (part(page.offset()), part(page.limit));
         let (hits, report) = search.run(read, planner, skip, most)?;
-        let hit_rows = rows(read, shape, &hits.ids)?;
+        let hit_rows = live_by_ids(read, shape, &hits.ids)?;
         let found: Vec<&ItemRow> = hit_rows.iter().collect();
         let printer = selection.printer(read, shapes, shape, parsed.visible.as_deref(), &found)?;
         let printed = printer.rows(found.into_iter())?;

@@ -1,10 +1,10 @@
 //! Testing a filter on the columns of a segment.
 
-use super::segment::{Codes, Column};
 use super::selected::{CAN, SURE, Segment, can_any};
-use crate::shape::Index;
 use fields::filter::{Condition, Range, Test};
 use fields::{EntrySearcher, Filter, Outcome, Subject, SystemColumn, key};
+use records::columnar::segment::{Codes, Column};
+use records::shape::Index;
 
 /// Of an entry: it has not been tested yet.
 const UNTESTED: u8 = 0b100;
@@ -385,14 +385,14 @@ fn wide(code: usize) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::row_ids::RowIds;
-    use super::super::segment;
     use super::*;
-    use crate::shape::{IndexKind, IndexStatus, KeyFormat};
     use fields::filter::Pattern;
     use fields::{Family, Part};
     use model::{FieldId, IndexId};
     use proptest::prelude::*;
+    use records::columnar::row_ids::RowIds;
+    use records::columnar::segment;
+    use records::shape::{IndexKind, IndexStatus, KeyFormat};
 
     const NUMBER: Subject = Subject::Field(FieldId(1));
     const NAME: Subject = Subject::Field(FieldId(2));
@@ -490,7 +490,7 @@ mod tests {
             let index = Index { id: IndexId(1), kind, parts, status, key_format: KeyFormat::Prefixed };
             let mut slots = vec![NUMBER, NAME];
             let tested = ColumnFilter::of(&index, &mut slots, &filter);
-            let mut rows = vec![CAN | SURE; ids.len()];
+            let mut rows = vec![CAN | SURE; ids.count()];
             rows.iter_mut().take(passed).for_each(|row| *row = 0);
             tested.narrow(&segment, &mut rows);
             for (row, (number, name)) in numbers.iter().zip(&names).enumerate() {

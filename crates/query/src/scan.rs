@@ -4,12 +4,12 @@
 //! A condition on `(k, item_id)` as a pair would be no seek on SQLite, so going on behind a place is two statements: the
 //! rest of the run of equal keys, and the keys behind.
 
-use crate::schema::{item_keys, item_links, item_unique, items};
-use crate::shape::Shape;
 use diesel::prelude::*;
 use fields::filter::Range;
-use fields::filter::behind;
 use model::{FieldId, IndexId, ItemId, Result};
+use records::indexes::{IndexEntry, in_range};
+use records::schema::{item_links, item_unique, items};
+use records::shape::Shape;
 use std::collections::{HashSet, VecDeque};
 use store::Read;
 
@@ -19,15 +19,6 @@ macro_rules! first {
         let most: usize = $most;
         $query.limit(i64::try_from(most).unwrap_or(i64::MAX)).load($read.connection())?
     }};
-}
-
-/// Where a scan stands: behind this item.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// Its key in the index that is scanned; empty where none is.
-    pub k: Vec<u8>,
-    /// The id of the item.
-    pub id: i64,
 }
 
 /// What is scanned.
@@ -74,7 +65,7 @@ pub enum ScanSource {
 pub(crate) struct KeyScan {
     source: ScanSource,
     reverse: bool,
-    after: Option<Place>,
+    after: Option<IndexEntry>,
     over: bool,
     /// Items that were met, where one can be met twice.
     seen: Option<HashSet<i64>>,
@@ -82,7 +73,7 @@ pub(crate) struct KeyScan {
 
 impl KeyScan {
     /// A scan, backwards where `reverse`, from the beginning or behind a place.
-    pub fn new(source: ScanSource, reverse: bool, after: Option<Place>) -> Self {
+    pub fn new(source: ScanSource, reverse: bool, after: Option<IndexEntry>) -> Self {
         let twice = match &source {
             ScanSource::Keys { ranges, .. } => ranges.len() > 1,
             ScanSource::Links { to, .. } => to.len() > 1,
@@ -96,7 +87,7 @@ impl KeyScan {
     }
 
     /// Drops the ranges that lie before a place.
-    fn go_behind(&mut self, place: Place) {
+    fn go_behind(&mut self, place: IndexEntry) {
         if let ScanSource::Items { ids: (from, to), .. } = &mut self.source {
             if self.reverse {
                 *to = (*to).min(place.id.saturating_sub(1));
@@ -133,7 +124,7 @@ impl KeyScan {
     ///
     /// # Errors
     /// When the database fails.
-    pub fn next(&mut self, read: &mut Read, shape: &Shape, most: usize) -> Result<Vec<Place>> {
+    pub fn next(&mut self, read: &mut Read, shape: &Shape, most: usize) -> Result<Vec<IndexEntry>> {
         let mut found = Vec::new();
         while !self.over && found.len() < most {
             let left = most - found.len();
@@ -167,7 +158,7 @@ impl KeyScan {
     }
 
     /// The next items of the present range; fewer than `most` where it is through.
-    fn step(&mut self, read: &mut Read, shape: &Shape, most: usize) -> Result<Vec<Place>> {
+    fn step(&mut self, read: &mut Read, shape: &Shape, most: usize) -> Result<Vec<IndexEntry>> {
         let reverse = self.reverse;
         let after = self.after.as_ref();
         let ids = match &mut self.source {
@@ -204,55 +195,8 @@ impl KeyScan {
                 .get_results(read.connection())?,
             ScanSource::Ids(ids) => ids.drain(..most.min(ids.len())).collect(),
         };
-        Ok(ids.into_iter().map(|id| Place { k: Vec::new(), id }).collect())
+        Ok(ids.into_iter().map(|id| IndexEntry { k: Vec::new(), id }).collect())
     }
-}
-
-/// The keys of a range behind a place in it.
-///
-/// # Errors
-/// When the database fails.
-pub fn in_range(
-    read: &mut Read,
-    index: IndexId,
-    range: &Range,
-    after: Option<&Place>,
-    reverse: bool,
-    most: usize,
-) -> Result<Vec<Place>> {
-    let mut rest = range.clone();
-    let mut found = Vec::new();
-    if let Some(place) = after {
-        let run = item_keys::table
-            .filter(item_keys::index_id.eq(index))
-            .filter(item_keys::k.eq(&place.k))
-            .select((item_keys::k, item_keys::item_id));
-        found = if reverse {
-            first!(read, most, run.filter(item_keys::item_id.lt(place.id)).order(item_keys::item_id.desc()))
-        } else {
-            first!(read, most, run.filter(item_keys::item_id.gt(place.id)).order(item_keys::item_id))
-        };
-        if reverse {
-            rest.to = rest.to.min(place.k.clone());
-        } else {
-            rest.from = rest.from.max(behind(&place.k));
-        }
-    }
-    let left = most - found.len();
-    if left > 0 && !rest.is_empty() {
-        let keys = item_keys::table
-            .filter(item_keys::index_id.eq(index))
-            .filter(item_keys::k.ge(&rest.from))
-            .filter(item_keys::k.lt(&rest.to))
-            .select((item_keys::k, item_keys::item_id));
-        let behind: Vec<(Vec<u8>, i64)> = if reverse {
-            first!(read, left, keys.order((item_keys::k.desc(), item_keys::item_id.desc())))
-        } else {
-            first!(read, left, keys.order((item_keys::k, item_keys::item_id)))
-        };
-        found.extend(behind);
-    }
-    Ok(found.into_iter().map(|(k, id): (Vec<u8>, i64)| Place { k, id }).collect())
 }
 
 /// The ids of the collection's items from one to another.

@@ -1,10 +1,10 @@
 //! The rows of a segment whose columns are read, and what is known of them.
 
-use super::row_ids::RowIds;
-use super::segment::Column;
-use super::table::{StoredSegment, damaged};
 use fields::Part;
 use model::Result;
+use records::columnar::row_ids::RowIds;
+use records::columnar::segment::Column;
+use records::columnar::table::{StoredSegment, damaged};
 use std::sync::Arc;
 
 /// What is known of a row: it may fit, and then perhaps it surely does.
@@ -42,7 +42,7 @@ impl<'s> Segment<'s> {
     /// When what is stored is damaged.
     pub fn of(stored: &'s StoredSegment) -> Result<Self> {
         let ids = &stored.ids;
-        let column = |bytes: &'s Arc<[u8]>| Column::of(bytes).filter(|column| column.rows() == ids.len());
+        let column = |bytes: &'s Arc<[u8]>| Column::of(bytes).filter(|column| column.rows() == ids.count());
         let columns: Option<Vec<_>> = stored.columns.iter().map(column).collect();
         Ok(Self { ids, columns: columns.ok_or_else(damaged)? })
     }
@@ -77,7 +77,7 @@ impl SelectedRows<'_> {
 
     /// How many rows there are, selected or not.
     pub fn count(&self) -> usize {
-        self.segment.ids.len()
+        self.segment.ids.count()
     }
 
     /// The entries of the column of a part of the order, by their codes.

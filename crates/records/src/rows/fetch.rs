@@ -3,7 +3,7 @@
 //! Most items that a query looks at are not shown, so only the columns are read that its conditions and its order go by.
 //! Many ids are one statement on both databases.
 
-use crate::rows::{ItemRow, SystemValues};
+use super::row::{ItemRow, SystemValues};
 use crate::schema::items;
 use crate::shape::Shape;
 use diesel::dsl::sql;
@@ -16,7 +16,7 @@ use store::{AnyConnection, Cached, Read};
 
 /// What testing needs of an item.
 #[derive(Debug)]
-pub(super) struct TestedRow {
+pub struct TestedRow {
     /// Its id.
     pub id: ItemId,
     /// Its values.
@@ -112,7 +112,7 @@ macro_rules! load_by_ids {
 ///
 /// # Errors
 /// When the database fails.
-pub(super) fn tested_rows(
+pub fn tested_rows(
     read: &mut Read,
     shape: &Shape,
     ids: &[i64],
@@ -145,15 +145,15 @@ pub(super) fn tested_rows(
 ///
 /// # Errors
 /// When the database fails.
-pub fn rows(read: &mut Read, shape: &Shape, ids: &[i64]) -> Result<Vec<ItemRow>> {
-    rows_of(read, shape, ids, false)
+pub fn live_by_ids(read: &mut Read, shape: &Shape, ids: &[i64]) -> Result<Vec<ItemRow>> {
+    by_ids(read, shape, ids, false)
 }
 
 /// The collection's items, live or in the trash, in the order of `ids`; others are left out.
 ///
 /// # Errors
 /// When the database fails.
-pub(super) fn rows_of(read: &mut Read, shape: &Shape, ids: &[i64], trashed: bool) -> Result<Vec<ItemRow>> {
+pub fn by_ids(read: &mut Read, shape: &Shape, ids: &[i64], trashed: bool) -> Result<Vec<ItemRow>> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }

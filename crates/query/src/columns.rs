@@ -4,11 +4,12 @@ use super::plan::{self, QueryPlan};
 use super::planner::{Planner, Sample, Sampler};
 use super::types::{Query, Report};
 use super::visit::{Fitting, MOST_FETCHED, Page, Placed, PlacedRow, Visit};
-use crate::columnar::{Changed, ColumnCache, Columnar, ROWS, SelectedRows};
-use crate::shape::Shape;
+use crate::column_scan::{Changed, ColumnCache, Columnar, SelectedRows};
 use fields::Filter;
 use fields::sort::Sort;
 use model::Result;
+use records::columnar::ROWS;
+use records::shape::Shape;
 use store::Read;
 
 /// Reading so many bytes of columns takes as long as fetching an item.

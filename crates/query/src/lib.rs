@@ -1,33 +1,44 @@
 //! Queries: filters, order, pages, search, aggregates.
 //!
-//! A query is read against the [`Shape`](crate::shape::Shape), then planned over the key tables, then run within a
+//! A query is read against the [`Shape`](records::shape::Shape), then planned over the key tables, then run within a
 //! budget. Indexes only narrow what is looked at: every record that is answered was tested by [`fields::Filter::fits`],
 //! so that a query means the same with any indexes or none, on both databases.
 
 pub mod aggregate;
+mod auto_index;
 mod candidates;
+mod column_scan;
 mod columns;
 mod cursor;
-mod fetch;
 mod ordered;
 mod params;
-mod pick;
 mod plan;
 mod planner;
+pub mod references;
 mod run;
-pub mod scan;
+mod scan;
 pub mod search;
 mod tally;
 mod types;
 mod usage;
 mod visit;
+mod word_lists;
 
+pub use auto_index::{counted_aggregate, counted_counts, counted_page, counted_search, grant_index};
 pub use cursor::{ListPosition, cursor_at, place_behind};
-pub use fetch::rows;
 pub use params::{ParsedQuery, QueryParams};
-pub use pick::pick;
 pub use planner::{Budget, Planner};
-pub use scan::in_range;
 pub use types::{Query, Report};
-pub use usage::{IndexRequest, LARGE, Needs};
+pub use usage::{IndexRequest, Needs};
 pub use visit::{Page, PlacedRow};
+
+use jobs::Job;
+use records::shape::Shapes;
+use std::sync::Arc;
+
+/// The jobs of this crate.
+pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
+    let mut jobs = vec![references::job(shapes)];
+    jobs.extend(auto_index::jobs(shapes));
+    jobs
+}

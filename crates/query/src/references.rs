@@ -3,17 +3,17 @@
 //! Nothing lists the records whose values name another one, so they are searched for, in the background. Meanwhile the old
 //! id still finds the record that took its place.
 
-use crate::Author;
-use crate::query::{Budget, PlacedRow, Planner, Query};
-use crate::rows::{self, Draft, Editor};
-use crate::schema::{collection_fields, collections};
-use crate::shape::{self, Shape, Shapes};
+use crate::{Budget, PlacedRow, Planner, Query};
 use ::jobs::{Job, JobContext, JobError};
 use diesel::prelude::*;
 use fields::filter::{Condition, Test};
 use fields::sort::Sort;
 use fields::{Data, FieldType, Filter, Subject};
 use model::{CollectionId, ItemId, Result, WorkspaceId};
+use records::Author;
+use records::rows::{self, Draft, Editor};
+use records::schema::{collection_fields, collections};
+use records::shape::{self, Shape, Shapes};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;

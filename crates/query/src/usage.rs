@@ -4,11 +4,11 @@
 //! price, gets an index without anybody asking. Such indexes go again when nobody has used them for long.
 
 use super::types::{Query, Report};
-use crate::columnar;
-use crate::shape::{IndexKind, IndexStatus, Shape};
 use fields::filter::Condition;
 use fields::{Family, FieldType, Part, Subject, SystemColumn};
 use model::{CollectionId, IndexId, Timestamp, WorkspaceId};
+use records::columnar;
+use records::shape::{IndexKind, IndexStatus, Shape};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -207,12 +207,12 @@ fn exists(shape: &Shape, parts: &[Part]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::sample::shape;
     use fields::FieldType as Type;
     use fields::Filter;
     use fields::filter::Node;
     use fields::sample::choices;
     use fields::sort::Sort;
+    use records::shape::sample::shape;
     use serde_json::json;
 
     fn report(visited: usize) -> Report {

@@ -3,9 +3,9 @@
 //! Whoever writes a segment draws a new revision of its index in the same transaction. What is kept is of one revision, and
 //! each scan asks the index for its own first, so that what another replica wrote is seen at once.
 
-use super::row_ids::RowIds;
-use super::table::{self, Place, StoredSegment};
 use model::{IndexId, Result};
+use records::columnar::row_ids::RowIds;
+use records::columnar::table::{self, Place, StoredSegment};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::Read;

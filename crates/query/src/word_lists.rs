@@ -9,9 +9,9 @@
 //! counted when they have been merged into segments, so that none can be missed: where the count says that there was one
 //! that no query saw, a new generation begins.
 
-use crate::columnar::{Change, Recorded};
 use fields::words::{Clause, RecordWords};
 use model::IndexId;
+use records::columnar::{Change, Recorded};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

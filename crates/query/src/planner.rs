@@ -3,11 +3,12 @@
 use super::scan;
 use super::types::{Query, Report};
 use super::usage::{Needs, Usage};
-use crate::columnar::{self, ColumnCache};
-use crate::search::lists::WordLists;
-use crate::shape::Shape;
+use crate::column_scan::ColumnCache;
+use crate::word_lists::WordLists;
 use fields::filter::Range;
 use model::{CollectionId, IndexId, Result, Timestamp};
+use records::columnar;
+use records::shape::Shape;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

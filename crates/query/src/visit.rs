@@ -1,17 +1,18 @@
 //! Running a plan over items, within a budget.
 
-use super::fetch::{TestedRow, rows_of, tested_rows};
-use super::pick::pick;
 use super::plan::QueryPlan;
 use super::planner::{Budget, Planner};
-use super::scan::{Place, points_to};
+use super::scan::points_to;
 use super::types::{Query, Report};
-use crate::rows::ItemRow;
-use crate::shape::{IndexKind, IndexStatus, Shape};
 use fields::filter::name_of;
 use fields::sort::Sort;
 use fields::{Data, Filter, Record, Subject, SystemColumn};
 use model::{Code, Error, IndexId, ItemId, Result};
+use records::indexes::IndexEntry;
+use records::rows::ItemRow;
+use records::rows::pick;
+use records::rows::{TestedRow, by_ids, tested_rows};
+use records::shape::{IndexKind, IndexStatus, Shape};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -233,7 +234,7 @@ impl<'a> Visit<'a> {
             self.spending.rows += places.len();
             let ids: Vec<i64> = places.iter().map(|place| place.id).collect();
             let mut places = places.iter();
-            for row in rows_of(read, self.shape, &ids, self.trashed)? {
+            for row in by_ids(read, self.shape, &ids, self.trashed)? {
                 let met = places.find(|place| place.id == row.id.0);
                 let data = pick(row.data.as_str(), &self.keys)?;
                 self.spending.bytes += row.data.as_str().len();
@@ -297,7 +298,7 @@ impl<'a> Visit<'a> {
     ) -> Result<()> {
         let ids: Vec<i64> = placed.iter().map(|(_, id)| *id).collect();
         let mut placed = placed.drain(..);
-        for row in rows_of(read, self.shape, &ids, self.trashed)? {
+        for row in by_ids(read, self.shape, &ids, self.trashed)? {
             let Some((place, _)) = placed.find(|(_, id)| *id == row.id.0) else { continue };
             let data = pick(row.data.as_str(), &self.keys)?;
             if self.fits(read, row.record(&data))?.is_some_and(|now| now == place) {
@@ -359,7 +360,7 @@ impl<'a> Visit<'a> {
                 let met = places.find(|place| place.id == row.id.0);
                 let Some(fitting) = self.test(read, row)? else { continue };
                 // An item that was moved since its key was read stands elsewhere now.
-                let stays = |met: &Place| plan.stands_at(self.sort, &fitting.place, met);
+                let stays = |met: &IndexEntry| plan.stands_at(self.sort, &fitting.place, met);
                 if plan.ordered && !met.is_some_and(stays) {
                     continue;
                 }

@@ -1,8 +1,6 @@
 //! What the query string says of filters, order and the like.
 
 use super::types::Query;
-use crate::schema::collection_views;
-use crate::shape::Shape;
 use diesel::prelude::*;
 use fields::Filter;
 use fields::filter::{
@@ -15,6 +13,8 @@ use fields::words::Words;
 use fields::{Family, Subject};
 use model::{Error, JsonText, Result, Timestamp, ViewId};
 use operation::{Describe, FromInput, Input, parse_json};
+use records::schema::collection_views;
+use records::shape::Shape;
 use serde::Deserialize;
 use serde_json::Value;
 use store::Read;

@@ -6,12 +6,12 @@ use super::plan::{self, PlanRequest, QueryPlan};
 use super::planner::{MOST_COUNTED, Planner, Sampler};
 use super::types::{Query, Report};
 use super::visit::{Fitting, Page, Visit};
-use crate::rows::ItemRow;
-use crate::shape::Shape;
 use fields::key;
 use fields::sort::Sort;
 use fields::{Part, Subject};
 use model::{ItemId, Result};
+use records::rows::ItemRow;
+use records::shape::Shape;
 use std::ops::ControlFlow;
 use store::Read;
 

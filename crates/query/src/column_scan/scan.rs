@@ -3,12 +3,12 @@
 use super::cache::{CachedColumns, ColumnCache};
 use super::filter::{ColumnFilter, slot};
 use super::selected::{CAN, SURE, Segment, SelectedRows, can_any, candidates};
-use super::table::{self, Place, StoredSegment, column_id};
 use super::top::Top;
-use crate::shape::{Index, IndexStatus, Shape};
 use fields::sort::Sort;
 use fields::{Filter, Part, Subject, key};
 use model::Result;
+use records::columnar::table::{self, Place, StoredSegment, column_id};
+use records::shape::{Index, IndexStatus, Shape};
 use store::Read;
 
 /// Segments that are read at a time, at the most.
@@ -76,7 +76,7 @@ impl<'a> Columnar<'a> {
     /// The query over the collection's columnar index; `None` where there is none that is ready and knows the order, or where
     /// its columns tell nothing.
     pub fn of(shape: &'a Shape, filter: &'a Filter, sort: Option<&'a Sort>, ids: (i64, i64)) -> Option<Self> {
-        let index = super::of(shape).filter(|index| index.status == IndexStatus::Ready)?;
+        let index = records::columnar::of(shape).filter(|index| index.status == IndexStatus::Ready)?;
         let mut columns = Vec::new();
         let parts = sort.map(|sort| sort.parts.as_slice()).unwrap_or_default();
         let mut placed = |part: &Part| Some((*part, slot(index, &mut columns, part.subject)?));
@@ -191,7 +191,7 @@ impl<'a> Columnar<'a> {
             if top.is_full_before(&first) {
                 break;
             }
-            visited += segment.ids.len();
+            visited += segment.ids.count();
             self.collect(segment, i64::MIN, changed, top);
         }
         Ok(visited)
@@ -205,7 +205,7 @@ impl<'a> Columnar<'a> {
             let stored = self.read(read, None, Place::Behind(behind), self.segments)?;
             for stored in &stored {
                 let segment = Segment::of(stored)?;
-                visited += segment.ids.len();
+                visited += segment.ids.count();
                 self.collect(&segment, behind, changed, top);
                 behind = stored.last_id;
             }
@@ -257,7 +257,7 @@ impl<'a> Columnar<'a> {
             let stored = self.read(read, cached.as_ref(), place, most)?;
             for stored in &stored {
                 let segment = Segment::of(stored)?;
-                visited += segment.ids.len();
+                visited += segment.ids.count();
                 by_id.collect(&segment, stored.last_id, &self.select(&segment, by_id.above, changed));
                 let last = stored.last_id;
                 place = if self.newest_first { Place::Before(last) } else { Place::Behind(last) };
@@ -339,7 +339,7 @@ impl<'a> Columnar<'a> {
 
     /// The rows of a segment before the filter is tested: none of those up to `behind`, and no changed ones.
     fn rows(&self, segment: &Segment<'_>, behind: i64, changed: &[i64]) -> Vec<u8> {
-        let mut rows = vec![CAN | SURE; segment.ids.len()];
+        let mut rows = vec![CAN | SURE; segment.ids.count()];
         let (first, last) = self.ids;
         let passed = segment.ids.before(first.max(behind.saturating_add(1)));
         let until = segment.ids.before(last.saturating_add(1));

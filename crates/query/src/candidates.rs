@@ -1,15 +1,15 @@
 //! The records that full-text search looks at: those that have the words that are looked for.
 
-use super::fetch::tested_rows;
-use super::pick::pick;
-use crate::columnar;
-use crate::columnar::scan::MOST_CHANGES;
-use crate::search::lists::{FEW, Lookup, Reading, Sight, WordLists};
-use crate::search::table;
-use crate::shape::{IndexStatus, Shape};
+use crate::column_scan::MOST_CHANGES;
+use crate::word_lists::{FEW, Lookup, Reading, Sight, WordLists};
 use fields::Record;
 use fields::words::{RecordWords, Words, searchable};
 use model::{IndexId, Result};
+use records::columnar;
+use records::rows::pick;
+use records::rows::tested_rows;
+use records::search::table;
+use records::shape::{IndexStatus, Shape};
 use roaring::RoaringTreemap;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -5,9 +5,7 @@
 //! are tested on the item all the same: a plan can be slow, it cannot be wrong.
 
 use super::planner::{Planner, Sampler};
-use super::scan::{KeyScan, Place, ScanSource};
-use crate::rows::digest;
-use crate::shape::{Index, IndexKind, IndexStatus, Shape};
+use super::scan::{KeyScan, ScanSource};
 use fields::Data;
 use fields::Filter;
 use fields::filter::{Condition, Range, Test, name_of};
@@ -15,6 +13,9 @@ use fields::key;
 use fields::sort::{self, Sort};
 use fields::{Family, Part, Subject, SystemColumn};
 use model::{IndexId, Result};
+use records::indexes::IndexEntry;
+use records::rows::digest;
+use records::shape::{Index, IndexKind, IndexStatus, Shape};
 use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
 use store::Read;
@@ -106,7 +107,7 @@ impl QueryPlan {
         filter.is_conjunction() && filter.musts().into_iter().all(is_met)
     }
 
-    fn place(&self, sort: &Sort, after: &[u8]) -> Option<Place> {
+    fn place(&self, sort: &Sort, after: &[u8]) -> Option<IndexEntry> {
         let (parts, id) = sort.split(after)?;
         let mut k = self.tail.prefix.clone();
         if let ScanSource::Keys { .. } = self.source {
@@ -119,11 +120,11 @@ impl QueryPlan {
                 key::push_id(&mut k, id, desc);
             }
         }
-        Some(Place { k, id })
+        Some(IndexEntry { k, id })
     }
 
     /// Whether an item with this place in the list is where the scan met it.
-    pub(crate) fn stands_at(&self, sort: Option<&Sort>, place: &[u8], met: &Place) -> bool {
+    pub(crate) fn stands_at(&self, sort: Option<&Sort>, place: &[u8], met: &IndexEntry) -> bool {
         match (&self.source, sort) {
             (ScanSource::Keys { .. }, Some(sort)) => {
                 self.place(sort, place).is_some_and(|place| place == *met)

@@ -1,13 +1,13 @@
 //! Cursors of lists: where a page begins.
 
-use super::pick::pick;
 use super::types::Query;
-use crate::rows::find;
-use crate::shape::Shape;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::{Error, ItemId, Result};
 use operation::Cursors;
+use records::rows::find;
+use records::rows::pick;
+use records::shape::Shape;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;

@@ -1,0 +1,251 @@
+//! Indexes that the service makes by itself: queries are counted, those that would profit from an index ask for it, and
+//! one that no query uses any more is dropped.
+
+use crate::aggregate::{AggregateGroup, Aggregation, CountedGroup, count_by};
+use crate::planner::Planner;
+use crate::search::{FoundPage, Search};
+use crate::types::{Query, Report};
+use crate::usage::{IndexRequest, LARGE, Needs};
+use crate::visit::Page;
+use diesel::prelude::*;
+use fields::Filter;
+use fields::sort::Sort;
+use jobs::{Job, JobError};
+use model::{Code, Error, IndexId, Result, Timestamp};
+use records::schema::collection_indexes;
+use records::shape::{self, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes};
+use records::{columnar, count, indexes};
+use std::sync::Arc;
+use std::time::Duration;
+use store::{PageNumber, Read, Tx};
+
+/// The job that makes an index which queries wished for.
+const AUTO_INDEX: &str = "data.index.wish";
+
+/// Only collections with more items than this get a columnar index.
+const LARGE_ENOUGH_FOR_COLUMNS: i64 = 5_000;
+/// Days without use after which an index goes that the service made by itself.
+const IDLE_DAYS: i64 = 60;
+
+/// The jobs of automatic indexes.
+pub(crate) fn jobs(shapes: &Arc<Shapes>) -> [Job; 2] {
+    let shapes = shapes.clone();
+    [
+        Job::after(AUTO_INDEX, "queries would profit from an index", "creates it", move |job| {
+            let shapes = shapes.clone();
+            async move {
+                let request: IndexRequest = job.payload.parse().map_err(JobError::give_up)?;
+                job.db.write(move |tx| grant_index(tx, &shapes, &request)).await?;
+                Ok(())
+            }
+        }),
+        Job::every(
+            "data.index.retire",
+            Duration::from_secs(24 * 3600),
+            "drops automatic indexes that nobody uses",
+            |job| async move {
+                for row in job.db.read(idle).await? {
+                    job.db.write(move |tx| retire(tx, &row)).await?;
+                }
+                Ok(())
+            },
+        ),
+    ]
+}
+
+/// A page of a query, which is counted. Where it would read too much, that counts too: it calls for an index most of all.
+///
+/// # Errors
+/// Those of [`Query::page`].
+pub fn counted_page(
+    read: &mut Read,
+    planner: &Planner,
+    shape: &Shape,
+    query: &Query,
+    after: Option<&[u8]>,
+    need: usize,
+) -> Result<Page> {
+    let page = query.page(read, planner, shape, after, need);
+    let report = page.as_ref().map(|page| &page.report);
+    count_query(planner, shape, query, report, need.saturating_sub(1), read.now());
+    page
+}
+
+/// An aggregation, which is counted as a page is.
+///
+/// # Errors
+/// Those of [`Aggregation::run`].
+pub fn counted_aggregate(
+    read: &mut Read,
+    planner: &Planner,
+    shape: &Shape,
+    aggregation: &Aggregation,
+) -> Result<(Vec<AggregateGroup>, Report)> {
+    let query = aggregation.query(read, shape)?;
+    let computed = aggregation.run(read, planner, shape, &query);
+    let shown = computed.as_ref().map_or(1, |(groups, _)| groups.len());
+    count_query(planner, shape, &query, computed.as_ref().map(|(_, report)| report), shown, read.now());
+    computed
+}
+
+/// The counts of [`count_by`], which are counted as a page is.
+///
+/// # Errors
+/// Those of [`count_by`].
+pub fn counted_counts(
+    read: &mut Read,
+    planner: &Planner,
+    shape: &Shape,
+    query: &Query,
+    keys: [&str; 3],
+) -> Result<(Vec<CountedGroup>, Report)> {
+    let counts = count_by(read, planner, shape, query, keys);
+    let shown = counts.as_ref().map_or(1, |(groups, _)| groups.len());
+    count_query(planner, shape, query, counts.as_ref().map(|(_, report)| report), shown, read.now());
+    counts
+}
+
+/// A search, counted too: where it looks at many items, it calls for a columnar index.
+///
+/// # Errors
+/// Those of [`Search::run`].
+pub fn counted_search(
+    search: &Search,
+    read: &mut Read,
+    planner: &Planner,
+    shapes: &Shapes,
+    shape: &Shape,
+    page: &PageNumber,
+) -> Result<FoundPage> {
+    let found = search.run(read, planner, shapes, shape, page);
+    let everything = Query::new(Filter::All(Vec::new()), Sort::of(&[]), false);
+    let report = found.as_ref().map(|found| &found.report);
+    count_query(planner, shape, &everything, report, 1, read.now());
+    found
+}
+
+/// Counts a query that was answered or would have read too much, and sees to what that calls for: an index that should be there, or a note that one is
+/// used. That happens beside the query, and is lost with no harm.
+fn count_query(
+    planner: &Planner,
+    shape: &Shape,
+    query: &Query,
+    report: Result<&Report, &Error>,
+    shown: usize,
+    now: Timestamp,
+) {
+    let rows = planner.budget().rows;
+    let too_much = Report { plan: String::new(), uses: Vec::new(), visited: rows, cost: rows };
+    let report = match report {
+        Ok(report) => report,
+        Err(error) if error.code() == Code::QueryTooExpensive => &too_much,
+        Err(_) => return,
+    };
+    let needs = planner.count(shape, query, report, shown, now);
+    if needs == Needs::default() {
+        return;
+    }
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    let db = planner.background().clone();
+    runtime.spawn(async move {
+        if let Err(error) = db.write(move |tx| see_to(tx, &needs)).await {
+            tracing::warn!(?error, "what queries need could not be noted");
+        }
+    });
+}
+
+/// Asks for indexes that queries wished for, and notes that others are used.
+///
+/// # Errors
+/// When the database fails.
+fn see_to(tx: &mut Tx, needs: &Needs) -> Result<()> {
+    let now = tx.now();
+    for request in &needs.requests {
+        let key = format!(
+            "wish:{}:{}",
+            request.collection_id,
+            serde_json::to_string(&request.parts).map_err(Error::internal)?
+        );
+        tx.enqueue(request.workspace_id, AUTO_INDEX, Some(&key), request, now)?;
+    }
+    diesel::update(collection_indexes::table.filter(collection_indexes::id.eq_any(&needs.used)))
+        .set(collection_indexes::last_used_at.eq(now))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Makes an index that was wished for, where the collection is large enough and has room for it. Gives the one that is
+/// being built now.
+///
+/// # Errors
+/// When the database fails.
+pub fn grant_index(tx: &mut Tx, shapes: &Shapes, request: &IndexRequest) -> Result<Option<IndexId>> {
+    use model::Code::{InvalidState, LimitReached, NotFound};
+    let mut attempt = || -> Result<Option<IndexId>> {
+        shape::for_change(tx, request.workspace_id, request.collection_id)?;
+        let shape = shape::for_write(tx, shapes, request.workspace_id, request.collection_id)?;
+        if request.parts.is_empty() {
+            return grant_columnar(tx, &shape);
+        }
+        let families: Option<Vec<_>> = request.parts.iter().map(|part| part.subject.family(&shape)).collect();
+        let kind = match families.as_deref() {
+            Some([family]) if family.is_set() => IndexKind::Set,
+            Some([family]) if family.is_ordered() => IndexKind::Single,
+            Some(all @ [_, _, ..]) if all.iter().all(|family| family.is_ordered()) => IndexKind::Composite,
+            // The fields have changed since.
+            _ => return Ok(None),
+        };
+        let there = shape.indexes.iter().find(|index| index.kind == kind && index.parts == request.parts);
+        if let Some(index) = there {
+            return Ok((index.status == IndexStatus::Building).then_some(index.id));
+        }
+        if count::live_up_to(tx, request.collection_id, LARGE)? <= LARGE {
+            return Ok(None);
+        }
+        indexes::create(tx, &shape, kind, &request.parts, IndexOrigin::Auto).map(|row| Some(row.id))
+    };
+    match attempt() {
+        Err(error) if matches!(error.code(), InvalidState | LimitReached | NotFound) => Ok(None),
+        result => result,
+    }
+}
+
+/// Makes a columnar index, where the collection is large enough. One that lacks what it could hold makes way.
+fn grant_columnar(tx: &mut Tx, shape: &Shape) -> Result<Option<IndexId>> {
+    let parts = columnar::parts(shape);
+    if count::live_up_to(tx, shape.collection, LARGE_ENOUGH_FOR_COLUMNS)? <= LARGE_ENOUGH_FOR_COLUMNS {
+        return Ok(None);
+    }
+    if let Some(index) = columnar::of(shape) {
+        if index.parts == parts {
+            return Ok((index.status == IndexStatus::Building).then_some(index.id));
+        }
+        let Some(row) = indexes::find(tx, index.id)? else { return Ok(None) };
+        indexes::drop_index(tx, &row)?;
+    }
+    indexes::create(tx, shape, IndexKind::Columnar, &parts, IndexOrigin::Auto).map(|row| Some(row.id))
+}
+
+/// Indexes that the service made and that no query has used for 60 days.
+fn idle(read: &mut Read) -> Result<Vec<IndexRow>> {
+    let before = read.now().plus_seconds(-IDLE_DAYS * 24 * 3600);
+    Ok(collection_indexes::table
+        .filter(collection_indexes::origin.eq(IndexOrigin::Auto))
+        .filter(collection_indexes::status.eq(IndexStatus::Ready))
+        .filter(collection_indexes::created_at.lt(before))
+        .filter(collection_indexes::last_used_at.is_null().or(collection_indexes::last_used_at.lt(before)))
+        .select(IndexRow::as_select())
+        .load(read.connection())?)
+}
+
+/// Lets an idle index go.
+fn retire(tx: &mut Tx, row: &IndexRow) -> Result<()> {
+    match shape::for_change(tx, row.workspace_id, row.collection_id) {
+        // Somebody may have dropped it meanwhile.
+        Ok(_) if indexes::find(tx, row.id)?.is_some_and(|now| now.status == row.status) => {
+            indexes::drop_index(tx, row)
+        }
+        Err(error) if error.code() != model::Code::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
