@@ -3,10 +3,10 @@
 use crate::channels::{ChannelRow, live};
 use crate::messages::{
     AttachmentStatus, Conversation, Detail, MessageDirection, MessageRow, MessageSenderType, MessageStatus,
-    MessageType, NewAttachment, NewMessage, Sender, SentTemplate, TranscriptStatus, terms, write,
+    MessageType, NewAttachment, NewMessage, Sender, TranscriptStatus, terms, write,
 };
 use crate::schema::{message_attachments, message_statuses, messages};
-use chatnet::MediaKind;
+use chatnet::{MediaKind, SentTemplate};
 use diesel::prelude::*;
 use model::{
     AttachmentId, ChannelId, ContactId, ConversationId, FileId, JsonText, MessageId, Result, WorkspaceId,

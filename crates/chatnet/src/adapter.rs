@@ -1,12 +1,16 @@
 //! The trait of a chat network.
 
 use crate::{
-    OutboundMessage, Quality, SendOutcome, TemplateCategory, TemplateStatus, TemplateUpdate, Update,
+    MediaKind, OutboundMessage, Quality, SendOutcome, TemplateCategory, TemplateStatus, TemplateUpdate,
+    Update,
 };
 use bytes::Bytes;
 use serde_json::Value;
 use std::fmt;
 use std::time::Duration;
+
+/// The most bytes of a sticker.
+const MOST_STICKER_BYTES: u64 = 500 * 1024;
 
 /// A future that an adapter gives.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -122,6 +126,47 @@ pub struct Capabilities {
     pub uploads_kept: Duration,
     /// Whether statuses echo the reference of a send.
     pub echoes_reference: bool,
+}
+
+impl Capabilities {
+    /// Makes sure that the network takes a file of a MIME type as `kind`.
+    ///
+    /// # Errors
+    /// What is wrong with the file, in words that follow its name.
+    pub fn check_file(&self, kind: MediaKind, mime_type: &str, bytes: u64) -> Result<(), String> {
+        let of_type = |prefix: &str| mime_type.starts_with(prefix);
+        let (fits, most) = match kind {
+            MediaKind::Image => (of_type("image/jpeg") || of_type("image/png"), self.max_image_bytes),
+            MediaKind::Sticker => (of_type("image/webp"), self.max_image_bytes.min(MOST_STICKER_BYTES)),
+            MediaKind::Audio => (of_type("audio/"), self.max_av_bytes),
+            MediaKind::Video => (of_type("video/"), self.max_av_bytes),
+            MediaKind::Document => (true, self.max_document_bytes),
+        };
+        if !fits {
+            return Err(format!(
+                "is a file of the type {mime_type}, which cannot be sent as {}",
+                kind.as_str()
+            ));
+        }
+        if bytes > most {
+            return Err(format!("is a file of more than {most} bytes"));
+        }
+        Ok(())
+    }
+}
+
+impl MediaKind {
+    /// As what a file of a MIME type is sent if nothing else is asked for.
+    #[must_use]
+    pub fn of_type(mime_type: &str) -> Self {
+        match mime_type.split_once('/') {
+            Some(("image", "jpeg" | "png")) => Self::Image,
+            Some(("image", "webp")) => Self::Sticker,
+            Some(("audio", _)) => Self::Audio,
+            Some(("video", "mp4" | "3gpp")) => Self::Video,
+            _ => Self::Document,
+        }
+    }
 }
 
 /// A file from the network.

@@ -6,6 +6,7 @@
 mod adapter;
 mod cloud;
 mod inbound;
+mod interactive;
 mod outbound;
 mod template;
 
@@ -17,13 +18,14 @@ pub use inbound::{
     Echo, IdentityChange, InboundContent, InboundMedia, InboundMessage, Party, QualityUpdate, StatusError,
     StatusUpdate, TemplateUpdate, Update,
 };
+pub use interactive::{Interactive, MessageButton, MessageList, MessageListRow, MessageListSection};
 pub use outbound::{
-    Button, InteractiveMessage, ListRow, ListSection, MediaSource, OutboundContent, OutboundMessage,
-    Recipient, Refusal, RefusalCode, SendOutcome, TemplateButtonParam, TemplateMessage,
+    MediaSource, OutboundContent, OutboundMessage, Recipient, Refusal, RefusalCode, SendOutcome,
+    TemplateButtonParam, TemplateMessage,
 };
 pub use template::{
-    TemplateBody, TemplateButton, TemplateButtonType, TemplateComponents, TemplateHeader,
-    TemplateHeaderFormat,
+    ResolvedMessage, SentTemplate, TemplateBody, TemplateButton, TemplateButtonType, TemplateComponents,
+    TemplateHeader, TemplateHeaderFormat, fill, variables,
 };
 
 use model::text_enum;

@@ -1,6 +1,6 @@
 //! What is sent, and what the network says to it.
 
-use crate::MediaKind;
+use crate::{Interactive, MediaKind};
 use model::text_enum;
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub enum OutboundContent {
         file_name: Option<String>,
     },
     /// Buttons or a list.
-    Interactive(InteractiveMessage),
+    Interactive(Interactive),
     /// An approved template.
     Template(TemplateMessage),
     /// A reaction; without `emoji` it is taken back.
@@ -65,52 +65,6 @@ pub enum MediaSource {
     Id(String),
     /// Read by the network from this address.
     Link(String),
-}
-
-/// A text with buttons or a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InteractiveMessage {
-    /// Above the text, at most 60 characters.
-    pub header: Option<String>,
-    /// The text, at most 1,024 characters.
-    pub body: String,
-    /// Below the text, at most 60 characters.
-    pub footer: Option<String>,
-    /// 1 to 3 buttons; empty where there is a list.
-    pub buttons: Vec<Button>,
-    /// The button that opens the list, at most 20 characters. With `sections`.
-    pub list_button: Option<String>,
-    /// The list: at most 10 sections with 10 rows together.
-    pub sections: Vec<ListSection>,
-}
-
-/// A button.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Button {
-    /// Returned when it is pressed, at most 256 characters.
-    pub id: String,
-    /// What the contact sees, at most 20 characters.
-    pub title: String,
-}
-
-/// A part of a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListSection {
-    /// At most 24 characters; required where there are several.
-    pub title: Option<String>,
-    /// What can be chosen.
-    pub rows: Vec<ListRow>,
-}
-
-/// What can be chosen in a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListRow {
-    /// Returned when it is chosen, at most 200 characters.
-    pub id: String,
-    /// At most 24 characters.
-    pub title: String,
-    /// At most 72 characters.
-    pub description: Option<String>,
 }
 
 /// A template with what fills it.

@@ -21,7 +21,6 @@ use crate::messages::{
 };
 use crate::schema::broadcast_recipients;
 use crate::sends::SendParts;
-use crate::templates;
 use chatnet::RefusalCode;
 use diesel::dsl::min;
 use diesel::prelude::*;
@@ -294,7 +293,7 @@ impl Writing<'_> {
     ) -> Result<Result<Outgoing, MessageError>> {
         let (row, ready) = (self.row, self.ready);
         let template = recipient.params()?.sent(&ready.wanted, &ready.template.namespace);
-        let content = match templates::resolve(&ready.components, &template) {
+        let content = match ready.components.resolve(&template) {
             Ok(resolved) => resolved.body,
             Err(error) => {
                 return Ok(Err(MessageError {

@@ -1,10 +1,8 @@
 //! The values of a broadcast's message template: as they are written for all contacts, and those of each contact.
 
 use super::model::{BroadcastParam, BroadcastTemplate, Params};
-use crate::messages::SentTemplate;
-use crate::templates::{self, fill, variables};
 use crate::values::text_of;
-use chatnet::TemplateComponents;
+use chatnet::{SentTemplate, TemplateComponents, fill, variables};
 use model::{Code, Error, Result};
 use operation::ports::ContactCard;
 use serde::{Deserialize, Serialize};
@@ -28,8 +26,9 @@ pub(super) fn expect_params(components: &TemplateComponents, wanted: &BroadcastT
         header: all(&wanted.header_params),
         buttons: all(&wanted.button_params),
     };
-    templates::expect_media(components, wanted.media.is_some())
-        .and_then(|()| templates::resolve(components, &values.sent(wanted, "")).map(drop))
+    components
+        .expect_media(wanted.media.is_some())
+        .and_then(|()| components.resolve(&values.sent(wanted, "")).map(drop))
         .map_err(|error| match error.param_name().map(|param| format!("template.{param}")) {
             Some(param) => error.param(param),
             None => error,

@@ -17,9 +17,7 @@ mod together;
 pub(crate) use conversation::{Conversation, ConversationStatus};
 pub(crate) use delete::delete;
 pub(crate) use detail::Detail;
-pub use detail::{
-    Interactive, Location, MessageButton, MessageList, MessageListRow, MessageListSection, SentTemplate,
-};
+pub use detail::Location;
 pub(crate) use enqueue::{
     AttachmentStatus, NewAttachment, NewMessage, Outgoing, Priority, TranscriptStatus, by_provider_id,
     enqueue, write,

@@ -1,10 +1,10 @@
 //! A message, as callers see it.
 
-use super::detail::{Interactive, Location, SentTemplate};
+use super::detail::Location;
 use super::enqueue::{AttachmentStatus, TranscriptStatus};
 use super::row::{MessageDirection, MessageError, MessageSenderType, MessageStatus, MessageType};
 use crate::channels::ChannelType;
-use chatnet::MediaKind;
+use chatnet::{Interactive, MediaKind, SentTemplate};
 use model::{
     AttachmentId, BroadcastId, ChannelId, ContactId, ConversationId, FileId, MessageId, RunId, Timestamp,
 };

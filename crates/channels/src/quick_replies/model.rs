@@ -1,6 +1,6 @@
 //! Quick replies, as callers see them.
 
-use crate::messages::MessageButton;
+use chatnet::MessageButton;
 use model::{FileId, Patch, QuickReplyId, Timestamp, text_enum};
 use operation::Event;
 use serde::{Deserialize, Serialize};

@@ -5,8 +5,8 @@ use super::model::{
     NewQuickReply, QuickReply, QuickReplyChanged, QuickReplyEvent, QuickReplyPatch, QuickReplyScope,
 };
 use super::row::{QuickReplyRow, files_of, locked};
-use crate::messages::MessageButton;
 use crate::schema::{quick_replies, quick_reply_files};
+use chatnet::MessageButton;
 use diesel::prelude::*;
 use files::FileRow;
 use model::{Caller, Code, Env, Error, FileId, JsonText, QuickReplyId, Result, WorkspaceId};

@@ -2,9 +2,9 @@
 
 use super::body::{Part, Source, parts};
 use super::row::{files_of, locked};
-use crate::messages::MessageButton;
 use crate::schema::quick_replies;
 use crate::values::text_of;
+use chatnet::MessageButton;
 use diesel::prelude::*;
 use model::{Caller, Error, FieldError, FileId, QuickReplyId, Result};
 use operation::ports::{ContactCard, KnownVariable, WorkspaceVariables};

@@ -7,14 +7,13 @@ use super::bodies::{
 use super::result::SendResult;
 use super::retry::Attempt;
 use super::send::{SendParts, Sending};
-use super::what::{Free, What, check_interactive, message_type_of, text};
+use super::what::{Free, What, message_type_of, text};
 use crate::channels::{self, ChannelRow};
 use crate::messages::{Detail, MessageDirection, MessageRow, MessageType};
 use crate::network::{Network, refused};
 use crate::schema::{conversations, messages};
-use crate::templates::ResolvedMessage;
 use auth::Seal;
-use chatnet::MediaKind;
+use chatnet::{MediaKind, ResolvedMessage};
 use diesel::prelude::*;
 use model::{Caller, ChannelId, Code, ConversationId, Error, MessageId, Result};
 use operation::ports::ContactCard;
@@ -114,7 +113,7 @@ pub fn send_channel_interactive(
 ) -> Result<Json<SendResult>> {
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
     let contact = known(body.to().contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
-    check_interactive(&body.interactive)?;
+    body.interactive.check()?;
     let attempt = body.attempt();
     let buttons = body.interactive.buttons.iter().map(|button| button.title.clone());
     let list = body.interactive.list.iter().map(|list| list.button.clone());

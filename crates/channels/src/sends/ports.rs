@@ -4,10 +4,11 @@ use super::recipient::channel_for;
 use super::retry::Attempt;
 use super::send::{SendParts, Sending};
 use super::what::{Filled, What, text};
-use crate::messages::{MessageSenderType, Sender, SentTemplate};
+use crate::messages::{MessageSenderType, Sender};
 use crate::schema::messages as table;
 use crate::templates;
 use auth::keys;
+use chatnet::SentTemplate;
 use diesel::prelude::*;
 use model::{ChannelId, Code, ContactId, Error, MessageId, Result, Scope, WorkspaceId};
 use operation::ports::{MessageContent, MessageSender, MessageToSend, TemplateToSend};
@@ -27,8 +28,9 @@ impl MessageSender for SendParts {
         let found =
             templates::named(read, channel.id, wanted.namespace.as_deref(), &wanted.name, &wanted.language);
         let components = found.map_err(|error| error.param("template"))?.components()?;
-        let checked = templates::expect_media(&components, wanted.media.is_some())
-            .and_then(|()| templates::resolve(&components, &sent(wanted.clone())).map(drop))
+        let checked = components
+            .expect_media(wanted.media.is_some())
+            .and_then(|()| components.resolve(&sent(wanted.clone())).map(drop))
             .and_then(|()| self.header_file(read, workspace, wanted.media, "media").map(drop));
         checked.map_err(|error| {
             let param = format!("template.{}", error.param_name().unwrap_or("params"));

@@ -1,7 +1,7 @@
 //! What a send answers.
 
-use crate::messages::{MessageRow, MessageStatus, SentTemplate};
-use crate::templates::ResolvedMessage;
+use crate::messages::{MessageRow, MessageStatus};
+use chatnet::{ResolvedMessage, SentTemplate};
 use model::{ChannelId, ContactId, ConversationId, MessageId};
 use serde::Serialize;
 use utoipa::ToSchema;

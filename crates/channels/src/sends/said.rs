@@ -2,10 +2,11 @@
 
 use super::result::SendResult;
 use super::send::Sending;
-use super::what::{Free, What, check_interactive, message_type_of, text};
+use super::what::{Free, What, message_type_of, text};
 use crate::channels::ChannelRow;
-use crate::messages::{Detail, Interactive, MessageType};
+use crate::messages::{Detail, MessageType};
 use crate::quick_replies::{self, Filling, Rendered};
+use chatnet::Interactive;
 use model::{Caller, Code, Error, MessageId, QuickReplyId, Result};
 use operation::ports::{ContactCard, WorkspaceVariables};
 use std::collections::BTreeMap;
@@ -75,7 +76,7 @@ impl Sending<'_> {
                 buttons: reply.buttons,
                 list: None,
             };
-            check_interactive(&interactive)?;
+            interactive.check()?;
             first.message_type = MessageType::Interactive;
             first.detail = Detail { interactive: Some(interactive), ..Detail::default() };
         }

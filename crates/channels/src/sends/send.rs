@@ -11,13 +11,13 @@ use super::what::{Filled, Free, What};
 use crate::channels::ChannelRow;
 use crate::messages::{
     self, Conversation, Detail, MessageRow, MessageSenderType, MessageType, NewAttachment, Outgoing,
-    Priority, Sender, SentTemplate,
+    Priority, Sender,
 };
 use crate::network::Network;
 use crate::schema::messages as table;
 use crate::templates;
 use crate::wakes::Wakes;
-use chatnet::{MediaKind, Recipient};
+use chatnet::{MediaKind, Recipient, SentTemplate};
 use diesel::prelude::*;
 use files::Files;
 use model::{ActorType, Answering, Caller, Error, FileId, MessageId, Result, RunId, Timestamp, WorkspaceId};
@@ -211,8 +211,8 @@ impl<'a> Sending<'a> {
                 }
                 let components = template.components()?;
                 let attachment = self.parts.header_file(tx, channel.workspace_id, media, "media")?;
-                let resolved = templates::expect_media(&components, attachment.is_some())
-                    .and_then(|()| templates::resolve(&components, &filled));
+                let resolved =
+                    components.expect_media(attachment.is_some()).and_then(|()| components.resolve(&filled));
                 let shown = checks.note("params_match", resolved).unwrap_or_default();
                 let filled = SentTemplate { namespace: template.namespace, ..filled };
                 let free = Free {

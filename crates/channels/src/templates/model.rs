@@ -1,8 +1,7 @@
 //! A message template, as it is stored and as callers see it.
 
-use super::components::{has_variable, variables};
 use crate::schema::message_templates;
-use chatnet::{Quality, TemplateCategory, TemplateComponents, TemplateStatus};
+use chatnet::{Quality, TemplateCategory, TemplateComponents, TemplateStatus, variables};
 use diesel::prelude::*;
 use model::{ChannelId, JsonText, MessageTemplateId, Result, Timestamp, WorkspaceId, string_enum};
 use serde::{Deserialize, Serialize};
@@ -170,7 +169,7 @@ fn parameters(components: &TemplateComponents) -> Vec<TemplateParameter> {
         key,
         example: components.body.samples.get(place).cloned(),
     }));
-    let buttons = components.buttons.iter().enumerate().filter(|(_, button)| has_variable(button));
+    let buttons = components.buttons.iter().enumerate().filter(|(_, button)| button.has_variable());
     all.extend(buttons.map(|(place, button)| TemplateParameter {
         component: TemplateComponentType::Button,
         key: place.to_string(),

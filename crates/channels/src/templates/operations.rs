@@ -1,7 +1,7 @@
 //! The operations of message templates.
 
 use super::model::{MessageTemplate, NewMessageTemplate, TemplateRow};
-use super::{components, queries};
+use super::queries;
 use crate::channels::{self, ChannelRow};
 use crate::network::{Network, refused};
 use crate::schema::message_templates as table;
@@ -92,7 +92,7 @@ pub async fn create_message_template(
 ) -> Result<Created<MessageTemplate>> {
     let (workspace, wanted) = (cx.caller.workspace_id(), new.clone());
     let channel = cx.db.read(move |read| ready(read, workspace, channel_id, &wanted)).await?;
-    components::check(&new.components)?;
+    new.components.check()?;
     let template = NewNetworkTemplate {
         name: new.name,
         language: new.language,

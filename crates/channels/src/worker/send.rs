@@ -2,13 +2,12 @@
 
 use super::Worker;
 use super::uploads::MediaId;
-use crate::messages::{Detail, Interactive, MessageRow, MessageType};
-use crate::templates;
+use crate::messages::{Detail, MessageRow, MessageType};
 use ::files::FileRow;
 use bytes::Bytes;
 use chatnet::{
-    Account, Button, InteractiveMessage, ListRow, ListSection, MediaKind, MediaSource, NetworkError,
-    OutboundContent, OutboundMessage, Refusal, RefusalCode, SendOutcome, TemplateComponents, TemplateMessage,
+    Account, MediaKind, MediaSource, NetworkError, OutboundContent, OutboundMessage, Refusal, RefusalCode,
+    SendOutcome, TemplateComponents,
 };
 use model::{MessageId, Result};
 use std::sync::Arc;
@@ -146,53 +145,12 @@ pub(super) fn content(
         MessageType::Video => media(MediaKind::Video),
         MessageType::Document => media(MediaKind::Document),
         MessageType::Sticker => media(MediaKind::Sticker),
-        MessageType::Interactive => OutboundContent::Interactive(interactive(detail.interactive.as_ref()?)),
+        MessageType::Interactive => OutboundContent::Interactive(detail.interactive.clone()?),
         MessageType::Reaction => OutboundContent::Reaction {
             message: provider_id(row.reply_to_id.as_ref()?)?,
             emoji: detail.emoji.clone(),
         },
-        MessageType::Template => {
-            let filled = detail.template.as_ref()?;
-            OutboundContent::Template(TemplateMessage {
-                name: filled.name.clone(),
-                language: filled.language.clone(),
-                header_params: in_order(&filled.header_params),
-                header_media: None,
-                body_params: in_order(&filled.params).into_iter().map(|value| (None, value)).collect(),
-                button_params: templates::button_params(components?, &filled.button_params),
-            })
-        }
+        MessageType::Template => OutboundContent::Template(components?.message(detail.template.as_ref()?)),
         _ => return None,
     })
-}
-
-/// Values in the order of their numbers.
-fn in_order(values: &std::collections::BTreeMap<String, String>) -> Vec<String> {
-    let mut all: Vec<_> = values.iter().collect();
-    all.sort_by_key(|(number, _)| number.parse::<u32>().unwrap_or(u32::MAX));
-    all.into_iter().map(|(_, value)| value.clone()).collect()
-}
-
-fn interactive(message: &Interactive) -> InteractiveMessage {
-    let button = |button: &crate::messages::MessageButton| Button {
-        id: button.id.clone(),
-        title: button.title.clone(),
-    };
-    let row = |row: &crate::messages::MessageListRow| ListRow {
-        id: row.id.clone(),
-        title: row.title.clone(),
-        description: row.description.clone(),
-    };
-    let section = |section: &crate::messages::MessageListSection| ListSection {
-        title: section.title.clone(),
-        rows: section.rows.iter().map(row).collect(),
-    };
-    InteractiveMessage {
-        header: message.header.clone(),
-        body: message.body.clone(),
-        footer: message.footer.clone(),
-        buttons: message.buttons.iter().map(button).collect(),
-        list_button: message.list.as_ref().map(|list| list.button.clone()),
-        sections: message.list.iter().flat_map(|list| list.sections.iter().map(section)).collect(),
-    }
 }

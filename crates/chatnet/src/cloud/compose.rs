@@ -1,7 +1,7 @@
 //! A message as the network's API takes it.
 
 use crate::{
-    InteractiveMessage, MediaKind, MediaSource, OutboundContent, OutboundMessage, Recipient,
+    Interactive, MediaKind, MediaSource, MessageButton, OutboundContent, OutboundMessage, Recipient,
     TemplateButtonParam, TemplateMessage,
 };
 use serde_json::{Map, Value, json};
@@ -62,16 +62,18 @@ fn media(kind: MediaKind, source: &MediaSource, file_name: Option<&str>) -> Valu
     media
 }
 
-fn interactive(message: &InteractiveMessage) -> Value {
+fn interactive(message: &Interactive) -> Value {
     let mut body = Map::new();
-    let action = if message.sections.is_empty() {
-        body.insert("type".to_owned(), json!("button"));
-        let button = |button: &crate::Button| json!({ "type": "reply", "reply": { "id": button.id, "title": button.title } });
-        json!({ "buttons": message.buttons.iter().map(button).collect::<Vec<_>>() })
-    } else {
-        body.insert("type".to_owned(), json!("list"));
-        let sections: Vec<Value> = message.sections.iter().map(section).collect();
-        json!({ "button": message.list_button.as_deref().unwrap_or_default(), "sections": sections })
+    let action = match &message.list {
+        None => {
+            body.insert("type".to_owned(), json!("button"));
+            let button = |button: &MessageButton| json!({ "type": "reply", "reply": button });
+            json!({ "buttons": message.buttons.iter().map(button).collect::<Vec<_>>() })
+        }
+        Some(list) => {
+            body.insert("type".to_owned(), json!("list"));
+            json!(list)
+        }
     };
     if let Some(header) = &message.header {
         body.insert("header".to_owned(), json!({ "type": "text", "text": header }));
@@ -82,24 +84,6 @@ fn interactive(message: &InteractiveMessage) -> Value {
     }
     body.insert("action".to_owned(), action);
     Value::Object(body)
-}
-
-fn section(section: &crate::ListSection) -> Value {
-    let rows: Vec<Value> = section
-        .rows
-        .iter()
-        .map(|row| {
-            let mut value = json!({ "id": row.id, "title": row.title });
-            if let (Some(description), Value::Object(value)) = (&row.description, &mut value) {
-                value.insert("description".to_owned(), json!(description));
-            }
-            value
-        })
-        .collect();
-    match &section.title {
-        Some(title) => json!({ "title": title, "rows": rows }),
-        None => json!({ "rows": rows }),
-    }
 }
 
 fn template(template: &TemplateMessage) -> Value {
@@ -149,7 +133,7 @@ fn button_param(param: &TemplateButtonParam) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Button, ListRow, ListSection};
+    use crate::{MessageButton, MessageList, MessageListRow, MessageListSection};
 
     fn body(content: OutboundContent) -> Value {
         let to = Recipient::Phone("+5511999990000".to_owned());
@@ -195,13 +179,12 @@ mod tests {
 
     #[test]
     fn buttons_and_lists() {
-        let mut message = InteractiveMessage {
+        let mut message = Interactive {
             header: Some("H".to_owned()),
             body: "B".to_owned(),
             footer: None,
-            buttons: vec![Button { id: "yes".to_owned(), title: "Yes".to_owned() }],
-            list_button: None,
-            sections: vec![],
+            buttons: vec![MessageButton { id: "yes".to_owned(), title: "Yes".to_owned() }],
+            list: None,
         };
         assert_eq!(
             body(OutboundContent::Interactive(message.clone()))["interactive"],
@@ -211,9 +194,10 @@ mod tests {
             })
         );
         message.buttons.clear();
-        message.list_button = Some("Choose".to_owned());
-        let row = ListRow { id: "1".to_owned(), title: "One".to_owned(), description: Some("d".to_owned()) };
-        message.sections = vec![ListSection { title: None, rows: vec![row] }];
+        let row =
+            MessageListRow { id: "1".to_owned(), title: "One".to_owned(), description: Some("d".to_owned()) };
+        let sections = vec![MessageListSection { title: None, rows: vec![row] }];
+        message.list = Some(MessageList { button: "Choose".to_owned(), sections });
         assert_eq!(
             body(OutboundContent::Interactive(message))["interactive"]["action"],
             json!({ "button": "Choose", "sections": [{ "rows": [{ "id": "1", "title": "One", "description": "d" }] }] })

@@ -2,8 +2,8 @@
 
 use crate::support::{Net, PHONE, messages_of, text};
 use chatnet::{
-    Button, ChannelAdapter, InteractiveMessage, ListRow, ListSection, OutboundContent, TemplateMessage,
-    Update,
+    ChannelAdapter, Interactive, MessageButton, MessageList, MessageListRow, MessageListSection,
+    OutboundContent, TemplateMessage, Update,
 };
 use serde_json::{Value, json};
 use simulator::{Action, Behaviour, Faults, NewUser, Review};
@@ -91,20 +91,15 @@ async fn act(net: &Net, name: &str, action: Action) {
 }
 
 fn choice(is_list: bool) -> OutboundContent {
-    let mut message = InteractiveMessage {
-        header: None,
-        body: "Choose".to_owned(),
-        footer: None,
-        buttons: vec![],
-        list_button: None,
-        sections: vec![],
-    };
+    let mut message =
+        Interactive { header: None, body: "Choose".to_owned(), footer: None, buttons: vec![], list: None };
     if is_list {
-        let row = ListRow { id: "1".to_owned(), title: "One".to_owned(), description: Some("d".to_owned()) };
-        message.list_button = Some("Open".to_owned());
-        message.sections = vec![ListSection { title: None, rows: vec![row] }];
+        let row =
+            MessageListRow { id: "1".to_owned(), title: "One".to_owned(), description: Some("d".to_owned()) };
+        let sections = vec![MessageListSection { title: None, rows: vec![row] }];
+        message.list = Some(MessageList { button: "Open".to_owned(), sections });
     } else {
-        message.buttons = vec![Button { id: "1".to_owned(), title: "One".to_owned() }];
+        message.buttons = vec![MessageButton { id: "1".to_owned(), title: "One".to_owned() }];
     }
     OutboundContent::Interactive(message)
 }

@@ -1,7 +1,7 @@
 use crate::support::{Net, PHONE, text};
 use chatnet::{
-    Button, InboundContent, InteractiveMessage, ListRow, ListSection, NetworkStatus, OutboundContent,
-    SendOutcome, Update,
+    InboundContent, Interactive, MessageButton, MessageList, MessageListRow, MessageListSection,
+    NetworkStatus, OutboundContent, SendOutcome, Update,
 };
 use simulator::{Action, Behaviour, Scripted};
 use std::time::Duration;
@@ -54,13 +54,14 @@ async fn customers_read_after_a_while() {
 async fn customers_press_and_choose() {
     let net = Net::start().await;
     net.customer();
-    let mut message = InteractiveMessage {
+    let mut message = Interactive {
         header: None,
         body: "Ready?".to_owned(),
         footer: None,
-        buttons: ["yes", "no"].map(|id| Button { id: id.to_owned(), title: id.to_uppercase() }).to_vec(),
-        list_button: None,
-        sections: vec![],
+        buttons: ["yes", "no"]
+            .map(|id| MessageButton { id: id.to_owned(), title: id.to_uppercase() })
+            .to_vec(),
+        list: None,
     };
     let SendOutcome::Accepted { provider_id } =
         net.send(OutboundContent::Interactive(message.clone()), "").await
@@ -75,9 +76,9 @@ async fn customers_press_and_choose() {
     );
     assert_eq!(messages[1].reply_to.as_ref(), Some(&provider_id));
     message.buttons.clear();
-    message.list_button = Some("Open".to_owned());
-    let row = ListRow { id: "r1".to_owned(), title: "Row".to_owned(), description: None };
-    message.sections = vec![ListSection { title: None, rows: vec![row] }];
+    let row = MessageListRow { id: "r1".to_owned(), title: "Row".to_owned(), description: None };
+    let sections = vec![MessageListSection { title: None, rows: vec![row] }];
+    message.list = Some(MessageList { button: "Open".to_owned(), sections });
     net.send(OutboundContent::Interactive(message), "").await;
     net.sim.act(PHONE, &Action::Press { button: None }).unwrap();
     let messages = net.messages(3).await;

@@ -1,6 +1,6 @@
 use crate::support::{Net, PHONE, text};
 use chatnet::{
-    Button, ChannelAdapter, InteractiveMessage, OutboundContent, OutboundMessage, Recipient, Refusal,
+    ChannelAdapter, Interactive, MessageButton, OutboundContent, OutboundMessage, Recipient, Refusal,
     RefusalCode, SendOutcome, TemplateMessage,
 };
 use serde_json::json;
@@ -46,14 +46,14 @@ async fn the_window_closes_after_exactly_24_hours() {
 }
 
 fn buttons(count: usize) -> OutboundContent {
-    let button = |number: usize| Button { id: number.to_string(), title: format!("Button {number}") };
-    OutboundContent::Interactive(InteractiveMessage {
+    let button =
+        |number: usize| MessageButton { id: number.to_string(), title: format!("MessageButton {number}") };
+    OutboundContent::Interactive(Interactive {
         header: None,
         body: "Choose".to_owned(),
         footer: None,
         buttons: (0..count).map(button).collect(),
-        list_button: None,
-        sections: vec![],
+        list: None,
     })
 }
 

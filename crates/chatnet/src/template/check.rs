@@ -1,70 +1,34 @@
-//! What is checked of the parts of a message template, and the variables of their texts.
+//! What networks demand of the parts of a message template.
 
-use chatnet::{
+use super::components::{
     TemplateBody, TemplateButton, TemplateButtonType, TemplateComponents, TemplateHeader,
     TemplateHeaderFormat,
 };
+use super::text::{Piece, pieces, variables};
 use model::{Error, FieldError, Result};
 
-/// A piece of a text with variables.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
-    Text(&'a str),
-    Variable(&'a str),
-}
-
-/// A text taken apart: what is between double braces is a variable.
-pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
-    let (mut all, mut rest) = (Vec::new(), text);
-    while let Some((before, (name, after))) =
-        rest.split_once("{{").and_then(|(before, after)| Some((before, after.split_once("}}")?)))
-    {
-        if !before.is_empty() {
-            all.push(Piece::Text(before));
+impl TemplateComponents {
+    /// Checks what the network would refuse, so that it is known before the review.
+    ///
+    /// # Errors
+    /// `validation_error` with all that is wrong.
+    pub fn check(&self) -> Result<()> {
+        let mut problems = Vec::new();
+        let mut wrong = |param: &str, rule: &str| problems.push(FieldError::new(param, rule));
+        check_body(&self.body, &mut wrong);
+        if let Some(header) = &self.header {
+            check_header(header, &mut wrong);
         }
-        all.push(Piece::Variable(name.trim()));
-        rest = after;
-    }
-    if !rest.is_empty() {
-        all.push(Piece::Text(rest));
-    }
-    all
-}
-
-/// The variables of a text, each once, in the order of their numbers where they are numbers.
-pub(crate) fn variables(text: &str) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for piece in pieces(text) {
-        if let Piece::Variable(name) = piece
-            && !all.iter().any(|known| known == name)
-        {
-            all.push(name.to_owned());
+        if self.footer.as_deref().is_some_and(|footer| !variables(footer).is_empty()) {
+            wrong("components.footer", "must have no variables");
         }
-    }
-    all.sort_by_key(|name| name.parse::<u32>().unwrap_or(u32::MAX));
-    all
-}
-
-/// Checks what the network would refuse, so that it is known before the review.
-///
-/// # Errors
-/// `validation_error` with all that is wrong.
-pub(super) fn check(components: &TemplateComponents) -> Result<()> {
-    let mut problems = Vec::new();
-    let mut wrong = |param: &str, rule: &str| problems.push(FieldError::new(param, rule));
-    check_body(&components.body, &mut wrong);
-    if let Some(header) = &components.header {
-        check_header(header, &mut wrong);
-    }
-    if components.footer.as_deref().is_some_and(|footer| !variables(footer).is_empty()) {
-        wrong("components.footer", "must have no variables");
-    }
-    for (place, button) in components.buttons.iter().enumerate() {
-        if let Some((field, rule)) = problem(button) {
-            wrong(&format!("components.buttons[{place}].{field}"), rule);
+        for (place, button) in self.buttons.iter().enumerate() {
+            if let Some((field, rule)) = problem(button) {
+                wrong(&format!("components.buttons[{place}].{field}"), rule);
+            }
         }
+        Error::all_invalid(problems).map_or(Ok(()), Err)
     }
-    Error::all_invalid(problems).map_or(Ok(()), Err)
 }
 
 fn check_body(body: &TemplateBody, wrong: &mut impl FnMut(&str, &str)) {
@@ -115,12 +79,15 @@ fn check_header(header: &TemplateHeader, wrong: &mut impl FnMut(&str, &str)) {
     }
 }
 
-/// Whether a value fills it when it is sent.
-pub(super) fn has_variable(button: &TemplateButton) -> bool {
-    match button.kind {
-        TemplateButtonType::Url => button.url.as_deref().is_some_and(|url| !variables(url).is_empty()),
-        TemplateButtonType::CopyCode => true,
-        _ => false,
+impl TemplateButton {
+    /// Whether a value fills it when it is sent.
+    #[must_use]
+    pub fn has_variable(&self) -> bool {
+        match self.kind {
+            TemplateButtonType::Url => self.url.as_deref().is_some_and(|url| !variables(url).is_empty()),
+            TemplateButtonType::CopyCode => true,
+            _ => false,
+        }
     }
 }
 
@@ -186,11 +153,5 @@ mod tests {
         assert_eq!(params("Hello {{name}}!", &["a"]), [text]);
         assert_eq!(params("Hello {{1}}!", &[]), [examples]);
         assert_eq!(params("Hello {{1}}!", &[" "]), [examples]);
-    }
-
-    #[test]
-    fn braces_that_do_not_close_are_text() {
-        assert_eq!(pieces("a {{ b"), [Piece::Text("a {{ b")]);
-        assert_eq!(pieces("a {{ 1 }} b"), [Piece::Text("a "), Piece::Variable("1"), Piece::Text(" b")]);
     }
 }
