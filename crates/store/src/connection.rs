@@ -56,7 +56,7 @@ pub(crate) fn open_sqlite(path: &str, role: Role) -> ConnectionResult<SqliteConn
     let pragmas = "PRAGMA busy_timeout=5000; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; \
         PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=67108864;";
     let of_role = match role {
-        Role::Reader => "PRAGMA query_only=ON; PRAGMA cache_size=-2000;",
+        Role::Reader => "PRAGMA query_only=ON; PRAGMA cache_size=-1500;",
         Role::Writer => "PRAGMA cache_size=-8000;",
     };
     connection

@@ -6,8 +6,13 @@
 //! Where jobs take processor time, as on SQLite, more of them at once than there are processors end no sooner: the operating system
 //! interrupts each for the others, and what one that takes half a millisecond needs becomes ten. So only some begin at a time, in
 //! their order. One that has run for a while no longer counts among them, so that long ones do not keep short ones waiting.
+//!
+//! On Linux a thread that is woken takes the place of one that runs. Then each request would be interrupted by its own question,
+//! at the cost of two switches between threads; so these threads wait for their turn (`SCHED_BATCH`).
 
 use model::{Error, Result};
+#[cfg(target_os = "linux")]
+use preempt_rt::sched::{Pid, Scheduler, SchedulerParams, set_scheduler};
 use prometheus::Histogram;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -198,7 +203,10 @@ impl Threads {
         let queues = Arc::new(Queues(Mutex::new(State::new(number, most))));
         for place in 0..number {
             let own = queues.clone();
-            let work = move || std::iter::from_fn(|| own.next(place)).for_each(|job| job());
+            let work = move || {
+                wait_for_turns();
+                std::iter::from_fn(|| own.next(place)).for_each(|job| job());
+            };
             thread::Builder::new().name("database".to_owned()).spawn(work)?;
         }
         Ok(Self { queues, waits })
@@ -242,6 +250,17 @@ impl Threads {
             let _ = catch_unwind(AssertUnwindSafe(work));
         };
         self.queues.push(priority, Box::new(job));
+    }
+}
+
+/// Has this thread interrupt no other one when it is woken, where the system lets it.
+fn wait_for_turns() {
+    #[cfg(target_os = "linux")]
+    {
+        let default = SchedulerParams { priority: 0 };
+        if let Err(error) = set_scheduler(Pid::current_thread(), Scheduler::SCHED_BATCH, default) {
+            tracing::debug!(%error, "a thread of the database may interrupt others");
+        }
     }
 }
 
@@ -350,6 +369,18 @@ mod tests {
             done.sort_unstable();
             assert_eq!(done, (0..1_000).collect::<Vec<_>>(), "{most} at a time");
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn threads_interrupt_nobody() {
+        let threads = Threads::start(1, 1, waits()).unwrap();
+        let policy = |answer: Answer<Scheduler>| {
+            let policy = preempt_rt::sched::get_scheduler(Pid::current_thread());
+            answer.send(policy.map_err(Error::internal));
+        };
+        let policy = threads.run(Priority::Normal, false, policy).await.unwrap();
+        assert_eq!(policy, Scheduler::SCHED_BATCH);
     }
 
     #[tokio::test]
