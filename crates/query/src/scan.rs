@@ -1,8 +1,5 @@
 //! Ways to come by items: by id, by the keys of an index, by links. All are scans that can be continued after any
 //! place, and each statement here has one shape, so that it is prepared once.
-//!
-//! A condition on `(k, item_id)` as a pair would be no seek on SQLite, so going on behind a place is two statements: the
-//! rest of the run of equal keys, and the keys behind.
 
 use diesel::prelude::*;
 use fields::filter::Range;

@@ -21,8 +21,7 @@ use operation::ports::{
 };
 use query::{Budget, Planner, Query};
 use records::Author;
-use records::rows::live_by_ids;
-use records::rows::{self, Editor, ItemRow};
+use records::rows::{self, Editor, ItemRow, live_by_ids};
 use records::sets;
 use records::shape::{Shape, Shapes};
 use serde_json::Value;

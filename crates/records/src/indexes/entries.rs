@@ -9,14 +9,6 @@ use fields::filter::{Range, behind};
 use model::{IndexId, Result};
 use store::Read;
 
-/// The first rows of a query.
-macro_rules! first {
-    ($read:expr, $most:expr, $query:expr) => {{
-        let most: usize = $most;
-        $query.limit(i64::try_from(most).unwrap_or(i64::MAX)).load($read.connection())?
-    }};
-}
-
 /// An entry of an index, which is also where a scan stands: behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexEntry {
@@ -46,9 +38,15 @@ pub fn in_range(
             .filter(item_keys::k.eq(&place.k))
             .select((item_keys::k, item_keys::item_id));
         found = if reverse {
-            first!(read, most, run.filter(item_keys::item_id.lt(place.id)).order(item_keys::item_id.desc()))
+            run.filter(item_keys::item_id.lt(place.id))
+                .order(item_keys::item_id.desc())
+                .limit(limit(most))
+                .load(read.connection())?
         } else {
-            first!(read, most, run.filter(item_keys::item_id.gt(place.id)).order(item_keys::item_id))
+            run.filter(item_keys::item_id.gt(place.id))
+                .order(item_keys::item_id)
+                .limit(limit(most))
+                .load(read.connection())?
         };
         if reverse {
             rest.to = rest.to.min(place.k.clone());
@@ -64,11 +62,17 @@ pub fn in_range(
             .filter(item_keys::k.lt(&rest.to))
             .select((item_keys::k, item_keys::item_id));
         let behind: Vec<(Vec<u8>, i64)> = if reverse {
-            first!(read, left, keys.order((item_keys::k.desc(), item_keys::item_id.desc())))
+            keys.order((item_keys::k.desc(), item_keys::item_id.desc()))
+                .limit(limit(left))
+                .load(read.connection())?
         } else {
-            first!(read, left, keys.order((item_keys::k, item_keys::item_id)))
+            keys.order((item_keys::k, item_keys::item_id)).limit(limit(left)).load(read.connection())?
         };
         found.extend(behind);
     }
     Ok(found.into_iter().map(|(k, id): (Vec<u8>, i64)| IndexEntry { k, id }).collect())
+}
+
+fn limit(most: usize) -> i64 {
+    i64::try_from(most).unwrap_or(i64::MAX)
 }
