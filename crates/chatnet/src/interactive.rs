@@ -98,6 +98,9 @@ pub struct MessageListRow {
 
 impl Interactive {
     /// Checks what the schema cannot say of buttons and lists.
+    ///
+    /// # Errors
+    /// `too_many_buttons`, and `validation_error` with the `param` of the first mistake.
     pub fn check(&self) -> Result<()> {
         if self.buttons.len() > MOST_BUTTONS {
             let error =

@@ -3,7 +3,7 @@
 //! A collection that queries have to read through gets one by itself. Its items are divided into segments of about a
 //! thousand consecutive ids; for each segment and each field there is one row with the values of that field
 //! ([`segment`]). A query reads only the columns of its conditions and its order, tests them there, and fetches the items
-//! of its page ([`scan`]). As with every index, what is fetched is tested once more.
+//! of its page (`query::column_scan`). As with every index, what is fetched is tested once more.
 //!
 //! Rewriting a segment with every change of an item would be slow, so a change only adds a row to `item_changes`.
 //! Queries look at changed items themselves, and a job writes them into their segments when they become many ([`merge`]).

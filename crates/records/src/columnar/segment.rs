@@ -113,6 +113,7 @@ fn end_at(ends: &[u8], place: usize) -> Option<usize> {
     usize::try_from(end).ok()
 }
 
+// What `query` asks for each row or entry is inlined there, for it would be a call into another crate.
 impl<'a> Column<'a> {
     /// Reads the bytes that [`encode`] wrote, of which the places of entries are not [checked](Self::is_whole); `None` where
     /// they are damaged.
