@@ -8,7 +8,7 @@ mod cloud;
 mod inbound;
 mod interactive;
 mod outbound;
-mod template;
+pub mod template;
 
 pub use adapter::{
     Account, BoxFuture, Capabilities, ChannelAdapter, Media, NetworkError, NewNetworkTemplate, NumberHealth,
@@ -25,7 +25,7 @@ pub use outbound::{
 };
 pub use template::{
     ResolvedMessage, SentTemplate, TemplateBody, TemplateButton, TemplateButtonType, TemplateComponents,
-    TemplateHeader, TemplateHeaderFormat, fill, variables,
+    TemplateHeader, TemplateHeaderFormat,
 };
 
 use model::text_enum;

@@ -2,7 +2,8 @@
 
 use super::model::{BroadcastParam, BroadcastTemplate, Params};
 use crate::values::text_of;
-use chatnet::{SentTemplate, TemplateComponents, fill, variables};
+use chatnet::template::{fill, variables};
+use chatnet::{SentTemplate, TemplateComponents};
 use model::{Code, Error, Result};
 use operation::ports::ContactCard;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,8 @@
 //! A message template, as it is stored and as callers see it.
 
 use crate::schema::message_templates;
-use chatnet::{Quality, TemplateCategory, TemplateComponents, TemplateStatus, variables};
+use chatnet::template::variables;
+use chatnet::{Quality, TemplateCategory, TemplateComponents, TemplateStatus};
 use diesel::prelude::*;
 use model::{ChannelId, JsonText, MessageTemplateId, Result, Timestamp, WorkspaceId, string_enum};
 use serde::{Deserialize, Serialize};
