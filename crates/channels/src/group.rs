@@ -9,7 +9,6 @@ use crate::jobs;
 use crate::messages::{ContactMessages, MessageFiles, MessageReferences};
 use crate::metrics::{OPEN_CALLBACKS, QUEUED_MESSAGES};
 use crate::network::Network;
-use crate::quick_replies::{QuickReplyFiles, QuickReplyVariables};
 use crate::retention::{self, Keeping};
 use crate::sends;
 use crate::templates;
@@ -18,6 +17,7 @@ use auth::SealedTable;
 use model::Result;
 use operation::ports::Messenger;
 use operation::{Domain, EventType, Group, Operations, Registry};
+use quick_replies::{QuickReplyFiles, QuickReplyVariables};
 use std::sync::Arc;
 use store::logs::Retention;
 

@@ -15,15 +15,13 @@ mod metrics;
 mod network;
 #[cfg(test)]
 mod plans;
-pub mod quick_replies;
-mod retention;
+pub mod retention;
 pub mod sample;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 mod sends;
 mod templates;
 mod transcriber;
-mod values;
 mod wakes;
 mod worker;
 

@@ -219,34 +219,6 @@ diesel::table! {
 }
 
 diesel::table! {
-    quick_replies (id) {
-        id -> BigInt,
-        workspace_id -> BigInt,
-        shortcode -> Text,
-        title -> Text,
-        body -> Text,
-        buttons -> Text,
-        language -> Nullable<Text>,
-        scope -> Text,
-        key_id -> Nullable<Text>,
-        usage_count -> BigInt,
-        last_used_at -> Nullable<Timestamp>,
-        version -> BigInt,
-        created_at -> Timestamp,
-        updated_at -> Timestamp,
-    }
-}
-
-diesel::table! {
-    quick_reply_files (quick_reply_id, place) {
-        quick_reply_id -> BigInt,
-        place -> BigInt,
-        file_id -> BigInt,
-        workspace_id -> BigInt,
-    }
-}
-
-diesel::table! {
     broadcasts (id) {
         id -> BigInt,
         workspace_id -> BigInt,
@@ -321,8 +293,6 @@ diesel::allow_tables_to_appear_in_same_query!(
     channel_callbacks,
     held_message_events,
     message_terms,
-    quick_replies,
-    quick_reply_files,
     broadcasts,
     broadcast_recipients,
     broadcast_counts,

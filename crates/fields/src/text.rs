@@ -1,6 +1,7 @@
 //! Text as the data engine compares and finds it, the same on both databases.
 
 use model::{Error, Result};
+use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
 /// The form by which text is ordered and compared without regard to case: compatibility forms composed, lower case,
@@ -24,6 +25,16 @@ pub fn nfc(text: &str) -> std::borrow::Cow<'_, str> {
 /// The letters of a text without their accents; what is no Latin letter stays.
 pub fn ascii(text: &str) -> String {
     text.nfkd().filter(|letter| !unicode_normalization::char::is_combining_mark(*letter)).collect()
+}
+
+/// A value as people read it in a message. Objects have no text.
+pub fn of_value(value: &Value) -> Option<String> {
+    match value {
+        Value::Null | Value::Object(_) => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Array(values) => Some(values.iter().filter_map(of_value).collect::<Vec<_>>().join(", ")),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+    }
 }
 
 /// The one of `names` that `wrong` was probably meant to be.

@@ -1,9 +1,9 @@
 //! The values of a broadcast's message template: as they are written for all contacts, and those of each contact.
 
 use super::model::{BroadcastParam, BroadcastTemplate, Params};
-use crate::values::text_of;
 use chatnet::template::{fill, variables};
 use chatnet::{SentTemplate, TemplateComponents};
+use fields::text;
 use model::{Code, Error, Result};
 use operation::ports::ContactCard;
 use serde::{Deserialize, Serialize};
@@ -131,7 +131,7 @@ fn resolved(param: &BroadcastParam, card: &ContactCard) -> Option<String> {
 
 /// A contact's value as text.
 fn shown(card: &ContactCard, name: &str) -> Option<String> {
-    let text = text_of(card.data.get(name.strip_prefix(CONTACT)?)?)?;
+    let text = text::of_value(card.data.get(name.strip_prefix(CONTACT)?)?)?;
     Some(one_line(&text)).filter(|text| !text.is_empty())
 }
 

@@ -7,7 +7,6 @@ mod search;
 
 pub use assigned::AutoAssigned;
 
-use crate::quick_replies;
 use operation::{Domain, EventType, Operations};
 
 /// What is said between contacts and the business.

@@ -5,10 +5,10 @@ use super::send::Sending;
 use super::what::{Free, What, message_type_of, text};
 use crate::channels::ChannelRow;
 use crate::messages::{Detail, MessageType};
-use crate::quick_replies::{self, Filling, Rendered};
 use chatnet::Interactive;
 use model::{Caller, Code, Error, MessageId, QuickReplyId, Result};
 use operation::ports::{ContactCard, WorkspaceVariables};
+use quick_replies::{Filling, Rendered};
 use std::collections::BTreeMap;
 use store::Tx;
 

@@ -3,37 +3,40 @@
 use super::body::{Part, Source, parts};
 use super::row::{files_of, locked};
 use crate::schema::quick_replies;
-use crate::values::text_of;
 use chatnet::MessageButton;
 use diesel::prelude::*;
+use fields::text;
 use model::{Caller, Error, FieldError, FileId, QuickReplyId, Result};
 use operation::ports::{ContactCard, KnownVariable, WorkspaceVariables};
 use std::collections::BTreeMap;
 use store::Tx;
 
 /// With what a quick reply is filled.
-pub(crate) struct Filling<'a> {
+pub struct Filling<'a> {
     /// Whom it is sent to.
-    pub(crate) contact: &'a ContactCard,
+    pub contact: &'a ContactCard,
     /// The variables of the workspace.
-    pub(crate) variables: &'a WorkspaceVariables,
+    pub variables: &'a WorkspaceVariables,
     /// What was asked for, by label.
-    pub(crate) answers: &'a BTreeMap<String, String>,
+    pub answers: &'a BTreeMap<String, String>,
 }
 
 /// A quick reply with values.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Rendered {
-    pub(crate) body: String,
-    pub(crate) attachments: Vec<FileId>,
-    pub(crate) buttons: Vec<MessageButton>,
+pub struct Rendered {
+    /// The text.
+    pub body: String,
+    /// Files that are sent behind it, in their order.
+    pub attachments: Vec<FileId>,
+    /// Buttons below the text.
+    pub buttons: Vec<MessageButton>,
 }
 
 /// Fills a quick reply for a contact, and counts that it was used unless it is only looked at.
 ///
 /// # Errors
 /// `not_found`; `validation_error` at `answers.<label>` for each text that is asked for, has no fallback and was not given.
-pub(crate) fn rendered(
+pub fn rendered(
     tx: &mut Tx,
     caller: &Caller,
     id: QuickReplyId,
@@ -93,11 +96,11 @@ fn value_of(
     variables: &BTreeMap<String, KnownVariable>,
 ) -> Option<String> {
     match source {
-        Source::Contact(key) => with.contact.data.get(key).and_then(text_of),
+        Source::Contact(key) => with.contact.data.get(key).and_then(text::of_value),
         Source::Variable(key) => variables
             .get(key)
             .filter(|variable| !variable.is_secret)
-            .and_then(|variable| text_of(&variable.value)),
+            .and_then(|variable| text::of_value(&variable.value)),
         Source::Ask(label) => with.answers.get(label).cloned(),
     }
 }

@@ -7,7 +7,7 @@ use operation::ports::{FileReferences, FileUse, VariableReference, VariableUsers
 use store::Read;
 
 /// Quick replies with a file.
-pub(crate) struct QuickReplyFiles;
+pub struct QuickReplyFiles;
 
 impl FileReferences for QuickReplyFiles {
     fn uses(&self, read: &mut Read, workspace: WorkspaceId, file: FileId, most: i64) -> Result<Vec<FileUse>> {
@@ -23,7 +23,7 @@ impl FileReferences for QuickReplyFiles {
 }
 
 /// Quick replies with variables in their texts.
-pub(crate) struct QuickReplyVariables;
+pub struct QuickReplyVariables;
 
 impl VariableUsers for QuickReplyVariables {
     fn references(&self, read: &mut Read, workspace: WorkspaceId) -> Result<Vec<VariableReference>> {

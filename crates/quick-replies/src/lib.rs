@@ -6,13 +6,15 @@ mod operations;
 mod ports;
 mod render;
 mod row;
+mod schema;
 
-pub(crate) use ports::{QuickReplyFiles, QuickReplyVariables};
-pub(crate) use render::{Filling, Rendered, rendered};
+pub use ports::{QuickReplyFiles, QuickReplyVariables};
+pub use render::{Filling, Rendered, rendered};
 
 use operation::{EventType, Operations};
 
-pub(crate) fn operations() -> Operations {
+/// The operations over quick replies.
+pub fn operations() -> Operations {
     vec![
         Box::new(operations::ListQuickReplies),
         Box::new(operations::CreateQuickReply),
@@ -21,6 +23,7 @@ pub(crate) fn operations() -> Operations {
     ]
 }
 
-pub(crate) fn event_types() -> Vec<EventType> {
+/// The events of quick replies.
+pub fn event_types() -> Vec<EventType> {
     EventType::of::<model::QuickReplyEvent>()
 }
