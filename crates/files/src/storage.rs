@@ -15,7 +15,7 @@ use futures::{Stream, StreamExt, TryStreamExt, stream};
 use model::{Code, Error, JsonText, Metadata, Random, Result, WorkspaceId};
 use object_store::buffered::BufReader;
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStoreExt, PutPayload, WriteMultipart};
+use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStoreExt, WriteMultipart};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -25,6 +25,9 @@ use store::{Db, Tx, each, lock_row};
 
 /// The most bytes of a file that is sent in one request.
 pub const MOST_BYTES: u64 = 100 << 20;
+
+/// The bytes for which there is room when a file begins to arrive: most are small.
+const FIRST_BYTES: usize = 16 << 10;
 
 /// How many bytes of a file in a folder are read at a time.
 const CHUNK: u64 = 64 << 10;
@@ -159,16 +162,18 @@ impl Files {
         bytes: impl Stream<Item = Result<Bytes, E>> + Send,
         most: u64,
     ) -> Result<Content> {
-        let mut incoming = Incoming { bytes: pin!(bytes), inspector: Inspector::new(), most };
-        let (first, is_all) = incoming.first(self.objects.part_bytes()).await?;
-        if is_all {
-            self.objects.put(place, first).await.map_err(unavailable)?;
+        let size = self.objects.part_bytes();
+        let mut incoming =
+            Incoming { bytes: pin!(bytes), rest: Bytes::new(), inspector: Inspector::new(), most };
+        let first = incoming.part(size, FIRST_BYTES).await?;
+        if first.len() < size {
+            self.objects.put(place, first.into()).await.map_err(unavailable)?;
             return Ok(incoming.inspector.finish());
         }
         let upload = self.objects.put_multipart(place).await.map_err(unavailable)?;
-        let mut writer = WriteMultipart::new_with_chunk_size(upload, self.objects.part_bytes());
-        first.into_iter().for_each(|chunk| writer.put(chunk));
-        match incoming.write_rest(&mut writer).await {
+        let mut writer = WriteMultipart::new_with_chunk_size(upload, size);
+        writer.put(first);
+        match incoming.write_rest(&mut writer, size).await {
             Ok(()) => {
                 writer.finish().await.map_err(unavailable)?;
                 Ok(incoming.inspector.finish())
@@ -232,9 +237,10 @@ fn chunks(file: std::fs::File, range: Range<u64>) -> impl Stream<Item = std::io:
         if range.is_empty() {
             return Ok(None);
         }
+        let length = CHUNK.min(range.end - range.start);
+        // Made here, where it is given up: each of the many threads that may block would keep memory for itself.
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
         let read = tokio::task::spawn_blocking(move || {
-            let length = CHUNK.min(range.end - range.start);
-            let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
             file.read_exact_at(&mut bytes, range.start)?;
             Ok::<_, std::io::Error>((Bytes::from(bytes), (file, range.start + length..range.end)))
         });
@@ -341,6 +347,8 @@ pub(crate) fn give_up(tx: &mut Tx, storage_key: &str) -> Result<()> {
 /// The bytes of a file as they come, of which there may be at most so many.
 struct Incoming<S> {
     bytes: S,
+    /// What came behind the end of a part.
+    rest: Bytes,
     inspector: Inspector,
     most: u64,
 }
@@ -348,6 +356,9 @@ struct Incoming<S> {
 impl<E: Into<Error>, S: Stream<Item = Result<Bytes, E>> + Unpin> Incoming<S> {
     /// The next bytes; `None` behind the last ones.
     async fn next(&mut self) -> Result<Option<Bytes>> {
+        if !self.rest.is_empty() {
+            return Ok(Some(std::mem::take(&mut self.rest)));
+        }
         let Some(chunk) = self.bytes.next().await.transpose().map_err(Into::into)? else { return Ok(None) };
         self.inspector.pass(&chunk);
         if self.inspector.size() > self.most {
@@ -357,22 +368,30 @@ impl<E: Into<Error>, S: Stream<Item = Result<Bytes, E>> + Unpin> Incoming<S> {
         Ok(Some(chunk))
     }
 
-    /// The first bytes, not many more than `least`, and whether these are all.
-    async fn first(&mut self, least: usize) -> Result<(PutPayload, bool)> {
-        let (mut chunks, mut size) = (Vec::new(), 0);
-        while size < least {
-            let Some(chunk) = self.next().await? else { return Ok((chunks.into_iter().collect(), true)) };
-            size += chunk.len();
-            chunks.push(chunk);
+    /// The next `size` bytes; fewer at the end only. They are copied: each chunk would keep a buffer of its connection, which
+    /// can be several times as large. `expected` is how many are made room for at first.
+    async fn part(&mut self, size: usize, expected: usize) -> Result<Bytes> {
+        let mut part = Vec::with_capacity(expected);
+        while part.len() < size {
+            let Some(mut chunk) = self.next().await? else { break };
+            self.rest = chunk.split_off(chunk.len().min(size - part.len()));
+            let needed = part.len() + chunk.len();
+            if needed > part.capacity() {
+                part.reserve_exact(size.min(needed.next_power_of_two()) - part.len());
+            }
+            part.extend_from_slice(&chunk);
         }
-        Ok((chunks.into_iter().collect(), false))
+        Ok(part.into())
     }
 
-    async fn write_rest(&mut self, writer: &mut WriteMultipart) -> Result<()> {
-        while let Some(chunk) = self.next().await? {
+    async fn write_rest(&mut self, writer: &mut WriteMultipart, size: usize) -> Result<()> {
+        loop {
+            let part = self.part(size, size).await?;
+            if part.is_empty() {
+                return Ok(());
+            }
             writer.wait_for_capacity(PARTS_AT_ONCE).await.map_err(unavailable)?;
-            writer.put(chunk);
+            writer.put(part);
         }
-        Ok(())
     }
 }

@@ -9,6 +9,8 @@ use model::{Error, Result};
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, SchemaFormat, Type};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -78,7 +80,7 @@ impl<T: DeserializeOwned + ToSchema> FromInput for Multipart<T> {
         let body = body(input)?;
         let boundary = multer::parse_boundary(&body.content_type)
             .map_err(|_| Error::invalid("Content-Type", "must have a boundary"))?;
-        let chunks = body.take()?.map(|chunk| chunk.map_err(Refused));
+        let chunks = OneAtATime::new(body.take()?).map(|chunk| chunk.map_err(Refused));
         Ok(Self {
             form: multer::Multipart::new(chunks, boundary),
             fields: Vec::new(),
@@ -140,6 +142,33 @@ impl<T: DeserializeOwned> Multipart<T> {
     }
 }
 
+/// Chunks, after each of which there seems to be no other yet. The reader of forms takes all that is there into memory before
+/// it gives any of it on: of a file that arrives faster than it is stored, that would be the whole file.
+struct OneAtATime {
+    chunks: BodyChunks,
+    has_given: bool,
+}
+
+impl OneAtATime {
+    fn new(chunks: BodyChunks) -> Self {
+        Self { chunks, has_given: false }
+    }
+}
+
+impl Stream for OneAtATime {
+    type Item = Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if std::mem::take(&mut self.has_given) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let next = ready!(self.chunks.as_mut().poll_next(cx));
+        self.has_given = next.is_some();
+        Poll::Ready(next)
+    }
+}
+
 /// What is wrong with a body, on its way through the reader of forms.
 #[derive(Debug)]
 struct Refused(Error);
@@ -159,5 +188,38 @@ fn refusal(error: multer::Error) -> Error {
             Err(cause) => Error::internal(cause),
         },
         malformed => Error::invalid("body", format_args!("is not a valid form: {malformed}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::stream;
+    use std::iter;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[tokio::test]
+    async fn of_a_file_that_is_there_as_a_whole_little_is_in_memory_at_a_time() {
+        const CHUNK: usize = 1024;
+        let head = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n";
+        let body = iter::once(head.to_owned()).chain(iter::repeat_n("a".repeat(CHUNK), 1000));
+        let body = body.chain(iter::once("\r\n--x--\r\n".to_owned()));
+        let taken = Arc::new(AtomicUsize::new(0));
+        let counter = taken.clone();
+        let body = stream::iter(body).map(move |chunk| {
+            counter.fetch_add(chunk.len(), Ordering::Relaxed);
+            Ok(Bytes::from(chunk))
+        });
+        let chunks = OneAtATime::new(Box::pin(body)).map(|chunk| chunk.map_err(Refused));
+        let mut form = multer::Multipart::new(chunks, "x");
+        let mut file = form.next_field().await.unwrap().unwrap();
+        let mut read = 0;
+        while let Some(chunk) = file.chunk().await.unwrap() {
+            read += chunk.len();
+            let ahead = taken.load(Ordering::Relaxed) - read;
+            assert!(ahead <= 4 * CHUNK, "{ahead} bytes are in memory");
+        }
+        assert_eq!(read, 1000 * CHUNK);
     }
 }
