@@ -11,8 +11,9 @@ use crate::schema::idempotency_keys;
 use crate::seal::{Piece, Seal, SealedTable};
 use diesel::prelude::*;
 use model::{Code, Error, KeyId, RequestId, Result, Timestamp, text_enum};
+use std::collections::HashSet;
 use std::sync::Arc;
-use store::{Read, Tx, each};
+use store::{AnyConnection, Batched, Batches, Db, Read, Tx, each};
 
 /// How long an owner may be silent before its claim can be taken over.
 pub const LEASE_SECONDS: i64 = 30;
@@ -38,6 +39,34 @@ pub struct Ask {
 }
 
 impl Ask {
+    /// The record of a request that nobody has made before.
+    fn fresh_row(&self, now: Timestamp) -> RecordRow {
+        RecordRow {
+            lineage_id: self.lineage.clone(),
+            key: self.key.clone(),
+            fingerprint: self.fingerprint.to_vec(),
+            request_id: self.request.to_string(),
+            state: ClaimState::Claimed,
+            fence: 1,
+            lease_until: now.plus_seconds(LEASE_SECONDS),
+            resource_id: None,
+            status: None,
+            body: None,
+            expires_at: now.plus_seconds(KEPT_SECONDS),
+        }
+    }
+
+    /// The claim of that record.
+    fn fresh_claim(&self) -> Claim {
+        Claim {
+            lineage: self.lineage.clone(),
+            key: self.key.clone(),
+            fence: 1,
+            seal: self.seal.clone(),
+            resource: None,
+        }
+    }
+
     fn outcome(&self, status: i64, stored: String, request: String) -> Result<Outcome> {
         // Answers that were stored before there was a seal are JSON.
         let stored = if stored.starts_with('{') {
@@ -186,36 +215,63 @@ fn reused() -> Error {
     .param("Idempotency-Key")
 }
 
+/// Claims of requests whose work is more than one transaction: on PostgreSQL those that wait share a statement. Cheap to
+/// clone.
+#[derive(Clone, Default)]
+pub struct Claims(Arc<Batches<Ask>>);
+
+impl Claims {
+    /// Claims in a transaction of its own, or says what is known.
+    ///
+    /// # Errors
+    /// As [`claim`].
+    pub async fn claim(&self, db: &Db, ask: Ask) -> Result<Known> {
+        db.write_batched(&self.0, (), ask).await
+    }
+}
+
+impl Batched for Ask {
+    type Access = Tx;
+    type Maker = ();
+    type Output = Known;
+
+    fn alone(&self, (): &(), tx: &mut Tx) -> Result<Known> {
+        claim(tx, self)
+    }
+
+    fn together((): &(), asks: &[&Self], tx: &mut Tx) -> Result<Vec<Option<Known>>> {
+        let now = tx.now();
+        let rows: Vec<RecordRow> = asks.iter().map(|ask| ask.fresh_row(now)).collect();
+        let AnyConnection::Postgres(connection) = tx.connection() else {
+            return Ok(asks.iter().map(|_| None).collect());
+        };
+        let inserted: Vec<(KeyId, String)> = diesel::insert_into(idempotency_keys::table)
+            .values(rows)
+            .on_conflict_do_nothing()
+            .returning((idempotency_keys::lineage_id, idempotency_keys::key))
+            .get_results(connection)?;
+        let mut inserted: HashSet<(KeyId, String)> = inserted.into_iter().collect();
+        // Of two requests with one key the first has it. The other looks for what is known by itself.
+        let known = |ask: &&Self| {
+            let is_ours = inserted.remove(&(ask.lineage.clone(), ask.key.clone()));
+            is_ours.then(|| Known::Claimed(ask.fresh_claim()))
+        };
+        Ok(asks.iter().map(known).collect())
+    }
+}
+
 /// Claims, or says what is known. Losing the race for the insert means "read", not an error.
 ///
 /// # Errors
 /// `idempotency_key_reused` where another request used the value.
 pub fn claim(tx: &mut Tx, ask: &Ask) -> Result<Known> {
     let now = tx.now();
-    let fresh = RecordRow {
-        lineage_id: ask.lineage.clone(),
-        key: ask.key.clone(),
-        fingerprint: ask.fingerprint.to_vec(),
-        request_id: ask.request.to_string(),
-        state: ClaimState::Claimed,
-        fence: 1,
-        lease_until: now.plus_seconds(LEASE_SECONDS),
-        resource_id: None,
-        status: None,
-        body: None,
-        expires_at: now.plus_seconds(KEPT_SECONDS),
-    };
+    let fresh = ask.fresh_row(now);
     let inserted = each!(tx.connection(), |connection| diesel::insert_into(idempotency_keys::table)
         .values(&fresh)
         .on_conflict_do_nothing()
         .execute(connection))?;
-    let mut claim = Claim {
-        lineage: ask.lineage.clone(),
-        key: ask.key.clone(),
-        fence: 1,
-        seal: ask.seal.clone(),
-        resource: None,
-    };
+    let mut claim = ask.fresh_claim();
     if inserted == 1 {
         return Ok(Known::Claimed(claim));
     }

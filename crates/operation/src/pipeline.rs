@@ -256,8 +256,7 @@ impl Pipeline {
                 self.db.write(move |tx| once_in_transaction(tx, &ask, |tx| call.run_in(tx, &caller))).await
             }
             Call::Cx(work) => {
-                let wanted = ask.clone();
-                let claim = match self.db.write(move |tx| idempotency::claim(tx, &wanted)).await? {
+                let claim = match self.claims.claim(&self.db, ask.clone()).await? {
                     Known::Claimed(claim) => claim,
                     Known::Done(outcome) => return Ok(Once::Replay(outcome)),
                     Known::InProgress => return Ok(Once::InProgress),

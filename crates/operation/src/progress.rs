@@ -8,6 +8,7 @@ use crate::meta::Meta;
 use crate::metrics::RequestMetrics;
 use crate::registry::Registry;
 use crate::transport::{Head, Limits, known_method};
+use auth::idempotency::Claims;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
 use model::{ApiKey, Code, RequestId, Span, Timestamp, Trace, Tracer, WorkspaceId};
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub struct Pipeline {
     pub spending: Arc<Spending>,
     /// Seals the answers that are stored for an `Idempotency-Key`.
     pub seal: Arc<Seal>,
+    /// Claims of requests with an `Idempotency-Key`.
+    pub claims: Claims,
     /// The request log.
     pub log: RequestLog,
     /// Counts requests. `None` where a benchmark measures what that costs.

@@ -35,7 +35,7 @@ use tokio::sync::watch;
 use transfer::imports::Target;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
-pub const VERSION: &str = "v0.24.0";
+pub const VERSION: &str = "v0.25.0";
 
 /// The areas of all groups, in the order of the published documents.
 const AREAS: [Areas; 7] = [
@@ -287,6 +287,7 @@ impl Service {
             quotas,
             spending,
             seal,
+            claims: auth::idempotency::Claims::default(),
             log,
             metrics: Some(requests),
             tracer: traces.tracer,

@@ -1,13 +1,15 @@
 //! Acceptance of many runs by few statements, on PostgreSQL: agents, holds, runs and first steps of all that are ordinary.
 
 use super::acceptance::{Acceptance, Accepted, Asked};
+use super::conversation;
 use super::engine::RunEngine;
-use super::many;
+use super::memory::{self, ConversationMemory};
 use super::model::RunRow;
 use super::rows::StepRow;
 use super::step::Need;
 use super::submit::fresh_row;
 use super::work::{Start, Work};
+use super::{many, queries};
 use crate::agents::{ActiveAgent, active_agents};
 use auth::idempotency;
 use model::{AgentId, Result, WorkspaceId};
@@ -46,7 +48,7 @@ impl Batched for Acceptance {
     fn together(engine: &RunEngine, acceptances: &[&Self], tx: &mut Tx) -> Result<Vec<Option<Accepted>>> {
         let candidates = candidates(engine, tx, acceptances)?;
         let begun = hold(engine, tx, candidates)?;
-        write(tx, &begun)?;
+        write(engine, tx, &begun)?;
         let mut accepted: Vec<Option<Accepted>> = acceptances.iter().map(|_| None).collect();
         for Begun { place, mut work, step, start, .. } in begun {
             work.steps.push(step);
@@ -58,8 +60,8 @@ impl Batched for Acceptance {
     }
 }
 
-/// Writes runs and their first steps.
-fn write(tx: &mut Tx, begun: &[Begun<'_>]) -> Result<()> {
+/// Writes runs and their first steps, and the outcomes of requests that are answered before a run ends.
+fn write(engine: &RunEngine, tx: &mut Tx, begun: &[Begun<'_>]) -> Result<()> {
     let rows: Vec<&RunRow> = begun.iter().map(|begun| &begun.work.row).collect();
     many::insert(tx, &rows)?;
     let steps: Vec<&StepRow> = begun.iter().map(|begun| &begun.step).collect();
@@ -67,6 +69,9 @@ fn write(tx: &mut Tx, begun: &[Begun<'_>]) -> Result<()> {
     for Begun { asked, work, .. } in begun {
         if let Some(claim) = &asked.claim {
             idempotency::attach(tx, claim, work.row.id.as_str())?;
+            if asked.new.background || asked.new.stream {
+                engine.store_outcome(tx, claim, &work.row, asked.new.stream)?;
+            }
         }
     }
     Ok(())
@@ -108,9 +113,16 @@ fn candidates<'a>(
             known.insert((agent.row.workspace_id, None), agent);
         }
     }
-    let mut candidates = Vec::with_capacity(ordinary.len());
-    for (place, asked) in ordinary {
-        let Some(agent) = known.get(&asked.agent()) else { continue };
+    let with_agents = ordinary.into_iter().filter_map(|(place, asked)| {
+        let agent = *known.get(&asked.agent())?;
+        Some((asked.conversation(agent), place, asked, agent))
+    });
+    let mut with_agents: Vec<_> = with_agents.collect();
+    // Conversations are locked in one order. The second run of one waits for the first.
+    with_agents.sort_by_key(|(conversation, place, ..)| (*conversation, *place));
+    with_agents.dedup_by(|next, one| next.0.is_some() && next.0 == one.0);
+    let mut candidates = Vec::with_capacity(with_agents.len());
+    for (_, place, asked, agent) in with_agents {
         let ready = ready(engine, tx, asked, agent)?;
         candidates.extend(ready.map(|(work, need)| Candidate { place, asked, work, need }));
     }
@@ -129,8 +141,15 @@ fn ready(
         return Ok(None);
     }
     let mut row = fresh_row(tx, &asked.caller, &asked.new, &agent.row, &settings)?;
+    let memory = if asked.new.conversation_id.is_none() {
+        ConversationMemory::default()
+    } else if queries::active_in_conversation(tx, &row)?.is_empty() {
+        memory::read(tx, &row, &settings)?
+    } else {
+        return Ok(None);
+    };
     let plan = engine.plan(tx, asked, &mut row, (settings, agent.tools.clone()), Arc::default())?;
-    let mut work = engine.work_on(plan, row);
+    let mut work = Work { memory, ..engine.work_on(plan, row) };
     work.start(tx.now());
     if engine.fold_for(&work).is_some() {
         return Ok(None);
@@ -140,15 +159,10 @@ fn ready(
 }
 
 impl Acceptance {
-    /// Whether it needs nothing but its agent and Energy: no memory, no other version, no guardrail's report, and no answer
-    /// to be stored before the run ends.
+    /// Whether it needs nothing but its agent, a memory and Energy: no other version, and no guardrail's report.
     fn is_ordinary(&self) -> bool {
-        let Asked { caller, new, claim, .. } = &*self.asked;
-        caller.livemode()
-            && new.conversation_id.is_none()
-            && new.agent_version.is_none()
-            && self.looked.is_none()
-            && !(claim.is_some() && (new.background || new.stream))
+        let Asked { caller, new, .. } = &*self.asked;
+        caller.livemode() && new.agent_version.is_none() && self.looked.is_none()
     }
 }
 
@@ -156,5 +170,12 @@ impl Asked {
     /// Whose agent runs, and which; `None` for the default one.
     fn agent(&self) -> (WorkspaceId, Option<AgentId>) {
         (self.caller.workspace_id(), self.new.agent_id)
+    }
+
+    /// The number that stands for its conversation with an agent, if that has a name.
+    fn conversation(&self, agent: &ActiveAgent) -> Option<i64> {
+        let name = self.new.conversation_id.as_deref()?;
+        let livemode = self.caller.livemode();
+        Some(conversation::key_of(self.caller.workspace_id(), livemode, agent.row.id, name))
     }
 }

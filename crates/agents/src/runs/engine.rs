@@ -7,6 +7,7 @@ use super::events::RunEvent;
 use super::metrics::RunMetrics;
 use super::model::RunRow;
 use crate::providers::{ModelAnswer, Prompt, ProviderError, TierSetup, Tiers};
+use auth::idempotency::Claims;
 use auth::{Directory, Seal, Spending};
 use egress::Connector;
 use model::{Cause, Error, RequestRef, Result, Tracer};
@@ -52,7 +53,8 @@ pub struct RunEngine(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
     pub(super) parts: RunEngineParts,
-    /// Runs that are about to be accepted, and such as are about to end.
+    /// Runs that are about to be started once, to be accepted, and to end.
+    pub(super) claims: Claims,
     pub(super) acceptances: Arc<Batches<Acceptance>>,
     pub(super) completions: Arc<Batches<Completion>>,
     active: Arc<ActiveRuns>,
@@ -72,6 +74,7 @@ impl RunEngine {
         let metrics = RunMetrics::new()?;
         let inner = Inner {
             parts,
+            claims: Claims::default(),
             acceptances: Arc::default(),
             completions: Arc::default(),
             active: Arc::default(),

@@ -4,7 +4,7 @@ use super::engine::RunEngine;
 use super::model::{NewRun, OnBusy, RunStatus, RunTrigger, RunTriggerKind};
 use super::queries;
 use super::submit::{Submitted, expect_active};
-use auth::idempotency::{self, Ask, Known, Outcome};
+use auth::idempotency::{Ask, Known, Outcome};
 use auth::keys;
 use model::{AgentId, Caller, Code, Error, RequestId, Result, RunId, Scope, WorkspaceId};
 use operation::BoxFuture;
@@ -59,7 +59,7 @@ impl RunEngine {
             request: caller.request.clone(),
             seal: self.0.parts.seal.clone(),
         };
-        let claim = match self.db().write(move |tx| idempotency::claim(tx, &ask)).await? {
+        let claim = match self.0.claims.claim(self.db(), ask).await? {
             Known::Claimed(claim) => claim,
             Known::Done(outcome) => return run_of(&outcome),
             Known::InProgress => {

@@ -40,6 +40,7 @@ impl App {
             quotas,
             spending: Arc::new(Spending::new(db.clone(), billing::ledger::spent_micros)),
             seal,
+            claims: auth::idempotency::Claims::default(),
             log,
             metrics: Some(RequestMetrics::new(&registry()).unwrap()),
             services: Arc::new(services),

@@ -3,15 +3,16 @@
 use super::model::{
     BroadcastRecipientState as State, BroadcastSkipReason as Skip, BroadcastStatus as Status,
 };
-use super::row::RecipientRow;
 use crate::messages::{Alike, MessageError, MessageRow, MessageStatus};
 use crate::schema::{broadcast_recipients as recipients, broadcasts};
 use chatnet::RefusalCode;
 use diesel::prelude::*;
 use diesel::sql_types::{Nullable, SingleValue};
-use model::{BroadcastId, ContactId, JsonText, MessageId, Result, Timestamp, WorkspaceId};
+use model::{
+    BroadcastId, BroadcastRecipientId, ContactId, JsonText, MessageId, Result, Timestamp, WorkspaceId,
+};
 use std::collections::{BTreeSet, HashSet};
-use store::{Read, Tx};
+use store::{Read, Tx, lock_row};
 
 diesel::define_sql_function! {
     /// The first of two values that is not null.
@@ -126,23 +127,35 @@ fn error_of(error: Option<JsonText>, status: MessageStatus) -> Option<JsonText> 
     }))
 }
 
-/// Notes that a contact wrote: that answers the last broadcast that it was sent.
+/// Notes that contacts wrote: that answers the last broadcast that each was sent.
 ///
 /// # Errors
 /// When the database fails.
-pub fn contact_replied(tx: &mut Tx, workspace: WorkspaceId, contact: ContactId, at: Timestamp) -> Result<()> {
-    let last = recipients::table
-        .filter(recipients::contact_id.eq(contact))
+pub fn contacts_replied(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    contacts: &[ContactId],
+    at: Timestamp,
+) -> Result<()> {
+    let recent: Vec<(BroadcastRecipientId, ContactId, Option<Timestamp>)> = recipients::table
+        .filter(recipients::contact_id.eq_any(contacts))
         .filter(recipients::workspace_id.eq(workspace))
         .filter(recipients::sent_at.ge(at.plus_seconds(-REPLY_SECONDS)))
         .order(recipients::sent_at.desc())
-        .select(RecipientRow::as_select())
-        .first(tx.connection())
-        .optional()?;
-    if let Some(recipient) = last.filter(|recipient| recipient.replied_at.is_none()) {
-        diesel::update(recipients::table.find(recipient.id))
-            .set((recipients::replied_at.eq(at), recipients::updated_at.eq(tx.now())))
-            .execute(tx.connection())?;
+        .select((recipients::id, recipients::contact_id, recipients::replied_at))
+        .load(tx.connection())?;
+    let mut seen = HashSet::new();
+    let last = recent.into_iter().filter(|(_, contact, _)| seen.insert(*contact));
+    let answered: Vec<BroadcastRecipientId> =
+        last.filter_map(|(id, _, replied_at)| replied_at.is_none().then_some(id)).collect();
+    if answered.is_empty() {
+        return Ok(());
     }
+    let answered = recipients::table.filter(recipients::id.eq_any(answered));
+    // Statuses that change the same ones over another channel lock them in the order of their messages.
+    lock_row!(tx, answered.clone().order(recipients::message_id).select(recipients::id), for_no_key_update);
+    diesel::update(answered)
+        .set((recipients::replied_at.eq(at), recipients::updated_at.eq(tx.now())))
+        .execute(tx.connection())?;
     Ok(())
 }

@@ -27,7 +27,7 @@ mod time_of_day;
 mod withdraw;
 
 pub(crate) use counts::job as count_job;
-pub use delivery::{contact_deleted, contact_replied, going_on, messages_changed, messages_deleted};
+pub use delivery::{contact_deleted, contacts_replied, going_on, messages_changed, messages_deleted};
 pub(crate) use references::{BroadcastFiles, RecipientReferences};
 pub(crate) use run::job;
 

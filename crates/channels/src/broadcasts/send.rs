@@ -209,7 +209,7 @@ impl Writing<'_> {
                 }
             }
         }
-        claimed.extend(self.enqueue(tx, new, expires_at)?);
+        claimed.extend(self.enqueue(tx, new)?);
         set_claimed(tx, &claimed)?;
         Ok(claimed.len())
     }
@@ -219,7 +219,6 @@ impl Writing<'_> {
         &self,
         tx: &mut Tx,
         new: Vec<(RecipientRow, Outgoing)>,
-        expires_at: Timestamp,
     ) -> Result<Vec<(BroadcastRecipientId, MessageId)>> {
         let contacts: Vec<ContactId> = new.iter().map(|(recipient, _)| recipient.contact_id).collect();
         let conversations =
@@ -232,7 +231,7 @@ impl Writing<'_> {
             .into_iter()
             .filter_map(|(recipient, out)| Some((conversations.get(&recipient.contact_id)?, out)))
             .collect();
-        let rows = enqueue_all(tx, out, Priority::Broadcast, expires_at)?;
+        let rows = enqueue_all(tx, out)?;
         Ok(rows.iter().filter_map(|row| Some((*recipients.get(&row.contact_id)?, row.id))).collect())
     }
 

@@ -1,12 +1,12 @@
 //! Applying the parts of a callback: each in a savepoint of its own, so that one that fails hinders no other.
 
 use super::applying::{Applying, identity};
-use super::message::{device_wrote, receive};
+use super::message::{device_wrote, receive, receive_together};
 use super::status::{StatusReport, report};
 use crate::channels::{self, NewChannelError};
 use crate::schema::channels as table;
 use crate::templates;
-use chatnet::{QualityUpdate, Update};
+use chatnet::{InboundMessage, QualityUpdate, Update};
 use diesel::prelude::*;
 use model::{Code, Result};
 use store::Tx;
@@ -37,11 +37,31 @@ pub(crate) fn apply<'a>(
         }
     }
     if updates.iter().any(|update| matches!(update, Update::Message(_))) {
-        let now = tx.now();
-        diesel::update(table::table.find(of.channel.id))
-            .set(table::last_inbound_at.eq(now))
-            .execute(tx.connection())?;
+        note_inbound(tx, of)?;
     }
+    Ok(())
+}
+
+/// Applies messages of contacts, by statements of many rows. Gives whether each was applied: all others are to be applied
+/// alone, each in a transaction of its own, in their order.
+///
+/// # Errors
+/// When one of them cannot be applied, or when the database fails: nothing was applied then.
+pub(crate) fn apply_messages(
+    tx: &mut Tx,
+    of: &Applying<'_>,
+    messages: &[&InboundMessage],
+) -> Result<Vec<bool>> {
+    let applied = receive_together(tx, of, messages)?;
+    note_inbound(tx, of)?;
+    Ok(applied)
+}
+
+fn note_inbound(tx: &mut Tx, of: &Applying<'_>) -> Result<()> {
+    let now = tx.now();
+    diesel::update(table::table.find(of.channel.id))
+        .set(table::last_inbound_at.eq(now))
+        .execute(tx.connection())?;
     Ok(())
 }
 

@@ -14,15 +14,24 @@ use crate::schema::{
 };
 use crate::sends::message_type_of;
 use chatnet::{Echo, InboundContent, InboundMedia, InboundMessage, MediaKind};
+use diesel::dsl::max;
 use diesel::prelude::*;
-use model::{ActorType, Cause, JsonText, MessageId, Result, Timestamp};
-use operation::ports::{ContactCard, HandOver, HandoffReason};
-use store::Tx;
+use diesel::sql_types::{Array, BigInt, Timestamp as SqlTimestamp};
+use model::{ActorType, Cause, ContactId, ConversationId, JsonText, MessageId, Result, Timestamp};
+use operation::ports::{ChatIdentity, ContactCard, HandOver, HandoffReason};
+use std::collections::{HashMap, HashSet};
+use store::{AnyConnection, CachedChange, Tx, column};
 
 /// For how long the event of a message with a file waits for the file and its transcript, in seconds.
 const HOLD_SECONDS: i64 = 30;
 /// A message that is older than this starts no agent, in seconds.
 const OLDEST_ANSWERED: i64 = 48 * 3_600;
+
+/// A message, and the contact who wrote it, who is locked.
+struct Received<'a> {
+    contact: ContactCard,
+    message: &'a InboundMessage,
+}
 
 /// Stores a message that a contact wrote, and what follows from it. One that is known changes nothing.
 pub(super) fn receive(tx: &mut Tx, of: &Applying<'_>, message: &InboundMessage) -> Result<()> {
@@ -35,40 +44,114 @@ pub(super) fn receive(tx: &mut Tx, of: &Applying<'_>, message: &InboundMessage) 
     if let InboundContent::Deleted { message: id } = &message.content {
         return change(tx, of, id, |now| Change { content: String::new(), edited: None, deleted: Some(now) });
     }
+    let contact = of.people.receive(tx, of.channel.workspace_id, &identity(&message.from))?;
+    store(tx, of, &[Received { contact, message }])
+}
+
+/// Stores messages of several contacts as [`receive`] does one, by statements of many rows. Gives whether each was stored, or
+/// was known: all others are to be received alone, each in a transaction of its own, in their order.
+///
+/// # Errors
+/// When one of them cannot be stored, or when the database fails.
+pub(super) fn receive_together(
+    tx: &mut Tx,
+    of: &Applying<'_>,
+    messages: &[&InboundMessage],
+) -> Result<Vec<bool>> {
+    let ids = messages.iter().map(|message| message.provider_id.as_str());
+    let mut known = messages::known_provider_ids(tx, of.channel.id, ids)?;
+    let from: Vec<ChatIdentity> = messages.iter().map(|message| identity(&message.from)).collect();
+    let contacts = of.people.receive_known(tx, of.channel.workspace_id, &from)?;
+    let (mut done, mut received) = (Vec::with_capacity(messages.len()), Vec::new());
+    for (message, contact) in messages.iter().zip(contacts) {
+        let is_known = known.contains(&message.provider_id);
+        let contact = contact.filter(|_| !is_known && !changes_another(message));
+        done.push(is_known || contact.is_some());
+        if let Some(contact) = contact {
+            known.insert(message.provider_id.clone());
+            received.push(Received { contact, message });
+        }
+    }
+    // The first of each contact, in the order of their ids, then the second of each, and so on.
+    received.sort_by_key(|received| received.contact.id);
+    while !received.is_empty() {
+        let mut first = HashSet::new();
+        let (now, later): (Vec<_>, Vec<_>) =
+            received.into_iter().partition(|received| first.insert(received.contact.id));
+        store(tx, of, &now)?;
+        received = later;
+    }
+    Ok(done)
+}
+
+/// Whether a message changes an earlier one, and is none itself.
+fn changes_another(message: &InboundMessage) -> bool {
+    matches!(message.content, InboundContent::Edited { .. } | InboundContent::Deleted { .. })
+}
+
+/// Stores messages that are new, one of each contact, in the order of the contacts' ids.
+fn store(tx: &mut Tx, of: &Applying<'_>, received: &[Received<'_>]) -> Result<()> {
     let workspace = of.channel.workspace_id;
-    let contact = of.people.receive(tx, workspace, &identity(&message.from))?;
-    let conversation = Conversation::of(tx, workspace, of.channel.id, contact.id)?;
-    let is_first = conversation.last_message_id == MessageId(0);
+    let contacts: Vec<ContactId> = received.iter().map(|received| received.contact.id).collect();
+    let conversations = Conversation::of_all(tx, workspace, of.channel.id, &contacts)?;
+    let mut new = Vec::with_capacity(received.len());
+    for (received, conversation) in received.iter().zip(&conversations) {
+        new.push((conversation, written(tx, of, received)?));
+    }
+    let rows = messages::write_all(tx, &new)?;
+    broadcasts::contacts_replied(tx, workspace, &contacts, tx.now())?;
+    of.people.wrote(tx, workspace, &contacts)?;
+    let files: Vec<bool> = new.iter().map(|(_, new)| new.attachment.is_some()).collect();
+    let held = announce(tx, of, received, &rows, &files)?;
+    let mut due = Vec::with_capacity(received.len());
+    for (((received, conversation), row), held_until) in
+        received.iter().zip(&conversations).zip(&rows).zip(held)
+    {
+        if is_left_to_agent(tx, of, received, conversation, row)? {
+            due.push(reply_due(tx.now(), of, conversation, held_until));
+        }
+    }
+    plan_replies(tx, &due)
+}
+
+/// The message as it is written down.
+fn written(tx: &mut Tx, of: &Applying<'_>, received: &Received<'_>) -> Result<NewMessage> {
+    let message = received.message;
     let mut new = stored(tx, of, &message.content)?;
     new.provider_message_id = Some(message.provider_id.clone());
     new.provider_at = Some(message.sent_at);
-    new.sender = Sender { kind: MessageSenderType::Contact, id: Some(contact.id.to_string()) };
+    new.sender = Sender { kind: MessageSenderType::Contact, id: Some(received.contact.id.to_string()) };
     if let Some(replied) = message.reply_to.as_deref().filter(|_| new.reply_to.is_none()) {
         new.reply_to = messages::by_provider_id(tx, of.channel.id, replied)?.map(|row| row.id);
     }
-    let has_file = new.attachment.is_some();
-    let row = messages::write(tx, &conversation, new)?;
-    broadcasts::contact_replied(tx, workspace, contact.id, tx.now())?;
-    of.people.wrote(tx, workspace, contact.id)?;
-    let held_until = announce(tx, of, &contact, &row, has_file)?;
+    Ok(new)
+}
+
+/// Answers a message by the settings of the channel, where they say so. Gives whether an agent is to answer it.
+fn is_left_to_agent(
+    tx: &mut Tx,
+    of: &Applying<'_>,
+    received: &Received<'_>,
+    conversation: &Conversation,
+    row: &MessageRow,
+) -> Result<bool> {
+    let Received { contact, message } = received;
     let opted = match &message.content {
         InboundContent::Text(text) => opt_out::said(text, &of.settings.opt_out_keywords),
         _ => None,
     };
     if let Some(wants) = opted {
-        consent(tx, of, &contact, &conversation, wants, &row)?;
+        consent(tx, of, contact, conversation, wants, row)?;
     }
     let is_recent = message.sent_at.plus_seconds(OLDEST_ANSWERED) > tx.now();
-    if opted.is_some() || !is_for_agent(&row) || contact.is_blocked || !is_recent {
-        return Ok(());
+    if opted.is_some() || !is_for_agent(row) || contact.is_blocked || !is_recent {
+        return Ok(false);
     }
+    let is_first = conversation.last_message_id == MessageId(0);
     if let Some(welcome) = of.settings.welcome.clone().filter(|_| is_first) {
-        answer(tx, &conversation, welcome, format!("welcome:{}", row.id))?;
+        answer(tx, conversation, welcome, format!("welcome:{}", row.id))?;
     }
-    if contact.autopilot {
-        plan_reply(tx, of, &conversation, held_until)?;
-    }
-    Ok(())
+    Ok(contact.autopilot)
 }
 
 /// Stores a message that the business wrote from its own device, which may take the conversation over from the agent.
@@ -199,36 +282,44 @@ fn change(tx: &mut Tx, of: &Applying<'_>, id: &str, make: impl FnOnce(Timestamp)
     messages::terms::reindex(tx, &changed, transcript.as_deref())
 }
 
-/// Publishes a message at once, or when its file is there, but never before an earlier one of its conversation. Gives until
-/// when it, or an earlier one, waits for its file.
+/// Publishes messages at once, or when their files are there, but none before an earlier one of its conversation. Gives until
+/// when each, or an earlier one, waits for its file.
 fn announce(
     tx: &mut Tx,
     of: &Applying<'_>,
-    contact: &ContactCard,
-    row: &MessageRow,
-    has_file: bool,
-) -> Result<Option<Timestamp>> {
-    let earlier: Option<Timestamp> = held::table
-        .filter(held::conversation_id.eq(row.conversation_id))
-        .select(diesel::dsl::max(held::due_at))
-        .get_result(tx.connection())?;
-    if !has_file && earlier.is_none() {
-        let url = contact.app_url.clone();
-        let event = MessageEvent::received(row, of.channel.channel_type, Vec::new(), url)?;
-        tx.emit(row.workspace_id, &cause_of(contact), true, &event)?;
-        return Ok(None);
-    }
+    received: &[Received<'_>],
+    rows: &[MessageRow],
+    have_files: &[bool],
+) -> Result<Vec<Option<Timestamp>>> {
+    let earlier: Vec<(ConversationId, Option<Timestamp>)> = held::table
+        .filter(held::conversation_id.eq_any(rows.iter().map(|row| row.conversation_id)))
+        .group_by(held::conversation_id)
+        .select((held::conversation_id, max(held::due_at)))
+        .load(tx.connection())?;
+    let earlier: HashMap<ConversationId, Option<Timestamp>> = earlier.into_iter().collect();
     let now = tx.now();
-    let until = if has_file { now.plus_seconds(HOLD_SECONDS) } else { now };
-    diesel::insert_into(held::table)
-        .values((
-            held::message_id.eq(row.id),
-            held::channel_id.eq(row.channel_id),
-            held::conversation_id.eq(row.conversation_id),
-            held::due_at.eq(until),
-        ))
-        .execute(tx.connection())?;
-    Ok(Some(earlier.map_or(until, |earlier| earlier.max(until))))
+    let mut waits = Vec::with_capacity(rows.len());
+    for ((received, row), has_file) in received.iter().zip(rows).zip(have_files) {
+        let earlier = earlier.get(&row.conversation_id).copied().flatten();
+        if !has_file && earlier.is_none() {
+            let url = received.contact.app_url.clone();
+            let event = MessageEvent::received(row, of.channel.channel_type, Vec::new(), url)?;
+            tx.emit(row.workspace_id, &cause_of(&received.contact), true, &event)?;
+            waits.push(None);
+            continue;
+        }
+        let until = if *has_file { now.plus_seconds(HOLD_SECONDS) } else { now };
+        diesel::insert_into(held::table)
+            .values((
+                held::message_id.eq(row.id),
+                held::channel_id.eq(row.channel_id),
+                held::conversation_id.eq(row.conversation_id),
+                held::due_at.eq(until),
+            ))
+            .execute(tx.connection())?;
+        waits.push(Some(earlier.map_or(until, |earlier| earlier.max(until))));
+    }
+    Ok(waits)
 }
 
 /// What contacts write is caused by them.
@@ -273,14 +364,21 @@ fn is_for_agent(row: &MessageRow) -> bool {
     !matches!(row.message_type, MessageType::Reaction | MessageType::System | MessageType::Unsupported)
 }
 
-/// Says when the agent answers: when the contact has paused, and nothing waits for a file or its transcript.
-fn plan_reply(
-    tx: &mut Tx,
+/// When an agent answers a conversation.
+struct ReplyDue {
+    conversation: ConversationId,
+    /// When the contact began to write what is to be answered.
+    since: Timestamp,
+    due: Timestamp,
+}
+
+/// When the agent answers: when the contact has paused, and nothing waits for a file or its transcript.
+fn reply_due(
+    now: Timestamp,
     of: &Applying<'_>,
     conversation: &Conversation,
     held_until: Option<Timestamp>,
-) -> Result<()> {
-    let now = tx.now();
+) -> ReplyDue {
     let since = conversation.reply_since.unwrap_or(now);
     let in_millis =
         |from: Timestamp, millis: i64| Timestamp::from_millis(from.millis().saturating_add(millis));
@@ -288,8 +386,35 @@ fn plan_reply(
     let latest = in_millis(since, of.settings.reply_debounce_max_ms.max(of.settings.reply_debounce_ms));
     let due = quiet.min(latest);
     let due = held_until.map_or(due, |until| due.max(until));
-    diesel::update(conversations::table.find(conversation.id))
-        .set((conversations::reply_since.eq(since), conversations::reply_due_at.eq(due)))
-        .execute(tx.connection())?;
+    ReplyDue { conversation: conversation.id, since, due }
+}
+
+/// Says when agents answer.
+fn plan_replies(tx: &mut Tx, replies: &[ReplyDue]) -> Result<()> {
+    if replies.is_empty() {
+        return Ok(());
+    }
+    match tx.connection() {
+        AnyConnection::Sqlite(connection) => {
+            for reply in replies {
+                diesel::update(conversations::table.find(reply.conversation))
+                    .set((
+                        conversations::reply_since.eq(reply.since),
+                        conversations::reply_due_at.eq(reply.due),
+                    ))
+                    .execute(connection)?;
+            }
+        }
+        AnyConnection::Postgres(connection) => {
+            let update = diesel::sql_query(
+                "UPDATE conversations SET reply_since = reply.since, reply_due_at = reply.due \
+                 FROM unnest($1, $2, $3) AS reply (id, since, due) WHERE conversations.id = reply.id",
+            )
+            .bind::<Array<BigInt>, _>(column(replies, |reply| reply.conversation))
+            .bind::<Array<SqlTimestamp>, _>(column(replies, |reply| reply.since))
+            .bind::<Array<SqlTimestamp>, _>(column(replies, |reply| reply.due));
+            CachedChange(update).run(connection)?;
+        }
+    }
     Ok(())
 }

@@ -9,7 +9,7 @@ mod opt_out;
 mod route;
 mod status;
 
-pub(crate) use apply::apply;
+pub(crate) use apply::{apply, apply_messages};
 pub(crate) use applying::Applying;
 pub use kept::BoundedCallbacks;
 pub(crate) use kept::{not_done, pending, purge_old};

@@ -13,7 +13,7 @@ use model::{ChannelId, Result, Timestamp};
 use operation::{BoxFuture, RawAnswer, RawRequest, RawRoute};
 use ring::hmac;
 use std::sync::Arc;
-use store::Db;
+use store::{Batched, Batches, Db, Tx, each};
 use url::form_urlencoded;
 
 /// Larger callbacks are refused. The network sends at most this.
@@ -26,6 +26,7 @@ pub struct Callbacks {
     seal: Arc<Seal>,
     wakes: Wakes,
     known: Arc<Cache<ChannelId, Known>>,
+    waiting: Arc<Batches<NewCallback>>,
 }
 
 /// What is remembered of a channel, so that callbacks need no look at it.
@@ -38,7 +39,7 @@ impl Callbacks {
     /// Callbacks of all channels.
     #[must_use]
     pub fn new(db: Db, network: Network, seal: Arc<Seal>, wakes: Wakes) -> Self {
-        Self { db, network, seal, wakes, known: Arc::new(Cache::new()) }
+        Self { db, network, seal, wakes, known: Arc::new(Cache::new()), waiting: Arc::default() }
     }
 }
 
@@ -53,9 +54,9 @@ impl RawRoute for Callbacks {
 
     fn answer(&self, request: RawRequest) -> BoxFuture<RawAnswer> {
         let (db, network, seal) = (self.db.clone(), self.network.clone(), self.seal.clone());
-        let (wakes, known) = (self.wakes.clone(), self.known.clone());
+        let (wakes, known, waiting) = (self.wakes.clone(), self.known.clone(), self.waiting.clone());
         Box::pin(async move {
-            let callbacks = Self { db, network, seal, wakes, known };
+            let callbacks = Self { db, network, seal, wakes, known, waiting };
             callbacks.receive(request).await.unwrap_or_else(|error| {
                 tracing::error!(%error, "a callback could not be stored");
                 // The network sends it again.
@@ -100,30 +101,64 @@ impl Callbacks {
             tracing::warn!(channel = %channel.row.id, "a callback has no valid signature");
             return Ok(RawAnswer::status(401));
         }
-        let (id, body): (_, Bytes) = (channel.row.id, request.body.clone());
-        self.db
-            .write(move |tx| {
-                let now = tx.now();
-                insert(tx, id, &body, now)
-            })
-            .await?;
+        let id = channel.row.id;
+        let callback = NewCallback { channel: id, body: request.body.clone() };
+        self.db.write_batched(&self.waiting, (), callback).await?;
         self.wakes.wake(id, Work::Callbacks);
         Ok(RawAnswer::status(200))
     }
 }
 
-fn insert(tx: &mut store::Tx, channel: ChannelId, body: &[u8], now: Timestamp) -> Result<()> {
-    diesel::insert_into(table::table)
-        .values((
-            table::channel_id.eq(channel),
-            table::body.eq(body),
-            table::status.eq("pending"),
-            table::attempts.eq(0),
-            table::due_at.eq(now),
-            table::received_at.eq(now),
-        ))
-        .execute(tx.connection())?;
-    Ok(())
+/// A callback to store. Networks send many at once: on PostgreSQL those that wait share a statement.
+struct NewCallback {
+    channel: ChannelId,
+    body: Bytes,
+}
+
+impl Batched for NewCallback {
+    type Access = Tx;
+    type Maker = ();
+    type Output = ();
+
+    fn alone(&self, (): &(), tx: &mut Tx) -> Result<()> {
+        let row = self.row(tx.now());
+        diesel::insert_into(table::table).values(row).execute(tx.connection())?;
+        Ok(())
+    }
+
+    fn together((): &(), batch: &[&Self], tx: &mut Tx) -> Result<Vec<Option<()>>> {
+        let now = tx.now();
+        let rows: Vec<_> = batch.iter().map(|callback| callback.row(now)).collect();
+        each!(tx.connection(), |connection| diesel::insert_into(table::table)
+            .values(rows)
+            .execute(connection))?;
+        Ok(vec![Some(()); batch.len()])
+    }
+}
+
+/// A callback as it is inserted.
+#[derive(Insertable)]
+#[diesel(table_name = table)]
+struct NewRow<'a> {
+    channel_id: ChannelId,
+    body: &'a [u8],
+    status: &'static str,
+    attempts: i64,
+    due_at: Timestamp,
+    received_at: Timestamp,
+}
+
+impl NewCallback {
+    fn row(&self, now: Timestamp) -> NewRow<'_> {
+        NewRow {
+            channel_id: self.channel,
+            body: &self.body,
+            status: "pending",
+            attempts: 0,
+            due_at: now,
+            received_at: now,
+        }
+    }
 }
 
 /// Answers the network's question whether the address is ours.

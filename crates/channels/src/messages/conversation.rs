@@ -5,7 +5,8 @@ use diesel::prelude::*;
 use model::{
     ChannelId, ContactId, ConversationId, Error, MessageId, Result, RunId, Timestamp, WorkspaceId, text_enum,
 };
-use store::{AnyConnection, Tx, lock_row};
+use std::collections::HashSet;
+use store::{AnyConnection, Tx};
 
 /// How long free messages may follow a contact's last message. At exactly this time the window is closed.
 pub(crate) const WINDOW_SECONDS: i64 = 24 * 3_600;
@@ -80,11 +81,11 @@ impl Conversation {
         contact: ContactId,
     ) -> Result<Self> {
         let all = Self::of_all(tx, workspace, channel, &[contact])?;
-        all.into_iter().next().ok_or_else(|| Error::internal("a conversation that was made is not there"))
+        all.into_iter().next().ok_or_else(|| Error::internal("a contact has no conversation"))
     }
 
-    /// The conversations of a channel with contacts, which are in the order of their ids; locked in this order, and made
-    /// where there are none. As many as one statement can name.
+    /// The conversations of a channel with contacts, which are in the order of their ids and each named once; locked and given
+    /// in this order, and made where there are none. As many as one statement can name.
     ///
     /// # Errors
     /// When the database fails.
@@ -94,6 +95,22 @@ impl Conversation {
         channel: ChannelId,
         contacts: &[ContactId],
     ) -> Result<Vec<Self>> {
+        let there = Self::locked(tx, channel, contacts)?;
+        if there.len() == contacts.len() {
+            return Ok(there);
+        }
+        let known: HashSet<ContactId> = there.iter().map(|conversation| conversation.contact_id).collect();
+        let missing: Vec<ContactId> = contacts.iter().filter(|id| !known.contains(id)).copied().collect();
+        Self::make(tx, workspace, channel, &missing)?;
+        let all = Self::locked(tx, channel, contacts)?;
+        if all.len() < contacts.len() {
+            return Err(Error::internal("a conversation that was made is not there"));
+        }
+        Ok(all)
+    }
+
+    /// Makes conversations that another transaction may be making too.
+    fn make(tx: &mut Tx, workspace: WorkspaceId, channel: ChannelId, contacts: &[ContactId]) -> Result<()> {
         let now = tx.now();
         let new = |contact: &ContactId| {
             (
@@ -123,14 +140,21 @@ impl Conversation {
                 }
             }
         }
-        let rows = || {
-            conversations::table
-                .filter(conversations::contact_id.eq_any(contacts))
-                .filter(conversations::channel_id.eq(channel))
-                .order(conversations::contact_id)
-        };
-        // Messages refer to them, and stronger locks would keep those from being written down.
-        lock_row!(tx, rows().select(conversations::id), for_no_key_update);
-        Ok(rows().select(Self::as_select()).load(tx.connection())?)
+        Ok(())
+    }
+
+    /// Those that are there, locked in the order of their contacts.
+    fn locked(tx: &mut Tx, channel: ChannelId, contacts: &[ContactId]) -> Result<Vec<Self>> {
+        let rows = conversations::table
+            .filter(conversations::contact_id.eq_any(contacts))
+            .filter(conversations::channel_id.eq(channel))
+            .order(conversations::contact_id);
+        Ok(match tx.connection() {
+            // Messages refer to them, and stronger locks would keep those from being written down.
+            AnyConnection::Postgres(connection) => {
+                rows.select(Self::as_select()).for_no_key_update().load(connection)?
+            }
+            AnyConnection::Sqlite(connection) => rows.select(Self::as_select()).load(connection)?,
+        })
     }
 }

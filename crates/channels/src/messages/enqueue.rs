@@ -10,6 +10,7 @@ use model::{
     BroadcastId, ChannelId, ContactId, ConversationId, FileId, JsonText, MessageId, Result, RunId, Timestamp,
     WorkspaceId, text_enum,
 };
+use std::collections::HashSet;
 use store::Tx;
 
 /// What is sent before what: answers to people are not to wait for a broadcast.
@@ -266,8 +267,7 @@ fn touch(tx: &mut Tx, conversation: &Conversation, row: &MessageRow) -> Result<(
     );
     match row.direction {
         MessageDirection::Inbound => {
-            let wrote_at = row.provider_at.unwrap_or(now).min(now);
-            let last = conversation.last_inbound_at.map_or(wrote_at, |before| before.max(wrote_at));
+            let last = last_inbound_at(conversation, row, now);
             diesel::update(of)
                 .set((
                     newest,
@@ -296,7 +296,30 @@ fn touch(tx: &mut Tx, conversation: &Conversation, row: &MessageRow) -> Result<(
     Ok(())
 }
 
-/// The ids of a channel's messages by the network's ids.
+/// When the contact last wrote, once it wrote this message.
+pub(super) fn last_inbound_at(conversation: &Conversation, row: &MessageRow, now: Timestamp) -> Timestamp {
+    let wrote_at = row.provider_at.unwrap_or(now).min(now);
+    conversation.last_inbound_at.map_or(wrote_at, |before| before.max(wrote_at))
+}
+
+/// Those of the network's ids that a channel's messages have already.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn known_provider_ids<'a>(
+    read: &mut store::Read,
+    channel: ChannelId,
+    provider_ids: impl Iterator<Item = &'a str>,
+) -> Result<HashSet<String>> {
+    let found: Vec<Option<String>> = messages::table
+        .filter(messages::channel_id.eq(channel))
+        .filter(messages::provider_message_id.eq_any(provider_ids))
+        .select(messages::provider_message_id)
+        .load(read.connection())?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// A channel's message by the network's id.
 ///
 /// # Errors
 /// When the database fails.

@@ -20,7 +20,7 @@ pub(crate) use detail::Detail;
 pub use detail::Location;
 pub(crate) use enqueue::{
     AttachmentStatus, NewAttachment, NewMessage, Outgoing, Priority, TranscriptStatus, by_provider_id,
-    enqueue, write,
+    enqueue, known_provider_ids, write,
 };
 pub use list::ContactMessages;
 pub use model::{Message, MessageAttachment, MessageReaction, MessageSender, MessageStatusChange};
@@ -31,7 +31,7 @@ pub use row::MessageRow;
 pub(crate) use row::{
     Alike, MessageDirection, MessageError, MessageSenderType, MessageStatus, MessageType, Sender,
 };
-pub(crate) use together::enqueue_all;
+pub(crate) use together::{enqueue_all, write_all};
 
 /// The most characters of a text that the network takes.
 pub const LONGEST_TEXT: usize = 4_096;

@@ -1,27 +1,27 @@
-//! Writing the messages of a broadcast, those of many contacts with few statements: on PostgreSQL each is a round trip.
+//! Writing the messages of many contacts with few statements: on PostgreSQL each is a round trip.
 
-use super::conversation::Conversation;
-use super::enqueue::{NewMessage, NewRow, Outgoing, Priority, attach};
+use super::conversation::{Conversation, ConversationStatus};
+use super::enqueue::{NewMessage, NewRow, Outgoing, Priority, attach, last_inbound_at, write};
 use super::row::MessageRow;
 use super::terms;
 use crate::schema::{conversations, message_outbox, messages};
 use diesel::dsl::max;
 use diesel::prelude::*;
-use model::{Result, Timestamp};
+use diesel::sql_types::{Array, BigInt, Text, Timestamp as SqlTimestamp};
+use model::{ConversationId, Result, Timestamp};
 use std::collections::HashMap;
-use store::{Tx, each};
+use store::{AnyConnection, CachedChange, Tx, column, each};
 
-/// Writes messages that are to be sent, one to each conversation. All have a `client_key`, and wait alike. The conversations
-/// are of one channel, locked, or of this transaction, and as many as one statement can name.
+/// Writes messages that are to be sent, one to each conversation. All have a `client_key`. The conversations are of one
+/// channel, locked, or of this transaction, and as many as one statement can name.
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn enqueue_all(
-    tx: &mut Tx,
-    out: Vec<(&Conversation, Outgoing)>,
-    priority: Priority,
-    expires_at: Timestamp,
-) -> Result<Vec<MessageRow>> {
+pub(crate) fn enqueue_all(tx: &mut Tx, out: Vec<(&Conversation, Outgoing)>) -> Result<Vec<MessageRow>> {
+    let waits: HashMap<ConversationId, Waits> = out
+        .iter()
+        .map(|(of, out)| (of.id, Waits { priority: out.priority, until: out.expires_at }))
+        .collect();
     let now = tx.now();
     let new: Vec<(&Conversation, NewMessage)> =
         out.into_iter().map(|(conversation, out)| (conversation, out.into_message())).collect();
@@ -46,8 +46,56 @@ pub(crate) fn enqueue_all(
     }
     touch_all(tx, &rows, now)?;
     terms::index(tx, &rows)?;
-    put_all_into_outbox(tx, &rows, priority, expires_at)?;
+    put_all_into_outbox(tx, &rows, &waits)?;
     Ok(rows)
+}
+
+/// Writes messages of contacts, one to each conversation, as [`write`] does one. The conversations are locked, or of this
+/// transaction, and as many as one statement can name. Gives the messages in their order.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn write_all(tx: &mut Tx, new: &[(&Conversation, NewMessage)]) -> Result<Vec<MessageRow>> {
+    let now = tx.now();
+    let AnyConnection::Postgres(connection) = tx.connection() else {
+        return new.iter().map(|(conversation, new)| write(tx, conversation, new.clone())).collect();
+    };
+    let rows: Vec<NewRow> = new.iter().map(|(of, new)| NewRow::of(of, new, now)).collect();
+    let insert = diesel::insert_into(messages::table).values(rows).returning(MessageRow::as_select());
+    let rows: Vec<MessageRow> = insert.get_results(connection)?;
+    let mut written: HashMap<ConversationId, MessageRow> =
+        rows.into_iter().map(|row| (row.conversation_id, row)).collect();
+    let rows: Vec<MessageRow> = new.iter().filter_map(|(of, _)| written.remove(&of.id)).collect();
+    for (row, (_, new)) in rows.iter().zip(new) {
+        new.attachment.as_ref().map_or(Ok(()), |attachment| attach(tx, row, attachment))?;
+    }
+    received_all(tx, new, &rows, now)?;
+    terms::index(tx, &rows)?;
+    Ok(rows)
+}
+
+/// Makes messages of contacts the newest of their conversations, on PostgreSQL: opens those, and counts as unread.
+fn received_all(
+    tx: &mut Tx,
+    new: &[(&Conversation, NewMessage)],
+    rows: &[MessageRow],
+    now: Timestamp,
+) -> Result<()> {
+    let AnyConnection::Postgres(connection) = tx.connection() else { return Ok(()) };
+    let last: Vec<Timestamp> =
+        new.iter().zip(rows).map(|((of, _), row)| last_inbound_at(of, row, now)).collect();
+    let update = diesel::sql_query(
+        "UPDATE conversations SET last_message_id = new.message_id, last_message_at = $1, version = version + 1, \
+         updated_at = $1, status = $5, snoozed_until = NULL, closed_at = NULL, close_reason = NULL, \
+         unread_count = unread_count + 1, last_inbound_at = new.last_inbound_at \
+         FROM unnest($2, $3, $4) AS new (id, message_id, last_inbound_at) WHERE conversations.id = new.id",
+    )
+    .bind::<SqlTimestamp, _>(now)
+    .bind::<Array<BigInt>, _>(column(rows, |row| row.conversation_id))
+    .bind::<Array<BigInt>, _>(column(rows, |row| row.id))
+    .bind::<Array<SqlTimestamp>, _>(last)
+    .bind::<Text, _>(ConversationStatus::Open);
+    Ok(CachedChange(update).run(connection)?)
 }
 
 /// Makes messages of ours the newest of their conversations.
@@ -75,25 +123,33 @@ fn touch_all(tx: &mut Tx, rows: &[MessageRow], now: Timestamp) -> Result<()> {
     Ok(())
 }
 
+/// How a message waits to be sent.
+#[derive(Clone, Copy)]
+struct Waits {
+    priority: Priority,
+    /// When it is no longer sent.
+    until: Timestamp,
+}
+
 fn put_all_into_outbox(
     tx: &mut Tx,
     rows: &[MessageRow],
-    priority: Priority,
-    expires_at: Timestamp,
+    waits: &HashMap<ConversationId, Waits>,
 ) -> Result<()> {
     let now = tx.now();
     let row = |row: &MessageRow| {
-        (
+        let waits = waits.get(&row.conversation_id)?;
+        Some((
             message_outbox::message_id.eq(row.id),
             message_outbox::channel_id.eq(row.channel_id),
             message_outbox::conversation_id.eq(row.conversation_id),
-            message_outbox::priority.eq(priority as i64),
+            message_outbox::priority.eq(waits.priority as i64),
             message_outbox::due_at.eq(now),
-            message_outbox::expires_at.eq(expires_at),
+            message_outbox::expires_at.eq(waits.until),
             message_outbox::attempts.eq(0),
-        )
+        ))
     };
-    let rows: Vec<_> = rows.iter().map(row).collect();
+    let rows: Vec<_> = rows.iter().filter_map(row).collect();
     each!(tx.connection(), |connection| diesel::insert_into(message_outbox::table)
         .values(rows)
         .execute(connection))?;

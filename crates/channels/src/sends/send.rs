@@ -22,6 +22,7 @@ use diesel::prelude::*;
 use files::Files;
 use model::{ActorType, Answering, Caller, Error, FileId, MessageId, Result, RunId, Timestamp, WorkspaceId};
 use operation::ports::{ContactCard, People};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use store::{OneRow as _, Read, Tx};
 
@@ -182,8 +183,8 @@ impl<'a> Sending<'a> {
 
     /// The contact, which nobody changes until the message is queued.
     fn locked(&self, tx: &mut Tx, contact: &ContactCard) -> Result<ContactCard> {
-        let locked = self.parts.people.lock(tx, self.workspace, contact.id)?;
-        locked.ok_or_else(|| Error::not_found("contact"))
+        let locked = self.parts.people.lock(tx, self.workspace, &BTreeSet::from([contact.id]))?;
+        locked.into_iter().next().ok_or_else(|| Error::not_found("contact"))
     }
 
     fn prepare(

@@ -1,10 +1,10 @@
 //! Taking callbacks apart, in the order in which they came.
 
 use super::{Worker, lease};
-use crate::inbound::{Applying, apply, pending};
+use crate::inbound::{Applying, apply, apply_messages, pending};
 use crate::schema::channel_callbacks as table;
 use crate::wakes::Work;
-use chatnet::Update;
+use chatnet::{InboundMessage, Update};
 use diesel::prelude::*;
 use model::Result;
 use std::sync::Arc;
@@ -14,6 +14,8 @@ use store::{Backend, Cached, LockMode, Tx};
 const MOST_ON_SQLITE: i64 = 16;
 /// The most on PostgreSQL: while statuses are applied, nothing is sent.
 const MOST_ON_POSTGRES: i64 = 250;
+/// The most messages of contacts of one transaction: those contacts are locked meanwhile.
+const MOST_MESSAGES: usize = 64;
 /// How often a callback is tried whose parts the database refuses.
 const MOST_ATTEMPTS: i64 = 8;
 
@@ -29,8 +31,12 @@ impl Callback {
         self.updates.iter().all(|update| matches!(update, Update::Status(_)))
     }
 
-    fn is_of_one_contact(&self) -> bool {
-        matches!(self.updates.as_slice(), [Update::Message(_)])
+    /// The message, if a contact wrote one and there is nothing else.
+    fn message(&self) -> Option<&InboundMessage> {
+        match self.updates.as_slice() {
+            [Update::Message(message)] => Some(message),
+            _ => None,
+        }
     }
 }
 
@@ -64,16 +70,59 @@ impl Worker {
         if is_sqlite {
             return self.apply_all(&pending).await;
         }
-        // What contacts write shares no transaction: each locks its contact, and contacts do not write in the order in which
-        // others lock several of them. Statuses are of our own messages, so they need not come after it.
+        // Statuses are of our own messages, so they need not come after what contacts write.
         let (statuses, others): (Vec<_>, Vec<_>) =
             pending.into_iter().partition(|callback| callback.has_statuses_only());
-        for together in std::iter::once(&*statuses).chain(others.chunks(1)) {
-            if !together.is_empty() && !self.apply_all(together).await? {
-                return Ok(false);
+        if !statuses.is_empty() && !self.apply_all(&statuses).await? {
+            return Ok(false);
+        }
+        let all_messages =
+            |one: &Arc<Callback>, next: &Arc<Callback>| one.message().is_some() && next.message().is_some();
+        let together = others.chunk_by(all_messages).flat_map(|some| some.chunks(MOST_MESSAGES));
+        for together in together {
+            let Some(left) = self.apply_messages(together).await? else { return Ok(false) };
+            for callback in left {
+                if !self.apply_all(&[callback]).await? {
+                    return Ok(false);
+                }
             }
         }
         Ok(true)
+    }
+
+    /// Applies what contacts wrote in one transaction, which locks those in the order in which all lock several of them. Gives
+    /// what is to be applied in a transaction of its own: what is of contacts that are to be created or completed, and all
+    /// where the transaction fails. `None` if another worker has the channel.
+    async fn apply_messages(&self, callbacks: &[Arc<Callback>]) -> Result<Option<Vec<Arc<Callback>>>> {
+        if callbacks.len() == 1 {
+            return Ok(Some(callbacks.to_vec()));
+        }
+        let (channel, epoch, people) = (self.channel.id, self.lease.epoch, self.parts.people.clone());
+        let transcribes = self.parts.transcriber.is_some();
+        let (all, applying) = (callbacks.to_vec(), callbacks.to_vec());
+        let apply = move |tx: &mut Tx| {
+            let Some(channel) = lease::changed_by(tx, channel, epoch, LockMode::Shared)? else {
+                return Ok(None);
+            };
+            let settings = channel.settings()?;
+            let of = Applying { channel: &channel, settings: &settings, people: &people, transcribes };
+            let messages: Vec<_> = applying.iter().filter_map(|callback| callback.message()).collect();
+            let applied = apply_messages(tx, &of, &messages)?;
+            let done = applying.iter().zip(&applied).filter(|(_, applied)| **applied);
+            mark_done(tx, done.map(|(callback, _)| callback.id).collect())?;
+            Ok(Some(applied))
+        };
+        let applied = match self.parts.db.write(apply).await {
+            Ok(Some(applied)) => applied,
+            Ok(None) => return Ok(None),
+            Err(error) => {
+                tracing::warn!(channel = %self.channel.id, %error, "messages are applied one after another");
+                return Ok(Some(all));
+            }
+        };
+        self.ring_for_messages();
+        let left = all.into_iter().zip(applied).filter(|(_, applied)| !applied);
+        Ok(Some(left.map(|(callback, _)| callback).collect()))
     }
 
     /// Applies callbacks in one transaction, which costs a fraction. If one of them fails, none must keep the others.
@@ -101,7 +150,7 @@ impl Worker {
         let transcribes = self.parts.transcriber.is_some();
         let has_statuses_only = callbacks.iter().all(|callback| callback.has_statuses_only());
         let mode = match callbacks.as_slice() {
-            [callback] if callback.is_of_one_contact() => LockMode::Shared,
+            [callback] if callback.message().is_some() => LockMode::Shared,
             _ => LockMode::Exclusive,
         };
         let apply = move |tx: &mut Tx| {
@@ -109,19 +158,21 @@ impl Worker {
             let settings = channel.settings()?;
             let of = Applying { channel: &channel, settings: &settings, people: &people, transcribes };
             apply(tx, &of, callbacks.iter().flat_map(|callback| &callback.updates))?;
-            let ids: Vec<i64> = callbacks.iter().map(|callback| callback.id).collect();
-            diesel::update(table::table.filter(table::id.eq_any(ids)))
-                .set(table::status.eq("done"))
-                .execute(tx.connection())?;
+            mark_done(tx, callbacks.iter().map(|callback| callback.id).collect())?;
             Ok(true)
         };
         let is_ours = self.parts.db.write(apply).await?;
         if !has_statuses_only {
-            for work in [Work::Replies, Work::Files, Work::Held] {
-                self.bells.ring(work);
-            }
+            self.ring_for_messages();
         }
         Ok(is_ours)
+    }
+
+    /// Wakes whoever goes on with messages of contacts.
+    fn ring_for_messages(&self) {
+        for work in [Work::Replies, Work::Files, Work::Held] {
+            self.bells.ring(work);
+        }
     }
 
     /// Tries a callback again later; one that never succeeds is kept as failed.
@@ -144,4 +195,12 @@ impl Worker {
             })
             .await
     }
+}
+
+/// Notes that callbacks were applied.
+fn mark_done(tx: &mut Tx, ids: Vec<i64>) -> Result<()> {
+    diesel::update(table::table.filter(table::id.eq_any(ids)))
+        .set(table::status.eq("done"))
+        .execute(tx.connection())?;
+    Ok(())
 }

@@ -5,6 +5,7 @@
 mod answering;
 mod bells;
 mod callbacks;
+mod delivering;
 mod files;
 mod held;
 mod lease;
@@ -12,6 +13,7 @@ mod outbox;
 mod parts;
 mod rates;
 mod replies;
+mod reply_state;
 mod send;
 mod settle;
 mod uploads;
@@ -246,4 +248,23 @@ impl Worker {
             }
         }
     }
+}
+
+/// Writes several down in one transaction, or, where that fails, each in its own.
+///
+/// # Errors
+/// The first of those that fail alone too.
+async fn together_or_each<T: Clone, F: Future<Output = Result<()>>>(
+    all: &[T],
+    write: impl Fn(Vec<T>) -> F,
+) -> Result<()> {
+    let mut result = write(all.to_vec()).await;
+    if result.is_err() && all.len() > 1 {
+        result = Ok(());
+        for one in all {
+            let written = write(vec![one.clone()]).await;
+            result = result.and(written);
+        }
+    }
+    result
 }

@@ -1,41 +1,24 @@
-//! Answers of agents: one for all that a contact wrote before it paused. Whether an answer may still be sent is decided in
-//! the transaction that sends it, so that none follows the message of a person who took over.
+//! What agents are to answer: one question for all that a contact wrote before it paused.
 
-use super::{Worker, lease};
+use super::reply_state::Begun;
+use super::{Worker, reply_state, together_or_each};
 use crate::channels::{self, ChannelRow, NewChannelError, note_error};
-use crate::messages::{
-    self, Conversation, LONGEST_TEXT, MessageDirection, MessageRow, MessageSenderType, MessageType, Outgoing,
-    Priority, Sender,
-};
+use crate::messages::{Conversation, MessageDirection, MessageRow, MessageSenderType, MessageType};
 use crate::schema::{conversations as table, message_attachments, messages as rows};
-use crate::wakes::Work;
 use diesel::dsl::not;
 use diesel::prelude::*;
-use model::{
-    Answering, ChannelId, Code, ContactId, ConversationId, Error, MessageId, Result, RunId, Timestamp,
-};
-use operation::ports::{People, RunEnd, StartRun, StartedBy};
-use std::collections::HashMap;
+use model::{Answering, ChannelId, Code, ContactId, ConversationId, Error, MessageId, Result, RunId};
+use operation::ports::{People, StartRun, StartedBy};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use store::{Read, Tx, lock_row};
+use store::{Read, Tx};
 
-/// The most answers that are started in one round.
+/// The most answers that are being started at a time.
 const MOST: i64 = 100;
 /// The most messages that one answer takes in, the newest.
 const MOST_MESSAGES: i64 = 50;
 /// The most characters that an agent is given.
 const MOST_CHARS: usize = 20_000;
-/// The most messages that one answer becomes.
-const MOST_PARTS: usize = 5;
-
-/// In a conversation with these values no answer is due.
-#[derive(Default, AsChangeset)]
-#[diesel(table_name = crate::schema::conversations, treat_none_as_null = true)]
-struct NotDue {
-    reply_due_at: Option<Timestamp>,
-    reply_since: Option<Timestamp>,
-}
-
 /// What an agent is to answer.
 pub(super) struct Question {
     pub(super) conversation: ConversationId,
@@ -53,10 +36,11 @@ pub(super) struct Question {
 }
 
 impl Worker {
-    /// What is to be answered now.
-    pub(super) async fn due_answers(&self) -> Result<Due> {
+    /// What is to be answered now, in other conversations than those for which runs are being started.
+    pub(super) async fn due_answers(&self, asking: &HashSet<ConversationId>) -> Result<Due> {
         let (channel, people) = (self.channel.clone(), self.parts.people.clone());
-        self.parts.db.read(move |read| look(read, &channel, &people)).await
+        let asking: Vec<ConversationId> = asking.iter().copied().collect();
+        self.parts.db.read(move |read| look(read, &channel, &people, &asking)).await
     }
 
     /// Leaves messages to people.
@@ -68,10 +52,10 @@ impl Worker {
     }
 
     /// Starts the run that answers, if one is to. The same question is asked once, however often this is tried.
-    pub(super) async fn ask(&self, question: Arc<Question>) -> Result<Option<RunId>> {
+    pub(super) async fn ask(&self, question: &Question) -> Result<Option<RunId>> {
         let Some(key) = self.channel.key_id.clone() else {
             let message = "No key was given to the channel, so no agent answers.";
-            self.give_up(&question, &Error::new(Code::AgentNotConfigured, message)).await?;
+            self.give_up(question, &Error::new(Code::AgentNotConfigured, message)).await?;
             return Ok(None);
         };
         let start = StartRun {
@@ -89,38 +73,26 @@ impl Worker {
             Ok(run) => run,
             Err(error) => {
                 let is_over = !is_passing(&error);
-                let noted = if is_over {
-                    self.give_up(&question, &error).await
-                } else {
-                    self.put_off(&question).await
-                };
+                let noted =
+                    if is_over { self.give_up(question, &error).await } else { self.put_off(question).await };
                 return noted.map(|()| None);
             }
         };
-        let (asked, started) = (question.clone(), run.clone());
-        self.parts
-            .db
-            .write(move |tx| {
-                // What was written after the question was read is due by itself.
-                let is_last = last_inbound(tx, asked.conversation)? == Some(asked.upto);
-                let row = table::table.find(asked.conversation).filter(table::contact_id.eq(asked.contact));
-                diesel::update(row)
-                    .set((
-                        table::reply_run_id.eq(&started),
-                        table::reply_run_upto.eq(asked.upto),
-                        table::reply_epoch.eq(asked.epoch),
-                        is_last.then(NotDue::default),
-                    ))
-                    .execute(tx.connection())?;
-                Ok(())
-            })
-            .await?;
         Ok(Some(run))
     }
 
+    /// Notes which runs answer what was asked: in one transaction, or, where that fails, each in its own.
+    pub(super) async fn note_started(&self, started: &[(Arc<Question>, RunId)]) -> Result<()> {
+        together_or_each(started, |some| self.note_together(some)).await
+    }
+
+    async fn note_together(&self, started: Vec<(Arc<Question>, RunId)>) -> Result<()> {
+        self.parts.db.write(move |tx| note(tx, &started)).await
+    }
+
     /// Shows the contact that the answer is being written.
-    pub(super) async fn show_as_read(&self, question: Option<&Question>) {
-        if let Some(provider_id) = question.and_then(|question| question.provider_id.as_ref())
+    pub(super) async fn show_as_read(&self, question: &Question) {
+        if let Some(provider_id) = &question.provider_id
             && let Ok(account) = self.channel.account(&self.parts.seal)
             && let Err(error) = self.parts.network.0.mark_read(&account, provider_id, true).await
         {
@@ -155,37 +127,14 @@ impl Worker {
                     channel,
                     NewChannelError { code, message: &message, ..NewChannelError::default() },
                 )?;
-                answered(tx, conversation, upto)
+                reply_state::answered(tx, &[(conversation, upto)])
             })
             .await
-    }
-
-    /// Sends the answer of a run, unless it came too late.
-    pub(super) async fn deliver(&self, run: &RunId, end: Result<RunEnd>) -> Result<()> {
-        let end = match end {
-            Ok(end) => Arc::new(end),
-            Err(error) if is_passing(&error) => return Err(error),
-            Err(error) => {
-                tracing::warn!(channel = %self.channel.id, %run, %error, "the run of an answer is gone");
-                Arc::new(RunEnd { status: "failed", agent: model::AgentId(0), output: None })
-            }
-        };
-        let (channel, epoch, run) = (self.channel.id, self.lease.epoch, run.clone());
-        let people = self.parts.people.clone();
-        self.parts
-            .db
-            .write(move |tx| {
-                let Some(channel) = lease::held_by(tx, channel, epoch)? else { return Ok(()) };
-                finish(tx, &channel, &people, &run, &end)
-            })
-            .await?;
-        self.bells.ring(Work::Outbox);
-        Ok(())
     }
 }
 
 /// Whether another attempt may succeed.
-fn is_passing(error: &Error) -> bool {
+pub(super) fn is_passing(error: &Error) -> bool {
     error.code().status() >= 500 || matches!(error.code(), Code::IdempotencyInProgress | Code::RateLimited)
 }
 
@@ -200,7 +149,7 @@ pub(super) struct Due {
     pub(super) idle: Vec<Idle>,
 }
 
-fn look(read: &mut Read, channel: &ChannelRow, people: &People) -> Result<Due> {
+fn look(read: &mut Read, channel: &ChannelRow, people: &People, asking: &[ConversationId]) -> Result<Due> {
     let now = read.now();
     let going_on: Vec<Option<RunId>> = table::table
         .filter(table::channel_id.eq(channel.id))
@@ -210,8 +159,9 @@ fn look(read: &mut Read, channel: &ChannelRow, people: &People) -> Result<Due> {
     let due: Vec<Conversation> = table::table
         .filter(table::channel_id.eq(channel.id))
         .filter(table::reply_due_at.le(now))
+        .filter(table::id.ne_all(asking))
         .order(table::reply_due_at)
-        .limit(MOST)
+        .limit(MOST.saturating_sub(i64::try_from(asking.len()).unwrap_or(MOST)))
         .select(Conversation::as_select())
         .load(read.connection())?;
     let ids: Vec<_> = due.iter().map(|one| one.contact_id).collect();
@@ -291,137 +241,33 @@ fn transcripts(read: &mut Read, messages: &[MessageRow]) -> Result<HashMap<Messa
     Ok(found.into_iter().filter_map(|(id, words)| Some((id, words?))).collect())
 }
 
-fn last_inbound(read: &mut Read, conversation: ConversationId) -> Result<Option<MessageId>> {
-    Ok(rows::table
-        .filter(rows::conversation_id.eq(conversation))
-        .filter(rows::direction.eq(MessageDirection::Inbound))
-        .order(rows::id.desc())
-        .select(rows::id)
-        .first(read.connection())
-        .optional()?)
+/// Notes which runs answer, in those conversations that still are those of who asked.
+fn note(tx: &mut Tx, started: &[(Arc<Question>, RunId)]) -> Result<()> {
+    let ids: Vec<ConversationId> = started.iter().map(|(question, _)| question.conversation).collect();
+    reply_state::lock(tx, &ids)?;
+    let contacts: Vec<(ConversationId, ContactId)> = table::table
+        .filter(table::id.eq_any(&ids))
+        .select((table::id, table::contact_id))
+        .load(tx.connection())?;
+    let contacts: HashMap<ConversationId, ContactId> = contacts.into_iter().collect();
+    // What was written after a question was read is due by itself.
+    let last = reply_state::last_inbound(tx, &ids)?;
+    let asked = started.iter().filter(|(question, _)| {
+        contacts.get(&question.conversation).is_some_and(|contact| *contact == question.contact)
+    });
+    let begun = asked.map(|(question, run)| Begun {
+        conversation: question.conversation,
+        run: run.clone(),
+        upto: question.upto,
+        epoch: question.epoch,
+        is_last: last.get(&question.conversation) == Some(&question.upto),
+    });
+    reply_state::begin(tx, &begun.collect::<Vec<_>>())
 }
 
 /// Leaves messages to people, in conversations that are in the order of their contacts.
 fn drop_replies(tx: &mut Tx, channel: ChannelId, conversations: &[Idle]) -> Result<()> {
     channels::share(tx, channel)?;
-    for (_, id, upto) in conversations {
-        answered(tx, *id, *upto)?;
-    }
-    Ok(())
-}
-
-/// Notes that messages were answered, or are not to be. What came after them is due by itself.
-fn answered(tx: &mut Tx, id: ConversationId, upto: MessageId) -> Result<()> {
-    let is_last = last_inbound(tx, id)?.is_none_or(|last| last <= upto);
-    end_answer(tx, id, upto, is_last)
-}
-
-/// Notes that no answer is being made any more, and, if `is_last`, that none is due.
-fn end_answer(tx: &mut Tx, id: ConversationId, upto: MessageId, is_last: bool) -> Result<()> {
-    diesel::update(table::table.find(id))
-        .set((
-            table::reply_upto.eq(upto),
-            table::reply_run_id.eq(None::<RunId>),
-            table::reply_run_upto.eq(None::<MessageId>),
-            table::reply_epoch.eq(None::<i64>),
-            is_last.then(NotDue::default),
-        ))
-        .execute(tx.connection())?;
-    Ok(())
-}
-
-/// Sends an answer if nothing has changed since it was begun: no person took over, and the contact wrote nothing more.
-fn finish(tx: &mut Tx, channel: &ChannelRow, people: &People, run: &RunId, end: &RunEnd) -> Result<()> {
-    let of_run = table::table.filter(table::channel_id.eq(channel.id)).filter(table::reply_run_id.eq(run));
-    let found: Option<Conversation> =
-        of_run.select(Conversation::as_select()).first(tx.connection()).optional()?;
-    let Some(found) = found else { return Ok(()) };
-    let contact = people.lock(tx, channel.workspace_id, found.contact_id)?;
-    lock_row!(tx, table::table.find(found.id).select(table::id), for_no_key_update);
-    let conversation: Option<Conversation> =
-        of_run.select(Conversation::as_select()).first(tx.connection()).optional()?;
-    let Some(conversation) = conversation else { return Ok(()) };
-    let upto = conversation.reply_run_upto.unwrap_or(conversation.reply_upto);
-    let wrote_more = last_inbound(tx, conversation.id)?.is_some_and(|last| last > upto);
-    if wrote_more && conversation.reply_due_at.is_some() {
-        // The next run takes in what this one did not know of, and this one's messages with it.
-        return end_answer(tx, conversation.id, conversation.reply_upto, false);
-    }
-    let now = tx.now();
-    let may_send = contact.as_ref().is_some_and(|contact| {
-        contact.autopilot && !contact.is_blocked && Some(contact.epoch) == conversation.reply_epoch
-    });
-    let handed_over_itself = contact.is_some_and(|contact| contact.switched_by.as_ref() == Some(run));
-    match end.output.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
-        Some(text) if may_send && conversation.is_open_at(now) => {
-            let expires_at = conversation.window_expires_at().unwrap_or(now);
-            let sender = Sender { kind: MessageSenderType::Agent, id: Some(end.agent.to_string()) };
-            for (number, part) in parts(text).into_iter().enumerate() {
-                let out = Outgoing {
-                    message_type: MessageType::Text,
-                    content: part,
-                    detail: None,
-                    sender: sender.clone(),
-                    reply_to: None,
-                    client_key: Some(format!("run:{run}:{number}")),
-                    run_id: Some(run.clone()),
-                    broadcast_id: None,
-                    attachment: None,
-                    priority: Priority::Live,
-                    expires_at,
-                };
-                messages::enqueue(tx, &conversation, out)?;
-            }
-        }
-        _ if handed_over_itself => {}
-        Some(_) => {
-            let message =
-                format!("The answer of {run} came after a person had taken over, and was not sent.");
-            let (code, message) = ("answer_superseded", message.as_str());
-            note_error(tx, channel.id, NewChannelError { code, message, ..NewChannelError::default() })?;
-        }
-        None => {
-            let message = format!("{run} ended as {} without an answer.", end.status);
-            let (code, message) = ("agent_failed", message.as_str());
-            note_error(tx, channel.id, NewChannelError { code, message, ..NewChannelError::default() })?;
-        }
-    }
-    end_answer(tx, conversation.id, upto, !wrote_more)
-}
-
-/// A text in as many pieces as the network needs, parted between paragraphs or words where that is possible.
-fn parts(text: &str) -> Vec<String> {
-    let (mut all, mut rest) = (Vec::new(), text);
-    while !rest.is_empty() && all.len() < MOST_PARTS {
-        let end = rest.char_indices().nth(LONGEST_TEXT).map_or(rest.len(), |(place, _)| place);
-        let (head, _) = rest.split_at(end);
-        let cut = if end == rest.len() {
-            end
-        } else {
-            let at = |pattern: &str| head.rfind(pattern).filter(|place| *place > 0);
-            at("\n\n").or_else(|| at("\n")).or_else(|| at(" ")).unwrap_or(end)
-        };
-        let (part, after) = rest.split_at(cut);
-        all.push(part.trim().to_owned());
-        rest = after.trim_start();
-    }
-    all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{MOST_PARTS, parts};
-    use crate::messages::LONGEST_TEXT;
-
-    #[test]
-    fn long_answers_are_parted_between_words() {
-        assert_eq!(parts("Hello."), ["Hello."]);
-        let words = "word ".repeat(2_000);
-        let all = parts(words.trim());
-        assert!(all.len() == 3 && all.iter().all(|part| part.chars().count() <= LONGEST_TEXT));
-        assert_eq!(all.join(" "), words.trim());
-        let paragraphs = format!("{}\n\n{}", "a".repeat(4_000), "b".repeat(200));
-        assert_eq!(parts(&paragraphs), ["a".repeat(4_000), "b".repeat(200)]);
-        assert_eq!(parts(&"ä".repeat(50_000)).len(), MOST_PARTS);
-    }
+    let upto: Vec<_> = conversations.iter().map(|(_, id, upto)| (*id, *upto)).collect();
+    reply_state::answered(tx, &upto)
 }

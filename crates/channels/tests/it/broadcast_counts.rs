@@ -2,7 +2,7 @@
 
 use crate::broadcasts::{all, open};
 use crate::support::Desk;
-use channels::broadcasts::contact_replied;
+use channels::broadcasts::contacts_replied;
 use model::{ContactId, Timestamp};
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ impl Desk {
             4 => {
                 let (workspace, contact) = (self.workspace, ContactId(row["contact_id"].as_i64().unwrap()));
                 let at = Timestamp::from_millis(model::Clock::now(&*self.app.data.clock).millis());
-                let replied = self.app.db().write(move |tx| contact_replied(tx, workspace, contact, at));
+                let replied = self.app.db().write(move |tx| contacts_replied(tx, workspace, &[contact], at));
                 replied.await.unwrap();
                 "reply".to_owned()
             }

@@ -1,7 +1,7 @@
 //! Broadcasts, from the draft to the last status.
 
 use crate::support::Desk;
-use channels::broadcasts::{contact_replied, messages_changed};
+use channels::broadcasts::{contacts_replied, messages_changed};
 use channels::messages::MessageRow;
 use channels::schema::messages;
 use diesel::prelude::*;
@@ -168,7 +168,7 @@ testkit::on_both! {
         desk.report(&rows[1], "failed", Some("undeliverable")).await;
         desk.seconds(3).await;
         let (workspace, ana, at) = (desk.workspace, ContactId(ids[0]), desk.app.data.clock.clone());
-        desk.app.db().write(move |tx| contact_replied(tx, workspace, ana, model::Clock::now(&*at))).await.unwrap();
+        desk.app.db().write(move |tx| contacts_replied(tx, workspace, &[ana], model::Clock::now(&*at))).await.unwrap();
         let done = desk.broadcast(id).await;
         assert_eq!(done["status"], "completed");
         assert_eq!(done["counts"], json!({

@@ -29,4 +29,5 @@ mod support;
 mod takeover;
 mod talk;
 mod templates;
+mod together;
 mod voice_notes;

@@ -5,7 +5,7 @@ use super::consents::{self, NewConsent};
 use super::filters::ExactFilters;
 use super::find::FindContact;
 use super::handoff;
-use super::identity::{Identity, create, fill, put};
+use super::identity::{self, Identity, create, fill, put};
 use super::kind::CONTACTS;
 use super::print::app_url;
 use super::segments;
@@ -25,7 +25,7 @@ use records::rows::{self, Editor, ItemRow, live_by_ids};
 use records::sets;
 use records::shape::{Shape, Shapes};
 use serde_json::Value;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Db, Read, Tx};
@@ -166,11 +166,16 @@ impl ContactBook for Book {
         Ok(shape.fields.iter().any(|field| field.key == key && !field.hidden))
     }
 
-    fn lock(&self, tx: &mut Tx, workspace: WorkspaceId, id: ContactId) -> Result<Option<ContactCard>> {
-        // Whoever locks a contact may go on to change it, which begins with its set.
+    fn lock(
+        &self,
+        tx: &mut Tx,
+        workspace: WorkspaceId,
+        ids: &BTreeSet<ContactId>,
+    ) -> Result<Vec<ContactCard>> {
+        // Whoever locks contacts may go on to change them, which begins with their set.
         let shape = sets::for_write(tx, &self.shapes, workspace, &CONTACTS)?;
-        let row = rows::find_locked(tx, &shape, ItemId(id.0))?.filter(|row| row.trashed_at.is_none());
-        row.map(|row| card(&shape, &row)).transpose()
+        let ids: BTreeSet<ItemId> = ids.iter().map(|id| ItemId(id.0)).collect();
+        cards_of(&shape, &rows::find_all_locked(tx, &shape, &ids)?)
     }
 
     fn hold(&self, tx: &mut Tx, workspace: WorkspaceId, ids: &[ContactId]) -> Result<HashSet<ContactId>> {
@@ -179,8 +184,33 @@ impl ContactBook for Book {
         Ok(busy.into_iter().map(ContactId::from).collect())
     }
 
-    fn wrote(&self, tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<()> {
-        reminders::cancel_on_reply(tx, workspace, contact)
+    fn wrote(&self, tx: &mut Tx, workspace: WorkspaceId, contacts: &[ContactId]) -> Result<()> {
+        reminders::cancel_on_reply(tx, workspace, contacts)
+    }
+
+    fn receive_known(
+        &self,
+        tx: &mut Tx,
+        workspace: WorkspaceId,
+        from: &[ChatIdentity],
+    ) -> Result<Vec<Option<ContactCard>>> {
+        let shape = sets::for_write(tx, &self.shapes, workspace, &CONTACTS)?;
+        let identities: Vec<Identity> = from.iter().map(|from| Identity::of(&shape, from)).collect();
+        let holders = identity::holders(tx, &shape, &identities)?;
+        let ids: BTreeSet<ItemId> = holders.iter().flatten().copied().collect();
+        let rows = rows::find_all_locked(tx, &shape, &ids)?;
+        let rows: HashMap<ItemId, ItemRow> = rows.into_iter().map(|row| (row.id, row)).collect();
+        let (mut cards, mut left) = (Vec::with_capacity(from.len()), HashSet::new());
+        for (identity, holder) in identities.iter().zip(holders) {
+            let row = holder.and_then(|holder| rows.get(&holder)).filter(|row| !left.contains(&row.id));
+            let known = match row {
+                Some(row) if identity.is_held_by(row)? => Some(card(&shape, row)?),
+                _ => None,
+            };
+            left.extend(holder.filter(|_| known.is_none()));
+            cards.push(known);
+        }
+        Ok(cards)
     }
 
     fn receive(&self, tx: &mut Tx, workspace: WorkspaceId, from: &ChatIdentity) -> Result<ContactCard> {

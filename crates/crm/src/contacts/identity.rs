@@ -4,10 +4,10 @@ use super::find::holder_of;
 use super::operations::set_managed;
 use fields::Data;
 use fields::value::{self, Mode};
-use model::{Code, ItemId, Result};
+use model::{Code, Error, ItemId, Result};
 use operation::ports::ChatIdentity;
 use records::rows::values::{self, Missing};
-use records::rows::{Draft, Editor, ItemRow};
+use records::rows::{self, Draft, Editor, ItemRow};
 use records::shape::Shape;
 use serde_json::Value;
 use store::{Read, Tx};
@@ -61,6 +61,15 @@ impl Identity {
         self.values.get(key)
     }
 
+    /// Whether a contact has all of it.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub(super) fn is_held_by(&self, row: &ItemRow) -> Result<bool> {
+        let own = row.values()?;
+        Ok(self.values.keys().all(|key| own.contains_key(key)))
+    }
+
     /// Whether this is the value of a field, in whatever spelling.
     pub(super) fn is(&self, shape: &Shape, key: &str, value: Option<&Value>) -> bool {
         let same = |field| {
@@ -94,11 +103,37 @@ impl Identity {
     }
 
     fn contradicts(&self, read: &mut Read, shape: &Shape, holder: ItemId) -> Result<bool> {
-        let Some(row) = records::rows::find(read, shape, holder)? else { return Ok(true) };
+        let Some(row) = rows::find(read, shape, holder)? else { return Ok(true) };
         let key = "$chat_user_id";
         let own = row.values()?.get(key).cloned();
         Ok(own.is_some() && self.value(key).is_some() && own.as_ref() != self.value(key))
     }
+}
+
+/// The live contacts that have identities, by user id or telephone number, in the order of the identities. Whoever has nothing
+/// but a user name in common is not looked for.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn holders(
+    read: &mut Read,
+    shape: &Shape,
+    identities: &[Identity],
+) -> Result<Vec<Option<ItemId>>> {
+    let mut holders = vec![None; identities.len()];
+    for key in ["$chat_user_id", "$phone"] {
+        let field = shape.field(key).ok_or_else(|| Error::internal("a system field is missing"))?;
+        let open = identities.iter().zip(&mut holders).filter(|(_, holder)| holder.is_none());
+        let open: Vec<_> =
+            open.filter_map(|(identity, holder)| Some((identity.value(key)?, holder))).collect();
+        let (values, open): (Vec<_>, Vec<_>) =
+            open.into_iter().map(|(value, holder)| ((field, value), holder)).unzip();
+        let found = rows::holders_of_values(read, shape, &values)?;
+        for (holder, found) in open.into_iter().zip(found) {
+            *holder = found;
+        }
+    }
+    Ok(holders)
 }
 
 /// Creates a contact with an identity, but for what others have. `None` where another transaction has created it

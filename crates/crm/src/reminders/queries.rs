@@ -89,14 +89,14 @@ pub fn move_to_contact(tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to:
         .execute(tx.connection())?)
 }
 
-/// Cancels the reminders of a contact that its next message cancels.
+/// Cancels the reminders of contacts that their next message cancels.
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn cancel_on_reply(tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<()> {
+pub(crate) fn cancel_on_reply(tx: &mut Tx, workspace: WorkspaceId, contacts: &[ContactId]) -> Result<()> {
     let now = tx.now();
     diesel::update(reminders::table)
-        .filter(reminders::contact_id.eq(contact))
+        .filter(reminders::contact_id.eq_any(contacts))
         .filter(reminders::workspace_id.eq(workspace))
         .filter(reminders::cancel_on_reply)
         .filter(reminders::status.eq(ReminderStatus::Scheduled))

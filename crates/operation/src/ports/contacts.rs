@@ -6,7 +6,7 @@ use model::{
     whole_number,
 };
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
@@ -171,11 +171,17 @@ pub trait ContactBook: Send + Sync {
     /// When the database fails.
     fn has_field(&self, read: &mut Read, workspace: WorkspaceId, key: &str) -> Result<bool>;
 
-    /// A live contact, which nobody changes, merges or deletes until the transaction ends. `None` where there is none.
+    /// Those of some contacts that are live. Nobody changes, merges or deletes them until the transaction ends. They are locked
+    /// in the order of their ids; as many as one statement can name.
     ///
     /// # Errors
     /// When the database fails.
-    fn lock(&self, tx: &mut Tx, workspace: WorkspaceId, id: ContactId) -> Result<Option<ContactCard>>;
+    fn lock(
+        &self,
+        tx: &mut Tx,
+        workspace: WorkspaceId,
+        ids: &BTreeSet<ContactId>,
+    ) -> Result<Vec<ContactCard>>;
 
     /// Holds contacts, so that nobody changes, merges or deletes them until the transaction ends. Those that others are
     /// changing at this moment are not waited for: it gives them, and they are not held.
@@ -191,11 +197,24 @@ pub trait ContactBook: Send + Sync {
     /// When the database fails.
     fn receive(&self, tx: &mut Tx, workspace: WorkspaceId, from: &ChatIdentity) -> Result<ContactCard>;
 
-    /// Notes that a locked contact wrote, which ends what only waited for that.
+    /// The contacts whom a chat network knows so, of those that have all that it says of them; locked in the order of their
+    /// ids. `None` for whoever is to be [received](Self::receive) in a transaction of its own, such as a new contact: and
+    /// then for all behind that are the same contact. As many as one statement can name.
     ///
     /// # Errors
     /// When the database fails.
-    fn wrote(&self, tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<()>;
+    fn receive_known(
+        &self,
+        tx: &mut Tx,
+        workspace: WorkspaceId,
+        from: &[ChatIdentity],
+    ) -> Result<Vec<Option<ContactCard>>>;
+
+    /// Notes that locked contacts wrote, which ends what only waited for that.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn wrote(&self, tx: &mut Tx, workspace: WorkspaceId, contacts: &[ContactId]) -> Result<()>;
 
     /// Gives the contact that had the old identity the new one. Nothing where no contact has the old one. Where another
     /// contact has the new identity already, that one keeps it.

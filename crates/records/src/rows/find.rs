@@ -158,6 +158,33 @@ pub fn find_locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<Option<Item
     Ok(found.optional()?)
 }
 
+/// Live items of the collection that nobody else changes until the transaction ends, in the order of their ids, in which
+/// they are locked. As many as one statement can name.
+///
+/// # Errors
+/// When the database fails.
+pub fn find_all_locked(tx: &mut Tx, shape: &Shape, ids: &BTreeSet<ItemId>) -> Result<Vec<ItemRow>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    for id in ids {
+        tx.expect_lock_order(LockLevel::Item, id.0, LockMode::Exclusive)?;
+    }
+    let of_collection = items::table
+        .filter(items::id.eq_any(ids))
+        .filter(items::workspace_id.eq(shape.workspace))
+        .filter(items::collection_id.eq(shape.collection))
+        .order(items::id);
+    let mut rows: Vec<ItemRow> = match tx.connection() {
+        AnyConnection::Postgres(connection) => {
+            of_collection.select(ItemRow::as_select()).for_update().load(connection)?
+        }
+        AnyConnection::Sqlite(connection) => of_collection.select(ItemRow::as_select()).load(connection)?,
+    };
+    rows.retain(|row| row.trashed_at.is_none());
+    Ok(rows)
+}
+
 /// Holds items of a set, live or in the trash, so that nobody changes them until the transaction ends. Those that others are
 /// changing are not waited for, and given. SQLite has one writer.
 ///

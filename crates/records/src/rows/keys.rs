@@ -204,12 +204,18 @@ pub fn holder_of_value(
     field: &Field,
     value: &Value,
 ) -> Result<Option<ItemId>> {
+    match digest_of_value(shape, field, value) {
+        Some((index, digest)) => holder(read, index, &digest),
+        None => Ok(None),
+    }
+}
+
+/// The place of a value in the unique index of its field alone; `None` where there is none.
+pub(super) fn digest_of_value(shape: &Shape, field: &Field, value: &Value) -> Option<IndexedDigest> {
     let only = [Part { subject: Subject::Field(field.id), desc: false }];
-    let index = shape.indexes.iter().find(|index| index.kind == IndexKind::Unique && index.parts == only);
-    let Some(index) = index else { return Ok(None) };
+    let index = shape.indexes.iter().find(|index| index.kind == IndexKind::Unique && index.parts == only)?;
     let data = Data::from_iter([(field.key.clone(), value.clone())]);
-    let Some(digest) = digest(shape, index, &data) else { return Ok(None) };
-    holder(read, index.id, &digest)
+    Some((index.id, digest(shape, index, &data)?))
 }
 
 /// The refusal of a value that another item has.

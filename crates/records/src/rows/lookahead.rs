@@ -1,10 +1,12 @@
 //! Looking up the records of many rows at once: each row by itself would be a round trip or more on PostgreSQL.
 
-use super::keys::IndexedDigest;
+use super::keys::{IndexedDigest, digest_of_value};
 use crate::shape::{IndexKind, Shape};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Text};
+use fields::Field;
 use model::{IndexId, ItemId, RawMembers, Result};
+use serde_json::Value;
 use std::collections::HashMap;
 use store::{AnyConnection, Cached, Read, column};
 
@@ -72,6 +74,22 @@ impl Ahead {
     pub(super) fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.digests.is_empty()
     }
+}
+
+/// The live records that have values in fields that must be unique, in the order of the values.
+///
+/// # Errors
+/// When the database fails.
+pub fn holders_of_values(
+    read: &mut Read,
+    shape: &Shape,
+    values: &[(&Field, &Value)],
+) -> Result<Vec<Option<ItemId>>> {
+    let digest = |(field, value): &(&Field, &Value)| digest_of_value(shape, field, value);
+    let digests: Vec<Option<IndexedDigest>> = values.iter().map(digest).collect();
+    let known = digests.iter().flatten().cloned().collect();
+    let ahead = Ahead::look(read, shape, Vec::new(), known)?;
+    Ok(digests.iter().map(|digest| ahead.holder(digest.as_ref()?).flatten()).collect())
 }
 
 /// Whether a change of a record has changed what must be unique.

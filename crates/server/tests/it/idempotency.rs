@@ -73,6 +73,29 @@ async fn store_answer(app: &TestApp, key: &'static str, answer: String) {
 }
 
 testkit::on_both! {
+    async fn of_requests_at_once_each_value_makes_one_run(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = app.full_key().await;
+        let (of, by) = (&app, &key);
+        let answers = join_all((0..60).map(|number| async move {
+            let input = (number % 20).to_string();
+            let body = json!({ "input": input, "conversation_id": format!("c{}", number % 20) });
+            (input.clone(), post(of, "/runs", by, &format!("k{input}"), &body).send().await)
+        }));
+        let mut made: BTreeMap<String, String> = BTreeMap::new();
+        for (input, answer) in answers.await {
+            if answer.status == 409 {
+                answer.expect_error(409, "idempotency_in_progress");
+                continue;
+            }
+            let run = answer.expect(200);
+            assert_eq!(run["input"], input);
+            let id = run["id"].as_str().unwrap().to_owned();
+            assert_eq!(made.entry(input).or_insert(id.clone()), &id);
+        }
+        assert_eq!((made.len(), effects(&app, &key).await.0), (20, 20));
+    }
+
     async fn a_resend_gives_the_first_result(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = app.full_key().await;

@@ -247,6 +247,7 @@ impl Bed {
             quotas: own.quotas.clone(),
             spending: own.spending.clone(),
             seal: own.seal.clone(),
+            claims: auth::idempotency::Claims::default(),
             log: own.log.clone(),
             metrics,
             services: own.services.clone(),

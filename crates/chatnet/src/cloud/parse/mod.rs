@@ -36,9 +36,10 @@ impl Change<'_> {
 
 /// What `raw` says to `account`.
 pub(super) fn parse(account: &Account, raw: &[u8]) -> Vec<Update> {
-    let Ok(body) = serde_json::from_slice::<Value>(raw) else {
+    let Ok(mut body) = serde_json::from_slice::<Value>(raw) else {
         return vec![unknown("not JSON", &Value::String(String::from_utf8_lossy(raw).into_owned()))];
     };
+    read::replace_nul(&mut body);
     let entries = list(&body, "entry");
     if entries.is_empty() {
         return vec![unknown("no entry", &body)];

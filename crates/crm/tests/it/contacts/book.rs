@@ -5,6 +5,7 @@ use futures::future::join_all;
 use model::{ActorType, Cause, Code, ContactId, Result, Timestamp, WorkspaceId};
 use operation::ports::{Audience, ChatIdentity, ContactCard, ContactRef, HandOver, HandoffReason, People};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use store::Tx;
 
 /// What a network says of a person: user id, number, user name and name, where they are not empty.
@@ -147,7 +148,7 @@ testkit::on_both! {
         for _ in 0..2 {
             let switch = switch.clone();
             crm.people(move |tx, workspace, people| {
-                let card = people.lock(tx, workspace, ana)?.unwrap();
+                let card = people.lock(tx, workspace, &BTreeSet::from([ana]))?.pop().unwrap();
                 people.hand_over(tx, workspace, &Cause::actor(ActorType::User, &7), card.id, &switch)
             })
             .await
@@ -162,14 +163,44 @@ testkit::on_both! {
         let events = crm.app.get("/events?type=conversation.handoff", &crm.key).await.expect(200);
         assert_eq!(events.as_array().unwrap().len(), 1);
         assert_eq!((&events[0]["data"]["reason"], &events[0]["data"]["actor"]["type"]), (&json!("device"), &json!("user")));
-        let card = crm.people(move |tx, workspace, people| people.lock(tx, workspace, ana)).await.unwrap().unwrap();
+        let card = crm.people(move |tx, workspace, people| people.lock(tx, workspace, &BTreeSet::from([ana]))).await.unwrap().pop().unwrap();
         assert_eq!((card.autopilot, card.epoch, card.is_opted_out), (false, 1, true));
         for unknown in [ContactId(999_999), ContactId(-1)] {
-            let gone = crm.people(move |tx, workspace, people| people.lock(tx, workspace, unknown)).await.unwrap();
-            assert_eq!(gone, None);
+            let gone = crm.people(move |tx, workspace, people| people.lock(tx, workspace, &BTreeSet::from([unknown]))).await.unwrap();
+            assert_eq!(gone, []);
             let error = crm.people(move |tx, workspace, people| people.record_consent(tx, workspace, unknown, true, "x")).await.unwrap_err();
             assert_eq!(error.code(), Code::NotFound);
         }
+    }
+
+    async fn those_of_whom_all_is_known_are_received_together(kind: Kind) {
+        let crm = Crm::open(kind).await;
+        let ana = crm.receive(person("u1", "+5511987654321", "", "Ana")).await.id;
+        let ben = crm.receive(person("", "+5511987654322", "", "Ben")).await.id;
+        let eva = crm.receive(person("u5", "", "eva", "Eva")).await.id;
+        let from = vec![
+            person("u5", "", "eva", "Eva"),
+            person("", "+55 11 98765-4322", "", "Benjamin"),
+            // A number says who it is, and a user id is new.
+            person("u9", "+5511987654321", "", "Ana"),
+            person("u1", "+5511987654321", "", "Ana"),
+            // Known by its user name alone, and not at all.
+            person("", "", "eva", "Eva"),
+            person("u7", "", "", "New"),
+            person("", "", "", "Nobody"),
+            person("", "+5511987654322", "", ""),
+        ];
+        let cards = crm.people(move |tx, workspace, people| people.receive_known(tx, workspace, &from)).await.unwrap();
+        let ids: Vec<Option<ContactId>> = cards.iter().map(|card| card.as_ref().map(|card| card.id)).collect();
+        assert_eq!(ids, [Some(eva), Some(ben), Some(ana), Some(ana), None, None, None, Some(ben)]);
+        // A name that is missing is added first, and what the same contact writes behind that comes after it.
+        let id = id(&crm.create(json!({ "$phone": "+5511987654323" })).await);
+        let from = vec![person("", "+5511987654323", "", "Cem"), person("", "+5511987654323", "", ""), person("u1", "", "", "")];
+        let cards = crm.people(move |tx, workspace, people| people.receive_known(tx, workspace, &from)).await.unwrap();
+        let ids: Vec<Option<ContactId>> = cards.iter().map(|card| card.as_ref().map(|card| card.id)).collect();
+        assert_eq!(ids, [None, None, Some(ana)]);
+        assert_eq!(crm.receive(person("", "+5511987654323", "", "Cem")).await.id.0, id);
+        assert_eq!(crm.get(&json!(id)).await["data"]["$name"], "Cem");
     }
 
     async fn contacts_are_found_as_paths_name_them(kind: Kind) {

@@ -1,0 +1,157 @@
+//! What conversations know of their answers: which run makes one, and up to which message all was answered.
+
+use crate::messages::MessageDirection;
+use crate::schema::{conversations as table, messages as rows};
+use diesel::dsl::max;
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Bool, Text};
+use model::{ConversationId, MessageId, Result, RunId, Timestamp};
+use std::collections::HashMap;
+use store::{AnyConnection, CachedChange, Read, Tx, column, lock_row};
+
+/// In a conversation with these values no answer is due.
+#[derive(Default, AsChangeset)]
+#[diesel(table_name = crate::schema::conversations, treat_none_as_null = true)]
+struct NotDue {
+    reply_due_at: Option<Timestamp>,
+    reply_since: Option<Timestamp>,
+}
+
+/// A run that answers a conversation from now on.
+pub(super) struct Begun {
+    pub(super) conversation: ConversationId,
+    pub(super) run: RunId,
+    /// The last message that it answers.
+    pub(super) upto: MessageId,
+    /// The contact's epoch.
+    pub(super) epoch: i64,
+    /// Whether the contact wrote nothing more, so that no other answer is due.
+    pub(super) is_last: bool,
+}
+
+/// An answer that is not being made any more.
+pub(super) struct Ended {
+    pub(super) conversation: ConversationId,
+    /// The last message that was answered, or is not to be.
+    pub(super) upto: MessageId,
+    /// Whether no other answer is due.
+    pub(super) is_last: bool,
+}
+
+/// Locks conversations in the order of their contacts, so that no message comes in until the transaction ends.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn lock(tx: &mut Tx, ids: &[ConversationId]) -> Result<()> {
+    let ids = table::table.filter(table::id.eq_any(ids)).order(table::contact_id).select(table::id);
+    lock_row!(tx, ids, for_no_key_update);
+    Ok(())
+}
+
+/// The last messages that the contacts of conversations wrote.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn last_inbound(
+    read: &mut Read,
+    ids: &[ConversationId],
+) -> Result<HashMap<ConversationId, MessageId>> {
+    let last = rows::table
+        .filter(rows::conversation_id.eq(table::id))
+        .filter(rows::direction.eq(MessageDirection::Inbound))
+        .select(max(rows::id))
+        .single_value();
+    let found: Vec<(ConversationId, Option<MessageId>)> =
+        table::table.filter(table::id.eq_any(ids)).select((table::id, last)).load(read.connection())?;
+    Ok(found.into_iter().filter_map(|(id, last)| Some((id, last?))).collect())
+}
+
+/// Notes which runs answer conversations, which are locked.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn begin(tx: &mut Tx, all: &[Begun]) -> Result<()> {
+    match tx.connection() {
+        AnyConnection::Sqlite(connection) => {
+            for begun in all {
+                diesel::update(table::table.find(begun.conversation))
+                    .set((
+                        table::reply_run_id.eq(&begun.run),
+                        table::reply_run_upto.eq(begun.upto),
+                        table::reply_epoch.eq(begun.epoch),
+                        begun.is_last.then(NotDue::default),
+                    ))
+                    .execute(connection)?;
+            }
+        }
+        AnyConnection::Postgres(connection) => {
+            let update = diesel::sql_query(
+                "UPDATE conversations SET reply_run_id = begun.run_id, reply_run_upto = begun.upto, \
+                 reply_epoch = begun.epoch, \
+                 reply_due_at = CASE WHEN begun.is_last THEN NULL ELSE reply_due_at END, \
+                 reply_since = CASE WHEN begun.is_last THEN NULL ELSE reply_since END \
+                 FROM unnest($1, $2, $3, $4, $5) AS begun (id, run_id, upto, epoch, is_last) \
+                 WHERE conversations.id = begun.id",
+            )
+            .bind::<Array<BigInt>, _>(column(all, |begun| begun.conversation))
+            .bind::<Array<Text>, _>(column(all, |begun| begun.run.as_str()))
+            .bind::<Array<BigInt>, _>(column(all, |begun| begun.upto))
+            .bind::<Array<BigInt>, _>(column(all, |begun| begun.epoch))
+            .bind::<Array<Bool>, _>(column(all, |begun| begun.is_last));
+            CachedChange(update).run(connection)?;
+        }
+    }
+    Ok(())
+}
+
+/// Notes that no answers are being made any more in conversations, which are locked.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn end(tx: &mut Tx, all: &[Ended]) -> Result<()> {
+    match tx.connection() {
+        AnyConnection::Sqlite(connection) => {
+            for ended in all {
+                diesel::update(table::table.find(ended.conversation))
+                    .set((
+                        table::reply_upto.eq(ended.upto),
+                        table::reply_run_id.eq(None::<RunId>),
+                        table::reply_run_upto.eq(None::<MessageId>),
+                        table::reply_epoch.eq(None::<i64>),
+                        ended.is_last.then(NotDue::default),
+                    ))
+                    .execute(connection)?;
+            }
+        }
+        AnyConnection::Postgres(connection) => {
+            let update = diesel::sql_query(
+                "UPDATE conversations SET reply_upto = ended.upto, \
+                 reply_run_id = NULL, reply_run_upto = NULL, reply_epoch = NULL, \
+                 reply_due_at = CASE WHEN ended.is_last THEN NULL ELSE reply_due_at END, \
+                 reply_since = CASE WHEN ended.is_last THEN NULL ELSE reply_since END \
+                 FROM unnest($1, $2, $3) AS ended (id, upto, is_last) WHERE conversations.id = ended.id",
+            )
+            .bind::<Array<BigInt>, _>(column(all, |ended| ended.conversation))
+            .bind::<Array<BigInt>, _>(column(all, |ended| ended.upto))
+            .bind::<Array<Bool>, _>(column(all, |ended| ended.is_last));
+            CachedChange(update).run(connection)?;
+        }
+    }
+    Ok(())
+}
+
+/// Notes that messages up to one were answered, or are not to be, in conversations that are given in the order of their
+/// contacts. What came after them is due by itself.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn answered(tx: &mut Tx, upto: &[(ConversationId, MessageId)]) -> Result<()> {
+    let ids: Vec<ConversationId> = upto.iter().map(|(id, _)| *id).collect();
+    lock(tx, &ids)?;
+    let last = last_inbound(tx, &ids)?;
+    let ended = |(conversation, upto): &(ConversationId, MessageId)| {
+        let is_last = last.get(conversation).is_none_or(|last| last <= upto);
+        Ended { conversation: *conversation, upto: *upto, is_last }
+    };
+    end(tx, &upto.iter().map(ended).collect::<Vec<_>>())
+}
