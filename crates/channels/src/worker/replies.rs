@@ -44,9 +44,7 @@ impl Worker {
     }
 
     /// Leaves messages to people.
-    pub(super) async fn leave_to_people(&self, mut idle: Vec<Idle>) -> Result<()> {
-        // In the order in which all lock several conversations.
-        idle.sort_unstable();
+    pub(super) async fn leave_to_people(&self, idle: Vec<Idle>) -> Result<()> {
         let channel = self.channel.id;
         self.parts.db.write(move |tx| drop_replies(tx, channel, &idle)).await
     }
@@ -139,7 +137,7 @@ pub(super) fn is_passing(error: &Error) -> bool {
 }
 
 /// A conversation in which there is nothing to answer up to a message.
-pub(super) type Idle = (ContactId, ConversationId, MessageId);
+pub(super) type Idle = (ConversationId, MessageId);
 
 /// What is to be answered.
 pub(super) struct Due {
@@ -185,7 +183,7 @@ fn look(read: &mut Read, channel: &ChannelRow, people: &People, asking: &[Conver
             }),
             (_, last) => {
                 let upto = last.map_or(conversation.reply_upto, |last| last.id);
-                idle.push((conversation.contact_id, conversation.id, upto));
+                idle.push((conversation.id, upto));
             }
         }
     }
@@ -265,9 +263,8 @@ fn note(tx: &mut Tx, started: &[(Arc<Question>, RunId)]) -> Result<()> {
     reply_state::begin(tx, &begun.collect::<Vec<_>>())
 }
 
-/// Leaves messages to people, in conversations that are in the order of their contacts.
+/// Leaves messages to people.
 fn drop_replies(tx: &mut Tx, channel: ChannelId, conversations: &[Idle]) -> Result<()> {
     channels::share(tx, channel)?;
-    let upto: Vec<_> = conversations.iter().map(|(_, id, upto)| (*id, *upto)).collect();
-    reply_state::answered(tx, &upto)
+    reply_state::answered(tx, conversations)
 }

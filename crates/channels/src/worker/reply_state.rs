@@ -140,8 +140,8 @@ pub(super) fn end(tx: &mut Tx, all: &[Ended]) -> Result<()> {
     Ok(())
 }
 
-/// Notes that messages up to one were answered, or are not to be, in conversations that are given in the order of their
-/// contacts. What came after them is due by itself.
+/// Notes that messages up to one were answered, or are not to be, in conversations that are locked first. What came after
+/// them is due by itself.
 ///
 /// # Errors
 /// When the database fails.
