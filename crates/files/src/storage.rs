@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use diesel::prelude::*;
-use futures::stream::BoxStream;
+use futures::stream::{BoxStream, Fuse};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use model::{Code, Error, JsonText, Metadata, Random, Result, WorkspaceId};
 use object_store::buffered::BufReader;
@@ -163,8 +163,9 @@ impl Files {
         most: u64,
     ) -> Result<Content> {
         let size = self.objects.part_bytes();
+        let bytes = pin!(bytes);
         let mut incoming =
-            Incoming { bytes: pin!(bytes), rest: Bytes::new(), inspector: Inspector::new(), most };
+            Incoming { bytes: bytes.fuse(), rest: Bytes::new(), inspector: Inspector::new(), most };
         let first = incoming.part(size, FIRST_BYTES).await?;
         if first.len() < size {
             self.objects.put(place, first.into()).await.map_err(unavailable)?;
@@ -346,7 +347,7 @@ pub(crate) fn give_up(tx: &mut Tx, storage_key: &str) -> Result<()> {
 
 /// The bytes of a file as they come, of which there may be at most so many.
 struct Incoming<S> {
-    bytes: S,
+    bytes: Fuse<S>,
     /// What came behind the end of a part.
     rest: Bytes,
     inspector: Inspector,
@@ -392,6 +393,43 @@ impl<E: Into<Error>, S: Stream<Item = Result<Bytes, E>> + Unpin> Incoming<S> {
             }
             writer.wait_for_capacity(PARTS_AT_ONCE).await.map_err(unavailable)?;
             writer.put(part);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn parts_hold_what_comes_and_are_full_but_the_last(
+            chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..12),
+            size in 1..50_usize,
+            expected in 0..50_usize,
+        ) {
+            let whole = chunks.concat();
+            // A stream that panics when it is asked for more behind its end.
+            let bytes = stream::unfold(chunks.into_iter(), |mut left| async move {
+                Some((Ok::<_, Error>(Bytes::from(left.next()?)), left))
+            });
+            let bytes = pin!(bytes);
+            let mut incoming =
+                Incoming { bytes: bytes.fuse(), rest: Bytes::new(), inspector: Inspector::new(), most: 1 << 20 };
+            let mut parts = Vec::new();
+            loop {
+                let part = incoming.part(size, expected).now_or_never().unwrap().unwrap();
+                if part.is_empty() {
+                    break;
+                }
+                parts.push(part);
+            }
+            prop_assert_eq!(parts.concat(), whole.as_slice());
+            prop_assert_eq!(incoming.inspector.finish().size, whole.len() as i64);
+            parts.pop();
+            prop_assert!(parts.iter().all(|part| part.len() == size));
         }
     }
 }

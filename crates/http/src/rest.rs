@@ -53,10 +53,8 @@ pub(crate) async fn handle(request: HttpRequest, payload: Payload, pipeline: Dat
     };
     if admitted.is_streamed() {
         let limit = admitted.body_limit();
-        let (sender, arriving) = mpsc::channel(CHUNKS_AHEAD);
-        let chunks = stream::unfold(arriving, |mut arriving| async move {
-            arriving.recv().await.map(|chunk| (chunk, arriving))
-        });
+        let (sender, mut arriving) = mpsc::channel(CHUNKS_AHEAD);
+        let chunks = stream::poll_fn(move |cx| arriving.poll_recv(cx));
         let (response, ()) = futures::join!(
             pipeline.run_streamed(admitted, Box::pin(chunks)),
             forward(payload, limit, sender)
