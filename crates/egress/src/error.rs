@@ -173,7 +173,7 @@ impl fmt::Display for Error {
         match self {
             Self::InvalidUrl { reason } => write!(f, "invalid URL: {reason}"),
             Self::InvalidRequest { reason } => write!(f, "invalid request: {reason}"),
-            Self::Forbidden { reason } => write!(f, "target not allowed: {reason}"),
+            Self::Forbidden { reason } => f.write_str(reason),
             Self::Resolve => f.write_str("the host's name could not be resolved"),
             Self::Connect { reason } => write!(f, "could not connect: {reason}"),
             Self::Timeout { reason } => write!(f, "timed out: {reason}"),

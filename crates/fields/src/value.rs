@@ -342,17 +342,14 @@ const LONGEST_TAG: usize = 60;
 /// Why it is none.
 pub fn tag(text: &str) -> Result<String, Problem> {
     let tag = text::nfc(text.trim()).to_lowercase();
-    if tag.is_empty() || tag.chars().count() > LONGEST_TAG {
-        let rule = format!("must have tags of 1 to {LONGEST_TAG} characters");
-        return Err(Problem::new("invalid_format", rule));
-    }
-    if tag.contains(|character: char| character.is_control() || matches!(character, ',' | ';')) {
-        return Err(Problem::new(
-            "invalid_format",
-            "must have tags without commas, semicolons and control characters",
-        ));
-    }
-    Ok(tag)
+    let rule = if tag.is_empty() || tag.chars().count() > LONGEST_TAG {
+        format!("must have 1 to {LONGEST_TAG} characters")
+    } else if tag.contains(|character: char| character.is_control() || matches!(character, ',' | ';')) {
+        "must not contain commas, semicolons or control characters".to_owned()
+    } else {
+        return Ok(tag);
+    };
+    Err(Problem::new("invalid_format", rule))
 }
 
 fn check_tags(value: &Value, mode: Mode) -> Checked {
@@ -368,7 +365,9 @@ fn check_tags(value: &Value, mode: Mode) -> Checked {
     };
     let mut tags: Vec<String> = Vec::new();
     for text in texts {
-        let tag = tag(text)?;
+        let in_list =
+            |problem: Problem| Problem { message: format!("has a tag that {}", problem.message), ..problem };
+        let tag = tag(text).map_err(in_list)?;
         if !tags.contains(&tag) {
             tags.push(tag);
         }

@@ -216,6 +216,12 @@ impl FieldError {
         Self { param: param.into(), message: message.to_string(), code: None }
     }
 
+    /// What is wrong, with the name of where. A message that is a sentence of its own, and no rule, follows a colon.
+    fn sentence(&self) -> String {
+        let colon = if self.message.starts_with(char::is_uppercase) { ":" } else { "" };
+        format!("`{}`{colon} {}", self.param, self.message)
+    }
+
     /// Adds the word for machines.
     #[must_use]
     pub fn code(mut self, code: &'static str) -> Self {
@@ -276,9 +282,9 @@ impl Error {
     /// 400 `validation_error` for all of `errors`; the first is mirrored in `param`. `None` where there are none. A
     /// single one is listed too where it has a code, which stands nowhere else.
     pub fn all_invalid(errors: Vec<FieldError>) -> Option<Self> {
-        let first = errors.first()?.clone();
+        let first = errors.first()?;
         let is_reported_in_full = errors.len() == 1 && first.code.is_none();
-        let mut error = Self::invalid(first.param, first.message);
+        let mut error = Self::new(Code::ValidationError, first.sentence()).param(&first.param);
         if !is_reported_in_full {
             error.0.errors = errors;
         }
@@ -310,11 +316,33 @@ impl Error {
         error
     }
 
-    /// Names the part of the request that it is about.
+    /// Names the part of the request that it is about, also where the message begins with another name of it.
     #[must_use]
     pub fn param(mut self, param: impl Into<String>) -> Self {
-        self.0.param = Some(param.into());
+        let param = param.into();
+        if let Some(rule) = self.rule() {
+            self.0.message = format!("`{param}` {rule}");
+        }
+        self.0.param = Some(param);
         self
+    }
+
+    /// The error of what is at `path` in the request: all that it names is below that. One that names nothing stays as it is.
+    #[must_use]
+    pub fn below(mut self, path: &str) -> Self {
+        for part in &mut self.0.errors {
+            part.param = format!("{path}.{}", part.param);
+        }
+        match self.0.param.as_ref().map(|param| format!("{path}.{param}")) {
+            Some(param) => self.param(param),
+            None => self,
+        }
+    }
+
+    /// What is wrong with the part of the request that the message begins with.
+    fn rule(&self) -> Option<&str> {
+        let param = self.0.param.as_deref()?;
+        self.0.message.strip_prefix('`')?.strip_prefix(param)?.strip_prefix("` ")
     }
 
     /// Adds a field to the error object, such as `recharge_url` or `details`.
@@ -349,11 +377,18 @@ impl Error {
 
     /// What is wrong, part by part: all that were listed, or the one thing that there is.
     pub fn parts(&self) -> Vec<FieldError> {
-        if !self.0.errors.is_empty() {
-            return self.0.errors.clone();
+        let Inner { code, message, param, errors, .. } = &*self.0;
+        if !errors.is_empty() {
+            return errors.clone();
         }
-        let param = self.0.param.clone().unwrap_or_default();
-        vec![FieldError { param, message: self.0.message.clone(), code: Some(self.0.code.as_str()) }]
+        let param = param.clone().unwrap_or_default();
+        let message = self.rule().unwrap_or(message).to_owned();
+        // What is invalid as such has no word that says more.
+        vec![FieldError {
+            param,
+            message,
+            code: Some(*code).filter(|code| *code != Code::ValidationError).map(Code::as_str),
+        }]
     }
 
     /// The code.
@@ -486,6 +521,30 @@ mod tests {
         assert_eq!(body["param"], "a");
         assert_eq!(body["errors"].as_array().unwrap().len(), 2);
         assert!(Error::all_invalid(Vec::new()).is_none());
+    }
+
+    #[test]
+    fn what_is_below_a_path_is_named_so_everywhere() {
+        let plain = Error::invalid("id", "must be positive").below("assignee");
+        assert_eq!(
+            (plain.message(), plain.param_name()),
+            ("`assignee.id` must be positive", Some("assignee.id"))
+        );
+        let [part] = plain.parts().try_into().unwrap();
+        assert_eq!(part, FieldError::new("assignee.id", "must be positive"));
+        let other = Error::not_found("item").param("id").below("rows[0]");
+        assert_eq!(other.message(), "The item does not exist in this workspace.");
+        let all = Error::all_invalid(other.parts()).unwrap();
+        assert_eq!(all.message(), "`rows[0].id`: The item does not exist in this workspace.");
+        let listed =
+            Error::all_invalid(["a", "b"].map(|param| FieldError::new(param, "must be set")).to_vec());
+        let listed = listed.unwrap().below("data");
+        assert_eq!((listed.message(), listed.param_name()), ("`data.a` must be set", Some("data.a")));
+        assert_eq!(
+            listed.errors().iter().map(|part| part.param.as_str()).collect::<Vec<_>>(),
+            ["data.a", "data.b"]
+        );
+        assert_eq!(Error::not_found("item").below("data").param_name(), None);
     }
 
     #[test]

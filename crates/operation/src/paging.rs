@@ -19,6 +19,7 @@ struct CursorQuery {
     #[param(minimum = 1, default = 20)]
     limit: Option<i64>,
     /// Where to continue: the `next_cursor` of the previous page, or the id of its last row.
+    #[param(min_length = 1)]
     starting_after: Option<String>,
 }
 
@@ -53,6 +54,7 @@ struct OptInQuery {
     #[param(minimum = 1, maximum = 100)]
     limit: Option<i64>,
     /// Where to continue: the `next_cursor` of the previous page, unchanged.
+    #[param(min_length = 1)]
     starting_after: Option<String>,
 }
 

@@ -4,11 +4,14 @@ use crate::Describe;
 use crate::input::{FromInput, Input};
 use model::{Code, Error, Result, whole_number};
 use serde_json::{Map, Value};
-use utoipa::PartialSchema;
 use utoipa::openapi::path::{ParameterBuilder, ParameterIn};
+use utoipa::openapi::{ObjectBuilder, Type};
 
 /// The header, as errors name it.
 const HEADER: &str = "If-Match";
+
+/// What the header looks like.
+const TAG: &str = r#"^(\*|(W/)?(0|[1-9][0-9]{0,17}|"(0|[1-9][0-9]{0,17})"))$"#;
 
 /// The header `If-Match`: the version that the caller means to change, as `"7"`, `7` or `W/"7"`. `None` where none was
 /// sent, and for `*`, which any version fits.
@@ -27,7 +30,7 @@ impl FromInput for IfMatch {
             .description(Some(
                 "The expected version, such as `\"7\"`. If the object has another version, the request is rejected with 409 `version_conflict`.",
             ))
-            .schema(Some(String::schema()));
+            .schema(Some(ObjectBuilder::new().schema_type(Type::String).pattern(Some(TAG)).build()));
         describe.parameter(parameter.build());
     }
 }

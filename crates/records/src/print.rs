@@ -30,10 +30,11 @@ pub struct Selection {
 #[expect(dead_code, reason = "read by name below; the type tells the contract")]
 struct SelectionParams {
     /// The keys of the fields in `data`, separated by commas; all fields, or those of the view, if not given.
-    #[param(example = "name,price")]
+    #[param(min_length = 1, example = "name,price")]
     fields: Option<String>,
     /// The keys of up to 10 relation fields, separated by commas. The items that they refer to are returned in
     /// `expanded`, at most 25 each.
+    #[param(min_length = 1)]
     expand: Option<String>,
     /// What to add to items. `comment_count` is always included.
     #[param(inline, style = Form, explode = false, min_items = 1)]

@@ -112,6 +112,7 @@ impl Asking<'_> {
         let text = String::from_utf8_lossy(&response.body).into_owned();
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
         refuse_jargon(&body);
+        each_error(&body, &names_its_param);
         Ok(Answer { status: response.status, headers, text, body })
     }
 
@@ -211,6 +212,31 @@ impl Answer {
         let param = self.body["error"]["param"].as_str().map(str::to_owned);
         assert!(code != "duplicate_value" || param.is_some(), "a clash names its field: {}", self.text);
         param
+    }
+}
+
+/// Shows every error of an answer: the one that it is, and those of single rows.
+fn each_error(value: &Value, check: &impl Fn(&Value)) {
+    match value {
+        Value::Array(parts) => parts.iter().for_each(|part| each_error(part, check)),
+        Value::Object(parts) => {
+            parts.get("error").into_iter().for_each(check);
+            parts.values().for_each(|part| each_error(part, check));
+        }
+        _ => {}
+    }
+}
+
+/// A message that begins with the name of a part of the request names the one that `param` does, and those of the single
+/// mistakes leave it to their `param`.
+fn names_its_param(error: &Value) {
+    let begins_with =
+        |error: &Value, begin: &str| error["message"].as_str().unwrap_or_default().starts_with(begin);
+    if error["code"] == "validation_error" && begins_with(error, "`") {
+        assert!(begins_with(error, &format!("`{}`", error["param"].as_str().unwrap_or_default())), "{error}");
+    }
+    for mistake in error["errors"].as_array().into_iter().flatten() {
+        assert!(!begins_with(mistake, "`"), "{error}");
     }
 }
 

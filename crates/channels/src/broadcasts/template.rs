@@ -30,10 +30,7 @@ pub(super) fn expect_params(components: &TemplateComponents, wanted: &BroadcastT
     components
         .expect_media(wanted.media.is_some())
         .and_then(|()| components.resolve(&values.sent(wanted, "")).map(drop))
-        .map_err(|error| match error.param_name().map(|param| format!("template.{param}")) {
-            Some(param) => error.param(param),
-            None => error,
-        })
+        .map_err(|error| error.below("template"))
 }
 
 /// Makes sure that values can be resolved, whatever the template.

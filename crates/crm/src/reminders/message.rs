@@ -114,9 +114,8 @@ pub(super) fn check(
     let required = || Error::invalid("contact_id", "is required for the action `send_message`");
     let contact = contact.ok_or_else(required)?;
     let channel = action.config.channel_id;
-    messenger.0.check(read, caller.workspace_id(), contact, channel, &content).map_err(|error| {
-        let Some(param) = error.param_name() else { return error };
-        let param = format!("action.config.{param}");
-        error.param(param)
-    })
+    messenger
+        .0
+        .check(read, caller.workspace_id(), contact, channel, &content)
+        .map_err(|error| error.below("action.config"))
 }

@@ -235,17 +235,15 @@ pub fn bulk_update_tasks(
         desk.editor.alone(tx, "in bulk")?;
     }
     desk.hold(tx, &changes)?;
-    let report = bulk::each_row(tx, &desk.editor, bulk.mode, &rows, |tx, _, (id, expected, change)| {
-        let below = |error: Error| match error.param_name().map(str::to_owned) {
-            Some(param) => error.param(format!("change.{param}")),
-            None => error,
-        };
-        let row = desk.live(tx, *id).map_err(|error| error.param("id"))?;
-        rows::expect_version(&desk.editor.shape, &row, *expected).map_err(below)?;
-        let written = desk.change(tx, row, change).map_err(below)?;
-        let status = if written.changed { BulkStatus::Updated } else { BulkStatus::Unchanged };
-        Ok((status, written.row.id))
-    })?;
+    let report =
+        bulk::each_row(tx, &desk.editor, bulk.mode, bulk::ROWS, &rows, |tx, (id, expected, change)| {
+            let below = |error: Error| error.below("change");
+            let row = desk.live(tx, *id).map_err(|error| error.param("id"))?;
+            rows::expect_version(&desk.editor.shape, &row, *expected).map_err(below)?;
+            let written = desk.change(tx, row, change).map_err(below)?;
+            let status = if written.changed { BulkStatus::Updated } else { BulkStatus::Unchanged };
+            Ok((status, written.row.id))
+        })?;
     Ok(Json(report))
 }
 

@@ -30,6 +30,9 @@ pub struct Row<'a> {
     pub external_key: Option<&'a str>,
 }
 
+/// The name of the list of rows in the body of a bulk request.
+pub const ROWS: &str = "rows";
+
 /// What such requests do one at a time in a set of records.
 const IN_BULK: &str = "in bulk";
 
@@ -64,7 +67,7 @@ pub fn create(
         let drafts = rows.iter().map(|row| draft(row).map(Creation::Draft)).collect::<Result<_>>()?;
         Ok(editor.writer().create_all(tx, drafts)?.into_iter().map(created).collect())
     };
-    together(tx, editor, bulk_mode, rows, all, |tx, _, row| {
+    together(tx, editor, bulk_mode, ROWS, rows, all, |tx, row| {
         Ok(created(editor.writer().insert(tx, draft(row)?)?))
     })
 }
@@ -91,7 +94,7 @@ pub fn update(
         }
         Ok(locks)
     })?;
-    each_row(tx, editor, bulk_mode, changes, |tx, _, (id, change)| {
+    each_row(tx, editor, bulk_mode, ROWS, changes, |tx, (id, change)| {
         let row = rows::live(tx, &editor.shape, *id).map_err(|error| error.param("id"))?;
         Ok(done(&change.clone().make(tx, editor, row)?))
     })
@@ -114,10 +117,10 @@ pub fn delete(
     } else {
         links::hold_leaving(tx, shapes, editor.shape.workspace, ids)?;
     }
-    each_row(tx, editor, bulk_mode, ids, |tx, index, id| {
+    each_row(tx, editor, bulk_mode, "ids", ids, |tx, id| {
         let row = rows::find(tx, &editor.shape, *id)?
             .filter(|row| permanent || row.trashed_at.is_none())
-            .ok_or_else(|| Error::not_found(editor.shape.kind.noun).param(format!("ids[{index}]")))?;
+            .ok_or_else(|| Error::not_found(editor.shape.kind.noun))?;
         if permanent {
             editor.writer().destroy(tx, &row)?;
         } else {

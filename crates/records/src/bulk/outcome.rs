@@ -10,8 +10,8 @@ use store::Tx;
 /// What became of a row that could be done.
 pub type Done = (BulkStatus, ItemId);
 
-/// Does `rows` one after the other. Each is done in full or not at all. `work` may be asked to do a row again whose
-/// effects were undone, so it keeps nothing of its own in mind.
+/// Does `rows`, which the request has in `list`, one after the other. Each is done in full or not at all. `work` may be asked
+/// to do a row again whose effects were undone, so it keeps nothing of its own in mind.
 ///
 /// # Errors
 /// In atomic mode `validation_error` with all mistakes. Failures of the service end the call in both.
@@ -19,11 +19,12 @@ pub fn each_row<R>(
     tx: &mut Tx,
     editor: &Editor<'_>,
     mode: BulkMode,
+    list: &'static str,
     rows: &[R],
-    work: impl Fn(&mut Tx, usize, &R) -> Result<Done>,
+    work: impl Fn(&mut Tx, &R) -> Result<Done>,
 ) -> Result<BulkReport> {
-    let all = |tx: &mut Tx| rows.iter().enumerate().map(|(index, row)| work(tx, index, row)).collect();
-    together(tx, editor, mode, rows, all, &work)
+    let all = |tx: &mut Tx| rows.iter().map(|row| work(tx, row)).collect();
+    together(tx, editor, mode, list, rows, all, &work)
 }
 
 /// Does `rows` by `all`, which ends at the first mistake. Where there is one, each is done by `work` instead, as by
@@ -32,19 +33,20 @@ pub(super) fn together<R>(
     tx: &mut Tx,
     editor: &Editor<'_>,
     mode: BulkMode,
+    list: &'static str,
     rows: &[R],
     all: impl FnOnce(&mut Tx) -> Result<Vec<Done>>,
-    work: impl Fn(&mut Tx, usize, &R) -> Result<Done>,
+    work: impl Fn(&mut Tx, &R) -> Result<Done>,
 ) -> Result<BulkReport> {
     // A savepoint for each row costs SQLite more than the row. Most requests have no mistake and do without.
     match tx.savepoint(all) {
         Ok(done) => {
-            let mut outcomes = Outcomes::default();
+            let mut outcomes = Outcomes { list, ..Outcomes::default() };
             done.into_iter().enumerate().for_each(|(index, done)| outcomes.done(index, done));
             outcomes.report(editor, mode)
         }
         Err(error) if error.code() == Code::InternalError => Err(error),
-        Err(_) => row_by_row(tx, editor, mode, rows, work),
+        Err(_) => row_by_row(tx, editor, mode, list, rows, work),
     }
 }
 
@@ -53,15 +55,16 @@ pub(super) fn row_by_row<R>(
     tx: &mut Tx,
     editor: &Editor<'_>,
     mode: BulkMode,
+    list: &'static str,
     rows: &[R],
-    mut work: impl FnMut(&mut Tx, usize, &R) -> Result<Done>,
+    mut work: impl FnMut(&mut Tx, &R) -> Result<Done>,
 ) -> Result<BulkReport> {
-    let mut outcomes = Outcomes::default();
+    let mut outcomes = Outcomes { list, ..Outcomes::default() };
     for (index, row) in rows.iter().enumerate() {
-        match tx.savepoint(|tx| work(tx, index, row)) {
+        match tx.savepoint(|tx| work(tx, row)) {
             Ok(done) => outcomes.done(index, done),
             Err(error) if error.code() == Code::InternalError => return Err(error),
-            Err(error) => outcomes.failed(index, &error),
+            Err(error) => outcomes.failed(index, error),
         }
     }
     outcomes.report(editor, mode)
@@ -70,6 +73,7 @@ pub(super) fn row_by_row<R>(
 /// What became of the rows so far.
 #[derive(Default)]
 struct Outcomes {
+    list: &'static str,
     mistakes: Vec<FieldError>,
     summary: BulkSummary,
     results: Vec<BulkResult>,
@@ -83,9 +87,11 @@ impl Outcomes {
         self.push(BulkResult { index, status, id: Some(id), repeats, error: None });
     }
 
-    fn failed(&mut self, index: usize, error: &Error) {
-        self.mistakes.extend(error.parts().into_iter().map(|part| below_row(index, part)));
-        let error = Some(described(index, error));
+    fn failed(&mut self, index: usize, error: Error) {
+        let entry = format!("{}[{index}]", self.list);
+        let error = if error.param_name().is_some() { error.below(&entry) } else { error.param(entry) };
+        self.mistakes.extend(error.parts());
+        let error = Some(described(&error));
         self.push(BulkResult { index, status: BulkStatus::Error, id: None, repeats: None, error });
     }
 
@@ -108,37 +114,13 @@ impl Outcomes {
     }
 }
 
-/// `data.price` as `rows[3].data.price`.
-fn below(index: usize, param: &str) -> String {
-    match param {
-        "" => format!("rows[{index}]"),
-        full if full.starts_with("rows[") || full.starts_with("ids[") => full.to_owned(),
-        part => format!("rows[{index}].{part}"),
-    }
-}
-
-fn below_row(index: usize, part: FieldError) -> FieldError {
-    FieldError { param: below(index, &part.param), ..part }
-}
-
 /// An error as a row's result shows it.
-fn described(index: usize, error: &Error) -> Value {
-    let mut described = Map::new();
-    described.insert("code".into(), error.code().as_str().into());
-    described.insert("message".into(), error.message().into());
-    described.insert("param".into(), below(index, error.param_name().unwrap_or_default()).into());
+fn described(error: &Error) -> Value {
     let mut body = error.body();
-    if let Some(parts) = body.get_mut("errors").and_then(Value::as_array_mut) {
-        for part in parts.iter_mut() {
-            let param = part.get("param").and_then(Value::as_str).map(|param| below(index, param));
-            if let (Some(param), Some(part)) = (param, part.as_object_mut()) {
-                part.insert("param".into(), param.into());
-            }
-        }
-    }
-    for name in ["errors", "details"] {
-        if let Some(value) = body.get_mut(name) {
-            described.insert(name.into(), value.take());
+    let mut described = Map::new();
+    for name in ["code", "message", "param", "errors", "details"] {
+        if let Some(part) = body.get_mut(name) {
+            described.insert(name.into(), part.take());
         }
     }
     Value::Object(described)

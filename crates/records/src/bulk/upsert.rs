@@ -2,7 +2,7 @@
 
 use super::model::{BulkMode, BulkReport, BulkStatus};
 use super::outcome::{Done, row_by_row};
-use super::{IN_BULK, Row, done};
+use super::{IN_BULK, ROWS, Row, done};
 use crate::links::{self, LockSet};
 use crate::rows::matching::{Lookup, Match, Matcher, OnMatch};
 use crate::rows::values::{self, Missing};
@@ -37,7 +37,7 @@ pub fn upsert(
         links::hold(tx, editor.shape.workspace, |tx| upsert.plan_locks(tx, rows))?;
     }
     upsert.look_ahead(tx, rows)?;
-    row_by_row(tx, editor, bulk_mode, rows, |tx, _, row| upsert.put(tx, *row))
+    row_by_row(tx, editor, bulk_mode, ROWS, rows, |tx, row| upsert.put(tx, *row))
 }
 
 /// Creates or changes one record. It is the record that has the same external key, or the same values in the fields of

@@ -221,6 +221,27 @@ fn collect(value: &Value, document: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
+/// A field that is misspelt must not be left out silently, wherever it stands.
+#[test]
+fn objects_that_callers_send_are_closed_or_say_that_they_are_free() {
+    let mut seen = 0;
+    let documents = documents();
+    for (document, operation) in operations(&documents) {
+        let Some(body) = operation.get("requestBody") else { continue };
+        let mut sent = BTreeSet::new();
+        collect(body, document, &mut sent);
+        for name in sent {
+            each_object(&document["components"]["schemas"][name.as_str()], &name, &mut |path, parts| {
+                if parts.contains_key("properties") && !path.contains("/example") {
+                    seen += 1;
+                    assert!(parts.contains_key("additionalProperties"), "{path}: deny unknown fields");
+                }
+            });
+        }
+    }
+    assert!(seen > 100, "{seen}");
+}
+
 #[test]
 fn fields_have_no_defaults_that_make_them_required() {
     for document in documents() {

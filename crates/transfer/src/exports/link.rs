@@ -26,6 +26,7 @@ pub struct ExportQuery {
     /// The fields to export, separated by commas; all fields, or those of the view, if not given. CSV always begins with the
     /// id and the caller's own key, and has `created_at`, `updated_at`, `created_by` and `version` if they are named.
     #[serde(default)]
+    #[param(min_length = 1)]
     fields: Option<String>,
     /// Whether CSV starts with a byte order mark, by which Excel detects UTF-8.
     #[serde(default)]

@@ -19,12 +19,9 @@ mod report;
 mod rows;
 
 pub use job::{Importer, Origin, Target, check_origin, importable, job, start};
-pub use model::FieldToMake;
-pub use model::OnError;
-pub use model::RejectedRows;
 pub use model::{
-    Amount, Column, Counts, Format, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus,
-    RowError,
+    AbortImport, Amount, Column, ContinueImport, Counts, FieldToMake, Format, ImportError, ImportRow,
+    ImportSettings, ImportSource, ImportStatus, OnError, RowError,
 };
 pub use plan::check;
 pub use queries::{list, one, rejected_rows};

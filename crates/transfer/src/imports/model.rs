@@ -88,21 +88,37 @@ string_enum! {
 }
 
 /// What to do when a row is rejected.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
 pub enum OnError {
     /// Continue with the next row.
-    #[default]
-    Continue,
-    /// End the import when this many rows were rejected, at least 1. Items that were imported until then are kept.
-    AbortAt(RejectedRows),
+    Continue(ContinueImport),
+    /// End the import.
+    AbortAt(AbortImport),
 }
 
-/// A number of rejected rows.
+impl Default for OnError {
+    fn default() -> Self {
+        Self::Continue(ContinueImport::Continue)
+    }
+}
+
+string_enum! {
+    /// Continue with the next row.
+    pub enum ContinueImport {
+        /// Continue with the next row.
+        Continue = "continue",
+    }
+}
+
+/// End the import when a number of rows were rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(transparent)]
-#[schema(minimum = 1, maximum = 1_000_000_000)]
-pub struct RejectedRows(pub u32);
+#[serde(deny_unknown_fields)]
+pub struct AbortImport {
+    /// The number of rejected rows. Items that were imported until then are kept.
+    #[schema(minimum = 1, maximum = 1_000_000_000)]
+    pub abort_at: u32,
+}
 
 text_enum! {
     /// The status of an import.

@@ -1,7 +1,7 @@
 //! Records become items: one stretch of a file, in one transaction with how far the import is.
 
 use super::model::{
-    FieldToMake, ImportError, ImportRow, ImportSource, ImportStatus, OnError, RejectedRows, RowError,
+    AbortImport, FieldToMake, ImportError, ImportRow, ImportSource, ImportStatus, OnError, RowError,
 };
 use super::plan::{self, RowProblem, RowValues};
 use super::prepare::{Batch, PreparedRow, Task, draft, wanted};
@@ -333,7 +333,9 @@ impl<'a> Stretch<'a> {
             record: super::report::kept(self.writer.shape.kind, &self.task.source, record),
             errors: JsonText::of(&errors),
         });
-        let OnError::AbortAt(RejectedRows(most)) = self.task.settings.on_error else { return false };
+        let OnError::AbortAt(AbortImport { abort_at: most }) = self.task.settings.on_error else {
+            return false;
+        };
         if self.row.failed_count < i64::from(most) {
             return false;
         }

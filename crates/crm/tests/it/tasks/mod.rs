@@ -250,14 +250,29 @@ testkit::on_both! {
             { "id": 999_999, "change": { "priority": "low" } },
             { "id": rows[2]["id"], "change": { "assignee": { "type": "user", "id": 99 } } },
             { "id": rows[3]["id"], "change": { "priority": "low" } },
+            { "id": rows[4]["id"], "change": { "labels": ["a,b"] } },
         ]);
         let body = json!({ "mode": "partial", "rows": mixed });
         let report = tasks.app.post(&at, &tasks.key, body).await.expect(200);
         let codes: Vec<_> = report["results"].as_array().unwrap().iter().map(|row| row["error"]["code"].clone()).collect();
-        assert_eq!(json!(codes), json!(["invalid_state", "version_conflict", "not_found", "validation_error", null]));
-        assert_eq!(report["results"][3]["error"]["param"], "rows[3].change.assignee.id");
+        assert_eq!(json!(codes), json!(["invalid_state", "version_conflict", "not_found", "validation_error", null, "validation_error"]));
+        let refused = &report["results"][3]["error"];
+        assert_eq!(refused["param"], "rows[3].change.assignee.id");
+        assert_eq!(refused["message"], "`rows[3].change.assignee.id` is not a member of the team");
         let answer = tasks.app.post(&at, &tasks.key, json!({ "rows": mixed })).await;
         answer.expect_error(400, "validation_error");
+        let listed = |error: &Value| {
+            let errors = error["errors"].as_array().unwrap().iter();
+            json!(errors.map(|one| (&one["param"], &one["message"])).collect::<Vec<_>>())
+        };
+        let label = json!(["rows[5].change.labels", "has a tag that must not contain commas, semicolons or control characters"]);
+        let mistakes = listed(&answer.body["error"]);
+        assert_eq!(mistakes[2], json!(["rows[2].id", "The task does not exist in this workspace."]));
+        assert_eq!(mistakes[3], json!(["rows[3].change.assignee.id", "is not a member of the team"]));
+        assert_eq!((&mistakes[4], listed(&report["results"][5]["error"])), (&label, json!([label])));
+        let missing = json!({ "rows": [{ "id": 999_999, "change": {} }] });
+        let answer = tasks.app.post(&at, &tasks.key, missing).await;
+        assert_eq!(answer.body["error"]["message"], "`rows[0].id`: The task does not exist in this workspace.");
         assert_eq!(tasks.titles("priority=low").await.len(), 1);
     }
 }
