@@ -18,7 +18,6 @@ unexport RUSTFLAGS RUSTDOCFLAGS CARGO_ENCODED_RUSTFLAGS
 ifdef CI
 # Nothing is compiled twice there, so what makes the second time fast only costs.
 export CARGO_INCREMENTAL := 0
-export NEXTEST_PROFILE := ci
 endif
 
 help: ## show this list
@@ -40,18 +39,19 @@ test: ## run all tests; start and stop a PostgreSQL and a Redis for them
 	scripts/webhook-libraries
 	scripts/fetch-model --out '$(MODEL_FILE)'
 	cargo test --workspace --doc --locked
-	@if command -v cargo-nextest >/dev/null; then set -- cargo nextest run; else set -- cargo test --lib --bins --tests; fi; \
+	@if command -v cargo-nextest >/dev/null; then set -- cargo nextest run; else set -- cargo test --lib --bins --tests --no-fail-fast; fi; \
 	rm -rf $(EMITTED_EVENTS); export SVC_EMITTED_EVENTS=$(EMITTED_EVENTS); \
 	set -x; scripts/with-services "$$@" --workspace --locked || exit; \
 	{ set +x; } 2>/dev/null; scripts/check-emitted-events $(EMITTED_EVENTS)
 
 # Built with the features that the tests have, so that `make test` compiles nothing twice.
-check: ## check formatting, lints, layers, licences, the OpenAPI documents, clients generated from them, and the chat page
+check: ## check formatting, lints, layers, tests, licences, the OpenAPI documents, clients generated from them, and the chat page
 	scripts/setup --check
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	scripts/check-layers
 	scripts/check-cycles
+	scripts/check-tests
 	scripts/check-dependencies
 	scripts/validate-openapi --areas '$(AREAS)' --partner-areas '$(PARTNER_AREAS)' openapi.public.json openapi.partner.json
 	scripts/vendor-scalar --check

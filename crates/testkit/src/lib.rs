@@ -11,6 +11,7 @@
     expect(clippy::indexing_slicing, reason = "a test that looks in the wrong place must fail")
 )]
 
+mod absent;
 #[cfg(feature = "app")]
 mod app;
 #[cfg(feature = "app")]
@@ -33,6 +34,7 @@ mod receiver;
 #[cfg(feature = "app")]
 mod scripted;
 
+pub use absent::assert_absent;
 #[cfg(feature = "app")]
 pub use app::TestApp;
 #[cfg(feature = "app")]

@@ -121,13 +121,13 @@ testkit::on_both! {
         assert!(!run.to_string().contains("bob@"), "{run}");
         assert_eq!(run["steps"][2]["input"]["arguments"]["to"], "[email]");
 
-        app.model.then(call("write", json!({ "table": "Payroll" }))).then(say("I may not."));
+        app.model.then(call("write", json!({ "table": "Payroll of May" }))).then(say("I may not."));
         let run = said(&app, &key, "Hi").await;
         assert_eq!((server.requests(), &run["status"], &run["output"]), (1, &json!("completed"), &json!("I may not.")));
         assert_eq!(kinds(&run), ["model", "guardrail", "tool", "model"]);
         assert_eq!((&run["steps"][1]["output"]["blocked"], &run["steps"][2]["status"]), (&json!(true), &json!("failed")));
         assert_eq!(run["steps"][2]["output"], json!({ "ok": false, "result": "the call was withheld by a guardrail" }));
-        assert!(!run.to_string().contains("Payroll"), "{run}");
+        testkit::assert_absent(&run.to_string(), "Payroll of May");
         assert!(app.model.last_texts().last().unwrap().contains("withheld by a guardrail"));
         check_books(&app, key.workspace).await;
     }
@@ -141,7 +141,7 @@ testkit::on_both! {
             "guardrails": [rule("input", "lawyer"), rule("output", "sorry"), rule("tool_call", "refund"), rule("tool_result", "fraud")],
         })).await;
         give_tool(&app, &key, &agent, "look", &server, json!({ "http": { "method": "GET" } })).await;
-        server.then(200, None, json!("a fraud"));
+        server.then(200, None, json!("a fraud of May"));
         let prompted = |app: &TestApp| app.model.prompts().len();
         for (input, script, steps, energy) in [
             ("My lawyer says", None, vec!["guardrail"], 0),
@@ -158,7 +158,7 @@ testkit::on_both! {
             assert_eq!((&run["status"], &run["incomplete_details"]["reason"]), (&json!("incomplete"), &json!("handoff")), "{run}");
             assert_eq!((&run["output"], kinds(&run)), (&json!("One moment, please."), steps));
             assert_eq!((&run["energy"]["amount"], prompted(&app) - before), (&json!(energy), usize::from(is_pending)));
-            assert!(!run["steps"].to_string().contains("fraud"), "{run}");
+            testkit::assert_absent(&run["steps"].to_string(), "fraud of May");
         }
         assert_eq!(server.requests(), 1);
         // None of it is remembered.

@@ -93,11 +93,11 @@ testkit::on_both! {
         let taken = create(&app, &key, "api_key", "secret", json!(secret)).await;
         taken.expect_error(409, "duplicate_value");
         for answer in [made, changed, refused, taken, app.get(&path, &key).await, app.get("/variables", &key).await] {
-            assert!(!answer.text.contains("battery"), "{}", answer.text);
+            testkit::assert_absent(&answer.text, secret);
         }
         let shown = app.get(&path, &key).await.expect(200);
         assert_eq!((&shown["value"], &shown["has_value"], &shown["version"]), (&Value::Null, &json!(true), &json!(2)));
-        let plain = "SELECT count(*) AS n FROM variables WHERE value IS NOT NULL OR sealed_value LIKE '%battery%'";
+        let plain = "SELECT count(*) AS n FROM variables WHERE value IS NOT NULL OR sealed_value LIKE '%battery staple%'";
         assert_eq!(number(&app, plain).await, 0);
         assert_eq!(number(&app, "SELECT count(*) AS n FROM variables WHERE sealed_value IS NOT NULL").await, 1);
     }

@@ -66,7 +66,7 @@ testkit::on_both! {
             },
             "response": { "type": "static", "status": 204 }, "rate_limit": { "per_minute": 5 }, "capture": true,
             "metadata": { "a": "b" },
-            "verification": { "type": "hmac", "header": "X-Sig", "secrets": ["old", "new"], "signed": "{timestamp}.{body}", "timestamp_header": "X-Time" },
+            "verification": { "type": "hmac", "header": "X-Sig", "secrets": ["the-old-secret", "the-new-secret"], "signed": "{timestamp}.{body}", "timestamp_header": "X-Time" },
         });
         let answer = app.post("/inbound-webhooks", &key, all.clone()).await;
         let full = answer.expect(201);
@@ -79,7 +79,6 @@ testkit::on_both! {
         assert_eq!(full["verification"]["algorithm"], "sha256");
         assert_eq!(full["verification"]["tolerance_seconds"], 300);
         assert_eq!(full["verification"]["secrets"], 2);
-        assert!(!answer.text.contains("\"old\"") && !answer.text.contains("\"new\""), "{}", answer.text);
         assert_eq!(app.get(&at(&full), &key).await.expect(200), full);
         let stored = app.db().read(|read| {
             use diesel::prelude::*;
@@ -88,8 +87,12 @@ testkit::on_both! {
             Ok(table::table.select(columns).load::<(String, String, Option<String>)>(read.connection())?)
         });
         let stored = format!("{:?}", stored.await.unwrap());
-        for secret in [&path(&plain)["/hooks/".len()..], &path(&full)["/hooks/".len()..], "old", "new"] {
-            assert!(!stored.contains(secret), "{secret} is not sealed");
+        for token in [&path(&plain)["/hooks/".len()..], &path(&full)["/hooks/".len()..]] {
+            testkit::assert_absent(&stored, token);
+        }
+        for secret in ["the-old-secret", "the-new-secret"] {
+            testkit::assert_absent(&answer.text, secret);
+            testkit::assert_absent(&stored, secret);
         }
     }
 

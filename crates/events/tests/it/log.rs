@@ -103,8 +103,8 @@ testkit::on_both! {
             after = answer.body["next_after"].as_i64().unwrap();
         }
         waits.sort_unstable();
-        // The machine may be busy with other tests, but not all the time.
-        assert!(waits[4] < std::time::Duration::from_millis(50), "{waits:?}");
+        // A poll that nothing wakes is answered after a second. The machine may be busy with other tests, but not all the time.
+        assert!(waits[4] < std::time::Duration::from_millis(500), "{waits:?}");
         let empty = app.get(&format!("/events/live?after={after}&wait_seconds=0"), &key).await;
         assert_eq!((empty.expect(200), &empty.body["next_after"]), (json!([]), &json!(after)));
         let unwanted = "/events/live?after=0&types=run.*&wait_seconds=0";

@@ -17,13 +17,14 @@ testkit::on_both! {
         program.serve().await.stop().await;
         let program = program.with("SVC_SECRET_KEY", ANOTHER_KEY);
         let printed = program.fails(&["serve"]);
-        assert!(printed.contains("SVC_SECRET_KEY") && !printed.contains("AQEB"), "{printed}");
+        assert!(printed.contains("SVC_SECRET_KEY"), "{printed}");
+        testkit::assert_absent(&printed, &ANOTHER_KEY[..12]);
         // The one that the secrets were sealed under still starts.
         program.with("SVC_SECRET_KEY", ONE_KEY).serve().await.stop().await;
     }
 
     async fn what_goes_on_has_one_deadline(kind: Kind) {
-        let program = Program::new(kind, BINARY).await.with("SVC_SHUTDOWN_SECONDS", "2");
+        let program = Program::new(kind, BINARY).await.with("SVC_SHUTDOWN_SECONDS", "4");
         let key = program.key("agents:write,runs:execute");
         program.run(&["energy", "grant", "--workspace", &key.workspace.to_string(), "--amount", "1000000"]);
         let client = program.client();
@@ -45,8 +46,9 @@ testkit::on_both! {
             began.elapsed()
         };
         let (_, took) = tokio::join!(run(false), stopping);
-        assert!(took >= Duration::from_millis(1_900), "{took:?}");
-        assert!(took < Duration::from_millis(3_900), "{took:?}");
+        assert!(took >= Duration::from_millis(3_900), "{took:?}");
+        // One deadline after the other would take eight seconds.
+        assert!(took < Duration::from_millis(7_900), "{took:?}");
     }
 
     async fn a_newer_schema_stops_the_program(kind: Kind) {

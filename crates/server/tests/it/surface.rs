@@ -77,6 +77,10 @@ async fn many_rows(data: &TestDb) -> Db {
     data.db.clone()
 }
 
+/// What requests contain and the log must not.
+const HIDDEN: [&str; 4] =
+    ["hidden-in-the-body", "hidden-in-the-key", "hidden-in-the-query", "hidden-in-the-header"];
+
 /// `GET` outside `/api/v1`.
 async fn get(app: &TestApp, path: &str, headers: &str) -> Answer {
     app.raw(format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n").as_bytes()).await
@@ -89,14 +93,14 @@ testkit::on_both! {
         let key = app.key(workspace, Env::Live, &["runs:read", "runs:execute"]).await;
         app.model.usage(100, 50);
         let mut answers = Vec::new();
-        let secret = json!({ "input": "hidden-in-the-body" });
-        let run = || app.ask("POST", "/runs").key(&key).header("idempotency-key", "hidden-key");
+        let secret = json!({ "input": HIDDEN[0] });
+        let run = || app.ask("POST", "/runs").key(&key).header("idempotency-key", HIDDEN[1]);
         answers.push(run().header("x-client-request-id", "mine-1").json(&secret).send().await);
         answers.push(run().header("x-client-request-id", "two words").json(&secret).send().await);
-        answers.push(app.get("/agents?note=hidden-in-the-query", &key).await);
+        answers.push(app.get(&format!("/agents?note={}", HIDDEN[2]), &key).await);
         answers.push(app.get("/nowhere", &key).await);
         answers.push(app.ask("DELETE", "/runs").key(&key).send().await);
-        answers.push(app.ask("GET", "/me").header("authorization", "Bearer hidden-guess").send().await);
+        answers.push(app.ask("GET", "/me").header("authorization", &format!("Bearer {}", HIDDEN[3])).send().await);
         answers.push(app.post("/runs", &key, json!({ "input": "" })).await);
         let test_key = app.key(workspace, Env::Test, &["runs:read"]).await;
         answers.push(app.get("/me", &test_key).await);
@@ -132,8 +136,8 @@ testkit::on_both! {
             assert_eq!(row.0.3.is_some(), row.1.1.as_deref() != Some("credential"), "the key's id");
             let text = format!("{row:?}");
             let tail = &key.secret[9..];
-            for hidden in ["hidden", tail, &tail[..8], &test_key.secret[9..]] {
-                assert!(!text.contains(hidden), "{text}");
+            for hidden in HIDDEN.into_iter().chain([tail, &tail[..12], &test_key.secret[9..]]) {
+                testkit::assert_absent(&text, hidden);
             }
         }
 
@@ -194,18 +198,18 @@ testkit::on_both! {
         let tool = json!({
             "type": "http",
             "description": "Looks something up.",
-            "http": { "url": "https://example.com/", "headers": { "authorization": "Bearer of-the-tool" } },
+            "http": { "url": "https://example.com/", "headers": { "authorization": "Bearer hidden-in-the-tool" } },
         });
         let shown = app.put(&format!("/agents/{agent}/tools/look_up"), &key, tool).await;
         shown.expect(200);
-        assert!(!shown.text.contains("of-the-tool"));
+        testkit::assert_absent(&shown.text, "hidden-in-the-tool");
         let (backend, stored) = (app.data.backend.clone(), app.stop().await);
         // What PostgreSQL writes is not ours to read; SQLite's file shows that nothing is stored as it came.
         if let store::Backend::Sqlite(path) = backend {
             stored.db.tidy().await.unwrap();
             for file in [path.clone(), format!("{path}-wal")] {
                 let bytes = std::fs::read(file).unwrap_or_default();
-                for secret in [&key.secret[9..], "of-the-tool"] {
+                for secret in [&key.secret[9..], "hidden-in-the-tool"] {
                     assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()), "{secret}");
                 }
             }

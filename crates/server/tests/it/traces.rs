@@ -20,7 +20,7 @@ fn exported(collector: &Receiver) -> Vec<ResourceSpans> {
             (request.path.as_str(), request.headers["content-type"].as_str()),
             ("/v1/traces", "application/x-protobuf")
         );
-        assert_eq!(request.headers["authorization"], "Basic abc=");
+        assert_eq!(request.headers["authorization"], "Basic hidden-in-the-header=");
         ExportTraceServiceRequest::decode(request.body.as_slice()).unwrap().resource_spans
     });
     requests.collect()
@@ -54,7 +54,7 @@ testkit::on_both! {
             .await
             .with("SVC_ALLOW_OUTBOUND", "127.0.0.0/8")
             .with("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url(""))
-            .with("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Basic%20abc%3D")
+            .with("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Basic%20hidden-in-the-header%3D")
             .with("OTEL_SERVICE_NAME", "svc-test");
         let key = program.key("agents:write,runs:execute,webhooks:manage,runs:read");
         program.run(&["energy", "grant", "--workspace", &key.workspace.to_string(), "--amount", "1000000"]);
@@ -66,13 +66,13 @@ testkit::on_both! {
         };
         let agent = json!({ "name": "Assistant", "status": "active" });
         let agent = post("/agents", "00", agent).await.expect(201)["id"].to_string();
-        let look = json!({ "type": "http", "description": "Looks.", "http": { "method": "GET", "url": tool.url("/hidden-tool") } });
+        let look = json!({ "type": "http", "description": "Looks.", "http": { "method": "GET", "url": tool.url("/hidden-in-the-tool") } });
         let put = client.ask("PUT", &format!("/agents/{agent}/tools/look")).key(&key);
         put.json(&look).send().await.expect(200);
-        let endpoint = json!({ "url": receiver.url("/hidden-path"), "enabled_events": ["run.completed"] });
+        let endpoint = json!({ "url": receiver.url("/hidden-in-the-path"), "enabled_events": ["run.completed"] });
         post("/webhook-endpoints", "00", endpoint).await.expect(201);
-        program.model.then(200, None, tool_call("look", &json!({ "about": "hidden" })));
-        let run = post("/runs", "01", json!({ "input": "My hidden question" })).await;
+        program.model.then(200, None, tool_call("look", &json!({ "about": "hidden-in-the-call" })));
+        let run = post("/runs", "01", json!({ "input": "My hidden-in-the-question" })).await;
         let request = run.headers["x-request-id"].clone();
         let run = run.expect(200)["id"].as_str().unwrap().to_owned();
         until("the delivery", async || (receiver.count() == 1).then_some(())).await;
@@ -142,8 +142,8 @@ testkit::on_both! {
         find("GET /runs", "");
         assert!(!spans.iter().any(|span| matches!(span.name.as_str(), "POST /agents" | "POST /webhook-endpoints")));
         let text = format!("{spans:?}");
-        for hidden in ["hidden", &key.secret, "Be brief", "Basic"] {
-            assert!(!text.contains(hidden), "{hidden} in {text}");
+        for hidden in ["hidden-in-the-", &key.secret] {
+            testkit::assert_absent(&text, hidden);
         }
     }
 }
@@ -155,7 +155,7 @@ testkit::on_both! {
             .await
             .with("SVC_ALLOW_OUTBOUND", "127.0.0.0/8")
             .with("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url(""))
-            .with("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Basic%20abc%3D");
+            .with("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Basic%20hidden-in-the-header%3D");
         let key = program.key("webhooks:manage");
         let serving = program.serve().await;
         let client = program.client();
@@ -237,14 +237,15 @@ async fn settings_that_cannot_be_used_are_refused() {
         .with("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318");
     for (name, value) in [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318"),
-        ("OTEL_EXPORTER_OTLP_HEADERS", "hidden"),
-        ("OTEL_EXPORTER_OTLP_HEADERS", "host=hidden"),
-        ("OTEL_EXPORTER_OTLP_HEADERS", "a=hidden%0A"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "hidden-header"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "host=hidden-header"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "a=hidden-header%0A"),
         ("OTEL_TRACES_SAMPLER", "sometimes"),
         ("OTEL_TRACES_SAMPLER_ARG", "1.5"),
     ] {
         let message = program.fails_with(name, value, &["serve"]);
         let names = message.contains(name) || message.contains("--otlp-endpoint");
-        assert!(names && !message.contains("hidden"), "{message}");
+        assert!(names, "{message}");
+        testkit::assert_absent(&message, "hidden-header");
     }
 }
