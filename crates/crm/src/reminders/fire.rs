@@ -98,6 +98,6 @@ fn over(row: &ReminderRow, now: Timestamp) -> Result<Option<Advanced>> {
     let Some(recurrence) = row.recurrence()? else {
         return Ok(Some(Advanced { last: slot, done: row.slots_done + 1, next: None }));
     };
-    let series = Series::new(&recurrence, row.zone()?, row.due_at).map_err(Error::internal)?;
+    let series = Series::stored(&recurrence, row.zone()?, row.due_at).map_err(Error::internal)?;
     Ok(Some(series.advance(&recurrence, slot, row.slots_done, now)))
 }

@@ -6,8 +6,6 @@
 
 mod actions;
 mod add;
-mod clock;
-mod cron;
 mod events;
 mod files;
 mod fire;

@@ -1,38 +1,20 @@
-//! The moments at which something recurs: by a rule of RFC 5545 or a cron expression, in a time zone.
+//! The moments at which a reminder recurs: by a rule of RFC 5545 or a cron expression, in a time zone.
 //!
-//! Rules are evaluated in local time, as a calendar shows it, and what comes out is then looked up in the time zone. A time
-//! that the clock skips when it is put forward is as much later; one that it shows twice counts once. So a reminder for
-//! half past two comes on every day, and only once.
+//! A time that the clock skips when it is put forward is as much later, and one that it shows twice counts once. So a
+//! reminder for half past two comes on every day, and only once.
 
-use super::clock::{instant, local};
-use super::cron::Cron;
 use super::model::{Recurrence, RecurrenceType};
-use chrono::{DateTime, Datelike, Month, NaiveDateTime, NaiveTime, TimeZone, Timelike};
+use calendar::{Cron, Rule};
+use chrono::TimeDelta;
 use chrono_tz::Tz;
 use model::Timestamp;
-use rrule::{Frequency, NWeekday, RRule, RRuleSet, Unvalidated};
 
-/// The shortest time between two moments, in seconds.
-const SHORTEST_SECONDS: i64 = 5 * 60;
-/// How many moments are looked at for that: more than a day of the shortest steps has.
-const LOOKED_AT: usize = 300;
+/// The shortest time between two moments, in minutes.
+const SHORTEST_MINUTES: i64 = 5;
 
 /// When something recurs.
 #[derive(Debug, Clone)]
-pub(super) struct Series {
-    pattern: Pattern,
-    zone: Tz,
-}
-
-#[derive(Debug, Clone)]
-enum Pattern {
-    /// A rule that can be evaluated from any of its moments on, because it says what would follow from the first.
-    Rule {
-        rule: RRule<Unvalidated>,
-        daily: bool,
-    },
-    Cron(Cron),
-}
+pub(super) struct Series(calendar::Series);
 
 /// What is left of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,30 +33,30 @@ impl Series {
     /// # Errors
     /// Why its rule cannot be used.
     pub(super) fn new(recurrence: &Recurrence, zone: Tz, start: Timestamp) -> Result<Self, String> {
-        match recurrence.kind {
-            RecurrenceType::Cron => Ok(Self { pattern: Pattern::Cron(Cron::parse(&recurrence.rule)?), zone }),
-            RecurrenceType::Rrule => Self::of_rule(&recurrence.rule, zone, start),
-        }
+        Self::read(recurrence, zone, start, Rule::parse)
     }
 
-    fn of_rule(text: &str, zone: Tz, start: Timestamp) -> Result<Self, String> {
-        let text = text.trim();
-        let text = text.strip_prefix("RRULE:").unwrap_or(text);
-        let unusable = || "must be a recurrence rule such as `FREQ=WEEKLY;BYDAY=MO,TH`".to_owned();
-        let rule: RRule<Unvalidated> = text.parse().map_err(|_| unusable())?;
-        if rule.get_interval() == 0 {
-            return Err(unusable());
+    /// The same for one that is stored, whose rule may have been accepted under other conditions.
+    pub(super) fn stored(recurrence: &Recurrence, zone: Tz, start: Timestamp) -> Result<Self, String> {
+        Self::read(recurrence, zone, start, Rule::parse_stored)
+    }
+
+    fn read(
+        recurrence: &Recurrence,
+        zone: Tz,
+        start: Timestamp,
+        parse: fn(&str) -> Result<Rule, String>,
+    ) -> Result<Self, String> {
+        if recurrence.kind == RecurrenceType::Cron {
+            return Ok(Self(calendar::Series::of_cron(Cron::parse(&recurrence.rule)?, zone)));
         }
-        if rule.get_count().is_some() || rule.get_until().is_some() {
+        let text = recurrence.rule.trim();
+        let text = text.strip_prefix("RRULE:").unwrap_or(text);
+        let rule = parse(text.strip_suffix(';').unwrap_or(text))?;
+        if rule.count.is_some() || rule.until.is_some() {
             return Err("must not have `COUNT` or `UNTIL`: send `count` or `until` beside it".into());
         }
-        let daily = !matches!(rule.get_freq(), Frequency::Hourly | Frequency::Minutely | Frequency::Secondly);
-        // Steps of hours and minutes go on whatever the clock shows, unless they are restricted to times that it shows.
-        let zone = if daily || is_restricted(&rule) { zone } else { Tz::UTC };
-        let start = local(zone, start);
-        let rule = if daily { explicit(rule, start) } else { rule };
-        rule.clone().validate(floating(start)).map_err(|_| unusable())?;
-        Ok(Self { pattern: Pattern::Rule { rule, daily }, zone })
+        Ok(Self(calendar::Series::of_rule(rule, zone, start)))
     }
 
     /// Refuses a series that comes too often.
@@ -82,33 +64,16 @@ impl Series {
     /// # Errors
     /// Says so.
     pub(super) fn refuse_dense(&self, start: Timestamp) -> Result<(), String> {
-        // Clocks that are put forward bring times closer together, which is not the rule's fault.
-        let calm = Self { pattern: self.pattern.clone(), zone: Tz::UTC };
-        let slots: Vec<Timestamp> = calm.slots(start).take(LOOKED_AT).collect();
-        let mut pairs = slots.iter().zip(slots.iter().skip(1));
-        if pairs.any(|(one, next)| next.millis() - one.millis() < SHORTEST_SECONDS * 1000) {
-            return Err("must leave at least 5 minutes between two dates".into());
+        if self.0.keeps_apart(start, TimeDelta::minutes(SHORTEST_MINUTES)) {
+            Ok(())
+        } else {
+            Err(format!("must leave at least {SHORTEST_MINUTES} minutes between two dates"))
         }
-        Ok(())
     }
 
     /// The moments from `from` on, in order. It is the start of the series or one of its moments.
-    pub(super) fn slots(&self, from: Timestamp) -> Box<dyn Iterator<Item = Timestamp> + '_> {
-        let (rule, daily) = match &self.pattern {
-            Pattern::Cron(cron) => return Box::new(cron.slots(from, self.zone)),
-            Pattern::Rule { rule, daily } => (rule, *daily),
-        };
-        let begins = local(self.zone, from);
-        let begins = if daily { begins.date().and_time(NaiveTime::MIN) } else { begins };
-        let begins = floating(begins);
-        // It was valid at the start of the series, and says nothing that another start could change.
-        let Ok(rule) = rule.clone().validate(begins) else { return Box::new(std::iter::empty()) };
-        let zone = self.zone;
-        let mut last = None;
-        let slots = RRuleSet::new(begins).rrule(rule).limit().into_iter();
-        let slots = slots.map(move |at| instant(zone, at.naive_utc())).filter(move |at| *at >= from);
-        // Two times may become one when the clock is put forward.
-        Box::new(slots.filter(move |at| last.replace(*at).is_none_or(|last| last < *at)))
+    pub(super) fn slots(&self, from: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
+        self.0.moments(from)
     }
 
     /// The first moment from `from` on that the recurrence has.
@@ -141,46 +106,6 @@ impl Series {
         }
         advanced
     }
-}
-
-/// A rule of days, weeks, months or years with what follows from its start (RFC 5545, 3.3.10): its time, and its days.
-fn explicit(rule: RRule<Unvalidated>, start: NaiveDateTime) -> RRule<Unvalidated> {
-    let of = |number: u32| u8::try_from(number).unwrap_or_default();
-    let day = i8::try_from(start.day()).unwrap_or_default();
-    let names_days = !(rule.get_by_week_no().is_empty()
-        && rule.get_by_year_day().is_empty()
-        && rule.get_by_month_day().is_empty()
-        && rule.get_by_weekday().is_empty());
-    let rule = match rule.get_freq() {
-        _ if names_days => rule,
-        Frequency::Yearly => {
-            let month = Month::try_from(of(start.month())).unwrap_or(Month::January);
-            let rule = if rule.get_by_month().is_empty() { rule.by_month(&[month]) } else { rule };
-            rule.by_month_day(vec![day])
-        }
-        Frequency::Monthly => rule.by_month_day(vec![day]),
-        Frequency::Weekly => rule.by_weekday(vec![NWeekday::Every(start.weekday())]),
-        _ => rule,
-    };
-    let rule = if rule.get_by_hour().is_empty() { rule.by_hour(vec![of(start.hour())]) } else { rule };
-    let rule = if rule.get_by_minute().is_empty() { rule.by_minute(vec![of(start.minute())]) } else { rule };
-    if rule.get_by_second().is_empty() { rule.by_second(vec![of(start.second())]) } else { rule }
-}
-
-/// Whether a rule names times or days, and not only steps.
-fn is_restricted(rule: &RRule<Unvalidated>) -> bool {
-    !(rule.get_by_hour().is_empty()
-        && rule.get_by_minute().is_empty()
-        && rule.get_by_weekday().is_empty()
-        && rule.get_by_month().is_empty()
-        && rule.get_by_month_day().is_empty()
-        && rule.get_by_year_day().is_empty()
-        && rule.get_by_week_no().is_empty())
-}
-
-/// A local time as if it were one of UTC.
-fn floating(time: NaiveDateTime) -> DateTime<rrule::Tz> {
-    rrule::Tz::UTC.from_utc_datetime(&time)
 }
 
 #[cfg(test)]

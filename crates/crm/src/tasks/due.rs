@@ -1,9 +1,9 @@
 //! Due dates: days and moments in a time zone.
 
 use super::model::NewTaskDue;
-use super::recurrence::moment;
 use super::task::TaskDue;
-use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, NaiveTime};
+use calendar::{instant, local};
+use chrono::{Days, NaiveDate, NaiveDateTime, NaiveTime};
 use chrono_tz::Tz;
 use model::{Error, Result, Timestamp};
 
@@ -40,14 +40,8 @@ impl NewTaskDue {
 const LATEST: i64 = 253_402_300_799_999;
 
 /// The first moment of a day.
-pub(super) fn day_start(zone: Tz, day: NaiveDate) -> Option<Timestamp> {
-    let start = moment(zone, day.and_time(NaiveTime::MIN))?;
-    Some(Timestamp::from_millis(start.timestamp_millis()))
-}
-
-/// What clocks of a time zone show at a moment.
-pub(super) fn local(zone: Tz, at: Timestamp) -> Option<NaiveDateTime> {
-    Some(DateTime::from_timestamp_millis(at.millis())?.with_timezone(&zone).naive_local())
+pub(super) fn day_start(zone: Tz, day: NaiveDate) -> Timestamp {
+    instant(zone, day.and_time(NaiveTime::MIN))
 }
 
 impl TaskDue {
@@ -61,7 +55,7 @@ impl TaskDue {
         match (self.datetime, self.date) {
             (Some(at), _) => Some(at),
             (None, Some(day)) => {
-                let next = day_start(self.zone(), day.checked_add_days(Days::new(1))?)?;
+                let next = day_start(self.zone(), day.checked_add_days(Days::new(1))?);
                 Some(Timestamp::from_millis(next.millis() - 1))
             }
             (None, None) => None,
@@ -71,19 +65,18 @@ impl TaskDue {
     /// What clocks of a time zone show when a task is due; the first minute of the day for a day.
     pub(super) fn local(&self, zone: Tz) -> Option<NaiveDateTime> {
         match (self.datetime, self.date) {
-            (Some(at), _) => local(zone, at),
+            (Some(at), _) => Some(local(zone, at)),
             (None, day) => day.map(|day| day.and_time(NaiveTime::MIN)),
         }
     }
 
     /// The due date of another task of the series, at `local` on the clocks of the zone that its rule follows.
-    pub(super) fn moved_to(&self, local: NaiveDateTime, zone: Tz) -> Option<Self> {
+    pub(super) fn moved_to(&self, local: NaiveDateTime, zone: Tz) -> Self {
         let time_zone = self.time_zone.clone();
         if self.datetime.is_none() {
-            return Some(Self { date: Some(local.date()), datetime: None, time_zone });
+            return Self { date: Some(local.date()), datetime: None, time_zone };
         }
-        let at = Timestamp::from_millis(moment(zone, local)?.timestamp_millis());
-        Some(Self { date: None, datetime: Some(at), time_zone })
+        Self { date: None, datetime: Some(instant(zone, local)), time_zone }
     }
 }
 

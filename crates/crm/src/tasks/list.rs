@@ -1,7 +1,7 @@
 //! Lists of tasks.
 
 use super::TASKS;
-use super::due::{day_start, local};
+use super::due::day_start;
 use super::task::{ITEM, Task, TaskAssigneeType, TaskPriority, TaskStatus};
 use crate::business::Calendar;
 use chrono::{Days, NaiveDate};
@@ -104,7 +104,7 @@ fn words<const N: usize>(text: &str, param: &str, all: [&str; N]) -> Result<Valu
 
 /// A moment, or the beginning of a day.
 fn time(text: &str, param: &str, zone: Tz) -> Result<Timestamp> {
-    let day = || text.parse::<NaiveDate>().ok().and_then(|day| day_start(zone, day));
+    let day = || text.parse::<NaiveDate>().ok().map(|day| day_start(zone, day));
     let time = Timestamp::parse(text).or_else(day);
     time.ok_or_else(|| Error::invalid(param, "must be a day such as 2026-12-01, or a moment in RFC 3339"))
 }
@@ -112,7 +112,7 @@ fn time(text: &str, param: &str, zone: Tz) -> Result<Timestamp> {
 /// A moment, or the end of a day.
 fn end(text: &str, param: &str, zone: Tz) -> Result<Timestamp> {
     let day = text.parse::<NaiveDate>().ok().and_then(|day| day.checked_add_days(Days::new(1)));
-    match day.and_then(|next| day_start(zone, next)) {
+    match day.map(|next| day_start(zone, next)) {
         Some(next) => Ok(Timestamp::from_millis(next.millis() - 1)),
         None => time(text, param, zone),
     }
@@ -291,8 +291,8 @@ pub fn list_subtasks(
 /// The end of the day and of the week of a moment.
 pub(super) fn bounds(zone: Tz, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
     use chrono::Datelike;
-    let today = local(zone, now)?.date();
+    let today = calendar::local(zone, now).date();
     let tomorrow = today.checked_add_days(Days::new(1))?;
     let left = 7 - u64::from(today.weekday().num_days_from_monday());
-    Some((day_start(zone, tomorrow)?, day_start(zone, today.checked_add_days(Days::new(left))?)?))
+    Some((day_start(zone, tomorrow), day_start(zone, today.checked_add_days(Days::new(left))?)))
 }

@@ -1,6 +1,8 @@
 //! Recurrence rules against the examples that python-dateutil publishes, and over changes of clocks.
 
 use super::*;
+use calendar::instant as moment;
+use chrono::NaiveDate;
 use proptest::prelude::*;
 
 fn local(text: &str) -> NaiveDateTime {
@@ -207,7 +209,7 @@ fn times_of_day_stay_when_clocks_change() {
         let zone: Tz = zone.parse().unwrap();
         let found = Rule::parse(rule).unwrap().next(local(at), local(at), zone).unwrap();
         assert_eq!(found, local(next), "{zone} {at}");
-        assert_eq!(moment(zone, found).unwrap().to_rfc3339(), instant.replace('Z', "+00:00"), "{zone} {at}");
+        assert_eq!(moment(zone, found).rfc3339(), instant.replace('Z', ".000Z"), "{zone} {at}");
     }
 }
 

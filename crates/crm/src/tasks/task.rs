@@ -1,6 +1,6 @@
 //! Tasks as callers see them.
 
-use chrono::NaiveDate;
+use chrono::{NaiveDate, NaiveDateTime};
 use fields::Data;
 use model::{
     Actor, AgentId, CollectionId, ContactId, ItemId, MemberId, Result, TaskId, Timestamp, text_enum,
@@ -179,6 +179,24 @@ pub struct TaskRecurrence {
     pub next_id: Option<TaskId>,
 }
 
+/// How a task recurs, as its record has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StoredRecurrence {
+    #[serde(flatten)]
+    pub(super) shown: TaskRecurrence,
+    #[serde(flatten)]
+    pub(super) skipped: SkippedTimes,
+}
+
+/// The local times that the rule gave a task, if clocks skip them on its day, so that the task is later on that day only.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SkippedTimes {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) due_local: Option<NaiveDateTime>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) start_local: Option<NaiveDateTime>,
+}
+
 /// A task.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({
@@ -276,7 +294,7 @@ pub(super) struct Stored {
     pub(super) is_blocked: bool,
     pub(super) subtasks_done: i64,
     pub(super) subtasks_total: i64,
-    pub(super) recurrence: Option<TaskRecurrence>,
+    pub(super) recurrence: Option<StoredRecurrence>,
     pub(super) reminders: Vec<TaskReminder>,
     pub(super) contact_id: Vec<ContactId>,
     pub(super) item_collection_id: Option<CollectionId>,
@@ -388,7 +406,7 @@ impl Task {
             depends_on: stored.depends_on,
             is_blocked: stored.is_blocked,
             progress,
-            recurrence: stored.recurrence,
+            recurrence: stored.recurrence.map(|recurrence| recurrence.shown),
             reminders: stored.reminders,
             contact_id: stored.contact_id.first().copied(),
             item_ref,

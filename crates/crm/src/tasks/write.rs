@@ -108,7 +108,7 @@ impl<'a> Desk<'a> {
         let rows = live_by_ids(tx, self.shape(), &ids)?;
         let mut next = Vec::new();
         for row in &rows {
-            next.extend(Stored::of(row)?.recurrence.and_then(|recurrence| recurrence.next_id));
+            next.extend(Stored::of(row)?.recurrence.and_then(|recurrence| recurrence.shown.next_id));
         }
         Ok(next)
     }
@@ -254,12 +254,17 @@ impl<'a> Desk<'a> {
             }
         }
         match &change.recurrence {
-            Patch::Keep => {}
+            Patch::Keep => {
+                let kept = before.recurrence.clone();
+                let kept = kept.map(|kept| series::settled(kept, due.as_ref(), start_of(data)));
+                put(data, "recurrence", kept.map(|kept| json!(kept)));
+            }
             Patch::Clear => put(data, "recurrence", None),
             Patch::Set(new) => {
                 let business = self.business_zone(tx, new.time_zone.is_some() || due.is_some())?;
                 let recurrence =
                     series::read(new, before.recurrence.as_ref(), due.as_ref(), business, tx.now())?;
+                let recurrence = series::settled(recurrence, due.as_ref(), start_of(data));
                 put(data, "recurrence", Some(json!(recurrence)));
             }
         }
@@ -371,8 +376,7 @@ impl<'a> Desk<'a> {
     /// Makes the task that follows a recurring one, which has the values `data` and is being completed.
     fn follow(&self, tx: &mut Tx, id: TaskId, data: &mut Data) -> Result<()> {
         let task: Stored = serde_json::from_value(json!(data)).map_err(Error::internal)?;
-        let Some(mut recurrence) = task.recurrence.clone() else { return Ok(()) };
-        let Some(due) = series::next_due(&task, &recurrence, tx.now()) else { return Ok(()) };
+        let Some(following) = series::following(&task, id, tx.now()) else { return Ok(()) };
         let mut next = data.clone();
         for gone in ["status_label", "depends_on", "is_blocked", "subtasks_done", "subtasks_total"] {
             put(&mut next, gone, None);
@@ -381,27 +385,21 @@ impl<'a> Desk<'a> {
         // A moment was that of one task of the series.
         let reminders: Vec<_> = task.reminders.iter().filter(|reminder| reminder.at.is_none()).collect();
         put(&mut next, "reminders", Some(json!(reminders)).filter(|_| !reminders.is_empty()));
-        let due_at = due.moment();
-        let start = shifted(task.start_at, task.due_at, due_at);
-        put(&mut next, "start_at", start.map(|at| at.rfc3339().into()));
-        put(&mut next, "due", Some(json!(due)));
-        put(&mut next, "due_at", due_at.map(|at| at.rfc3339().into()));
+        put(&mut next, "start_at", following.start_at.map(|at| at.rfc3339().into()));
+        put(&mut next, "due", Some(json!(following.due)));
+        put(&mut next, "due_at", following.due.moment().map(|at| at.rfc3339().into()));
         put(&mut next, "is_blocked", Some(false.into()));
         let mut checklist = task.checklist.clone();
         checklist.iter_mut().for_each(|entry| entry.done = false);
         put(&mut next, "checklist", Some(json!(checklist)).filter(|_| !checklist.is_empty()));
-        let series_id = recurrence.series_id.unwrap_or(id);
-        let following = super::task::TaskRecurrence {
-            occurrence: recurrence.occurrence + 1,
-            series_id: Some(series_id),
-            next_id: None,
-            ..recurrence.clone()
-        };
-        put(&mut next, "recurrence", Some(json!(following)));
+        put(&mut next, "recurrence", Some(json!(following.recurrence)));
         self.close(tx, &mut next, TaskStatus::Todo);
         let next = self.insert(tx, next, None)?;
-        recurrence.next_id = Some(next.id.into());
-        put(data, "recurrence", Some(json!(recurrence)));
+        let recurrence = task.recurrence.map(|mut recurrence| {
+            recurrence.shown.next_id = Some(next.id.into());
+            json!(recurrence)
+        });
+        put(data, "recurrence", recurrence);
         Ok(())
     }
 
@@ -434,7 +432,7 @@ impl<'a> Desk<'a> {
     fn take_back_next(&self, tx: &mut Tx, data: &mut Data) -> Result<()> {
         let task: Stored = serde_json::from_value(json!(data)).map_err(Error::internal)?;
         let Some(mut recurrence) = task.recurrence else { return Ok(()) };
-        let Some(next) = recurrence.next_id.take() else { return Ok(()) };
+        let Some(next) = recurrence.shown.next_id.take() else { return Ok(()) };
         put(data, "recurrence", Some(json!(recurrence)));
         let row = rows::find_locked(tx, self.shape(), next.into())?;
         let Some(row) = row.filter(|row| row.trashed_at.is_none() && row.version == 1) else { return Ok(()) };
@@ -545,6 +543,11 @@ fn depends_on(data: &Data) -> Vec<TaskId> {
     ids.iter().filter_map(Value::as_i64).map(TaskId).collect()
 }
 
+/// When work on a task can begin.
+fn start_of(data: &Data) -> Option<Timestamp> {
+    data.get("start_at").and_then(Value::as_str).and_then(Timestamp::parse)
+}
+
 fn is_true(data: &Data, key: &str) -> bool {
     data.get(key).and_then(Value::as_bool).unwrap_or_default()
 }
@@ -559,7 +562,7 @@ fn blocked(by: &[TaskId]) -> Error {
 
 /// Refuses a task that could be begun only after it is due.
 fn refuse_late_start(data: &Data, due: Option<&TaskDue>, change: &Change) -> Result<()> {
-    let start = data.get("start_at").and_then(Value::as_str).and_then(Timestamp::parse);
+    let start = start_of(data);
     let due_at = due.and_then(TaskDue::moment);
     match (start, due_at) {
         (Some(start), Some(due_at)) if start > due_at => {
@@ -570,9 +573,4 @@ fn refuse_late_start(data: &Data, due: Option<&TaskDue>, change: &Change) -> Res
         }
         _ => Ok(()),
     }
-}
-
-/// A start that is as long before the new due date as it was before the old one.
-fn shifted(start: Option<Timestamp>, due: Option<Timestamp>, next: Option<Timestamp>) -> Option<Timestamp> {
-    Some(Timestamp::from_millis(next?.millis() - (due?.millis() - start?.millis())))
 }

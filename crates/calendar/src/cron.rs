@@ -1,16 +1,18 @@
 //! Cron expressions of five fields, in a time zone.
 
-use super::clock::{instant, local};
-use chrono::{DateTime, Datelike, Days, Duration, NaiveDate, NaiveTime, Timelike};
+use super::clock::{earliest_time, instant, local, moments};
+use chrono::{Datelike, Days, Duration, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 use chrono_tz::Tz;
 use model::Timestamp;
 
-/// The most days that are looked through: February 29 comes again within eight years.
-const MOST_DAYS: u64 = 366 * 8 + 2;
+/// The most days that are looked through: February 29 falls on the same weekday again within 40 years.
+const MOST_DAYS: u64 = 366 * 40 + 2;
+/// The last year.
+const LAST_YEAR: i32 = 9_999;
 
 /// A cron expression: which minutes match.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cron {
+pub struct Cron {
     minutes: Vec<u32>,
     hours: Vec<u32>,
     days: Vec<u32>,
@@ -92,7 +94,7 @@ impl Cron {
     ///
     /// # Errors
     /// Why it is none.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let texts: Vec<&str> = text.split_whitespace().collect();
         let [minutes, hours, days, months, weekdays] = texts.as_slice() else {
             return Err(
@@ -122,25 +124,13 @@ impl Cron {
         days && self.months.contains(&date.month())
     }
 
-    /// The moments of a day, in order.
-    fn on(&self, date: NaiveDate, zone: Tz) -> Vec<Timestamp> {
-        if !self.is_on(date) {
-            return Vec::new();
-        }
-        let mut moments: Vec<Timestamp> =
-            if self.every_hour { self.walked(date, zone) } else { self.fixed(date, zone) };
-        moments.sort_unstable();
-        moments.dedup();
-        moments
-    }
-
-    /// What the clock shows once a day, even where it is put forward over that time or back before it.
-    fn fixed(&self, date: NaiveDate, zone: Tz) -> Vec<Timestamp> {
+    /// What clocks show once a day, even where they are put forward over that time or back before it.
+    fn times(&self, date: NaiveDate) -> Vec<NaiveDateTime> {
         let minutes = |hour: &u32| {
             let hour = *hour;
             self.minutes.iter().filter_map(move |minute| date.and_hms_opt(hour, *minute, 0))
         };
-        self.hours.iter().flat_map(minutes).map(|time| instant(zone, time)).collect()
+        self.hours.iter().flat_map(minutes).collect()
     }
 
     /// Each minute of the day whose time matches, however often the clock shows it.
@@ -159,13 +149,55 @@ impl Cron {
         moments
     }
 
-    /// The moments from `from` on, in order.
-    pub(super) fn slots(&self, from: Timestamp, zone: Tz) -> impl Iterator<Item = Timestamp> {
-        let first = DateTime::from_timestamp_millis(from.millis()).unwrap_or_default();
-        let first = first.with_timezone(&zone).date_naive();
-        (0..MOST_DAYS)
-            .map_while(move |ahead| first.checked_add_days(Days::new(ahead)))
-            .flat_map(move |date| self.on(date, zone))
-            .filter(move |at| *at >= from)
+    /// Returns the moments from `from` on, in order, each once.
+    pub fn moments(&self, from: Timestamp, zone: Tz) -> Box<dyn Iterator<Item = Timestamp> + '_> {
+        let begin = if self.every_hour { local(zone, from) } else { earliest_time(zone, from) };
+        let days = (0..MOST_DAYS)
+            .map_while(move |ahead| begin.date().checked_add_days(Days::new(ahead)))
+            .take_while(|date| date.year() <= LAST_YEAR)
+            .filter(move |date| self.is_on(*date));
+        if self.every_hour {
+            Box::new(days.flat_map(move |date| self.walked(date, zone)).filter(move |at| *at >= from))
+        } else {
+            let times = days.flat_map(move |date| self.times(date));
+            Box::new(moments(zone, times).filter(move |at| *at >= from))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moments_of(expression: &str, zone: Tz, from: &str, count: usize) -> Vec<String> {
+        let cron = Cron::parse(expression).unwrap();
+        let found = cron.moments(Timestamp::parse(from).unwrap(), zone).take(count);
+        found.map(|at| at.rfc3339().replace(":00.000Z", "Z")).collect()
+    }
+
+    #[test]
+    fn times_that_are_skipped_come_later_and_in_order() {
+        assert_eq!(
+            moments_of("10,30 2,3 * * *", Tz::Europe__Madrid, "2026-03-29T00:00:00Z", 3),
+            ["2026-03-29T01:10Z", "2026-03-29T01:30Z", "2026-03-30T00:10Z"]
+        );
+        // Greenland's clocks are put forward from 23:00 to midnight.
+        assert_eq!(
+            moments_of("30 23 * * sat", Tz::America__Nuuk, "2026-03-29T01:10:00Z", 2),
+            ["2026-03-29T01:30Z", "2026-04-05T00:30Z"]
+        );
+        // Samoa left out a day.
+        assert_eq!(
+            moments_of("0 9 * * *", Tz::Pacific__Apia, "2011-12-29T19:00:00Z", 3),
+            ["2011-12-29T19:00Z", "2011-12-30T19:00Z", "2011-12-31T19:00Z"]
+        );
+    }
+
+    #[test]
+    fn rare_days_are_found_and_the_calendar_ends() {
+        assert_eq!(moments_of("0 0 29 2 */6", Tz::UTC, "2032-03-01T00:00:00Z", 1), ["2048-02-29T00:00Z"]);
+        assert_eq!(moments_of("0 0 30 2 *", Tz::UTC, "2026-01-01T00:00:00Z", 1), Vec::<String>::new());
+        assert_eq!(moments_of("0 9 * * *", Tz::UTC, "9999-12-31T10:00:00Z", 1), Vec::<String>::new());
+        assert_eq!(moments_of("* * * * *", Tz::UTC, "9999-12-31T23:59:30Z", 1), Vec::<String>::new());
     }
 }

@@ -1,0 +1,164 @@
+//! The moments at which something recurs in a time zone.
+
+use super::clock::{earliest_time, local, moments};
+use super::cron::Cron;
+use super::rule::{Frequency, Rule};
+use chrono::{Datelike, NaiveDateTime, TimeDelta};
+use chrono_tz::Tz;
+use model::Timestamp;
+
+/// Within how many times and years [`Series::keeps_apart`] looks: more than a day of steps of five minutes has, and as
+/// many years as a leap day takes to fall on the same weekday again.
+const LOOKED_AT: (usize, i32) = (300, 40);
+
+/// A rule or a cron expression in a time zone.
+#[derive(Debug, Clone)]
+pub struct Series {
+    pattern: Pattern,
+    zone: Tz,
+}
+
+#[derive(Debug, Clone)]
+enum Pattern {
+    /// A rule, and when it begins.
+    Rule(Box<Rule>, Timestamp),
+    Cron(Cron),
+}
+
+impl Series {
+    /// The series of a rule that begins at `start`. `COUNT` and `UNTIL` do not end it.
+    pub fn of_rule(rule: Rule, zone: Tz, start: Timestamp) -> Self {
+        // Steps of hours and minutes go on whatever clocks show, unless they are restricted to times that they show.
+        let is_local = rule.frequency >= Frequency::Daily || rule.is_restricted();
+        let zone = if is_local { zone } else { Tz::UTC };
+        Self { pattern: Pattern::Rule(Box::new(rule), whole(start)), zone }
+    }
+
+    /// The series of a cron expression.
+    pub fn of_cron(cron: Cron, zone: Tz) -> Self {
+        Self { pattern: Pattern::Cron(cron), zone }
+    }
+
+    /// Returns the moments from `from` on, in order, each once. Those of a rule have whole seconds, so the first can be
+    /// less than a second before `from`.
+    pub fn moments(&self, from: Timestamp) -> Box<dyn Iterator<Item = Timestamp> + '_> {
+        let (rule, start) = match &self.pattern {
+            Pattern::Cron(cron) => return Box::new(cron.moments(from, self.zone)),
+            Pattern::Rule(rule, start) => (rule, *start),
+        };
+        let (from, begin) = (whole(from), local(self.zone, start));
+        let mut times = rule.times(begin, earliest_time(self.zone, from)).peekable();
+        // It can begin at the second of two equal times.
+        let first = times.next_if_eq(&begin).map(|_| start);
+        Box::new(first.into_iter().chain(moments(self.zone, times)).filter(move |at| *at >= from))
+    }
+
+    /// Whether two times are never closer than this, from `start` on. Clocks that are put forward bring them closer,
+    /// which does not count.
+    pub fn keeps_apart(&self, start: Timestamp, shortest: TimeDelta) -> bool {
+        let begin = local(self.zone, start);
+        let times: Box<dyn Iterator<Item = NaiveDateTime>> = match &self.pattern {
+            Pattern::Rule(rule, _) => Box::new(rule.times(begin, begin)),
+            Pattern::Cron(cron) => Box::new(cron.moments(start, Tz::UTC).map(|at| local(Tz::UTC, at))),
+        };
+        let (most, years) = LOOKED_AT;
+        let times: Vec<_> = times.take(most).take_while(|at| at.year() < begin.year() + years).collect();
+        times.iter().zip(times.iter().skip(1)).all(|(one, next)| *next - *one >= shortest)
+    }
+}
+
+/// A moment without a fraction of a second.
+fn whole(at: Timestamp) -> Timestamp {
+    Timestamp::from_millis(at.millis().div_euclid(1_000) * 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        Timestamp::parse(text).unwrap()
+    }
+
+    fn of_rule(rule: &str, zone: Tz, start: &str) -> Series {
+        Series::of_rule(Rule::parse(rule).unwrap(), zone, at(start))
+    }
+
+    #[test]
+    fn a_series_is_the_same_from_each_of_its_moments() {
+        for (rule, zone, start) in [
+            ("FREQ=DAILY;INTERVAL=2", Tz::Europe__Madrid, "2026-03-27T01:30:00Z"),
+            ("FREQ=DAILY;BYHOUR=2,3;BYMINUTE=10,30", Tz::Europe__Madrid, "2026-03-27T01:30:00Z"),
+            ("FREQ=DAILY;INTERVAL=2", Tz::America__Nuuk, "2026-03-27T01:30:00Z"),
+            ("FREQ=WEEKLY;INTERVAL=2;BYDAY=SA,MO", Tz::America__Nuuk, "2026-03-15T01:30:00Z"),
+            ("FREQ=WEEKLY;BYDAY=MO,WE,FR;BYSETPOS=2", Tz::UTC, "2026-03-16T09:00:00Z"),
+            ("FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU", Tz::Europe__Madrid, "2026-01-15T01:30:00Z"),
+            ("FREQ=MINUTELY;INTERVAL=7;BYHOUR=1,2,3", Tz::Europe__Madrid, "2026-03-28T23:10:00Z"),
+            ("FREQ=HOURLY;INTERVAL=5", Tz::Europe__Madrid, "2026-10-24T22:00:00Z"),
+            ("FREQ=HOURLY;BYHOUR=1,2,3", Tz::Europe__Madrid, "2026-10-24T22:00:00Z"),
+            ("FREQ=DAILY", Tz::Pacific__Apia, "2011-12-28T19:00:00Z"),
+        ] {
+            let series = of_rule(rule, zone, start);
+            let all: Vec<Timestamp> = series.moments(at(start)).take(200).collect();
+            assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{rule}: in order");
+            for (place, from) in all.iter().enumerate().take(150) {
+                let rest: Vec<Timestamp> = series.moments(*from).take(10).collect();
+                assert_eq!(rest, all[place..place + 10], "{rule} from {from}");
+                let next = series.moments(from.plus_seconds(1)).next();
+                assert_eq!(next, Some(all[place + 1]), "{rule} after {from}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_out_when_clocks_are_put_forward() {
+        let shown = |rule: &str, zone, start, count| {
+            let moments: Vec<String> = of_rule(rule, zone, start)
+                .moments(at(start))
+                .take(count)
+                .map(|at| at.rfc3339()[5..16].to_owned())
+                .collect();
+            moments
+        };
+        assert_eq!(
+            shown("FREQ=DAILY;BYHOUR=2,3;BYMINUTE=10,30", Tz::Europe__Madrid, "2026-03-29T00:00:00Z", 4),
+            ["03-29T01:10", "03-29T01:30", "03-30T00:10", "03-30T00:30"]
+        );
+        assert_eq!(
+            shown("FREQ=WEEKLY;INTERVAL=2;BYDAY=SA", Tz::America__Nuuk, "2026-03-15T01:30:00Z", 3),
+            ["03-15T01:30", "03-29T01:30", "04-12T00:30"]
+        );
+    }
+
+    #[test]
+    fn a_series_begins_at_its_start() {
+        // Half past two comes twice on this day, and the series begins at the second.
+        for (start, first, next) in [
+            ("2026-10-25T01:30:00Z", "2026-10-25T01:30:00Z", "2026-10-26T01:30:00Z"),
+            ("2026-10-25T00:30:00Z", "2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"),
+            ("2026-11-27T09:00:00.750Z", "2026-11-27T09:00:00Z", "2026-11-28T09:00:00Z"),
+        ] {
+            let series = of_rule("FREQ=DAILY", Tz::Europe__Madrid, start);
+            let found: Vec<Timestamp> = series.moments(at(start)).take(2).collect();
+            assert_eq!(found, [at(first), at(next)], "{start}");
+        }
+    }
+
+    #[test]
+    fn times_that_are_too_close_are_found() {
+        let five = TimeDelta::minutes(5);
+        let start = "2026-01-01T09:00:00Z";
+        for (rule, is_apart) in [
+            ("FREQ=MINUTELY;INTERVAL=5", true),
+            ("FREQ=MINUTELY;INTERVAL=4", false),
+            ("FREQ=DAILY;BYHOUR=0,23;BYMINUTE=0,58", false),
+            ("FREQ=HOURLY;BYMINUTE=0,58", false),
+            ("FREQ=HOURLY;BYMINUTE=0,55", true),
+            ("FREQ=SECONDLY;INTERVAL=300", true),
+            ("FREQ=YEARLY;BYYEARDAY=1,-1;BYHOUR=0,23;BYMINUTE=0,59", false),
+            ("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO", true),
+        ] {
+            assert_eq!(of_rule(rule, Tz::UTC, start).keeps_apart(at(start), five), is_apart, "{rule}");
+        }
+    }
+}
