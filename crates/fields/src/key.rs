@@ -8,6 +8,7 @@ use crate::field::Field;
 use crate::kind::Family;
 use crate::{text, value};
 use chrono::{Datelike, Timelike};
+use memchr::memchr;
 use serde_json::{Number, Value};
 
 /// Rank of a record that has a value.
@@ -15,10 +16,17 @@ pub const VALUE: u8 = 1;
 /// Rank of a record that has none.
 pub const NOTHING: u8 = 2;
 
-/// Text is ordered by this many bytes of its folded form, a zero and its composed form.
+/// The most bytes of a text in the key of an index. In the order of a list texts are compared to their ends, so who reads
+/// an index puts entries in order whose keys were cut ([`is_cut`]).
 pub const MOST_TEXT: usize = 256;
 
-/// Appends the key of a field's value.
+/// The end of a text that was cut, which no UTF-8 contains: it is behind all texts that end there.
+const CUT: u8 = u8::MAX;
+
+/// The forms of a text in its key, each with a zero behind it.
+const FORMS: usize = 3;
+
+/// Appends the key of a field's value, of a text all of it.
 pub fn push_field(out: &mut Vec<u8>, field: &Field, value: Option<&Value>, desc: bool) {
     let start = out.len();
     out.push(VALUE);
@@ -26,7 +34,14 @@ pub fn push_field(out: &mut Vec<u8>, field: &Field, value: Option<&Value>, desc:
     close(out, start, known, desc);
 }
 
-/// Appends the key of a text.
+/// Appends the key of a field's value as indexes hold it, where long texts are cut. `true` tells that this one was.
+pub fn push_indexed_field(out: &mut Vec<u8>, field: &Field, value: Option<&Value>, desc: bool) -> bool {
+    let start = out.len();
+    push_field(out, field, value, desc);
+    field.family() == Family::Text && cut_text(out, start, MOST_TEXT, desc)
+}
+
+/// Appends the key of a text, all of it.
 pub(crate) fn push_text(out: &mut Vec<u8>, value: Option<&str>, desc: bool) {
     let start = out.len();
     out.push(VALUE);
@@ -141,14 +156,82 @@ pub fn invert(out: &mut [u8], from: usize) {
     }
 }
 
+/// A text by its letters, by its accents where it has some, and as it is (NFC), so that texts that are equal have one key.
 fn text_bytes(out: &mut Vec<u8>, text: &str) {
-    let start = out.len();
-    out.extend_from_slice(text::fold(text).as_bytes());
+    let folded = text::fold(text);
+    let base = text::base(&folded);
+    out.extend_from_slice(base.as_bytes());
     out.push(0);
-    // Texts that are equal have one key, however they were composed.
+    if folded != base {
+        out.extend_from_slice(folded.as_bytes());
+    }
+    out.push(0);
     out.extend_from_slice(text::nfc(text).as_bytes());
-    out.truncate(start + MOST_TEXT);
     out.push(0);
+}
+
+/// Shortens the part that begins at `start` to `most` bytes of text. `false` leaves it, because it is not longer.
+pub(crate) fn cut_text(out: &mut Vec<u8>, start: usize, most: usize, desc: bool) -> bool {
+    if out.len() <= start + most + 2 {
+        return false;
+    }
+    out.truncate(start + 1 + most);
+    out.push(if desc { !CUT } else { CUT });
+    true
+}
+
+/// Whether the key of one text in an index holds only its beginning.
+pub fn is_cut(key: &[u8]) -> bool {
+    key.last() == Some(&CUT) && key.len() == MOST_TEXT + 2
+}
+
+/// The folded form and the text itself (NFC), as UTF-8, of the text that has this key; `None` where that was cut.
+pub(crate) fn text_forms(key: &[u8]) -> Option<(&[u8], &[u8])> {
+    let forms = key.strip_prefix(&[VALUE])?.strip_suffix(&[0])?;
+    let (base, forms) = forms.split_at_checked(memchr(0, forms)?)?;
+    let forms = forms.strip_prefix(&[0])?;
+    let (accented, text) = forms.split_at_checked(memchr(0, forms)?)?;
+    let folded = if accented.is_empty() { base } else { accented };
+    Some((folded, text.strip_prefix(&[0])?))
+}
+
+/// The length of the part that some bytes begin with, and whether it is a text that was cut. `None` where it has no end.
+pub(crate) fn first_part(bytes: &[u8], family: Family, desc: bool) -> Option<(usize, bool)> {
+    if bytes.first() == Some(&NOTHING) {
+        return Some((1, false));
+    }
+    let length = match family {
+        Family::Text => return first_text(bytes, if desc { u8::MAX } else { 0 }),
+        Family::Boolean => 2,
+        _ => 9,
+    };
+    (bytes.len() >= length).then_some((length, false))
+}
+
+fn first_text(bytes: &[u8], zero: u8) -> Option<(usize, bool)> {
+    let mut forms = 0;
+    for (place, byte) in bytes.iter().enumerate().skip(1) {
+        if *byte == !zero {
+            return Some((place + 1, true));
+        }
+        forms += usize::from(*byte == zero);
+        if forms == FORMS {
+            return Some((place + 1, false));
+        }
+    }
+    None
+}
+
+/// Makes the cut text that ends a key one that is before all texts that begin so.
+pub(crate) fn close_cut(out: &mut Vec<u8>, start: usize, desc: bool) {
+    let zero = if desc { u8::MAX } else { 0 };
+    out.pop();
+    let forms = out.iter().skip(start + 1).filter(|byte| **byte == zero).count();
+    if desc {
+        // Longer texts come before their beginnings, so it goes on with what is behind all letters.
+        out.extend("\u{10ffff}".bytes().map(|byte| !byte));
+    }
+    out.extend(std::iter::repeat_n(zero, FORMS.saturating_sub(forms)));
 }
 
 fn integer_bytes(out: &mut Vec<u8>, value: i64) {
@@ -194,10 +277,32 @@ mod tests {
         }
 
         #[test]
-        fn short_texts_keep_the_order_of_their_folded_forms(a in "[ -~äÖéß]{0,12}", b in "[ -~äÖéß]{0,12}") {
-            let by_hand = (text::fold(&a), &a).cmp(&(text::fold(&b), &b));
+        fn texts_keep_their_order(
+            beginning in prop_oneof![Just(String::new()), "[aé語]{250,270}"],
+            a in "[ -~äÖéßñΣς\u{301}]{0,12}",
+            b in "[ -~äÖéßñΣς\u{301}]{0,12}",
+        ) {
+            let (a, b) = (beginning.clone() + &a, beginning + &b);
+            let by_hand = text::order(&a, &b);
             prop_assert_eq!(by_hand, of_text(Some(&a), false).cmp(&of_text(Some(&b), false)));
             prop_assert_eq!(by_hand.reverse(), of_text(Some(&a), true).cmp(&of_text(Some(&b), true)));
+            for desc in [false, true] {
+                let cut = |text: &str| { let mut key = of_text(Some(text), desc); let cut = cut_text(&mut key, 0, MOST_TEXT, desc); (key, cut) };
+                let ((one, is_one), (other, is_other)) = (cut(&a), cut(&b));
+                let order = if desc { by_hand.reverse() } else { by_hand };
+                // What was cut is in order with all but what is cut alike.
+                prop_assert!(one.cmp(&other) == order || (one == other && is_one && is_other));
+                let whole = of_text(Some(&a), desc);
+                prop_assert_eq!(first_part(&whole, Family::Text, desc), Some((whole.len(), false)));
+                prop_assert_eq!(first_part(&one, Family::Text, desc), Some((one.len(), is_one)));
+                prop_assert_eq!(is_cut(&one), is_one && !desc);
+                if is_one {
+                    let mut before = one.clone();
+                    close_cut(&mut before, 0, desc);
+                    prop_assert!(before < whole);
+                    prop_assert_eq!(first_part(&before, Family::Text, desc), Some((before.len(), false)));
+                }
+            }
         }
 
         #[test]

@@ -72,7 +72,7 @@ string_enum! {
 /// How values compare, sort and are filtered (data-crm.md C.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// By folded form, then code points.
+    /// By letters, then by accents, then by code points.
     Text,
     /// As decimal numbers.
     Number,

@@ -3,6 +3,7 @@
 use crate::column::SystemColumn;
 use crate::field::Field;
 use crate::key;
+use crate::kind::Family;
 use crate::set::FieldSet;
 use crate::subject::{Part, Subject};
 use serde_json::{Map, Value};
@@ -62,7 +63,15 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Appends the key of one part.
+    /// Appends one part as indexes hold it, where long texts are cut. `true` tells that this one was.
+    pub fn push_indexed_part(&self, fields: &FieldSet, part: Part, out: &mut Vec<u8>) -> bool {
+        let start = out.len();
+        self.push_part(fields, part, out);
+        let is_text = part.subject.family(fields) == Some(Family::Text);
+        is_text && key::cut_text(out, start, key::MOST_TEXT, part.desc)
+    }
+
+    /// Appends the key of one part, of texts all of it.
     pub fn push_part(&self, fields: &FieldSet, part: Part, out: &mut Vec<u8>) {
         match part.subject {
             Subject::Field(id) => match fields.field_by_id(id) {

@@ -23,6 +23,37 @@ pub struct Sort {
     pub newest_first: bool,
 }
 
+/// A place in an order whose texts have a greatest length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CutPlace {
+    /// What is compared, up to the first text that was cut.
+    pub parts: Vec<u8>,
+    /// Where the text begins that was cut, and whether its direction is downwards.
+    cut_at: Option<(usize, bool)>,
+    id: Vec<u8>,
+}
+
+impl CutPlace {
+    /// Whether other places can have the same parts that stand elsewhere in the order.
+    pub fn is_cut(&self) -> bool {
+        self.cut_at.is_some()
+    }
+
+    /// The place as bytes.
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        self.parts.append(&mut self.id);
+        self.parts
+    }
+
+    /// The place before all that have the same parts.
+    pub fn before_all(mut self) -> Vec<u8> {
+        if let Some((start, desc)) = self.cut_at {
+            key::close_cut(&mut self.parts, start, desc);
+        }
+        self.into_bytes()
+    }
+}
+
 impl Sort {
     /// The order by these parts; by none, the newest come first.
     pub fn of(parts: &[Part]) -> Self {
@@ -34,7 +65,7 @@ impl Sort {
         Self { parts, newest_first }
     }
 
-    /// A record's place in this order, as bytes.
+    /// A record's place in this order, as bytes, with all of its texts.
     pub fn key(&self, fields: &FieldSet, record: Record<'_>) -> Vec<u8> {
         let mut key = Vec::with_capacity(16 * self.parts.len() + 8);
         for part in &self.parts {
@@ -42,6 +73,26 @@ impl Sort {
         }
         key::push_id(&mut key, record.id(), self.newest_first);
         key
+    }
+
+    /// A place with at most so many bytes of each text. What stands behind a text that was cut is left out, but for the id.
+    /// `None` for what is no place in this order.
+    pub fn cut(&self, fields: &FieldSet, place: &[u8], most: usize) -> Option<CutPlace> {
+        let (mut rest, id) = place.split_at_checked(place.len().checked_sub(8)?)?;
+        let mut parts = Vec::with_capacity(place.len().min(1_024));
+        for part in &self.parts {
+            let family = part.subject.family(fields)?;
+            let (length, mut is_cut) = key::first_part(rest, family, part.desc)?;
+            let (bytes, behind) = rest.split_at_checked(length)?;
+            let start = parts.len();
+            parts.extend_from_slice(bytes);
+            is_cut |= family == Family::Text && key::cut_text(&mut parts, start, most, part.desc);
+            if is_cut {
+                return Some(CutPlace { parts, cut_at: Some((start, part.desc)), id: id.to_vec() });
+            }
+            rest = behind;
+        }
+        rest.is_empty().then(|| CutPlace { parts, cut_at: None, id: id.to_vec() })
     }
 
     /// The parts of a place in this order, and the id that it ends in.

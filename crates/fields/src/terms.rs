@@ -1,8 +1,8 @@
 //! Text, cut into terms.
 
+use crate::text::{plain, push_folded};
 use model::CollectionId;
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
+use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
 /// A term has at most this many characters; longer runs are cut.
 const LONGEST: usize = 40;
@@ -14,50 +14,179 @@ const MOST: usize = 20_000;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terms(Vec<Vec<String>>);
 
-/// Runs of letters and digits, in lower case, compatibility forms resolved, accents taken off.
+/// A part of a text that search can look for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// A word: a run of letters and digits.
+    Word,
+    /// Two letters that follow each other in writing that has no spaces.
+    Pair,
+    /// The last letter of a run of such letters.
+    Last,
+}
+
+/// A part of a text that a search looks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Words that follow each other.
+    pub words: Vec<String>,
+    /// Whether the last one may be the beginning of a word.
+    pub open: bool,
+}
+
+/// The terms by which a text is found: its words, without case and accents, with compatibility forms resolved. Chinese,
+/// Japanese, Thai, Lao, Khmer and Burmese have no spaces between words, so each two letters that follow each other are a
+/// term, and so is the last letter of a run: then each letter is the beginning of a term.
 pub fn tokens(text: &str) -> Vec<String> {
     cut(text, "")
 }
 
 /// Hands each of the [tokens] of a text to `each`.
-pub fn each_token(text: &str, each: impl FnMut(&str)) {
-    each_behind(text, "", each);
+pub fn each_token(text: &str, mut each: impl FnMut(&str)) {
+    each_part(text, "", |_, token| each(token));
+}
+
+/// The words of a text, of writing without spaces whole runs.
+pub fn words(text: &str) -> Vec<String> {
+    let (mut words, mut run) = (Vec::new(), String::new());
+    each_part(text, "", |part, token| match part {
+        Part::Word => words.push(token.to_owned()),
+        Part::Pair => run.extend(token.chars().next()),
+        Part::Last => words.push(std::mem::take(&mut run) + token),
+    });
+    words
+}
+
+/// What a search for a text looks for: each of its words, and of writing without spaces each run.
+pub fn wanted(text: &str) -> Vec<Wanted> {
+    let (mut wanted, mut pairs) = (Vec::new(), Vec::new());
+    each_part(text, "", |part, token| match part {
+        Part::Word => wanted.push(Wanted { words: vec![token.to_owned()], open: false }),
+        Part::Pair => pairs.push(token.to_owned()),
+        Part::Last if pairs.is_empty() => wanted.push(Wanted { words: vec![token.to_owned()], open: true }),
+        // The run may go on where it is found.
+        Part::Last => wanted.push(Wanted { words: std::mem::take(&mut pairs), open: false }),
+    });
+    wanted
+}
+
+/// What a search for a phrase looks for.
+pub fn wanted_phrase(text: &str) -> Wanted {
+    let (mut words, mut last_parts) = (Vec::new(), [Part::Word; 2]);
+    each_part(text, "", |part, token| {
+        words.push(token.to_owned());
+        last_parts = [last_parts[1], part];
+    });
+    if last_parts == [Part::Pair, Part::Last] {
+        words.pop();
+    }
+    Wanted { words, open: matches!(last_parts, [Part::Word | Part::Last, Part::Last]) }
 }
 
 /// The tokens of a text, each behind `prefix`.
 fn cut(text: &str, prefix: &str) -> Vec<String> {
     let mut tokens = Vec::new();
-    each_behind(text, prefix, |token| tokens.push(token.to_owned()));
+    each_part(text, prefix, |_, token| tokens.push(token.to_owned()));
     tokens
 }
 
-fn each_behind(text: &str, prefix: &str, each: impl FnMut(&str)) {
-    // Most text has nothing to resolve.
-    if text.is_ascii() {
-        return gather(text.bytes().map(|byte| char::from(byte.to_ascii_lowercase())), prefix, each);
-    }
-    let letters = text.nfkd().filter(|letter| !is_combining_mark(*letter)).flat_map(char::to_lowercase);
-    gather(letters, prefix, each);
-}
-
-fn gather(letters: impl Iterator<Item = char>, prefix: &str, mut each: impl FnMut(&str)) {
-    let mut token = prefix.to_owned();
-    let mut length = 0;
-    for letter in letters {
-        if letter.is_alphanumeric() {
-            if length < LONGEST {
-                token.push(letter);
+fn each_part(text: &str, prefix: &str, each: impl FnMut(Part, &str)) {
+    let mut cutter = Cutter { token: prefix.to_owned(), prefix: prefix.len(), length: 0, dense: None, each };
+    let mut folded = String::new();
+    for letter in text.chars() {
+        // Most text has nothing to resolve.
+        if letter.is_ascii() {
+            cutter.take(letter.to_ascii_lowercase());
+            continue;
+        }
+        // `™` and `№` are words that stand next to others, and `º` ends one.
+        let is_apart = !letter.is_alphanumeric() && !is_combining_mark(letter);
+        if is_apart {
+            cutter.end();
+        }
+        folded.clear();
+        decompose_compatible(letter, |part| {
+            if !is_combining_mark(part) {
+                push_folded(part, &mut folded);
             }
-            length += 1;
-        } else if length > 0 {
-            each(&token);
-            token.truncate(prefix.len());
-            length = 0;
+        });
+        for part in folded.chars() {
+            match plain(part) {
+                Some(letters) => letters.chars().for_each(|letter| cutter.take(letter)),
+                None => cutter.take(part),
+            }
+        }
+        if is_apart || matches!(letter, 'º' | 'ª') {
+            cutter.end();
         }
     }
-    if length > 0 {
-        each(&token);
+    cutter.end();
+}
+
+/// Cuts letters into parts.
+struct Cutter<F> {
+    /// The prefix and the letters of a word so far.
+    token: String,
+    prefix: usize,
+    /// How many letters the word has.
+    length: usize,
+    /// The letter before, of writing without spaces.
+    dense: Option<char>,
+    each: F,
+}
+
+impl<F: FnMut(Part, &str)> Cutter<F> {
+    fn take(&mut self, letter: char) {
+        if is_dense(letter) {
+            self.end_word();
+            if let Some(before) = self.dense.replace(letter) {
+                self.hand(Part::Pair, [Some(before), Some(letter)]);
+            }
+        } else if letter.is_alphanumeric() {
+            self.end_run();
+            if self.length < LONGEST {
+                self.token.push(letter);
+            }
+            self.length += 1;
+        } else {
+            self.end();
+        }
     }
+
+    fn end(&mut self) {
+        self.end_word();
+        self.end_run();
+    }
+
+    fn end_word(&mut self) {
+        if self.length > 0 {
+            (self.each)(Part::Word, &self.token);
+            self.token.truncate(self.prefix);
+            self.length = 0;
+        }
+    }
+
+    fn end_run(&mut self) {
+        if let Some(last) = self.dense.take() {
+            self.hand(Part::Last, [Some(last), None]);
+        }
+    }
+
+    fn hand(&mut self, part: Part, letters: [Option<char>; 2]) {
+        self.token.extend(letters.into_iter().flatten());
+        (self.each)(part, &self.token);
+        self.token.truncate(self.prefix);
+    }
+}
+
+/// Whether a letter belongs to writing without spaces between words.
+fn is_dense(letter: char) -> bool {
+    let is_of_block = matches!(letter,
+        '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}'
+        | '\u{31f0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{a9e0}'..='\u{a9ff}'
+        | '\u{aa60}'..='\u{aa7f}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}');
+    // Their digits make words as others do.
+    matches!(letter, '々' | '〇') || (is_of_block && letter.is_alphabetic() && !letter.is_numeric())
 }
 
 /// What stands before each word of a set of records. A dash would end a token, so the sign of a negative id is a letter,
@@ -145,11 +274,22 @@ mod tests {
 
     #[test]
     fn text_is_cut_at_all_but_letters_and_digits() {
-        let cases: [(&str, &[&str]); 7] = [
+        let cases: [(&str, &[&str]); 15] = [
             ("Café Crème", &["cafe", "creme"]),
             ("e-mail: a_b@c.de", &["e", "mail", "a", "b", "c", "de"]),
             ("ﬁne 4½", &["fine", "41", "2"]),
-            ("日本語", &["日本語"]),
+            ("日本語", &["日本", "本語", "語"]),
+            ("我的2026订单abc", &["我的", "的", "2026", "订单", "单", "abc"]),
+            ("สวัสดี", &["สว", "วส", "สด", "ด"]),
+            ("ｶﾞｽ", &["カス", "ス"]),
+            ("nº2026-0042 №7 1ª", &["no", "2026", "0042", "no", "7", "1a"]),
+            (
+                "Acme™ x² 한국어",
+                &["acme", "tm", "x2", "\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}\u{110b}\u{1165}"],
+            ),
+            ("Straße STRASSE Łódź", &["strasse", "strasse", "lodz"]),
+            ("İstanbul ısı Νικος ΝΙΚΟΣ", &["istanbul", "isi", "νικοσ", "νικοσ"]),
+            ("👍 🎉", &[]),
             ("x y2 Z", &["x", "y2", "z"]),
             ("'\"\\:*()& --", &[]),
             ("Ünïcode-ΣΑΣ", &["unicode", "σασ"]),
@@ -157,6 +297,25 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(tokens(text), expected, "{text}");
         }
+        assert_eq!(words("王小明 Ana-María"), ["王小明", "ana", "maria"]);
+    }
+
+    #[test]
+    fn what_is_wanted_stands_anywhere_in_a_run() {
+        let wanted_of = |text: &str| {
+            wanted(text).into_iter().map(|one| (one.words.join(" "), one.open)).collect::<Vec<_>>()
+        };
+        let is = |text: &str, open| (text.to_owned(), open);
+        assert_eq!(wanted_of("订单号 red 明"), [is("订单 单号", false), is("red", false), is("明", true)]);
+        let phrase = |text: &str| {
+            let one = wanted_phrase(text);
+            (one.words.join(" "), one.open)
+        };
+        assert_eq!(phrase("red 订单 shoe"), is("red 订单 单 shoe", false));
+        assert_eq!(phrase("red 订单号"), is("red 订单 单号", false));
+        assert_eq!(phrase("red 订"), is("red 订", true));
+        assert_eq!(phrase("订"), is("订", true));
+        assert_eq!(phrase("!"), is("", false));
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub fn identity(field: &Field, value: &Value) -> Option<Value> {
         return None;
     }
     let text = match field.kind {
-        FieldType::Email if field.is_built_in() => text::fold(text),
+        FieldType::Email if field.is_built_in() => text::name_key(text),
         FieldType::Phone if field.is_built_in() => phone::identity(text),
         _ => text::nfc(text).into_owned(),
     };

@@ -4,7 +4,7 @@ use crate::field::Field;
 use crate::kind::FieldType;
 use crate::record::Record;
 use crate::set::FieldSet;
-use crate::terms::{each_token, tokens};
+use crate::terms::{Wanted, each_token, tokens, wanted, wanted_phrase};
 use model::{CollectionId, FieldId};
 use serde_json::Value;
 
@@ -53,17 +53,18 @@ impl Words {
                     }
                 };
             rest = behind.trim_start();
-            let words = tokens(chunk);
-            let is_last = rest.is_empty();
             if quoted {
-                clauses.push(Clause { field, words, open: false });
+                let Wanted { words, open } = wanted_phrase(chunk);
+                clauses.push(Clause { field, words, open });
                 continue;
             }
-            let last = words.len();
-            clauses.extend(words.into_iter().enumerate().map(|(place, word)| Clause {
+            let is_last = rest.is_empty();
+            let wanted = wanted(chunk);
+            let last = wanted.len();
+            clauses.extend(wanted.into_iter().enumerate().map(|(place, one)| Clause {
                 field,
-                words: vec![word],
-                open: is_last && place + 1 == last,
+                words: one.words,
+                open: one.open || (is_last && place + 1 == last),
             }));
         }
         clauses.retain(|clause| !clause.words.is_empty());
@@ -71,9 +72,9 @@ impl Words {
         Self(clauses)
     }
 
-    /// Whether a record contains all of it.
+    /// Whether a record contains all of it. Nothing is found by signs alone.
     pub fn fit(&self, fields: &FieldSet, record: Record<'_>) -> bool {
-        self.occurrences(fields, record, |_| 1).is_some()
+        !self.0.is_empty() && self.occurrences(fields, record, |_| 1).is_some()
     }
 
     /// How often it occurs in a record, where each occurrence counts as `weight` says of its field; `None` where the record
@@ -238,6 +239,11 @@ mod tests {
             ("\"open", vec![clause(None, &["open"], true)]),
             ("'*:() AND \\", vec![clause(None, &["and"], false)]),
             ("\"\" -- &", vec![]),
+            ("王小明 订", vec![clause(None, &["王小", "小明"], false), clause(None, &["订"], true)]),
+            (
+                "订 name:\"red 订单\"",
+                vec![clause(None, &["订"], true), clause(Some(1), &["red", "订单"], false)],
+            ),
         ] {
             assert_eq!(Words::read(&fields, text).0, clauses, "{text}");
         }
@@ -268,7 +274,7 @@ mod tests {
         ]);
         let data = Data::from_iter([
             ("name".to_owned(), "Red SHOE, red".into()),
-            ("text".to_owned(), "Shoes are not red; été".into()),
+            ("text".to_owned(), "Shoes are not red; été 我的订单".into()),
         ]);
         let record = Record { columns: &NoColumns, data: &data };
         let weight = |field: &Field| if field.key == "name" { 3 } else { 1 };
@@ -283,13 +289,17 @@ mod tests {
             ("\"shoe red\" ET", Some(vec![3, 1])),
             ("\"red shoe\" red \"not red\"", Some(vec![3, 7, 1])),
             ("\"red red\"", None),
+            ("订单", Some(vec![1])),
+            ("的 text:\"été 我的\"", Some(vec![1, 1])),
+            ("的我", None),
+            ("单订", None),
         ] {
             let words = Words::read(&fields, text);
             let occurrences = words.occurrences(&fields, record, weight);
             assert_eq!(words.fit(&fields, record), counts.is_some(), "{text}");
             let mut anywhere = words.0.iter().map(|clause| Clause { field: None, ..clause.clone() });
             assert_eq!(anywhere.all(|clause| all.have(&clause)), counts.is_some(), "{text}");
-            assert_eq!(occurrences, counts.map(|counts| Occurrences { counts, length: 8 }), "{text}");
+            assert_eq!(occurrences, counts.map(|counts| Occurrences { counts, length: 12 }), "{text}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::plan::{self, QueryPlan};
 use super::planner::{Planner, Sample, Sampler};
+use super::runs::{self, Runs};
 use super::types::{Query, Report};
 use super::visit::{Fitting, MOST_FETCHED, Page, Placed, PlacedRow, Visit};
 use crate::column_scan::{Changed, ColumnCache, Columnar, SelectedRows};
@@ -46,6 +47,13 @@ pub(super) trait Summary {
 
     /// Forgets all of them.
     fn clear(&mut self);
+}
+
+/// A page in the making.
+struct OrderedPage<'a> {
+    runs: Runs<'a>,
+    found: Vec<PlacedRow>,
+    need: usize,
 }
 
 /// A query over columns, and what it costs.
@@ -174,8 +182,12 @@ impl Visit<'_> {
         if !scan.is_by_id() {
             changed.places = self.places(read, &changed.ids)?;
         }
-        let mut found = Vec::with_capacity(need);
-        let (mut after, mut count) = (after.map(<[u8]>::to_vec), need);
+        let shape = self.shape;
+        for (place, _) in &mut changed.places {
+            *place = runs::in_index(sort, shape, place);
+        }
+        let mut page = OrderedPage { runs: Runs::new(sort, shape, after, need), found: Vec::new(), need };
+        let (mut after, mut count) = (after.map(|after| runs::start(sort, shape, after)), need);
         loop {
             let batch = if scan.is_by_id() {
                 let after = after.as_deref().and_then(|after| Some(sort.split(after)?.1));
@@ -186,14 +198,19 @@ impl Visit<'_> {
             let Some(batch) = batch else { return Ok(None) };
             self.by_column += batch.visited;
             for some in batch.found.chunks(MOST_FETCHED.min(count.max(1))) {
-                self.fetch(read, some, &mut found, need)?;
-                if found.len() >= need {
-                    return Ok(Some(Page { found, report: self.columnar_report(columns) }));
+                self.fetch(read, sort, some, &mut page)?;
+                if page.found.len() >= need {
+                    return Ok(Some(Page { found: page.found, report: self.columnar_report(columns) }));
                 }
                 self.refuse_beyond_budget()?;
             }
             if batch.is_last {
-                return Ok(Some(Page { found, report: self.columnar_report(columns) }));
+                let mut placed = Vec::new();
+                page.runs.finish(&mut placed);
+                self.take_up_to(read, need, &mut placed, &mut page.found)?;
+                let is_short = page.runs.is_short && page.found.len() < need;
+                let report = self.columnar_report(columns);
+                return Ok((!is_short).then_some(Page { found: page.found, report }));
             }
             after = batch.found.into_iter().next_back().map(|(place, _)| place);
             count = (count * 8).min(MOST_CANDIDATES);
@@ -212,33 +229,33 @@ impl Visit<'_> {
         Ok(places)
     }
 
-    /// Fetches candidates and takes in those that fit and still stand where they were found, until there are `need`.
+    /// Fetches candidates and takes in those that fit and still stand where they were found, until there are enough.
     fn fetch(
         &mut self,
         read: &mut Read,
+        sort: &Sort,
         candidates: &[Placed],
-        found: &mut Vec<PlacedRow>,
-        need: usize,
+        page: &mut OrderedPage<'_>,
     ) -> Result<()> {
         self.spending.rows += candidates.len();
+        let shape = self.shape;
         let mut placed = candidates.to_vec();
-        // Of many candidates few may fit.
-        if candidates.len() > need {
+        // Of many candidates few may fit, and the columns may have only the beginnings of texts.
+        if candidates.len() > page.need
+            || candidates.iter().any(|(place, _)| runs::is_in_run(sort, shape, place))
+        {
             let ids: Vec<i64> = candidates.iter().map(|(_, id)| *id).collect();
             let fitting = self.fitting(read, &ids)?;
             let mut fitting = fitting.into_iter().map(|fitting| (fitting.place, fitting.row.id.0)).peekable();
-            placed.retain(|candidate| {
-                fitting.next_if(|(_, id)| *id == candidate.1).is_some_and(|now| now == *candidate)
-            });
-        }
-        for some in placed.chunks(need.max(1)) {
-            self.take(read, &mut some.to_vec(), found)?;
-            if found.len() >= need {
-                break;
+            placed.clear();
+            for (place, id) in candidates {
+                let now = fitting.next_if(|(_, other)| other == id);
+                placed.extend(now.filter(|(now, _)| runs::in_index(sort, shape, now) == *place));
             }
         }
-        found.truncate(need);
-        Ok(())
+        let mut ordered = Vec::with_capacity(placed.len());
+        placed.into_iter().for_each(|placed| page.runs.push(placed, &mut ordered));
+        self.take_up_to(read, page.need, &mut ordered, &mut page.found)
     }
 
     /// Adds all items that fit to a summary, by their columns, and by their rows where columns do not tell. Gives whether

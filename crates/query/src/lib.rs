@@ -16,6 +16,7 @@ mod plan;
 mod planner;
 pub mod references;
 mod run;
+mod runs;
 mod scan;
 pub mod search;
 mod tally;

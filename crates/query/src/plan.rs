@@ -5,7 +5,7 @@
 //! are tested on the item all the same: a plan can be slow, it cannot be wrong.
 
 use super::planner::{Planner, Sampler};
-use super::scan::{KeyScan, ScanSource};
+use super::scan::{KeyScan, ScanSource, Start};
 use fields::Data;
 use fields::Filter;
 use fields::filter::{Condition, Range, Test, name_of};
@@ -87,12 +87,17 @@ struct Tail {
 
 impl QueryPlan {
     /// The scan, behind an item that has the place `after` in the list.
-    pub fn scan(&self, sort: Option<&Sort>, after: Option<&[u8]>) -> KeyScan {
+    pub fn scan(&self, shape: &Shape, sort: Option<&Sort>, after: Option<&[u8]>) -> KeyScan {
         let place = match (sort, after) {
-            (Some(sort), Some(after)) if self.ordered => self.place(sort, after),
+            (Some(sort), Some(after)) if self.ordered => self.place(shape, sort, after),
             _ => None,
         };
-        KeyScan::new(self.source.clone(), self.reverse, place)
+        let start = place.map(|(entry, is_cut)| {
+            // Items whose texts begin alike are not in the order of the list.
+            let common = entry.k.len().saturating_sub(if self.tail.id_desc.is_some() { 8 } else { 0 });
+            if is_cut { Start::At(entry.k.into_iter().take(common).collect()) } else { Start::Behind(entry) }
+        });
+        KeyScan::new(self.source.clone(), self.reverse, start)
     }
 
     /// Whether it reads all items, in the order of their ids.
@@ -107,12 +112,16 @@ impl QueryPlan {
         filter.is_conjunction() && filter.musts().into_iter().all(is_met)
     }
 
-    fn place(&self, sort: &Sort, after: &[u8]) -> Option<IndexEntry> {
-        let (parts, id) = sort.split(after)?;
+    /// The entry of an item with this place in the list, and whether others have the same key though they stand elsewhere.
+    fn place(&self, shape: &Shape, sort: &Sort, after: &[u8]) -> Option<(IndexEntry, bool)> {
+        let (_, id) = sort.split(after)?;
         let mut k = self.tail.prefix.clone();
+        let mut is_cut = false;
         if let ScanSource::Keys { .. } = self.source {
+            let place = sort.cut(shape, after, key::MOST_TEXT)?;
+            is_cut = place.is_cut();
             let start = k.len();
-            k.extend_from_slice(parts);
+            k.extend_from_slice(&place.parts);
             if self.tail.turned && k.get(start) == Some(&key::VALUE) {
                 key::invert(&mut k, start + 1);
             }
@@ -120,14 +129,20 @@ impl QueryPlan {
                 key::push_id(&mut k, id, desc);
             }
         }
-        Some(IndexEntry { k, id })
+        Some((IndexEntry { k, id }, is_cut))
     }
 
     /// Whether an item with this place in the list is where the scan met it.
-    pub(crate) fn stands_at(&self, sort: Option<&Sort>, place: &[u8], met: &IndexEntry) -> bool {
+    pub(crate) fn stands_at(
+        &self,
+        shape: &Shape,
+        sort: Option<&Sort>,
+        place: &[u8],
+        met: &IndexEntry,
+    ) -> bool {
         match (&self.source, sort) {
             (ScanSource::Keys { .. }, Some(sort)) => {
-                self.place(sort, place).is_some_and(|place| place == *met)
+                self.place(shape, sort, place).is_some_and(|(place, _)| place == *met)
             }
             _ => true,
         }
@@ -334,7 +349,7 @@ fn intersect(
             break;
         }
         let most = usize::try_from(other.most).unwrap_or_default().saturating_add(MORE_KEYS);
-        let mut scan = other.scan(None, None);
+        let mut scan = other.scan(wanted.shape, None, None);
         let found = scan.next(read, wanted.shape, most)?;
         plan.visited += found.len();
         // The count may be some seconds old: keys that were cut off would be items that are missed.
@@ -432,7 +447,7 @@ fn over_keys(wanted: PlanRequest<'_>, index: &Index) -> Option<QueryPlan> {
     let mut prefix = Vec::new();
     let mut rest = index.parts.as_slice();
     while let Some((part, others)) = rest.split_first() {
-        let Some(one) = must(filter, part.subject).find_map(Condition::only_key) else { break };
+        let Some(one) = must(filter, part.subject).find_map(Condition::only_index_key) else { break };
         let start = prefix.len();
         prefix.extend(one);
         if stored(part) && prefix.get(start) == Some(&key::VALUE) {

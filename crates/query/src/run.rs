@@ -1,6 +1,7 @@
 //! Answering a query: by the plan that seems the cheapest, or by columns.
 
 use super::columns::{ColumnarQuery, Summary};
+use super::cursor::{shorten, whole_place};
 use super::ordered;
 use super::plan::{self, PlanRequest, QueryPlan};
 use super::planner::{MOST_COUNTED, Planner, Sampler};
@@ -33,6 +34,22 @@ impl Query {
     /// # Errors
     /// 400 `query_too_expensive`, or the database's.
     pub fn page(
+        &self,
+        read: &mut Read,
+        planner: &Planner,
+        shape: &Shape,
+        after: Option<&[u8]>,
+        need: usize,
+    ) -> Result<Page> {
+        let after = after.map(|after| whole_place(read, shape, self, after)).transpose()?;
+        let mut page = self.whole_page(read, planner, shape, after.as_deref(), need)?;
+        for found in &mut page.found {
+            shorten(&self.sort, shape, &mut found.place);
+        }
+        Ok(page)
+    }
+
+    fn whole_page(
         &self,
         read: &mut Read,
         planner: &Planner,

@@ -57,6 +57,15 @@ pub enum ScanSource {
     Ids(VecDeque<i64>),
 }
 
+/// Where a scan begins.
+#[derive(Debug, Clone)]
+pub(crate) enum Start {
+    /// Behind an entry.
+    Behind(IndexEntry),
+    /// With the keys that begin so.
+    At(Vec<u8>),
+}
+
 /// A scan.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyScan {
@@ -69,18 +78,39 @@ pub(crate) struct KeyScan {
 }
 
 impl KeyScan {
-    /// A scan, backwards where `reverse`, from the beginning or behind a place.
-    pub fn new(source: ScanSource, reverse: bool, after: Option<IndexEntry>) -> Self {
+    /// A scan, backwards where `reverse`, from the beginning or elsewhere.
+    pub fn new(source: ScanSource, reverse: bool, start: Option<Start>) -> Self {
         let twice = match &source {
             ScanSource::Keys { ranges, .. } => ranges.len() > 1,
             ScanSource::Links { to, .. } => to.len() > 1,
             _ => false,
         };
         let mut scan = Self { source, reverse, after: None, over: false, seen: twice.then(HashSet::new) };
-        if let Some(place) = after {
-            scan.go_behind(place);
+        match start {
+            Some(Start::Behind(place)) => scan.go_behind(place),
+            Some(Start::At(keys)) => scan.go_to(keys),
+            None => {}
         }
         scan
+    }
+
+    /// Drops what lies before the keys of values that begin so.
+    fn go_to(&mut self, keys: Vec<u8>) {
+        let ScanSource::Keys { ranges, nothing, .. } = &mut self.source else { return };
+        let (reverse, start) = (self.reverse, Range::under(keys));
+        let is_passed = |range: &Range| {
+            let is_before = if reverse { range.from >= start.to } else { range.to <= start.from };
+            is_before && range.from < *nothing
+        };
+        while ranges.front().is_some_and(is_passed) {
+            ranges.pop_front();
+        }
+        self.over = ranges.is_empty();
+        match ranges.front_mut().filter(|range| range.from < *nothing) {
+            Some(range) if reverse => range.to = range.to.clone().min(start.to),
+            Some(range) => range.from = range.from.clone().max(start.from),
+            None => {}
+        }
     }
 
     /// Drops the ranges that lie before a place.

@@ -2,6 +2,7 @@
 
 use super::plan::QueryPlan;
 use super::planner::{Budget, Planner};
+use super::runs::{self, Runs};
 use super::scan::points_to;
 use super::types::{Query, Report};
 use fields::filter::name_of;
@@ -127,6 +128,14 @@ pub(super) struct Fitting {
     pub place: Vec<u8>,
 }
 
+/// What a scan found in the order of a list.
+enum Met {
+    /// The first items; `None` where it was given up.
+    Found(Option<Vec<PlacedRow>>),
+    /// Items whose texts are too long for an index to tell their order.
+    LongTexts,
+}
+
 /// An item that fits by its id, and its place in the order.
 pub(super) type Placed = (Vec<u8>, i64);
 
@@ -201,19 +210,47 @@ impl<'a> Visit<'a> {
         after: Option<&[u8]>,
         need: usize,
     ) -> Result<Option<Vec<PlacedRow>>> {
-        if plan.is_all_of(self.filter) {
-            return self.first_of_all(read, plan, after, need);
+        if plan.is_all_of(self.filter)
+            && let Met::Found(found) = self.first_of_all(read, plan, after, need)?
+        {
+            return Ok(found);
         }
+        let Some(sort) = self.sort else { return Ok(None) };
+        let mut runs = Runs::new(sort, self.shape, after, need);
         let (mut found, mut placed) = (Vec::with_capacity(need), Vec::with_capacity(need));
         let is_through = self.run(read, plan, after, Some(need), |visit, read, fitting| {
-            placed.push((fitting.place, fitting.row.id.0));
+            runs.push((fitting.place, fitting.row.id.0), &mut placed);
             if found.len() + placed.len() >= need {
-                visit.take(read, &mut placed, &mut found)?;
+                visit.take_up_to(read, need, &mut placed, &mut found)?;
             }
             Ok(if found.len() < need { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
-        self.take(read, &mut placed, &mut found)?;
-        Ok(is_through.then_some(found))
+        if !is_through {
+            return Ok(None);
+        }
+        runs.finish(&mut placed);
+        self.take_up_to(read, need, &mut placed, &mut found)?;
+        if runs.is_short && found.len() < need {
+            return self.best_of_all(read, plan, after, need);
+        }
+        Ok(Some(found))
+    }
+
+    /// Fetches items in their order until there are `need`.
+    pub(super) fn take_up_to(
+        &mut self,
+        read: &mut Read,
+        need: usize,
+        placed: &mut Vec<Placed>,
+        found: &mut Vec<PlacedRow>,
+    ) -> Result<()> {
+        let mut rest = std::mem::take(placed);
+        while found.len() < need && !rest.is_empty() {
+            let behind = rest.split_off(rest.len().min(need - found.len()));
+            self.take(read, &mut rest, found)?;
+            rest = behind;
+        }
+        Ok(())
     }
 
     /// The first items of a scan in the order of the list that finds no others than fit, so that they are fetched whole at
@@ -224,8 +261,8 @@ impl<'a> Visit<'a> {
         plan: &QueryPlan,
         after: Option<&[u8]>,
         need: usize,
-    ) -> Result<Option<Vec<PlacedRow>>> {
-        let mut scan = plan.scan(self.sort, after);
+    ) -> Result<Met> {
+        let mut scan = plan.scan(self.shape, self.sort, after);
         let mut found = Vec::with_capacity(need);
         loop {
             let places = scan.next(read, self.shape, (need - found.len()).clamp(1, MOST_FETCHED))?;
@@ -238,15 +275,18 @@ impl<'a> Visit<'a> {
                 self.spending.bytes += row.data.as_str().len();
                 // An item that was changed since its key was read may no longer fit, or stand elsewhere.
                 let Some(place) = self.fits(read, row.record(&data))? else { continue };
-                if met.is_some_and(|met| plan.stands_at(self.sort, &place, met)) {
+                if self.sort.is_some_and(|sort| runs::is_in_run(sort, self.shape, &place)) {
+                    return Ok(Met::LongTexts);
+                }
+                if met.is_some_and(|met| plan.stands_at(self.shape, self.sort, &place, met)) {
                     found.push(PlacedRow { place, row });
                 }
             }
             if scan.is_over() || found.len() >= need {
-                return Ok(Some(found));
+                return Ok(Met::Found(Some(found)));
             }
             if self.spending.rows >= self.give_up_at {
-                return Ok(None);
+                return Ok(Met::Found(None));
             }
             self.refuse_beyond_budget()?;
         }
@@ -344,7 +384,7 @@ impl<'a> Visit<'a> {
         mut each: impl FnMut(&mut Self, &mut Read, Fitting) -> Result<ControlFlow<()>>,
     ) -> Result<bool> {
         self.spending.rows += plan.visited;
-        let mut scan = plan.scan(self.sort, after);
+        let mut scan = plan.scan(self.shape, self.sort, after);
         let mut progress = Progress { need, fetched: 0, fitting: 0 };
         let mut most = progress.next(MOST_FETCHED);
         while !scan.is_over() {
@@ -358,7 +398,7 @@ impl<'a> Visit<'a> {
                 let met = places.find(|place| place.id == row.id.0);
                 let Some(fitting) = self.test(read, row)? else { continue };
                 // An item that was moved since its key was read stands elsewhere now.
-                let stays = |met: &IndexEntry| plan.stands_at(self.sort, &fitting.place, met);
+                let stays = |met: &IndexEntry| plan.stands_at(self.shape, self.sort, &fitting.place, met);
                 if plan.ordered && !met.is_some_and(stays) {
                     continue;
                 }

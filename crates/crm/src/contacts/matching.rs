@@ -5,8 +5,8 @@
 //! that share a key are compared.
 
 use fields::Data;
-use fields::terms::tokens;
-use fields::text::fold;
+use fields::terms::words;
+use fields::text::name_key;
 use model::text_enum;
 use serde_json::Value;
 use strsim::jaro_winkler;
@@ -88,8 +88,8 @@ impl Traits {
         Self {
             phone: text("$phone").and_then(last_digits),
             local: local.map(str::to_owned),
-            name: text("$name").map(tokens).unwrap_or_default(),
-            company: text("$company").map(|company| tokens(company).join(" ")),
+            name: text("$name").map(words).unwrap_or_default(),
+            company: text("$company").map(|company| words(company).join(" ")),
             birthday: text("$birthday").map(str::to_owned),
             mailbox,
         }
@@ -184,7 +184,7 @@ fn last_digits(phone: &str) -> Option<String> {
 
 /// An e-mail address without what its provider ignores: what stands behind `+`, and dots at Gmail.
 fn mailbox(email: &str) -> Option<String> {
-    let email = fold(email);
+    let email = name_key(email);
     let (local, domain) = email.rsplit_once('@')?;
     let local = local.split_once('+').map_or(local, |(local, _)| local);
     let domain = if domain == "googlemail.com" { "gmail.com" } else { domain };

@@ -5,7 +5,7 @@ use super::model::{
 };
 use crate::schema::team_members;
 use diesel::prelude::*;
-use fields::text::fold;
+use fields::text::name_key;
 use fields::value::{is_email, is_url};
 use model::{Code, Error, FieldError, JsonText, MemberId, Result, Timestamp, WorkspaceId};
 use operation::ports::{Member, Members};
@@ -256,7 +256,7 @@ impl Content {
             Some(error) => Err(error),
             None => Ok(Self {
                 name,
-                email_key: fold(&email),
+                email_key: name_key(&email),
                 email,
                 role: new.role,
                 avatar_url: new.avatar_url,

@@ -114,7 +114,7 @@ fn insert(tx: &mut Tx, author: &Author, from: &CollectionRow, name: &str) -> Res
         collections::workspace_id.eq(author.workspace),
         collections::group_id.eq(from.group_id),
         collections::name.eq(name),
-        collections::name_key.eq(text::fold(name)),
+        collections::name_key.eq(text::name_key(name)),
         collections::slug.eq(slug),
         collections::description.eq(&from.description),
         collections::icon.eq(&from.icon),

@@ -45,7 +45,7 @@ pub fn create(tx: &mut Tx, shapes: &Shapes, author: &Author, new: NewCollection)
         collections::workspace_id.eq(workspace),
         collections::group_id.eq(new.group_id),
         collections::name.eq(name),
-        collections::name_key.eq(text::fold(name)),
+        collections::name_key.eq(text::name_key(name)),
         collections::slug.eq(&slug),
         collections::description.eq(new.description.as_deref()),
         collections::icon.eq(new.icon.as_deref()),

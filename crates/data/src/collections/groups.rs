@@ -136,7 +136,7 @@ fn lock(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
 }
 
 fn refuse_taken(groups: &[GroupRow], name: &str, except: Option<CollectionGroupId>) -> Result<()> {
-    let key = text::fold(name);
+    let key = text::name_key(name);
     let holder = groups.iter().find(|group| group.name_key == key && Some(group.id) != except);
     holder.map_or(Ok(()), |holder| Err(Error::duplicate("name", "Another group has this name.", holder.id)))
 }
@@ -173,7 +173,7 @@ pub fn create_collection_group(
     let row = (
         collection_groups::workspace_id.eq(workspace),
         collection_groups::name.eq(name),
-        collection_groups::name_key.eq(text::fold(name)),
+        collection_groups::name_key.eq(text::name_key(name)),
         collection_groups::position.eq(new.position.unwrap_or(behind)),
         collection_groups::version.eq(1),
         collection_groups::created_at.eq(now),
@@ -210,7 +210,7 @@ pub fn update_collection_group(
     let group: GroupRow = diesel::update(collection_groups::table.find(group_id))
         .set((
             collection_groups::name.eq(name),
-            collection_groups::name_key.eq(text::fold(name)),
+            collection_groups::name_key.eq(text::name_key(name)),
             collection_groups::position.eq(position),
             collection_groups::version.eq(group.version + 1),
             collection_groups::updated_at.eq(now),

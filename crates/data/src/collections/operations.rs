@@ -131,7 +131,7 @@ fn update(
     let mut row = old.clone();
     if let Some(name) = patch.name {
         name.trim().clone_into(&mut row.name);
-        row.name_key = text::fold(&row.name);
+        row.name_key = text::name_key(&row.name);
         queries::refuse_taken_name(tx, workspace, &row.name, Some(id))?;
     }
     if let Some(slug) = patch.slug {

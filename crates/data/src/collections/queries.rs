@@ -48,7 +48,7 @@ pub(super) fn list(
         query = query.filter(collections::group_id.eq(group));
     }
     if let Some(words) = filter.words {
-        let literal = text::fold(words.trim()).replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+        let literal = text::name_key(words.trim()).replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
         query = query.filter(collections::name_key.like(format!("%{literal}%")).escape('\\'));
     }
     if let Some(Rank { position, id }) = page.after::<Rank<CollectionId>>()? {
@@ -159,7 +159,7 @@ pub(super) fn refuse_taken_name(
 ) -> Result<()> {
     let holder: Option<CollectionId> = collections::table
         .filter(collections::workspace_id.eq(workspace))
-        .filter(collections::name_key.eq(text::fold(name)))
+        .filter(collections::name_key.eq(text::name_key(name)))
         .filter(collections::trashed_at.is_null())
         .select(collections::id)
         .get_result(read.connection())
@@ -220,7 +220,7 @@ pub(super) fn free_copy_name(read: &mut Read, workspace: WorkspaceId, name: &str
         .filter(collections::trashed_at.is_null())
         .select(collections::name_key)
         .load(read.connection())?;
-    Ok(text::copy_name(name, 100, |name| taken.contains(&text::fold(name))))
+    Ok(text::copy_name(name, 100, |name| taken.contains(&text::name_key(name))))
 }
 
 /// Where the next collection goes.

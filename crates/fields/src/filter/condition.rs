@@ -31,7 +31,8 @@ pub enum Test {
     Empty,
     /// There is a value, and no empty text.
     Filled,
-    /// The value's key lies in one of these ranges, which are in order and apart.
+    /// The value's key lies in one of these ranges, which are in order and apart. Those of texts have whole texts as their
+    /// bounds.
     Within(Vec<Range>),
     /// There is no value, or its key lies in none of these.
     Outside(Vec<Range>),
@@ -150,27 +151,31 @@ impl Condition {
 }
 
 /// The key of an empty text.
-fn empty_text() -> Vec<u8> {
+pub(crate) fn empty_text() -> Vec<u8> {
+    text_key("")
+}
+
+fn text_key(text: &str) -> Vec<u8> {
     let mut key = Vec::new();
-    key::push_text(&mut key, Some(""), false);
+    key::push_text(&mut key, Some(text), false);
     key
 }
 
 impl Condition {
-    /// The ranges in which the keys of all values that fit lie; `None` where they may lie anywhere.
+    /// The ranges in which the keys lie that an index has of all values that fit; `None` where they may lie anywhere.
     pub fn ranges(&self) -> Option<Vec<Range>> {
-        let of_text = |text: &String| {
-            let mut key = Vec::new();
-            key::push_text(&mut key, Some(text), false);
-            Range::of(key)
-        };
         match &self.test {
             Test::Empty => Some(vec![Range::of(empty_text()), Range::nothing()]),
             Test::Filled => Some(vec![Range::values()]),
+            Test::Within(ranges) if self.family == Family::Text => {
+                Some(joined(ranges.iter().map(Range::of_cut_texts).collect()))
+            }
             Test::Within(ranges) => Some(ranges.clone()),
-            Test::Text(texts) => Some(joined(texts.iter().map(of_text).collect())),
+            Test::Text(texts) => {
+                Some(joined(texts.iter().map(|text| Range::of(text_key(text)).of_cut_texts()).collect()))
+            }
             Test::Like(pattern) if self.family == Family::Text => {
-                let prefix = pattern.folded_prefix();
+                let prefix = pattern.base_prefix();
                 if prefix.is_empty() {
                     return Some(vec![Range::values()]);
                 }
@@ -192,12 +197,34 @@ impl Condition {
         }
     }
 
+    /// Whether the values that fit are those whose keys in an index lie in its [ranges](Self::ranges).
+    pub fn is_told_by_keys(&self) -> bool {
+        match &self.test {
+            Test::Within(ranges) if self.family == Family::Text => !ranges.iter().any(Range::has_long_texts),
+            Test::Within(_) => true,
+            Test::Text(texts) => !texts.iter().any(|text| Range::of(text_key(text)).has_long_texts()),
+            _ => false,
+        }
+    }
+
     /// The one key that all values that fit have.
     pub fn only_key(&self) -> Option<Vec<u8>> {
-        match self.ranges()?.as_slice() {
-            [range] if range.is_one() => Some(range.from.clone()),
+        match &self.test {
+            Test::Within(ranges) => match ranges.as_slice() {
+                [range] if range.is_one() => Some(range.from.clone()),
+                _ => None,
+            },
+            Test::Text(texts) => match texts.as_slice() {
+                [text] => Some(text_key(text)),
+                _ => None,
+            },
             _ => None,
         }
+    }
+
+    /// The same, where an index has it whole: what stands behind it in a composite index is known only then.
+    pub fn only_index_key(&self) -> Option<Vec<u8>> {
+        self.only_key().filter(|_| self.is_told_by_keys())
     }
 
     /// The one value that all values that fit have, where it can be told from the condition.

@@ -10,6 +10,7 @@ pub mod relative;
 mod schema;
 mod tree;
 
+pub(crate) use condition::empty_text;
 pub use condition::{Condition, Test};
 pub use like::Pattern;
 pub use op::Op;

@@ -40,6 +40,29 @@ impl Range {
         Self { from: prefix, to }
     }
 
+    /// The same keys of texts as an index has them, where long texts are cut: perhaps some more.
+    #[must_use]
+    pub fn of_cut_texts(&self) -> Self {
+        let cut = |bound: &Vec<u8>| {
+            let mut cut = bound.clone();
+            let is_cut = is_long_text(bound) && key::cut_text(&mut cut, 0, key::MOST_TEXT, false);
+            (cut, is_cut)
+        };
+        let ((from, _), (to, is_cut)) = (cut(&self.from), cut(&self.to));
+        Self { from, to: if is_cut { behind(&to) } else { to } }
+    }
+
+    /// Whether a bound is a text that is longer than an index has it.
+    pub fn has_long_texts(&self) -> bool {
+        is_long_text(&self.from) || is_long_text(&self.to)
+    }
+
+    /// Whether the text of a key in an index that was cut may lie in the range, and may not.
+    pub fn splits(&self, cut: &[u8]) -> bool {
+        let is_alike = |bound: &[u8]| cut.split_last().is_some_and(|(_, start)| bound.starts_with(start));
+        is_alike(&self.from) || is_alike(&self.to)
+    }
+
     /// Whether a key is one of them.
     pub fn has(&self, key: &[u8]) -> bool {
         self.from.as_slice() <= key && key < self.to.as_slice()
@@ -60,6 +83,13 @@ impl Range {
     pub fn and(&self, other: &Self) -> Self {
         Self { from: self.from.clone().max(other.from.clone()), to: self.to.clone().min(other.to.clone()) }
     }
+}
+
+/// Whether a bound is the key of a text, or what is just behind it, that is longer than an index has it.
+fn is_long_text(bound: &[u8]) -> bool {
+    // Behind a text that an index has whole there are its end and perhaps the zero that stands for "just behind".
+    let end = bound.get(key::MOST_TEXT + 1..).unwrap_or_default();
+    bound.first() == Some(&key::VALUE) && end.iter().any(|byte| *byte != 0)
 }
 
 /// The least key behind `key`.

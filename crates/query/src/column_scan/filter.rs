@@ -172,7 +172,7 @@ impl<'a> ColumnTest<'a> {
             return Self::Each(condition);
         }
         match (&condition.test, condition.ranges()) {
-            (Test::Within(ranges), _) => Self::Inside(ranges),
+            (Test::Within(ranges), _) if condition.is_told_by_keys() => Self::Inside(ranges),
             (Test::Outside(ranges), _) => Self::Outside(ranges),
             (_, Some(ranges)) => Self::Within(condition, ranges),
             (_, None) => Self::Each(condition),
@@ -405,9 +405,10 @@ mod tests {
 
     /// The key of a text that is its own folded form.
     fn text_key(text: &str) -> Vec<u8> {
-        let mut forms = [text, "\0", text].concat().into_bytes();
+        let mut forms = [text, "\0\0", text].concat().into_bytes();
+        let end = if forms.len() > key::MOST_TEXT { u8::MAX } else { 0 };
         forms.truncate(key::MOST_TEXT);
-        [&[key::VALUE], forms.as_slice(), &[0]].concat()
+        [&[key::VALUE], forms.as_slice(), &[end]].concat()
     }
 
     fn entries() -> impl Strategy<Value = (Vec<Vec<u8>>, Vec<Vec<u8>>)> {

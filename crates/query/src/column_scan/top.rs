@@ -91,7 +91,12 @@ impl<'a> Top<'a> {
             place.clear();
             for (part, slot) in self.parts {
                 let entry = segment.columns.get(*slot).map(|column| column.entry(column.code(row)));
-                push_part(entry.unwrap_or_default(), part.desc, &mut place);
+                let entry = entry.unwrap_or_default();
+                push_part(entry, part.desc, &mut place);
+                // Behind a text that was cut the parts have no order yet.
+                if key::is_cut(entry) {
+                    break;
+                }
             }
             key::push_id(&mut place, id, self.newest_first);
             self.offer(&place, id);

@@ -31,7 +31,10 @@ pub(crate) fn index_keys(record: Record<'_>, shape: &Shape, index: &Index) -> Ve
             for part in &index.parts {
                 // A single index is scanned in both directions, so its one part is never inverted.
                 let desc = part.desc && index.kind == IndexKind::Composite;
-                record.push_part(shape, Part { desc, ..*part }, &mut out);
+                // What stands behind the beginning of a text would be in no order.
+                if record.push_indexed_part(shape, Part { desc, ..*part }, &mut out) {
+                    break;
+                }
             }
             if index.kind == IndexKind::Composite {
                 let desc = index.parts.last().is_some_and(|part| part.desc);

@@ -82,7 +82,7 @@ pub fn create(
         workspace_id: shape.workspace,
         collection_id: collection,
         name: name.to_owned(),
-        name_key: text::fold(name),
+        name_key: text::name_key(name),
         kind: new.kind.unwrap_or_default(),
         settings: JsonText::of(&settings),
         is_default: new.is_default,
@@ -188,7 +188,7 @@ pub fn update_view(
     let mut next = row.clone();
     if let Some(name) = &patch.name {
         name.trim().clone_into(&mut next.name);
-        next.name_key = text::fold(&next.name);
+        next.name_key = text::name_key(&next.name);
         let views = queries::all(tx, &shape)?;
         queries::refuse_taken_name(&views, &next.name, Some(view_id))?;
     }
@@ -309,14 +309,14 @@ pub fn duplicate_view(
     let row = queries::find(tx, &shape, view_id)?;
     let (now, views) = (tx.now(), queries::all(tx, &shape)?);
     refuse_many(&views)?;
-    let taken = |name: &str| views.iter().any(|view| view.name_key == text::fold(name));
+    let taken = |name: &str| views.iter().any(|view| view.name_key == text::name_key(name));
     let name = match copy.name {
         Some(name) => name.trim().to_owned(),
         None => text::copy_name(&row.name, 100, taken),
     };
     queries::refuse_taken_name(&views, &name, None)?;
     let row = ViewRow {
-        name_key: text::fold(&name),
+        name_key: text::name_key(&name),
         name,
         is_default: false,
         locked: false,

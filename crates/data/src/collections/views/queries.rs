@@ -114,7 +114,7 @@ pub(super) fn unmark_default(tx: &mut Tx, collection: CollectionId) -> Result<()
 /// # Errors
 /// `duplicate_value` at `name`.
 pub(super) fn refuse_taken_name(views: &[ViewRow], name: &str, except: Option<ViewId>) -> Result<()> {
-    let key = fields::text::fold(name);
+    let key = fields::text::name_key(name);
     let holder = views.iter().find(|view| view.name_key == key && Some(view.id) != except);
     holder.map_or(Ok(()), |holder| {
         Err(Error::duplicate("name", "Another view of the collection has this name.", holder.id))

@@ -9,6 +9,7 @@ mod operators;
 mod plans;
 mod property;
 mod search;
+mod texts;
 
 use serde_json::Value;
 use testkit::{Answer, Key, TestApp};

@@ -17,18 +17,22 @@ enum Worth {
 }
 
 fn fold(text: &str) -> String {
-    text.nfkc().collect::<String>().to_lowercase().replace('ς', "σ").nfkc().collect()
+    text.nfkc().collect::<String>().to_lowercase().replace('ς', "σ").replace('ß', "ss").nfkc().collect()
+}
+
+/// The letters of a folded text without accents.
+fn letters(folded: &str) -> String {
+    folded.nfd().filter(|letter| !('\u{300}'..='\u{36f}').contains(letter)).nfc().collect()
 }
 
 fn worth(kind: &str, value: &Value) -> Option<Worth> {
     Some(match kind {
         "text" => {
             let text = value.as_str()?;
-            let mut bytes = fold(text).into_bytes();
-            bytes.push(0);
-            bytes.extend(text.nfc().collect::<String>().into_bytes());
-            bytes.truncate(256);
-            Worth::Text(bytes)
+            let (folded, text) = (fold(text), text.nfc().collect::<String>());
+            let letters = letters(&folded);
+            let accented = if folded == letters { "" } else { &folded };
+            Worth::Text([letters.as_str(), accented, &text].join("\0").into_bytes())
         }
         "number" | "integer" => Worth::Number(value.as_f64()?),
         "boolean" => Worth::Place(usize::from(value.as_bool()?)),

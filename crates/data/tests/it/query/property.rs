@@ -38,7 +38,7 @@ impl Dice {
 /// A value of a type: few different ones, so that there are ties.
 fn value(dice: &mut Dice, kind: &str) -> Value {
     let long = "x".repeat(300);
-    let longer = "x".repeat(301);
+    let (longer, longest) = ("x".repeat(301), "x".repeat(300) + "É");
     match kind {
         "text" => json!(*dice.one(&[
             "a",
@@ -65,6 +65,12 @@ fn value(dice: &mut Dice, kind: &str) -> Value {
             "a,b",
             &long,
             &longer,
+            &longest,
+            "ς",
+            "Straße",
+            "strasse",
+            "Álvarez",
+            "Zapata",
         ])),
         "number" => json!(*dice.one(&[
             -99_999_999_999_999.9,
