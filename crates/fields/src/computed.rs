@@ -45,7 +45,10 @@ pub fn formulas(fields: &FieldSet, data: &mut Data, errors: &mut ComputedErrors)
         let read = |field: &Field| {
             errors.get(&field.key).map_or(Ok(data.get(&field.key).cloned()), |error| Err(*error))
         };
-        let result = field.formula().map_or(Ok(None), |formula| formula.value(fields, &read));
+        let result = match field.options.result_error {
+            Some(error) => Err(error),
+            None => field.formula().map_or(Ok(None), |formula| formula.value(fields, &read)),
+        };
         keep(&field.key, result, data, errors);
     }
 }

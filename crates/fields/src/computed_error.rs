@@ -15,6 +15,10 @@ string_enum! {
         TooPrecise = "too_precise",
         /// The result is too large, or too close to zero.
         OutOfRange = "out_of_range",
+        /// A field that the value is computed from was deleted.
+        MissingSource = "missing_source",
+        /// A field that the value is computed from has another type, whose values do not fit.
+        InvalidSource = "invalid_source",
     }
 }
 

@@ -33,9 +33,9 @@ pub(crate) fn taken_by(kind: FieldType) -> &'static [&'static str] {
         }
         FieldType::Contact | FieldType::User | FieldType::File => &["max_items"],
         FieldType::Json => &["json_schema"],
-        FieldType::Formula => &["expression", "result_type"],
-        FieldType::Rollup => &["relation", "field", "aggregate", "result_type"],
-        FieldType::Lookup => &["relation", "field", "result_type"],
+        FieldType::Formula => &["expression", "result_type", "result_error"],
+        FieldType::Rollup => &["relation", "field", "aggregate", "result_type", "result_error"],
+        FieldType::Lookup => &["relation", "field", "result_type", "result_error"],
         FieldType::AutoNumber
         | FieldType::Boolean
         | FieldType::Tags
@@ -149,7 +149,7 @@ fn choice_mistakes(options: &FieldOptions, path: &str) -> Vec<FieldError> {
             let param = format!("{path}.choices[{place}].key");
             found.push(FieldError::new(param, "is also the key of another choice"));
         }
-        if !labels.insert(text::fold(choice.label.trim())) {
+        if !labels.insert(text::name_key(choice.label.trim())) {
             let param = format!("{path}.choices[{place}].label");
             found.push(FieldError::new(param, "is also the label of another choice"));
         }

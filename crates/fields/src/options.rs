@@ -1,5 +1,6 @@
 //! What a field's type can be told: limits, choices, targets.
 
+use crate::computed_error::ComputedError;
 use crate::kind::FieldType;
 use model::{CollectionId, FieldId, OptionId, string_enum};
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,10 @@ pub struct FieldOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     pub result_type: Option<FieldType>,
+    /// Computed fields: why no item has a value, determined by the service. Absent as long as the field can be computed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only)]
+    pub result_error: Option<ComputedError>,
 }
 
 /// A choice of a select field.

@@ -8,8 +8,8 @@ use super::types::{Query, Report};
 use chrono::{Datelike, Days, NaiveDate};
 use chrono_tz::Tz;
 use fields::ComputedError;
-use fields::filter::Test;
 use fields::filter::{name_of, subject};
+use fields::formula::zone_of;
 use fields::key;
 use fields::saved::refuse_ungroupable;
 use fields::sort::Sort;
@@ -39,8 +39,8 @@ struct AggregateQuery {
     /// `day`, `week` (starting on Monday), `month`, `quarter` or `year`.
     #[param(example = "category")]
     group_by: Option<String>,
-    /// The IANA time zone for truncated times.
-    #[param(default = "UTC", example = "Europe/Berlin")]
+    /// The IANA time zone for truncated times; that of the field, or UTC, if not given.
+    #[param(example = "Europe/Berlin")]
     time_zone: Option<String>,
 }
 
@@ -167,21 +167,13 @@ fn count_by_keys(read: &mut Read, shape: &Shape, query: &Query) -> Result<Option
         return Ok(Some((count, report("keys(id)".to_owned()))));
     }
     let ([condition], true) = (musts.as_slice(), query.filter.is_conjunction()) else { return Ok(None) };
-    let is_exact = match (&condition.test, condition.family) {
-        (Test::Within(_), _) => true,
-        // A long text's key is cut, and others may have the same.
-        (Test::Text(texts), _) => {
-            texts.iter().all(|text| fields::text::fold(text).len() + text.len() + 1 < key::MOST_TEXT)
-        }
-        _ => false,
-    };
     let index = shape.indexes.iter().find(|index| {
         index.kind == IndexKind::Single
             && index.status == IndexStatus::Ready
             && index.parts.first().is_some_and(|part| part.subject == condition.subject)
     });
     match (index, condition.ranges()) {
-        (Some(index), Some(ranges)) if is_exact => {
+        (Some(index), Some(ranges)) if condition.is_told_by_keys() => {
             let count = scan::count_keys(read, index.id, &ranges, i64::MAX)?;
             Ok(Some((count, report(format!("keys({})", name_of(condition.subject, shape))))))
         }
@@ -221,10 +213,11 @@ struct AggregateRequest {
 
 impl AggregateRequest {
     fn read(shape: &Shape, query: &AggregateQuery) -> Result<Self> {
-        let zone = query.time_zone.as_deref().unwrap_or("UTC");
-        let zone: Tz = zone
-            .parse()
-            .map_err(|_| Error::invalid("time_zone", "must be a time zone such as Europe/Madrid"))?;
+        let zone = query.time_zone.as_deref().map(|zone| {
+            let zone = zone.parse::<Tz>();
+            zone.map_err(|_| Error::invalid("time_zone", "must be a time zone such as Europe/Madrid"))
+        });
+        let zone = zone.transpose()?;
         let metrics = comma_list(query.metrics.as_deref().unwrap_or("count"), "metrics")?;
         if metrics.len() > MOST_METRICS {
             return Err(Error::invalid(
@@ -367,7 +360,7 @@ fn metric(shape: &Shape, text: &str) -> Result<Metric> {
     Ok(Metric { name, function, subject: Some(subject) })
 }
 
-fn level(shape: &Shape, text: &str, zone: Tz) -> Result<FieldLevel> {
+fn level(shape: &Shape, text: &str, zone: Option<Tz>) -> Result<FieldLevel> {
     let (field, span) = match text.split_once(':') {
         None => (text, None),
         Some((field, span)) => {
@@ -384,7 +377,7 @@ fn level(shape: &Shape, text: &str, zone: Tz) -> Result<FieldLevel> {
                     ));
                 }
             };
-            (field, Some((span, zone)))
+            (field, Some(span))
         }
     };
     let subject = subject(shape, field, "group_by")?;
@@ -396,7 +389,12 @@ fn level(shape: &Shape, text: &str, zone: Tz) -> Result<FieldLevel> {
             format_args!("truncates `{field}`, which is neither a date nor a time"),
         ));
     }
-    Ok(FieldLevel { name: text.to_owned(), subject, span })
+    let own = match subject {
+        Subject::Field(id) => shape.field_by_id(id).and_then(|field| zone_of(shape, field)),
+        Subject::System(_) => None,
+    };
+    let zone = zone.or(own).unwrap_or(Tz::UTC);
+    Ok(FieldLevel { name: text.to_owned(), subject, span: span.map(|span| (span, zone)) })
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub async fn create_contact_field(
         create(tx, &known, &author, set, new.clone().into())
     });
     let (field, begun) = change.await?;
-    rewrite::finish_soon(&cx.db, &shapes, begun).await?;
+    rewrite::finish_all_soon(&cx.db, &shapes, begun).await?;
     let workspace = cx.caller.workspace_id();
     let set = CONTACTS.set_of(workspace);
     let field = cx.db.read(move |read| read_field(read, &shapes, workspace, set, field)).await?;
@@ -114,9 +114,7 @@ pub async fn delete_contact_field(
         Ok((field, delete(tx, &known, &author, set, field, query.force, users)?))
     });
     let (field, begun) = change.await?;
-    for begun in begun {
-        rewrite::finish_soon(&cx.db, &shapes, Some(begun)).await?;
-    }
+    rewrite::finish_all_soon(&cx.db, &shapes, begun).await?;
     Ok(Deleted::of("contact_field", field))
 }
 

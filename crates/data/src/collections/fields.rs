@@ -66,7 +66,7 @@ pub async fn create_field(
     let known = shapes.clone();
     let change = cx.change(move |tx| create(tx, &known, &author, collection_id, new.clone()));
     let (field, begun) = change.await?;
-    rewrite::finish_soon(&cx.db, &shapes, begun).await?;
+    rewrite::finish_all_soon(&cx.db, &shapes, begun).await?;
     let workspace = cx.caller.workspace_id();
     let field = cx.db.read(move |read| read_field(read, &shapes, workspace, collection_id, field)).await?;
     Ok(Created(field))
@@ -128,9 +128,7 @@ pub async fn delete_field(
             })
         })
         .await?;
-    for begun in begun {
-        rewrite::finish_soon(&cx.db, &shapes, Some(begun)).await?;
-    }
+    rewrite::finish_all_soon(&cx.db, &shapes, begun).await?;
     Ok(Deleted::of("field", field_id))
 }
 

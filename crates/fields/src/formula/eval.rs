@@ -3,12 +3,14 @@
 use super::Formula;
 use super::operand::{Figure, Operand};
 use super::parse::{Expr, Operator};
+use super::times::{self, Moment};
 use crate::computed_error::ComputedError;
 use crate::decimal;
 use crate::field::Field;
 use crate::kind::Family;
 use crate::set::FieldSet;
 use crate::{text, value};
+use chrono_tz::Tz;
 use serde_json::Value;
 use std::cmp::Ordering;
 
@@ -25,7 +27,7 @@ impl Formula {
         let field = |key: &str| {
             let field = fields.field(key)?;
             Some(match read(field) {
-                Ok(value) => Operand::of(field, &value?),
+                Ok(value) => Operand::of(fields, field, &value?),
                 Err(error) => Operand::Failed(error),
             })
         };
@@ -35,7 +37,7 @@ impl Formula {
 
 impl Operand {
     /// A field's stored value.
-    fn of(field: &Field, stored: &Value) -> Self {
+    fn of(fields: &FieldSet, field: &Field, stored: &Value) -> Self {
         let label = |key: &str| field.options.choice(key).map_or(key, |(_, choice)| &choice.label).to_owned();
         let found = match (field.family(), stored) {
             (Family::Number, Value::Number(number)) => {
@@ -45,7 +47,10 @@ impl Operand {
             (Family::Text | Family::Time, Value::String(text)) => Some(Self::Text(text.clone())),
             (Family::Select, Value::String(key)) => Some(Self::Text(label(key))),
             (Family::Date, Value::String(text)) => value::date(text).map(Self::Date),
-            (Family::Datetime, Value::String(text)) => value::datetime(text, None).map(Self::Moment),
+            (Family::Datetime, Value::String(text)) => {
+                let zone = times::zone_of(fields, field).unwrap_or(Tz::UTC);
+                value::datetime(text, None).map(|at| Self::Moment(Moment::new(at, zone)))
+            }
             (Family::Choices | Family::Ids | Family::Json, Value::Array(elements)) => {
                 let text = |element: &Value| match element {
                     Value::String(key) if field.family() == Family::Choices => label(key),
@@ -68,23 +73,35 @@ fn eval(expr: &Expr, field: &dyn Fn(&str) -> Option<Operand>) -> Operand {
             Operand::Number(number) => number.negate(),
             other => because(Operand::Nothing, &[other]),
         },
-        Expr::Not(inner) => Operand::Boolean(!eval(inner, field).is_true()),
+        Expr::Not(inner) => match eval(inner, field) {
+            failed @ Operand::Failed(_) => failed,
+            other => Operand::Boolean(!other.is_true()),
+        },
         Expr::Binary(operator, left, right) => {
             let sides = [eval(left, field), eval(right, field)];
             let [left, right] = &sides;
-            because(binary(*operator, left, right), &sides)
+            let is_logic = matches!(operator, Operator::And | Operator::Or);
+            let failed = failed(&sides).filter(|_| !is_logic).cloned();
+            failed.unwrap_or_else(|| because(binary(*operator, left, right), &sides))
         }
         Expr::Call(function, arguments) => {
             let arguments: Vec<Operand> = arguments.iter().map(|argument| eval(argument, field)).collect();
-            because((function.run)(&arguments), &arguments)
+            let failed = failed(&arguments).filter(|_| !FORGIVING.contains(&function.name)).cloned();
+            failed.unwrap_or_else(|| because((function.run)(&arguments), &arguments))
         }
     }
 }
 
+/// The functions that have a result though an argument has no answer.
+const FORGIVING: [&str; 5] = ["if", "coalesce", "is_empty", "and", "or"];
+
+fn failed(operands: &[Operand]) -> Option<&Operand> {
+    operands.iter().find(|operand| matches!(operand, Operand::Failed(_)))
+}
+
 /// A result; where there is none because there was none of an operand, with the operand's reason.
 fn because(result: Operand, operands: &[Operand]) -> Operand {
-    let failed = operands.iter().find(|operand| matches!(operand, Operand::Failed(_)));
-    match (result, failed) {
+    match (result, failed(operands)) {
         (Operand::Nothing, Some(failed)) => failed.clone(),
         (result, _) => result,
     }
@@ -135,11 +152,9 @@ fn equal(left: &Operand, right: &Operand) -> bool {
 fn order(left: &Operand, right: &Operand) -> Option<Ordering> {
     match (left, right) {
         (Operand::Number(left), Operand::Number(right)) => Some(left.order(right)),
-        (Operand::Text(left), Operand::Text(right)) => {
-            Some((text::fold(left), left).cmp(&(text::fold(right), right)))
-        }
+        (Operand::Text(left), Operand::Text(right)) => Some(text::order(left, right)),
         (Operand::Date(left), Operand::Date(right)) => Some(left.cmp(right)),
-        (Operand::Moment(left), Operand::Moment(right)) => Some(left.cmp(right)),
+        (Operand::Moment(left), Operand::Moment(right)) => Some(left.at.cmp(&right.at)),
         _ => None,
     }
 }

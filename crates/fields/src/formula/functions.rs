@@ -1,12 +1,12 @@
 //! The functions of the language: what each takes, gives and does stands here and nowhere else.
 
 use super::operand::{Figure, Operand};
+use super::times;
 use super::types::Type;
 use crate::decimal;
 use crate::text;
 use bigdecimal::RoundingMode;
-use chrono::{Datelike, Duration, Months, NaiveDate, Timelike};
-use model::Timestamp;
+use chrono::{Datelike, NaiveDate};
 use std::cmp::Ordering;
 
 /// A function.
@@ -159,7 +159,7 @@ functions! {
     };
 
     "date"(W::Number, W::Number, W::Number) gives Always(Type::Date), |a| made_date(a).map_or(Operand::Nothing, Operand::Date);
-    "day_of"(W::Time) gives Always(Type::Date), |a| day(at(a, 0)).map_or(Operand::Nothing, Operand::Date);
+    "day_of"(W::Time) gives Always(Type::Date), |a| times::day(at(a, 0)).map_or(Operand::Nothing, Operand::Date);
     "year"(W::Time) gives Always(Type::Number), |a| part(a, |day, _| day.year().into());
     "month"(W::Time) gives Always(Type::Number), |a| part(a, |day, _| day.month().into());
     "day"(W::Time) gives Always(Type::Number), |a| part(a, |day, _| day.day().into());
@@ -260,28 +260,10 @@ fn replace(arguments: &[Operand]) -> Operand {
     })
 }
 
-fn day(operand: &Operand) -> Option<NaiveDate> {
-    match operand {
-        Operand::Date(day) => Some(*day),
-        Operand::Moment(moment) => Some(moment.day()),
-        _ => None,
-    }
-}
-
-/// Minutes since midnight UTC.
-fn minutes(operand: &Operand) -> u32 {
-    match operand {
-        Operand::Moment(moment) => {
-            let time = chrono::DateTime::from_timestamp_millis(moment.millis()).unwrap_or_default();
-            time.hour() * 60 + time.minute()
-        }
-        _ => 0,
-    }
-}
-
 fn part(arguments: &[Operand], of: fn(NaiveDate, u32) -> i64) -> Operand {
     let operand = at(arguments, 0);
-    day(operand).map_or(Operand::Nothing, |day| Operand::Number(of(day, minutes(operand)).into()))
+    times::day(operand)
+        .map_or(Operand::Nothing, |day| Operand::Number(of(day, times::minutes(operand)).into()))
 }
 
 fn made_date(arguments: &[Operand]) -> Option<NaiveDate> {
@@ -297,95 +279,11 @@ fn made_date(arguments: &[Operand]) -> Option<NaiveDate> {
 fn date_add(arguments: &[Operand]) -> Operand {
     let Operand::Number(amount) = at(arguments, 1) else { return Operand::Nothing };
     let amount = amount.whole().clamp(-4_000_000_000, 4_000_000_000);
-    let Some(unit) = Unit::named(&at(arguments, 2).text()) else { return Operand::Nothing };
-    match at(arguments, 0) {
-        Operand::Date(day) => {
-            unit.add(day.and_time(chrono::NaiveTime::MIN), amount).map_or(Operand::Nothing, |moved| {
-                in_calendar(moved.date()).map_or(Operand::Nothing, Operand::Date)
-            })
-        }
-        Operand::Moment(moment) => {
-            let start =
-                chrono::DateTime::from_timestamp_millis(moment.millis()).unwrap_or_default().naive_utc();
-            let moved = unit.add(start, amount).filter(|moved| in_calendar(moved.date()).is_some());
-            moved.map_or(Operand::Nothing, |moved| {
-                Operand::Moment(Timestamp::from_millis(moved.and_utc().timestamp_millis()))
-            })
-        }
-        _ => Operand::Nothing,
-    }
-}
-
-fn in_calendar(day: NaiveDate) -> Option<NaiveDate> {
-    (1..=9999).contains(&day.year()).then_some(day)
+    times::added(at(arguments, 0), amount, &at(arguments, 2).text()).unwrap_or(Operand::Nothing)
 }
 
 /// Whole units from the second to the first.
 fn date_diff(arguments: &[Operand]) -> Operand {
-    let (Some(to), Some(from)) = (instant(at(arguments, 0)), instant(at(arguments, 1))) else {
-        return Operand::Nothing;
-    };
-    let Some(unit) = Unit::named(&at(arguments, 2).text()) else { return Operand::Nothing };
-    Operand::Number(unit.between(from, to).into())
-}
-
-fn instant(operand: &Operand) -> Option<chrono::NaiveDateTime> {
-    match operand {
-        Operand::Date(day) => Some(day.and_time(chrono::NaiveTime::MIN)),
-        Operand::Moment(moment) => {
-            Some(chrono::DateTime::from_timestamp_millis(moment.millis())?.naive_utc())
-        }
-        _ => None,
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Unit {
-    Seconds(i64),
-    Months(u32),
-}
-
-impl Unit {
-    fn named(name: &str) -> Option<Self> {
-        let name = name.trim().to_lowercase();
-        Some(match name.strip_suffix('s').unwrap_or(&name) {
-            "second" => Self::Seconds(1),
-            "minute" => Self::Seconds(60),
-            "hour" => Self::Seconds(3_600),
-            "day" => Self::Seconds(86_400),
-            "week" => Self::Seconds(604_800),
-            "month" => Self::Months(1),
-            "year" => Self::Months(12),
-            _ => return None,
-        })
-    }
-
-    fn add(self, start: chrono::NaiveDateTime, amount: i64) -> Option<chrono::NaiveDateTime> {
-        match self {
-            Self::Seconds(unit) => {
-                start.checked_add_signed(Duration::try_seconds(amount.checked_mul(unit)?)?)
-            }
-            Self::Months(unit) => {
-                let months = u32::try_from(amount.unsigned_abs()).ok()?.checked_mul(unit)?;
-                if amount < 0 {
-                    start.checked_sub_months(Months::new(months))
-                } else {
-                    start.checked_add_months(Months::new(months))
-                }
-            }
-        }
-    }
-
-    fn between(self, from: chrono::NaiveDateTime, to: chrono::NaiveDateTime) -> i64 {
-        match self {
-            Self::Seconds(unit) => (to - from).num_seconds() / unit,
-            Self::Months(_) if to < from => -self.between(to, from),
-            Self::Months(unit) => {
-                let months =
-                    i64::from(to.year() - from.year()) * 12 + i64::from(to.month()) - i64::from(from.month());
-                let begun = (to.day(), to.time()) < (from.day(), from.time());
-                (months - i64::from(begun)) / i64::from(unit)
-            }
-        }
-    }
+    let between = times::between(at(arguments, 1), at(arguments, 0), &at(arguments, 2).text());
+    between.map_or(Operand::Nothing, |between| Operand::Number(between.into()))
 }

@@ -11,8 +11,11 @@ mod operand;
 mod parse;
 #[cfg(test)]
 mod tests;
+mod times;
 mod types;
 mod typing;
+
+pub use times::zone_of;
 
 use crate::problem::Problem;
 use std::collections::BTreeSet;

@@ -3,11 +3,11 @@
 //! Sums, differences, products and remainders are exact. Quotients, powers and roots are not by nature: they are computed to
 //! [`WIDEST`] digits, and a result that rests on one is rounded once, when it is shown or stored.
 
+use super::times::Moment;
 use crate::computed_error::ComputedError;
 use crate::decimal::{self, Decimal, Loss};
 use bigdecimal::{RoundingMode, ToPrimitive, Zero};
 use chrono::NaiveDate;
-use model::Timestamp;
 use serde_json::Value;
 use std::cmp::Ordering;
 
@@ -27,7 +27,7 @@ pub(crate) enum Operand {
     /// A day.
     Date(NaiveDate),
     /// A moment.
-    Moment(Timestamp),
+    Moment(Moment),
     /// The elements of a set, as text.
     List(Vec<String>),
 }
@@ -51,7 +51,7 @@ impl Operand {
             Self::Text(text) => Some(text.into()),
             Self::Boolean(value) => Some(value.into()),
             Self::Date(day) => Some(day.format("%Y-%m-%d").to_string().into()),
-            Self::Moment(moment) => Some(moment.rfc3339().into()),
+            Self::Moment(moment) => Some(moment.at.rfc3339().into()),
         })
     }
 
@@ -63,7 +63,7 @@ impl Operand {
             Self::Text(text) => text.clone(),
             Self::Boolean(value) => value.to_string(),
             Self::Date(day) => day.format("%Y-%m-%d").to_string(),
-            Self::Moment(moment) => moment.rfc3339(),
+            Self::Moment(moment) => moment.text(),
             Self::List(elements) => elements.join(", "),
         }
     }

@@ -18,15 +18,22 @@ fn product() -> FieldSet {
         ("tags", FieldType::MultiSelect, choices(&["new", "sale"])),
         ("since", FieldType::Date, plain()),
         ("sold_at", FieldType::Datetime, plain()),
+        ("seen_at", FieldType::Datetime, in_madrid()),
+        ("came_at", FieldType::Datetime, in_madrid()),
         ("extra", FieldType::Json, plain()),
         ("and", FieldType::Number, plain()),
     ])
+}
+
+fn in_madrid() -> FieldOptions {
+    FieldOptions { time_zone: Some("Europe/Madrid".to_owned()), ..FieldOptions::default() }
 }
 
 fn data() -> Value {
     json!({
         "name": "Red Shoe", "price": 0.1, "stock": 7, "active": true, "size": "large", "tags": ["new", "sale"],
         "since": "2024-02-29", "sold_at": "2026-11-21T23:30:00.000Z", "and": 5,
+        "seen_at": "2026-11-21T23:30:00.000Z", "came_at": "2026-10-24T01:30:00.000Z",
     })
 }
 
@@ -52,6 +59,12 @@ fn formulas_give_what_spreadsheets_give() {
         ("price * stock", json!(0.7)),
         ("stock / 0", json!({ "failed": "division_by_zero" })),
         ("coalesce(stock / 0, 1) + 1", json!(2)),
+        ("\"is \" & stock / 0", json!({ "failed": "division_by_zero" })),
+        ("stock / 0 > 1", json!({ "failed": "division_by_zero" })),
+        ("not (stock / 0 > 1)", json!({ "failed": "division_by_zero" })),
+        ("text(stock / 0)", json!({ "failed": "division_by_zero" })),
+        ("if(is_empty(stock / 0), \"none\", \"some\")", json!("none")),
+        ("active or stock / 0 > 1", json!(true)),
         ("{and} + 1", json!(6)),
         ("name & ' (' & size & ')'", json!("Red Shoe (Large)")),
         ("if(stock > 5 and active, \"many\", \"few\")", json!("many")),
@@ -86,6 +99,26 @@ fn formulas_give_what_spreadsheets_give() {
         ("date(2024, 2, 30)", json!(null)),
         ("date_add(since, 1, 'year')", json!("2025-02-28")),
         ("date_add(since, -1, 'months')", json!("2024-01-29")),
+        ("day_of(seen_at)", json!("2026-11-22")),
+        ("day(seen_at)", json!(22)),
+        ("hour(seen_at)", json!(0)),
+        ("minute(seen_at)", json!(30)),
+        ("weekday(seen_at)", json!(7)),
+        ("text(seen_at)", json!("2026-11-22T00:30:00.000+01:00")),
+        ("seen_at & \"\"", json!("2026-11-22T00:30:00.000+01:00")),
+        ("seen_at = sold_at", json!(true)),
+        ("text(sold_at)", json!("2026-11-21T23:30:00.000Z")),
+        // The clocks go back on the 25th: 3:30 stays 3:30, and a day is one of the calendar.
+        ("date_add(came_at, 2, 'days')", json!("2026-10-26T02:30:00.000Z")),
+        ("date_add(came_at, 1, 'week')", json!("2026-10-31T02:30:00.000Z")),
+        ("date_add(came_at, 1, 'month')", json!("2026-11-24T02:30:00.000Z")),
+        ("date_add(came_at, 48, 'hours')", json!("2026-10-26T01:30:00.000Z")),
+        ("date_diff(date_add(came_at, 2, 'days'), came_at, 'days')", json!(2)),
+        ("date_diff(date_add(came_at, 2, 'days'), came_at, 'hours')", json!(49)),
+        ("date_diff(came_at, date_add(came_at, 2, 'days'), 'days')", json!(-2)),
+        ("date_diff(seen_at, date(2026, 11, 22), 'minutes')", json!(30)),
+        ("date_diff(date(2026, 11, 23), seen_at, 'days')", json!(0)),
+        ("hour(date_add(seen_at, 1, 'hour'))", json!(1)),
         ("date_add(sold_at, 45, 'minutes')", json!("2026-11-22T00:15:00.000Z")),
         ("date_add(since, 9999, 'years')", json!(null)),
         ("date_diff(sold_at, since, 'days')", json!(996)),

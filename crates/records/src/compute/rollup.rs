@@ -80,6 +80,10 @@ pub fn check(
         let message = format!("uses `{key}`, which the target collection does not have{near}");
         return Ok(Err(Problem::new("invalid_field", message)));
     };
+    if field.options.result_error.is_some() {
+        let message = format!("uses `{key}`, which cannot be computed itself");
+        return Ok(Err(Problem::new("invalid_field", message)));
+    }
     let Some(seen) = seen_as(field) else {
         let message = format!("cannot use `{key}`, which has the type {}", field.kind.as_str());
         return Ok(Err(Problem::new("invalid_field", message)));
@@ -154,8 +158,19 @@ pub fn fill(
     if !shape.fields.iter().any(|field| looks(&field)) {
         return Ok(());
     }
+    for field in shape.fields.iter().filter(looks) {
+        let relation = field.options.relation.as_deref().and_then(|key| shape.field(key));
+        let is_gone = relation.is_none_or(|field| field.kind != FieldType::Relation);
+        let error = field.options.result_error.or(is_gone.then_some(ComputedError::MissingSource));
+        if let Some(error) = error {
+            fields::computed::keep(&field.key, Err(error), data, errors);
+        }
+    }
     for relation in shape.fields.iter().filter(|field| field.kind == FieldType::Relation) {
-        let along = |field: &&Field| field.options.relation.as_deref() == Some(relation.key.as_str());
+        let along = |field: &&Field| {
+            field.options.relation.as_deref() == Some(relation.key.as_str())
+                && field.options.result_error.is_none()
+        };
         let fields = shape.fields.iter().filter(looks).filter(along);
         let mut folds: Vec<(&Field, Fold)> =
             fields.map(|field| (field, Fold::of(field, relation.options.cardinality()))).collect();

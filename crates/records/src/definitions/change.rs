@@ -5,6 +5,7 @@
 
 use super::create::lacking;
 use super::define::{self, Definition, can_be_primary, can_be_unique};
+use super::dependents::{self, Source};
 use super::events::{FieldChanged, FieldEvent};
 use super::model::{CollectionField, FieldPatch, read_field};
 use super::resolve::resolve;
@@ -55,6 +56,9 @@ struct Proposal {
 struct Made {
     /// What is to be done to items.
     begun: Option<Begun>,
+    /// What is to be done to items that are computed from the field.
+    #[serde(default)]
+    dependents: Vec<Begun>,
     /// What the answer says of a conversion.
     #[serde(alias = "told")]
     report: Option<ConversionReport>,
@@ -97,7 +101,7 @@ pub async fn run(
         let shapes_now = shapes.clone();
         let made = cx.try_change(move |tx| {
             let begun = apply(tx, &shapes_now, &author, change, seen, patch_of.clone())?;
-            Ok(begun.map(|begun| Made { begun, report: report.clone() }))
+            Ok(begun.map(|(begun, dependents)| Made { begun, dependents, report: report.clone() }))
         });
         if let Some(made) = made.await? {
             return follow(cx, shapes, change, made).await;
@@ -110,6 +114,7 @@ pub async fn run(
 /// Brings the items in line with a change, where they are few, and gives the field.
 async fn follow(cx: &Cx, shapes: &Arc<Shapes>, change: FieldTarget, made: Made) -> Result<CollectionField> {
     rewrite::finish_soon(&cx.db, shapes, made.begun).await?;
+    rewrite::finish_all_soon(&cx.db, shapes, made.dependents).await?;
     Ok(CollectionField { conversion: made.report, ..now(cx, shapes, change).await? })
 }
 
@@ -133,6 +138,13 @@ async fn look(cx: &Cx, shape: &Arc<Shape>, proposal: &Proposal) -> Result<Option
 impl Proposal {
     fn changes_type(&self) -> bool {
         self.row.kind != self.next.kind.as_str()
+    }
+
+    /// Whether what is computed from the field may be another now.
+    fn concerns_others(&self) -> Result<bool> {
+        let is_looked_at = matches!(self.next.kind, FieldType::Datetime | FieldType::Relation);
+        let other_options = self.row.options.parse::<FieldOptions>()? != self.next.options;
+        Ok(self.changes_type() || (other_options && (is_looked_at || self.next.kind.is_computed())))
     }
 
     fn newly_required(&self) -> bool {
@@ -284,8 +296,11 @@ fn merged(field: &Field, now: &FieldOptions, patch: &Map<String, Value>) -> Resu
                 "cannot be changed after the field was created",
             ));
         }
-        if name == "result_type" {
-            continue;
+        if ["result_type", "result_error"].contains(&name.as_str()) {
+            if map.get(name) == Some(value) || (value.is_null() && !map.contains_key(name)) {
+                continue;
+            }
+            return Err(Error::invalid(format!("options.{name}"), "is read-only: the service determines it"));
         }
         if value.is_null() {
             map.remove(name);
@@ -336,8 +351,10 @@ fn plan_for(shape: &Shape, field: &Field, next: &Definition) -> (RewritePlan, bo
     (plan, moved && field.kind == FieldType::Select)
 }
 
+/// Work that a change leaves: on the items of the field, and on those that are computed from it.
+type Left = (Option<Begun>, Vec<Begun>);
+
 /// Makes the change, if the shape is still the one that was `seen`; `None` where it is not.
-#[expect(clippy::option_option, reason = "no change made, or one that leaves work or none")]
 fn apply(
     tx: &mut Tx,
     shapes: &Shapes,
@@ -345,11 +362,15 @@ fn apply(
     change: FieldTarget,
     seen: i64,
     patch_of: impl Fn(&Field) -> Result<FieldPatch>,
-) -> Result<Option<Option<Begun>>> {
+) -> Result<Option<Left>> {
+    let sources = concerned(tx, shapes, author, change, &patch_of)?;
+    let mut locked = dependents::collections_of(tx, author.workspace, &sources)?;
+    locked.insert(change.collection);
+    shape::lock_for_change(tx, author.workspace, locked.iter().copied())?;
     let row = shape::for_change(tx, author.workspace, change.collection)?;
     row.refuse_archived()?;
     let shape = shape::within_change(tx, shapes, author.workspace, change.collection)?;
-    let mut proposal = propose(tx, &shape, change.field, patch_of)?;
+    let mut proposal = propose(tx, &shape, change.field, &patch_of)?;
     let progress = rewrite::progress(tx, change.collection)?;
     let converting = progress.get(&change.field).copied();
     let before = seen_field(&shape, change.field, converting)?;
@@ -359,9 +380,13 @@ fn apply(
     if shape.version != seen {
         return Ok(None);
     }
-    resolve(tx, shapes, author, &shape, &mut proposal.next, "")?;
-    if proposal.next == Definition::of(&proposal.row.clone().field()?, proposal.row.next_number) {
-        return Ok(Some(None));
+    let old = Definition::of(&proposal.row.clone().field()?, proposal.row.next_number);
+    // What cannot be computed any more can still get another label.
+    if proposal.next.kind != old.kind || proposal.next.options != old.options {
+        resolve(tx, shapes, author, &shape, &mut proposal.next, "")?;
+    }
+    if proposal.next == old {
+        return Ok(Some((None, Vec::new())));
     }
     if converting.is_some() && (!proposal.plan.is_empty() || proposal.reindex) {
         return Err(Error::new(
@@ -386,7 +411,22 @@ fn apply(
     }
     let begun = rewrite::begin(tx, &shape, Some(change.field), &proposal.plan)?;
     publish_change(tx, shapes, author, change.collection, &before)?;
-    Ok(Some(begun))
+    let dependents = dependents::follow(tx, shapes, author, sources, &locked)?;
+    Ok(Some((begun, dependents)))
+}
+
+/// The field, where what is computed from it may be another after the change.
+fn concerned(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    author: &Author,
+    change: FieldTarget,
+    patch_of: impl Fn(&Field) -> Result<FieldPatch>,
+) -> Result<Vec<Source>> {
+    let shape = shape::within_change(tx, shapes, author.workspace, change.collection)?;
+    let proposal = propose(tx, &shape, change.field, patch_of)?;
+    let source = || (change.collection, proposal.next.key.clone());
+    Ok(if proposal.concerns_others()? { vec![source()] } else { Vec::new() })
 }
 
 /// The event and the activity of a field that was just changed, as it was `before`.

@@ -1,6 +1,7 @@
 //! Creating a field, whoever asks for it.
 
 use super::define::{Definition, define, insert};
+use super::dependents::{self, Source};
 use super::model::NewField;
 use super::resolve::{has_key, mirror, next_position, publish_new, refuse_many, refuse_taken_key, resolve};
 use super::rewrite::{self, Begun, RewritePlan, Step};
@@ -18,7 +19,7 @@ use serde_json::json;
 use store::Tx;
 
 /// Creates a field and publishes it; gives with it what items that are there already still lack
-/// ([`rewrite::finish_soon`]).
+/// ([`rewrite::finish_all_soon`]).
 ///
 /// # Errors
 /// `validation_error`, `duplicate_value`, `limit_reached`, `not_found`, and `invalid_state` for an archived collection.
@@ -28,9 +29,11 @@ pub fn create(
     author: &Author,
     collection: CollectionId,
     new: NewField,
-) -> Result<(FieldId, Option<Begun>)> {
-    let mirrored_in = new.options.as_ref().and_then(FieldOptions::mirrored_in);
-    shape::lock_for_change(tx, author.workspace, mirrored_in.into_iter().chain([collection]))?;
+) -> Result<(FieldId, Vec<Begun>)> {
+    let mut come = coming(tx, shapes, author, collection, &new)?;
+    let mut locked = dependents::collections_of(tx, author.workspace, &come)?;
+    locked.extend(new.options.as_ref().and_then(FieldOptions::mirrored_in).into_iter().chain([collection]));
+    shape::lock_for_change(tx, author.workspace, locked.iter().copied())?;
     let row = shape::for_change(tx, author.workspace, collection)?;
     row.refuse_archived()?;
     let shape = shape::within_change(tx, shapes, author.workspace, collection)?;
@@ -56,9 +59,31 @@ pub fn create(
         shape::bump(tx, collection)?;
         shape = shape::within_change(tx, shapes, author.workspace, collection)?;
     }
-    let begun = rewrite::begin(tx, &shape, Some(made.id), &fill)?;
+    let mut begun: Vec<Begun> = rewrite::begin(tx, &shape, Some(made.id), &fill)?.into_iter().collect();
     publish_new(tx, shapes, author, collection, made.id)?;
+    // Computed fields may have missed a field of this key.
+    come.push((collection, made.field_key));
+    begun.extend(dependents::follow(tx, shapes, author, come, &locked)?);
     Ok((made.id, begun))
+}
+
+/// The keys that a new field and the other end of its relation get, as far as they can be told before the collection is
+/// locked.
+fn coming(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    author: &Author,
+    collection: CollectionId,
+    new: &NewField,
+) -> Result<Vec<Source>> {
+    let shape = shape::within_change(tx, shapes, author.workspace, collection)?;
+    let defined = define(new.clone(), |key| has_key(&shape, key), "");
+    let mut come: Vec<Source> =
+        defined.ok().map(|definition| (collection, definition.key)).into_iter().collect();
+    if let Some(options) = &new.options {
+        come.extend(options.mirrored_in().zip(options.reverse_field_key.clone()));
+    }
+    Ok(come)
 }
 
 /// What a new field gives to items that are there already: the default of a required one, and what the service sets.

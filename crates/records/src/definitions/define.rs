@@ -162,9 +162,23 @@ pub fn define(
     if matches!(definition.kind, FieldType::Select | FieldType::MultiSelect) {
         definition.options.choices.get_or_insert_default();
     }
-    // The service finds these; what a caller sends of them was read somewhere.
-    definition.options.result_type = None;
-    definition.options.reverse_field_id = None;
+    let options = &definition.options;
+    let found_by_service = [
+        ("reverse_field_id", options.reverse_field_id.is_some()),
+        ("result_type", options.result_type.is_some()),
+        ("result_error", options.result_error.is_some()),
+    ];
+    let read_only = |name: &str| {
+        FieldError::new(format!("{path}options.{name}"), "is read-only: the service determines it")
+    };
+    let sent: Vec<FieldError> = found_by_service
+        .into_iter()
+        .filter(|(_, is_sent)| *is_sent)
+        .map(|(name, _)| read_only(name))
+        .collect();
+    if !sent.is_empty() {
+        return Err(sent);
+    }
     definition.settle(&[], path)?;
     Ok(definition)
 }

@@ -4,6 +4,7 @@ pub mod change;
 mod choices;
 mod create;
 mod define;
+mod dependents;
 mod events;
 mod model;
 pub mod remove;

@@ -1,6 +1,7 @@
 //! Deleting a field, and finding out what would miss it.
 
 use super::define;
+use super::dependents::{self, Source};
 use super::events::{FieldData, FieldEvent};
 use super::model::CollectionField;
 use super::rewrite::{self, Begun, RewritePlan, Step};
@@ -32,10 +33,10 @@ pub fn delete(
     other_users: impl FnOnce(&mut Tx, &Shape) -> Result<Vec<Value>>,
 ) -> Result<Vec<Begun>> {
     let before = shape::within_change(tx, shapes, author.workspace, collection)?;
-    let options = before.field_by_id(id).map(|field| &field.options);
-    let other_end = options.filter(|options| options.reverse_field_id.is_some());
-    let other_end = other_end.and_then(|options| options.target_collection_id);
-    shape::lock_for_change(tx, author.workspace, other_end.into_iter().chain([collection]))?;
+    let gone = gone(tx, shapes, author, &before, id)?;
+    let mut locked = dependents::collections_of(tx, author.workspace, &gone)?;
+    locked.extend(gone.iter().map(|(collection, _)| *collection).chain([collection]));
+    shape::lock_for_change(tx, author.workspace, locked.iter().copied())?;
     let row = shape::for_change(tx, author.workspace, collection)?;
     row.refuse_archived()?;
     let shape = shape::within_change(tx, shapes, author.workspace, collection)?;
@@ -56,7 +57,22 @@ pub fn delete(
     {
         begun.extend(take_out_mirror(tx, shapes, author, target, other)?);
     }
+    begun.extend(dependents::follow(tx, shapes, author, gone, &locked)?);
     Ok(begun)
+}
+
+/// A field and the other end of its relation: what goes together.
+fn gone(tx: &mut Tx, shapes: &Shapes, author: &Author, shape: &Shape, id: FieldId) -> Result<Vec<Source>> {
+    let Some(field) = shape.field_by_id(id) else { return Ok(Vec::new()) };
+    let mut gone = vec![(shape.collection, field.key.clone())];
+    let options = &field.options;
+    if let (Some(other), Some(target)) = (options.reverse_field_id, options.target_collection_id) {
+        match shape::within_change(tx, shapes, author.workspace, target) {
+            Err(error) if error.code() == Code::NotFound => {}
+            shape => gone.extend(shape?.field_by_id(other).map(|field| (target, field.key.clone()))),
+        }
+    }
+    Ok(gone)
 }
 
 /// The other end of a relation goes with it: its values were the same links.

@@ -51,6 +51,7 @@ fn compute(
     let problem = match compute::check(tx, shapes, shape, candidate)? {
         Ok(Some(result)) => {
             definition.options.result_type = Some(result);
+            definition.options.result_error = None;
             return Ok(());
         }
         Ok(None) => Problem::new("unsupported", format!("cannot be `{}` here", definition.kind.as_str())),

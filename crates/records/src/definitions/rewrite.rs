@@ -175,6 +175,14 @@ pub async fn finish_soon(db: &Db, shapes: &Arc<Shapes>, begun: Option<Begun>) ->
     }
 }
 
+/// The same for several pieces of work.
+pub async fn finish_all_soon(db: &Db, shapes: &Arc<Shapes>, begun: Vec<Begun>) -> Result<()> {
+    for begun in begun {
+        finish_soon(db, shapes, Some(begun)).await?;
+    }
+    Ok(())
+}
+
 /// Does all that is left of some work.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ mod computed;
 mod crossing;
 mod operations;
 mod relations;
+mod sources;
 mod trash;
 
 use crate::{full, seed};

@@ -1,0 +1,187 @@
+//! Days and moments within expressions.
+//!
+//! A moment has the time zone of its field: its day, its hour and its text are those of the clocks there, a day added is the
+//! same time on the next day, and days between two are those of the calendar, also where the clocks change. Hours, minutes
+//! and seconds are counted as they pass.
+
+use super::operand::Operand;
+use crate::field::Field;
+use crate::set::FieldSet;
+use chrono::{
+    DateTime, Datelike, Days, Duration, Months, NaiveDate, NaiveDateTime, Offset, TimeZone, Timelike,
+};
+use chrono_tz::Tz;
+use model::Timestamp;
+
+/// A moment, and the time zone in which it is looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    pub(super) at: Timestamp,
+    zone: Tz,
+}
+
+impl PartialEq for Moment {
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at
+    }
+}
+
+impl Moment {
+    pub(super) fn new(at: Timestamp, zone: Tz) -> Self {
+        Self { at, zone }
+    }
+
+    /// The time on the clocks.
+    fn local(self) -> NaiveDateTime {
+        self.instant().with_timezone(&self.zone).naive_local()
+    }
+
+    fn instant(self) -> DateTime<chrono::Utc> {
+        DateTime::from_timestamp_millis(self.at.millis()).unwrap_or_default()
+    }
+
+    /// It as people read it: RFC 3339, with the offset of its zone.
+    pub(super) fn text(self) -> String {
+        if self.zone == Tz::UTC {
+            return self.at.rfc3339();
+        }
+        self.instant().with_timezone(&self.zone).format("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
+    }
+
+    /// The moment at which the clocks show a time: of two the one with the offset that this one has, and where the clocks go
+    /// forward, the time after.
+    fn with_local(self, local: NaiveDateTime) -> Option<Self> {
+        let offset = |moment: &DateTime<Tz>| moment.offset().fix();
+        let same = offset(&self.instant().with_timezone(&self.zone));
+        let found = self.zone.from_local_datetime(&local);
+        let moment = match (found.earliest(), found.latest()) {
+            (_, Some(latest)) if offset(&latest) == same => latest,
+            (Some(earliest), _) => earliest,
+            _ => self.zone.from_local_datetime(&(local + Duration::hours(1))).earliest()?,
+        };
+        Some(Self { at: Timestamp::from_millis(moment.timestamp_millis()), ..self })
+    }
+}
+
+/// The time zone in which the moments of a field are looked at: its own, or that of a field that a formula reads.
+pub fn zone_of(fields: &FieldSet, field: &Field) -> Option<Tz> {
+    let own = field.options.time_zone.as_deref().and_then(|zone| zone.parse().ok());
+    own.or_else(|| {
+        let mut read = field.formula()?.fields().into_iter().filter_map(|key| fields.field(key));
+        read.find_map(|other| if other.key == field.key { None } else { zone_of(fields, other) })
+    })
+}
+
+/// The day of a day or a moment.
+pub(super) fn day(operand: &Operand) -> Option<NaiveDate> {
+    match operand {
+        Operand::Date(day) => Some(*day),
+        Operand::Moment(moment) => in_calendar(moment.local().date()),
+        _ => None,
+    }
+}
+
+/// Minutes since midnight.
+pub(super) fn minutes(operand: &Operand) -> u32 {
+    match operand {
+        Operand::Moment(moment) => moment.local().hour() * 60 + moment.local().minute(),
+        _ => 0,
+    }
+}
+
+fn in_calendar(day: NaiveDate) -> Option<NaiveDate> {
+    (1..=9999).contains(&day.year()).then_some(day)
+}
+
+/// A time so many units later.
+pub(super) fn added(time: &Operand, amount: i64, unit: &str) -> Option<Operand> {
+    let unit = Unit::named(unit)?;
+    match time {
+        Operand::Date(day) => {
+            let moved = unit.add(day.and_time(chrono::NaiveTime::MIN), amount)?;
+            in_calendar(moved.date()).map(Operand::Date)
+        }
+        Operand::Moment(moment) => {
+            let moved = match unit {
+                Unit::Seconds(_) => {
+                    let moved = unit.add(moment.instant().naive_utc(), amount)?;
+                    Moment { at: Timestamp::from_millis(moved.and_utc().timestamp_millis()), ..*moment }
+                }
+                Unit::Days(_) | Unit::Months(_) => moment.with_local(unit.add(moment.local(), amount)?)?,
+            };
+            in_calendar(moved.instant().date_naive()).map(|_| Operand::Moment(moved))
+        }
+        _ => None,
+    }
+}
+
+/// Whole units from one time to another. A day begins at midnight where the other time is.
+pub(super) fn between(from: &Operand, to: &Operand, unit: &str) -> Option<i64> {
+    let unit = Unit::named(unit)?;
+    let midnight = |day: &NaiveDate| day.and_time(chrono::NaiveTime::MIN);
+    let (from, to) = match (from, to) {
+        (Operand::Date(from), Operand::Date(to)) => return Some(unit.between(midnight(from), midnight(to))),
+        (Operand::Date(from), Operand::Moment(to)) => (to.with_local(midnight(from))?, *to),
+        (Operand::Moment(from), Operand::Date(to)) => (*from, from.with_local(midnight(to))?),
+        (Operand::Moment(from), Operand::Moment(to)) => (*from, *to),
+        _ => return None,
+    };
+    Some(match unit {
+        Unit::Seconds(_) => unit.between(from.instant().naive_utc(), to.instant().naive_utc()),
+        // Of two moments in different zones the later in the expression is looked at as the first one is.
+        Unit::Days(_) | Unit::Months(_) => unit.between(Moment { zone: to.zone, ..from }.local(), to.local()),
+    })
+}
+
+#[derive(Clone, Copy)]
+enum Unit {
+    Seconds(i64),
+    Days(i64),
+    Months(u32),
+}
+
+impl Unit {
+    fn named(name: &str) -> Option<Self> {
+        let name = name.trim().to_lowercase();
+        Some(match name.strip_suffix('s').unwrap_or(&name) {
+            "second" => Self::Seconds(1),
+            "minute" => Self::Seconds(60),
+            "hour" => Self::Seconds(3_600),
+            "day" => Self::Days(1),
+            "week" => Self::Days(7),
+            "month" => Self::Months(1),
+            "year" => Self::Months(12),
+            _ => return None,
+        })
+    }
+
+    fn add(self, start: NaiveDateTime, amount: i64) -> Option<NaiveDateTime> {
+        match self {
+            Self::Seconds(unit) => {
+                start.checked_add_signed(Duration::try_seconds(amount.checked_mul(unit)?)?)
+            }
+            Self::Days(unit) => {
+                let days = Days::new(amount.unsigned_abs().checked_mul(unit.unsigned_abs())?);
+                if amount < 0 { start.checked_sub_days(days) } else { start.checked_add_days(days) }
+            }
+            Self::Months(unit) => {
+                let months = Months::new(u32::try_from(amount.unsigned_abs()).ok()?.checked_mul(unit)?);
+                if amount < 0 { start.checked_sub_months(months) } else { start.checked_add_months(months) }
+            }
+        }
+    }
+
+    fn between(self, from: NaiveDateTime, to: NaiveDateTime) -> i64 {
+        match self {
+            Self::Seconds(unit) => (to - from).num_seconds() / unit,
+            Self::Days(unit) => (to - from).num_seconds() / 86_400 / unit,
+            Self::Months(_) if to < from => -self.between(to, from),
+            Self::Months(unit) => {
+                let months =
+                    i64::from(to.year() - from.year()) * 12 + i64::from(to.month()) - i64::from(from.month());
+                let begun = (to.day(), to.time()) < (from.day(), from.time());
+                (months - i64::from(begun)) / i64::from(unit)
+            }
+        }
+    }
+}
