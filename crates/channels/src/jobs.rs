@@ -1,14 +1,16 @@
 //! What happens to channels from time to time: the network is asked how they are, and what is no longer needed is deleted.
 
-use crate::channels::{ChannelRow, ChannelStatus};
+use crate::channels::{ChannelRow, ChannelStatus, Rating, rate};
 use crate::inbound::purge_old;
-use crate::schema::{channel_errors, channels as table, early_statuses};
+use crate::schema::{
+    channel_errors, channels as table, early_statuses, identity_changes, message_changes,
+};
 use crate::templates;
 use crate::worker::WorkerParts;
 use chatnet::{NumberHealth, TemplateUpdate};
 use diesel::prelude::*;
 use jobs::{Job, JobContext, JobError};
-use model::{ChannelId, Result};
+use model::{ChannelId, Result, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
 use store::logs::Retention;
@@ -26,9 +28,11 @@ const ERROR_DAYS: i64 = 30;
 const MOST_ERRORS: i64 = 10_000;
 /// For how many days a status waits for its message.
 const STATUS_DAYS: i64 = 1;
+/// For how many days changes of messages and identities are known. Networks repeat callbacks for a week.
+const CHANGE_DAYS: i64 = 14;
 
 /// The jobs of channels.
-pub(crate) fn jobs(parts: &WorkerParts, callbacks: Retention) -> [Job; 2] {
+pub(crate) fn jobs(parts: &WorkerParts, callbacks: Retention) -> [Job; 3] {
     let parts = parts.clone();
     let sync_all = move |job| sync(job, parts.clone());
     [
@@ -41,9 +45,10 @@ pub(crate) fn jobs(parts: &WorkerParts, callbacks: Retention) -> [Job; 2] {
         Job::every(
             PURGE,
             Duration::from_secs(3_600),
-            "deletes callbacks after their time, old errors, and statuses of messages that nobody knows",
+            "deletes callbacks after their time, old errors, and what is about messages that nobody knows",
             move |job| purge(job, callbacks),
         ),
+        crate::messages::terms::job(),
     ]
 }
 
@@ -74,6 +79,8 @@ async fn sync(job: JobContext, parts: WorkerParts) -> Result<(), JobError> {
 /// disconnected.
 async fn sync_one(job: &JobContext, parts: &WorkerParts, channel: ChannelRow) -> Result<()> {
     let account = channel.account(&parts.seal)?;
+    // A callback that comes meanwhile says more than the answer.
+    let asked_at = job.db.now();
     let health = match parts.network.0.health(&account).await {
         Ok(health) => health,
         Err(error) if error.is_unauthorized => {
@@ -84,9 +91,12 @@ async fn sync_one(job: &JobContext, parts: &WorkerParts, channel: ChannelRow) ->
             return Ok(());
         }
     };
-    let templates = parts.network.0.list_templates(&account).await.unwrap_or_default();
+    let mut templates = parts.network.0.list_templates(&account).await.unwrap_or_default();
+    for template in &mut templates {
+        template.at = Some(asked_at);
+    }
     let found = Arc::new((channel, health, templates));
-    job.db.write(move |tx| write(tx, &found.0, &found.1, &found.2)).await
+    job.db.write(move |tx| write(tx, &found.0, &found.1, &found.2, asked_at)).await
 }
 
 fn disconnected(tx: &mut Tx, channel: ChannelId, reason: &str) -> Result<()> {
@@ -103,7 +113,13 @@ fn disconnected(tx: &mut Tx, channel: ChannelId, reason: &str) -> Result<()> {
     Ok(())
 }
 
-fn write(tx: &mut Tx, channel: &ChannelRow, health: &NumberHealth, updates: &[TemplateUpdate]) -> Result<()> {
+fn write(
+    tx: &mut Tx,
+    channel: &ChannelRow,
+    health: &NumberHealth,
+    updates: &[TemplateUpdate],
+    at: Timestamp,
+) -> Result<()> {
     let now = tx.now();
     let works = table::status.eq_any([ChannelStatus::Connecting, ChannelStatus::Disconnected]);
     diesel::update(table::table.find(channel.id()).filter(works))
@@ -114,12 +130,10 @@ fn write(tx: &mut Tx, channel: &ChannelRow, health: &NumberHealth, updates: &[Te
             table::updated_at.eq(now),
         ))
         .execute(tx.connection())?;
+    let rating = Rating { quality: Some(health.quality), messaging_limit: Some(health.messaging_limit), at };
+    rate(tx, channel.id(), &rating)?;
     diesel::update(table::table.find(channel.id()))
-        .set((
-            table::quality.eq(health.quality),
-            table::messaging_limit.eq(health.messaging_limit),
-            table::checked_at.eq(now),
-        ))
+        .set(table::checked_at.eq(now))
         .execute(tx.connection())?;
     for update in updates {
         templates::updated(tx, channel, update)?;
@@ -158,7 +172,7 @@ fn purge_errors(tx: &mut Tx, channel: ChannelId) -> Result<usize> {
 /// Deletes some of what is no longer needed. Gives how many rows.
 fn purge_piece(tx: &mut Tx) -> Result<usize> {
     let before = |days: i64| tx.now().plus_seconds(-days * 86_400);
-    let (errors, statuses) = (before(ERROR_DAYS), before(STATUS_DAYS));
+    let (errors, statuses, changes) = (before(ERROR_DAYS), before(STATUS_DAYS), before(CHANGE_DAYS));
     let old: Vec<i64> = channel_errors::table
         .filter(channel_errors::created_at.lt(errors))
         .limit(PIECE)
@@ -173,5 +187,19 @@ fn purge_piece(tx: &mut Tx) -> Result<usize> {
         .load(tx.connection())?;
     let lost = diesel::delete(early_statuses::table.filter(early_statuses::id.eq_any(lost)))
         .execute(tx.connection())?;
-    Ok(old + lost)
+    let known: Vec<i64> = message_changes::table
+        .filter(message_changes::created_at.lt(changes))
+        .limit(PIECE)
+        .select(message_changes::id)
+        .load(tx.connection())?;
+    let known = diesel::delete(message_changes::table.filter(message_changes::id.eq_any(known)))
+        .execute(tx.connection())?;
+    let moved: Vec<i64> = identity_changes::table
+        .filter(identity_changes::created_at.lt(changes))
+        .limit(PIECE)
+        .select(identity_changes::id)
+        .load(tx.connection())?;
+    let moved = diesel::delete(identity_changes::table.filter(identity_changes::id.eq_any(moved)))
+        .execute(tx.connection())?;
+    Ok(old + lost + known + moved)
 }

@@ -8,7 +8,7 @@ use super::model::MessageSearch;
 use crate::messages::{Message, MessageRow, print};
 use crate::schema::{channels, message_terms, messages};
 use diesel::prelude::*;
-use fields::terms::tokens;
+use fields::terms;
 use files::Files;
 use model::{Caller, ChannelId, Error, MessageId, Result, WorkspaceId};
 use operation::{OptIn, OptInList, Query, State, operation};
@@ -21,6 +21,8 @@ const AT_ONCE: i64 = 500;
 const MOST_LOOKED_AT: i64 = 5_000;
 /// The most words of a search.
 const MOST_WORDS: usize = 8;
+/// The most terms of a search. A long run of writing without spaces is found by the first of its own.
+const MOST_TERMS: usize = 16;
 /// If more words than this have the beginning that is looked for, it is found in most messages.
 const MOST_ENDINGS: usize = 24;
 
@@ -37,18 +39,17 @@ pub fn search_conversations(
     page: OptIn,
     files: State<Files>,
 ) -> Result<OptInList<Message>> {
-    let mut words: Vec<String> = tokens(&search.q);
-    let Some(beginning) = words.pop() else {
-        return Err(Error::invalid("q", "must have a letter or a digit"));
-    };
-    words.sort_unstable();
-    words.dedup();
-    if words.len() >= MOST_WORDS {
-        return Err(Error::invalid("q", format_args!("must have at most {MOST_WORDS} words")));
-    }
-    let mut seeker = Seeker { workspace: caller.workspace_id(), search, words, beginning };
+    let wanted = Wanted::of(&search.q)?;
     let after = page.page().after::<MessageId>()?;
-    let found = seeker.find(read, after, page.most())?;
+    let found = match wanted {
+        Some(wanted) => {
+            let mut seeker = Seeker { workspace: caller.workspace_id(), search, wanted };
+            seeker.find(read, after, page.most())?
+        }
+        None if search.q.is_ascii() => return Err(Error::invalid("q", "must have a letter or a digit")),
+        // Messages are not found by their emoji.
+        None => Found { rows: Vec::new(), next: None },
+    };
     let printed = print(read, &files.0, &found.rows)?;
     let next = found.next.map(|id| id.to_string());
     Ok(page.answer_part(printed, next.as_deref()))
@@ -57,10 +58,43 @@ pub fn search_conversations(
 struct Seeker {
     workspace: WorkspaceId,
     search: MessageSearch,
-    /// Those that a message must have as they are.
+    wanted: Wanted,
+}
+
+/// What messages must have.
+struct Wanted {
+    /// Words as they are.
     words: Vec<String>,
-    /// The word that a message must have, or have one that begins so.
+    /// A word that begins so, which may lead.
     beginning: String,
+    /// Others that begin so: single letters of writing without spaces.
+    more_beginnings: Vec<String>,
+}
+
+impl Wanted {
+    /// What a text asks for; `None` where it has no word.
+    ///
+    /// # Errors
+    /// 400 `validation_error` where it has too many.
+    fn of(text: &str) -> Result<Option<Self>> {
+        let mut parts = terms::wanted(text);
+        let Some(last) = parts.last_mut() else { return Ok(None) };
+        let Some(beginning) = last.words.pop() else { return Ok(None) };
+        let distinct: BTreeSet<&[String]> = parts.iter().map(|part| part.words.as_slice()).collect();
+        if distinct.len() > MOST_WORDS {
+            return Err(Error::invalid("q", format_args!("must have at most {MOST_WORDS} words")));
+        }
+        let (open, closed): (Vec<_>, Vec<_>) =
+            parts.into_iter().filter(|part| !part.words.is_empty()).partition(|part| part.open);
+        let list = |parts: Vec<terms::Wanted>| {
+            let mut words: Vec<String> =
+                parts.into_iter().flat_map(|part| part.words).take(MOST_TERMS).collect();
+            words.sort_unstable();
+            words.dedup();
+            words
+        };
+        Ok(Some(Self { words: list(closed), beginning, more_beginnings: list(open) }))
+    }
 }
 
 /// What names the next messages to look at.
@@ -111,7 +145,7 @@ impl Seeker {
         }
         let mut best: Option<(bool, MessageId, &String)> = None;
         let after = after.unwrap_or(MessageId(i64::MAX));
-        for word in &self.words {
+        for word in &self.wanted.words {
             let ids = self.of_word(read, word, after)?;
             let is_full = ids.len() >= usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
             let reach = (is_full, ids.last().copied().unwrap_or(MessageId(0)), word);
@@ -191,10 +225,10 @@ impl Seeker {
 
     /// The words that begin so, each found from the one before.
     fn endings(&self, read: &mut Read) -> Result<Vec<String>> {
-        let end = end_of(&self.beginning);
+        let end = end_of(&self.wanted.beginning);
         let mut words: Vec<String> = Vec::new();
         while words.len() <= MOST_ENDINGS {
-            let from = words.last().unwrap_or(&self.beginning);
+            let from = words.last().unwrap_or(&self.wanted.beginning);
             let own = message_terms::table
                 .filter(message_terms::workspace_id.eq(self.workspace))
                 .filter(message_terms::term.lt(&end))
@@ -213,7 +247,7 @@ impl Seeker {
 
     /// Those of the messages that have the words which do not lead.
     fn matching(&self, read: &mut Read, lead: &Lead, mut ids: Vec<MessageId>) -> Result<Vec<MessageId>> {
-        for word in &self.words {
+        for word in &self.wanted.words {
             if matches!(lead, Lead::Word(leading) if leading == word) {
                 continue;
             }
@@ -225,11 +259,15 @@ impl Seeker {
             let having: BTreeSet<MessageId> = having.into_iter().collect();
             ids.retain(|id| having.contains(id));
         }
-        if !matches!(lead, Lead::Beginning(_)) && !ids.is_empty() {
+        let last = Some(&self.wanted.beginning).filter(|_| !matches!(lead, Lead::Beginning(_)));
+        for beginning in self.wanted.more_beginnings.iter().chain(last) {
+            if ids.is_empty() {
+                break;
+            }
             let having: Vec<MessageId> = message_terms::table
                 .filter(message_terms::message_id.eq_any(&ids))
-                .filter(message_terms::term.ge(&self.beginning))
-                .filter(message_terms::term.lt(end_of(&self.beginning)))
+                .filter(message_terms::term.ge(beginning))
+                .filter(message_terms::term.lt(end_of(beginning)))
                 .select(message_terms::message_id)
                 .load(read.connection())?;
             let having: BTreeSet<MessageId> = having.into_iter().collect();

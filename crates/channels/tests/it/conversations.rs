@@ -198,4 +198,41 @@ testkit::on_both! {
         assert_eq!((found.len(), pages), (6_000, 60));
         assert!(found.is_sorted_by(|a, b| a > b));
     }
+
+    async fn words_are_found_in_writing_without_spaces(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let ana = desk.customer("Ana", "+34611000001");
+        let texts = ["我的订单什么时候到货", "สวัสดีครับผม", "nº2026-0042", "Νικος", "ΝΙΚΟΣ", "red 订单 Straße", "👍 ok"];
+        for text in texts {
+            desk.hear(&ana, text).await;
+        }
+        let found = async |q: &str| {
+            let q: String = url::form_urlencoded::byte_serialize(q.as_bytes()).collect();
+            let rows = desk.get(&format!("/conversations/search?q={q}")).await.expect(200);
+            let mut found: Vec<usize> = rows.as_array().unwrap().iter()
+                .map(|row| texts.iter().position(|text| row["content"] == *text).unwrap()).collect();
+            found.sort_unstable();
+            found
+        };
+        let expected: [(&str, &[usize]); 16] = [
+            ("订单", &[0, 5]), ("我的订单什么时候到货", &[0]), ("单", &[0, 5]), ("订 red", &[5]), ("单 订 货", &[0]), ("货订", &[]),
+            ("ครับ", &[1]), ("2026-0042", &[2]), ("νικος", &[3, 4]), ("ΝΙΚΟΣ", &[3, 4]), ("νικ", &[3, 4]), ("strasse", &[5]),
+            ("STRAẞ", &[5]), ("👍", &[]), ("¡!", &[]), ("订单 straße", &[5]),
+        ];
+        for (q, places) in expected {
+            assert_eq!(found(q).await, places, "{q}");
+        }
+        // Messages of earlier versions are made findable by a job.
+        desk.app.sql("DELETE FROM message_terms").await;
+        assert!(found("订单").await.is_empty());
+        let migration = match kind {
+            testkit::Kind::Sqlite => include_str!("../../../../migrations/sqlite/0042_text_keys/up.sql"),
+            testkit::Kind::Postgres => include_str!("../../../../migrations/postgres/0042_text_keys/up.sql"),
+        };
+        let statement = migration.split(";\n").find(|statement| statement.contains("'channels.words'")).unwrap();
+        desk.app.sql(statement).await;
+        while desk.app.service.jobs.run_due().await.unwrap() > 0 {}
+        assert_eq!(found("订单").await, [0, 5]);
+        assert_eq!(found("νικος").await, [3, 4]);
+    }
 }
