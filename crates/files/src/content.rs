@@ -17,7 +17,7 @@ pub(crate) struct Content {
     pub(crate) sha256: String,
     /// The media type that the first bytes show.
     detected: Option<&'static str>,
-    is_text: bool,
+    encoding: TextEncoding,
     pub(crate) dimensions: Option<(i64, i64)>,
     pub(crate) duration_ms: Option<i64>,
 }
@@ -28,12 +28,16 @@ impl Content {
         if let Some(detected) = self.detected {
             return detected;
         }
-        if !self.is_text {
+        if self.encoding == TextEncoding::None {
             return "application/octet-stream";
         }
         let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
         match extension.as_deref() {
             Some("csv") => "text/csv",
+            Some("tsv") => "text/tab-separated-values",
+            // Bytes that may be text of an old encoding are text if their file is called so.
+            Some("txt") => "text/plain",
+            _ if self.encoding == TextEncoding::Old => "application/octet-stream",
             Some("htm" | "html") => "text/html",
             Some("json") => "application/json",
             Some("jsonl" | "ndjson") => "application/x-ndjson",
@@ -75,30 +79,72 @@ impl Inspector {
     }
 
     pub(crate) fn finish(self) -> Content {
+        let encoding = TextEncoding::of(&self.head);
         let detected = infer::get(&self.head).map(|kind| kind.mime_type());
+        let detected = detected.filter(|kind| encoding == TextEncoding::None || is_of_text(kind));
         let is_image = detected.is_some_and(|kind| kind.starts_with("image/"));
         Content {
             size: i64::try_from(self.size).unwrap_or(i64::MAX),
             sha256: self.digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect(),
             detected,
-            is_text: is_text(&self.head),
+            encoding,
             dimensions: is_image.then(|| dimensions(&self.head)).flatten(),
             duration_ms: None,
         }
     }
 }
 
-fn is_text(head: &[u8]) -> bool {
-    let (text, is_cut) = match head.get(..TEXT_HEAD) {
-        Some(text) => (text, true),
-        None => (head, false),
-    };
-    // A character may be cut at the end of the head; anything else that is wrong means that it is no text.
-    !text.contains(&0)
-        && match std::str::from_utf8(text) {
-            Ok(_) => true,
-            Err(error) => error.error_len().is_none() && is_cut,
+/// How the bytes of a file can be read as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TextEncoding {
+    /// They cannot.
+    None,
+    /// As UTF-8 or UTF-16.
+    Unicode,
+    /// Perhaps as an older encoding, such as windows-1252 or Shift-JIS.
+    Old,
+}
+
+impl TextEncoding {
+    fn of(head: &[u8]) -> Self {
+        let (text, is_cut) = match head.get(..TEXT_HEAD) {
+            Some(text) => (text, true),
+            None => (head, false),
+        };
+        let has_mark = text.starts_with(b"\xff\xfe") || text.starts_with(b"\xfe\xff");
+        if has_mark || utf16_without_mark(text).is_some() {
+            return Self::Unicode;
         }
+        let is_control = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | 0x0c | b'\r');
+        match std::str::from_utf8(text) {
+            _ if text.contains(&0) => Self::None,
+            Ok(_) => Self::Unicode,
+            // A character may be cut at the end of the head.
+            Err(error) if error.error_len().is_none() && is_cut => Self::Unicode,
+            Err(_) if text.iter().any(is_control) => Self::None,
+            Err(_) => Self::Old,
+        }
+    }
+}
+
+/// Whether text can be of a type that its first letters show. `BM`, with which a table of values may begin, is also the
+/// beginning of an image.
+fn is_of_text(mime_type: &str) -> bool {
+    mime_type.starts_with("text/")
+        || ["application/pdf", "application/postscript", "application/rtf"].contains(&mime_type)
+}
+
+/// Whether bytes are UTF-16 without a byte order mark, and if so, whether the lower byte of a character comes first: in most
+/// languages every second byte of many is zero, and none of the others.
+pub fn utf16_without_mark(bytes: &[u8]) -> Option<bool> {
+    let zeros = |odd: usize| bytes.iter().skip(odd).step_by(2).filter(|byte| **byte == 0).count();
+    let (even, odd, enough) = (zeros(0), zeros(1), bytes.len() / 20);
+    match () {
+        () if bytes.len() < 4 => None,
+        () if odd > enough && odd > even * 4 => Some(true),
+        () if even > enough && even > odd * 4 => Some(false),
+        () => None,
+    }
 }
 
 fn dimensions(head: &[u8]) -> Option<(i64, i64)> {
@@ -138,8 +184,25 @@ mod tests {
         assert_eq!(content(b"<svg xmlns='http://www.w3.org/2000/svg'/>").mime_type("a.svg"), "image/svg+xml");
         assert_eq!(content(b"<!DOCTYPE html><p>").mime_type("a.png"), "text/html");
         assert_eq!(content(&[0, 1, 2]).mime_type("list.csv"), "application/octet-stream");
+        assert_eq!(content(b"BMI,name\n22,Ana\n").mime_type("list.csv"), "text/csv");
         let cut = [&[b'a'; TEXT_HEAD - 1][..], "é".as_bytes()].concat();
         assert_eq!(content(&cut).mime_type("a"), "text/plain");
+    }
+
+    #[test]
+    fn text_is_text_in_any_encoding() {
+        let text = "name;phone\nNúñez;1\n";
+        let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let marked = [&b"\xff\xfe"[..], &little].concat();
+        let latin: Vec<u8> = text.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap()).collect();
+        for bytes in [&little, &big, &marked, &latin] {
+            assert_eq!(content(bytes).mime_type("list.csv"), "text/csv", "{bytes:?}");
+        }
+        assert_eq!(content(&marked).mime_type("list"), "text/plain");
+        assert_eq!(content(&latin).mime_type("list.TXT"), "text/plain");
+        assert_eq!(content(&latin).mime_type("list"), "application/octet-stream");
+        assert_eq!(content(b"\x93\x01\x02").mime_type("list.csv"), "application/octet-stream");
     }
 
     #[test]

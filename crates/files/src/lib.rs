@@ -21,12 +21,13 @@ mod sweep;
 mod targets;
 pub mod uploads;
 
+pub use content::utf16_without_mark;
 pub use download::{DownloadRoute, Generator, PermanentRoute, attachment, guarded};
 pub use links::Link;
 pub use list::{Chosen, FileSort, list};
-pub use name::safe_name;
+pub use name::{composed, safe_name};
 pub use objects::{Objects, objects_in, objects_in_memory};
-pub use row::{File, FileKind, FileRow, FileStatus, among, find, live, locked, trash, update};
+pub use row::{File, FileKind, FileRow, FileStatus, among, find, held, live, locked, trash, update};
 pub use s3::{S3Settings, objects_in_s3};
 pub use storage::{Details, Files, MOST_BYTES, NewFile, Stored, finish, probe};
 pub use sweep::sweep;
