@@ -5,5 +5,6 @@ mod group;
 pub mod imports;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
+pub mod tables;
 
 pub use group::group;

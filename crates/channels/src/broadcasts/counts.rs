@@ -16,6 +16,12 @@ use store::{Read, Tx, each};
 const JOB: &str = "broadcasts.count";
 /// What stands for a state where recipients who replied are counted.
 const REPLIED: &str = "replied";
+/// What stands for a state where lines of a file are counted that name a contact.
+const LISTED: &str = "listed";
+/// What stands for a state where lines are counted that name none.
+const UNMATCHED: &str = "unmatched";
+/// What stands for a state where lines are counted that name several.
+const CONTRADICTORY: &str = "contradictory";
 /// So many changes of a broadcast are not worth summing up.
 const FEW: i64 = 64;
 /// The most broadcasts that one run looks at.
@@ -34,14 +40,52 @@ pub(super) fn of(read: &mut Read, ids: &[BroadcastId]) -> Result<HashMap<Broadca
         .load(read.connection())?;
     for (id, state, count) in sums {
         let counts = all.entry(id).or_default();
-        if state == REPLIED {
-            counts.replied = count;
-        } else if let Some(state) = State::parse(&state) {
-            counts.total += count;
-            *counts.of_state(state) += count;
+        match state.as_str() {
+            REPLIED => counts.replied = count,
+            UNMATCHED => counts.unmatched = count,
+            CONTRADICTORY => counts.contradictory = count,
+            state => {
+                let Some(state) = State::parse(state) else { continue };
+                counts.total += count;
+                *counts.of_state(state) += count;
+            }
         }
     }
     Ok(all)
+}
+
+/// The lines of a file that lists an audience.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ListedLines {
+    /// Those that name a contact.
+    pub(super) listed: i64,
+    /// Those that name none.
+    pub(super) unmatched: i64,
+    /// Those whose values name different contacts.
+    pub(super) contradictory: i64,
+}
+
+/// Counts the lines of a piece of a file, the first one from zero on. Returns how many lines of the file named a contact.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn add_lines(tx: &mut Tx, id: BroadcastId, is_first: bool, lines: ListedLines) -> Result<i64> {
+    let of = table::table.filter(table::broadcast_id.eq(id));
+    if is_first {
+        let states = [LISTED, UNMATCHED, CONTRADICTORY];
+        diesel::delete(of.filter(table::state.eq_any(states))).execute(tx.connection())?;
+    }
+    let rows: Vec<_> =
+        [(LISTED, lines.listed), (UNMATCHED, lines.unmatched), (CONTRADICTORY, lines.contradictory)]
+            .into_iter()
+            .filter(|(_, number)| *number != 0)
+            .map(|(state, number)| {
+                (table::broadcast_id.eq(id), table::state.eq(state), table::number.eq(number))
+            })
+            .collect();
+    each!(tx.connection(), |connection| diesel::insert_into(table::table).values(rows).execute(connection))?;
+    let sum = sql::<BigInt>("CAST(COALESCE(SUM(number), 0) AS BIGINT)");
+    Ok(of.filter(table::state.eq(LISTED)).select(sum).get_result(tx.connection())?)
 }
 
 /// Sums up the changes of a broadcast, if there are many. Those that other transactions write meanwhile stay as they are.

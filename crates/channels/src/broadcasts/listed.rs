@@ -1,19 +1,21 @@
 //! Audiences that are listed in a file: CSV whose header names what the contacts are known by.
+//!
+//! A file is read in chunks, each from where the last one ended.
 
-use csv::{ByteRecord, ReaderBuilder};
 use files::{FileRow, Files};
 use futures::TryStreamExt;
 use model::{Error, FileId, Result, WorkspaceId};
 use operation::ports::ContactRef;
 use std::ops::Range;
 use store::Read;
+use transfer::tables::{self, Dialect, Encoding, Fault, Lines, Row, Rows, is_short_of_a_quote};
 
 /// What errors call the file.
 const PARAM: &str = "audience.file_id";
 /// The largest file, in bytes.
 const MOST_BYTES: i64 = 100 << 20;
-/// The longest header, in bytes.
-const HEADER_BYTES: u64 = 64 << 10;
+/// So many bytes at the beginning tell how the file is written.
+const HEAD_BYTES: u64 = 64 << 10;
 /// So many bytes are read at once; no line is longer.
 const CHUNK_BYTES: u64 = 256 << 10;
 /// So many lines are read at once.
@@ -21,12 +23,21 @@ const MOST_LINES: usize = 1_000;
 
 /// A column that says who a contact is, and how a path names a contact by it.
 const COLUMNS: [(&str, &str); 5] =
-    [("id", ""), ("contact_id", ""), ("phone", "phone:"), ("email", "email:"), ("external_id", "external:")];
+    [("id", ""), ("contactid", ""), ("phone", "phone:"), ("email", "email:"), ("externalid", "external:")];
+
+/// Whom a line names: all that it says of one contact, which must agree.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ListedContact {
+    /// What the line says besides the id.
+    pub(super) identities: Vec<ContactRef>,
+    /// The id, which may be that of another system.
+    pub(super) id: Option<ContactRef>,
+}
 
 /// Some of those whom a file lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Listed {
-    pub(super) contacts: Vec<ContactRef>,
+    pub(super) contacts: Vec<ListedContact>,
     /// Where the next line begins, in bytes.
     pub(super) end: i64,
     pub(super) is_end: bool,
@@ -39,10 +50,11 @@ pub(super) struct Listed {
 pub(super) fn file(read: &mut Read, workspace: WorkspaceId, id: FileId) -> Result<FileRow> {
     let file = files::live(read, workspace, id);
     let file = file.map_err(|_| Error::invalid(PARAM, "must be the id of a file"))?;
-    if file.size > MOST_BYTES || !file.mime_type.starts_with("text/") {
-        return Err(Error::invalid(PARAM, "must be the id of a CSV file of at most 100 MiB"));
+    let rule = "must be the id of a CSV file of at most 100 MiB";
+    if let Some(reason) = tables::refusal(&file.mime_type) {
+        return Err(Error::invalid(PARAM, format_args!("{rule}; the file {reason}")));
     }
-    Ok(file)
+    if file.size > MOST_BYTES { Err(Error::invalid(PARAM, rule)) } else { Ok(file) }
 }
 
 /// Reads the next lines of a list behind a place.
@@ -52,8 +64,8 @@ pub(super) fn file(read: &mut Read, workspace: WorkspaceId, id: FileId) -> Resul
 pub(super) async fn read(files: &Files, file: &FileRow, from: i64) -> Result<Listed> {
     let size = u64::try_from(file.size).unwrap_or_default();
     let from = u64::try_from(from).unwrap_or_default();
-    let start = bytes(files, file, 0..size.min(HEADER_BYTES)).await?;
-    let header = Header::of(&start)?;
+    let start = bytes(files, file, 0..size.min(HEAD_BYTES)).await?;
+    let header = Header::of(&start, size <= HEAD_BYTES)?;
     let from = from.max(header.end).min(size);
     let end = size.min(from + CHUNK_BYTES);
     let chunk = bytes(files, file, from..end).await?;
@@ -76,31 +88,26 @@ async fn bytes(files: &Files, file: &FileRow, range: Range<u64>) -> Result<Vec<u
 
 /// What the first line says.
 struct Header {
+    encoding: &'static Encoding,
     delimiter: u8,
-    /// The columns that say who a contact is, the surest first, and how a path names a contact by each.
+    /// The columns that say who a contact is, and how a path names a contact by each.
     columns: Vec<(usize, &'static str)>,
     /// Where the second line begins, in bytes.
     end: u64,
 }
 
 impl Header {
-    fn of(start: &[u8]) -> Result<Self> {
-        const MARK: &[u8] = b"\xef\xbb\xbf";
-        let mark = if start.starts_with(MARK) { MARK.len() } else { 0 };
-        let text = start.get(mark..).unwrap_or_default();
-        let line = text.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
-        let count = |delimiter: u8| line.iter().filter(|byte| **byte == delimiter).count();
-        let delimiter = [b',', b';', b'\t'].into_iter().rev().max_by_key(|delimiter| count(*delimiter));
-        let delimiter = delimiter.unwrap_or(b',');
-        let mut reader =
-            ReaderBuilder::new().delimiter(delimiter).has_headers(false).flexible(true).from_reader(text);
-        let mut names = ByteRecord::new();
-        reader.read_byte_record(&mut names).map_err(unreadable)?;
-        let name = |bytes: &[u8]| {
-            let name = String::from_utf8_lossy(bytes).trim().to_lowercase();
-            name.strip_prefix('$').unwrap_or(&name).to_owned()
+    fn of(start: &[u8], is_whole: bool) -> Result<Self> {
+        let encoding = tables::encoding(start).map_err(Error::internal)?;
+        let lines = Lines::of(start, encoding, is_whole);
+        let dialect = Dialect::of(&lines.text, None);
+        let rest = lines.text.get(dialect.start..).unwrap_or_default();
+        let mut rows = Rows::new(rest.as_bytes(), dialect.delimiter);
+        let names: Vec<String> = match rows.next_row().map_err(Error::internal)? {
+            Some(Row::Cells(cells)) => cells.iter().map(name).collect(),
+            Some(Row::Fault(fault)) => return Err(unclosed(&fault)),
+            Some(Row::TooLong) | None => Vec::new(),
         };
-        let names: Vec<String> = names.iter().map(name).collect();
         let column = |(name, prefix): (&str, &'static str)| {
             names.iter().position(|other| other == name).map(|place| (place, prefix))
         };
@@ -109,91 +116,137 @@ impl Header {
             let rule = "must be a CSV file with one of the columns `id`, `phone`, `email` and `external_id`";
             return Err(Error::invalid(PARAM, rule));
         }
-        Ok(Self { delimiter, columns, end: reader.position().byte() + mark as u64 })
+        let end = lines.place(dialect.start + usize::try_from(rows.place()).unwrap_or_default());
+        Ok(Self { encoding, delimiter: dialect.delimiter, columns, end })
     }
 
     /// The contacts of the lines that a chunk of the file has whole, and how many bytes those lines have.
-    fn lines(&self, chunk: &[u8], is_last: bool) -> Result<(Vec<ContactRef>, u64)> {
-        let mut reader = ReaderBuilder::new()
-            .delimiter(self.delimiter)
-            .has_headers(false)
-            .flexible(true)
-            .from_reader(chunk);
-        let (mut contacts, mut end, mut line) = (Vec::new(), 0, ByteRecord::new());
-        for _ in 0..MOST_LINES {
-            if !reader.read_byte_record(&mut line).map_err(unreadable)? {
-                return Ok((contacts, chunk.len() as u64));
-            }
-            let behind = reader.position().byte();
+    fn lines(&self, chunk: &[u8], is_last: bool) -> Result<(Vec<ListedContact>, u64)> {
+        let lines = Lines::of(chunk, self.encoding, is_last);
+        let whole = lines.text.len() as u64;
+        let mut rows = Rows::new(lines.text.as_bytes(), self.delimiter);
+        let (mut contacts, mut end) = (Vec::new(), 0);
+        while contacts.len() < MOST_LINES {
+            let row = rows.next_row().map_err(Error::internal)?;
             // What ends with the chunk may go on behind it.
-            if behind >= chunk.len() as u64 && !is_last {
+            if row.is_some() && rows.place() >= whole && !is_last {
                 break;
             }
-            contacts.extend(self.contact(&line));
-            end = behind;
+            match row {
+                Some(Row::Cells(cells)) if is_short_of_a_quote(&cells, self.delimiter) => {
+                    let value = cells.iter().find(|cell| cell.contains(['\n', '\r'])).unwrap_or_default();
+                    return Err(unclosed(&Fault { value: value.chars().take(40).collect() }));
+                }
+                Some(Row::Cells(cells)) => contacts.push(self.contact(&cells)),
+                Some(Row::TooLong) => contacts.push(ListedContact::default()),
+                Some(Row::Fault(fault)) => return Err(unclosed(&fault)),
+                None => {
+                    end = whole;
+                    break;
+                }
+            }
+            end = rows.place();
         }
-        if end == 0 {
+        if end == 0 && !chunk.is_empty() {
             return Err(Error::invalid(PARAM, "must have lines of at most 256 KiB"));
         }
+        let end = lines.place(usize::try_from(end).unwrap_or_default());
         Ok((contacts, end))
     }
 
     /// The contact that a line names.
-    fn contact(&self, line: &ByteRecord) -> Option<ContactRef> {
-        let name = self.columns.iter().find_map(|(place, prefix)| {
-            let value = str::from_utf8(line.get(*place)?).ok()?.trim();
-            (!value.is_empty()).then(|| format!("{prefix}{value}"))
-        });
-        name?.parse().ok()
+    fn contact(&self, line: &csv::StringRecord) -> ListedContact {
+        let mut listed = ListedContact::default();
+        for (place, prefix) in &self.columns {
+            let value = line.get(*place).unwrap_or_default().trim();
+            if value.is_empty() {
+                continue;
+            }
+            let Ok(contact) = format!("{prefix}{value}").parse();
+            if prefix.is_empty() {
+                listed.id = listed.id.or(Some(contact));
+            } else {
+                listed.identities.push(contact);
+            }
+        }
+        listed
     }
 }
 
-fn unreadable(error: csv::Error) -> Error {
-    Error::invalid(PARAM, "must be a CSV file").caused_by(error)
+/// The letters of a column's name: `External ID` and `$external_id` are the same.
+fn name(cell: &str) -> String {
+    cell.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+fn unclosed(fault: &Fault) -> Error {
+    let value = &fault.value;
+    Error::invalid(PARAM, format_args!("has a quoted value that is never closed: `\"{value}`"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Header, MOST_LINES};
+    use super::{Header, ListedContact, MOST_LINES};
 
-    /// What a text lists, read in chunks of so many bytes.
-    fn listed(text: &str, chunk: usize) -> Vec<String> {
-        let header = Header::of(text.as_bytes()).unwrap();
+    /// What bytes list, read in chunks of so many.
+    fn listed(bytes: &[u8], chunk: usize) -> Vec<String> {
+        let header = Header::of(bytes, true).unwrap();
         let (mut from, mut all) = (usize::try_from(header.end).unwrap(), Vec::new());
-        while from < text.len() {
-            let end = text.len().min(from + chunk);
-            let (contacts, read) = header.lines(&text.as_bytes()[from..end], end == text.len()).unwrap();
+        while from < bytes.len() {
+            let end = bytes.len().min(from + chunk);
+            let (contacts, read) = header.lines(&bytes[from..end], end == bytes.len()).unwrap();
             assert!(read > 0 && contacts.len() <= MOST_LINES);
             from += usize::try_from(read).unwrap();
-            all.extend(contacts.iter().map(ToString::to_string));
+            all.extend(contacts.iter().map(spelled));
         }
         all
+    }
+
+    fn spelled(listed: &ListedContact) -> String {
+        let all: Vec<String> = listed.id.iter().chain(&listed.identities).map(ToString::to_string).collect();
+        all.join(" ")
     }
 
     #[test]
     fn lists_are_read_in_chunks() {
         let texts = [
             "Name,Phone,Email\nAna,+5511987654321,ana@example.com\n\"Be,\nn\",,ben@example.com\n\nCem,,\nDan,+5511912345678,\n",
-            "\u{feff}Name;$Phone;Email\r\nAna;+5511987654321;ana@example.com\r\n\"Be,\r\nn\";;ben@example.com\r\n;;\r\nDan;+5511912345678",
+            "\u{feff}Name;$Phone;E-Mail\r\nAna;+5511987654321;ana@example.com\r\n\"Be,\r\nn\";;ben@example.com\r\n;;\r\nCem\r\nDan;+5511912345678",
+            "sep=;\r\n\"Name, full\";Phone;email\r\nAna;+5511987654321;ana@example.com\r\nBe;;ben@example.com\rC;;\rDan;+5511912345678",
+        ];
+        let expected = [
+            "phone:+5511987654321 email:ana@example.com",
+            "email:ben@example.com",
+            "",
+            "phone:+5511912345678",
         ];
         for text in texts {
+            let marked = format!("\u{feff}{}", text.trim_start_matches('\u{feff}'));
+            let little: Vec<u8> = marked.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            let big: Vec<u8> = marked.encode_utf16().flat_map(u16::to_be_bytes).collect();
             for chunk in [48, 49, 50, 51, 64, 1_000] {
-                let expected = ["phone:+5511987654321", "email:ben@example.com", "phone:+5511912345678"];
-                assert_eq!(listed(text, chunk), expected, "{chunk}: {text}");
+                assert_eq!(listed(text.as_bytes(), chunk), expected, "{chunk}: {text}");
+                assert_eq!(listed(&little, chunk * 2), expected, "{chunk}: {text}");
+                assert_eq!(listed(&big, chunk * 2 + 1), expected, "{chunk}: {text}");
             }
         }
+        let windows = b"nombre;external_id;phone\nMu\xf1oz;a\xf1o;\nN\xfa\xf1ez;;34600111222\n";
+        assert_eq!(listed(windows, 30), ["external:año", "phone:34600111222"]);
         let many: String = (0..2_500).map(|number| format!("{number}\n")).collect();
-        assert_eq!(listed(&format!("contact_id\n{many}"), 1 << 20).len(), 2_500);
-        assert_eq!(listed("external_id\tid\nx\t\ny\t7\n", 100), ["external:x", "7"]);
+        assert_eq!(listed(format!("contact_id\n{many}").as_bytes(), 1 << 20).len(), 2_500);
+        assert_eq!(listed(b"External ID\tid\nx\t\ny\t7\n", 100), ["external:x", "7 external:y"]);
     }
 
     #[test]
     fn what_is_no_list_is_refused() {
-        for text in ["", "\n", "name,age\nAna,7\n", "\u{0}\u{1}\u{2}"] {
-            assert!(Header::of(text.as_bytes()).is_err(), "{text:?}");
+        for text in ["", "\n", "name,age\nAna,7\n", "\u{0}\u{1}\u{2}", "id,\"name\n1,x\n"] {
+            assert!(Header::of(text.as_bytes(), true).is_err(), "{text:?}");
         }
-        let header = Header::of(b"id\n").unwrap();
+        let header = Header::of(b"id,name,city\n", true).unwrap();
         assert!(header.lines(&[b'7'; 300], false).is_err());
         assert_eq!(header.lines(b"", true).unwrap().0, []);
+        for text in ["1,\"x\n2,y,z\n", "1,\"x\n2,\"y\",z\n", "1,a,\"6 in\n2,b,8\"\n3,c,d\n"] {
+            let error = header.lines(text.as_bytes(), true).unwrap_err();
+            assert!(error.message().contains("never closed"), "{text:?}");
+        }
     }
 }

@@ -53,7 +53,7 @@ text_enum! {
         WorkspaceBlocked = "workspace_blocked",
         /// The file above the text was deleted, or the network does not take it.
         MediaInvalid = "media_invalid",
-        /// The audience cannot be read any more, such as after its segment was deleted.
+        /// The audience cannot be read, such as after its segment was deleted, or no line of its file names a contact.
         AudienceInvalid = "audience_invalid",
     }
 }
@@ -178,7 +178,8 @@ pub struct BroadcastAudience {
     #[schema(max_items = 10_000)]
     pub contact_ids: Option<Vec<ContactId>>,
     /// The id of a CSV file that lists contacts, whose header has one of the columns `id`, `phone`, `email` and
-    /// `external_id`. Of several values in a line, the first in this order counts. Lines that name no contact are ignored.
+    /// `external_id`. All values of a line must name the same contact. Lines that name none, or several, are left out and
+    /// counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_id: Option<FileId>,
     /// Who is left out.
@@ -274,7 +275,7 @@ pub struct BroadcastFrequencyCap {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(example = json!({
     "total": 1200, "pending": 0, "sending": 0, "sent": 100, "delivered": 500, "read": 540, "replied": 80, "failed": 10,
-    "skipped": 50, "unknown": 0, "cancelled": 0,
+    "skipped": 50, "unknown": 0, "cancelled": 0, "unmatched": 0, "contradictory": 0,
 }))]
 pub struct BroadcastCounts {
     /// All recipients.
@@ -299,6 +300,10 @@ pub struct BroadcastCounts {
     pub unknown: i64,
     /// Those to whom nothing was sent because the broadcast was cancelled.
     pub cancelled: i64,
+    /// The lines of the file that lists the audience which name no contact. They are no recipients.
+    pub unmatched: i64,
+    /// The lines of the file whose values name different contacts. They are no recipients.
+    pub contradictory: i64,
 }
 
 /// A broadcast: one message template for many contacts.

@@ -3,11 +3,12 @@
 use super::check::{self, excluded, included};
 use super::clock::Clock;
 use super::contact::{address, refusal};
-use super::counts;
-use super::listed::{self, Listed};
+use super::counts::{self, ListedLines};
+use super::listed::{self, Listed, ListedContact};
 use super::model::{
-    BroadcastAudience, BroadcastFrequencyCap, BroadcastRecipientState as State, BroadcastSkipReason as Skip,
-    BroadcastStatus as Status, BroadcastTemplate,
+    BroadcastAudience, BroadcastFrequencyCap, BroadcastPauseReason as Reason,
+    BroadcastRecipientState as State, BroadcastSkipReason as Skip, BroadcastStatus as Status,
+    BroadcastTemplate,
 };
 use super::progress::{ACTOR, Next, pause, reason_of};
 use super::row::{BroadcastRow, NewRecipient, locked};
@@ -33,6 +34,8 @@ struct Contacts {
     last: Option<ContactId>,
     /// How much was read of the file that lists the audience.
     bytes: i64,
+    /// The lines of that file that were read.
+    lines: Option<ListedLines>,
     is_end: bool,
 }
 
@@ -87,7 +90,7 @@ fn contacts(
     let last = cards.last().map(|card| card.id);
     let is_end = i64::try_from(cards.len()).unwrap_or(PIECE) < PIECE;
     leave_out(read, people, row, audience, &mut cards)?;
-    Ok(Contacts { cards, last, bytes: row.prepared_bytes, is_end })
+    Ok(Contacts { cards, last, bytes: row.prepared_bytes, lines: None, is_end })
 }
 
 /// Those whom a piece of a file lists, as far as they fit all else. Who is listed twice is a recipient once.
@@ -99,12 +102,16 @@ fn among(
     listed: &Listed,
 ) -> Result<Contacts> {
     let mut ids = BTreeSet::new();
+    let mut lines = ListedLines::default();
     for contact in &listed.contacts {
-        match people.find(read, row.workspace_id, contact) {
-            Ok(card) => ids.insert(card.id),
-            Err(error) if error.code() == Code::NotFound => continue,
-            Err(error) => return Err(error),
-        };
+        match named(read, people, row, contact)? {
+            Named::One(id) => {
+                lines.listed += 1;
+                ids.insert(id);
+            }
+            Named::None => lines.unmatched += 1,
+            Named::Several => lines.contradictory += 1,
+        }
     }
     let mut conditions = included(audience);
     if let Some(named) = &conditions.ids {
@@ -114,7 +121,39 @@ fn among(
     conditions.ids = Some(ids.into_iter().collect());
     let mut cards = people.audience(read, row.workspace_id, &conditions, None, PIECE)?;
     leave_out(read, people, row, audience, &mut cards)?;
-    Ok(Contacts { cards, last: None, bytes: listed.end, is_end: listed.is_end })
+    Ok(Contacts { cards, last: None, bytes: listed.end, lines: Some(lines), is_end: listed.is_end })
+}
+
+/// Whom a line of a list names.
+enum Named {
+    One(ContactId),
+    None,
+    Several,
+}
+
+/// The contact on whom all values of a line agree. An id next to other values may be that of another system: it is no reason
+/// to write to somebody whom the other values do not name.
+fn named(read: &mut Read, people: &People, row: &BroadcastRow, line: &ListedContact) -> Result<Named> {
+    let mut find = |contact| match people.find(read, row.workspace_id, contact) {
+        Ok(card) => Ok(Some(card.id)),
+        Err(error) if error.code() == Code::NotFound => Ok(None),
+        Err(error) => Err(error),
+    };
+    let found = line.identities.iter().filter_map(|contact| find(contact).transpose());
+    let found: BTreeSet<ContactId> = found.collect::<Result<_>>()?;
+    let by_id = match &line.id {
+        Some(id) => find(id)?,
+        None => None,
+    };
+    let mut found = found.into_iter();
+    Ok(match (found.next(), found.next(), by_id) {
+        (Some(_), Some(_), _) => Named::Several,
+        (Some(one), None, Some(other)) if one != other => Named::Several,
+        (Some(one), None, _) => Named::One(one),
+        (None, _, Some(_)) if !line.identities.is_empty() => Named::Several,
+        (None, _, Some(one)) => Named::One(one),
+        (None, _, None) => Named::None,
+    })
 }
 
 /// Takes those out of some contacts whom the broadcast excludes.
@@ -198,7 +237,14 @@ fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
     };
     let recipients: Vec<NewRecipient> = piece.cards.iter().map(recipient).collect();
     NewRecipient::insert(tx, row, recipients)?;
+    let is_first = row.prepared_bytes == 0;
+    let listed = piece.lines.map(|lines| counts::add_lines(tx, row.id, is_first, lines)).transpose()?;
     counts::fold(tx, row.id)?;
+    if piece.is_end && listed == Some(0) {
+        // Whoever imports the contacts and resumes it has the file read once more.
+        row.prepared_bytes = 0;
+        return pause(tx, row, &Cause::system(ACTOR), Reason::AudienceInvalid);
+    }
     row.prepared_to = piece.last.or(row.prepared_to);
     row.prepared_bytes = piece.bytes;
     if piece.is_end {

@@ -147,6 +147,63 @@ testkit::on_both! {
         }
     }
 
+    async fn lists_of_other_programs_are_read_and_strangers_are_left_out(kind: Kind) {
+        let desk = desk(kind).await;
+        let mut ids = Vec::new();
+        for number in 0..5 {
+            ids.push(desk.contact(&format!("C{number}"), &format!("+3460011122{number}")).await);
+        }
+        let broadcast = async |name: &str, content: &[u8]| {
+            let ask = desk.app.ask("POST", "/files").key(&desk.key).form(&[], (name, content));
+            let file = ask.send().await.expect(201)["id"].clone();
+            let body = json!({
+                "name": "Prices", "channel_id": desk.channel, "audience": { "file_id": file },
+                "template": { "name": "prices", "language": "en", "media": desk.upload().await },
+            });
+            let id = desk.post("/broadcasts", body).await.expect(201)["id"].clone();
+            desk.post(&format!("/broadcasts/{id}/send"), json!({})).await.expect(200);
+            desk.let_pass(8).await;
+            let shown = desk.get(&format!("/broadcasts/{id}")).await.expect(200);
+            let recipients = desk.get(&format!("/broadcasts/{id}/recipients?paginate=true")).await.expect(200);
+            let to: Vec<Value> = recipients.as_array().unwrap().iter().map(|one| one["contact_id"].clone()).collect();
+            (shown, to)
+        };
+        // Numbers as spreadsheets leave them, in an old encoding and in UTF-16.
+        let text = "sep=;\r\n\"Name, full\";phone\r\nMuñoz;34600111220\r\n\"Núñez; Ana\";+34 600 111 221\r\nx;34611999999\r\n;;\r\n";
+        let latin: Vec<u8> = text.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap()).collect();
+        let wide: Vec<u8> = format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for bytes in [text.as_bytes(), &latin, &wide] {
+            let (shown, to) = broadcast("list.csv", bytes).await;
+            assert_eq!((&shown["status"], &shown["counts"]["unmatched"]), (&json!("completed"), &json!(1)), "{shown}");
+            assert_eq!(to, [json!(ids[0]), json!(ids[1])]);
+        }
+        // Ids of another system that are those of strangers here, and values of two contacts in one line.
+        let text = format!(
+            "id,phone,external_id\n{},34600111221,\n999999,34600111222,\n{},34600111223,\n{},34699999999,\n{},,\n",
+            ids[0], ids[3], ids[0], ids[4]
+        );
+        let (shown, to) = broadcast("list.csv", text.as_bytes()).await;
+        assert_eq!((&shown["counts"]["contradictory"], &shown["counts"]["total"]), (&json!(2), &json!(3)), "{shown}");
+        assert_eq!(to, [json!(ids[2]), json!(ids[3]), json!(ids[4])]);
+        // A list that names nobody, and one with a quote that is never closed.
+        for (text, unmatched) in [("phone\n34699999999\n", 1), ("phone\n", 0), ("phone,note\n34600111220,\"6 inch\n34600111221,x\n", 0)] {
+            let (shown, to) = broadcast("list.csv", text.as_bytes()).await;
+            assert_eq!((&shown["status"], &shown["pause_reason"]), (&json!("paused"), &json!("audience_invalid")), "{text}");
+            assert_eq!((&shown["counts"]["unmatched"], to.len()), (&json!(unmatched), 0), "{text}");
+        }
+        // Whoever imports the contacts can resume it.
+        let (paused, _) = broadcast("list.csv", b"phone\n34611888888\n").await;
+        let late = desk.contact("Late", "+34611888888").await;
+        desk.post(&format!("/broadcasts/{}/send", paused["id"]), json!({})).await.expect(200);
+        desk.let_pass(8).await;
+        let shown = desk.get(&format!("/broadcasts/{}", paused["id"])).await.expect(200);
+        assert_eq!((&shown["counts"]["total"], &shown["counts"]["unmatched"]), (&json!(1), &json!(0)), "{late} {shown}");
+        let workbook = desk.app.ask("POST", "/files").key(&desk.key).form(&[], ("list.csv", b"PK\x03\x04\x14\0\0\0\x08\0\0\0!\0"));
+        let file = workbook.send().await.expect(201)["id"].clone();
+        let refused = desk.post("/broadcasts", json!({ "name": "x", "audience": { "file_id": file } })).await;
+        assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("audience.file_id"));
+    }
+
     async fn a_file_that_the_network_has_lost_is_uploaded_again(kind: Kind) {
         let desk = Desk::open(kind).await;
         let ana = desk.customer("Ana", "+5511987654321");

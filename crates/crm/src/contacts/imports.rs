@@ -1,27 +1,36 @@
 //! Imports of contacts.
 
+use super::consent::{ConsentSource, ConsentState};
+use super::consents::{self, NewConsent};
 use super::find::contacts;
 use super::kind::CONTACTS;
 use super::list::ContactFilters;
 use super::model::OnContactMatch;
 use auth::idempotency;
 use bytes::Bytes;
-use fields::{Field, FieldType};
+use fields::value::{self, Mode};
+use fields::{Data, Field, FieldOptions, FieldType};
 use files::{Files, MOST_BYTES, NewFile};
 use model::{Actor, Caller, Error, FileId, ImportId, Result, Scope, Timestamp};
 use operation::{Answer, Body, Created, Cx, Event, Json, State, operation};
 use query::ParsedQuery;
 use records::Author;
+use records::rows::{Editor, ItemRow};
 use records::sets;
 use records::shape::{Kind, Shape, Shapes};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use store::{Read, Tx};
 use transfer::imports::{
-    self, Amount, Counts, Format, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus,
-    OnError, Origin, RowError, Target,
+    self, Amount, Counts, DecimalSeparator, Format, ImportError, ImportRow, ImportSettings, ImportSource,
+    ImportStatus, OnError, Origin, RowError, TagsMode, Target,
 };
 use utoipa::ToSchema;
+
+/// The field with whether a contact wants no broadcasts.
+const OPTED_OUT: &str = "$opted_out";
 
 /// The rejected rows that the event of an import tells of.
 const MOST_TOLD: usize = 100;
@@ -81,6 +90,13 @@ pub struct ContactImportRequest {
     /// Whether the first row of a CSV file contains the names of the columns; detected if not given.
     #[serde(default)]
     pub has_header: Option<bool>,
+    /// The character before the decimals of numbers in a CSV file, `.` or `,`; detected if not given.
+    #[serde(default)]
+    pub decimal_separator: Option<DecimalSeparator>,
+    /// What to do with the tags of a row whose contact has tags.
+    #[serde(default)]
+    #[schema(default = "add")]
+    pub tags: TagsMode,
 }
 
 impl ContactImportRequest {
@@ -100,6 +116,8 @@ impl ContactImportRequest {
             encoding: self.encoding,
             delimiter: self.delimiter,
             has_header: self.has_header,
+            decimal_separator: self.decimal_separator,
+            tags: self.tags,
         }
     }
 }
@@ -176,6 +194,37 @@ impl Target for ContactImports {
         &CONTACTS
     }
 
+    fn takes(&self) -> &'static [&'static str] {
+        &[OPTED_OUT]
+    }
+
+    /// Opts a contact out. An import opts nobody in: whoever opted out meanwhile would be sent marketing again.
+    fn state(
+        &self,
+        tx: &mut Tx,
+        shapes: &Shapes,
+        shape: &Arc<Shape>,
+        author: &Author,
+        row: ItemRow,
+        statements: &Data,
+    ) -> Result<ItemRow> {
+        // The field itself takes no values, because only the service sets it.
+        let field = Field::draft(OPTED_OUT, FieldType::Boolean, FieldOptions::default());
+        let said = statements.get(OPTED_OUT).unwrap_or(&Value::Null);
+        let said = value::check(&field, said, Mode::Typecast);
+        let said = said.map_err(|problem| {
+            Error::all_invalid(vec![problem.at(shape.param(OPTED_OUT))])
+                .unwrap_or_else(|| Error::internal("a mistake is none"))
+        })?;
+        let is = |value: Option<&Value>| value.and_then(Value::as_bool).unwrap_or_default();
+        if !is(said.as_ref()) || is(row.values()?.get(OPTED_OUT)) {
+            return Ok(row);
+        }
+        let editor = Editor::new(shapes, shape.clone(), author.clone());
+        let consent = NewConsent { source: ConsentSource::Import, proof: None };
+        consents::store(tx, &editor, row, ConsentState::OptedOut, consent)
+    }
+
     fn query(&self, read: &mut Read, shape: &Shape, params: Vec<(String, String)>) -> Result<ParsedQuery> {
         ContactFilters::of(params)?.parsed(read, shape)
     }
@@ -215,11 +264,12 @@ pub(super) struct ContactImportEnded {
     import: ContactImport,
 }
 
-/// Start an import of CSV or JSON Lines
+/// Start an import of CSV or JSON
 ///
 /// The import runs in the background and ends with the event `contact.import.completed` or `contact.import.failed`, which has
 /// its result. Every row is counted as created, updated, unchanged, skipped or failed. An empty cell is no value: a contact
-/// that exists keeps its own. Importing the same file a second time changes nothing.
+/// that exists keeps its own. Tags are added to those that the contact has. `opted_out` opts contacts out, and none in again.
+/// Importing the same file a second time changes nothing.
 #[operation(post "/contacts/import", scope = "contacts:write", body_mib = 16)]
 pub async fn import_contacts(
     cx: &Cx,
@@ -238,7 +288,7 @@ pub async fn import_contacts(
     cx.db
         .read(move |read| {
             let shape = contacts(read, &known, &caller)?;
-            imports::check(&shape, &checked)?;
+            imports::check(&ContactImports, &shape, &checked)?;
             imports::check_origin(has_content, file)?;
             file.map(|file| imports::importable(read, shape.workspace, file)).transpose()
         })
@@ -257,7 +307,7 @@ pub async fn import_contacts(
     let claim = cx.claim.clone();
     let import = cx.db.write(move |tx| {
         let shape = sets::for_write(tx, &shapes, author.workspace, &CONTACTS)?;
-        let import = imports::start(tx, &shape, &author, &origin, &settings)?;
+        let import = imports::start(tx, &ContactImports, &shape, &author, &origin, &settings)?;
         let import = ContactImport::of(import, Vec::new())?;
         if let Some(claim) = &claim {
             let reply = Created(import.clone()).reply()?;

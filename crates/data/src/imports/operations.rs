@@ -1,5 +1,6 @@
 //! Starting imports, and looking at them.
 
+use super::events::ItemImports;
 use super::model::Import;
 use auth::idempotency;
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use store::Read;
 use transfer::imports::{self, ImportRow, ImportSettings, Origin};
 
-/// Start an import of CSV or JSON Lines
+/// Start an import of CSV or JSON
 ///
 /// The import runs in the background: get it to see its progress. Every row is counted as created, updated, unchanged,
 /// skipped or failed. An empty cell is no value: a new item gets the field's default, an existing item keeps its value.
@@ -37,7 +38,7 @@ pub async fn import_items(
     cx.db
         .read(move |read| {
             let shape = shape::for_read(read, &known, workspace, collection_id)?;
-            imports::check(&shape, &checked)?;
+            imports::check(&ItemImports, &shape, &checked)?;
             imports::check_origin(has_content, file)?;
             file.map(|file| imports::importable(read, workspace, file)).transpose()
         })
@@ -56,7 +57,8 @@ pub async fn import_items(
     let claim = cx.claim.clone();
     let import = cx.db.write(move |tx| {
         let shape = shape::for_write(tx, &shapes, workspace, collection_id)?;
-        let import = Import::of(imports::start(tx, &shape, &author, &origin, &settings)?, None, None)?;
+        let import =
+            Import::of(imports::start(tx, &ItemImports, &shape, &author, &origin, &settings)?, None, None)?;
         if let Some(claim) = &claim {
             let reply = Created(import.clone()).reply()?;
             idempotency::finish(tx, claim, reply.status, reply.text()?, &reply.headers)?;

@@ -185,6 +185,10 @@ fn system_cell(column: SystemColumn, row: &ItemRow) -> String {
 fn cell(field: &Field, value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
+        // A text that reads as JSON would be another value.
+        Some(Value::String(text)) if field.family() == Family::Json && reads_as_other(text) => {
+            Value::from(text.as_str()).to_string()
+        }
         Some(Value::String(text)) => guarded(text).into_owned(),
         Some(Value::Array(items)) if field.family() != Family::Json => {
             let text = |item: &Value| item.as_str().map_or_else(|| item.to_string(), str::to_owned);
@@ -193,4 +197,9 @@ fn cell(field: &Field, value: Option<&Value>) -> String {
         // Numbers are no text to a spreadsheet, whatever they begin with.
         Some(other) => other.to_string(),
     }
+}
+
+/// Whether an import would read a text in a `json` field as another value, or as none.
+fn reads_as_other(text: &str) -> bool {
+    text.trim().is_empty() || serde_json::from_str::<Value>(text).is_ok()
 }

@@ -1,7 +1,8 @@
 //! From a file that was looked through to rows that can be taken: the columns are settled, the fields that they need are
 //! there, and so is the index that rows find their items by.
 
-use super::model::{Column, FileSummary, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus};
+use super::job::Target;
+use super::model::{Column, FileSummary, ImportError, ImportRow, ImportSettings, ImportStatus};
 use super::{plan, queries};
 use model::{CollectionId, Error, ImportId, IndexId, Result};
 use query::IndexRequest;
@@ -19,6 +20,7 @@ use store::Tx;
 pub(super) fn begin(
     tx: &mut Tx,
     shapes: &Shapes,
+    target: &dyn Target,
     id: &ImportId,
     settings: &ImportSettings,
     summary: &FileSummary,
@@ -35,14 +37,16 @@ pub(super) fn begin(
         // Somebody else was quicker.
         return Ok(Ok(row));
     }
-    let columns = match plan::columns(&shape, settings, summary) {
+    let columns = match plan::columns(&shape, target.takes(), settings, summary) {
         Ok(columns) => columns,
         Err(reason) => return Ok(Err(reason)),
     };
     if !settings.dry_run {
         make_fields(tx, shapes, &Author::import(workspace, id, settings.emit_events), collection, &columns)?;
     }
-    let source = ImportSource { columns, ..summary.source.clone() };
+    let mut source = summary.source.clone();
+    source.warnings.extend(plan::warnings(&columns));
+    source.columns = columns;
     queries::run(tx, id, &source, summary.bytes, summary.rows)?;
     queries::by_id(tx, id)?.map(Ok).ok_or_else(|| Error::not_found("import"))
 }

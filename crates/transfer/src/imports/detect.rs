@@ -1,118 +1,59 @@
-//! What a file is: its encoding, its format, what stands between its values, and what types they fit.
+//! What a file is: its format, and what types its values fit.
 
-use super::model::Format;
-use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
+use super::decimals::Decimals;
+use super::model::{Format, ImportError};
+use crate::tables::SAMPLE;
 use fields::FieldType;
 use fields::decimal;
 use fields::value;
-use std::io::Read;
+use serde_json::{Map, Value};
 
-/// How much of a file is looked at to tell its format.
-pub(super) const SAMPLE: usize = 64 * 1024;
+/// The code of files that cannot be imported, whatever is in them.
+pub(super) const UNSUPPORTED: &str = "unsupported_format";
 
-/// How the text of a file is encoded: by its first bytes where they say it, else by all of it.
+/// Whether a beginning is that of a text, which may have a few control characters.
+pub(super) fn is_text(sample: &str) -> bool {
+    let is_control = |letter: &char| letter.is_control() && !letter.is_whitespace();
+    let (all, controls) = (sample.chars().count(), sample.chars().filter(is_control).count());
+    controls < 2 || controls * 20 < all
+}
+
+/// The format of a text by its beginning.
 ///
 /// # Errors
-/// When the file cannot be read.
-pub(super) fn encoding(mut reader: impl Read) -> std::io::Result<&'static Encoding> {
-    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
-    let mut buffer = vec![0; SAMPLE];
-    let mut is_first = true;
-    loop {
-        let filled = fill(&mut reader, &mut buffer)?;
-        let bytes = buffer.get(..filled).unwrap_or_default();
-        if is_first && let Some(known) = by_first_bytes(bytes) {
-            return Ok(known);
+/// `unsupported_format` for text that is neither CSV nor JSON of rows.
+pub(super) fn format(sample: &str) -> Result<Format, ImportError> {
+    let text = sample.trim_start();
+    let line = text.lines().next().unwrap_or_default().trim_end();
+    let refused = |what: &str| Err(ImportError::new(UNSUPPORTED, format!("The file {what}.")));
+    let next = text.get(1..).unwrap_or_default().trim_start();
+    if text.starts_with('<')
+        && next.starts_with(|letter: char| letter.is_ascii_alphabetic() || "!?".contains(letter))
+    {
+        return refused("is HTML or XML; export it as CSV or JSON");
+    }
+    if text.starts_with('[') && is_array(line, next) {
+        if next.starts_with(['{', ']']) {
+            return Ok(Format::Json);
         }
-        is_first = false;
-        detector.feed(bytes, filled < SAMPLE);
-        if filled < SAMPLE {
-            return Ok(detector.guess(None, Utf8Detection::Allow));
-        }
+        return refused("is a JSON array of other values than objects");
     }
+    if !text.starts_with('{') || !next.starts_with(['"', '}']) {
+        return Ok(Format::Csv);
+    }
+    let is_object = |line: &str| serde_json::from_str::<Map<String, Value>>(line).is_ok();
+    // A line that is longer than the sample cannot be parsed.
+    let is_cut = line.len() + 4 >= text.trim_end().len() && sample.len() >= SAMPLE - 4;
+    let has_lines = text.lines().skip(1).any(|line| line.starts_with('{'));
+    if is_object(line) || is_cut || has_lines {
+        return Ok(Format::Jsonl);
+    }
+    refused("is one JSON object over several lines; send an array of objects, or one object on each line")
 }
 
-/// Reads until the buffer is full or the file ends.
-pub(super) fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
-    let mut filled = 0;
-    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-        match reader.read(rest) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
-}
-
-/// A byte order mark, or the zeros that every second byte of UTF-16 is in most languages.
-fn by_first_bytes(bytes: &[u8]) -> Option<&'static Encoding> {
-    if let Some((encoding, _)) = Encoding::for_bom(bytes) {
-        return Some(encoding);
-    }
-    let zeros = |odd: usize| bytes.iter().skip(odd).step_by(2).filter(|byte| **byte == 0).count();
-    let (even, odd, enough) = (zeros(0), zeros(1), bytes.len() / 8);
-    match () {
-        () if bytes.len() < 4 => None,
-        () if odd > enough && odd > even * 4 => Some(UTF_16LE),
-        () if even > enough && even > odd * 4 => Some(UTF_16BE),
-        () => None,
-    }
-}
-
-/// Whether a text is JSON Lines or CSV, by its first line.
-pub(super) fn format(sample: &str) -> Format {
-    let line = sample.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let is_object = |line: &str| serde_json::from_str::<serde_json::Map<_, _>>(line).is_ok();
-    // A line that is longer than the sample cannot be parsed, but no CSV begins like that.
-    let is_cut = line.len() + 4 >= sample.trim().len() && sample.len() >= SAMPLE - 4;
-    if line.starts_with('{') && (is_object(line) || (is_cut && line.starts_with("{\""))) {
-        Format::Jsonl
-    } else {
-        Format::Csv
-    }
-}
-
-/// What stands between values: the candidate that cuts most rows into the same number of values, and more than one.
-pub(super) fn delimiter(sample: &str) -> u8 {
-    let mut best = (0, b',');
-    for candidate in [b',', b';', b'\t', b'|'] {
-        let widths: Vec<usize> = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .delimiter(candidate)
-            .from_reader(sample.as_bytes())
-            .records()
-            .take(50)
-            .map_while(Result::ok)
-            .map(|record| record.len())
-            .collect();
-        let first = widths.first().copied().unwrap_or_default();
-        let alike = widths.iter().filter(|width| **width == first).count();
-        let score = if first > 1 { alike * 1_000 / widths.len().max(1) * 100 + first.min(99) } else { 0 };
-        if score > best.0 {
-            best = (score, candidate);
-        }
-    }
-    best.1
-}
-
-/// Whether a first row names the columns: it names a field, or consists of different words, none of them a value of
-/// another type than text.
-pub(super) fn is_header(first: &csv::StringRecord, is_field: impl Fn(&str) -> bool) -> bool {
-    let cells: Vec<&str> = first.iter().map(str::trim).collect();
-    if cells.iter().any(|cell| is_field(cell)) {
-        return true;
-    }
-    let mut seen = std::collections::HashSet::new();
-    let is_name = |cell: &&str| {
-        let mut looks = ValueTypes::default();
-        looks.at(cell);
-        !cell.is_empty() && cell.len() <= 120 && looks.like() == Some(FieldType::Text)
-    };
-    cells.iter().all(|cell| is_name(cell) && seen.insert(cell.to_lowercase()))
+/// Whether text that begins with a bracket is JSON, by its first line and what stands behind the bracket.
+fn is_array(line: &str, next: &str) -> bool {
+    next.starts_with(['{', ']', '[']) || serde_json::from_str::<Vec<Value>>(line).is_ok()
 }
 
 /// The types that all values of a column fit so far.
@@ -121,6 +62,7 @@ pub(super) struct ValueTypes {
     left: Option<Vec<FieldType>>,
     /// Whether a value is a list or an object of JSON.
     has_structure: bool,
+    decimals: Decimals,
 }
 
 /// What a value may be, the narrowest first. Long text fits everything.
@@ -146,6 +88,26 @@ impl ValueTypes {
         }
         let left = self.left.get_or_insert_with(|| CANDIDATES.to_vec());
         left.retain(|kind| fits(*kind, cell));
+        self.decimals.at(cell);
+    }
+
+    /// Takes a text of JSON into account, which would be no text if a number or a boolean were meant.
+    pub(super) fn at_text(&mut self, text: &str) {
+        self.at(text);
+        let is_text =
+            |kind: &FieldType| !matches!(kind, FieldType::Integer | FieldType::Number | FieldType::Boolean);
+        self.left.iter_mut().for_each(|left| left.retain(is_text));
+    }
+
+    /// The numbers among the values.
+    pub(super) fn decimals(&self) -> &Decimals {
+        &self.decimals
+    }
+
+    /// The narrowest type that all values fit whose numbers have this decimal separator.
+    pub(super) fn like_with(&self, separator: Option<char>) -> Option<FieldType> {
+        let number = separator.and_then(|separator| self.decimals.like(separator));
+        number.filter(|_| self.left.is_some() && !self.has_structure).or_else(|| self.like())
     }
 
     /// Takes a list or an object of JSON into account.
@@ -196,42 +158,39 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn encodings_are_distinguished() {
-        let utf16: Vec<u8> = "name;größe\n1;2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
-        let utf16be: Vec<u8> = "name;größe\n1;2\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
-        let with_mark = [&[0xff, 0xfe][..], &utf16].concat();
-        let windows = b"name,stadt\nM\xfcller,K\xf6ln\nJ\xe4ger,M\xfcnchen\n";
-        let late = [vec![b'a'; SAMPLE + 10], "é".into()].concat();
-        for (bytes, expected) in [
-            (&b"a,b\n1,2\n"[..], "UTF-8"),
-            ("name\né\n".as_bytes(), "UTF-8"),
-            (&late, "UTF-8"),
-            (&utf16, "UTF-16LE"),
-            (&utf16be, "UTF-16BE"),
-            (&with_mark, "UTF-16LE"),
-            (windows, "windows-1252"),
-            (b"", "UTF-8"),
+    fn formats_are_distinguished() {
+        let cut = format!("{{\"a\": \"{}", "x".repeat(SAMPLE));
+        for (text, expected) in [
+            ("\n{\"a\": 1}\n", Format::Jsonl),
+            ("{\"a\": \n{\"a\": 1}\n", Format::Jsonl),
+            (&cut[..SAMPLE], Format::Jsonl),
+            ("[{\"a\":1},{\"a\":2}]", Format::Json),
+            ("[\n  {\n    \"a\": 1\n  }\n]", Format::Json),
+            ("[]", Format::Json),
+            ("{a},b\n", Format::Csv),
+            ("[a],b\n", Format::Csv),
+            ("<3,b\n", Format::Csv),
+            ("", Format::Csv),
         ] {
-            let found = encoding(bytes).unwrap();
-            assert_eq!(found.name(), expected, "{:?}", String::from_utf8_lossy(bytes).get(..20));
+            assert_eq!(format(text).ok(), Some(expected), "{text:?}");
+        }
+        for text in [
+            "<!DOCTYPE html>\n<html>",
+            "<?xml version=\"1.0\"?>",
+            "<table><tr>",
+            "{\n  \"a\": 1\n}\n",
+            "[1,2]\n",
+            "[\"a\",\"b\"]",
+            "[[1,2],[3,4]]",
+        ] {
+            assert_eq!(format(text).unwrap_err().code, UNSUPPORTED, "{text:?}");
         }
     }
 
     #[test]
-    fn formats_and_delimiters_are_distinguished() {
-        assert_eq!(format("\n{\"a\": 1}\n"), Format::Jsonl);
-        assert_eq!(format("{a},b\n"), Format::Csv);
-        assert_eq!(format(""), Format::Csv);
-        for (sample, expected) in [
-            ("a,b,c\n1,2,3\n", b','),
-            ("a;b\n\"1,5\";2,5\n", b';'),
-            ("a\tb\n1,5\t2\n", b'\t'),
-            ("a|b|c\n1|2|3\n", b'|'),
-            ("just one column\nof text\n", b','),
-            ("name;note\nx;a, b, c\ny;d\n", b';'),
-        ] {
-            assert_eq!(char::from(delimiter(sample)), char::from(expected), "{sample:?}");
-        }
+    fn text_is_distinguished_from_other_bytes() {
+        assert!(is_text("a,b\u{0}\n1,2\n") && is_text("") && is_text(&"a\t\r\n".repeat(9)));
+        assert!(!is_text("\u{1}\u{2}\u{fffd}abc") && !is_text(&"ab\u{0}\u{0}".repeat(99)));
     }
 
     #[test]
@@ -241,7 +200,7 @@ mod tests {
             (&["1", "2.5"], Some(FieldType::Number)),
             (&["007", "1"], Some(FieldType::Text)),
             (&["1234567890123456", "1.5"], Some(FieldType::Text)),
-            (&["a@example.com", "b@example.com "], Some(FieldType::Text)),
+            (&["a@example.com", "b@example.com "], Some(FieldType::Email)),
             (&["yes", "No"], Some(FieldType::Boolean)),
             (&["2026-01-02"], Some(FieldType::Date)),
             (&["2026-01-02T10:00:00Z"], Some(FieldType::Datetime)),
@@ -261,6 +220,17 @@ mod tests {
         };
         assert_eq!(like(&"x".repeat(1_001)), Some(FieldType::LongText));
         assert_eq!(like(&format!("https://example.com/{}", "x".repeat(1_000))), Some(FieldType::LongText));
+        let mut code = ValueTypes::default();
+        code.at_text("28013");
+        assert_eq!(code.like(), Some(FieldType::Text));
+        code.at_text("2026-01-02");
+        assert_eq!(code.like(), Some(FieldType::Text));
+        let mut price = ValueTypes::default();
+        ["12,50", "1.234,56"].into_iter().for_each(|cell| price.at(cell));
+        assert_eq!(
+            (price.like(), price.like_with(Some(','))),
+            (Some(FieldType::Text), Some(FieldType::Number))
+        );
         let mut list = ValueTypes::default();
         list.at("text");
         list.at_structure();
@@ -283,15 +253,5 @@ mod tests {
                 prop_assert!(taken.is_ok(), "{kind:?} {cell:?} {taken:?}");
             }
         }
-    }
-
-    #[test]
-    fn headers_are_distinguished_from_rows() {
-        let record = |cells: &[&str]| csv::StringRecord::from(cells.to_vec());
-        let is = |cells: &[&str]| is_header(&record(cells), |cell| cell == "price");
-        assert!(is(&["name", "cost"]));
-        assert!(is(&["price", "2026"]), "it names a field");
-        assert!(!is(&["chair", "12.5"]));
-        assert!(!is(&["a", "A"]) && !is(&["a", ""]));
     }
 }

@@ -1,17 +1,20 @@
 //! Looking a file through: what it is, what its columns are called and look like, how much there is.
 
-use super::detect::{self, ValueTypes};
-use super::model::{FileSummary, Format, ImportError, ImportSettings, ImportSource};
+use super::decimals;
+use super::detect::{self, UNSUPPORTED, ValueTypes};
+use super::header;
+use super::model::{
+    FileSummary, Format, FoundColumn, ImportError, ImportSettings, ImportSource, ImportWarning,
+};
 use super::plan;
 use super::printed::flattened;
-use super::reader::{Opening, Record, Records};
+use super::reader::{FileFault, Opening, Record, Records};
+use crate::tables::{self, Dialect, Row, Rows, SAMPLE};
 use encoding_rs::Encoding;
-use fields::FieldType;
 use model::Result;
 use records::shape::{Kind, Shape};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::io::Read;
 
 /// How many rows show what a column looks like.
 const SHOWN: i64 = 1_000;
@@ -19,7 +22,11 @@ const SHOWN: i64 = 1_000;
 /// The most columns of a file.
 const MOST_COLUMNS: usize = 1_000;
 
-/// Reads a file through. Blocks. The inner error is the caller's to mend.
+/// Stands for bytes that are no character.
+const REPLACEMENT: char = '\u{fffd}';
+
+/// Reads a file through. Blocks. `takes` names the fields of the service that can be imported. The inner error is the
+/// caller's to mend.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -27,21 +34,32 @@ pub(super) fn inspect(
     opening: &Opening,
     settings: &ImportSettings,
     shape: &Shape,
+    takes: &[&str],
 ) -> Result<Result<FileSummary, ImportError>> {
+    if let Some(rule) = tables::refusal(&opening.row.mime_type) {
+        return Ok(Err(ImportError::new(UNSUPPORTED, format!("The file {rule}."))));
+    }
     let encoding = match settings.encoding.as_deref().and_then(|label| Encoding::for_label(label.as_bytes()))
     {
         Some(encoding) => encoding,
-        None => detect::encoding(opening.bytes()?)?,
+        None => tables::encoding(opening.bytes()?)?,
     };
-    let mut sample = vec![0; detect::SAMPLE];
-    let filled = detect::fill(&mut opening.text(encoding, 0)?, &mut sample)?;
+    let mut sample = vec![0; SAMPLE];
+    let filled = tables::fill(&mut opening.text(encoding, 0)?, &mut sample)?;
     let sample = String::from_utf8_lossy(sample.get(..filled).unwrap_or_default());
+    let empty = || ImportError::new("empty_file", "The file is empty.");
     if sample.trim().is_empty() {
-        return Ok(Err(ImportError::new("empty_file", "The file is empty.")));
+        return Ok(Err(empty()));
     }
-    let format = match settings.format {
-        Format::Auto => detect::format(&sample),
-        format => format,
+    if !detect::is_text(&sample) {
+        return Ok(Err(ImportError::new(UNSUPPORTED, "The file is no text.")));
+    }
+    let format = match (settings.format, detect::format(&sample)) {
+        (Format::Auto, Ok(format)) => format,
+        (Format::Auto, Err(reason)) => return Ok(Err(reason)),
+        // No line of an array is an object.
+        (Format::Jsonl, Ok(Format::Json)) => Format::Json,
+        (format, _) => format,
     };
     let mut source = ImportSource {
         format,
@@ -49,53 +67,116 @@ pub(super) fn inspect(
         delimiter: None,
         has_header: false,
         columns: Vec::new(),
+        warnings: Vec::new(),
         data_start: 0,
     };
+    let mut columns = Columns::default();
     if plan::is_csv(&source) {
-        let given = settings.delimiter.as_ref().and_then(|text| text.chars().next());
-        source.delimiter = Some(given.unwrap_or_else(|| char::from(detect::delimiter(&sample))));
+        let rows = csv_rows(&sample, settings, &mut source);
+        let is_field =
+            |cell: &str| settings.mapping.contains_key(cell) || plan::named(shape, takes, cell).is_some();
+        source.has_header = settings.has_header.unwrap_or_else(|| header::is_header(&rows, is_field));
+        columns.name(&rows, source.has_header);
     }
-    let text = opening.text(encoding, 0)?;
-    let summary = read_through(Box::new(text), source, settings, shape)?;
-    if summary.columns.len() > MOST_COLUMNS {
-        let message = format!("The file has more than {MOST_COLUMNS} columns.");
-        return Ok(Err(ImportError::new("too_many_columns", message)));
+    let text = opening.text(encoding, source.data_start)?;
+    let records = Records::new(Box::new(text), &source, source.data_start);
+    Ok(read_through(records, source, columns, settings, shape)?.and_then(|summary| match () {
+        () if summary.columns.len() > MOST_COLUMNS => {
+            let message = format!("The file has more than {MOST_COLUMNS} columns.");
+            Err(ImportError::new("too_many_columns", message))
+        }
+        () if summary.columns.is_empty() => Err(empty()),
+        () => Ok(summary),
+    }))
+}
+
+/// The first rows of a CSV file, after finding out how it is written.
+fn csv_rows(sample: &str, settings: &ImportSettings, source: &mut ImportSource) -> Vec<csv::StringRecord> {
+    let given = settings.delimiter.as_ref().and_then(|text| u8::try_from(text.chars().next()?).ok());
+    let dialect = Dialect::of(sample, given);
+    source.delimiter = Some(char::from(dialect.delimiter));
+    source.data_start = i64::try_from(dialect.start).unwrap_or_default();
+    let text = sample.get(dialect.start..).unwrap_or_default();
+    let mut reader = Rows::new(text.as_bytes(), dialect.delimiter);
+    let mut rows = Vec::new();
+    while let (Ok(Some(Row::Cells(cells))), true) = (reader.next_row(), rows.len() <= header::COMPARED) {
+        rows.push(cells);
     }
-    Ok(Ok(summary))
+    // The last row may be cut.
+    if rows.len() > 2 && sample.len() >= SAMPLE - 4 {
+        rows.pop();
+    }
+    rows
 }
 
 /// Counts, and finds out what the columns are called and look like.
 fn read_through(
-    text: Box<dyn Read + Send>,
+    mut records: Records,
     mut source: ImportSource,
+    mut columns: Columns,
     settings: &ImportSettings,
     shape: &Shape,
-) -> Result<FileSummary> {
-    let mut records = Records::new(text, &source, 0);
-    let mut columns = Columns::default();
+) -> Result<Result<FileSummary, ImportError>> {
     // A field that is made for a column must fit all of its values, not those of the first rows only.
     let shown = if settings.create_fields { i64::MAX } else { SHOWN };
     let mut rows = 0_i64;
+    let (mut unreadable, mut is_header) = (None, source.has_header);
     while let Some(record) = records.next()? {
-        if let Record::Cells(first) = &record
-            && rows == 0
-            && columns.is_empty()
-        {
-            let is_field =
-                |cell: &str| settings.mapping.contains_key(cell) || plan::named(shape, cell).is_some();
-            source.has_header = settings.has_header.unwrap_or_else(|| detect::is_header(first, is_field));
-            columns.name(first, source.has_header);
-            if source.has_header {
-                source.data_start = records.place();
-                continue;
-            }
+        if let Record::Fault(fault) = &record {
+            return Ok(Err(broken(fault, if is_header { 0 } else { rows + 1 })));
+        }
+        if std::mem::take(&mut is_header) {
+            source.data_start = records.place();
+            continue;
         }
         rows += 1;
+        if unreadable.is_none() && has_replacement(&record) {
+            unreadable = Some(rows);
+        }
         if rows <= shown {
             columns.show(shape.kind, &record);
         }
     }
-    Ok(FileSummary { source, columns: columns.found(), bytes: records.place(), rows })
+    source.warnings.extend(unreadable.map(unreadable_bytes));
+    let columns = columns.found(settings.decimal_separator.map(super::model::DecimalSeparator::letter));
+    Ok(Ok(FileSummary { source, columns, bytes: records.place(), rows }))
+}
+
+/// The refusal of a file that cannot be read to its end. The header is row 0.
+fn broken(fault: &FileFault, row: i64) -> ImportError {
+    let place = if row == 0 { "The header".to_owned() } else { format!("Row {row}") };
+    match fault {
+        FileFault::Quote(quote) => {
+            let message = format!(
+                "{place} has a quoted value that is never closed: `\"{}`. Nothing was imported. Close the quote, or write \
+                 quotes within a value twice.",
+                quote.value
+            );
+            ImportError::new("unclosed_quote", message)
+        }
+        FileFault::Json => {
+            let message = format!("The JSON array cannot be read from row {row} on. Nothing was imported.");
+            ImportError::new("invalid_json", message)
+        }
+    }
+}
+
+fn has_replacement(record: &Record) -> bool {
+    match record {
+        Record::Cells(cells) => cells.as_slice().contains(REPLACEMENT),
+        Record::Line(line) => line.windows(3).any(|bytes| bytes == b"\xef\xbf\xbd"),
+        Record::TooLong | Record::Fault(_) => false,
+    }
+}
+
+fn unreadable_bytes(row: i64) -> ImportWarning {
+    ImportWarning {
+        code: "invalid_characters".to_owned(),
+        message: format!(
+            "Some bytes are no characters in this encoding and are read as `{REPLACEMENT}`, first in row {row}."
+        ),
+        column: None,
+    }
 }
 
 /// The columns that were met so far: as many as a file may have, and one more to tell that there are too many.
@@ -106,16 +187,18 @@ struct Columns {
 }
 
 impl Columns {
-    fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
-    /// Takes the names from the first row of a file: those of its header, each made one of its own, or their numbers.
-    fn name(&mut self, first: &csv::StringRecord, has_header: bool) {
-        for (place, cell) in first.iter().enumerate().take(MOST_COLUMNS + 1) {
-            let (cell, number) = (cell.trim(), place + 1);
-            let mut name =
-                if has_header && !cell.is_empty() { cell.to_owned() } else { format!("column_{number}") };
+    /// Takes the names from the first row of a file: those of its header, each made one of its own, or their numbers. Without
+    /// a header, the longest row says how many there are.
+    fn name(&mut self, rows: &[csv::StringRecord], has_header: bool) {
+        let header = rows.first().filter(|_| has_header);
+        let width = match header {
+            Some(header) => header.len(),
+            None => rows.iter().map(csv::StringRecord::len).max().unwrap_or_default(),
+        };
+        for place in 0..width.min(MOST_COLUMNS + 1) {
+            let cell = header.and_then(|header| header.get(place)).unwrap_or_default().trim();
+            let number = place + 1;
+            let mut name = if cell.is_empty() { format!("column_{number}") } else { cell.to_owned() };
             while self.places.contains_key(&name) {
                 name = format!("{name} ({number})");
             }
@@ -152,18 +235,24 @@ impl Columns {
                     let Some(looks) = self.looks(name) else { continue };
                     match value {
                         Value::Null => {}
-                        Value::String(text) => looks.at(&text),
+                        Value::String(text) => looks.at_text(&text),
                         Value::Bool(_) | Value::Number(_) => looks.at(&value.to_string()),
                         Value::Array(_) | Value::Object(_) => looks.at_structure(),
                     }
                 }
             }
-            Record::TooLong => {}
+            Record::TooLong | Record::Fault(_) => {}
         }
     }
 
-    fn found(self) -> Vec<(String, Option<FieldType>)> {
-        self.all.into_iter().map(|(name, looks)| (name, looks.like())).collect()
+    /// The columns, whose numbers have this decimal separator if it is given.
+    fn found(self, given: Option<char>) -> Vec<FoundColumn> {
+        let of_file = decimals::of_file(self.all.iter().map(|(_, looks)| looks.decimals()));
+        let column = |(name, looks): (String, ValueTypes)| {
+            let decimal_separator = given.or_else(|| looks.decimals().separator(of_file));
+            FoundColumn { name, looks_like: looks.like_with(decimal_separator), decimal_separator }
+        };
+        self.all.into_iter().map(column).collect()
     }
 }
 
@@ -183,7 +272,7 @@ mod tests {
         title: None,
         indexes: &[],
         print: |_, _, data, out| out.push_str(data),
-        complete: |_, _, _| Ok(()),
+        complete: |_, _, _, _| Ok(()),
         match_keys: |_| Vec::new(),
         publish: |_, _, _| Ok(()),
     };
@@ -191,8 +280,8 @@ mod tests {
     #[test]
     fn columns_have_names_of_their_own() {
         let mut columns = Columns::default();
-        columns.name(&csv::StringRecord::from(vec!["a", "a (3)", "a", "", "column_4", " b "]), true);
-        let names: Vec<String> = columns.found().into_iter().map(|(name, _)| name).collect();
+        columns.name(&[vec!["a", "a (3)", "a", "", "column_4", " b "].into()], true);
+        let names: Vec<String> = columns.found(None).into_iter().map(|column| column.name).collect();
         assert_eq!(names, ["a", "a (3)", "a (3) (3)", "column_4", "column_4 (5)", "b"]);
     }
 
@@ -205,9 +294,12 @@ mod tests {
         for _ in 0..2 {
             columns.show(&THINGS, &Record::Line(line.clone().into()));
         }
-        assert_eq!(columns.found().len(), MOST_COLUMNS + 1);
+        assert_eq!(columns.found(None).len(), MOST_COLUMNS + 1);
         let mut columns = Columns::default();
-        columns.name(&csv::StringRecord::from(vec![""; 5_000]), true);
-        assert_eq!(columns.found().len(), MOST_COLUMNS + 1);
+        columns.name(&[vec![""; 5_000].into()], true);
+        assert_eq!(columns.found(None).len(), MOST_COLUMNS + 1);
+        let mut columns = Columns::default();
+        columns.name(&[vec!["1"].into(), vec!["2", "3"].into()], false);
+        assert_eq!(columns.found(None).len(), 2, "the first row lacks delimiters");
     }
 }

@@ -9,6 +9,7 @@ use super::report;
 use super::rows::{self, AttemptEnd, Attempts, BatchOutcome, SeenDigests, ended};
 use super::{plan, queries};
 use encoding_rs::Encoding;
+use fields::Data;
 use files::{self, Files, NewFile, Stored};
 use jobs::{Job, JobContext, JobError};
 use model::{CollectionId, Error, FileId, ImportId, JsonText, Result, WorkspaceId};
@@ -16,6 +17,7 @@ use query::{ParsedQuery, QueryParams};
 use records::Author;
 use records::activity::{self, Action, Changes, change};
 use records::indexes;
+use records::rows::ItemRow;
 use records::shape::{self, Kind, Shape, Shapes};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,6 +57,29 @@ pub trait Target: Send + Sync {
     /// 400 `validation_error` for what no longer fits.
     fn query(&self, read: &mut Read, shape: &Shape, params: Vec<(String, String)>) -> Result<ParsedQuery> {
         QueryParams::of(params).read(read, shape, false)
+    }
+
+    /// The keys of fields that only the service sets, and whose values imports take all the same.
+    fn takes(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Records what a row says in those fields of a record that was just written in this transaction. Returns the record as
+    /// it is then.
+    ///
+    /// # Errors
+    /// `validation_error` for values that do not fit, and those of the writer.
+    fn state(
+        &self,
+        tx: &mut Tx,
+        shapes: &Shapes,
+        shape: &Arc<Shape>,
+        author: &Author,
+        row: ItemRow,
+        statements: &Data,
+    ) -> Result<ItemRow> {
+        let _ = (tx, shapes, shape, author, statements);
+        Ok(row)
     }
 
     /// Publishes the event of an import that has ended, in the transaction of its end.
@@ -173,7 +198,9 @@ impl Importer {
         };
         let settings: ImportSettings = row.settings.parse()?;
         let (opening, wanted) = (opening.clone(), settings.clone());
-        let summary = match tokio::task::spawn_blocking(move || inspect(&opening, &wanted, &shape))
+        let target = self.target(collection)?;
+        let takes = target.takes();
+        let summary = match tokio::task::spawn_blocking(move || inspect(&opening, &wanted, &shape, takes))
             .await
             .map_err(Error::internal)??
         {
@@ -181,7 +208,7 @@ impl Importer {
             Err(reason) => return Ok(Err((ImportStatus::Failed, reason))),
         };
         let (shapes, id) = (self.shapes.clone(), row.id.clone());
-        match db.write(move |tx| begin(tx, &shapes, &id, &settings, &summary)).await {
+        match db.write(move |tx| begin(tx, &shapes, &*target, &id, &settings, &summary)).await {
             Ok(begun) => Ok(begun.map_err(|reason| (ImportStatus::Failed, reason))),
             Err(error) => ended(error).map(Err),
         }
@@ -213,8 +240,8 @@ impl Importer {
             job.db.write(move |tx| queries::rewind(tx, &id, from)).await?;
         }
         let author = Author::import(row.workspace_id, &row.id, settings.emit_events);
-        let kind = self.target(row.collection_id)?.kind();
-        let task = Arc::new(Task::new(row, settings, source.clone(), author));
+        let target = self.target(row.collection_id)?;
+        let task = Arc::new(Task::new(row, settings, source.clone(), author, target));
         let (shapes, workspace, collection) = (self.shapes.clone(), row.workspace_id, row.collection_id);
         if let Ok(shape) =
             job.db.read(move |read| shape::for_read(read, &shapes, workspace, collection)).await
@@ -227,7 +254,7 @@ impl Importer {
             let text = opening.text(encoding_of(&source), from)?;
             let records = Records::new(Box::new(text), &source, from);
             reader::batches(records, ROWS, BYTES, |read| {
-                sender.blocking_send(Batch::of(kind, &preparing, &shapes, read)).is_ok()
+                sender.blocking_send(Batch::of(&preparing, &shapes, read)).is_ok()
             })
         });
         let mut seen = SeenDigests::new();
@@ -393,13 +420,14 @@ pub fn check_origin(has_content: bool, file: Option<FileId>) -> Result<()> {
 /// `validation_error`, and `not_found` at `file_id`.
 pub fn start(
     tx: &mut Tx,
+    target: &dyn Target,
     shape: &Shape,
     author: &Author,
     origin: &Origin,
     settings: &ImportSettings,
 ) -> Result<ImportRow> {
     let settings = &plan::with_keys(shape, settings.clone());
-    plan::check(shape, settings)?;
+    plan::check(target, shape, settings)?;
     let file = match origin {
         Origin::File(file) => {
             importable(tx, author.workspace, *file)?;

@@ -71,6 +71,45 @@ pub struct ImportSettings {
     /// Whether the first row of a CSV file contains the names of the columns; detected if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has_header: Option<bool>,
+    /// The character before the decimals of numbers in a CSV file, `.` or `,`; detected if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decimal_separator: Option<DecimalSeparator>,
+    /// What to do with the tags of a row whose item has tags.
+    #[serde(default)]
+    #[schema(default = "add")]
+    pub tags: TagsMode,
+}
+
+string_enum! {
+    /// The character before the decimals of numbers.
+    pub enum DecimalSeparator {
+        /// A point, as in `1,234.56`.
+        Point = ".",
+        /// A comma, as in `1.234,56`.
+        Comma = ",",
+    }
+}
+
+impl DecimalSeparator {
+    /// The character.
+    pub(super) fn letter(self) -> char {
+        match self {
+            Self::Point => '.',
+            Self::Comma => ',',
+        }
+    }
+}
+
+string_enum! {
+    /// What to do with the tags of a row whose record has tags.
+    #[derive(Default)]
+    pub enum TagsMode {
+        /// Add them to those that the record has.
+        #[default]
+        Add = "add",
+        /// Replace those that the record has.
+        Replace = "replace",
+    }
 }
 
 string_enum! {
@@ -84,6 +123,8 @@ string_enum! {
         Csv = "csv",
         /// One JSON object on each line: values by field, or items in the JSON of the API.
         Jsonl = "jsonl",
+        /// A JSON array of such objects.
+        Json = "json",
     }
 }
 
@@ -154,16 +195,51 @@ pub struct ImportSource {
     pub format: Format,
     /// The encoding of the text.
     pub encoding: String,
-    /// The separator of values. `null` for JSON Lines.
+    /// The separator of values. `null` for JSON.
     pub delimiter: Option<char>,
     /// Whether the first row contains the names of the columns.
     pub has_header: bool,
     /// The columns, and how they are used.
     pub columns: Vec<Column>,
+    /// What the import leaves out or cannot read, such as columns that only the service sets.
+    #[serde(default)]
+    pub warnings: Vec<ImportWarning>,
     /// Where the first row begins, in bytes of the text as UTF-8.
     #[serde(default)]
     #[schema(ignore)]
     pub(super) data_start: i64,
+}
+
+impl ImportSource {
+    /// The separator of values in CSV.
+    pub(super) fn delimiter_byte(&self) -> u8 {
+        self.delimiter.and_then(|letter| u8::try_from(letter).ok()).unwrap_or(b',')
+    }
+}
+
+/// Something in a file that is not imported as it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ImportWarning {
+    /// The reason as a code: `column_ignored` or `invalid_characters`.
+    pub code: String,
+    /// The reason as a sentence.
+    pub message: String,
+    /// The column. `null` if the whole file is affected.
+    pub column: Option<String>,
+}
+
+string_enum! {
+    /// Why a column is not imported.
+    pub enum IgnoredReason {
+        /// `mapping` says so.
+        Mapping = "mapping",
+        /// No field has this name.
+        NoField = "no_field",
+        /// The service sets the value.
+        ReadOnly = "read_only",
+        /// Another column has the values of the field.
+        Duplicate = "duplicate",
+    }
 }
 
 /// A column of a file.
@@ -179,6 +255,14 @@ pub struct Column {
     pub creates: Option<FieldToMake>,
     /// The narrowest type that fits all values. `null` for a column without values.
     pub looks_like: Option<FieldType>,
+    /// Why the column is not imported. Only for a skipped column.
+    #[schema(nullable = false)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<IgnoredReason>,
+    /// The character before the decimals, if the numbers of the column are not read as JSON writes them.
+    #[schema(nullable = false)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decimal_separator: Option<char>,
 }
 
 /// A field that an import creates for a column.
@@ -319,10 +403,20 @@ impl ImportRow {
 pub(super) struct FileSummary {
     /// What it is. What becomes of its columns is not said yet.
     pub(super) source: ImportSource,
-    /// Its columns, each with the narrowest type that its values fit.
-    pub(super) columns: Vec<(String, Option<FieldType>)>,
+    /// Its columns.
+    pub(super) columns: Vec<FoundColumn>,
     /// Its length, in bytes of the text as UTF-8.
     pub(super) bytes: i64,
     /// Its rows.
     pub(super) rows: i64,
+}
+
+/// A column that was found in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FoundColumn {
+    pub(super) name: String,
+    /// The narrowest type that its values fit.
+    pub(super) looks_like: Option<FieldType>,
+    /// What stands before the decimals of its numbers, if they are not read as JSON.
+    pub(super) decimal_separator: Option<char>,
 }

@@ -1,12 +1,17 @@
 //! Which column goes to which field, and what a record says of an item.
 
+use super::decimals;
+use super::job::Target;
 use super::model::{
-    Column, FieldToMake, FileSummary, Format, ImportError, ImportSettings, ImportSource, RowError,
+    Column, FieldToMake, FileSummary, Format, IgnoredReason, ImportError, ImportSettings, ImportSource,
+    ImportWarning, RowError,
 };
 use super::printed::{flattened, written};
-use super::reader::Record;
+use super::reader::{FileFault, Record};
 use crate::exports::unguarded;
+use crate::tables::is_short_of_a_quote;
 use fields::Data;
+use fields::Subject;
 use fields::field_keys::free_key;
 use fields::numbers;
 use fields::text;
@@ -38,14 +43,16 @@ pub(super) fn with_keys(shape: &Shape, mut settings: ImportSettings) -> ImportSe
 ///
 /// # Errors
 /// `validation_error`.
-pub fn check(shape: &Shape, settings: &ImportSettings) -> Result<()> {
+pub fn check(target: &dyn Target, shape: &Shape, settings: &ImportSettings) -> Result<()> {
     let settings = &with_keys(shape, settings.clone());
     let mut errors = Vec::new();
     let mut taken: Vec<&str> = Vec::new();
-    for (column, target) in &settings.mapping {
-        let Some(key) = target else { continue };
+    for (column, key) in &settings.mapping {
+        let Some(key) = key else { continue };
         let param = format!("mapping.{column}");
-        if let Err(mistake) = check_target(shape, key, &param) {
+        if target.takes().contains(&key.as_str()) {
+            // It goes to the records' kind, and not to the field.
+        } else if let Err(mistake) = check_target(shape, key, &param) {
             errors.push(mistake);
         } else if taken.contains(&key.as_str()) {
             errors.push(FieldError::new(param, "is the field of another column"));
@@ -99,30 +106,63 @@ fn check_target(shape: &Shape, key: &str, param: &str) -> std::result::Result<()
     }
 }
 
-/// Whether a column of this name finds a field by itself, and which.
-pub(super) fn named<'a>(shape: &'a Shape, name: &str) -> Option<&'a str> {
+/// Whether a column of this name finds a field by itself, and which. `takes` names the fields of the service that can be
+/// imported.
+pub(super) fn named<'a>(shape: &'a Shape, takes: &[&str], name: &str) -> Option<&'a str> {
     let name = readable(name);
     if name == shape.kind.external_key {
         return Some(shape.kind.external_key);
     }
+    let is_writable = |field: &&Field| !field.is_read_only() || takes.contains(&field.key.as_str());
+    let writable = || shape.fields.iter().filter(is_writable).filter(|field| !field.archived);
     let folded = text::fold(&name);
-    let writable = || shape.fields.iter().filter(|field| !field.is_read_only() && !field.archived);
     let found = writable()
         .find(|field| field.key == folded)
         .or_else(|| writable().find(|field| text::fold(&field.label) == folded))
         .or_else(|| writable().find(|field| field.key.strip_prefix('$') == Some(&folded)));
-    found.map(|field| field.key.as_str())
+    if let Some(field) = found {
+        return Some(&field.key);
+    }
+    // Spreadsheets and other systems spell `external_id` as `External ID`.
+    let bare = bare(&folded);
+    if bare.is_empty() {
+        return None;
+    }
+    let is_called = |field: &&Field| {
+        [&field.key, &text::fold(&field.label)].into_iter().any(|own| self::bare(own) == bare)
+    };
+    let is_own_key = self::bare(shape.kind.external_key) == bare;
+    is_own_key
+        .then_some(shape.kind.external_key)
+        .or_else(|| writable().find(is_called).map(|field| field.key.as_str()))
+}
+
+/// The letters and digits of a folded name.
+fn bare(folded: &str) -> String {
+    folded.chars().filter(|letter| letter.is_alphanumeric()).collect()
 }
 
 /// Whether a column is called like a field, also like one that takes no values.
-fn is_known(shape: &Shape, name: &str) -> bool {
-    let name = readable(name);
-    let folded = text::fold(&name);
+fn is_known(shape: &Shape, takes: &[&str], name: &str) -> bool {
+    let folded = text::fold(&readable(name));
     let is_called = |field: &Field| {
         let bare = field.key.strip_prefix('$').unwrap_or(&field.key);
         [&field.key, bare].contains(&folded.as_str()) || text::fold(&field.label) == folded
     };
-    name == shape.kind.external_key || shape.fields.iter().any(|field| !field.hidden && is_called(field))
+    named(shape, takes, name).is_some() || shape.fields.iter().any(|field| !field.hidden && is_called(field))
+}
+
+/// Whether a column is called like a value that only the service sets.
+fn is_set_by_service(shape: &Shape, name: &str) -> bool {
+    let folded = text::fold(&readable(name));
+    let is_called = |field: &Field| {
+        field.is_read_only() && !field.hidden && (field.key == folded || text::fold(&field.label) == folded)
+    };
+    match Subject::named(shape, &folded) {
+        Some(Subject::System(_)) => true,
+        Some(Subject::Field(id)) => shape.field_by_id(id).is_some_and(Field::is_read_only),
+        None => shape.fields.iter().any(is_called),
+    }
 }
 
 /// What becomes of the columns of a file.
@@ -131,31 +171,56 @@ fn is_known(shape: &Shape, name: &str) -> bool {
 /// Why the file cannot be imported as it was asked for.
 pub(super) fn columns(
     shape: &Shape,
+    takes: &[&str],
     settings: &ImportSettings,
     summary: &FileSummary,
 ) -> Result<Vec<Column>, ImportError> {
     let found = &summary.columns;
     if let Some(missing) =
-        settings.mapping.keys().find(|name| !found.iter().any(|(column, _)| column == *name))
+        settings.mapping.keys().find(|name| !found.iter().any(|column| column.name == **name))
     {
         let message = format!("The file has no column `{missing}`, which is in `mapping`.");
         return Err(ImportError::new("unknown_column", message));
     }
     let mut taken: Vec<String> = settings.mapping.values().flatten().cloned().collect();
     let mut columns = Vec::with_capacity(found.len());
-    for (name, looks_like) in found {
-        let field_key = match settings.mapping.get(name) {
-            Some(target) => target.clone(),
-            None => {
-                let target = named(shape, name).filter(|key| !taken.iter().any(|one| one == key));
-                taken.extend(target.map(str::to_owned));
-                target.map(str::to_owned)
-            }
+    for column in found {
+        let name = &column.name;
+        let (field_key, ignored) = match settings.mapping.get(name) {
+            Some(Some(key)) => (Some(key.clone()), None),
+            Some(None) => (None, Some(IgnoredReason::Mapping)),
+            None => match named(shape, takes, name) {
+                Some(key) if taken.iter().any(|one| one == key) => (None, Some(IgnoredReason::Duplicate)),
+                Some(key) => {
+                    taken.push(key.to_owned());
+                    (Some(key.to_owned()), None)
+                }
+                None if is_set_by_service(shape, name) => (None, Some(IgnoredReason::ReadOnly)),
+                None => (None, Some(IgnoredReason::NoField)),
+            },
         };
-        columns.push(Column { name: name.clone(), field_key, creates: None, looks_like: *looks_like });
+        let looks_like = column.looks_like;
+        let decimal_separator = column.decimal_separator;
+        columns.push(Column {
+            name: name.clone(),
+            field_key,
+            creates: None,
+            looks_like,
+            ignored,
+            decimal_separator,
+        });
     }
     if settings.create_fields {
-        add_fields(shape, settings, &mut columns)?;
+        add_fields(shape, takes, settings, &mut columns)?;
+    }
+    for column in &mut columns {
+        let kind = match (&column.creates, &column.field_key) {
+            (Some(made), _) => Some(made.kind),
+            (None, Some(key)) => shape.field(key).map(|field| field.kind),
+            (None, None) => None,
+        };
+        column.decimal_separator =
+            column.decimal_separator.filter(|_| kind.is_some_and(decimals::is_numeric));
     }
     if columns.iter().all(|column| column.field_key.is_none()) {
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).take(20).collect();
@@ -166,11 +231,35 @@ pub(super) fn columns(
     Ok(columns)
 }
 
-/// Gives each column that nothing was said of, and that is called like no field, one that is to be made.
-fn add_fields(shape: &Shape, settings: &ImportSettings, columns: &mut [Column]) -> Result<(), ImportError> {
+/// What is to be told of columns that are not imported although they seem to be meant.
+pub(super) fn warnings(columns: &[Column]) -> impl Iterator<Item = ImportWarning> {
+    columns.iter().filter_map(|column| {
+        let name = &column.name;
+        let message = match column.ignored? {
+            IgnoredReason::ReadOnly => {
+                format!("The column `{name}` is not imported: only the service sets its value.")
+            }
+            IgnoredReason::Duplicate => {
+                format!("The column `{name}` is not imported: another column has the field's values.")
+            }
+            IgnoredReason::Mapping | IgnoredReason::NoField => return None,
+        };
+        Some(ImportWarning { code: "column_ignored".to_owned(), message, column: Some(name.clone()) })
+    })
+}
+
+/// Gives each column that nothing was said of, and that is called like no field, one that is to be made. A column without a
+/// name and without values, such as behind a delimiter at the end of each line, needs none.
+fn add_fields(
+    shape: &Shape,
+    takes: &[&str],
+    settings: &ImportSettings,
+    columns: &mut [Column],
+) -> Result<(), ImportError> {
     let mut keys: Vec<String> = Vec::new();
     for (place, column) in columns.iter_mut().enumerate() {
-        if settings.mapping.contains_key(&column.name) || is_known(shape, &column.name) {
+        let is_nothing = column.looks_like.is_none() && column.name == format!("column_{}", place + 1);
+        if is_nothing || settings.mapping.contains_key(&column.name) || is_known(shape, takes, &column.name) {
             continue;
         }
         let more = i64::try_from(keys.len()).unwrap_or(i64::MAX).saturating_add(1);
@@ -181,7 +270,7 @@ fn add_fields(shape: &Shape, settings: &ImportSettings, columns: &mut [Column]) 
         }
         let key = free_key(&label, "field", |key| has_key(shape, key) || keys.iter().any(|one| one == key));
         keys.push(key.clone());
-        column.field_key = Some(key.clone());
+        (column.field_key, column.ignored) = (Some(key.clone()), None);
         let kind = column.looks_like.unwrap_or(FieldType::Text);
         column.creates = Some(FieldToMake { field_key: key, label, kind });
     }
@@ -218,6 +307,17 @@ pub(super) struct RowValues {
     pub(super) data: Data,
     /// The caller's own key.
     pub(super) external_key: Option<String>,
+    /// Values of fields of the service that the records' kind takes.
+    pub(super) statements: Data,
+    /// Whether values have the types of JSON, so that a text is not to be read as another value.
+    pub(super) is_typed: bool,
+}
+
+impl RowValues {
+    fn add(&mut self, takes: &[&str], key: &str, value: Value) {
+        let data = if takes.contains(&key) { &mut self.statements } else { &mut self.data };
+        data.insert(key.to_owned(), value);
+    }
 }
 
 /// Something that is wrong with a record.
@@ -244,19 +344,37 @@ impl RowProblem {
 ///
 /// # Errors
 /// What is wrong with it whatever the collection holds.
-pub(super) fn said(kind: &Kind, source: &ImportSource, record: &Record) -> Result<RowValues, RowProblem> {
+pub(super) fn said(
+    target: &dyn Target,
+    source: &ImportSource,
+    record: &Record,
+) -> Result<RowValues, RowProblem> {
     match record {
-        Record::Cells(cells) => cells_say(kind, source, cells),
-        Record::Line(line) => line_says(kind, source, line),
-        Record::TooLong => Err(RowProblem::row("too_long", "The line has more than 2 MiB.")),
+        Record::Cells(cells) => cells_say(target, source, cells),
+        Record::Line(line) => line_says(target, source, line),
+        Record::TooLong => Err(RowProblem::row("too_long", "The row has more than 2 MiB.")),
+        // The file was read to its end before the first row was taken.
+        Record::Fault(FileFault::Quote(_)) => {
+            Err(RowProblem::row("unclosed_quote", "A quote is never closed."))
+        }
+        Record::Fault(FileFault::Json) => Err(RowProblem::row("invalid_json", "The JSON array is cut.")),
     }
 }
 
-fn cells_say(kind: &Kind, source: &ImportSource, cells: &csv::StringRecord) -> Result<RowValues, RowProblem> {
-    if cells.len() != source.columns.len() {
+fn cells_say(
+    target: &dyn Target,
+    source: &ImportSource,
+    cells: &csv::StringRecord,
+) -> Result<RowValues, RowProblem> {
+    // Spreadsheets leave out delimiters at the end of a row, or write more than there are columns.
+    if cells.iter().skip(source.columns.len()).any(|cell| !cell.trim().is_empty()) {
         let message =
             format!("The row has {} values, but there are {} columns.", cells.len(), source.columns.len());
         return Err(RowProblem::row("wrong_column_count", message));
+    }
+    if is_short_of_a_quote(cells, source.delimiter_byte()) {
+        let message = "The row goes on over several lines that look like rows of their own: a quote is missing, or one too many.";
+        return Err(RowProblem::row("unclosed_quote", message));
     }
     let mut said = RowValues::default();
     for (column, cell) in source.columns.iter().zip(cells) {
@@ -269,16 +387,18 @@ fn cells_say(kind: &Kind, source: &ImportSource, cells: &csv::StringRecord) -> R
             return Err(nul(&column.name));
         }
         let cell = unguarded(cell);
-        if key == kind.external_key {
+        if key == target.kind().external_key {
             said.external_key = Some(external_key(&column.name, cell)?);
         } else {
-            said.data.insert(key.clone(), cell.into());
+            let number = column.decimal_separator.and_then(|separator| decimals::plain(cell, separator));
+            said.add(target.takes(), key, number.map_or_else(|| cell.into(), Value::from));
         }
     }
     Ok(said)
 }
 
-fn line_says(kind: &Kind, source: &ImportSource, line: &[u8]) -> Result<RowValues, RowProblem> {
+fn line_says(target: &dyn Target, source: &ImportSource, line: &[u8]) -> Result<RowValues, RowProblem> {
+    let kind = target.kind();
     if let Some(mistake) = numbers::lossy(line, "") {
         return Err(lossy(kind, source, line, &mistake));
     }
@@ -286,7 +406,7 @@ fn line_says(kind: &Kind, source: &ImportSource, line: &[u8]) -> Result<RowValue
         let place = error.column();
         RowProblem::row("invalid_json", format!("The line is not a JSON object: see column {place}."))
     })?;
-    let mut said = RowValues::default();
+    let mut said = RowValues { is_typed: true, ..RowValues::default() };
     for (name, value) in flattened(kind, object) {
         let Some(column) = source.columns.iter().find(|column| column.name == name) else { continue };
         let Some(key) = &column.field_key else { continue };
@@ -294,7 +414,7 @@ fn line_says(kind: &Kind, source: &ImportSource, line: &[u8]) -> Result<RowValue
             return Err(nul(&column.name));
         }
         if key != kind.external_key {
-            said.data.insert(key.clone(), value);
+            said.add(target.takes(), key, value);
             continue;
         }
         match value {
@@ -399,11 +519,11 @@ fn value_at(kind: &Kind, source: &ImportSource, record: &Record, name: &str) -> 
             cells.get(place).map(str::to_owned)
         }
         Record::Line(line) => written(kind, line).remove(name),
-        Record::TooLong => None,
+        Record::TooLong | Record::Fault(_) => None,
     }
 }
 
-/// The columns of an object of JSON Lines.
+/// Whether a file has rows of cells, and no objects of JSON.
 pub(super) fn is_csv(source: &ImportSource) -> bool {
-    source.format != Format::Jsonl
+    !matches!(source.format, Format::Jsonl | Format::Json)
 }

@@ -1,20 +1,24 @@
 //! What is made of rows on the thread that reads them, while the rows before are written: the transaction has the less to
 //! do. All of it can be made by the transaction as well, which does so where the fields have changed since.
 
-use super::model::{ImportRow, ImportSettings, ImportSource};
+use super::job::Target;
+use super::model::{ImportRow, ImportSettings, ImportSource, TagsMode};
 use super::plan::{self, RowProblem, RowValues};
 use super::reader::{self, Record};
-use fields::value::Mode;
+use fields::value::{self, Mode};
+use fields::{Data, FieldType};
 use model::{CollectionId, ImportId, Result};
 use records::Author;
 use records::rows::matching::{Lookup, Matcher};
 use records::rows::{Creation, Draft, ItemRow, Missing, Writer, merge};
-use records::shape::{Kind, Shape, Shapes};
+use records::shape::{Shape, Shapes};
+use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// An import at work.
-#[derive(Debug)]
 pub(super) struct Task {
+    /// Whose records it writes.
+    pub(super) target: Arc<dyn Target>,
     pub(super) id: ImportId,
     pub(super) collection: CollectionId,
     pub(super) settings: ImportSettings,
@@ -30,9 +34,10 @@ impl Task {
         settings: ImportSettings,
         source: ImportSource,
         author: Author,
+        target: Arc<dyn Target>,
     ) -> Self {
         let shape = Mutex::new(None);
-        Self { id: row.id.clone(), collection: row.collection_id, settings, source, author, shape }
+        Self { target, id: row.id.clone(), collection: row.collection_id, settings, source, author, shape }
     }
 
     /// Has rows made ready for this shape from here on. A dry run writes none.
@@ -71,9 +76,9 @@ pub(super) struct PreparedRow {
 
 impl Batch {
     /// Takes records apart, and makes them ready.
-    pub(super) fn of(kind: &Kind, task: &Task, shapes: &Shapes, read: reader::ReadBatch) -> Self {
+    pub(super) fn of(task: &Task, shapes: &Shapes, read: reader::ReadBatch) -> Self {
         let said = |record| {
-            let said = plan::said(kind, &task.source, &record);
+            let said = plan::said(&*task.target, &task.source, &record);
             (record, said)
         };
         let records: Vec<_> = read.records.into_iter().map(said).collect();
@@ -81,7 +86,7 @@ impl Batch {
             let matcher = Some(&task.settings.match_on).filter(|on| !on.is_empty());
             let matcher = matcher.and_then(|on| Matcher::new(&shape, on).ok());
             let writer = Writer { shapes, shape: &shape, author: &task.author };
-            let row = |said: &RowValues| PreparedRow::of(&writer, matcher.as_ref(), said);
+            let row = |said: &RowValues| PreparedRow::of(task, &writer, matcher.as_ref(), said);
             let rows = records.iter().map(|(_, said)| said.as_ref().map(row).unwrap_or_default()).collect();
             (shape.version, rows)
         });
@@ -99,9 +104,10 @@ impl Batch {
 }
 
 impl PreparedRow {
-    fn of(writer: &Writer<'_>, matcher: Option<&Matcher>, said: &RowValues) -> Self {
+    fn of(task: &Task, writer: &Writer<'_>, matcher: Option<&Matcher>, said: &RowValues) -> Self {
         let wanted = matcher.and_then(|matcher| wanted(matcher, writer.shape, said).ok());
-        let creation = draft(writer.shape, None, said).and_then(|draft| writer.prepare(draft));
+        let creation =
+            draft(writer.shape, &task.settings, None, said).and_then(|draft| writer.prepare(draft));
         Self { wanted, creation: creation.ok() }
     }
 }
@@ -118,14 +124,51 @@ pub(super) fn wanted(matcher: &Matcher, shape: &Shape, said: &RowValues) -> Resu
 ///
 /// # Errors
 /// `validation_error` for values that do not fit their fields.
-pub(super) fn draft(shape: &Shape, old: Option<&ItemRow>, said: &RowValues) -> Result<Draft> {
+pub(super) fn draft(
+    shape: &Shape,
+    settings: &ImportSettings,
+    old: Option<&ItemRow>,
+    said: &RowValues,
+) -> Result<Draft> {
     let (before, missing) = match old {
         Some(old) => (Some(old.values()?), Missing::Keep),
         None => (None, Missing::Default),
     };
+    let given = given(shape, settings, before.as_ref(), said);
     Ok(Draft {
-        data: merge(shape, before.as_ref(), &said.data, missing, Mode::Typecast, "")?,
+        data: merge(shape, before.as_ref(), &given, missing, Mode::Typecast, "")?,
         external_key: said.external_key.clone().or_else(|| old?.external_key.clone()),
         position: old.and_then(|old| old.position.clone()),
     })
+}
+
+/// The values that a row gives to an item with these values.
+fn given(shape: &Shape, settings: &ImportSettings, before: Option<&Data>, said: &RowValues) -> Data {
+    let mut given = said.data.clone();
+    // A text that is empty says no more than none.
+    given.retain(|key, value| {
+        value.as_str() != Some("") || before.is_none_or(|before| before.contains_key(key))
+    });
+    for field in &shape.fields {
+        let Some(value) = given.get_mut(&field.key) else { continue };
+        match field.kind {
+            FieldType::Json if said.is_typed => {
+                if let Some(text) = value.as_str() {
+                    *value = Value::from(Value::from(text).to_string());
+                }
+            }
+            FieldType::Tags if settings.tags == TagsMode::Add => {
+                let stored = before.and_then(|before| before.get(&field.key)).and_then(Value::as_array);
+                let Some(stored) = stored else { continue };
+                // What is no list of tags is for the merge to refuse.
+                let Ok(added) = value::check(field, value, Mode::Typecast) else { continue };
+                let mut tags = stored.clone();
+                let added = added.as_ref().and_then(Value::as_array).into_iter().flatten();
+                tags.extend(added.filter(|tag| !stored.contains(tag)).cloned());
+                *value = tags.into();
+            }
+            _ => {}
+        }
+    }
+    given
 }

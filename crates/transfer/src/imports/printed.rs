@@ -6,13 +6,23 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 
-/// What a printed record says outside `data` that can be written, with the column that it is: the caller's own key, and
-/// built-in fields without their `$`, such as `tags`.
+/// What a printed record says outside `data`, with the column that it is: the caller's own key, and built-in fields without
+/// their `$`, such as `tags`. Some of them cannot be written, which the import tells.
 fn beside(kind: &Kind) -> impl Iterator<Item = (String, String)> {
     let own_key = (kind.external_key.to_owned(), kind.external_key.to_owned());
-    let fields = (kind.fields)().into_iter().filter(|field| !field.is_read_only());
+    let fields = (kind.fields)().into_iter().filter(|field| !field.hidden);
     let bare = fields.filter_map(|field| Some((field.key.strip_prefix('$')?.to_owned(), field.key)));
     std::iter::once(own_key).chain(bare)
+}
+
+/// Whether a value outside of `data` says nothing: a record shows it where it has none.
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(elements) => elements.is_empty(),
+        _ => false,
+    }
 }
 
 /// The values of a line by their columns. The rest of a printed record is not for writing.
@@ -22,7 +32,7 @@ pub(super) fn flattened(kind: &Kind, mut object: Map<String, Value>) -> Map<Stri
     }
     let Some(Value::Object(mut data)) = object.remove("data") else { return object };
     for (name, column) in beside(kind) {
-        let value = object.remove(&name).filter(|value| !value.is_null() && !data.contains_key(&column));
+        let value = object.remove(&name).filter(|value| !is_nothing(value) && !data.contains_key(&column));
         data.extend(value.map(|value| (column, value)));
     }
     data
@@ -48,8 +58,8 @@ pub(super) fn written(kind: &Kind, line: &[u8]) -> BTreeMap<String, String> {
     };
     let mut values = texts(data);
     for (name, column) in beside(kind) {
-        let shown = match printed.rest.get(&name) {
-            None | Some(Value::Null) => continue,
+        let shown = match printed.rest.get(&name).filter(|value| !is_nothing(value)) {
+            None => continue,
             Some(Value::String(text)) => text.clone(),
             Some(other) => other.to_string(),
         };

@@ -1,7 +1,7 @@
 //! Reading a file record by record, on a thread that may block, from anywhere in it.
 
-use super::detect;
 use super::model::{Format, ImportSource};
+use crate::tables::{Fault, JsonValue, LONGEST, Row, Rows, SAMPLE, Values};
 use bytes::Bytes;
 use encoding_rs::Encoding;
 use encoding_rs_io::DecodeReaderBytesBuilder;
@@ -11,9 +11,6 @@ use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio_util::io::SyncIoBridge;
-
-/// The longest record that is taken apart; a longer line of JSON is refused.
-const LONGEST: usize = 2 << 20;
 
 /// A file that can be read again and again.
 #[derive(Clone)]
@@ -51,10 +48,21 @@ impl Opening {
 pub(super) enum Record {
     /// Values, in the order of the columns.
     Cells(csv::StringRecord),
-    /// A line of JSON.
+    /// An object of JSON.
     Line(Bytes),
-    /// A line that is too long to be looked at.
+    /// A record that is too long to be looked at.
     TooLong,
+    /// What makes the rest of the file unreadable.
+    Fault(FileFault),
+}
+
+/// Why a file cannot be read to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum FileFault {
+    /// A quote that is never closed.
+    Quote(Fault),
+    /// A JSON array that is cut.
+    Json,
 }
 
 /// Records of a file, with the place behind each.
@@ -64,45 +72,50 @@ pub(super) struct Records {
     base: i64,
 }
 
+/// The text of a file, or the rest of it.
+type Text = BufReader<Box<dyn Read + Send>>;
+
 enum Kind {
-    Csv(Box<csv::Reader<Box<dyn Read + Send>>>, csv::StringRecord),
-    Lines { reader: BufReader<Box<dyn Read + Send>>, read: i64 },
+    Csv(Rows<Text>),
+    Json(Values<Text>),
+    Lines { reader: Text, read: i64 },
 }
 
 impl Records {
     /// Reads `text`, which begins at the place `base`.
     pub(super) fn new(text: Box<dyn Read + Send>, source: &ImportSource, base: i64) -> Self {
+        let reader = BufReader::with_capacity(SAMPLE, text);
         let kind = match source.format {
-            Format::Jsonl => Kind::Lines { reader: BufReader::with_capacity(detect::SAMPLE, text), read: 0 },
-            Format::Csv | Format::Auto => {
-                let delimiter = source.delimiter.and_then(|letter| u8::try_from(letter).ok()).unwrap_or(b',');
-                let reader = csv::ReaderBuilder::new()
-                    .has_headers(false)
-                    .flexible(true)
-                    .delimiter(delimiter)
-                    .buffer_capacity(detect::SAMPLE)
-                    .from_reader(text);
-                Kind::Csv(Box::new(reader), csv::StringRecord::new())
-            }
+            Format::Jsonl => Kind::Lines { reader, read: 0 },
+            Format::Json => Kind::Json(Values::new(reader, base == 0)),
+            Format::Csv | Format::Auto => Kind::Csv(Rows::new(reader, source.delimiter_byte())),
         };
         Self { kind, base }
     }
 
     /// The next record; `None` at the end. Empty lines are no records.
     pub(super) fn next(&mut self) -> Result<Option<Record>> {
-        match &mut self.kind {
-            Kind::Csv(reader, record) => Ok(reader
-                .read_record(record)
-                .map_err(Error::internal)?
-                .then(|| Record::Cells(record.clone()))),
-            Kind::Lines { reader, read } => next_line(reader, read),
-        }
+        Ok(match &mut self.kind {
+            Kind::Csv(rows) => rows.next_row()?.map(|row| match row {
+                Row::Cells(cells) => Record::Cells(cells),
+                Row::TooLong => Record::TooLong,
+                Row::Fault(fault) => Record::Fault(FileFault::Quote(fault)),
+            }),
+            Kind::Json(values) => values.next_value()?.map(|value| match value {
+                JsonValue::Text(text) => Record::Line(text),
+                JsonValue::TooLong => Record::TooLong,
+                JsonValue::Fault => Record::Fault(FileFault::Json),
+            }),
+            Kind::Lines { reader, read } => next_line(reader, read)?,
+        })
     }
 
     /// The place behind the last record.
     pub(super) fn place(&self) -> i64 {
+        let whole = |read: u64| i64::try_from(read).unwrap_or(i64::MAX);
         let read = match &self.kind {
-            Kind::Csv(reader, _) => i64::try_from(reader.position().byte()).unwrap_or(i64::MAX),
+            Kind::Csv(rows) => whole(rows.place()),
+            Kind::Json(values) => whole(values.place()),
             Kind::Lines { read, .. } => *read,
         };
         self.base.saturating_add(read)
@@ -195,6 +208,7 @@ mod tests {
             delimiter: Some(','),
             has_header: false,
             columns: Vec::new(),
+            warnings: Vec::new(),
             data_start: 0,
         }
     }
@@ -209,6 +223,7 @@ mod tests {
                 Record::Cells(cells) => cells.iter().collect::<Vec<_>>().join("|"),
                 Record::Line(line) => String::from_utf8(line.to_vec()).unwrap(),
                 Record::TooLong => "too long".to_owned(),
+                Record::Fault(fault) => format!("{fault:?}"),
             });
             places.push(records.place());
         }
@@ -219,7 +234,8 @@ mod tests {
     fn reading_goes_on_behind_any_record() {
         let csv = "a,\"b\r\nc\"\r\n\r\n\r\nd,\"e \"\"f\"\"\"\ng,é,\nlast,one";
         let json = "{\"a\":1}\r\n\n  {\"b\":\"é\"}  \n{}";
-        for (text, format) in [(csv, Format::Csv), (json, Format::Jsonl)] {
+        let array = "[{\"a\":1},\r\n {\"b\":[\"é\"]} ,{}\n]\n";
+        for (text, format) in [(csv, Format::Csv), (json, Format::Jsonl), (array, Format::Json)] {
             let (whole, places) = all(text, format, 0);
             assert!(whole.len() >= 3, "{whole:?}");
             for (number, place) in places.iter().enumerate() {

@@ -22,7 +22,7 @@ pub(super) fn kept(kind: &Kind, source: &ImportSource, record: &Record) -> JsonT
             let cells = source.columns.iter().map(|column| values.remove(&column.name).unwrap_or_default());
             JsonText::of(&cells.collect::<Vec<_>>())
         }
-        Record::TooLong => JsonText::of(&Vec::<String>::new()),
+        Record::TooLong | Record::Fault(_) => JsonText::of(&Vec::<String>::new()),
     }
 }
 

@@ -144,7 +144,7 @@ pub(super) fn take(
     }
     let writer = Writer { shapes, shape: &shape, author: &task.author };
     let table = mem::take(&mut attempts.table);
-    let mut stretch = match Stretch::new(task, &writer, row, seen, table) {
+    let mut stretch = match Stretch::new(task, &shape, &writer, row, seen, table) {
         Ok(stretch) => stretch,
         Err(error) => return Err(over(&mut attempts, error)),
     };
@@ -222,6 +222,7 @@ type RowInHand = (Option<Result<Lookup>>, Option<Creation>);
 
 struct Stretch<'a> {
     task: &'a Task,
+    shape: &'a Arc<Shape>,
     writer: &'a Writer<'a>,
     row: ImportRow,
     seen: &'a SeenDigests,
@@ -238,6 +239,7 @@ impl<'a> Stretch<'a> {
     /// `validation_error` where rows cannot find their items by the fields any more.
     fn new(
         task: &'a Task,
+        shape: &'a Arc<Shape>,
         writer: &'a Writer<'a>,
         row: ImportRow,
         seen: &'a SeenDigests,
@@ -246,6 +248,7 @@ impl<'a> Stretch<'a> {
         let on = &task.settings.match_on;
         Ok(Self {
             task,
+            shape,
             writer,
             row,
             seen,
@@ -366,8 +369,12 @@ impl<'a> Stretch<'a> {
         if matcher.spellings(shape, &wanted).iter().any(|text| self.waiting.spellings.contains(text)) {
             self.create_waiting(tx)?;
         }
-        let found =
-            self.matcher.as_mut().map_or(Ok(Match::None), |matcher| matcher.find(tx, shape, &wanted))?;
+        let found = self.matcher.as_mut().map_or(Ok(Match::None), |matcher| matcher.find(tx, shape, &wanted));
+        // The row is for somebody else than its values say.
+        let found = found.map_err(|error| match error.code() {
+            Code::DuplicateValue => refused(error),
+            _ => error.into(),
+        })?;
         match (found, self.task.settings.on_match) {
             (Match::None, _) => self.create(tx, record, said, Some(wanted), creation),
             (Match::One(_), OnMatch::Skip) => Ok(Outcome::Skipped),
@@ -392,18 +399,21 @@ impl<'a> Stretch<'a> {
         let refused = |error| refusal(writer.shape, &self.task.source, record, error);
         let creation = match creation {
             Some(creation) => creation,
-            None => Creation::Draft(draft(writer.shape, None, said).map_err(refused)?),
+            None => Creation::Draft(draft(writer.shape, &self.task.settings, None, said).map_err(refused)?),
         };
-        if !self.holds_apart && !self.task.settings.dry_run {
+        let waits = said.statements.is_empty() && !self.holds_apart && !self.task.settings.dry_run;
+        if waits {
             if let Some((matcher, wanted)) = self.matcher.as_ref().zip(wanted.as_ref()) {
                 self.waiting.spellings.extend(matcher.spellings(writer.shape, wanted));
             }
             self.waiting.items.push((creation, wanted));
             return Ok(Outcome::Created);
         }
+        // Whoever comes first in the file is first.
+        self.create_waiting(tx)?;
         let row = self.write(tx, refused, |tx| {
             let row = writer.create_all(tx, vec![creation])?.pop();
-            row.ok_or_else(|| Error::internal("an item was not created"))
+            self.state(tx, row.ok_or_else(|| Error::internal("an item was not created"))?, said)
         })?;
         self.remember(&row, wanted.as_ref())?;
         if let Some(matcher) = &mut self.matcher {
@@ -426,13 +436,26 @@ impl<'a> Stretch<'a> {
         let writer = self.writer;
         let refused = |error| refusal(writer.shape, &self.task.source, record, error);
         let old = locked(tx, writer.shape, id).map_err(refused)?;
-        let draft = draft(writer.shape, Some(&old), said).map_err(refused)?;
-        let written = self.write(tx, refused, |tx| writer.update(tx, old.clone(), draft))?;
-        self.remember(&written.row, Some(wanted))?;
+        wanted.expect_key_of(writer.shape, &old).map_err(refused)?;
+        let draft = draft(writer.shape, &self.task.settings, Some(&old), said).map_err(refused)?;
+        let row = self.write(tx, refused, |tx| {
+            let written = writer.update(tx, old.clone(), draft)?;
+            self.state(tx, written.row, said)
+        })?;
+        self.remember(&row, Some(wanted))?;
         if let Some(matcher) = &mut self.matcher {
-            matcher.note_changed(writer.shape, &old, &written.row)?;
+            matcher.note_changed(writer.shape, &old, &row)?;
         }
-        Ok(if written.changed { Outcome::Updated } else { Outcome::Unchanged })
+        Ok(if row.version == old.version { Outcome::Unchanged } else { Outcome::Updated })
+    }
+
+    /// Records what a row says in fields that only the service sets.
+    fn state(&self, tx: &mut Tx, row: ItemRow, said: &RowValues) -> Result<ItemRow> {
+        if said.statements.is_empty() {
+            return Ok(row);
+        }
+        let Writer { shapes, author, .. } = self.writer;
+        self.task.target.state(tx, shapes, self.shape, author, row, &said.statements)
     }
 
     /// Writes one row.

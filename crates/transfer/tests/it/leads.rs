@@ -88,7 +88,7 @@ fn print(_: &Shape, row: &ItemRow, data: &str, out: &mut String) {
 }
 
 /// Who buys once is a customer.
-fn complete(data: &mut Data, external_key: Option<&str>, _: &Author) -> Result<()> {
+fn complete(data: &mut Data, _: Option<&Data>, external_key: Option<&str>, _: &Author) -> Result<()> {
     if external_key == Some("nobody") {
         return Err(Error::invalid("external_key", "must be somebody"));
     }
@@ -245,7 +245,7 @@ impl Sales {
         let stored = self.files.put(&self.test.db, new, bytes).await.unwrap();
         let start = move |tx: &mut Tx, editor: &Editor<'_>| {
             let origin = Origin::Content(Box::new(stored.clone()));
-            imports::start(tx, &editor.shape, &editor.author, &origin, &settings)
+            imports::start(tx, &LeadImports, &editor.shape, &editor.author, &origin, &settings)
         };
         let id = self.edit(start).await.unwrap().id;
         self.run_jobs().await;
