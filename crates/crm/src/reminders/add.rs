@@ -51,7 +51,8 @@ pub(super) fn insert(
         (None, Some(_)) => now,
         (None, None) => return Err(Error::invalid("due_at", "is required, or `recurrence`")),
     };
-    let next = first(new.recurrence.as_ref(), timezone, due_at)?;
+    let from = if new.due_at.is_some() { whole_second(due_at) } else { now };
+    let next = first(new.recurrence.as_ref(), timezone, due_at, from)?;
     let row: ReminderRow = diesel::insert_into(reminders::table)
         .values((
             (
@@ -87,14 +88,25 @@ pub(super) fn insert(
     row.reminder()
 }
 
-/// The first moment at which a reminder fires.
-pub(super) fn first(recurrence: Option<&Recurrence>, zone: Tz, due_at: Timestamp) -> Result<Timestamp> {
+/// The first moment at which a reminder fires that is due at `due_at`. Dates of a recurrence are looked for from `from` on.
+pub(super) fn first(
+    recurrence: Option<&Recurrence>,
+    zone: Tz,
+    due_at: Timestamp,
+    from: Timestamp,
+) -> Result<Timestamp> {
     let Some(recurrence) = recurrence else { return Ok(due_at) };
     let wrong = |rule: String| Error::invalid("recurrence.rule", rule);
     let series = Series::new(recurrence, zone, due_at).map_err(wrong)?;
     series.refuse_dense(due_at).map_err(wrong)?;
-    let first = series.first(recurrence, due_at);
+    let first = series.first(recurrence, from);
     first.ok_or_else(|| wrong("has no date after `due_at` and before `until`".to_owned()))
+}
+
+/// The second that a moment is in. Dates of rules have whole seconds, and the first is not to be left out because programs
+/// write `09:00:00.123Z`.
+pub(super) fn whole_second(at: Timestamp) -> Timestamp {
+    Timestamp::from_millis(at.millis().div_euclid(1_000) * 1_000)
 }
 
 pub(super) fn zone(name: &str) -> Result<Tz> {

@@ -1,25 +1,25 @@
 //! Operations on reminders.
 
 use super::actions::Actions;
-use super::add::{Owner, add, first, not_past, zone};
+use super::add::{Owner, add, first, not_past, whole_second, zone};
 use super::message;
 use super::model::{
     NewReminder, NewReminderStatus, Reminder, ReminderAction, ReminderActionConfig, ReminderActionType,
     ReminderAssignee, ReminderPatch, ReminderRow, ReminderStatus,
 };
 use super::queries::{self, Filter};
-use crate::contacts::CONTACTS;
+use crate::contacts::{CONTACTS, FindContact};
 use crate::schema::reminders;
 use crate::team::TeamDirectory;
 use diesel::prelude::*;
-use model::{Caller, Code, ContactId, Error, ItemId, JsonText, Patch, ReminderId, Result, Scope, Timestamp};
-use operation::ports::Members;
+use model::{Caller, Code, ContactId, Error, JsonText, Patch, ReminderId, Result, Scope, Timestamp};
+use operation::ports::{ContactRef, Members};
 use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, With,
     operation,
 };
+use records::sets;
 use records::shape::Shapes;
-use records::{rows, sets};
 use serde::Deserialize;
 use store::{Read, Tx};
 use utoipa::IntoParams;
@@ -189,7 +189,8 @@ fn reschedule(row: &mut ReminderRow, patch: &ReminderPatch, now: Timestamp) -> R
         None if recurrence.is_some() => now,
         None => return Err(Error::invalid("due_at", "is required, because the last one has passed")),
     };
-    row.next_slot_at = Some(first(recurrence.as_ref(), row.zone()?, row.due_at)?);
+    let from = if row.due_at == now { now } else { whole_second(row.due_at) };
+    row.next_slot_at = Some(first(recurrence.as_ref(), row.zone()?, row.due_at, from)?);
     row.recurrence = recurrence.as_ref().map(JsonText::of);
     row.slots_done = 0;
     row.snoozed_until = None;
@@ -232,7 +233,7 @@ fn snooze(row: &mut ReminderRow, until: &Patch<Timestamp>, now: Timestamp) -> Re
 fn check_contact(tx: &mut Tx, caller: &Caller, shapes: &Shapes, contact: Option<ContactId>) -> Result<()> {
     let Some(id) = contact else { return Ok(()) };
     let shape = sets::for_write(tx, shapes, caller.workspace_id(), &CONTACTS)?;
-    rows::locked(tx, &shape, ItemId(id.0)).map_err(|error| error.param("contact_id"))?;
+    ContactRef::from(id).locked(tx, &shape).map_err(|error| error.param("contact_id"))?;
     Ok(())
 }
 

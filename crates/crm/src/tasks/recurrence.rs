@@ -25,8 +25,10 @@ const PARTS: [&str; 11] = [
     "BYSETPOS",
 ];
 
-/// The longest interval, and the most tasks of a series.
-const MOST: (u32, u32) = (1_000, 10_000);
+/// The longest interval.
+const MOST_INTERVAL: u32 = 1_000;
+/// The most tasks of a series.
+const MOST_TASKS: u32 = 10_000;
 
 /// Years within which tasks can recur.
 const YEARS: std::ops::RangeInclusive<i32> = 1970..=2200;
@@ -53,22 +55,27 @@ impl Rule {
             return Err("must be in capital letters, such as `FREQ=WEEKLY;BYDAY=MO`".to_owned());
         }
         for part in text.split(';') {
-            let name = part.split_once('=').map_or(part, |(name, _)| name);
-            if !PARTS.contains(&name) && !name.is_empty() {
-                let shown: String = name.chars().take(20).collect();
-                return Err(format!("cannot have `{shown}`; the parts of a rule are {}", PARTS.join(", ")));
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            match name {
+                "INTERVAL" if !is_from_one(value, MOST_INTERVAL) => {
+                    return Err("must have an INTERVAL from 1 to 1,000".to_owned());
+                }
+                "COUNT" if !is_from_one(value, MOST_TASKS) => {
+                    return Err("must have a COUNT from 1 to 10,000".to_owned());
+                }
+                _ if name.is_empty() || PARTS.contains(&name) => {}
+                _ => {
+                    let shown: String = name.chars().take(20).collect();
+                    return Err(format!(
+                        "cannot have `{shown}`; the parts of a rule are {}",
+                        PARTS.join(", ")
+                    ));
+                }
             }
         }
         let rule = CalendarRule::parse(text)?;
         if rule.frequency < Frequency::Daily {
             return Err("must have one of DAILY, WEEKLY, MONTHLY and YEARLY as its FREQ".to_owned());
-        }
-        let (interval, count) = MOST;
-        if rule.interval > interval {
-            return Err("must have an INTERVAL from 1 to 1,000".to_owned());
-        }
-        if rule.count.is_some_and(|given| given > count) {
-            return Err("must have a COUNT from 1 to 10,000".to_owned());
         }
         Ok(Self::of(rule))
     }
@@ -118,6 +125,10 @@ impl Rule {
         endless.rule.until = None;
         endless.next(first, first, zone).is_some()
     }
+}
+
+fn is_from_one(text: &str, most: u32) -> bool {
+    text.parse().is_ok_and(|number: u32| (1..=most).contains(&number))
 }
 
 /// A rule without the name of its property.

@@ -78,53 +78,63 @@ pub(super) fn following(task: &Stored, id: TaskId, completed_at: Timestamp) -> O
         return None;
     }
     let zone: Tz = shown.time_zone.parse().ok()?;
-    let now = local(zone, completed_at);
-    let mut following = TaskRecurrence {
+    let next = TaskRecurrence {
         occurrence: shown.occurrence + 1,
         series_id: Some(shown.series_id.unwrap_or(id)),
         next_id: None,
-        ..shown
+        ..shown.clone()
     };
-    following.time_zone = zone.name().to_owned();
-    let recurrence = StoredRecurrence { shown: following, skipped: SkippedTimes::default() };
+    let recurrence = |skipped| StoredRecurrence { shown: next, skipped };
     let Some(due) = &task.due else {
-        let today = now.date().and_time(NaiveTime::MIN);
-        let next = rule.next(today, today, zone)?;
-        let due = TaskDue { date: Some(next.date()), datetime: None, time_zone: zone.name().to_owned() };
-        return Some(Following { due, start_at: None, recurrence });
+        let today = local(zone, completed_at).date().and_time(NaiveTime::MIN);
+        let date = Some(rule.next(today, today, zone)?.date());
+        let due = TaskDue { date, datetime: None, time_zone: shown.time_zone };
+        return Some(Following { due, start_at: None, recurrence: recurrence(SkippedTimes::default()) });
     };
     let at = match due.datetime {
         Some(at) => by_rule(skipped.due_local, at, zone),
         None => due.local(zone)?,
     };
-    let next = match (recurrence.shown.from, due.datetime) {
-        (RecurFrom::Completion, _) => {
-            let today = now.date().and_time(at.time());
-            rule.next(today, today, zone)?
-        }
-        // What has passed is seen by moments: on a day of a change clocks show some times twice, and others not at all.
-        (RecurFrom::Due, Some(_)) => {
-            let lately = now.checked_sub_signed(TimeDelta::days(2))?;
-            rule.times(at, at.max(lately), zone).find(|time| instant(zone, *time) > completed_at)?
-        }
-        // A day has passed when it is over.
-        (RecurFrom::Due, None) => {
-            let yesterday = now.date().and_time(NaiveTime::MIN).checked_sub_signed(TimeDelta::seconds(1))?;
-            rule.next(at, at.max(yesterday), zone)?
-        }
-    };
+    let next = next_time(&rule, due, at, shown.from, completed_at, zone)?;
     let due = due.moved_to(next, zone);
     let start = task.start_at.and_then(|start| {
         by_rule(skipped.start_local, start, zone).checked_add_signed(next.date() - at.date())
     });
     // Near a change the order of local times is not always that of moments.
-    let start_at =
-        start.map(|start| due.moment().map_or(instant(zone, start), |due| instant(zone, start).min(due)));
+    let start_at = start.map(|start| instant(zone, start).min(due.moment().unwrap_or(instant(zone, start))));
     let skipped = SkippedTimes {
         due_local: due.datetime.and_then(|at| skipped_time(next, at, zone)),
         start_local: start.zip(start_at).and_then(|(start, at)| skipped_time(start, at, zone)),
     };
-    Some(Following { due, start_at, recurrence: StoredRecurrence { skipped, ..recurrence } })
+    Some(Following { due, start_at, recurrence: recurrence(skipped) })
+}
+
+/// The local time that follows for a task that is due at `at` on the clocks of its zone.
+fn next_time(
+    rule: &Rule,
+    due: &TaskDue,
+    at: NaiveDateTime,
+    from: RecurFrom,
+    completed_at: Timestamp,
+    zone: Tz,
+) -> Option<NaiveDateTime> {
+    let now = local(zone, completed_at);
+    match (from, due.datetime) {
+        (RecurFrom::Completion, _) => {
+            let today = now.date().and_time(at.time());
+            rule.next(today, today, zone)
+        }
+        // What has passed is seen by moments: on a day of a change clocks show some times twice, and others not at all.
+        (RecurFrom::Due, Some(_)) => {
+            let lately = now.checked_sub_signed(TimeDelta::days(2))?;
+            rule.times(at, at.max(lately), zone).find(|time| instant(zone, *time) > completed_at)
+        }
+        // A day has passed when it is over.
+        (RecurFrom::Due, None) => {
+            let yesterday = now.date().and_time(NaiveTime::MIN).checked_sub_signed(TimeDelta::seconds(1))?;
+            rule.next(at, at.max(yesterday), zone)
+        }
+    }
 }
 
 /// What clocks show at a moment, or the time that they skipped, if that is why the rule has this moment.

@@ -278,6 +278,10 @@ testkit::on_both! {
             let body = json!({ "title": "x", "timezone": "UTC", "due_at": "2030-01-05T04:30:00Z", "recurrence": { "type": "rrule", "rule": rule } });
             assert_eq!(desk.create(body).await["next_fire_at"], format!("{first}:00.000Z"), "{rule}");
         }
+        // Programs write fractions of seconds, for which the first date is not left out.
+        let daily = json!({ "type": "rrule", "rule": "FREQ=DAILY" });
+        let body = json!({ "title": "x", "timezone": "UTC", "due_at": "2030-01-05T04:30:00.345Z", "recurrence": daily });
+        assert_eq!(desk.create(body).await["next_fire_at"], "2030-01-05T04:30:00.000Z");
         // Fired on a Friday, it comes on Monday.
         let friday = Timestamp::parse("2030-01-11T10:00:00Z").unwrap();
         desk.app.data.clock.advance(Duration::seconds(friday.seconds() - desk.now().seconds()));

@@ -181,6 +181,28 @@ testkit::on_both! {
         assert_eq!(tasks.following(&task).await["start_at"], "2030-03-31T07:00:00.000Z");
     }
 
+    async fn a_series_from_completion_keeps_its_time_too(kind: Kind) {
+        let tasks = Tasks::open(kind).await;
+        let mut task = tasks.create(json!({
+            "title": "x", "due": { "datetime": "2030-03-20T01:30:00Z", "time_zone": "Europe/Madrid" },
+            "start_at": "2030-03-19T08:00:00Z",
+            "recurrence": { "rule": "FREQ=DAILY", "time_zone": "Europe/Madrid", "from": "completion" },
+        })).await;
+        for (completed, due, start) in [
+            ("2030-03-30T12:00:00Z", "2030-03-31T01:30", "2030-03-30T08:00"),
+            ("2030-03-31T12:00:00Z", "2030-04-01T00:30", "2030-03-31T07:00"),
+            ("2030-10-26T12:00:00Z", "2030-10-27T00:30", "2030-10-26T07:00"),
+            ("2030-10-27T12:00:00Z", "2030-10-28T01:30", "2030-10-27T08:00"),
+        ] {
+            let completed = model::Timestamp::parse(completed).unwrap();
+            let seconds = completed.seconds() - tasks.app.db().now().seconds();
+            tasks.app.data.clock.advance(chrono::Duration::seconds(seconds));
+            task = tasks.following(&task).await;
+            assert_eq!(task["due"]["datetime"], format!("{due}:00.000Z"));
+            assert_eq!(task["start_at"], format!("{start}:00.000Z"));
+        }
+    }
+
     async fn rules_that_rfc_5545_does_not_allow_are_refused(kind: Kind) {
         let tasks = Tasks::open(kind).await;
         let due = json!({ "date": "2030-01-07", "time_zone": "UTC" });
@@ -201,7 +223,7 @@ testkit::on_both! {
             ("FREQ=MONTHLY;BYWEEKNO=20", "cannot have BYWEEKNO with FREQ=MONTHLY"),
             ("FREQ=MONTHLY;BYSETPOS=1", "another part with BY, such as BYDAY, with BYSETPOS"),
             ("FREQ=MONTHLY;BYDAY=MO;BYSETPOS=0", "BYSETPOS from 1 to 366"),
-            ("FREQ=DAILY;INTERVAL=0", "INTERVAL from 1"),
+            ("FREQ=DAILY;INTERVAL=0", "INTERVAL from 1 to 1,000"),
             ("FREQ=DAILY;INTERVAL=1001", "INTERVAL from 1 to 1,000"),
             ("FREQ=DAILY;COUNT=10001", "COUNT from 1 to 10,000"),
             ("FREQ=DAILY;COUNT=2;UNTIL=20310101", "either COUNT or UNTIL"),
