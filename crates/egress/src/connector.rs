@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, HeaderValue};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
 use http::{Method, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -153,7 +153,11 @@ impl Connector {
         if request.method == Method::CONNECT || request.method == Method::TRACE {
             return Err(Error::InvalidRequest { reason: "this method is not accepted" });
         }
-        let headers = header_map(&request.headers)?;
+        let mut headers = header_map(&request.headers)?;
+        // Without it, a server may choose any coding (RFC 9110, 12.5.3).
+        if limits.decode {
+            headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
+        }
         let url = url_rules::check(&request.url, &limits.url, &self.policy)?;
         let mut hop = Hop { method: request.method, url, headers, body: request.body };
         let mut redirects = 0;

@@ -13,18 +13,22 @@
 //! step 3 under the same, unchangeable policy.
 //!
 //! Not here: retries, signing, what a caller may set as headers beyond HTTP's own rules, JSON. There are no
-//! cookies, no proxies (the environment is never read) and no decompression.
+//! cookies and no proxies (the environment is never read). Requests ask for bodies that are not compressed; one that is
+//! compressed all the same (`gzip`, `deflate`) is decoded within the caller's limit, unless [`Limits::decode`] is off.
 //!
 //! A connection is driven by the tokio runtime that opened it. A [`Connector`] may be shared between runtimes;
 //! when one of them ends, its pooled connections end with it.
 
 mod address;
+pub mod charset;
+mod coding;
 mod connector;
 mod dial;
 mod error;
 mod message;
 mod policy;
 mod redirect;
+mod retry;
 mod url_rules;
 
 pub use connector::Connector;
@@ -33,5 +37,6 @@ pub use error::Error;
 pub use http::{HeaderMap, HeaderName, HeaderValue, Method};
 pub use message::{Limits, Oversize, Request, Response, Streaming, frames_message};
 pub use policy::{AllowRule, Policy, RuleError};
+pub use retry::retry_after;
 pub use url::Url;
 pub use url_rules::{Ports, UrlRules};

@@ -4,12 +4,13 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
+use crate::coding::{self, Coding, Decoder};
 use crate::error::Error;
 use crate::url_rules::UrlRules;
 
@@ -26,10 +27,12 @@ pub struct Limits {
     pub connect: Duration,
     /// Until the last byte of the response, over all hops.
     pub total: Duration,
-    /// Bytes of the response's body, as transferred (nothing is decompressed).
+    /// Bytes of the response's body, after it was decoded.
     pub max_response_bytes: usize,
     /// What happens to a larger body.
     pub oversize: Oversize,
+    /// Whether a body with a `Content-Encoding` (`gzip`, `deflate`) is decoded. Otherwise it comes as it was transferred.
+    pub decode: bool,
     /// Redirects to follow. With 0, a redirect is a response like any other; above, one too many is an error.
     pub max_redirects: u8,
     /// Which URLs are accepted, on every hop.
@@ -37,13 +40,14 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 5 s to connect, 30 s in total, 1 MiB or an error, no redirects, `http` or `https` on usual ports.
+    /// 5 s to connect, 30 s in total, 1 MiB or an error, decoded, no redirects, `http` or `https` on usual ports.
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(5),
             total: Duration::from_secs(30),
             max_response_bytes: 1024 * 1024,
             oversize: Oversize::Fail,
+            decode: true,
             max_redirects: 0,
             url: UrlRules::default(),
         }
@@ -56,7 +60,7 @@ pub enum Oversize {
     /// Fail with [`Error::TooLarge`].
     #[default]
     Fail,
-    /// Keep the bytes up to the limit and drop the rest.
+    /// Keep the bytes up to the limit and drop the rest. A body that cannot be decoded ends where that shows.
     Truncate,
 }
 
@@ -187,7 +191,7 @@ pub struct Response {
     pub status: u16,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body, as transferred.
+    /// The body, decoded.
     pub body: Bytes,
     /// Whether the body was cut ([`Oversize::Truncate`]).
     pub truncated: bool,
@@ -215,6 +219,8 @@ pub struct Streaming {
     pub final_url: Url,
     /// Absent once the end, the limit or an error has been reached.
     body: Option<Incoming>,
+    /// What decodes the body, and what of it has come and is not decoded.
+    coded: Option<(Decoder, Bytes)>,
     remaining: usize,
     oversize: Oversize,
     truncated: bool,
@@ -234,19 +240,47 @@ impl Streaming {
         limits: &Limits,
         deadline: Instant,
     ) -> Result<Self, Error> {
-        let (head, body) = response.into_parts();
+        let (mut head, mut body) = (response, None);
+        let coding = match limits.decode {
+            true => Coding::of(head.status(), head.headers()),
+            false => Coding::Plain,
+        };
+        let mut truncated = false;
+        let coded = match coding {
+            Coding::Plain => None,
+            Coding::Coded(decoder) => {
+                head.headers_mut().remove(header::CONTENT_ENCODING);
+                head.headers_mut().remove(header::CONTENT_LENGTH);
+                Some((decoder, Bytes::new()))
+            }
+            Coding::Unknown if head.body().is_end_stream() => None,
+            Coding::Unknown if limits.oversize == Oversize::Fail => return Err(coding::unknown()),
+            Coding::Unknown => {
+                truncated = true;
+                None
+            }
+        };
+        let (head, incoming) = head.into_parts();
         // What is announced as too large need not be read. (HEAD announces a body that doesn't come: 0 here.)
-        if limits.oversize == Oversize::Fail && body.size_hint().lower() > limits.max_response_bytes as u64 {
+        let announced = incoming.size_hint().lower();
+        if coded.is_none()
+            && limits.oversize == Oversize::Fail
+            && announced > limits.max_response_bytes as u64
+        {
             return Err(BODY);
+        }
+        if !truncated {
+            body = Some(incoming);
         }
         Ok(Self {
             status: head.status.as_u16(),
             headers: head.headers,
             final_url,
-            body: Some(body),
+            body,
+            coded,
             remaining: limits.max_response_bytes,
             oversize: limits.oversize,
-            truncated: false,
+            truncated,
             deadline,
         })
     }
@@ -256,25 +290,12 @@ impl Streaming {
     /// # Errors
     /// [`Error::Timeout`], [`Error::TooLarge`] or [`Error::Http`].
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
-        loop {
-            let Some(body) = &mut self.body else { return Ok(None) };
-            let frame = match timeout_at(self.deadline, body.frame()).await {
-                Ok(Some(Ok(frame))) => frame,
-                Ok(None) => {
-                    self.body = None;
-                    return Ok(None);
-                }
-                Ok(Some(Err(error))) => {
-                    self.body = None;
-                    return Err(Error::from_http(&error));
-                }
-                Err(_) => {
-                    self.body = None;
-                    return Err(TOTAL);
-                }
+        while self.body.is_some() {
+            let next = match self.decoded() {
+                Ok(None) => self.received().await,
+                decoded => decoded,
             };
-            // Trailers are of no use to anybody here.
-            let Ok(mut data) = frame.into_data() else { continue };
+            let Some(mut data) = next.or_else(|error| self.fail(error))? else { continue };
             if data.len() > self.remaining {
                 self.body = None;
                 if self.oversize == Oversize::Fail {
@@ -288,6 +309,49 @@ impl Streaming {
                 return Ok(Some(data));
             }
         }
+        Ok(None)
+    }
+
+    /// The next part as it was transferred; of a coded body nothing, because it is yet to be decoded.
+    async fn received(&mut self) -> Result<Option<Bytes>, Error> {
+        let Some(body) = &mut self.body else { return Ok(None) };
+        let frame = match timeout_at(self.deadline, body.frame()).await {
+            Ok(Some(frame)) => frame.map_err(|error| Error::from_http(&error))?,
+            Ok(None) => {
+                self.body = None;
+                return self.coded.as_mut().map_or(Ok(()), |(decoder, _)| decoder.finish()).map(|()| None);
+            }
+            Err(_) => return Err(TOTAL),
+        };
+        // Trailers are of no use to anybody here.
+        let data = frame.into_data().ok();
+        match (&mut self.coded, data) {
+            (Some((_, waiting)), Some(data)) => {
+                *waiting = data;
+                Ok(None)
+            }
+            (_, data) => Ok(data),
+        }
+    }
+
+    /// The next decoded part of what has come.
+    fn decoded(&mut self) -> Result<Option<Bytes>, Error> {
+        let Some((decoder, waiting)) = &mut self.coded else { return Ok(None) };
+        if waiting.is_empty() {
+            return Ok(None);
+        }
+        let piece = waiting.split_to(waiting.len().min(coding::PIECE));
+        decoder.decode(&piece).map(|decoded| Some(decoded.into()))
+    }
+
+    /// Ends the body at an error, which is only that the body is cut where it is wanted as far as it can be read.
+    fn fail(&mut self, error: Error) -> Result<Option<Bytes>, Error> {
+        self.body = None;
+        if self.oversize == Oversize::Truncate && coding::is_of_coding(error) {
+            self.truncated = true;
+            return Ok(None);
+        }
+        Err(error)
     }
 
     /// Whether the body was cut ([`Oversize::Truncate`]); known once [`chunk`](Self::chunk) returned `None`.

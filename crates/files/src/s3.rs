@@ -103,7 +103,9 @@ impl HttpService for Outbound {
         {
             bytes.extend_from_slice(&frame?.into_data().unwrap_or_default());
         }
-        let limits = Limits { total: REQUEST, max_response_bytes: usize::MAX, ..Limits::default() };
+        // Objects come back as they were stored, whatever their metadata says.
+        let limits =
+            Limits { total: REQUEST, max_response_bytes: usize::MAX, decode: false, ..Limits::default() };
         let mut outbound = Request::new(head.method, head.uri.to_string()).body(bytes).limits(limits);
         for (name, value) in &head.headers {
             if egress::frames_message(name) {

@@ -1,6 +1,7 @@
 //! The connector against servers on loopback and a scripted resolver. Nothing here leaves the machine.
 
 #[cfg(test)]
+mod coding;
 mod exchange;
 #[cfg(test)]
 mod hostile;

@@ -46,13 +46,8 @@ pub(crate) fn pace_limit(rate: Option<i64>, most: usize) -> usize {
 
 /// What a `Retry-After` header asks for, in milliseconds from `now`: seconds, or a date.
 pub(crate) fn retry_after(header: &str, now: Timestamp) -> Option<i64> {
-    let wait = match header.trim().parse::<i64>() {
-        Ok(seconds) => seconds.checked_mul(SECOND)?,
-        Err(_) => {
-            let date = chrono::DateTime::parse_from_rfc2822(header.trim()).ok()?;
-            date.timestamp_millis() - now.millis()
-        }
-    };
+    let wait = egress::retry_after(header, now.millis())?;
+    let wait = i64::try_from(wait.as_millis()).unwrap_or(LONGEST_WAIT);
     (wait > 0).then(|| wait.min(LONGEST_WAIT))
 }
 

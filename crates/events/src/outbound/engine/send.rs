@@ -127,6 +127,7 @@ pub(crate) async fn send(
         total: TOTAL,
         max_response_bytes: MOST_READ,
         oversize: Oversize::Truncate,
+        decode: true,
         max_redirects: 0,
         url: check::url_rules(),
     });
