@@ -3,6 +3,12 @@
 //! Parsed JSON holds a number as a 64-bit integer or a 64-bit float. Both keep 15 significant digits of any decimal number;
 //! of a longer one the float may keep another number, and nobody who only sees the parsed value can tell.
 
+mod equality;
+mod foreign;
+
+pub use equality::{compare, normalize, same};
+pub use foreign::lossless;
+
 use model::FieldError;
 use std::ops::Range;
 

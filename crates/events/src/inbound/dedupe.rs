@@ -3,6 +3,7 @@
 use super::request::Incoming;
 use super::source::Source;
 use super::verification::Kind;
+use fields::numbers;
 use model::{Error, Result, text_enum};
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
@@ -139,13 +140,15 @@ impl Rule {
             }
             KeyOf::First(sources) => {
                 let value = sources.iter().find_map(|source| source.find(request, body))?;
-                let text = match &*value {
+                let mut value = match value.into_owned() {
                     Value::Null => return None,
                     Value::String(text) if text.is_empty() => return None,
-                    value => value.to_string(),
+                    value => value,
                 };
+                // A sender may print one number as `1` and as `1.0`.
+                numbers::normalize(&mut value);
                 digest.update(b"value:");
-                digest.update(text.as_bytes());
+                digest.update(value.to_string().as_bytes());
             }
         }
         Some(digest.finish().as_ref().to_vec())

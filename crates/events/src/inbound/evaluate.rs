@@ -1,9 +1,10 @@
 //! Request evaluation: verification, handshake and mapping, and what is to be kept of a request. No I/O.
 
+use super::body::Form;
 use super::events::{InboundEvent, Received};
 use super::hook::Hook;
 use super::mapping::{Mapped, Outcome};
-use super::request::{Form, Incoming, read_body};
+use super::request::Incoming;
 use super::scheme::Refusal;
 use model::{
     FieldError, InboundWebhookId, JsonText, Random, ReceivedRequestId, Timestamp, WorkspaceId, text_enum,
@@ -98,7 +99,7 @@ pub(super) fn evaluate(hook: &Hook, request: &Incoming<'_>, random: &dyn Random)
         return refused(refusal);
     }
     // Only now, of a sender who is known, is the body read.
-    let (form, body) = read_body(request.media_type().as_deref(), request.body);
+    let (form, body) = request.read_body();
     if let Some(answer) = hook.handshake.signed(&body) {
         return Evaluation::Answered(answer);
     }
@@ -137,7 +138,12 @@ pub(super) fn ending(
     let (status, mapped) = match outcome {
         None => (RequestStatus::Accepted, Mapped::default()),
         Some(Outcome::Mapped(mapped)) => (RequestStatus::Processed, mapped),
-        Some(Outcome::Unmatched) => return quiet(RequestStatus::Unmatched, None),
+        Some(Outcome::Unmatched) => {
+            // Otherwise the log would only say that a condition is not met, although there was nothing to compare.
+            let unread = form.says_json_but_is_none(request.media_type().as_deref(), request.body);
+            let error = unread.then(|| FieldError::new("body", "is not valid JSON, so it was read as text"));
+            return quiet(RequestStatus::Unmatched, error);
+        }
         Some(Outcome::Failed(error)) => return quiet(RequestStatus::Failed, Some(error)),
     };
     let result = (status == RequestStatus::Processed).then(|| JsonText::of(&mapped));

@@ -2,9 +2,12 @@
 
 use super::request::Incoming;
 use super::source::Source;
+use fields::decimal::{self, Decimal};
+use fields::numbers;
 use model::{Error, FieldError, Result, text_enum};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value, json};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
@@ -281,9 +284,8 @@ impl Condition {
     fn holds(&self, found: Option<&Value>) -> bool {
         let wanted = self.value.as_ref().unwrap_or(&Value::Null);
         let found = found.filter(|found| !found.is_null());
-        let compare = |holds: fn(f64, f64) -> bool| {
-            let number = found.and_then(|found| VariableType::Number.read(found)?.as_f64());
-            number.zip(wanted.as_f64()).is_some_and(|(found, wanted)| holds(found, wanted))
+        let compare = |holds: fn(Ordering) -> bool| {
+            found.and_then(|found| exact(found)?.partial_cmp(&exact(wanted)?)).is_some_and(holds)
         };
         match self.op {
             Comparison::Exists => found.is_some(),
@@ -298,10 +300,10 @@ impl Condition {
                 Some(Value::Array(items)) => items.iter().any(|item| same(item, wanted)),
                 _ => false,
             },
-            Comparison::Gt => compare(|found, wanted| found > wanted),
-            Comparison::Gte => compare(|found, wanted| found >= wanted),
-            Comparison::Lt => compare(|found, wanted| found < wanted),
-            Comparison::Lte => compare(|found, wanted| found <= wanted),
+            Comparison::Gt => compare(Ordering::is_gt),
+            Comparison::Gte => compare(Ordering::is_ge),
+            Comparison::Lt => compare(Ordering::is_lt),
+            Comparison::Lte => compare(Ordering::is_le),
         }
     }
 }
@@ -309,14 +311,20 @@ impl Condition {
 /// Equal, where `1` and `1.0` are one number and a form's text equals the number or boolean that it prints.
 fn same(found: &Value, wanted: &Value) -> bool {
     match (found, wanted) {
-        (Value::Number(found), Value::Number(wanted)) => {
-            found == wanted || found.as_f64().is_some() && found.as_f64() == wanted.as_f64()
-        }
         (Value::String(found), Value::Bool(wanted)) => found == if *wanted { "true" } else { "false" },
-        (Value::String(found), Value::Number(wanted)) => {
-            number(found).is_some_and(|found| found.as_f64() == wanted.as_f64())
+        (Value::String(_), Value::Number(_)) => {
+            exact(found).is_some_and(|found| exact(wanted) == Some(found))
         }
-        (found, wanted) => found == wanted,
+        (found, wanted) => numbers::same(found, wanted),
+    }
+}
+
+/// A number with all its digits, also one that is a text, as the numbers of forms are and those with too many digits.
+fn exact(value: &Value) -> Option<Decimal> {
+    match value {
+        Value::Number(number) => Some(decimal::of(number)),
+        Value::String(text) => decimal::parse(text.trim())?.ok(),
+        _ => None,
     }
 }
 
@@ -332,8 +340,11 @@ impl VariableType {
             | (Self::Array, value @ Value::Array(_)) => Some(value.clone()),
             (Self::String, Value::Number(_) | Value::Bool(_)) => Some(value.to_string().into()),
             (Self::Integer, Value::Number(number)) => whole(number),
-            (Self::Number, Value::String(text)) => number(text).map(Value::Number),
-            (Self::Integer, Value::String(text)) => whole(&number(text)?),
+            (Self::Number, Value::String(text)) => number(text),
+            (Self::Integer, Value::String(text)) => match number(text)? {
+                Value::Number(number) => whole(&number),
+                long => exact(&long)?.is_integer().then_some(long),
+            },
             (Self::Boolean, Value::String(text)) => match text.as_str() {
                 "true" => Some(true.into()),
                 "false" => Some(false.into()),
@@ -344,9 +355,11 @@ impl VariableType {
     }
 }
 
-/// A number as JSON writes it.
-fn number(text: &str) -> Option<Number> {
-    serde_json::from_str(text.trim()).ok()
+/// A number as JSON writes it; one with too many digits stays a text, which has all of them.
+fn number(text: &str) -> Option<Value> {
+    let text = text.trim();
+    exact(&text.into())?;
+    numbers::lossless(text.as_bytes()).ok()
 }
 
 /// A whole number; `2.0` is one.

@@ -6,6 +6,7 @@
 //! verifying needs, and nothing that anybody sends is an internal error.
 
 mod answer;
+mod body;
 mod bucket;
 mod dedupe;
 mod evaluate;

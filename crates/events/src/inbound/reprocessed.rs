@@ -3,7 +3,7 @@
 use super::evaluate::{Ending, ending};
 use super::hook::Hook;
 use super::received::WithBody;
-use super::request::{Incoming, read_body};
+use super::request::Incoming;
 use bytes::Bytes;
 use model::{JsonText, ReceivedRequestId, Timestamp};
 use serde_json::{Map, Value};
@@ -69,13 +69,13 @@ impl StoredRequest {
 
     /// The body as it is read.
     pub(super) fn body(&self) -> Value {
-        read_body(self.incoming().media_type().as_deref(), &self.body).1
+        self.incoming().read_body().1
     }
 
     /// How it ends under a webhook's mapping.
     pub(super) fn ending(&self, hook: &Hook) -> Ending {
         let incoming = self.incoming();
-        let (form, body) = read_body(incoming.media_type().as_deref(), &self.body);
+        let (form, body) = incoming.read_body();
         ending(hook, &incoming, &self.id, form, body)
     }
 }

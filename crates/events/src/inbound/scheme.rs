@@ -377,7 +377,8 @@ fn client_state(secrets: &[Secret], body: &[u8]) -> Checked {
         #[serde(rename = "clientState")]
         client_state: Option<String>,
     }
-    let batch: Batch = serde_json::from_slice(body).map_err(|_| Refusal::Malformed)?;
+    let batch = fields::numbers::lossless(body).map_err(|_| Refusal::Malformed)?;
+    let batch: Batch = serde_json::from_value(batch).map_err(|_| Refusal::Malformed)?;
     if batch.value.is_empty() {
         return Err(Refusal::Malformed);
     }

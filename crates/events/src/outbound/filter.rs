@@ -6,6 +6,7 @@
 //! { "data.status": "completed", "data.energy": { "$gte": 10 }, "data.agent_id": { "$in": [1, 2] } }
 //! ```
 
+use fields::numbers;
 use model::{Error, FieldError, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -98,7 +99,7 @@ fn check_operator(operator: &str, operand: &Value) -> std::result::Result<(), St
 }
 
 fn holds(operator: &str, found: Option<&Value>, operand: &Value) -> bool {
-    let equal = |value: &Value| found.unwrap_or(&Value::Null) == value;
+    let equal = |value: &Value| numbers::same(found.unwrap_or(&Value::Null), value);
     let any = || operand.as_array().is_some_and(|values| values.iter().any(equal));
     let order = || compare(found?, operand);
     match operator {
@@ -118,10 +119,7 @@ fn holds(operator: &str, found: Option<&Value>, operand: &Value) -> bool {
 /// Numbers by value, texts by characters (RFC 3339 times are in order so). Different kinds have no order.
 fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => match (a.as_i64(), b.as_i64()) {
-            (Some(a), Some(b)) => Some(a.cmp(&b)),
-            _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
-        },
+        (Value::Number(a), Value::Number(b)) => Some(numbers::compare(a, b)),
         (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
         _ => None,
     }
@@ -160,6 +158,34 @@ mod tests {
         ] {
             filter(text.clone()).check().unwrap();
             assert_eq!(filter(text.clone()).passes(&event), passes, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_compared_by_value() {
+        let event: Value = serde_json::from_str(
+            r#"{ "data": { "one": 1, "float": 1.0, "rate": 0.10, "big": 9007199254740993, "id": 18446744073709551615,
+                 "list": [1.0, {"n": 2.0}] } }"#,
+        )
+        .unwrap();
+        for (text, passes) in [
+            (r#"{ "data.one": 1.0 }"#, true),
+            (r#"{ "data.float": 1 }"#, true),
+            (r#"{ "data.one": { "$eq": 1e0 } }"#, true),
+            (r#"{ "data.one": { "$in": [2, 1.0] } }"#, true),
+            (r#"{ "data.one": { "$ne": 1.0 } }"#, false),
+            (r#"{ "data.one": { "$nin": [1.0] } }"#, false),
+            (r#"{ "data.one": { "$gte": 1.0, "$lte": 1.0 } }"#, true),
+            (r#"{ "data.one": "1" }"#, false),
+            (r#"{ "data.rate": 0.1 }"#, true),
+            (r#"{ "data.big": 9007199254740992 }"#, false),
+            (r#"{ "data.big": { "$gt": 9007199254740992.0 } }"#, true),
+            (r#"{ "data.id": { "$gt": 18446744073709551614 } }"#, true),
+            (r#"{ "data.id": { "$nin": [18446744073709551614] } }"#, true),
+            (r#"{ "data.list.1.n": 2 }"#, true),
+        ] {
+            let filter: Filter = serde_json::from_str(text).unwrap();
+            assert_eq!(filter.passes(&event), passes, "{text}");
         }
     }
 

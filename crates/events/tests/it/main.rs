@@ -14,6 +14,7 @@ mod endpoints;
 mod fairness;
 mod hostile;
 mod inbound;
+mod inbound_bodies;
 mod inbound_mapping;
 mod inbound_receive;
 mod inbound_vendors;
