@@ -1,5 +1,6 @@
 //! Lists of files.
 
+use crate::name::{both_forms, folded};
 use crate::row::{FileKind, FileRow, FileStatus};
 use crate::schema::files;
 use diesel::dsl::sql;
@@ -64,8 +65,14 @@ pub fn list(
     page: OffsetPage,
 ) -> Result<(Vec<FileRow>, i64)> {
     // In the same case on both databases, which `LIKE` is not.
-    let contains = |column: &str, wanted: String| {
-        sql::<Bool>(&format!("replace({column}, ")).bind::<Text, _>(wanted).sql(&format!(", '') <> {column}"))
+    let contains = |column: &str, wanted: &str| {
+        let forms = both_forms(wanted);
+        let form = |place: usize| forms.get(place).or(forms.first()).cloned().unwrap_or_default();
+        sql::<Bool>(&format!("(replace({column}, "))
+            .bind::<Text, _>(form(0))
+            .sql(&format!(", '') <> {column} or replace({column}, "))
+            .bind::<Text, _>(form(1))
+            .sql(&format!(", '') <> {column})"))
     };
     let rows = || {
         let mut rows = files::table
@@ -91,14 +98,14 @@ pub fn list(
             };
         }
         if let Some(folder) = &chosen.folder {
-            rows = rows.filter(files::folder.eq(folder.clone()));
+            rows = rows.filter(files::folder.eq_any(both_forms(folder)));
         }
         if let Some(tag) = &chosen.tag {
             // Tags have neither quotes nor backslashes, so a quoted one is found only where it is a whole tag.
-            rows = rows.filter(contains("tags", format!("\"{tag}\"")));
+            rows = rows.filter(contains("tags", &format!("\"{tag}\"")));
         }
         if let Some(name) = &chosen.name {
-            rows = rows.filter(contains("folded_name", name.to_lowercase()));
+            rows = rows.filter(contains("folded_name", &folded(name)));
         }
         if let Some(sha256) = &chosen.sha256 {
             rows = rows.filter(files::sha256.eq(sha256.to_ascii_lowercase()));

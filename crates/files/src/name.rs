@@ -1,17 +1,38 @@
 //! Names of files that somebody else chose.
 
+use unicode_normalization::UnicodeNormalization;
+
 /// The longest name, in characters.
 const LONGEST: usize = 255;
 
 /// What a file without a usable name is called.
 const UNNAMED: &str = "file";
 
-/// The last part of a path, without what cannot be seen or changes how the rest is shown. Never empty.
+/// The last part of a path, without what cannot be seen or changes how the rest is shown, in [`composed`] letters. Never
+/// empty.
 pub fn safe_name(given: &str) -> String {
     let last = given.rsplit(['/', '\\']).next().unwrap_or_default();
-    let visible: String = last.chars().filter(|letter| !is_hidden(*letter)).collect();
+    let visible: String = last.nfc().filter(|letter| !is_hidden(*letter)).collect();
     let name: String = visible.trim().chars().take(LONGEST).collect();
     if name.trim_matches('.').is_empty() { UNNAMED.to_owned() } else { name }
+}
+
+/// A text with each letter and its accents as one character where there is such a one (Unicode NFC), as keyboards type it.
+/// File systems of Apple take letters apart.
+pub fn composed(text: &str) -> String {
+    text.nfc().collect()
+}
+
+/// Both forms of a text, composed and taken apart: rows that were stored before names were composed can have either.
+pub(crate) fn both_forms(text: &str) -> Vec<String> {
+    let mut forms = vec![composed(text), text.nfd().collect()];
+    forms.dedup();
+    forms
+}
+
+/// A name as it is searched for: in lower case and [`composed`].
+pub(crate) fn folded(name: &str) -> String {
+    composed(&name.to_lowercase())
 }
 
 /// Control characters, and those that reorder text or have no width.
@@ -39,9 +60,13 @@ mod tests {
             ("..", "file"),
             (" \u{200b} ", "file"),
             (".profile", ".profile"),
+            ("Menu\u{301} nin\u{303}o.pdf", "Menú niño.pdf"),
         ] {
             assert_eq!(safe_name(given), name, "{given:?}");
         }
-        assert_eq!(safe_name(&"é".repeat(400)).chars().count(), LONGEST);
+        assert_eq!(safe_name(&"e\u{301}".repeat(400)), "é".repeat(LONGEST));
+        assert_eq!(folded("MENU\u{301}"), "menú");
+        assert_eq!(both_forms("menú"), ["menú", "menu\u{301}"]);
+        assert_eq!(both_forms("plain"), ["plain"]);
     }
 }

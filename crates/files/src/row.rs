@@ -1,5 +1,6 @@
 //! A file as it is stored, and as it goes out.
 
+use crate::name::folded;
 use crate::schema::files;
 use diesel::prelude::*;
 use model::{Actor, Code, Error, FileId, JsonText, Metadata, Result, Timestamp, WorkspaceId, text_enum};
@@ -39,7 +40,7 @@ pub struct FileRow {
     pub tags: JsonText,
     /// A JSON object.
     pub metadata: JsonText,
-    /// The name in lower case.
+    /// The name in lower case, composed. That of an old row may be taken apart.
     pub folded_name: String,
 }
 
@@ -196,7 +197,7 @@ pub fn update(tx: &mut Tx, row: &FileRow) -> Result<FileRow> {
     let now = tx.now();
     Ok(diesel::update(files::table.find(row.id))
         .set((
-            (files::name.eq(&row.name), files::folded_name.eq(row.name.to_lowercase())),
+            (files::name.eq(&row.name), files::folded_name.eq(folded(&row.name))),
             files::folder.eq(&row.folder),
             files::tags.eq(&row.tags),
             files::metadata.eq(&row.metadata),
@@ -251,6 +252,22 @@ pub fn among(read: &mut Read, workspace: WorkspaceId, ids: &[FileId]) -> Result<
         .filter(files::trashed_at.is_null())
         .select(FileRow::as_select())
         .load(read.connection())?)
+}
+
+/// As [`among`], only those that can be read, and held until the transaction ends: none of them is deleted meanwhile. Whatever
+/// makes an object refer to a file asks here, so that a deletion sees the reference or the reference sees the deletion.
+///
+/// # Errors
+/// When the database fails.
+pub fn held(tx: &mut Tx, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<FileRow>> {
+    if !ids.is_empty() {
+        // In one order, as all who hold several. A deletion locks its file for an update, which waits for this.
+        let rows = files::table.filter(files::id.eq_any(ids)).filter(files::workspace_id.eq(workspace));
+        lock_row!(tx, rows.order(files::id).select(files::id), for_share);
+    }
+    let mut found = among(tx, workspace, ids)?;
+    found.retain(FileRow::is_ready);
+    Ok(found)
 }
 
 /// The file with this permanent address, in any state.

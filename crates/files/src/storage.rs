@@ -2,6 +2,7 @@
 
 use crate::content::{Content, Inspector};
 use crate::duration::duration_ms;
+use crate::name::folded;
 use crate::objects::Objects;
 use crate::row::{FileKind, FileRow, FileStatus};
 use crate::schema::{files, reserved_objects, unused_objects};
@@ -311,7 +312,7 @@ pub fn finish(tx: &mut Tx, stored: &Stored) -> Result<FileRow> {
             (files::sha256.eq(&content.sha256), files::mime_type.eq(mime_type)),
             (files::kind.eq(FileKind::of(mime_type)), files::declared_type.eq(&details.declared_type)),
             (files::width.eq(width), files::height.eq(height), files::duration_ms.eq(content.duration_ms)),
-            (files::name.eq(&details.name), files::folded_name.eq(details.name.to_lowercase())),
+            (files::name.eq(&details.name), files::folded_name.eq(folded(&details.name))),
             (files::folder.eq(&details.folder), files::tags.eq(JsonText::of(&details.tags))),
             files::metadata.eq(JsonText::of(&details.metadata)),
             (files::created_at.eq(now), files::updated_at.eq(now)),

@@ -1,6 +1,6 @@
 //! Files as what links point at.
 
-use crate::row::among;
+use crate::row::{among, held};
 use model::{FileId, Result, WorkspaceId};
 use operation::ports::{LinkTargets, LinkedTarget};
 use store::{Read, Tx};
@@ -19,7 +19,7 @@ impl LinkTargets for FileTargets {
 
     fn hold(&self, tx: &mut Tx, workspace: WorkspaceId, id: &str) -> Result<bool> {
         let Some(id) = number(id) else { return Ok(false) };
-        Ok(!among(tx, workspace, &[id])?.is_empty())
+        Ok(!held(tx, workspace, &[id])?.is_empty())
     }
 
     fn show(&self, read: &mut Read, workspace: WorkspaceId, ids: &[&str]) -> Result<Vec<LinkedTarget>> {

@@ -1,6 +1,7 @@
 //! Bodies that an operation reads while they arrive: files, which can be larger than what should be held in memory.
 
 use crate::arriving::{BodyChunks, StreamedBody};
+use crate::disposition::Disposition;
 use crate::validate::FormChecks;
 use crate::{Describe, FromInput, Input};
 use bytes::Bytes;
@@ -106,13 +107,16 @@ impl<T: DeserializeOwned> Multipart<T> {
     /// `validation_error` for a malformed form.
     pub async fn next_file(&mut self) -> Result<Option<FilePart>> {
         while let Some(mut field) = self.form.next_field().await.map_err(refusal)? {
-            let Some(name) = field.name().map(str::to_owned) else {
+            let disposition = field.headers().get("content-disposition");
+            let disposition =
+                disposition.map(|header| Disposition::of_part(header.as_bytes())).unwrap_or_default();
+            let Some(name) = disposition.name else {
                 return Err(Error::invalid("body", "has a part without a name"));
             };
             if name == "file" {
                 self.fields.push((name, String::new()));
                 return Ok(Some(FilePart {
-                    name: field.file_name().map(str::to_owned),
+                    name: disposition.file_name,
                     media_type: field.content_type().map(ToString::to_string),
                     field,
                 }));

@@ -228,12 +228,12 @@ fn expect_buttons(buttons: &[MessageButton]) -> Result<()> {
     }
 }
 
-fn expect_files(read: &mut Read, workspace: WorkspaceId, ids: &[FileId]) -> Result<()> {
+fn expect_files(tx: &mut Tx, workspace: WorkspaceId, ids: &[FileId]) -> Result<()> {
     if ids.is_empty() {
         return Ok(());
     }
-    let found = files::among(read, workspace, ids)?;
-    let is_there = |id: &FileId| found.iter().any(|file: &FileRow| file.id == *id && file.is_ready());
+    let found = files::held(tx, workspace, ids)?;
+    let is_there = |id: &FileId| found.iter().any(|file: &FileRow| file.id == *id);
     for (place, id) in ids.iter().enumerate() {
         let param = format!("attachments[{place}]");
         if !is_there(id) {

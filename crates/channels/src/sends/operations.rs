@@ -80,6 +80,8 @@ pub fn send_channel_media(
         return Err(Error::invalid("caption", "cannot be sent with audio or a sticker"));
     }
     let attempt = body.attempt();
+    // It is not deleted before the message waits to be sent, and so refers to it.
+    files::held(tx, channel.workspace_id, &[body.file_id])?;
     let attachment = parts.0.file(tx, channel.workspace_id, body.file_id, Some(body.kind), "file_id")?;
     let content = body.caption.unwrap_or_default();
     let shown = ResolvedMessage {

@@ -81,6 +81,8 @@ impl Sending<'_> {
             first.detail = Detail { interactive: Some(interactive), ..Detail::default() };
         }
         let mut all = vec![first];
+        // None of them is deleted before the messages wait to be sent, and so refer to them.
+        files::held(tx, channel.workspace_id, &reply.attachments)?;
         for file in reply.attachments {
             let attachment = self.parts.file(tx, channel.workspace_id, file, None, "quick_reply_id")?;
             let mut message = text(String::new(), false, None);

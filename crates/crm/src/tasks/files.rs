@@ -53,8 +53,7 @@ pub fn attach_task_file(
     shapes: State<Shapes>,
 ) -> Result<Created<TaskFile>> {
     let (editor, task) = locked_task(tx, caller, &shapes.0, task_id)?;
-    let found = files::among(tx, task.workspace_id, &[new.file_id])?;
-    if !found.iter().any(FileRow::is_ready) {
+    if files::held(tx, task.workspace_id, &[new.file_id])?.is_empty() {
         return Err(Error::not_found("file").param("file_id"));
     }
     let count: i64 =

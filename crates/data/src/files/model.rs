@@ -1,7 +1,7 @@
 //! What operations over files take and give.
 
 use files::uploads::{MOST_PARTS, PartRow, UploadRow};
-use files::{Chosen, Details, FileKind, FileSort, safe_name};
+use files::{Chosen, Details, FileKind, FileSort, composed, safe_name};
 use model::{Error, Metadata, Patch, Result, Timestamp, UploadId};
 use operation::{parse_json, read_json};
 use serde::{Deserialize, Serialize};
@@ -85,7 +85,7 @@ impl Description {
         Details {
             name: safe_name(name),
             declared_type: declared_type.map(|kind| kind.chars().take(127).collect()),
-            folder: self.folder,
+            folder: self.folder.as_deref().map(composed),
             tags: unique(self.tags.unwrap_or_default()),
             metadata: self.metadata.unwrap_or_default(),
         }
@@ -159,7 +159,7 @@ fn metadata_in(text: &str) -> Result<Metadata> {
 pub(super) struct Tag(String);
 
 fn words(tags: Vec<Tag>) -> Vec<String> {
-    tags.into_iter().map(|tag| tag.0).collect()
+    tags.into_iter().map(|tag| composed(&tag.0)).collect()
 }
 
 /// A file to be fetched.
@@ -170,7 +170,7 @@ pub(super) struct FetchRequest {
     /// The URL, `http` or `https`. Private and local addresses are not allowed.
     #[schema(min_length = 1, max_length = 2048)]
     pub(super) url: String,
-    /// The name. If not given, the last part of the URL's path.
+    /// The name. If not given, the name in the response's `Content-Disposition`, otherwise the last part of the URL's path.
     #[schema(min_length = 1, max_length = 255, pattern = r"\S")]
     #[serde(default)]
     name: Option<String>,

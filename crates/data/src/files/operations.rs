@@ -4,7 +4,7 @@ use super::events::{Change, publish};
 use super::model::{DeleteOptions, FilePatch, MediaFilter};
 use files::{Chosen, File, Files};
 use model::{Caller, Code, Error, FileId, JsonText, Result};
-use operation::ports::FileUses;
+use operation::ports::{FileUse, FileUses};
 use operation::{
     Body, Cx, Deleted, ExpectedVersion, IfMatch, Json, OffsetList, OffsetPage, Path, Query, State, With,
     operation,
@@ -87,6 +87,7 @@ pub(super) fn update_file(
         row.metadata = JsonText::of(metadata);
     }
     patch.folder.apply(&mut row.folder);
+    row.folder = row.folder.as_deref().map(files::composed);
     if row.is_described_as(&before) {
         return Ok(With::etag(row.version, Json(files.0.show(&row, tx.now())?)));
     }
@@ -112,18 +113,13 @@ pub(super) async fn delete_file(
     let (caller, workspace) = (cx.caller.clone(), cx.caller.workspace_id());
     let expected = ExpectedVersion::from(if_match);
     if cx.made::<FileId>()?.is_none() && !options.force {
-        // Finding references can take a while, so it is not part of the transaction.
-        let used = cx
-            .db
-            .read(move |read| {
-                expected.check(files::live(read, workspace, file_id)?.version)?;
-                uses.of(read, workspace, file_id, MOST_USES)
-            })
-            .await?;
-        if !used.is_empty() {
-            let message = "Other objects refer to the file. Send `force=true` to delete it all the same.";
-            return Err(Error::new(Code::FileInUse, message).with("details", json!({ "attached_to": used })));
-        }
+        // Finding references can take a while, so most requests are refused before the transaction.
+        let uses = uses.clone();
+        let used = cx.db.read(move |read| {
+            expected.check(files::live(read, workspace, file_id)?.version)?;
+            uses.of(read, workspace, file_id, MOST_USES)
+        });
+        refuse_used(&used.await?)?;
     }
     cx.change(move |tx| {
         let mut row = files::locked(tx, workspace, file_id)?;
@@ -131,6 +127,10 @@ pub(super) async fn delete_file(
             return Err(Error::not_found("file"));
         }
         expected.check(row.version)?;
+        if !options.force {
+            // Something may have come to refer to the file since. Whoever does now waits for this transaction (`files::held`).
+            refuse_used(&uses.of(tx, workspace, file_id, MOST_USES)?)?;
+        }
         row.trashed_at = Some(tx.now());
         let row = files::update(tx, &row)?;
         publish(tx, &caller, &files, &row, Change::Deleted)?;
@@ -138,4 +138,12 @@ pub(super) async fn delete_file(
     })
     .await?;
     Ok(Deleted::of("file", file_id))
+}
+
+fn refuse_used(used: &[FileUse]) -> Result<()> {
+    if used.is_empty() {
+        return Ok(());
+    }
+    let message = "Other objects refer to the file. Send `force=true` to delete it all the same.";
+    Err(Error::new(Code::FileInUse, message).with("details", json!({ "attached_to": used })))
 }

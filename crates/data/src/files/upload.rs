@@ -4,10 +4,10 @@ use super::events::{Change, publish};
 use super::model::{FetchRequest, UploadForm};
 use auth::idempotency;
 use egress::{Connector, Limits, Request, Streaming};
-use files::{File, FileRow, Files, MOST_BYTES, NewFile, Stored};
+use files::{File, FileRow, Files, MOST_BYTES, NewFile, Stored, safe_name};
 use futures::{Stream, stream};
 use model::{Code, Error, Result};
-use operation::{Answer, Body, Created, Cx, Multipart, State, operation};
+use operation::{Answer, Body, Created, Cx, Disposition, Multipart, State, operation};
 use percent_encoding::percent_decode_str;
 use serde_json::json;
 use std::time::Duration;
@@ -43,7 +43,8 @@ pub(super) async fn upload_file(
 
 /// Fetch a file from a public URL
 ///
-/// Downloads the file, up to 100 MiB and three redirects, and stores it like an upload. A private or local address is a 400
+/// Downloads the file, up to 100 MiB and three redirects, and stores it like an upload. Without `name` it is called as the
+/// response's `Content-Disposition` says, or as the end of the URL's path. A response with `Content-Encoding` is decoded. A private or local address is a 400
 /// `url_not_allowed`. If there is no response with status 200, or it ends early, the response is 400 `fetch_failed`.
 #[operation(post "/files/from-url", scope = "files:write")]
 pub(super) async fn import_file_from_url(
@@ -66,11 +67,41 @@ pub(super) async fn import_file_from_url(
     let declared_type = response.headers.get("content-type").and_then(|value| value.to_str().ok());
     let declared_type =
         declared_type.map(|kind| kind.split(';').next().unwrap_or_default().trim().to_owned());
-    let last = response.final_url.path_segments().and_then(Iterator::last).unwrap_or_default();
-    let sent_as = percent_decode_str(last).decode_utf8_lossy().into_owned();
+    let sent_as = name_of(&response, declared_type.as_deref().unwrap_or_default());
     let mut stored: Stored = files.put(&cx.db, new_file(cx), chunks(response)).await?;
     stored.details = request.description().details(Some(&sent_as), declared_type);
     commit(cx, files, move |tx| Ok((files::finish(tx, &stored)?, true))).await
+}
+
+/// The name of a file that was fetched: that in `Content-Disposition`, or the last part of the path that has letters. Where it
+/// has no extension, it gets that of the declared type, as in browsers: text shows its type by its name only.
+fn name_of(response: &Streaming, declared_type: &str) -> String {
+    let disposition = response.headers.get("content-disposition");
+    let named = disposition.and_then(|header| Disposition::of_answer(header.as_bytes()).file_name);
+    let name = named.unwrap_or_else(|| {
+        let segments = response.final_url.path_segments().into_iter().flatten();
+        let last = segments.filter(|segment| !segment.is_empty()).last().unwrap_or_default();
+        percent_decode_str(last).decode_utf8_lossy().into_owned()
+    });
+    let name = safe_name(&name);
+    match extension(declared_type) {
+        Some(extension) if !name.contains('.') => format!("{name}.{extension}"),
+        _ => name,
+    }
+}
+
+/// The usual extension of a type of text.
+fn extension(mime_type: &str) -> Option<&'static str> {
+    Some(match mime_type.to_ascii_lowercase().as_str() {
+        "text/csv" | "application/csv" => "csv",
+        "text/tab-separated-values" => "tsv",
+        "text/markdown" => "md",
+        "text/calendar" => "ics",
+        "text/vcard" => "vcf",
+        "application/json" => "json",
+        "application/x-ndjson" => "ndjson",
+        _ => return None,
+    })
 }
 
 fn chunks(response: Streaming) -> impl Stream<Item = Result<bytes::Bytes>> + Send {

@@ -110,21 +110,20 @@ pub fn detach_item_file(
     Ok(Deleted::of("item_file", file_id))
 }
 
-/// Those of `ids` that are files of the workspace and can be read.
-fn usable(read: &mut Read, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<FileId>> {
-    let found = files::among(read, workspace, ids)?;
-    Ok(found.into_iter().filter(FileRow::is_ready).map(|file| file.id).collect())
+/// Those of `ids` that are files of the workspace and can be read. They are held.
+fn usable(tx: &mut Tx, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<FileId>> {
+    Ok(files::held(tx, workspace, ids)?.into_iter().map(|file| file.id).collect())
 }
 
 /// Refuses files that are not there to be used.
 ///
 /// # Errors
 /// `validation_error` that names each of them below `path`.
-pub(crate) fn check_all(read: &mut Read, workspace: WorkspaceId, ids: &[FileId], path: &str) -> Result<()> {
+pub(crate) fn check_all(tx: &mut Tx, workspace: WorkspaceId, ids: &[FileId], path: &str) -> Result<()> {
     if ids.is_empty() {
         return Ok(());
     }
-    let found = usable(read, workspace, ids)?;
+    let found = usable(tx, workspace, ids)?;
     let missing = ids.iter().enumerate().filter(|(_, id)| !found.contains(id));
     let errors = missing
         .map(|(place, _)| FieldError::new(format!("{path}[{place}]"), "is not a file of this workspace"));

@@ -8,11 +8,13 @@
 
 mod collections;
 mod exports;
+mod file_races;
 mod files;
 mod imports;
 mod items;
 mod links;
 mod media;
+mod media_names;
 mod query;
 mod seed;
 mod variables;

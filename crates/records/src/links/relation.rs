@@ -13,7 +13,7 @@ use model::{Code, CollectionId, Error, FieldError, FieldId, FileId, ItemId, Link
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use store::LockMode;
-use store::{Read, Tx};
+use store::Tx;
 
 /// What a write says of relation fields.
 #[derive(Debug, Default)]
@@ -199,7 +199,7 @@ fn no_such(missing: &[i64], what: &str) -> Problem {
 
 /// Checks that contacts, users and files exist.
 fn refuse_missing(
-    read: &mut Read,
+    tx: &mut Tx,
     shapes: &Shapes,
     shape: &Shape,
     field: &Field,
@@ -211,17 +211,17 @@ fn refuse_missing(
     let (found, what): (Vec<i64>, _) = match field.kind {
         FieldType::File => {
             let named: Vec<FileId> = wanted.iter().copied().map(FileId).collect();
-            let found = files::among(read, shape.workspace, &named)?;
+            let found = files::held(tx, shape.workspace, &named)?;
             (found.iter().map(|file| file.id.0).collect(), "workspace's files")
         }
         FieldType::Contact => {
             let set = shapes.set_named_by(field.kind, shape.workspace);
-            let found = set.map(|set| rows::live_among(read, set, wanted)).transpose()?;
+            let found = set.map(|set| rows::live_among(tx, set, wanted)).transpose()?;
             (found.unwrap_or_default(), "workspace's contacts")
         }
         _ => {
             let named: Vec<MemberId> = wanted.iter().copied().map(MemberId).collect();
-            let found = shapes.members(read, shape.workspace, &named)?;
+            let found = shapes.members(tx, shape.workspace, &named)?;
             (found.iter().map(|member| member.id.0).collect(), "members of the team")
         }
     };
