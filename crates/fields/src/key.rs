@@ -158,6 +158,14 @@ pub fn invert(out: &mut [u8], from: usize) {
 
 /// A text by its letters, by its accents where it has some, and as it is (NFC), so that texts that are equal have one key.
 fn text_bytes(out: &mut Vec<u8>, text: &str) {
+    // Most text is plain, and its key is made with every write and for every test.
+    if text.is_ascii() {
+        out.extend(text.bytes().map(|byte| byte.to_ascii_lowercase()));
+        out.extend_from_slice(&[0, 0]);
+        out.extend_from_slice(text.as_bytes());
+        out.push(0);
+        return;
+    }
     let folded = text::fold(text);
     let base = text::base(&folded);
     out.extend_from_slice(base.as_bytes());

@@ -1,5 +1,9 @@
 DELETE FROM jobs WHERE kind = 'channels.words';
 
+-- The earlier version knows no such errors. It computes the values anew.
+UPDATE collection_fields SET options = (options::jsonb - 'result_error')::text WHERE options LIKE '%"result_error"%';
+UPDATE items SET computed_errors = NULL WHERE computed_errors LIKE '%_source"%';
+
 -- The earlier version builds the indexes and the words of items anew, in its own form.
 CREATE TABLE outdated_indexes (id BIGINT NOT NULL);
 INSERT INTO outdated_indexes (id)

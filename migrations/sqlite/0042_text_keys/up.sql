@@ -25,6 +25,17 @@ FROM collection_indexes WHERE status IN ('building', 'dropping')
 DROP TABLE outdated_indexes;
 UPDATE collections SET shape_version = shape_version + 1 WHERE trashed_at IS NULL;
 
+-- Rollups and lookups whose source was deleted before say so now, as do those whose source is deleted later.
+UPDATE collection_fields SET options = json_set(options, '$.result_error', 'missing_source')
+WHERE kind IN ('rollup', 'lookup') AND trashed_at IS NULL AND NOT EXISTS (
+    SELECT 1 FROM collection_fields r WHERE r.collection_id = collection_fields.collection_id AND r.kind = 'relation'
+        AND r.trashed_at IS NULL AND r.field_key = json_extract(collection_fields.options, '$.relation')
+        AND (json_extract(collection_fields.options, '$.field') IS NULL OR EXISTS (
+            SELECT 1 FROM collection_fields s WHERE s.collection_id = json_extract(r.options, '$.target_collection_id')
+                AND s.trashed_at IS NULL AND s.field_key = json_extract(collection_fields.options, '$.field')
+        ))
+);
+
 -- Search has other words, and formulas may have other values.
 INSERT INTO collection_rewrites (workspace_id, collection_id, field_id, change, walked_to, items_done, items_total, created_at)
 SELECT workspace_id, id, NULL, '{"steps":[],"search":true,"titles":false,"sets":false,"indexes":[]}', 0, 0, item_count, created_at

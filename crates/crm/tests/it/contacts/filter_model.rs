@@ -66,7 +66,12 @@ pub fn composed(text: &str) -> String {
 }
 
 fn folded(text: &str) -> String {
-    text.nfkc().collect::<String>().to_lowercase().nfkc().collect()
+    text.nfkc().collect::<String>().to_lowercase().replace('ς', "σ").replace('ß', "ss").nfkc().collect()
+}
+
+/// The letters of a folded text without accents.
+fn letters(folded: &str) -> String {
+    folded.nfd().filter(|letter| !('\u{300}'..='\u{36f}').contains(letter)).nfc().collect()
 }
 
 /// What a value says as text: nothing for `null`, one text for each element of a list, and JSON where there is no other text.
@@ -112,7 +117,10 @@ impl Known {
         Some(match self.sort {
             Sort::Text => {
                 let text = value.as_str()?;
-                Worth::Text(folded(text), composed(text))
+                let (folded, composed) = (folded(text), composed(text));
+                let letters = letters(&folded);
+                let accented = if folded == letters { "" } else { &folded };
+                Worth::Text(letters.clone(), [accented, &composed].join("\0"))
             }
             Sort::Number => Worth::Number(value.as_f64()?),
             Sort::Boolean => Worth::Place(usize::from(value.as_bool()?)),

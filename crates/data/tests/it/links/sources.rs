@@ -300,3 +300,35 @@ testkit::on_both! {
         assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("options.result_type"));
     }
 }
+
+testkit::on_both! {
+    async fn what_lost_its_source_in_an_older_version_says_so(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let (shelf, thing, one, _) = shelves(&desk).await;
+        desk.delete(thing, "v").await;
+        // As older versions left it.
+        let forget = match kind {
+            testkit::Kind::Sqlite => "UPDATE collection_fields SET options = json_remove(options, '$.result_error')",
+            testkit::Kind::Postgres => "UPDATE collection_fields SET options = (options::jsonb - 'result_error')::text",
+        };
+        desk.app.sql(forget).await;
+        desk.app.sql("UPDATE collections SET shape_version = shape_version + 1").await;
+        desk.item(thing, json!({ "s": [one] })).await;
+        desk.work().await;
+        assert_eq!(desk.value(shelf, one, "total").await, (json!(0), json!(null)));
+        let migration = match kind {
+            testkit::Kind::Sqlite => include_str!("../../../../../migrations/sqlite/0042_text_keys/up.sql"),
+            testkit::Kind::Postgres => include_str!("../../../../../migrations/postgres/0042_text_keys/up.sql"),
+        };
+        for statement in migration.split(";\n").filter(|statement| !statement.trim().is_empty()) {
+            desk.app.sql(statement).await;
+        }
+        desk.work().await;
+        for key in ["total", "twice"] {
+            assert_eq!(desk.value(shelf, one, key).await, (json!(null), json!("missing_source")));
+        }
+        assert_eq!(desk.value(shelf, one, "count").await, (json!(2), json!(null)));
+        desk.field(thing, number("v")).await;
+        assert_eq!(desk.value(shelf, one, "total").await, (json!(0), json!(null)));
+    }
+}

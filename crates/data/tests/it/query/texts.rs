@@ -318,4 +318,24 @@ testkit::on_both! {
         let gone = crate::number(&app, &format!("SELECT count(*) AS n FROM collection_indexes WHERE id = {}", columns.0)).await;
         assert_eq!(gone, 0);
     }
+
+    async fn rows_are_matched_by_whole_texts(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        for beginning in beginnings() {
+            for by in [By::Index, By::Composite] {
+                let texts: Vec<String> = "hcfa".chars().map(|end| format!("{beginning}{end}")).collect();
+                let shelf = Shelf::of(&app, &key, by, &texts).await;
+                let row = |end: &str, n: i64| json!({ "data": { "t": format!("{beginning}{end}"), "n": n } });
+                let body = json!({ "match_on": ["t"], "rows": [row("a", 70), row("x", 80)] });
+                let path = format!("/collections/{}/items/bulk-upsert", shelf.collection);
+                let report = app.post(&path, &key, body).await.expect(200);
+                let summary = &report["summary"];
+                assert_eq!((&summary["updated"], &summary["created"]), (&json!(1), &json!(1)), "{by:?}");
+                let found = list(&app, &key, shelf.collection, "filter[n]=70").await;
+                assert_eq!(found.expect(200)[0]["data"]["t"], json!(texts[3]));
+                assert_eq!(ends(&shelf.pages(&[("sort", "t")], 2).await), "acfhx", "{by:?}");
+            }
+        }
+    }
 }
