@@ -369,7 +369,7 @@ mod tests {
         fn what_a_search_passes_over_does_not_fit(text in "[abÄ\0]{0,6}|a{120,300}b?", pattern in "[aäb%_\0]{0,5}", folds: bool) {
             let (subject, family) = (Subject::named(&fields(), "name").unwrap(), Family::Text);
             let pattern = Pattern::new(&pattern, folds);
-            let condition = Condition { subject, family, test: Test::Like(pattern.clone()) };
+            let condition = Condition { subject, family, test: Test::Like(Box::new(pattern.clone())) };
             let mut entry = Vec::new();
             key::push_text(&mut entry, Some(&text), false);
             if let Some(searcher) = condition.searcher()

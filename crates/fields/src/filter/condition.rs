@@ -41,7 +41,7 @@ pub enum Test {
     /// There is no text, or it is not this one.
     NotText(String),
     /// The text fits.
-    Like(Pattern),
+    Like(Box<Pattern>),
     /// The list has one of these elements.
     Has(Vec<Value>),
     /// The list has not this element.

@@ -90,7 +90,7 @@ impl Reader<'_> {
         let text = self.text_of(value)?;
         match (self.op, self.family) {
             (Op::Like | Op::Ilike, Family::Select) => Ok(self.labels_like(&text)),
-            (Op::Like | Op::Ilike, _) => Ok(Test::Like(Pattern::new(&text, self.op == Op::Ilike))),
+            (Op::Like | Op::Ilike, _) => Ok(Test::Like(Box::new(Pattern::new(&text, self.op == Op::Ilike)))),
             (Op::Eq, Family::Text) => Ok(Test::Text(vec![text::nfc(&text).into_owned()])),
             (Op::Neq, Family::Text) => Ok(Test::NotText(text::nfc(&text).into_owned())),
             (Op::Eq, Family::Choices | Family::Ids) => Ok(Test::Has(vec![self.element(&text)?])),

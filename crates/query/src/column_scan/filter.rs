@@ -441,7 +441,7 @@ mod tests {
             Just(Test::Filled),
         ];
         let name = prop_oneof![
-            "[ab%_]{0,4}".prop_map(|pattern| Test::Like(Pattern::new(&pattern, true))),
+            "[ab%_]{0,4}".prop_map(|pattern| Test::Like(Box::new(Pattern::new(&pattern, true)))),
             "[ab]{0,2}".prop_map(|text| Test::Text(vec![text])),
             "[ab]{0,2}".prop_map(Test::NotText),
             Just(Test::Empty),
