@@ -2,6 +2,7 @@
 
 pub mod agents;
 mod group;
+mod json;
 pub mod providers;
 pub mod runs;
 #[expect(missing_docs, reason = "columns are described where their rows are")]

@@ -161,6 +161,8 @@ enum Scripted {
     Json(u16, Option<u64>, Value),
     /// Server-sent events, and whether their end is sent, too.
     Events(Vec<Value>, bool),
+    /// Status, header lines and body as they are sent.
+    Raw(u16, Vec<(String, String)>, Vec<u8>),
 }
 
 /// What answers a request that the script has nothing for, by its body.
@@ -178,6 +180,7 @@ struct State {
     script: Mutex<VecDeque<Scripted>>,
     rule: Mutex<Arc<Rule>>,
     bodies: Mutex<Vec<Value>>,
+    texts: Mutex<Vec<String>>,
     heads: Mutex<Vec<String>>,
     requests: AtomicUsize,
     hang_up: Notify,
@@ -192,6 +195,7 @@ impl OpenAiServer {
             script: Mutex::default(),
             rule: Mutex::new(Arc::new(|_: &Value| completion("ok"))),
             bodies: Mutex::default(),
+            texts: Mutex::default(),
             heads: Mutex::default(),
             requests: AtomicUsize::default(),
             hang_up: Notify::default(),
@@ -236,6 +240,13 @@ impl OpenAiServer {
         self
     }
 
+    /// Adds an answer with these headers and this body, byte for byte.
+    pub fn then_raw(&self, status: u16, headers: &[(&str, &str)], body: impl Into<Vec<u8>>) -> &Self {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        self.state.script.lock().unwrap().push_back(Scripted::Raw(status, headers.collect(), body.into()));
+        self
+    }
+
     /// Adds an answer that never comes.
     pub fn then_silence(&self) -> &Self {
         self.then(SILENCE, None, Value::Null)
@@ -249,6 +260,11 @@ impl OpenAiServer {
     /// The bodies it was sent.
     pub fn bodies(&self) -> Vec<Value> {
         self.state.bodies.lock().unwrap().clone()
+    }
+
+    /// The bodies it was sent, as text.
+    pub fn texts(&self) -> Vec<String> {
+        self.state.texts.lock().unwrap().clone()
     }
 
     /// The request lines and headers it was sent, in lower case.
@@ -269,6 +285,7 @@ impl State {
     async fn serve(&self, mut stream: tokio::net::TcpStream) {
         let mut buffer = Vec::new();
         while let Some((head, body)) = read_request(&mut stream, &mut buffer).await {
+            self.texts.lock().unwrap().push(String::from_utf8_lossy(&body).into_owned());
             let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
             self.heads.lock().unwrap().push(head);
             self.requests.fetch_add(1, Ordering::SeqCst);
@@ -280,6 +297,12 @@ impl State {
                     (200, None, rule(&body))
                 }
                 Some(Scripted::Json(status, retry_after, body)) => (status, retry_after, body),
+                Some(Scripted::Raw(status, headers, body)) => {
+                    if send_raw(&mut stream, status, &headers, &body).await.is_err() {
+                        return;
+                    }
+                    continue;
+                }
                 Some(Scripted::Events(events, complete)) => {
                     if send_events(&mut stream, &events, complete).await.is_err() || !complete {
                         return;
@@ -307,6 +330,18 @@ impl State {
             }
         }
     }
+}
+
+async fn send_raw(
+    stream: &mut tokio::net::TcpStream,
+    status: u16,
+    headers: &[(String, String)],
+    body: &[u8],
+) -> std::io::Result<()> {
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let head = format!("HTTP/1.1 {status} X\r\n{headers}content-length: {}\r\n\r\n", body.len());
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(body).await
 }
 
 async fn send_events(

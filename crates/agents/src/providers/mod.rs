@@ -4,6 +4,7 @@ mod openai;
 mod spans;
 #[cfg(test)]
 mod tests;
+mod thoughts;
 
 pub use openai::{OpenAi, OpenAiSettings};
 
@@ -173,6 +174,8 @@ text_enum! {
         ToolCalls = "tool_calls",
         /// Its server held the rest back.
         ContentFilter = "content_filter",
+        /// For a reason that is not known, so that nobody knows whether the answer is whole.
+        Unknown = "unknown",
     }
 }
 
@@ -424,10 +427,12 @@ impl TierSetup {
                 spans::note_call(span, &answered);
             }
             match answered {
-                Ok(completion) => {
+                Ok(mut completion) => {
                     let said = completion.usage;
                     let usage = said.unwrap_or_else(|| estimated_usage(&prompt, &completion)).believable();
                     let (usage_estimated, label) = (said.is_none(), route.label.clone());
+                    // They were paid, but they are not for the customer, nor for the next prompt.
+                    completion.text = thoughts::spoken(&completion.text).to_owned();
                     return Ok(ModelAnswer { completion, usage, usage_estimated, label });
                 }
                 Err(ProviderError::Cancelled) => return Err(ProviderError::Cancelled),

@@ -1,8 +1,7 @@
 //! Required actions: what a run asks of people, as stored with the run and as callers see it.
 
-use model::{StepId, Timestamp};
+use model::{JsonText, StepId, Timestamp};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 
 /// How long a person has for an answer.
@@ -63,5 +62,5 @@ pub struct RequiredCall {
     pub tool: String,
     /// The arguments of the call.
     #[schema(value_type = Object)]
-    pub arguments: Value,
+    pub arguments: JsonText,
 }

@@ -4,6 +4,7 @@ use super::approvals;
 use super::ending::{Ended, Ending};
 use super::engine::RunEngine;
 use super::evaluate::{self, Next};
+use super::fence;
 use super::memory::Fold;
 use super::queries;
 use super::rows::StepRow;
@@ -122,6 +123,10 @@ impl RunEngine {
         energy: i64,
     ) -> Next {
         let has_schema = work.plan.answer.is_some();
+        if has_schema {
+            let text = &mut answered.completion.text;
+            *text = fence::unwrapped(text).to_owned();
+        }
         let found = work.plan.guards.look_at_answer(&mut answered.completion, has_schema);
         work.publish_answer(&answered.completion.text);
         let next = evaluate::take_answer(work, answered, attempts.failed(), energy);

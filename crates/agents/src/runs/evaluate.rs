@@ -5,6 +5,7 @@ use super::model::RunRow;
 use super::rows::{ModelOutput, StepKind, StepRow, StepStatus};
 use super::work::{PlannedTool, Work};
 use super::{call_key, prompt};
+use crate::json;
 use crate::providers::{FailedAttempt, Finish, ModelAnswer, ProviderError, ToolCall};
 use model::{Code, JsonText};
 use serde_json::Value;
@@ -109,15 +110,19 @@ fn evaluate_text(work: &Work, output: &mut ModelOutput, model_calls: i64) -> Nex
         }
         return Next::End(Ending::Incomplete("max_output_tokens", best_text(work, output)));
     }
-    if output.finish_reason == Finish::ContentFilter {
-        return Next::End(Ending::Incomplete("content_filter", best_text(work, output)));
+    if let Some(reason) = not_whole(output.finish_reason) {
+        return Next::End(Ending::Incomplete(reason, best_text(work, output)));
     }
     let Some(schema) = &work.plan.answer else {
         return Next::End(Ending::Completed(text.clone()));
     };
-    let problem = match serde_json::from_str::<Value>(text.trim()) {
-        Ok(value) => schema.mismatch(&value),
-        Err(error) => Some(format!("it is not JSON: see line {}, column {}", error.line(), error.column())),
+    let problem = match json::text_of(text) {
+        Some(answer) => schema.mismatch(&json::parsed(&answer)),
+        None => {
+            let error = serde_json::from_str::<Value>(text.trim()).err();
+            let (line, column) = error.map_or((1, 0), |error| (error.line(), error.column()));
+            Some(format!("it is not JSON: see line {line}, column {column}"))
+        }
     };
     let Some(problem) = problem else { return Next::End(Ending::Completed(text.trim().to_owned())) };
     if work.repairs >= MOST_REPAIRS || model_calls >= work.plan.settings.max_steps {
@@ -126,6 +131,15 @@ fn evaluate_text(work: &Work, output: &mut ModelOutput, model_calls: i64) -> Nex
     output.correction =
         Some(format!("Your answer does not fit the schema: {problem}. Answer with the corrected JSON only."));
     Next::Again
+}
+
+/// Why an answer is no whole one although it was not cut at its limit.
+fn not_whole(finish: Finish) -> Option<&'static str> {
+    match finish {
+        Finish::ContentFilter => Some("content_filter"),
+        Finish::Unknown => Some("unknown_finish_reason"),
+        Finish::Stop | Finish::Length | Finish::ToolCalls => None,
+    }
 }
 
 fn was_cut_before(work: &Work) -> bool {
@@ -149,6 +163,15 @@ fn evaluate_calls(work: &Work, output: &ModelOutput, model_calls: i64) -> Next {
     }
     if model_calls >= work.plan.settings.max_steps {
         return stop("max_steps");
+    }
+    // Of what a filter took away nobody knows how it would have gone on. Of an answer that was cut, the calls before the
+    // cut are whole and are made; the model is told of the one that is not.
+    if output.finish_reason == Finish::ContentFilter {
+        return stop("content_filter");
+    }
+    let is_cut = |call: &ToolCall| json::object_of(&call.arguments).is_none();
+    if output.finish_reason == Finish::Length && calls.iter().any(is_cut) && was_cut_before(work) {
+        return stop("max_output_tokens");
     }
     let loops = calls.iter().any(|call| {
         let arguments = call_key::arguments_of(call);
@@ -206,7 +229,7 @@ fn stale_rounds(work: &Work) -> usize {
     stale
 }
 
-fn is_repeated(work: &Work, row: &RunRow, call: &ToolCall, arguments: &Value) -> bool {
+fn is_repeated(work: &Work, row: &RunRow, call: &ToolCall, arguments: &JsonText) -> bool {
     let mut same_tool = work.steps.iter().filter(|step| step.is_tool() && step.name == call.name).peekable();
     if same_tool.peek().is_none() {
         return false;
@@ -215,7 +238,8 @@ fn is_repeated(work: &Work, row: &RunRow, call: &ToolCall, arguments: &Value) ->
     same_tool.filter(|step| step.effect_key.as_deref() == Some(&key)).count() >= LOOP
 }
 
-fn is_bad(work: &Work, call: &ToolCall, arguments: &Value) -> bool {
+fn is_bad(work: &Work, call: &ToolCall, arguments: &JsonText) -> bool {
     let tool = work.plan.tool(&call.name);
-    tool.is_some_and(|tool| !arguments.is_object() || tool.arguments.mismatch(arguments).is_some())
+    let fits = |tool: &PlannedTool| tool.arguments.mismatch(&json::parsed(arguments)).is_none();
+    tool.is_some_and(|tool| !json::is_object(arguments) || !fits(tool))
 }

@@ -6,6 +6,7 @@ use super::finder::{self, Finder, plain};
 use super::rows::{StepRow, ToolOutput};
 use crate::agents::Settings;
 use crate::agents::guardrails::{Guardrail, GuardrailAction, GuardrailKind, GuardrailStage};
+use crate::json;
 use crate::providers::{Completion, Finish, ToolCall};
 use model::{JsonText, Result};
 use serde::{Deserialize, Serialize};
@@ -109,7 +110,7 @@ impl Guards {
 
     /// Looks at the arguments of a call, and leaves of them what may be sent.
     fn look_at_call(&self, call: &mut ToolCall) -> Option<GuardReport> {
-        let arguments = call_key::arguments_of(call);
+        let arguments = json::exact(&call_key::arguments_of(call));
         let Inspection { value, mut report } = look(self.on(GuardrailStage::ToolCall), arguments.clone())?;
         if report.blocked {
             call.arguments = call_key::withheld().to_string();
@@ -128,12 +129,13 @@ impl Guards {
         let stage = GuardrailStage::ToolResult;
         self.on(stage).next()?;
         let mut output: ToolOutput = step.output.as_ref()?.parse().ok()?;
-        let Inspection { value, report } = look(self.on(stage), output.result)?;
-        output = if report.blocked {
-            ToolOutput::error("the result was withheld by a guardrail")
-        } else {
-            ToolOutput { ok: output.ok, result: value }
-        };
+        let result = json::exact(&output.result);
+        let Inspection { value, report } = look(self.on(stage), result.clone())?;
+        if report.blocked {
+            output = ToolOutput::error("the result was withheld by a guardrail");
+        } else if value != result {
+            output = ToolOutput::new(output.ok, &value);
+        }
         step.output = Some(JsonText::of(&output));
         Some(GuardFinding { stage, at: json!({ "position": step.position }), report })
     }

@@ -2,11 +2,13 @@
 
 use super::rows::ToolOutput;
 use crate::agents::{HttpMethod, HttpTool, ToolSettings};
+use crate::json::{self, Fields};
 use egress::{Connector, Limits, Method, Oversize, Request};
-use model::Span;
+use model::{JsonText, Span};
 use operation::note_http;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -17,7 +19,17 @@ const LARGEST_RESULT: usize = 64 * 1024;
 pub(super) fn simulated(tool: &ToolSettings) -> ToolOutput {
     let method = tool.http.as_ref().map(|http| http.method);
     let note = "This is a test run: the call was not made.";
-    ToolOutput { ok: true, result: json!({ "simulated": true, "method": method, "note": note }) }
+    ToolOutput::new(true, &json!({ "simulated": true, "method": method, "note": note }))
+}
+
+/// What the model is given of a response.
+#[derive(Serialize)]
+struct Received {
+    status: u16,
+    /// JSON as it came, and any other text as a text.
+    body: JsonText,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<bool>,
 }
 
 /// Calls the tool with all its arguments. Every failure is an answer to the model, never an error of the run.
@@ -25,7 +37,7 @@ pub(super) async fn call(
     connector: &Connector,
     http: &HttpTool,
     headers: BTreeMap<String, String>,
-    mut arguments: Map<String, Value>,
+    mut arguments: Fields,
     patience: Duration,
     effect_key: &str,
     span: &mut Span,
@@ -58,20 +70,20 @@ pub(super) async fn call(
         if !has_type {
             request = request.header("content-type", "application/json");
         }
-        request = request.body(Value::Object(arguments).to_string());
+        request = request.body(arguments.text());
     }
     let answer = connector.send(request).await;
     note_http(span, answer.as_ref().map(|response| response.status).map_err(egress::Error::kind));
     match answer {
         Ok(response) => {
-            let text = String::from_utf8_lossy(&response.body).replace('\0', "");
-            let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
-            let ok = (200..300).contains(&response.status);
-            let mut result = json!({ "status": response.status, "body": body });
-            if let Some(result) = result.as_object_mut().filter(|_| response.truncated) {
-                result.insert("truncated".to_owned(), true.into());
-            }
-            ToolOutput { ok, result }
+            let kind = response.headers.get("content-type").and_then(|value| value.to_str().ok());
+            let text = egress::charset::decode(kind, &response.body).replace('\0', "");
+            let body = json::text_of(&text).unwrap_or_else(|| JsonText::of(&text));
+            let truncated = response.truncated.then_some(true);
+            ToolOutput::new(
+                (200..300).contains(&response.status),
+                &Received { status: response.status, body, truncated },
+            )
         }
         Err(error) => ToolOutput::error(format!("the call failed: {error}")),
     }
@@ -81,14 +93,16 @@ pub(super) async fn call(
 ///
 /// An argument fills a place within a segment of the path and never changes the path: it is encoded, it is not empty,
 /// and no segment becomes `.` or `..`, which URLs resolve even when they are encoded.
-fn address(template: &str, arguments: &mut Map<String, Value>) -> Result<String, String> {
+fn address(template: &str, arguments: &mut Fields) -> Result<String, String> {
     let mut url = String::with_capacity(template.len());
     let mut rest = template;
     let mut filled = false;
     while let Some((before, after)) = rest.split_once('{') {
         let Some((name, behind)) = after.split_once('}') else { break };
-        let value =
-            arguments.get(name).map(plain).ok_or_else(|| format!("the argument `{name}` is missing"))?;
+        let value = arguments
+            .get(name)
+            .map(json::plain)
+            .ok_or_else(|| format!("the argument `{name}` is missing"))?;
         if value.is_empty() {
             return Err(format!("the argument `{name}` is empty"));
         }
@@ -117,31 +131,31 @@ fn is_dots(segment: &str) -> bool {
     segment == "." || segment == ".."
 }
 
-fn with_query(mut url: String, arguments: &Map<String, Value>) -> String {
-    for (name, value) in arguments {
+fn with_query(mut url: String, arguments: &Fields) -> String {
+    for (name, value) in arguments.iter() {
         url.push(if url.contains('?') { '&' } else { '?' });
         url.extend(utf8_percent_encode(name, NON_ALPHANUMERIC));
         url.push('=');
-        url.extend(utf8_percent_encode(&plain(value), NON_ALPHANUMERIC));
+        url.extend(utf8_percent_encode(&json::plain(value), NON_ALPHANUMERIC));
     }
     url
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn fields(arguments: &serde_json::Value) -> Fields {
+        Fields::of(&JsonText::of(arguments)).unwrap()
+    }
+
     #[test]
     fn arguments_go_into_the_address_and_nowhere_else() {
-        let mut arguments = json!({ "city": "São/Paulo?x=1", "days": 3 }).as_object().unwrap().clone();
+        let mut arguments = fields(&json!({ "city": "São/Paulo?x=1", "days": 3 }));
         let url = address("https://example.com/{city}/now", &mut arguments).unwrap();
         assert_eq!(url, "https://example.com/S%C3%A3o%2FPaulo%3Fx%3D1/now");
         assert_eq!(with_query(url, &arguments), "https://example.com/S%C3%A3o%2FPaulo%3Fx%3D1/now?days=3");
-        assert!(address("https://example.com/{other}", &mut Map::new()).is_err());
+        assert!(address("https://example.com/{other}", &mut Fields::default()).is_err());
     }
 
     #[test]
@@ -152,12 +166,12 @@ mod tests {
             ("https://example.com/users/.{id}/x", "."),
             ("https://example.com/users/{id}/name", ""),
         ] {
-            let mut arguments = json!({ "id": value }).as_object().unwrap().clone();
+            let mut arguments = fields(&json!({ "id": value }));
             assert!(address(template, &mut arguments).is_err(), "{template} {value}");
         }
-        let mut twice = json!({ "id": "7." }).as_object().unwrap().clone();
+        let mut twice = fields(&json!({ "id": "7." }));
         let url = address("https://example.com/{id}/{id}", &mut twice).unwrap();
         assert_eq!(url, "https://example.com/7%2E/7%2E");
-        assert!(twice.is_empty());
+        assert_eq!(twice.text(), "{}");
     }
 }

@@ -8,7 +8,9 @@ use super::engine::RunEngine;
 use super::rows::{StepRow, ToolOutput};
 use super::work::{PlannedTool, Work};
 use crate::agents::{Function, Takes, scopes};
-use model::{Actor, ActorType, Code, Result, Trace};
+use crate::json;
+use fields::numbers;
+use model::{Actor, ActorType, Code, FieldError, JsonText, Result, Trace};
 use operation::{LocalAnswer, LocalCall};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -19,10 +21,7 @@ const LARGEST_RESULT: usize = 64 * 1024;
 /// What a function that changes something answers under a test key: nothing is changed.
 pub(super) fn simulated(function: &Function) -> ToolOutput {
     let note = "This is a test run: nothing was changed.";
-    ToolOutput {
-        ok: true,
-        result: json!({ "simulated": true, "operation": function.operation, "note": note }),
-    }
+    ToolOutput::new(true, &json!({ "simulated": true, "operation": function.operation, "note": note }))
 }
 
 impl RunEngine {
@@ -34,10 +33,17 @@ impl RunEngine {
         step: &StepRow,
         tool: &PlannedTool,
         function: &'static Function,
-        arguments: Map<String, Value>,
+        arguments: &JsonText,
         patience: Duration,
         trace: &Trace,
     ) -> ToolOutput {
+        // As in the body of a request: what cannot be stored exactly is refused.
+        if let Some(FieldError { param, message, .. }) = numbers::lossy(arguments.as_str().as_bytes(), "") {
+            return ToolOutput::bad_arguments(format_args!("were refused: {message} ({param})"));
+        }
+        let Value::Object(arguments) = json::parsed(arguments) else {
+            return ToolOutput::bad_arguments("are not a JSON object");
+        };
         let answer = async {
             let call = self.local_call(work, step, tool, function, arguments, trace)?;
             self.operations().call(call).await
@@ -111,7 +117,7 @@ fn output(answer: LocalAnswer) -> ToolOutput {
         return refusal(fields.remove("error").unwrap_or_default());
     }
     fields.remove("success");
-    ToolOutput { ok: true, result: bounded(body) }
+    ToolOutput::new(true, &bounded(body))
 }
 
 fn refusal(error: Value) -> ToolOutput {
@@ -123,7 +129,7 @@ fn refusal(error: Value) -> ToolOutput {
     for field in ["code", "message", "param", "details"] {
         shown.extend(error.get(field).map(|value| (field.to_owned(), value.clone())));
     }
-    ToolOutput { ok: false, result: shown.into() }
+    ToolOutput::new(false, &shown)
 }
 
 /// An answer that is not too large: of a list as many rows as fit, of anything else the beginning of its text.
@@ -187,6 +193,7 @@ mod tests {
         assert!(refused("validation_error").is_bad_arguments());
         let other = refused("not_found");
         assert!(!other.ok && !other.is_bad_arguments());
-        assert_eq!(other.result, json!({ "code": "not_found", "message": "It must not.", "param": "data" }));
+        let shown = json!({ "code": "not_found", "message": "It must not.", "param": "data" });
+        assert_eq!(json::parsed(&other.result), shown);
     }
 }

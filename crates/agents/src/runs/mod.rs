@@ -20,6 +20,7 @@ mod engine;
 mod evaluate;
 mod events;
 mod failure;
+mod fence;
 mod finder;
 mod finish;
 mod finish_together;

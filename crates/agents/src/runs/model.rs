@@ -3,6 +3,7 @@
 use super::action::{Questions, RequiredAction};
 use super::prompt_variables::PromptVariables;
 use crate::agents::{ResponseFormat, Settings};
+use crate::json;
 use crate::providers::Tier;
 use crate::schema::runs;
 use diesel::prelude::*;
@@ -11,7 +12,6 @@ use model::{
     Trace, WorkspaceId, text_enum,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 
 text_enum! {
@@ -301,7 +301,7 @@ pub struct Run {
     pub output: Option<String>,
     /// The output as parsed JSON, if a schema was requested and the output matches it.
     #[schema(value_type = Option<Object>)]
-    pub output_data: Option<Value>,
+    pub output_data: Option<JsonText>,
     /// The id of the conversation. `eph_…` for an ephemeral one.
     pub conversation_id: String,
     /// Whether the conversation is purged 72 hours after its last run.
@@ -348,8 +348,8 @@ pub struct Run {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct IncompleteDetails {
     /// The reason: `max_steps`, `max_tool_calls`, `max_output_tokens`, `timeout`, `energy_depleted`, `energy_limit`,
-    /// `budget_exceeded`, `loop_detected`, `output_invalid`, `guardrail`, `handoff` or `content_filter`. For a
-    /// cancelled run: `interrupted` or `rolled_back`. For an expired run: `queue_timeout`, or `unanswered` after an
+    /// `budget_exceeded`, `loop_detected`, `output_invalid`, `guardrail`, `handoff`, `content_filter` or
+    /// `unknown_finish_reason`. For a cancelled run: `interrupted` or `rolled_back`. For an expired run: `queue_timeout`, or `unanswered` after an
     /// approval request.
     pub reason: String,
 }
@@ -505,9 +505,7 @@ impl RunRow {
         let error = self.failure();
         let options = self.options()?;
         let output_data = match &self.output {
-            Some(output) if self.status == RunStatus::Completed && options.json => {
-                serde_json::from_str(output).ok()
-            }
+            Some(output) if self.status == RunStatus::Completed && options.json => json::text_of(output),
             _ => None,
         };
         let times = [self.started_at, self.completed_at, self.purged_at];

@@ -1,12 +1,12 @@
 //! Rows of steps, and the JSON stored in them.
 
 use super::model::RunStep;
+use crate::json;
 use crate::providers::{FailedAttempt, Finish, Tier, ToolCall, Usage};
 use crate::schema::run_steps;
 use diesel::prelude::*;
 use model::{JsonText, RunId, StepId, Timestamp, WorkspaceId, text_enum};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 text_enum! {
     /// Where a step stands.
@@ -154,7 +154,9 @@ pub(super) struct ModelOutput {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ToolInput {
     pub(super) call_id: String,
-    pub(super) arguments: Value,
+    /// As the model wrote them, with all digits of their numbers; a text where they are not JSON.
+    #[serde(deserialize_with = "json::raw")]
+    pub(super) arguments: JsonText,
     /// What a person decided about the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) approval: Option<Approval>,
@@ -192,12 +194,18 @@ const BAD_ARGUMENTS: &str = "the arguments";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ToolOutput {
     pub(super) ok: bool,
-    pub(super) result: Value,
+    /// As the tool wrote it, with all digits of its numbers.
+    #[serde(deserialize_with = "json::raw")]
+    pub(super) result: JsonText,
 }
 
 impl ToolOutput {
+    pub(super) fn new(ok: bool, result: &impl Serialize) -> Self {
+        Self { ok, result: JsonText::of(result) }
+    }
+
     pub(super) fn error(why: impl Into<String>) -> Self {
-        Self { ok: false, result: Value::String(why.into()) }
+        Self::new(false, &why.into())
     }
 
     /// Arguments that the tool was not called with.
@@ -206,6 +214,6 @@ impl ToolOutput {
     }
 
     pub(super) fn is_bad_arguments(&self) -> bool {
-        !self.ok && self.result.as_str().is_some_and(|text| text.starts_with(BAD_ARGUMENTS))
+        !self.ok && json::plain(&self.result).starts_with(BAD_ARGUMENTS)
     }
 }

@@ -5,11 +5,11 @@ use super::finish::outcome;
 use super::model::{NewRun, OnBusy, RunOptions, RunPurpose, RunRow, RunStatus, RunTrigger};
 use super::submit::Submitted;
 use crate::agents::{ResponseFormat, ResponseKind};
+use crate::json;
 use fields::json_schema::Schema;
 use model::{Caller, Error, Result};
 use operation::BoxFuture;
 use operation::ports::{StructuredAnswer, StructuredRuns, StructuredTask};
-use serde_json::Value;
 
 /// How long such a run takes at most, in seconds: less than its request is waited for.
 const LONGEST: i64 = 90;
@@ -21,7 +21,7 @@ impl StructuredRuns for RunEngine {
             let schema = task.schema.clone();
             let row = engine.run_structured(caller, task).await?;
             let data = row.output.as_deref().filter(|_| row.status == RunStatus::Completed);
-            let data = data.and_then(|text| serde_json::from_str::<Value>(text).ok());
+            let data = data.and_then(json::text_of).map(|text| json::parsed(&text));
             let data = data.filter(|data| Schema::new(schema).mismatch(data).is_none());
             let reason = row.incomplete_reason.clone().or_else(|| {
                 data.is_none().then(|| {

@@ -7,10 +7,12 @@ use super::rows::{StepRow, StepStatus, ToolOutput};
 use super::work::{PlannedTool, Work};
 use super::{call_key, http_tool, local_tool, queries, spans};
 use crate::agents::header_place;
+use crate::json::{self, Fields};
 use model::{Code, Error, JsonText, Result};
 use operation::http_span;
 use operation::ports::with_variables;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +20,7 @@ use std::time::Duration;
 enum Checked<'a> {
     /// The call is not made; this is its result.
     Answer(ToolOutput),
-    Call(&'a PlannedTool, Map<String, Value>),
+    Call(&'a PlannedTool, JsonText),
 }
 
 /// What became of calls.
@@ -103,14 +105,14 @@ impl RunEngine {
         work: &Work,
         step: &StepRow,
         tool: &PlannedTool,
-        mut arguments: Map<String, Value>,
+        arguments: JsonText,
     ) -> ToolOutput {
         let left = work.time_left(self.db().clock().now());
         let own = Duration::from_secs(u64::try_from(tool.settings().timeout_seconds).unwrap_or(15));
         let patience = left.min(own);
         let call = spans::tool(self.tracer(), work, tool);
         if let Some(function) = tool.callable.function {
-            return self.call_function(work, step, tool, function, arguments, patience, call.trace()).await;
+            return self.call_function(work, step, tool, function, &arguments, patience, call.trace()).await;
         }
         let Some(http) = &tool.settings().http else {
             return ToolOutput::error("the tool has no HTTP request");
@@ -133,7 +135,10 @@ impl RunEngine {
         let of_step = tool.settings().repeatable.then(|| step.id.as_str());
         let key = of_step.or(step.effect_key.as_deref()).unwrap_or_default();
         let connector = &self.0.parts.connector;
-        arguments.extend(tool.settings().fixed_arguments.clone());
+        let mut arguments = Fields::of(&arguments).unwrap_or_default();
+        for (name, value) in &tool.settings().fixed_arguments {
+            arguments.set(name.clone(), JsonText::of(value));
+        }
         let output = http_tool::call(connector, http, values, arguments, patience, key, &mut sent).await;
         redacted(output, &secrets)
     }
@@ -189,7 +194,9 @@ fn redacted(output: ToolOutput, secrets: &[String]) -> ToolOutput {
     if secrets.is_empty() {
         return output;
     }
-    ToolOutput { result: without(output.result, &secrets), ..output }
+    let result = json::exact(&output.result);
+    let clean = without(result.clone(), &secrets);
+    if clean == result { output } else { ToolOutput::new(output.ok, &clean) }
 }
 
 fn without(value: Value, secrets: &[&String]) -> Value {
@@ -244,10 +251,10 @@ fn check_call<'a>(work: &'a Work, step: &StepRow, in_batch: usize, done: &[StepR
     if arguments.as_ref() == Some(&call_key::withheld()) {
         return Checked::Answer(ToolOutput::error("the call was withheld by a guardrail"));
     }
-    let Some(arguments) = arguments.filter(Value::is_object) else {
-        return Checked::Answer(ToolOutput::bad_arguments("are not a JSON object"));
+    let Some(arguments) = arguments.as_ref().filter(|arguments| json::is_object(arguments)) else {
+        return Checked::Answer(no_object(arguments.as_ref()));
     };
-    if let Some(problem) = tool.arguments.mismatch(&arguments) {
+    if let Some(problem) = tool.arguments.mismatch(&json::parsed(arguments)) {
         return Checked::Answer(ToolOutput::bad_arguments(format_args!("do not fit: {problem}")));
     }
     if tool.writes() && !tool.settings().repeatable {
@@ -269,10 +276,26 @@ fn check_call<'a>(work: &'a Work, step: &StepRow, in_batch: usize, done: &[StepR
     if step.status != StepStatus::Approved && i64::try_from(before + in_batch).unwrap_or(i64::MAX) >= limit {
         return Checked::Answer(ToolOutput::error(format!("the tool may be called {limit} times in a run")));
     }
-    match arguments {
-        Value::Object(arguments) => Checked::Call(tool, arguments),
-        _ => Checked::Answer(ToolOutput::bad_arguments("are not a JSON object")),
+    Checked::Call(tool, arguments.clone())
+}
+
+/// The longest part of wrong arguments that the model is shown.
+const LONGEST_QUOTE: usize = 500;
+
+/// The answer to a call whose arguments are no JSON object. It quotes them, because the prompt does not repeat them.
+fn no_object(arguments: Option<&JsonText>) -> ToolOutput {
+    let text = arguments.map(json::plain).unwrap_or_default();
+    if text.trim().is_empty() {
+        return ToolOutput::bad_arguments(
+            "are not a JSON object: the answer ended before them. The call was not made",
+        );
     }
+    let why = match serde_json::from_str::<Value>(&text) {
+        Err(error) if error.is_eof() => "are not a JSON object: the answer ended within them",
+        _ => "are not a JSON object",
+    };
+    let quote: String = text.chars().take(LONGEST_QUOTE).collect();
+    ToolOutput::bad_arguments(format_args!("{why}. The call was not made. They were: {quote}"))
 }
 
 /// The answer to a call that a person refused.
@@ -286,6 +309,11 @@ fn repeated(first: &StepRow) -> ToolOutput {
     let unknown = || ToolOutput::error("the first call's outcome is unknown");
     let output = first.output.as_ref().and_then(|output| output.parse::<ToolOutput>().ok());
     let output = output.unwrap_or_else(unknown);
+    #[derive(Serialize)]
+    struct Repeated {
+        note: &'static str,
+        first: JsonText,
+    }
     let note = "The same call was made before; this is its result.";
-    ToolOutput { ok: output.ok, result: json!({ "note": note, "first": output.result }) }
+    ToolOutput::new(output.ok, &Repeated { note, first: output.result })
 }

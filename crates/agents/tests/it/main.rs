@@ -6,6 +6,7 @@
 )]
 
 mod agents;
+mod answers;
 mod approval_page;
 mod approvals;
 mod conversations;
@@ -14,6 +15,7 @@ mod grants;
 mod guardrails;
 mod limits;
 mod memory;
+mod numbers;
 mod openai;
 mod parallel;
 mod recovery;

@@ -1,7 +1,7 @@
 //! Unsupported parameters of models, learned from their refusals, model by model.
 //!
 //! Reasoning models want `max_completion_tokens` where all other servers know only `max_tokens`, and some take no
-//! temperature. A name does not say which.
+//! temperature or no `response_format`. A name does not say which.
 
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -14,6 +14,8 @@ pub(super) struct Habit {
     pub(super) completion_tokens: bool,
     /// It takes no temperature.
     pub(super) no_temperature: bool,
+    /// It takes no `response_format`, so that the schema of an answer is asked for in the instructions.
+    pub(super) no_response_format: bool,
 }
 
 /// The habits of a server's models, by name. As many as the operator configured.
@@ -36,6 +38,7 @@ impl Habits {
         let habit = match error.param.as_deref() {
             Some("max_tokens") => Habit { completion_tokens: true, ..before },
             Some("temperature") => Habit { no_temperature: true, ..before },
+            Some("response_format" | "response_format.type") => Habit { no_response_format: true, ..before },
             _ => before,
         };
         habits.insert(model.to_owned(), habit);
@@ -65,7 +68,10 @@ mod tests {
         let temperature = br#"{"error":{"param":"temperature","code":"unsupported_value"}}"#;
         assert!(habits.learn("o", tokens) && !habits.learn("o", tokens));
         assert!(habits.learn("o", temperature));
-        assert_eq!(habits.of("o"), Habit { completion_tokens: true, no_temperature: true });
+        let learned = Habit { completion_tokens: true, no_temperature: true, no_response_format: false };
+        assert_eq!(habits.of("o"), learned);
+        let format = br#"{"error":{"param":"response_format","code":"unsupported_parameter"}}"#;
+        assert!(habits.learn("f", format) && habits.of("f").no_response_format);
         for other in [
             &br#"{"error":{"param":"max_tokens","code":"invalid_value"}}"#[..],
             br#"{"error":"no"}"#,

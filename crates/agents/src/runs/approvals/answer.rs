@@ -11,7 +11,6 @@ use super::link::QuestionRef;
 use super::queries;
 use model::{Code, Error, JsonText, Result, RunId, StepId, Timestamp};
 use serde::Serialize;
-use serde_json::Value;
 use store::{Read, Tx};
 
 /// A question that can be answered.
@@ -73,7 +72,7 @@ fn answer_in(tx: &mut Tx, question: &QuestionRef, decision: &Decision) -> Result
         let approval = Approval { decision: verdict, note: decision.note.clone(), decided_at: now };
         let input = step.tool_input().unwrap_or_else(|| ToolInput {
             call_id: String::new(),
-            arguments: Value::Null,
+            arguments: JsonText::of(&()),
             approval: None,
         });
         step.input = Some(JsonText::of(&ToolInput { approval: Some(approval), ..input }));

@@ -21,13 +21,12 @@ use super::engine::RunEngine;
 use super::model::{Run, RunRow, RunStatus};
 use super::rows::StepRow;
 use link::QuestionRef;
-use model::{Result, RunId, WorkspaceId};
-use serde_json::Value;
+use model::{JsonText, Result, RunId, WorkspaceId};
 use std::collections::HashMap;
 use store::Read;
 
 fn required_call(step: &StepRow) -> RequiredCall {
-    let arguments = step.tool_input().map_or(Value::Null, |input| input.arguments);
+    let arguments = step.tool_input().map_or_else(|| JsonText::of(&()), |input| input.arguments);
     RequiredCall { step_id: step.id.clone(), tool: step.name.clone(), arguments }
 }
 

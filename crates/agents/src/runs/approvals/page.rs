@@ -5,6 +5,7 @@ use super::super::rows::{StepRow, Verdict};
 use super::answer::{ApprovalResult, OpenQuestion};
 use super::decision::LONGEST_NOTE;
 use crate::agents::{HttpTool, ToolRow};
+use crate::json;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use model::{Code, Error, RequestId, Result, Timestamp};
 
@@ -77,13 +78,13 @@ impl CallView {
             callables.extend(tool.callables()?);
         }
         let called = callables.into_iter().find(|callable| callable.spec.name == step.name);
-        let arguments = step.tool_input().map(|input| input.arguments).unwrap_or_default();
+        let arguments = step.tool_input().map(|input| input.arguments);
         Ok(Self {
             step_id: step.id.to_string(),
             tool: step.name.clone(),
             http: called.as_ref().and_then(|called| called.settings.http.clone()),
             description: called.map(|called| called.spec.description),
-            arguments: visible(&serde_json::to_string_pretty(&arguments).map_err(Error::internal)?),
+            arguments: visible(&arguments.as_ref().map(json::pretty).unwrap_or_default()),
         })
     }
 }
