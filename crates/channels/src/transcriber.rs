@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 use egress::{Connector, Limits, Request};
+use fields::numbers;
 use model::{Error, Result};
 use operation::BoxFuture;
 use ring::digest;
-use serde::Deserialize;
+use serde_json::Value;
 use std::fmt;
 use std::time::Duration;
 
@@ -45,11 +46,6 @@ pub struct OpenAiTranscriber {
     connector: Connector,
 }
 
-#[derive(Deserialize)]
-struct Transcript {
-    text: String,
-}
-
 impl OpenAiTranscriber {
     /// A transcriber that reaches its server through `connector`, whose policy must allow it.
     #[must_use]
@@ -75,9 +71,18 @@ impl Transcriber for OpenAiTranscriber {
             if response.status != 200 {
                 return Err(Error::internal(format!("the transcriber answered {}", response.status)));
             }
-            let transcript: Transcript = serde_json::from_slice(&response.body).map_err(Error::internal)?;
-            Ok(transcript.text.trim().to_owned())
+            words(&response.body)
         })
+    }
+}
+
+/// The words of a transcript: of a sound in which nobody speaks, some servers say `null`.
+fn words(body: &[u8]) -> Result<String> {
+    let transcript = numbers::lossless(body).map_err(Error::internal)?;
+    match transcript.get("text") {
+        Some(Value::String(text)) => Ok(text.trim().to_owned()),
+        Some(Value::Null) => Ok(String::new()),
+        _ => Err(Error::internal("the transcriber's answer has no text")),
     }
 }
 
@@ -101,4 +106,22 @@ fn form(model: &str, mime_type: &str, audio: &[u8]) -> (String, Vec<u8>) {
     form.extend_from_slice(audio);
     form.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
     (boundary, form)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read() {
+        for (body, said) in [
+            (&br#"{"text":" Hello. ","duration":1.5}"#[..], Some("Hello.")),
+            (br#"{"text":"Hello \ud83d"}"#, Some("Hello \u{fffd}")),
+            (br#"{"text":null}"#, Some("")),
+            (br#"{"words":[]}"#, None),
+            (b"<html>", None),
+        ] {
+            assert_eq!(words(body).ok().as_deref(), said);
+        }
+    }
 }
