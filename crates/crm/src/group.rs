@@ -8,9 +8,9 @@ use crate::contacts::{
 };
 use crate::reminders::{self, Actions, ReminderFiles, Reminders};
 use crate::tasks::{TaskFileReferences, TaskTargets, TaskWork, Tasks};
-use crate::team::Team;
+use crate::team::{Team, TeamDirectory};
 use model::Result;
-use operation::ports::{AgentRuns, AutoAssignment, ContactUses, Messenger, People};
+use operation::ports::{AgentRuns, AutoAssignment, ContactUses, Messenger, People, TeamMembers};
 use operation::{Group, Registry};
 use records::shape::Shapes;
 use std::sync::Arc;
@@ -49,6 +49,7 @@ pub fn group(
         .jobs(reminders::jobs(&actions))
         .service(actions)
         .service(people)
+        .service(TeamMembers::new(Arc::new(TeamDirectory)))
         .job(resume_job(shapes))
         .job(assign_job(shapes, &assigned))
         .job(reassign_job(shapes, &assigned))

@@ -14,6 +14,7 @@ mod field;
 pub mod field_keys;
 pub mod filter;
 pub mod formula;
+pub mod invisible;
 pub mod json_errors;
 pub mod json_schema;
 pub mod key;

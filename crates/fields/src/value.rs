@@ -7,6 +7,7 @@ mod tests;
 use crate::decimal::MOST_INTEGER;
 use crate::decimal::{self, Decimal};
 use crate::field::Field;
+use crate::invisible;
 use crate::kind::FieldType;
 use crate::options::Cardinality;
 use crate::phone;
@@ -42,7 +43,7 @@ pub fn check(field: &Field, value: &Value, mode: Mode) -> Checked {
     if field.is_read_only() {
         return Err(Problem::new("read_only_field", "is set by the service and cannot be written"));
     }
-    let blank = mode == Mode::Typecast && value.as_str().is_some_and(|text| text.trim().is_empty());
+    let blank = mode == Mode::Typecast && value.as_str().is_some_and(invisible::is_blank);
     if value.is_null() || (blank && !is_text(field.kind)) {
         return Ok(None);
     }
@@ -75,9 +76,9 @@ pub fn check(field: &Field, value: &Value, mode: Mode) -> Checked {
     }
 }
 
-/// Whether a value is a text of white space only, which is none for a field that requires one.
+/// Whether a value is a text that shows nothing, which is none for a field that requires one.
 pub fn is_blank(kind: FieldType, value: &Value) -> bool {
-    is_text(kind) && value.as_str().is_some_and(|text| text.trim().is_empty())
+    is_text(kind) && value.as_str().is_some_and(invisible::is_blank)
 }
 
 fn is_text(kind: FieldType) -> bool {
@@ -105,8 +106,8 @@ fn check_text(field: &Field, value: &Value, mode: Mode) -> Checked {
             let country = field.options.default_country.as_deref().and_then(|code| code.parse().ok());
             phone::international(&text, country)?
         }
-        FieldType::Email if !is_email(&text) => {
-            return Err(Problem::new("invalid_format", "must be an e-mail address"));
+        FieldType::Email => {
+            email(&text).ok_or_else(|| Problem::new("invalid_format", "must be an e-mail address"))?
         }
         FieldType::Url if !is_url(&text) => {
             return Err(Problem::new("invalid_format", "must be an http or https address"));
@@ -128,19 +129,37 @@ fn check_text(field: &Field, value: &Value, mode: Mode) -> Checked {
     Ok(Some(text.into()))
 }
 
-/// Good enough to catch mistakes: one `@` with something before it, and a name with a dot behind it.
+/// The e-mail address that a text is: without `mailto:`, white space around it, and characters that nobody sees.
+pub fn email(text: &str) -> Option<String> {
+    const SCHEME: &str = "mailto:";
+    let text = invisible::bare(text);
+    let is_link = text.get(..SCHEME.len()).is_some_and(|start| start.eq_ignore_ascii_case(SCHEME));
+    let address = text.get(SCHEME.len()..).filter(|_| is_link).unwrap_or(&text).trim();
+    is_address(address).then(|| address.to_owned())
+}
+
+/// Whether a text is an e-mail address.
 pub fn is_email(text: &str) -> bool {
+    email(text).is_some()
+}
+
+/// Good enough to catch mistakes: one `@` with something before it, and a name with a dot behind it.
+fn is_address(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else { return false };
     let sound =
         |part: &str| !part.is_empty() && !part.contains(|c: char| c.is_whitespace() || c.is_control());
+    let is_of_name = |c: char| !c.is_ascii() || c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     sound(local)
         && local.len() <= 64
-        && !local.contains('@')
+        && !local.contains(['@', '<', '>', ',', ';', ':'])
         && sound(domain)
         && domain.split('.').count() > 1
-        && domain
-            .split('.')
-            .all(|label| !label.is_empty() && !label.starts_with('-') && !label.ends_with('-'))
+        && domain.split('.').all(|label| {
+            !label.is_empty()
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+                && label.chars().all(is_of_name)
+        })
 }
 
 /// Whether it is an `http` or `https` address.
@@ -341,7 +360,7 @@ const LONGEST_TAG: usize = 60;
 /// # Errors
 /// Why it is none.
 pub fn tag(text: &str) -> Result<String, Problem> {
-    let tag = text::nfc(text.trim()).to_lowercase();
+    let tag = text::nfc(invisible::trimmed(text)).to_lowercase();
     let rule = if tag.is_empty() || tag.chars().count() > LONGEST_TAG {
         format!("must have 1 to {LONGEST_TAG} characters")
     } else if tag.contains(|character: char| character.is_control() || matches!(character, ',' | ';')) {
@@ -359,7 +378,7 @@ fn check_tags(value: &Value, mode: Mode) -> Checked {
             values.iter().map(|value| value.as_str().ok_or_else(wanted)).collect::<Result<_, _>>()?
         }
         (Value::String(text), Mode::Typecast) => {
-            text.split([',', ';']).filter(|part| !part.trim().is_empty()).collect()
+            text.split([',', ';']).filter(|part| !invisible::is_blank(part)).collect()
         }
         _ => return Err(wanted()),
     };

@@ -324,6 +324,7 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> 
     let body_mib = declaration.body_mib.as_ref().map_or_else(|| quote!(1), |number| quote!(#number));
 
     let Arguments { access, pass, take, variables, types, names } = Arguments::of(function, path)?;
+    let changes = matches!(access, Access::Tx | Access::Cx);
     let call = match &declaration.together {
         Some(together) => batched_call(function, together, &access, &pass, (&variables, &types))?,
         None => call(function, &access, &pass, &variables)?,
@@ -345,6 +346,7 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> 
                     energy: #energy,
                     ceiling: #ceiling,
                     body_mib: #body_mib,
+                    changes: #changes,
                     paging: ::operation::Paging::first(&[#(<#types as ::operation::FromInput>::PAGING),*]),
                     deprecated: #deprecated,
                     summary: #summary,

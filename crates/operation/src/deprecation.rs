@@ -77,6 +77,7 @@ mod tests {
             energy: false,
             ceiling: 100,
             body_mib: 1,
+            changes: false,
             paging: None,
             deprecated: Some(Deprecated { since, sunset, alternative }),
             summary: "",

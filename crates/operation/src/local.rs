@@ -99,7 +99,7 @@ impl Pipeline {
         progress.retiring.clone_from(&registered.retiring);
         let result = match self.passed(call.caller, place, call.path, &mut progress).await {
             Ok(passed) => {
-                let idempotency_key = call.idempotency_key.filter(|_| meta.method.is_idempotent_by_key());
+                let idempotency_key = call.idempotency_key.filter(|_| meta.is_idempotent_by_key());
                 let body = call.body.map(|body| body.to_string()).unwrap_or_default();
                 let request = Request {
                     passed,

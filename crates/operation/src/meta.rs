@@ -21,11 +21,6 @@ text_enum! {
 }
 
 impl Method {
-    /// Whether `Idempotency-Key` counts: for everything that may change something.
-    pub fn is_idempotent_by_key(self) -> bool {
-        self != Self::Get
-    }
-
     /// Whether a request without a body may stand for one with `{}`. Not where that would change an object to
     /// something that nobody wrote down.
     pub(crate) fn may_go_without_body(self) -> bool {
@@ -85,6 +80,8 @@ pub struct Meta {
     pub ceiling: i64,
     /// The largest body in MiB.
     pub body_mib: usize,
+    /// Whether it can change something: its function takes a transaction, or the means to begin one.
+    pub changes: bool,
     /// How its list comes in pages.
     pub paging: Option<Paging>,
     /// Whether, and when, it will be retired.
@@ -98,6 +95,11 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// Whether `Idempotency-Key` counts: for everything that may change something.
+    pub fn is_idempotent_by_key(&self) -> bool {
+        self.method != Method::Get && self.changes
+    }
+
     /// Whether a test key is refused.
     pub fn is_test_restricted(&self) -> bool {
         self.scope.is_some_and(Scope::is_test_restricted)

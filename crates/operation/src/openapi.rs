@@ -138,7 +138,7 @@ fn operation(registered: &Registered, describe: &Describe) -> Value {
     for (name, applies) in [
         ("x-svc-energy", meta.energy),
         ("x-svc-partner-only", meta.is_partner_only()),
-        ("x-svc-idempotent", meta.method.is_idempotent_by_key()),
+        ("x-svc-idempotent", meta.is_idempotent_by_key()),
     ] {
         if applies {
             operation.insert(name.into(), true.into());
@@ -184,7 +184,7 @@ fn parameters(meta: &Meta, describe: &Describe) -> Vec<Value> {
     if !meta.path.contains("{workspaceId}") && !meta.path.starts_with("/partner/") {
         parameters.push(json!({ "$ref": "#/components/parameters/Workspace" }));
     }
-    if meta.method.is_idempotent_by_key() {
+    if meta.is_idempotent_by_key() {
         parameters.push(json!({ "$ref": "#/components/parameters/IdempotencyKey" }));
     }
     parameters
@@ -286,7 +286,7 @@ fn error_statuses(meta: &Meta, describe: &Describe) -> Vec<u16> {
     if meta.energy {
         statuses.extend([402, 502, 504]);
     }
-    if meta.method.is_idempotent_by_key() {
+    if meta.is_idempotent_by_key() {
         statuses.push(409);
     }
     if meta.deprecated.is_some() {

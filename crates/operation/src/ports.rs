@@ -14,13 +14,14 @@ mod variables;
 pub use agents::{AgentDirectory, AgentRuns, LiveAgents, RunEnd, StartRun, StartedBy};
 pub use collections::{CollectionDirectory, Collections};
 pub use contacts::{
-    Audience, ChatIdentity, ContactBook, ContactCard, ContactKey, ContactRef, HandOver, HandoffReason, People,
+    Audience, ChatIdentity, ConsentStatement, ConsentTies, ContactBook, ContactCard, ContactKey, ContactRef,
+    HandOver, HandoffReason, People,
 };
 pub use conversations::{AssignedConversations, AutoAssignment};
 pub use messages::{MessageContent, MessageSender, MessageToSend, Messenger, TemplateToSend};
 pub use people::{
     BusinessCalendar, BusinessRetention, KeptDays, Member, Members, OpenWork, OpenWorkDirectory, Opening,
-    WorkType,
+    TeamMembers, WorkType,
 };
 pub use references::{ContactReferences, ContactUses, FileReferences, FileUse, FileUses, Left};
 pub use structured::{StructuredAnswer, StructuredRuns, StructuredTask, Structurer};

@@ -5,6 +5,7 @@ use crate::channels::ChannelRow;
 use crate::messages::Conversation;
 use crate::templates;
 use chatnet::{Recipient, TemplateCategory};
+use fields::phone;
 use model::{Answering, Code, Error, Result, Timestamp};
 use operation::ports::ContactCard;
 use serde_json::{Value, json};
@@ -12,8 +13,14 @@ use store::Read;
 
 /// Where a contact is reached over the network: by its number, or by the network's id of the person.
 pub(crate) fn reach(contact: &ContactCard) -> Option<Recipient> {
-    let phone = contact.text("$phone").map(|phone| Recipient::Phone(phone.to_owned()));
-    phone.or_else(|| contact.text("$chat_user_id").map(|id| Recipient::UserId(id.to_owned())))
+    let phone = contact.text("$phone").filter(|phone| !phone.is_empty());
+    if let Some(phone) = phone {
+        return Some(Recipient::Phone(phone.to_owned()));
+    }
+    let id = contact.text("$chat_user_id").filter(|id| !id.is_empty())?;
+    // Versions up to 0.25 kept a number that is in no numbering plan as a user id.
+    let number = Some(id).filter(|id| id.starts_with('+')).and_then(phone::of_network);
+    Some(number.map_or_else(|| Recipient::UserId(id.to_owned()), Recipient::Phone))
 }
 
 /// What is checked of a send, all of it even where something fails.

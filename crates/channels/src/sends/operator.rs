@@ -8,15 +8,15 @@ use super::send::{SendParts, Sending, sender_of};
 use crate::channels::ChannelProvider;
 use crate::messages::{MessageSenderType, Sender};
 use model::{Caller, Code, Error, Result};
-use operation::ports::{ContactRef, HandOver, HandoffReason, WorkspaceVariables};
+use operation::ports::{ContactRef, HandOver, HandoffReason, TeamMembers, WorkspaceVariables};
 use operation::{Body, Json, Path, State, operation};
 use store::Tx;
 
 /// Answer as a human operator
 ///
 /// Sends a text, or a quick reply, in the name of a person of the team. If the channel's `takeover_pause_minutes` are set, the autopilot of the
-/// contact is paused for that long, so that the agent does not talk in between. Test keys can write over a simulated
-/// channel only.
+/// contact is paused for that long, so that the agent does not talk in between. A `member_id` that is of nobody in the team is
+/// a 400. Test keys can write over a simulated channel only.
 #[operation(post "/contacts/{contactId}/operator-messages", scope = "handoff:manage")]
 pub fn send_operator_message(
     tx: &mut Tx,
@@ -24,9 +24,13 @@ pub fn send_operator_message(
     Path(contact_id): Path<ContactRef>,
     Body(body): Body<OperatorMessage>,
     parts: State<SendParts>,
+    team: State<TeamMembers>,
     variables: State<WorkspaceVariables>,
 ) -> Result<Json<SendResult>> {
     let contact = parts.0.people.find(tx, caller.workspace_id(), &contact_id)?;
+    if let Some(member) = body.member_id {
+        team.0.expect(tx, caller.workspace_id(), member, "member_id")?;
+    }
     let channel = channel_for(tx, caller.workspace_id(), contact.id, body.channel_id)?;
     if !caller.livemode() && channel.provider != ChannelProvider::Simulator {
         let message = "A test key can send messages over a simulated channel only.";

@@ -36,17 +36,19 @@ impl To<'_> {
                 })
             }
             (None, Some(phone)) => {
-                let phone = fields::phone::international(phone, None)
-                    .map_err(|problem| Error::invalid("to", problem.message))?;
                 let Ok(named) = format!("phone:{phone}").parse::<ContactRef>();
                 match people.find(tx, workspace, &named) {
-                    Err(error) if error.code() == Code::NotFound && dry_run => Ok(None),
-                    Err(error) if error.code() == Code::NotFound => {
-                        let new = ChatIdentity { phone: Some(phone), ..ChatIdentity::default() };
-                        people.receive(tx, workspace, &new).map(Some)
-                    }
-                    found => found.map(Some),
+                    Err(error) if error.code() == Code::NotFound => {}
+                    found => return found.map(Some),
                 }
+                // Contacts have numbers from which they wrote, whether the numbering plan has them or not. For a new one it must.
+                let phone = fields::phone::international(phone, None)
+                    .map_err(|problem| Error::invalid("to", problem.message))?;
+                if dry_run {
+                    return Ok(None);
+                }
+                let new = ChatIdentity { phone: Some(phone), ..ChatIdentity::default() };
+                people.receive(tx, workspace, &new).map(Some)
             }
             _ => Err(Error::invalid("contact_id", "or `to` is required, and not both")),
         }

@@ -29,6 +29,9 @@ use store::{OneRow as _, Read, Tx};
 /// For how long a template waits to be sent, in seconds.
 const TEMPLATE_PATIENCE: i64 = 4 * 3_600;
 
+/// How often a contact is looked for again that others merge meanwhile.
+const TRIES: usize = 5;
+
 /// What sends are made with. A service that operations ask for.
 #[derive(Clone)]
 pub struct SendParts {
@@ -183,8 +186,17 @@ impl<'a> Sending<'a> {
 
     /// The contact, which nobody changes until the message is queued.
     fn locked(&self, tx: &mut Tx, contact: &ContactCard) -> Result<ContactCard> {
-        let locked = self.parts.people.lock(tx, self.workspace, &BTreeSet::from([contact.id]))?;
-        locked.into_iter().next().ok_or_else(|| Error::not_found("contact"))
+        let people = &self.parts.people;
+        let mut id = contact.id;
+        for _ in 0..TRIES {
+            let locked = people.lock(tx, self.workspace, &BTreeSet::from([id]))?;
+            if let Some(contact) = locked.into_iter().next() {
+                return Ok(contact);
+            }
+            // While this transaction waited for it, the contact was deleted, or merged into another.
+            id = people.find(tx, self.workspace, &id.into())?.id;
+        }
+        Err(Error::not_found("contact"))
     }
 
     fn prepare(

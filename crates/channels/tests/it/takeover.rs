@@ -2,12 +2,24 @@
 
 use crate::agent_tools;
 use crate::support::Desk;
-use model::Clock as _;
+use crm::team::{self, NewMember};
+use model::{Clock as _, WorkspaceId};
 use serde_json::{Value, json};
 use std::time::Duration;
 use testkit::{Script, until};
 
 impl Desk {
+    /// Adds somebody to the team of a workspace, and gives the id.
+    async fn colleague_in(&self, workspace: WorkspaceId) -> i64 {
+        let new = NewMember {
+            name: "Bruno".to_owned(),
+            email: "bruno@example.com".to_owned(),
+            ..NewMember::default()
+        };
+        let made = self.app.db().write(move |tx| team::add(tx, workspace, new.clone())).await;
+        made.unwrap().id.0
+    }
+
     /// Waits until the model has been asked so often.
     async fn asked(&self, times: usize) {
         until("the model is asked", async || (self.app.model.prompts().len() >= times).then_some(())).await;
@@ -46,6 +58,22 @@ testkit::on_both! {
         assert_eq!(desk.sent(&ana), ["ok", "This is Bruno."]);
         assert_eq!(desk.count("SELECT count(*) AS n FROM messages WHERE sender_type = 'agent'").await, 1);
         assert_eq!(desk.app.model.prompts().len(), 2);
+    }
+
+    async fn a_person_of_the_team_writes(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let ana = desk.customer("Ana", "+5511987654321");
+        desk.hear(&ana, "Hi").await;
+        let path = format!("/contacts/{}/operator-messages", desk.only_contact().await["id"]);
+        let other = desk.app.bare_workspace("scale", 0).await;
+        let (member, stranger) = (desk.colleague_in(desk.workspace).await, desk.colleague_in(other).await);
+        for id in [stranger, 999_999] {
+            let answer = desk.post(&path, json!({ "text": "Hello", "member_id": id })).await;
+            assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some("member_id"));
+        }
+        desk.post(&path, json!({ "text": "Hello", "member_id": member })).await.expect(200);
+        desk.settle().await;
+        assert_eq!(desk.sent(&ana), ["ok", "Hello"]);
     }
 
     async fn nor_does_what_its_tools_send(kind: Kind) {

@@ -8,7 +8,8 @@ use crate::schema::business_profiles;
 use auth::workspaces;
 use chrono_tz::Tz;
 use diesel::prelude::*;
-use fields::value::{is_email, is_url};
+use fields::invisible::trimmed;
+use fields::value::{email, is_email, is_url};
 use model::{Error, FieldError, JsonText, Result, Timestamp, WorkspaceId};
 use operation::ports::{BusinessCalendar, Opening};
 use store::{Read, Tx, each};
@@ -133,7 +134,10 @@ impl Profile {
         ];
         for (param, text, most) in texts {
             let Some(text) = text else { continue };
-            *text = text.trim().to_owned();
+            *text = match (param, email(text)) {
+                ("email", Some(address)) => address,
+                _ => trimmed(text).to_owned(),
+            };
             if !(1..=most).contains(&text.chars().count()) || text.contains('\0') {
                 wrong.push(FieldError::new(param, format_args!("must have 1 to {most} characters")));
             }

@@ -2,8 +2,9 @@
 
 use super::kind::CONTACTS;
 use super::merges;
-use fields::FieldType;
+use fields::invisible::bare;
 use fields::value::{self, Mode};
+use fields::{FieldType, phone};
 use model::{Caller, Code, Error, ItemId, Result, WorkspaceId};
 use operation::ports::{ContactKey, ContactRef};
 use records::Author;
@@ -15,8 +16,11 @@ use serde_json::Value;
 use std::sync::Arc;
 use store::{Read, Tx};
 
+/// How often a contact is looked for again that others change or merge meanwhile.
+pub(super) const TRIES: usize = 5;
+
 /// Finding the contact that a path names.
-pub(super) trait FindContact {
+pub(crate) trait FindContact {
     /// The id of the contact that it names, which need not be live where it is an id. An identity of a contact that was
     /// merged into another is that of the other.
     ///
@@ -53,7 +57,20 @@ pub(super) trait FindContact {
     ///
     /// # Errors
     /// `not_found`.
-    fn locked(&self, tx: &mut Tx, shape: &Shape) -> Result<ItemRow>;
+    fn locked(&self, tx: &mut Tx, shape: &Shape) -> Result<ItemRow> {
+        self.locked_by(tx, shape, |tx, id| rows::locked(tx, shape, id))
+    }
+
+    /// The same, where `lock` locks the contact with what else the change needs.
+    ///
+    /// # Errors
+    /// `not_found`, and those of `lock`.
+    fn locked_by(
+        &self,
+        tx: &mut Tx,
+        shape: &Shape,
+        lock: impl FnMut(&mut Tx, ItemId) -> Result<ItemRow>,
+    ) -> Result<ItemRow>;
 }
 
 impl FindContact for ContactRef {
@@ -63,7 +80,7 @@ impl FindContact for ContactRef {
             ContactKey::Field(key, text) => holder_of(read, shape, key, text)?,
             ContactKey::ExternalId(key) => match rows::holder_of_key(read, shape, key)? {
                 Some(holder) => Some(holder),
-                None => merges::survivor_of_key(read, shape.workspace, key)?,
+                None => merges::survivor_of_key(read, shape.workspace, &bare(key))?,
             },
             ContactKey::Nothing => None,
         };
@@ -104,17 +121,39 @@ impl FindContact for ContactRef {
     }
 
     fn live(&self, read: &mut Read, shape: &Shape) -> Result<ItemRow> {
-        let row = Some(self.any(read, shape)?).filter(|row| row.trashed_at.is_none());
-        row.ok_or_else(|| Error::not_found(CONTACTS.noun))
+        for _ in 0..TRIES {
+            let row = self.any(read, shape)?;
+            if row.trashed_at.is_none() {
+                return Ok(row);
+            }
+            // Between two queries the contact may have been merged into another.
+            if merges::survivor_of(read, shape.workspace, row.id)?.is_none() {
+                break;
+            }
+        }
+        Err(Error::not_found(CONTACTS.noun))
     }
 
-    fn locked(&self, tx: &mut Tx, shape: &Shape) -> Result<ItemRow> {
-        let id = self.live(tx, shape)?.id;
-        rows::locked(tx, shape, id)
+    fn locked_by(
+        &self,
+        tx: &mut Tx,
+        shape: &Shape,
+        mut lock: impl FnMut(&mut Tx, ItemId) -> Result<ItemRow>,
+    ) -> Result<ItemRow> {
+        for _ in 0..TRIES {
+            let id = self.live(tx, shape)?.id;
+            match lock(tx, id) {
+                // Whoever had it locked has merged it into another, whose it is to be found by now.
+                Err(error) if error.code() == Code::NotFound => {}
+                locked => return locked,
+            }
+        }
+        Err(Error::not_found(CONTACTS.noun))
     }
 }
 
 /// The live contact with an identity, such as `$phone`, in whatever spelling. Texts that cannot be one are that of none.
+/// Networks write telephone numbers without `+`.
 ///
 /// # Errors
 /// When the database fails.
@@ -126,10 +165,12 @@ pub(super) fn holder_of(read: &mut Read, shape: &Shape, key: &str, text: &str) -
     {
         return Ok(Some(holder));
     }
-    match value::check(field, &Value::from(text), Mode::Strict) {
-        Ok(Some(value)) => rows::holder_of_value(read, shape, field, &value),
-        _ => Ok(None),
-    }
+    let value = match value::check(field, &Value::from(text), Mode::Strict) {
+        Ok(value) => value,
+        Err(_) if field.kind == FieldType::Phone => phone::of_network(text).map(Value::from),
+        Err(_) => None,
+    };
+    value.map_or(Ok(None), |value| rows::holder_of_value(read, shape, field, &value))
 }
 
 /// The contacts of a caller's workspace, for reading.

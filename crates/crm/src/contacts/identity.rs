@@ -2,8 +2,8 @@
 
 use super::find::holder_of;
 use super::operations::set_managed;
-use fields::Data;
 use fields::value::{self, Mode};
+use fields::{Data, computed, phone};
 use model::{Code, Error, ItemId, Result};
 use operation::ports::ChatIdentity;
 use records::rows::values::{self, Missing};
@@ -22,17 +22,21 @@ const UNIQUE: [&str; 3] = ["$chat_user_id", "$phone", "$username"];
 #[derive(Debug)]
 pub(super) struct Identity {
     values: Data,
+    /// The number as the network gives it.
+    number: Option<String>,
 }
 
 impl Identity {
-    /// The values that fit their fields. A telephone number that is none is kept as a user id, so that there is always
+    /// The values that fit their fields. The number is the one that the network says, whether the numbering plan has it or
+    /// not: it is where the person is reached. One that can be no number is kept as a user id, so that there is always
     /// something to find the contact by.
     pub(super) fn of(shape: &Shape, from: &ChatIdentity) -> Self {
         let checked = |key: &str, text: &Option<String>| {
             let (field, text) = (shape.field(key)?, text.as_deref().map(str::trim)?);
             value::check(field, &Value::from(text), Mode::Strict).ok().flatten().filter(|_| !text.is_empty())
         };
-        let phone = checked("$phone", &from.phone);
+        let number = from.phone.as_deref().map(str::trim);
+        let phone = number.and_then(phone::of_network).map(Value::from);
         let user_id = checked("$chat_user_id", &from.user_id);
         let user_id = user_id.or_else(|| match phone {
             Some(_) => None,
@@ -47,7 +51,7 @@ impl Identity {
             ("$name", checked("$name", &name)),
         ];
         let known = values.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
-        Self { values: known.collect() }
+        Self { values: known.collect(), number: number.map(str::to_owned) }
     }
 
     /// What the person is called where an id is wanted before there is a contact.
@@ -67,7 +71,7 @@ impl Identity {
     /// When what is stored is damaged.
     pub(super) fn is_held_by(&self, row: &ItemRow) -> Result<bool> {
         let own = row.values()?;
-        Ok(self.values.keys().all(|key| own.contains_key(key)))
+        Ok(!self.values.keys().any(|key| is_lacking(&own, key)))
     }
 
     /// Whether this is the value of a field, in whatever spelling.
@@ -85,7 +89,12 @@ impl Identity {
     /// When the database fails.
     pub(super) fn holder(&self, read: &mut Read, shape: &Shape) -> Result<Option<ItemId>> {
         for key in UNIQUE {
-            let Some(holder) = self.holder_of(read, shape, key)? else { continue };
+            let mut holder = self.holder_of(read, shape, key)?;
+            if let (None, "$phone", Some(number)) = (holder, key, self.number.as_deref()) {
+                // Versions up to 0.25 kept a number that the plan lacks as a user id.
+                holder = holder_of(read, shape, "$chat_user_id", number)?;
+            }
+            let Some(holder) = holder else { continue };
             // User names pass from one person to another; user ids do not.
             if key == "$username" && self.contradicts(read, shape, holder)? {
                 continue;
@@ -148,7 +157,11 @@ pub(super) fn create(tx: &mut Tx, editor: &Editor<'_>, identity: &Identity) -> R
     if identity.holder_of(tx, shape, "$username")?.is_some() {
         given.shift_remove("$username");
     }
-    let data = values::merge(shape, None, &given, Missing::Default, Mode::Strict, "")?;
+    // The field would refuse a number that the plan lacks.
+    let number = given.shift_remove("$phone");
+    let mut data = values::merge(shape, None, &given, Missing::Default, Mode::Strict, "")?;
+    data.extend(number.map(|number| ("$phone".to_owned(), number)));
+    computed::order(shape, &mut data);
     let draft = Draft { data, external_key: None, position: None };
     match tx.savepoint(|tx| editor.writer().insert(tx, draft)) {
         Ok(row) => Ok(Some(row)),
@@ -163,7 +176,16 @@ pub(super) fn create(tx: &mut Tx, editor: &Editor<'_>, identity: &Identity) -> R
 /// When the database fails.
 pub(super) fn fill(tx: &mut Tx, editor: &Editor<'_>, row: ItemRow, identity: &Identity) -> Result<ItemRow> {
     let own = row.values()?;
-    put(tx, editor, row, |key| identity.value(key).filter(|_| !own.contains_key(key)))
+    put(tx, editor, row, |key| identity.value(key).filter(|_| is_lacking(&own, key)))
+}
+
+/// Whether a contact lacks the value of a field, or has a telephone number for a user id.
+fn is_lacking(own: &Data, key: &str) -> bool {
+    let is_number = |id: &str| id.starts_with('+') && phone::of_network(id).is_some();
+    match own.get(key).and_then(Value::as_str) {
+        Some(id) => key == "$chat_user_id" && is_number(id),
+        None => !own.contains_key(key),
+    }
 }
 
 /// Sets fields of a live, locked contact, but for what another contact has.

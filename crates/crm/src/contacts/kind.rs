@@ -10,6 +10,7 @@ use super::waiting;
 use crate::reminders;
 use crate::schema::{contact_consents, contact_merges, contact_notes};
 use diesel::prelude::*;
+use fields::invisible::is_blank;
 use fields::{Data, FieldType, phone};
 use model::{ActorType, Error, ItemId, Result, WorkspaceId};
 use records::Author;
@@ -40,21 +41,40 @@ pub static CONTACTS: Kind = Kind {
 const IDENTIFYING: [&str; 4] = ["$name", "$phone", "$email", "$chat_user_id"];
 
 /// The country follows from the telephone number where nobody says otherwise.
-fn complete(data: &mut Data, external_key: Option<&str>, author: &Author) -> Result<()> {
-    let says = |key: &str| data.get(key).and_then(Value::as_str).is_some_and(|text| !text.trim().is_empty());
+fn complete(
+    data: &mut Data,
+    before: Option<&Data>,
+    external_key: Option<&str>,
+    author: &Author,
+) -> Result<()> {
+    let says = |key: &str| data.get(key).and_then(Value::as_str).is_some_and(|text| !is_blank(text));
     if external_key.is_none() && !IDENTIFYING.into_iter().any(says) {
         let rule = format!("must have one of {}, or the contact an `external_id`", IDENTIFYING.join(", "));
         return Err(Error::invalid("data", rule));
     }
-    if !data.contains_key("$country") {
-        let country = data.get("$phone").and_then(Value::as_str).and_then(phone::country_of);
-        data.extend(country.map(|country| ("$country".to_owned(), country.into())));
+    if !data.contains_key("$country") || before.is_some_and(|before| is_left_over(data, before)) {
+        match country_of(data) {
+            Some(country) => data.insert("$country".to_owned(), country.into()),
+            None => data.shift_remove("$country"),
+        };
     }
     if !data.contains_key("$created_via") {
         let actor: model::Actor = author.cause.actor.parse()?;
         data.insert("$created_via".to_owned(), created_via(actor.kind).into());
     }
     Ok(())
+}
+
+/// The country of the telephone number.
+fn country_of(data: &Data) -> Option<String> {
+    data.get("$phone").and_then(Value::as_str).and_then(phone::country_of)
+}
+
+/// Whether the country is still that of the number before, from which it was derived.
+fn is_left_over(data: &Data, before: &Data) -> bool {
+    let old = before.get("$country").and_then(Value::as_str);
+    let is_kept = old.is_some() && data.get("$country") == before.get("$country");
+    is_kept && data.get("$phone") != before.get("$phone") && old == country_of(before).as_deref()
 }
 
 fn created_via(actor: ActorType) -> &'static str {

@@ -5,12 +5,12 @@
 
 use super::detail::{self, ContactDetail};
 use super::events::{ContactsMerged, MergeEvent};
-use super::find::{FindContact, editor};
+use super::find::{FindContact, TRIES, editor};
 use super::merges;
 use super::print::app_url;
 use super::system_fields::{ALIASES, AUTOPILOT_CONFIG, PAUSED_UNTIL, ROUTING_CONFIG, SEGMENTS};
 use fields::{Data, Field, FieldType};
-use model::{Caller, Code, ContactId, Error, FieldId, ItemId, Result, string_enum};
+use model::{Caller, Code, ContactId, Error, FieldId, Result, string_enum};
 use operation::ports::{ContactRef, ContactUses};
 use operation::{Body, ExpectedVersion, IfMatch, Path, RawJson, State, With, operation};
 use query::references;
@@ -91,17 +91,8 @@ pub fn merge_contact(
     let editor = editor(tx, &shapes.0, caller)?;
     let shape = &editor.shape;
     merge.check(shape)?;
-    let target = contact_id.live(tx, shape)?.id;
-    let source = ItemId(merge.source_id.0);
-    if source == target || merges::survivor_of(tx, shape.workspace, source)? == Some(target) {
-        return Err(Error::new(Code::InvalidState, "Both are the same contact.").param("source_id"));
-    }
-    links::hold_leaving(tx, &shapes.0, shape.workspace, &[target, source])?;
-    let live = |row: Option<ItemRow>| row.filter(|row| row.trashed_at.is_none());
-    let target = live(rows::find_locked(tx, shape, target)?).ok_or_else(|| Error::not_found("contact"))?;
+    let (target, source) = both_locked(tx, shape, &shapes.0, &contact_id, merge.source_id)?;
     rows::expect_version(shape, &target, expected)?;
-    let source = live(rows::find_locked(tx, shape, source)?);
-    let source = source.ok_or_else(|| Error::not_found("contact").param("source_id"))?;
 
     let merged = merge.values(shape, &target, &source)?;
     let writer = editor.writer();
@@ -120,6 +111,33 @@ pub fn merge_contact(
     let merged = ContactsMerged { contact_id: to, app_url: app_url(shape, &row), merged_id: from };
     tx.emit(shape.workspace, &editor.author.cause, true, &MergeEvent::Merged(merged))?;
     detail::answer(tx, shape, &row)
+}
+
+/// Locks two contacts that are to be merged: the one of the path, and the one that is merged into it.
+fn both_locked(
+    tx: &mut Tx,
+    shape: &Shape,
+    shapes: &Shapes,
+    target: &ContactRef,
+    source: ContactId,
+) -> Result<(ItemRow, ItemRow)> {
+    let source = ContactRef::from(source);
+    for _ in 0..TRIES {
+        let target = target.live(tx, shape)?.id;
+        let source = source.live(tx, shape).map_err(|error| error.param("source_id"))?.id;
+        if source == target {
+            return Err(Error::new(Code::InvalidState, "Both are the same contact.").param("source_id"));
+        }
+        links::hold_leaving(tx, shapes, shape.workspace, &[target, source])?;
+        let mut live = |id| -> Result<Option<ItemRow>> {
+            Ok(rows::find_locked(tx, shape, id)?.filter(|row| row.trashed_at.is_none()))
+        };
+        // Either may have been merged into a third while this transaction waited for it.
+        if let (Some(target), Some(source)) = (live(target)?, live(source)?) {
+            return Ok((target, source));
+        }
+    }
+    Err(Error::not_found("contact"))
 }
 
 impl ContactMerge {

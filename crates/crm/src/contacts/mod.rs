@@ -42,6 +42,7 @@ mod waiting;
 
 pub(crate) use assigning::assign_job;
 pub use book::people;
+pub(crate) use find::FindContact;
 pub use find::count_up_to;
 pub(crate) use forget::job as forget_job;
 pub(crate) use handoff::resume_job;

@@ -51,6 +51,9 @@ pub struct ContactPatch {
     /// `blocked` blocks the contact, `active` unblocks it.
     #[serde(default)]
     pub status: Option<ContactStatus>,
+    /// `false` restores the contact from the trash. To move it there, delete it.
+    #[serde(default)]
+    pub trashed: Option<bool>,
     /// The expected version, like `If-Match`. If the contact has another version, the request is rejected with 409
     /// `version_conflict`.
     #[schema(minimum = 1)]

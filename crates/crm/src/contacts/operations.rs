@@ -137,7 +137,8 @@ pub fn get_contact(
 /// Change a contact
 ///
 /// Fields that are not sent stay unchanged; `null` clears a field. A request that changes nothing leaves the version
-/// unchanged.
+/// unchanged. `trashed: false` restores a contact from the trash; if another contact has one of its identities since, that
+/// is a 409 `duplicate_value` with the id of the other.
 #[operation(patch "/contacts/{contactId}", scope = "contacts:write")]
 pub fn update_contact(
     tx: &mut Tx,
@@ -149,7 +150,15 @@ pub fn update_contact(
 ) -> Result<ContactAnswer> {
     let expected = ExpectedVersion::new(if_match, patch.version)?;
     let editor = editor(tx, &shapes.0, caller)?;
-    let id = contact_id.live(tx, &editor.shape)?.id;
+    let expected = match patch.trashed {
+        Some(true) => {
+            let rule = "must be false; delete the contact to move it to the trash";
+            return Err(Error::invalid("trashed", rule));
+        }
+        // Restoring raises the version.
+        Some(false) if restore(tx, &editor, &shapes.0, &contact_id, expected)? => ExpectedVersion::default(),
+        _ => expected,
+    };
     let given = with_tags(patch.data, patch.tags);
     let change = ItemChange {
         data: &given,
@@ -159,7 +168,7 @@ pub fn update_contact(
         expected,
         path: "",
     };
-    let row = change.locked(tx, &editor, id)?;
+    let row = contact_id.locked_by(tx, &editor.shape, |tx, id| change.locked(tx, &editor, id))?;
     rows::expect_version(&editor.shape, &row, expected)?;
     let draft = change.draft(&editor, &row)?;
     let draft = match patch.status {
@@ -167,6 +176,27 @@ pub fn update_contact(
         None => draft,
     };
     shown(&editor.shape, &editor.writer().update(tx, row, draft)?.row)
+}
+
+/// Brings a contact back from the trash. Returns `false` if it is not there.
+fn restore(
+    tx: &mut Tx,
+    editor: &Editor<'_>,
+    shapes: &Shapes,
+    contact: &ContactRef,
+    expected: ExpectedVersion,
+) -> Result<bool> {
+    let shape = &editor.shape;
+    let id = match contact.any(tx, shape)? {
+        row if row.trashed_at.is_some() => row.id,
+        _ => return Ok(false),
+    };
+    links::hold_returning(tx, shapes, shape.workspace, id)?;
+    let row = rows::find_locked(tx, shape, id)?.filter(|row| row.trashed_at.is_some());
+    let Some(row) = row else { return Ok(false) };
+    rows::expect_version(shape, &row, expected)?;
+    editor.writer().restore(tx, &row)?;
+    Ok(true)
 }
 
 fn with_status(shape: &Shape, mut draft: Draft, status: ContactStatus) -> Draft {
@@ -190,15 +220,8 @@ pub fn delete_contact(
     shapes: State<Shapes>,
 ) -> Result<Deleted<Contact>> {
     let editor = editor(tx, &shapes.0, caller)?;
-    let id = contact_id.id(tx, &editor.shape)?;
-    if query.erase {
-        links::hold_purged(tx, &shapes.0, editor.shape.workspace, &[id])?;
-    } else {
-        links::hold_leaving(tx, &shapes.0, editor.shape.workspace, &[id])?;
-    }
-    let row = rows::find_locked(tx, &editor.shape, id)?
-        .filter(|row| query.erase || row.trashed_at.is_none())
-        .ok_or_else(|| Error::not_found("contact"))?;
+    let row = to_delete(tx, &editor.shape, &shapes.0, &contact_id, query.erase)?;
+    let id = row.id;
     rows::expect_version(&editor.shape, &row, if_match.into())?;
     if query.erase {
         editor.writer().destroy(tx, &row)?;
@@ -208,10 +231,36 @@ pub fn delete_contact(
     Ok(Deleted::of("contact", id))
 }
 
+/// Locks a contact that is to be deleted, with what its links lead to.
+fn to_delete(
+    tx: &mut Tx,
+    shape: &Shape,
+    shapes: &Shapes,
+    contact: &ContactRef,
+    erase: bool,
+) -> Result<ItemRow> {
+    let mut last = None;
+    loop {
+        let id = contact.id(tx, shape)?;
+        if last == Some(id) {
+            return Err(Error::not_found("contact"));
+        }
+        let hold = if erase { links::hold_purged } else { links::hold_leaving };
+        hold(tx, shapes, shape.workspace, &[id])?;
+        let row = rows::find_locked(tx, shape, id)?.filter(|row| erase || row.trashed_at.is_none());
+        match row {
+            Some(row) => return Ok(row),
+            // An identity may be that of another contact by now, if the two were merged.
+            None => last = Some(id),
+        }
+    }
+}
+
 /// Create or change a contact by phone, email or external id
 ///
 /// The contact that has one of the identities in the request is changed; without such a contact, a new one is created.
-/// Identities of several contacts are a 409 `ambiguous_match`. The same number in different spellings is one identity.
+/// Identities of several contacts are a 409 `ambiguous_match`. A new `external_id` with an identity of a contact that has another
+/// `external_id` is a 409 `duplicate_value`. The same number in different spellings is one identity.
 #[operation(post "/contacts/upsert", scope = "contacts:write")]
 pub fn upsert_contact(
     tx: &mut Tx,

@@ -137,8 +137,8 @@ pub fn list_contact_sources() -> Result<Rows<ContactSource>> {
 
 /// A phone number in international form, or why it is none
 ///
-/// Always answers 200: `valid` says whether it is a number that can be called. Mobile numbers in the old form of Brazil
-/// and Mexico are converted.
+/// Always answers 200: `valid` says whether it is a number that contacts can have. Numbers in a form that their country used
+/// before, such as mobile numbers of Brazil and Mexico, are converted.
 #[operation(post "/contacts/normalize-phone", scope = any_key)]
 pub fn normalize_phone(Body(question): Body<PhoneQuestion>) -> Result<Json<NormalizedPhone>> {
     let country = question.country.as_deref().and_then(|code| code.parse().ok());

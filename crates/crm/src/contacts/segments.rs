@@ -1,6 +1,6 @@
 //! Segments: saved groups of contacts, by a filter or by hand.
 
-use super::find::{contacts, editor};
+use super::find::{FindContact, contacts, editor};
 use super::operations::set_managed;
 use super::system_fields::SEGMENTS;
 use crate::schema::contact_segments;
@@ -8,15 +8,16 @@ use diesel::prelude::*;
 use fields::filter::{Condition, Node};
 use fields::{Data, Filter, Subject, text};
 use model::{
-    Actor, Caller, Code, ContactId, Error, FieldId, ItemId, JsonText, Patch, Result, SegmentId, Timestamp,
+    Actor, Caller, Code, ContactId, Error, FieldId, JsonText, Patch, Result, SegmentId, Timestamp,
     WorkspaceId, text_enum,
 };
+use operation::ports::ContactRef;
 use operation::{
     Body, Created, Deleted, Event, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, State, operation,
 };
 use query::aggregate::count;
 use query::{Planner, Query};
-use records::rows::{self, Editor};
+use records::rows::Editor;
 use records::shape::{Shape, Shapes};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -304,7 +305,7 @@ pub fn create_segment(
     let row = (
         contact_segments::workspace_id.eq(workspace),
         contact_segments::name.eq(new.name.trim()),
-        contact_segments::name_key.eq(text::fold(new.name.trim())),
+        contact_segments::name_key.eq(text::name_key(new.name.trim())),
         contact_segments::kind.eq(kind),
         contact_segments::description.eq(&new.description),
         contact_segments::filter.eq(node.as_ref().map(JsonText::of)),
@@ -381,7 +382,7 @@ pub fn update_segment(
     }
     if let Some(name) = &patch.name {
         name.trim().clone_into(&mut row.name);
-        row.name_key = text::fold(&row.name);
+        row.name_key = text::name_key(&row.name);
         if let Some(other) = by_name(tx, workspace, name)?.filter(|other| other.id != row.id) {
             return Err(name_taken(Some(&other)));
         }
@@ -448,7 +449,7 @@ fn read_filter(tx: &mut Tx, shape: &Shape, tree: &Value) -> Result<Node> {
 fn by_name(read: &mut Read, workspace: WorkspaceId, name: &str) -> Result<Option<SegmentRow>> {
     Ok(contact_segments::table
         .filter(contact_segments::workspace_id.eq(workspace))
-        .filter(contact_segments::name_key.eq(text::fold(name.trim())))
+        .filter(contact_segments::name_key.eq(text::name_key(name.trim())))
         .select(SegmentRow::as_select())
         .get_result(read.connection())
         .optional()?)
@@ -482,7 +483,8 @@ fn put_in(
     let ordered: BTreeSet<ContactId> = ids.iter().copied().collect();
     for id in ordered {
         let place = ids.iter().position(|other| *other == id).unwrap_or_default();
-        let row = rows::locked(tx, &editor.shape, ItemId(id.0))
+        let row = ContactRef::from(id)
+            .locked(tx, &editor.shape)
             .map_err(|error| error.param(format!("{param}[{place}]")))?;
         set_managed(tx, editor, row, |data| set_member(data, &name, is_in))?;
     }

@@ -1,6 +1,6 @@
 //! The fields that every contact has, and the forms in which their values are kept.
 
-use fields::{Choice, Field, FieldOptions, FieldType, phone};
+use fields::{Choice, Field, FieldOptions, FieldType, invisible, phone};
 use model::{OptionId, Result};
 use serde_json::Value;
 
@@ -54,11 +54,11 @@ pub(super) fn system_fields() -> Vec<Field> {
     let managed = |field, default: Option<Value>| Field { managed: true, default, ..field };
     let hidden = |field| Field { managed: true, hidden: true, ..field };
     vec![
-        built_in(1, "$name", "Name", FieldType::Text, text(200)),
+        formed(built_in(1, "$name", "Name", FieldType::Text, text(200)), name),
         unique(built_in(2, "$phone", "Phone", FieldType::Phone, plain())),
         unique(built_in(3, "$email", "E-mail", FieldType::Email, text(254))),
-        unique(built_in(4, "$username", "User name", FieldType::Text, text(100))),
-        unique(built_in(5, "$chat_user_id", "Chat user id", FieldType::Text, text(255))),
+        formed(unique(built_in(4, "$username", "User name", FieldType::Text, text(100))), identity),
+        formed(unique(built_in(5, "$chat_user_id", "Chat user id", FieldType::Text, text(255))), identity),
         built_in(6, "$avatar_url", "Picture", FieldType::Url, plain()),
         formed(built_in(7, "$language", "Language", FieldType::Text, text(35)), language),
         formed(built_in(8, "$country", "Country", FieldType::Text, text(2)), country),
@@ -109,6 +109,18 @@ fn choices(of: &[(&str, &str)]) -> FieldOptions {
         archived: false,
     };
     FieldOptions { choices: Some((1..).zip(of).map(choice).collect()), ..FieldOptions::default() }
+}
+
+/// A name as it looks.
+#[expect(clippy::unnecessary_wraps, reason = "forms can refuse a text")]
+fn name(text: &str) -> Result<String, &'static str> {
+    Ok(invisible::trimmed(text).to_owned())
+}
+
+/// What identifies a contact: texts that look the same are the same.
+#[expect(clippy::unnecessary_wraps, reason = "forms can refuse a text")]
+fn identity(text: &str) -> Result<String, &'static str> {
+    Ok(invisible::bare(text))
 }
 
 /// A language tag (BCP 47): `pt-BR`.

@@ -31,7 +31,7 @@ pub static TASKS: Kind = Kind {
         let task = Task::of(row).ok().and_then(|task| serde_json::to_string(&task).ok());
         out.push_str(task.as_deref().unwrap_or("null"));
     },
-    complete: |_, _, _| Ok(()),
+    complete: |_, _, _, _| Ok(()),
     match_keys: |_| Vec::new(),
     publish,
 };

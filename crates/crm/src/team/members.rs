@@ -5,8 +5,9 @@ use super::model::{
 };
 use crate::schema::team_members;
 use diesel::prelude::*;
+use fields::invisible::trimmed;
 use fields::text::name_key;
-use fields::value::{is_email, is_url};
+use fields::value::{email, is_url};
 use model::{Code, Error, FieldError, JsonText, MemberId, Result, Timestamp, WorkspaceId};
 use operation::ports::{Member, Members};
 use store::{OneRow, Read, Tx};
@@ -223,8 +224,8 @@ impl Content {
     /// # Errors
     /// `validation_error` with all that is wrong.
     fn of(new: NewMember) -> Result<Self> {
-        let name = new.name.trim().to_owned();
-        let email = new.email.trim().to_owned();
+        let name = trimmed(&new.name).to_owned();
+        let email = email(&new.email).unwrap_or_default();
         let Availability { status, until } = new.availability;
         let mut wrong = Vec::new();
         let mut expect = |holds: bool, param: &str, rule: &str| {
@@ -236,7 +237,7 @@ impl Content {
             (1..=most).contains(&text.chars().count()) && !text.chars().any(char::is_control)
         };
         expect(is_text(&name, 120), "name", "must have 1 to 120 characters");
-        expect(is_text(&email, 254) && is_email(&email), "email", "must be an email address");
+        expect(is_text(&email, 254), "email", "must be an email address");
         if let Some(url) = &new.avatar_url {
             expect(is_text(url, 2048) && is_url(url), "avatar_url", "must be an http or https address");
         }

@@ -24,7 +24,7 @@ pub static ITEMS: Kind = Kind {
     title: None,
     indexes: &[],
     print: |_, row, data, out| item::print(row, data, out),
-    complete: |_, _, _| Ok(()),
+    complete: |_, _, _, _| Ok(()),
     match_keys: |_| Vec::new(),
     publish,
 };

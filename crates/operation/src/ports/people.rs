@@ -1,7 +1,7 @@
 //! The team of a workspace, the work that its members have, and what the profile of its business says.
 
 use chrono_tz::Tz;
-use model::{MemberId, Result, Timestamp, WorkspaceId};
+use model::{Error, MemberId, Result, Timestamp, WorkspaceId};
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -25,6 +25,28 @@ pub trait Members: Debug + Send + Sync {
     /// # Errors
     /// When the database fails.
     fn among(&self, read: &mut Read, workspace: WorkspaceId, ids: &[MemberId]) -> Result<Vec<Member>>;
+}
+
+/// The members of all teams. A service that operations ask for.
+#[derive(Debug, Clone)]
+pub struct TeamMembers(Arc<dyn Members>);
+
+impl TeamMembers {
+    /// The members that `members` knows.
+    pub fn new(members: Arc<dyn Members>) -> Self {
+        Self(members)
+    }
+
+    /// Makes sure that an id which a request names is that of a member of the workspace's team.
+    ///
+    /// # Errors
+    /// `validation_error` about `param`.
+    pub fn expect(&self, read: &mut Read, workspace: WorkspaceId, id: MemberId, param: &str) -> Result<()> {
+        if self.0.among(read, workspace, &[id])?.is_empty() {
+            return Err(Error::invalid(param, "must be the id of a member of the team"));
+        }
+        Ok(())
+    }
 }
 
 /// What can be assigned to a member.

@@ -183,7 +183,7 @@ impl Upsert<'_> {
                 let message = format!("The {} exists already.", self.editor.shape.kind.noun);
                 Err(Error::duplicate("match_on", message, found))
             }
-            OnMatch::Update => self.update(tx, found, given).map(Put::Changed),
+            OnMatch::Update => self.update(tx, found, given, wanted).map(Put::Changed),
         }
     }
 
@@ -201,8 +201,9 @@ impl Upsert<'_> {
         values::merge(&self.editor.shape, None, given, Missing::Default, self.mode, "")
     }
 
-    fn update(&mut self, tx: &mut Tx, id: ItemId, given: Row<'_>) -> Result<Written> {
+    fn update(&mut self, tx: &mut Tx, id: ItemId, given: Row<'_>, wanted: &Lookup) -> Result<Written> {
         let item = rows::locked(tx, &self.editor.shape, id)?;
+        wanted.expect_key_of(&self.editor.shape, &item)?;
         let old = item.clone();
         let written = self.change(given).make(tx, self.editor, item)?;
         self.matcher.note_changed(&self.editor.shape, &old, &written.row)?;

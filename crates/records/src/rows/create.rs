@@ -116,8 +116,9 @@ impl Writer<'_> {
     /// The row and the values of a new item, complete but for its id.
     fn completed(&self, tx: &mut Tx, draft: Draft) -> Result<(ItemRow, Data)> {
         let now = tx.now();
+        let mut draft = draft;
+        self.complete(&mut draft, None)?;
         let Draft { mut data, external_key, position } = draft;
-        self.complete(&mut data, external_key.as_deref())?;
         values::stamp(self.shape, &mut data, now, now, &self.author.cause.actor);
         let mut errors = ComputedErrors::new();
         compute::complete(tx, self.shape, None, Extent::Bounded, &mut data, &mut errors)?;

@@ -5,6 +5,7 @@ use crate::print::Printer;
 use crate::schema::{collections, items};
 use crate::shape::{self, Shape, Shapes, Stamp};
 use diesel::prelude::*;
+use fields::invisible::bare;
 use model::{Code, CollectionId, Error, ItemId, Result, WorkspaceId};
 use operation::ExpectedVersion;
 use serde_json::json;
@@ -236,11 +237,17 @@ pub fn expect_version(shape: &Shape, row: &ItemRow, expected: ExpectedVersion) -
     expected.check_showing(row.version, || Printer::whole(shape).json(row))
 }
 
-/// The live item with an external key.
+/// The live item with an external key, which may be spelled with white space around it or with invisible characters.
 ///
 /// # Errors
 /// When the database fails.
 pub fn holder_of_key(read: &mut Read, shape: &Shape, key: &str) -> Result<Option<ItemId>> {
+    let bare = bare(key);
+    let found = holder_of_exact_key(read, shape, key)?;
+    if found.is_some() || bare == key { Ok(found) } else { holder_of_exact_key(read, shape, &bare) }
+}
+
+fn holder_of_exact_key(read: &mut Read, shape: &Shape, key: &str) -> Result<Option<ItemId>> {
     let found = items::table
         .filter(items::collection_id.eq(shape.collection))
         .filter(items::external_key.eq(key))

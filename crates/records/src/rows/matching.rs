@@ -4,7 +4,7 @@ use super::fetch::live_by_ids;
 use super::keys::{self, IndexedDigest};
 use super::lookahead::{self, Ahead};
 use super::row::ItemRow;
-use super::{holder_of_key, values};
+use super::{find, holder_of_key, values};
 use crate::indexes::in_range;
 use crate::schema::items;
 use crate::shape::{Index, IndexKind, IndexStatus, Shape};
@@ -12,9 +12,10 @@ use diesel::prelude::*;
 use fields::Data;
 use fields::Problem;
 use fields::filter::Range;
+use fields::invisible::bare;
 use fields::key;
 use fields::value::Mode;
-use fields::{Family, Field, Part, Subject};
+use fields::{Family, Field, FieldType, Part, Subject, phone};
 use model::{Code, Error, FieldError, FieldId, IndexId, ItemId, JsonText, Result, string_enum};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -107,6 +108,9 @@ pub struct Lookup {
     /// What the row says.
     pub key: MatchKey,
     digests: Vec<IndexedDigest>,
+    /// The external key as the row spells it, where it is kept otherwise. Keys that were stored before they had a form may
+    /// still be spelled so.
+    spelled_key: Option<String>,
 }
 
 /// The items that a row is for.
@@ -210,9 +214,11 @@ impl Matcher {
         external_key: Option<&str>,
         mode: Mode,
     ) -> Result<Lookup> {
-        let key = self.key(shape, given, external_key, mode)?;
+        let bare = external_key.map(bare).filter(|key| !key.is_empty());
+        let spelled_key = external_key.filter(|key| Some(*key) != bare.as_deref()).map(str::to_owned);
+        let key = self.key(shape, given, bare.as_deref(), mode)?;
         let digests = self.digests(shape, &key);
-        Ok(Lookup { key, digests })
+        Ok(Lookup { key, digests, spelled_key })
     }
 
     fn key(&self, shape: &Shape, given: &Data, external_key: Option<&str>, mode: Mode) -> Result<MatchKey> {
@@ -277,7 +283,8 @@ impl Matcher {
     /// The live items that a row is for.
     ///
     /// # Errors
-    /// `query_too_expensive` where no index knows the fields and there are too many items to look at.
+    /// `query_too_expensive` where no index knows the fields and there are too many items to look at. `duplicate_value`
+    /// where the item with the row's other identities has another external key: the row is for somebody else.
     pub fn find(&mut self, read: &mut Read, shape: &Shape, wanted: &Lookup) -> Result<Match> {
         match (&mut self.strategy, &wanted.key) {
             (Strategy::Index(id), MatchKey::Values(data)) => by_index(read, shape, *id, &self.fields, data),
@@ -289,12 +296,17 @@ impl Matcher {
     /// The records that have the external key of a row, or one of its values that must be unique.
     fn holders(&self, read: &mut Read, shape: &Shape, wanted: &Lookup) -> Result<Match> {
         let mut ids = Vec::new();
-        if let Some(key) = wanted.key.external_key() {
+        let key = wanted.key.external_key();
+        if let Some(key) = key {
             ids.extend(match self.ahead.holder_of_key(key) {
                 Some(known) => known,
                 None => holder_of_key(read, shape, key)?,
             });
         }
+        if let Some(spelled) = wanted.spelled_key.as_deref().filter(|_| ids.is_empty() && key.is_some()) {
+            ids.extend(holder_of_key(read, shape, spelled)?);
+        }
+        let is_new_key = key.is_some() && ids.is_empty();
         for digest in &wanted.digests {
             ids.extend(match self.ahead.holder(digest) {
                 Some(known) => known,
@@ -303,6 +315,11 @@ impl Matcher {
         }
         ids.sort_unstable();
         ids.dedup();
+        if let (true, [only]) = (is_new_key, ids.as_slice())
+            && let Some(row) = find(read, shape, *only)?
+        {
+            wanted.expect_key_of(shape, &row)?;
+        }
         Ok(Match::of(ids))
     }
 
@@ -348,6 +365,23 @@ impl Matcher {
     }
 }
 
+impl Lookup {
+    /// Refuses a row that was found by other identities than its external key, where the record has another one: its author
+    /// says that they are two.
+    ///
+    /// # Errors
+    /// `duplicate_value` with the id of the record.
+    pub fn expect_key_of(&self, shape: &Shape, row: &ItemRow) -> Result<()> {
+        let MatchKey::Identities(Some(key), _) = &self.key else { return Ok(()) };
+        if row.external_key.as_deref().is_none_or(|own| bare(own) == *key) {
+            return Ok(());
+        }
+        let (param, noun) = (shape.kind.external_key, shape.kind.noun);
+        let message = format!("The {noun} with these values has another `{param}`. Its id is {}.", row.id);
+        Err(Error::duplicate(param, message, row.id))
+    }
+}
+
 impl MatchKey {
     /// The external key that a row gives.
     fn external_key(&self) -> Option<&str> {
@@ -373,8 +407,14 @@ fn identities(shape: &Shape, given: &Data, external_key: Option<&str>, mode: Mod
     let mut data = Data::new();
     for field in shape.identities() {
         let Some(value) = given.get(&field.key) else { continue };
-        let value = values::checked(field, value, Some(value), mode)
-            .map_err(|problem| one_error(problem.at(shape.param(&field.key))))?;
+        // A number of a person of a chat network may be in no numbering plan. Where a record has it, it is that record's.
+        let is_of_network = |text: &str| phone::of_network(text).is_some_and(|number| number == text);
+        let value = match values::checked(field, value, Some(value), mode) {
+            Err(_) if field.kind == FieldType::Phone && value.as_str().is_some_and(is_of_network) => {
+                Some(value.clone())
+            }
+            checked => checked.map_err(|problem| one_error(problem.at(shape.param(&field.key))))?,
+        };
         let value = value.filter(|value| value.as_str() != Some(""));
         data.extend(value.map(|value| (field.key.clone(), value)));
     }
@@ -442,16 +482,29 @@ fn by_index(
     wanted: &Data,
 ) -> Result<Match> {
     let Some(known) = shape.indexes.iter().find(|known| known.id == index) else { return Ok(Match::None) };
-    let mut k = Vec::new();
+    let (mut k, mut is_cut) = (Vec::new(), false);
     for part in known.parts.iter().take(fields.len()) {
         let Subject::Field(id) = part.subject else { return Ok(Match::None) };
         let Some(field) = shape.field_by_id(id) else { return Ok(Match::None) };
-        key::push_field(&mut k, field, wanted.get(&field.key), part.desc);
+        let desc = part.desc && known.kind == IndexKind::Composite;
+        is_cut = key::push_indexed_field(&mut k, field, wanted.get(&field.key), desc);
+        if is_cut {
+            break;
+        }
     }
     let range = if known.kind == IndexKind::Single { Range::of(k) } else { Range::under(k) };
-    let places = in_range(read, index, &range, None, false, MOST_ALIKE)?;
-    // A key holds the beginning of a text, so its items are looked at.
-    of_these(read, shape, fields, places.into_iter().map(|place| place.id).collect(), wanted)
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let places = in_range(read, index, &range, after.as_ref(), false, MOST_ALIKE)?;
+        let is_last = places.len() < MOST_ALIKE;
+        after = places.last().cloned();
+        let ids = places.into_iter().map(|place| place.id).collect();
+        found.extend(having(read, shape, fields, ids, wanted)?);
+        // Others of the same key are equal, unless it holds only the beginning of a text.
+        if is_last || !is_cut || found.len() > 1 {
+            return Ok(Match::of(found));
+        }
+    }
 }
 
 /// Those of some items that are live and have the values.
@@ -462,6 +515,16 @@ fn of_these(
     candidates: Vec<i64>,
     wanted: &Data,
 ) -> Result<Match> {
+    having(read, shape, fields, candidates, wanted).map(Match::of)
+}
+
+fn having(
+    read: &mut Read,
+    shape: &Shape,
+    fields: &[FieldId],
+    candidates: Vec<i64>,
+    wanted: &Data,
+) -> Result<Vec<ItemId>> {
     let spelling = spelled(shape, fields, wanted);
     let mut ids = Vec::new();
     for row in live_by_ids(read, shape, &candidates)? {
@@ -469,7 +532,7 @@ fn of_these(
             ids.push(row.id);
         }
     }
-    Ok(Match::of(ids))
+    Ok(ids)
 }
 
 impl TableInUse {
@@ -544,7 +607,6 @@ mod tests {
     use super::*;
     use crate::shape::KeyFormat;
     use crate::shape::sample::shape;
-    use fields::FieldType;
 
     fn index(id: i64, kind: IndexKind, fields: &[i64], status: IndexStatus) -> Index {
         let part = |id: &i64| Part { subject: Subject::Field(FieldId(*id)), desc: false };

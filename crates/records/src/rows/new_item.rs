@@ -135,8 +135,9 @@ impl Writer<'_> {
         if self.shape.fields.iter().any(waits) {
             return Ok(Creation::Draft(draft));
         }
+        let mut draft = draft;
+        self.complete(&mut draft, None)?;
         let Draft { mut data, external_key, position } = draft;
-        self.complete(&mut data, external_key.as_deref())?;
         let mut errors = ComputedErrors::new();
         computed::derive(self.shape, &mut data, &mut errors);
         let row = self.new_row(&data, &errors, position, external_key)?;

@@ -54,10 +54,18 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Has the kind fill in what follows from other values, or refuse them.
-    pub(super) fn complete(&self, data: &mut Data, external_key: Option<&str>) -> Result<()> {
+    /// Gives the own key its form, and has the kind fill in what follows from other values, or refuse them. `before` is the
+    /// record until then.
+    pub(super) fn complete(&self, draft: &mut Draft, before: Option<(&Data, Option<&str>)>) -> Result<()> {
+        let Draft { data, external_key, .. } = draft;
+        let kept = before.and_then(|(_, key)| key);
+        // Keys that were stored before they had a form stay as they are until they are changed.
+        if let Some(key) = external_key.as_mut().filter(|key| Some(key.as_str()) != kept) {
+            *key = own_key(self.shape, key)?;
+        }
         let given = data.len();
-        (self.shape.kind.complete)(data, external_key, self.author)?;
+        let before = before.map(|(data, _)| data);
+        (self.shape.kind.complete)(data, before, external_key.as_deref(), self.author)?;
         if data.len() != given {
             computed::order(self.shape, data);
         }
@@ -71,8 +79,9 @@ impl Writer<'_> {
     pub fn update(&self, tx: &mut Tx, old: ItemRow, draft: Draft) -> Result<Written> {
         refuse_locked(&old)?;
         let before = old.values()?;
+        let mut draft = draft;
+        self.complete(&mut draft, Some((&before, old.external_key.as_deref())))?;
         let mut data = draft.data;
-        self.complete(&mut data, draft.external_key.as_deref())?;
         let references = links::take_references(tx, self, Some(&old), &mut data)?;
         let mut errors = old.errors()?;
         computed::derive(self.shape, &mut data, &mut errors);
@@ -290,6 +299,19 @@ pub(super) fn announce(
         return Ok(());
     }
     (shape.kind.publish)(tx, author, &RecordChange { shape, row, action, changed })
+}
+
+/// The form in which a caller's own key is kept, so that keys which look the same are the same: without white space around
+/// it and without characters that nobody sees.
+///
+/// # Errors
+/// `validation_error` where nothing is left of it.
+fn own_key(shape: &Shape, key: &str) -> Result<String> {
+    let bare = fields::invisible::bare(key);
+    if bare.is_empty() {
+        return Err(Error::invalid(shape.kind.external_key, "must have a character that can be seen"));
+    }
+    Ok(bare)
 }
 
 /// Stores all that may change of a row. Listed by column, because every update of an item runs this statement: what never

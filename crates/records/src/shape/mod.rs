@@ -58,8 +58,9 @@ pub struct Kind {
     /// Prints a record as the JSON object that callers see, with `data` for its values.
     pub print: fn(shape: &Shape, row: &ItemRow, data: &str, out: &mut String),
     /// Fills in what follows from other values of a record that is about to be stored, and refuses one that lacks what
-    /// every record of the kind needs.
-    pub complete: fn(data: &mut Data, external_key: Option<&str>, author: &Author) -> Result<()>,
+    /// every record of the kind needs. `before` has the values that a record had until then.
+    pub complete:
+        fn(data: &mut Data, before: Option<&Data>, external_key: Option<&str>, author: &Author) -> Result<()>,
     /// Texts that a record has in common with others that may be about the same. Records are
     /// [found by them](crate::search::sharing).
     pub match_keys: fn(&Data) -> Vec<String>,

@@ -16,7 +16,7 @@ static KIND: Kind = Kind {
     title: None,
     indexes: &[],
     print: |_, _, data, out| out.push_str(data),
-    complete: |_, _, _| Ok(()),
+    complete: |_, _, _, _| Ok(()),
     match_keys: |_| Vec::new(),
     publish: |_, _, _| Ok(()),
 };

@@ -50,6 +50,23 @@ testkit::on_both! {
         }
     }
 
+    async fn only_what_changes_something_takes_a_key_for_its_repetition(kind: Kind) {
+        let sweep = Sweep::begin(kind).await;
+        let mut reading = Vec::new();
+        for (document, op) in sweep.operations() {
+            let offers = op.takes_header("Idempotency-Key");
+            let extension = &document.0["paths"][&op.path][op.method.to_lowercase()]["x-svc-idempotent"];
+            assert_eq!(extension == &json!(true), offers, "{}", op.id);
+            match op.method.as_str() {
+                "GET" => assert!(!offers, "{}", op.id),
+                _ if !offers => reading.push(op.id),
+                _ => {}
+            }
+        }
+        // Their functions take neither a transaction nor the means to begin one, so they keep no answer either.
+        assert_eq!(reading, ["normalizePhone"]);
+    }
+
     async fn every_scope_is_required(kind: Kind) {
         let sweep = Sweep::begin(kind).await;
         for (document, op) in sweep.operations() {

@@ -14,7 +14,9 @@ mod merge;
 mod merge_graphs;
 mod notes;
 mod prepared;
+mod racing_merges;
 mod segments;
+mod spellings;
 
 use model::Env;
 use serde_json::{Value, json};

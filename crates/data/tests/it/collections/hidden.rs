@@ -21,7 +21,7 @@ static NOTES: RecordKind = RecordKind {
     param: |key| format!("data.{key}"),
     indexes: &[],
     print: |_, _, data, out| out.push_str(data),
-    complete: |_, _, _| Ok(()),
+    complete: |_, _, _, _| Ok(()),
     match_keys: |_| Vec::new(),
     publish: |_, _, _| Ok(()),
 };
