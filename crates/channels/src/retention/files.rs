@@ -5,7 +5,7 @@ use crate::messages::{AttachmentStatus, MESSAGE};
 use crate::schema::{files_without_message as left, message_attachments as table};
 use diesel::prelude::*;
 use jobs::{JobContext, JobError};
-use model::{AttachmentId, FileId, Result, Timestamp, WorkspaceId};
+use model::{AttachmentId, Code, FileId, Result, Timestamp, WorkspaceId};
 use operation::ports::FileUses;
 use std::sync::Arc;
 use store::{Db, Tx};
@@ -113,12 +113,23 @@ async fn decide(db: &Db, uses: &FileUses, workspace: WorkspaceId, old: Vec<Old>)
         };
         decided.push((one, fate));
     }
-    let decided = Arc::new(decided);
-    db.write(move |tx| decided.iter().try_for_each(|(old, fate)| release(tx, workspace, *old, *fate))).await
+    let (decided, uses) = (Arc::new(decided), uses.clone());
+    let release_all = move |tx: &mut Tx| {
+        decided.iter().try_for_each(|(old, fate)| release(tx, &uses, workspace, *old, *fate))
+    };
+    db.write(release_all).await
 }
 
-fn release(tx: &mut Tx, workspace: WorkspaceId, old: Old, fate: Fate) -> Result<()> {
+fn release(tx: &mut Tx, uses: &FileUses, workspace: WorkspaceId, old: Old, fate: Fate) -> Result<()> {
     if fate == Fate::Wait {
+        return Ok(());
+    }
+    // Something may have come to refer to the file since. Whoever does now waits for this transaction (`files::held`). The
+    // next run decides again.
+    if fate == Fate::Delete
+        && is_locked(tx, workspace, old.file)?
+        && !uses.of(tx, workspace, old.file, 1)?.is_empty()
+    {
         return Ok(());
     }
     let expired = (table::status.eq(AttachmentStatus::Expired), table::file_id.eq(None::<FileId>));
@@ -134,6 +145,14 @@ fn release(tx: &mut Tx, workspace: WorkspaceId, old: Old, fate: Fate) -> Result<
         files::trash(tx, workspace, old.file)?;
     }
     Ok(())
+}
+
+/// Locks a file, if its bytes are there.
+fn is_locked(tx: &mut Tx, workspace: WorkspaceId, file: FileId) -> Result<bool> {
+    match files::locked(tx, workspace, file) {
+        Err(gone) if gone.code() == Code::NotFound => Ok(false),
+        row => row.map(|_| true),
+    }
 }
 
 #[cfg(test)]
