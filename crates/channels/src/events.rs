@@ -1,9 +1,9 @@
 //! The events of messages and templates.
 
 use crate::channels::ChannelType;
-use crate::messages::{Detail, MessageError, MessageRow, MessageType};
+use crate::messages::{Detail, Location, MessageError, MessageRow, MessageType};
 use crate::templates::MessageTemplate;
-use chatnet::MediaKind;
+use chatnet::{MediaKind, MessageForm, MessageOrder, MessageProduct, MessageReferral};
 use model::{ChannelId, ContactId, ConversationId, JsonText, MessageId, MessageTemplateId, Result, RunId};
 use operation::Event;
 use serde::Serialize;
@@ -45,6 +45,22 @@ pub(crate) struct MessageReceived {
     pub(crate) content: String,
     /// The id of the button or row that the contact chose.
     pub(crate) reply_id: Option<String>,
+    /// The place, for a message of the type `location`.
+    pub(crate) location: Option<Location>,
+    /// Cards of people, for a message of the type `contacts`, as the network has them.
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub(crate) contacts: Option<serde_json::Value>,
+    /// The order, for a message of the type `order`.
+    pub(crate) order: Option<MessageOrder>,
+    /// The answers, for a message of the type `form_reply`.
+    pub(crate) form: Option<MessageForm>,
+    /// The advertisement or post from which the contact came to write this message.
+    pub(crate) referral: Option<MessageReferral>,
+    /// The product about which the contact writes.
+    pub(crate) product: Option<MessageProduct>,
+    /// A message of the type `unsupported`, as the network has it.
+    #[schema(value_type = Option<Object>)]
+    pub(crate) raw: Option<serde_json::Value>,
     /// The files.
     pub(crate) attachments: Vec<ReceivedAttachment>,
     /// Where the dashboard shows the contact.
@@ -115,7 +131,7 @@ impl MessageEvent {
         attachments: Vec<ReceivedAttachment>,
         app_url: String,
     ) -> Result<Self> {
-        let detail: Option<Detail> = row.detail.as_ref().map(JsonText::parse).transpose()?;
+        let detail: Detail = row.detail.as_ref().map(JsonText::parse).transpose()?.unwrap_or_default();
         Ok(Self::Received(MessageReceived {
             contact_id: row.contact_id,
             message_id: row.id,
@@ -124,7 +140,14 @@ impl MessageEvent {
             channel_type: kind,
             kind: row.message_type,
             content: row.content.clone(),
-            reply_id: detail.and_then(|detail| detail.reply_id),
+            reply_id: detail.reply_id,
+            location: detail.location,
+            contacts: detail.contacts,
+            order: detail.order,
+            form: detail.form,
+            referral: detail.referral,
+            product: detail.product,
+            raw: detail.raw,
             attachments,
             app_url,
         }))

@@ -27,6 +27,8 @@ diesel::table! {
         version -> BigInt,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        quality_at -> Nullable<Timestamp>,
+        messaging_limit_at -> Nullable<Timestamp>,
     }
 }
 
@@ -60,6 +62,9 @@ diesel::table! {
         version -> BigInt,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        status_at -> Nullable<Timestamp>,
+        category_at -> Nullable<Timestamp>,
+        quality_at -> Nullable<Timestamp>,
     }
 }
 
@@ -140,6 +145,33 @@ diesel::table! {
         status -> Text,
         error -> Nullable<Text>,
         reported_at -> Timestamp,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    message_changes (id) {
+        id -> BigInt,
+        channel_id -> BigInt,
+        provider_change_id -> Text,
+        provider_message_id -> Text,
+        kind -> Text,
+        author -> Nullable<Text>,
+        content -> Nullable<Text>,
+        waits -> Bool,
+        changed_at -> Timestamp,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    identity_changes (id) {
+        id -> BigInt,
+        workspace_id -> BigInt,
+        kind -> Text,
+        old_value -> Text,
+        new_value -> Text,
+        changed_at -> Timestamp,
         created_at -> Timestamp,
     }
 }
@@ -287,6 +319,8 @@ diesel::allow_tables_to_appear_in_same_query!(
     messages,
     message_statuses,
     early_statuses,
+    message_changes,
+    identity_changes,
     message_attachments,
     files_without_message,
     message_outbox,

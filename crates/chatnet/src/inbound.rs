@@ -1,6 +1,9 @@
 //! What a network calls back with.
 
-use crate::{MediaKind, NetworkStatus, Quality, RefusalCode, TemplateCategory, TemplateStatus};
+use crate::{
+    MediaKind, MessageForm, MessageOrder, MessageProduct, MessageReferral, NetworkStatus, Quality,
+    RefusalCode, TemplateCategory, TemplateStatus,
+};
 use model::Timestamp;
 use serde_json::Value;
 
@@ -23,8 +26,8 @@ pub enum Update {
         party: Party,
         /// Whether marketing messages are wanted.
         wants_marketing: bool,
-        /// When.
-        at: Timestamp,
+        /// When, by the network's clock. `None` if it does not say.
+        at: Option<Timestamp>,
     },
     /// A contact has another number or user id.
     Identity(IdentityChange),
@@ -63,6 +66,18 @@ pub struct InboundMessage {
     pub content: InboundContent,
     /// The network's id of the message to which it replies.
     pub reply_to: Option<String>,
+    /// The advertisement from which the contact came to write.
+    pub referral: Option<MessageReferral>,
+    /// The product about which the contact writes.
+    pub product: Option<MessageProduct>,
+}
+
+impl InboundMessage {
+    /// The network's id of the message to which this one replies or reacts, or which it changes.
+    #[must_use]
+    pub fn target(&self) -> Option<&str> {
+        self.content.target().or(self.reply_to.as_deref())
+    }
 }
 
 /// A message that the business wrote on its own device.
@@ -76,6 +91,16 @@ pub struct Echo {
     pub sent_at: Timestamp,
     /// What was written.
     pub content: InboundContent,
+    /// The network's id of the message to which it replies.
+    pub reply_to: Option<String>,
+}
+
+impl Echo {
+    /// The network's id of the message to which this one replies or reacts, or which it changes.
+    #[must_use]
+    pub fn target(&self) -> Option<&str> {
+        self.content.target().or(self.reply_to.as_deref())
+    }
 }
 
 /// What a message contains.
@@ -104,6 +129,8 @@ pub enum InboundContent {
         id: String,
         /// As the contact saw it.
         title: String,
+        /// Whether it is a button of a template.
+        of_template: bool,
     },
     /// A row of a list of ours was chosen.
     ListReply {
@@ -131,6 +158,10 @@ pub enum InboundContent {
         /// The network's id of the deleted message.
         message: String,
     },
+    /// An order of products.
+    Order(MessageOrder),
+    /// The answer to a form.
+    Form(MessageForm),
     /// A type that this program does not understand, as it came.
     Unsupported {
         /// The network's name of the type.
@@ -138,6 +169,18 @@ pub enum InboundContent {
         /// The message as it came.
         raw: Value,
     },
+}
+
+impl InboundContent {
+    /// The network's id of the message to which it reacts, or which it changes.
+    fn target(&self) -> Option<&str> {
+        match self {
+            Self::Reaction { message, .. } | Self::Edited { message, .. } | Self::Deleted { message } => {
+                Some(message)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A file of a contact.
@@ -204,6 +247,8 @@ pub struct TemplateUpdate {
     pub quality: Option<Quality>,
     /// The network's list of components. `None`: unchanged.
     pub components: Option<Value>,
+    /// When the template became so, by the network's clock. `None` if it does not say.
+    pub at: Option<Timestamp>,
 }
 
 /// A new rating of a number.
@@ -215,6 +260,8 @@ pub struct QualityUpdate {
     pub quality: Option<Quality>,
     /// How many contacts may be written to first within 24 hours; `i64::MAX` where there is no limit. `None`: unchanged.
     pub messaging_limit: Option<i64>,
+    /// When the number was rated, by the network's clock. `None` if it does not say.
+    pub at: Option<Timestamp>,
 }
 
 /// A contact that moved to another number or user id. What both sides have in common identifies it.
@@ -224,6 +271,6 @@ pub struct IdentityChange {
     pub old: Party,
     /// As it is from now on.
     pub new: Party,
-    /// When.
-    pub at: Timestamp,
+    /// When, by the network's clock. `None` if it does not say.
+    pub at: Option<Timestamp>,
 }

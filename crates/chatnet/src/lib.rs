@@ -8,6 +8,7 @@ mod cloud;
 mod inbound;
 mod interactive;
 mod outbound;
+mod parts;
 pub mod template;
 
 pub use adapter::{
@@ -23,6 +24,7 @@ pub use outbound::{
     MediaSource, OutboundContent, OutboundMessage, Recipient, Refusal, RefusalCode, SendOutcome,
     TemplateButtonParam, TemplateMessage,
 };
+pub use parts::{MessageForm, MessageOrder, MessageOrderItem, MessageProduct, MessageReferral};
 pub use template::{
     ResolvedMessage, SentTemplate, TemplateBody, TemplateButton, TemplateButtonType, TemplateComponents,
     TemplateHeader, TemplateHeaderFormat,

@@ -101,6 +101,7 @@ diesel::table! {
         proof -> Nullable<Text>,
         actor -> Text,
         created_at -> Timestamp,
+        stated_at -> Timestamp,
     }
 }
 

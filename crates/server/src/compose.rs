@@ -231,6 +231,7 @@ impl Service {
         let types = registry.event_types().to_vec();
         let events = EventsParts::new(&db, types, connector.clone(), seal.clone(), traces.tracer.clone())?;
         let outbound = connector.collectors();
+        let (file_uses, contact_uses) = (FileUses::default(), ContactUses::default());
         let talking = WorkerParts {
             db: db.clone(),
             network: Network(Arc::new(Chatnet::new(
@@ -240,12 +241,12 @@ impl Service {
             people: people.clone(),
             runs: Arc::new(engine.clone()),
             files: files.clone(),
+            file_uses: file_uses.clone(),
             transcriber,
             uploads: Uploads::default(),
             wakes: Wakes::default(),
         };
         let logs = retention.logs();
-        let (file_uses, contact_uses) = (FileUses::default(), ContactUses::default());
         let keeping = Keeping { days: Arc::new(crm::Retention), file_uses: file_uses.clone() };
         let groups = [
             operation::foundation(retention.requests, logs.clone()),

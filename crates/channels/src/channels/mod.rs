@@ -4,6 +4,7 @@ mod connect;
 mod errors;
 mod model;
 mod operations;
+mod rating;
 mod row;
 mod sealed;
 
@@ -11,6 +12,7 @@ pub use connect::{ChannelChange, ConnectChannel, connect, disconnect, list, set}
 pub(crate) use errors::{NewChannelError, note_error};
 pub use model::{Channel, ChannelProvider, ChannelSettings, ChannelStatus, ChannelType};
 pub(crate) use operations::{GetChannel, GetChannelHealth, ListChannels};
+pub(crate) use rating::{Rating, rate};
 pub use row::{ChannelRow, ChannelSummary};
 pub(crate) use row::{Credentials, by_id, hold, live, share};
 pub use sealed::SEALED;

@@ -47,6 +47,12 @@ pub struct ChannelRow {
     pub(crate) version: i64,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
+    /// When the network said what the quality is.
+    #[expect(dead_code, reason = "the statement that changes the quality alone looks at it")]
+    pub(crate) quality_at: Option<Timestamp>,
+    /// When the network said what the limit is.
+    #[expect(dead_code, reason = "the statement that changes the limit alone looks at it")]
+    pub(crate) messaging_limit_at: Option<Timestamp>,
 }
 
 /// What operators see of a channel.

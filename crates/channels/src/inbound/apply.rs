@@ -1,6 +1,7 @@
 //! Applying the parts of a callback: each in a savepoint of its own, so that one that fails hinders no other.
 
 use super::applying::{Applying, identity};
+use super::identities;
 use super::message::{device_wrote, receive, receive_together};
 use super::status::{StatusReport, report};
 use crate::channels::{self, NewChannelError};
@@ -9,6 +10,7 @@ use crate::templates;
 use chatnet::{InboundMessage, QualityUpdate, Update};
 use diesel::prelude::*;
 use model::{Code, Result};
+use operation::ports::{ConsentStatement, ConsentTies};
 use store::Tx;
 
 /// The most statuses that are applied together: a database takes so many values in one statement and no more.
@@ -89,16 +91,15 @@ fn one(tx: &mut Tx, of: &Applying<'_>, update: &Update) -> Result<()> {
         Update::Status(status) => report(tx, of.channel, of.people, &[StatusReport::of(status)]),
         Update::Template(update) => templates::updated(tx, of.channel, update),
         Update::Quality(update) => quality(tx, of, update),
-        Update::Consent { party, wants_marketing, .. } => {
+        Update::Consent { party, wants_marketing, at } => {
             let workspace = of.channel.workspace_id;
             let contact = of.people.receive(tx, workspace, &identity(party))?;
-            let proof = "The contact changed its preference on the network.";
-            of.people.record_consent(tx, workspace, contact.id, *wants_marketing, proof)
+            let proof = "The contact changed its preference on the network.".to_owned();
+            let (wants_messages, ties) = (*wants_marketing, ConsentTies::ToOptOut);
+            let said = ConsentStatement { wants_messages, at: *at, ties, proof };
+            of.people.record_consent(tx, workspace, contact.id, &said).map(drop)
         }
-        Update::Identity(change) => {
-            let (old, new) = (identity(&change.old), identity(&change.new));
-            of.people.relink(tx, of.channel.workspace_id, &old, &new).map(drop)
-        }
+        Update::Identity(change) => identities::changed(tx, of, change),
         Update::Unknown { kind, .. } => {
             tracing::info!(channel = %of.channel.id, kind, "a callback has a part that is not understood");
             Ok(())
@@ -106,15 +107,18 @@ fn one(tx: &mut Tx, of: &Applying<'_>, update: &Update) -> Result<()> {
     }
 }
 
+/// Notes how the network rates the number. What it said later stays.
 fn quality(tx: &mut Tx, of: &Applying<'_>, update: &QualityUpdate) -> Result<()> {
     let now = tx.now();
-    diesel::update(table::table.find(of.channel.id))
-        .set((
-            table::quality.eq(update.quality.unwrap_or(of.channel.quality)),
-            table::messaging_limit.eq(update.messaging_limit.or(of.channel.messaging_limit)),
-            table::version.eq(table::version + 1),
-            table::updated_at.eq(now),
-        ))
-        .execute(tx.connection())?;
+    let said = channels::Rating {
+        quality: update.quality,
+        messaging_limit: update.messaging_limit.map(Some),
+        at: update.at.unwrap_or(now),
+    };
+    if channels::rate(tx, of.channel.id, &said)? {
+        diesel::update(table::table.find(of.channel.id))
+            .set((table::version.eq(table::version + 1), table::updated_at.eq(now)))
+            .execute(tx.connection())?;
+    }
     Ok(())
 }

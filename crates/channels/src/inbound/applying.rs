@@ -2,13 +2,15 @@
 
 use crate::channels::{ChannelRow, ChannelSettings};
 use chatnet::Party;
-use operation::ports::{ChatIdentity, People};
+use operation::ports::{ChatIdentity, FileUses, People};
 
 /// What the parts of callbacks are applied with.
 pub(crate) struct Applying<'a> {
     pub(crate) channel: &'a ChannelRow,
     pub(crate) settings: &'a ChannelSettings,
     pub(crate) people: &'a People,
+    /// What refers to files.
+    pub(crate) file_uses: &'a FileUses,
     /// Whether voice notes can be transcribed.
     pub(crate) transcribes: bool,
 }

@@ -1,24 +1,23 @@
 //! A message that a contact wrote, or that the business wrote from its own device.
 
 use super::applying::{Applying, identity};
+use super::changes::{self, Change, Known};
+use super::content::stored;
 use super::opt_out;
 use super::status::apply_early;
 use crate::broadcasts;
 use crate::events::MessageEvent;
 use crate::messages::{
-    self, Conversation, Detail, Location, MessageDirection, MessageRow, MessageSenderType, MessageStatus,
-    MessageType, NewAttachment, NewMessage, Outgoing, Priority, Sender,
+    self, Conversation, Detail, MessageDirection, MessageRow, MessageSenderType, MessageStatus, MessageType,
+    NewMessage, Outgoing, Priority, Sender,
 };
-use crate::schema::{
-    conversations, held_message_events as held, message_attachments as attachments, messages as table,
-};
-use crate::sends::message_type_of;
-use chatnet::{Echo, InboundContent, InboundMedia, InboundMessage, MediaKind};
+use crate::schema::{conversations, held_message_events as held};
+use chatnet::{Echo, InboundContent, InboundMessage};
 use diesel::dsl::max;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Timestamp as SqlTimestamp};
-use model::{ActorType, Cause, ContactId, ConversationId, JsonText, MessageId, Result, Timestamp};
-use operation::ports::{ChatIdentity, ContactCard, HandOver, HandoffReason};
+use model::{ActorType, Cause, ContactId, ConversationId, MessageId, Result, Timestamp};
+use operation::ports::{ChatIdentity, ConsentStatement, ConsentTies, ContactCard, HandOver, HandoffReason};
 use std::collections::{HashMap, HashSet};
 use store::{AnyConnection, CachedChange, Tx, column};
 
@@ -38,11 +37,8 @@ pub(super) fn receive(tx: &mut Tx, of: &Applying<'_>, message: &InboundMessage) 
     if messages::by_provider_id(tx, of.channel.id, &message.provider_id)?.is_some() {
         return Ok(());
     }
-    if let InboundContent::Edited { message: id, text } = &message.content {
-        return change(tx, of, id, |now| Change { content: text.clone(), edited: Some(now), deleted: None });
-    }
-    if let InboundContent::Deleted { message: id } = &message.content {
-        return change(tx, of, id, |now| Change { content: String::new(), edited: None, deleted: Some(now) });
+    if let Some(change) = Change::of_message(message) {
+        return changes::change(tx, of, &change);
     }
     let contact = of.people.receive(tx, of.channel.workspace_id, &identity(&message.from))?;
     store(tx, of, &[Received { contact, message }])
@@ -58,14 +54,26 @@ pub(super) fn receive_together(
     of: &Applying<'_>,
     messages: &[&InboundMessage],
 ) -> Result<Vec<bool>> {
-    let ids = messages.iter().map(|message| message.provider_id.as_str());
+    let ids = messages.iter().flat_map(|message| {
+        let id = message.provider_id.as_str();
+        std::iter::once(id).chain(message.target())
+    });
     let mut known = messages::known_provider_ids(tx, of.channel.id, ids)?;
     let from: Vec<ChatIdentity> = messages.iter().map(|message| identity(&message.from)).collect();
     let contacts = of.people.receive_known(tx, of.channel.workspace_id, &from)?;
     let (mut done, mut received) = (Vec::with_capacity(messages.len()), Vec::new());
+    let mut left = HashSet::new();
     for (message, contact) in messages.iter().zip(contacts) {
         let is_known = known.contains(&message.provider_id);
-        let contact = contact.filter(|_| !is_known && !changes_another(message));
+        let contact = contact.filter(|_| !is_known && Change::of_message(message).is_none());
+        // What the network calls a message of ours may be written down at this moment: who waits for that keeps others out.
+        // What the contact wrote behind it stays behind it.
+        if let Some(contact) = &contact
+            && message.target().is_some_and(|target| !known.contains(target))
+        {
+            left.insert(contact.id);
+        }
+        let contact = contact.filter(|contact| !left.contains(&contact.id));
         done.push(is_known || contact.is_some());
         if let Some(contact) = contact {
             known.insert(message.provider_id.clone());
@@ -84,11 +92,6 @@ pub(super) fn receive_together(
     Ok(done)
 }
 
-/// Whether a message changes an earlier one, and is none itself.
-fn changes_another(message: &InboundMessage) -> bool {
-    matches!(message.content, InboundContent::Edited { .. } | InboundContent::Deleted { .. })
-}
-
 /// Stores messages that are new, one of each contact, in the order of the contacts' ids.
 fn store(tx: &mut Tx, of: &Applying<'_>, received: &[Received<'_>]) -> Result<()> {
     let workspace = of.channel.workspace_id;
@@ -98,7 +101,8 @@ fn store(tx: &mut Tx, of: &Applying<'_>, received: &[Received<'_>]) -> Result<()
     for (received, conversation) in received.iter().zip(&conversations) {
         new.push((conversation, written(tx, of, received)?));
     }
-    let rows = messages::write_all(tx, &new)?;
+    let mut rows = messages::write_all(tx, &new)?;
+    catch_up(tx, of, received, &mut rows)?;
     broadcasts::contacts_replied(tx, workspace, &contacts, tx.now())?;
     of.people.wrote(tx, workspace, &contacts)?;
     let files: Vec<bool> = new.iter().map(|(_, new)| new.attachment.is_some()).collect();
@@ -114,17 +118,65 @@ fn store(tx: &mut Tx, of: &Applying<'_>, received: &[Received<'_>]) -> Result<()
     plan_replies(tx, &due)
 }
 
+/// Applies what came before the messages that it is about, and lets replies wait for theirs.
+fn catch_up(
+    tx: &mut Tx,
+    of: &Applying<'_>,
+    received: &[Received<'_>],
+    rows: &mut [MessageRow],
+) -> Result<()> {
+    let known: Vec<Known<'_>> = received
+        .iter()
+        .zip(rows.iter())
+        .map(|(Received { message, .. }, row)| Known {
+            id: row.id,
+            provider_id: &message.provider_id,
+            from: Some(&message.from),
+        })
+        .collect();
+    let mut changed = changes::catch_up(tx, of.channel.id, Some(of.file_uses), &known)?;
+    for (Received { message, .. }, row) in received.iter().zip(rows) {
+        if let Some(target) = message.target().filter(|_| row.reply_to_id.is_none()) {
+            changes::await_target(tx, of.channel.id, &message.provider_id, target, message.sent_at)?;
+        }
+        if let Some(changed) = changed.remove(&row.id) {
+            *row = changed;
+        }
+    }
+    Ok(())
+}
+
 /// The message as it is written down.
 fn written(tx: &mut Tx, of: &Applying<'_>, received: &Received<'_>) -> Result<NewMessage> {
     let message = received.message;
-    let mut new = stored(tx, of, &message.content)?;
+    let (referral, product) = (message.referral.clone(), message.product.clone());
+    let mut new = stored(of, &message.content, Detail { referral, product, ..Detail::default() });
     new.provider_message_id = Some(message.provider_id.clone());
     new.provider_at = Some(message.sent_at);
     new.sender = Sender { kind: MessageSenderType::Contact, id: Some(received.contact.id.to_string()) };
-    if let Some(replied) = message.reply_to.as_deref().filter(|_| new.reply_to.is_none()) {
-        new.reply_to = messages::by_provider_id(tx, of.channel.id, replied)?.map(|row| row.id);
-    }
+    new.reply_to = target(tx, of, message.target())?;
     Ok(new)
+}
+
+/// The message to which another one replies or reacts, if it is known.
+fn target(tx: &mut Tx, of: &Applying<'_>, provider_id: Option<&str>) -> Result<Option<MessageId>> {
+    let Some(provider_id) = provider_id else { return Ok(None) };
+    Ok(messages::by_provider_id(tx, of.channel.id, provider_id)?.map(|row| row.id))
+}
+
+/// What a message says about marketing messages, by its text as it is now.
+fn said(of: &Applying<'_>, content: &InboundContent, row: &MessageRow) -> Option<bool> {
+    let own = &of.settings.opt_out_keywords;
+    match content {
+        InboundContent::Text(_) => opt_out::said(&row.content, own),
+        InboundContent::Media(media) if !media.is_voice => opt_out::said(&row.content, own),
+        InboundContent::ButtonReply { id, title, of_template } => {
+            let payload = Some(id.as_str()).filter(|_| *of_template);
+            opt_out::pressed(title, own).or_else(|| opt_out::pressed(payload?, own))
+        }
+        InboundContent::ListReply { title, .. } => opt_out::pressed(title, own),
+        _ => None,
+    }
 }
 
 /// Answers a message by the settings of the channel, where they say so. Gives whether an agent is to answer it.
@@ -136,12 +188,14 @@ fn is_left_to_agent(
     row: &MessageRow,
 ) -> Result<bool> {
     let Received { contact, message } = received;
-    let opted = match &message.content {
-        InboundContent::Text(text) => opt_out::said(text, &of.settings.opt_out_keywords),
-        _ => None,
-    };
-    if let Some(wants) = opted {
-        consent(tx, of, contact, conversation, wants, row)?;
+    if row.deleted_at.is_some() {
+        return Ok(false);
+    }
+    let opted = said(of, &message.content, row);
+    if let Some(wants_messages) = opted {
+        let (at, proof) = (Some(message.sent_at), row.content.clone());
+        let said = ConsentStatement { wants_messages, at, ties: ConsentTies::ToLater, proof };
+        consent(tx, of, contact, conversation, &said, row)?;
     }
     let is_recent = message.sent_at.plus_seconds(OLDEST_ANSWERED) > tx.now();
     if opted.is_some() || !is_for_agent(row) || contact.is_blocked || !is_recent {
@@ -159,16 +213,23 @@ pub(super) fn device_wrote(tx: &mut Tx, of: &Applying<'_>, echo: &Echo) -> Resul
     if messages::by_provider_id(tx, of.channel.id, &echo.provider_id)?.is_some() {
         return Ok(());
     }
+    if let Some(change) = Change::of_echo(echo) {
+        return changes::change(tx, of, &change);
+    }
     let workspace = of.channel.workspace_id;
     let contact = of.people.receive(tx, workspace, &identity(&echo.to))?;
     let conversation = Conversation::of(tx, workspace, of.channel.id, contact.id)?;
-    let mut new = stored(tx, of, &echo.content)?;
+    let mut new = stored(of, &echo.content, Detail::default());
+    new.reply_to = target(tx, of, echo.target())?;
     new.direction = MessageDirection::Outbound;
     new.sender = Sender { kind: MessageSenderType::Device, id: None };
     new.status = Some(MessageStatus::Sent);
     new.provider_message_id = Some(echo.provider_id.clone());
     new.provider_at = Some(echo.sent_at);
     let row = messages::write(tx, &conversation, new)?;
+    if let Some(target) = echo.target().filter(|_| row.reply_to_id.is_none()) {
+        changes::await_target(tx, of.channel.id, &echo.provider_id, target, echo.sent_at)?;
+    }
     apply_early(tx, of.channel, of.people, &[(row.id, &echo.provider_id)])?;
     let pause = of.settings.takeover_pause_minutes;
     if contact.autopilot && pause > 0 {
@@ -177,109 +238,6 @@ pub(super) fn device_wrote(tx: &mut Tx, of: &Applying<'_>, echo: &Echo) -> Resul
         of.people.hand_over(tx, workspace, &Cause::system("device"), contact.id, &switch)?;
     }
     Ok(())
-}
-
-/// What a message becomes; who sent it is added.
-fn stored(tx: &mut Tx, of: &Applying<'_>, content: &InboundContent) -> Result<NewMessage> {
-    let mut detail = Detail::default();
-    let (mut reply_to, mut attachment) = (None, None);
-    let (message_type, content) = match content {
-        InboundContent::Text(text) => (MessageType::Text, text.clone()),
-        InboundContent::Media(media) => {
-            attachment = Some(file(of, media));
-            let voice = || if media.is_voice { "[Audio]" } else { "" };
-            let caption = media.caption.clone().unwrap_or_else(|| voice().to_owned());
-            (message_type_of(media.kind), caption)
-        }
-        InboundContent::Location { latitude, longitude, name, address } => {
-            let (name, address) = (name.clone(), address.clone());
-            let shown = name.clone().or_else(|| address.clone());
-            detail.location = Some(Location { latitude: *latitude, longitude: *longitude, name, address });
-            (MessageType::Location, shown.unwrap_or_else(|| format!("{latitude}, {longitude}")))
-        }
-        InboundContent::Contacts(cards) => {
-            detail.contacts = Some(cards.clone());
-            (MessageType::Contacts, "[Contacts]".to_owned())
-        }
-        InboundContent::ButtonReply { id, title } => {
-            detail.reply_id = Some(id.clone());
-            (MessageType::ButtonReply, title.clone())
-        }
-        InboundContent::ListReply { id, title } => {
-            detail.reply_id = Some(id.clone());
-            (MessageType::ListReply, title.clone())
-        }
-        InboundContent::Reaction { message, emoji } => {
-            reply_to = messages::by_provider_id(tx, of.channel.id, message)?.map(|row| row.id);
-            detail.emoji = emoji.clone();
-            (MessageType::Reaction, emoji.clone().unwrap_or_default())
-        }
-        InboundContent::Unsupported { kind, raw } => {
-            detail.raw = Some(raw.clone());
-            (MessageType::Unsupported, format!("[{kind}]"))
-        }
-        // Changes of earlier messages are no messages.
-        InboundContent::Edited { .. } | InboundContent::Deleted { .. } => {
-            (MessageType::System, String::new())
-        }
-    };
-    let detail = (detail != Detail::default()).then(|| JsonText::of(&detail));
-    Ok(NewMessage {
-        direction: MessageDirection::Inbound,
-        sender: Sender { kind: MessageSenderType::Contact, id: None },
-        message_type,
-        content,
-        detail,
-        reply_to,
-        status: None,
-        client_key: None,
-        provider_message_id: None,
-        provider_at: None,
-        run_id: None,
-        broadcast_id: None,
-        attachment,
-    })
-}
-
-fn file(of: &Applying<'_>, media: &InboundMedia) -> NewAttachment {
-    NewAttachment {
-        kind: media.kind,
-        file: None,
-        provider_media_id: Some(media.media_id.clone()),
-        mime_type: media.mime_type.clone(),
-        name: media.file_name.clone(),
-        is_voice: media.is_voice,
-        transcribe: of.transcribes && of.settings.transcribe && media.kind == MediaKind::Audio,
-    }
-}
-
-/// How a message that a contact changed later looks.
-struct Change {
-    content: String,
-    edited: Option<Timestamp>,
-    deleted: Option<Timestamp>,
-}
-
-fn change(tx: &mut Tx, of: &Applying<'_>, id: &str, make: impl FnOnce(Timestamp) -> Change) -> Result<()> {
-    let Some(row) = messages::by_provider_id(tx, of.channel.id, id)? else { return Ok(()) };
-    let now = tx.now();
-    let change = make(now);
-    let changed: MessageRow = diesel::update(table::table.find(row.id))
-        .set((
-            table::content.eq(change.content),
-            table::edited_at.eq(change.edited.or(row.edited_at)),
-            table::deleted_at.eq(change.deleted.or(row.deleted_at)),
-            table::updated_at.eq(now),
-        ))
-        .returning(table::all_columns)
-        .get_result(tx.connection())?;
-    let transcript: Option<Option<String>> = attachments::table
-        .filter(attachments::message_id.eq(changed.id))
-        .select(attachments::transcript)
-        .first(tx.connection())
-        .optional()?;
-    let transcript = transcript.flatten().filter(|_| changed.deleted_at.is_none());
-    messages::terms::reindex(tx, &changed, transcript.as_deref())
 }
 
 /// Publishes messages at once, or when their files are there, but none before an earlier one of its conversation. Gives until
@@ -300,6 +258,10 @@ fn announce(
     let now = tx.now();
     let mut waits = Vec::with_capacity(rows.len());
     for ((received, row), has_file) in received.iter().zip(rows).zip(have_files) {
+        if row.deleted_at.is_some() {
+            waits.push(None);
+            continue;
+        }
         let earlier = earlier.get(&row.conversation_id).copied().flatten();
         if !has_file && earlier.is_none() {
             let url = received.contact.app_url.clone();
@@ -333,11 +295,12 @@ fn consent(
     of: &Applying<'_>,
     contact: &ContactCard,
     conversation: &Conversation,
-    wants: bool,
+    said: &ConsentStatement,
     row: &MessageRow,
 ) -> Result<()> {
-    of.people.record_consent(tx, row.workspace_id, contact.id, wants, &row.content)?;
-    let Some(text) = of.settings.opt_out_confirmation.clone().filter(|_| !wants) else { return Ok(()) };
+    let counts = of.people.record_consent(tx, row.workspace_id, contact.id, said)?;
+    let confirmation = of.settings.opt_out_confirmation.clone();
+    let Some(text) = confirmation.filter(|_| counts && !said.wants_messages) else { return Ok(()) };
     answer(tx, conversation, text, format!("opt_out:{}", row.id))
 }
 

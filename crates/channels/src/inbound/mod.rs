@@ -3,6 +3,9 @@
 
 mod apply;
 mod applying;
+mod changes;
+mod content;
+mod identities;
 mod kept;
 mod message;
 mod opt_out;

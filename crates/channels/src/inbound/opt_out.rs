@@ -1,7 +1,7 @@
 //! Words with which contacts say that they want no marketing messages, or want them again.
 
 /// A whole message that is one of these, in any case and with or without accents, opts out.
-const OUT: [&str; 18] = [
+const OUT: &[&str] = &[
     "stop",
     "stopall",
     "unsubscribe",
@@ -20,11 +20,38 @@ const OUT: [&str; 18] = [
     "detener",
     "arret",
     "desabonner",
+    // The network's own button below marketing templates, in the languages of templates.
+    "stop promotions",
+    "detener promociones",
+    "parar promocoes",
+    "interromper promocoes",
+    "arreter les promotions",
+    "arreter promotions",
+    "werbung stoppen",
+    "angebote stoppen",
+    "interrompi promozioni",
+    "stop promozioni",
+    "stop promoties",
+    "promoties stoppen",
+    "hentikan promosi",
+    "остановить рекламу",
 ];
 
 /// A whole message that is one of these opts in again.
-const IN: [&str; 9] =
-    ["start", "unstop", "subscribe", "optin", "opt in", "voltar", "iniciar", "alta", "reprendre"];
+const IN: &[&str] =
+    &["start", "unstop", "subscribe", "optin", "opt in", "voltar", "iniciar", "alta", "reprendre"];
+
+/// Words that stand on buttons of menus too, where they cancel an order, go back, or begin something.
+const MENU: &[&str] =
+    &["cancel", "cancelar", "end", "quit", "sair", "alto", "start", "iniciar", "voltar", "alta", "subscribe"];
+
+/// What a button or row that a contact chose says about marketing messages, by its title. Only what can mean nothing else
+/// counts: a contact that cancels an order has not opted out.
+pub(super) fn pressed(title: &str, also_out: &[String]) -> Option<bool> {
+    let title_folded = folded(title);
+    let is_own = also_out.iter().any(|word| folded(word) == title_folded);
+    said(title, also_out).filter(|_| is_own || !MENU.contains(&title_folded.as_str()))
+}
 
 /// What a message says about marketing messages: `Some(true)` that they are wanted. A sentence that contains such a word
 /// says nothing.
@@ -48,7 +75,7 @@ fn folded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::said;
+    use super::{pressed, said};
 
     #[test]
     fn only_whole_messages_opt_out() {
@@ -60,5 +87,24 @@ mod tests {
         }
         assert_eq!(said("START", &[]), Some(true));
         assert_eq!(said("Não quero", &["nao quero".to_owned()]), Some(false));
+    }
+
+    #[test]
+    fn buttons_opt_out_where_they_mean_nothing_else() {
+        for title in [
+            "STOP",
+            "Unsubscribe",
+            "Stop promotions",
+            "Detener promociones",
+            "PARAR PROMOÇÕES",
+            "Baja",
+            "Opt-out",
+        ] {
+            assert_eq!(pressed(title, &[]), Some(false), "{title}");
+        }
+        for title in ["Cancel", "Cancelar", "Voltar", "Start", "stop-service", "Stop the machine", "Yes"] {
+            assert_eq!(pressed(title, &[]), None, "{title}");
+        }
+        assert_eq!(pressed("Cancelar", &["CANCELAR".to_owned()]), Some(false));
     }
 }

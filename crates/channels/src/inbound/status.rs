@@ -1,5 +1,6 @@
 //! Statuses of messages: they come in any order, twice, and sometimes before the answer to the send.
 
+use super::changes::{self, Known};
 use crate::broadcasts;
 use crate::channels::ChannelRow;
 use crate::events::MessageEvent;
@@ -112,10 +113,12 @@ fn by_reference(tx: &mut Tx, channel: &ChannelRow, report: &StatusReport) -> Res
     // The network has it, though it may have answered that it has not: it is not to be sent again.
     diesel::delete(outbox::table.find(id).filter(outbox::claimed_epoch.is_null()))
         .execute(tx.connection())?;
+    let known = Known { id, provider_id: &report.provider_id, from: None };
+    changes::catch_up(tx, channel.id, None, &[known])?;
     Ok(Some(id))
 }
 
-/// Applies the statuses that came before it was known what the network calls their messages.
+/// Applies the statuses, changes and replies that came before it was known what the network calls their messages.
 ///
 /// # Errors
 /// When the database fails.
@@ -125,6 +128,8 @@ pub(crate) fn apply_early(
     people: &People,
     messages: &[(MessageId, &str)],
 ) -> Result<()> {
+    let known = messages.iter().map(|(id, provider_id)| Known { id: *id, provider_id, from: None });
+    changes::catch_up(tx, channel.id, None, &known.collect::<Vec<_>>())?;
     let of = early::table
         .filter(early::channel_id.eq(channel.id))
         .filter(early::provider_message_id.eq_any(messages.iter().map(|(_, provider_id)| *provider_id)));

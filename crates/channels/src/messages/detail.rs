@@ -1,6 +1,6 @@
 //! What a message has beside its text, as it is stored and as callers see it.
 
-use chatnet::{Interactive, SentTemplate};
+use chatnet::{Interactive, MessageForm, MessageOrder, MessageProduct, MessageReferral, SentTemplate};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -19,6 +19,14 @@ pub(crate) struct Detail {
     /// The id of the button or row that the contact chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reply_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) order: Option<MessageOrder>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) form: Option<MessageForm>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) referral: Option<MessageReferral>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) product: Option<MessageProduct>,
     /// Of a reaction; `None` takes it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) emoji: Option<String>,

@@ -109,7 +109,10 @@ fn received(tx: &mut Tx, ids: &[MessageId]) -> Result<BTreeSet<FileId>> {
 }
 
 /// Moves a file to the trash, unless something needs it.
-fn trash_unused(tx: &mut Tx, uses: &FileUses, workspace: WorkspaceId, file: FileId) -> Result<()> {
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn trash_unused(tx: &mut Tx, uses: &FileUses, workspace: WorkspaceId, file: FileId) -> Result<()> {
     let attached = attachments::table.filter(attachments::file_id.eq(file));
     let is_attached: bool = diesel::select(exists(attached)).get_result(tx.connection())?;
     if is_attached || !uses.of(tx, workspace, file, 1)?.is_empty() {

@@ -8,6 +8,7 @@ mod forget;
 mod list;
 mod model;
 mod print;
+mod readable;
 mod references;
 mod requeue;
 mod row;
@@ -22,9 +23,11 @@ pub(crate) use enqueue::{
     AttachmentStatus, NewAttachment, NewMessage, Outgoing, Priority, TranscriptStatus, by_provider_id,
     enqueue, known_provider_ids, write,
 };
+pub(crate) use forget::trash_unused;
 pub use list::ContactMessages;
 pub use model::{Message, MessageAttachment, MessageReaction, MessageSender, MessageStatusChange};
 pub(crate) use print::print;
+pub(crate) use readable::readable;
 pub(crate) use references::{MESSAGE, MessageFiles, MessageReferences};
 pub(crate) use requeue::{may_come_twice, requeue};
 pub use row::MessageRow;

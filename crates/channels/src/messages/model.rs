@@ -4,7 +4,9 @@ use super::detail::Location;
 use super::enqueue::{AttachmentStatus, TranscriptStatus};
 use super::row::{MessageDirection, MessageError, MessageSenderType, MessageStatus, MessageType};
 use crate::channels::ChannelType;
-use chatnet::{Interactive, MediaKind, SentTemplate};
+use chatnet::{
+    Interactive, MediaKind, MessageForm, MessageOrder, MessageProduct, MessageReferral, SentTemplate,
+};
 use model::{
     AttachmentId, BroadcastId, ChannelId, ContactId, ConversationId, FileId, MessageId, RunId, Timestamp,
 };
@@ -52,6 +54,17 @@ pub struct Message {
     pub contacts: Option<serde_json::Value>,
     /// The id of the button or row that the contact chose.
     pub reply_id: Option<String>,
+    /// The order, for a message of the type `order`.
+    pub order: Option<MessageOrder>,
+    /// The answers, for a message of the type `form_reply`.
+    pub form: Option<MessageForm>,
+    /// The advertisement or post from which the contact came to write this message.
+    pub referral: Option<MessageReferral>,
+    /// The product about which the contact writes.
+    pub product: Option<MessageProduct>,
+    /// A message of the type `unsupported`, as the network has it.
+    #[schema(value_type = Option<Object>)]
+    pub raw: Option<serde_json::Value>,
     /// The message to which it replies.
     pub reply_to: Option<MessageId>,
     /// The latest reaction of each sender.

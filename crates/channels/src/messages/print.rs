@@ -64,6 +64,11 @@ pub(crate) fn print(read: &mut Read, files: &Files, rows: &[MessageRow]) -> Resu
                 location: detail.location,
                 contacts: detail.contacts,
                 reply_id: detail.reply_id,
+                order: detail.order,
+                form: detail.form,
+                referral: detail.referral,
+                product: detail.product,
+                raw: detail.raw,
                 reply_to: row.reply_to_id,
                 reactions: reactions.remove(&row.id).unwrap_or_default(),
                 status: row.status,
@@ -158,7 +163,7 @@ fn histories(read: &mut Read, ids: &[MessageId]) -> Result<HashMap<MessageId, Ve
 
 /// The latest reaction of each sender, unless it was taken back.
 fn reactions(read: &mut Read, ids: &[MessageId]) -> Result<HashMap<MessageId, Vec<MessageReaction>>> {
-    let rows: Vec<MessageRow> = messages::table
+    let mut rows: Vec<MessageRow> = messages::table
         .filter(messages::reply_to_id.eq_any(ids))
         .filter(messages::message_type.eq(MessageType::Reaction))
         .filter(messages::deleted_at.is_null())
@@ -166,6 +171,8 @@ fn reactions(read: &mut Read, ids: &[MessageId]) -> Result<HashMap<MessageId, Ve
         .limit(MOST)
         .select(MessageRow::as_select())
         .load(read.connection())?;
+    // An earlier reaction may have come later.
+    rows.sort_by_key(|row| std::cmp::Reverse(row.provider_at.unwrap_or(row.created_at).seconds()));
     let mut seen: Vec<(MessageId, MessageDirection, Option<String>)> = Vec::new();
     let mut all: HashMap<MessageId, Vec<MessageReaction>> = HashMap::new();
     for row in rows {

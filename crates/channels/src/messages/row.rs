@@ -70,6 +70,10 @@ text_enum! {
         ButtonReply = "button_reply",
         /// A row of a list that the contact chose.
         ListReply = "list_reply",
+        /// An order of products.
+        Order = "order",
+        /// The answer to a form.
+        FormReply = "form_reply",
         /// A notice of the service.
         System = "system",
         /// A type that the service does not understand.

@@ -115,6 +115,10 @@ pub(crate) struct TemplateRow {
     pub(crate) version: i64,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
+    /// When the network said what the status is, and so on.
+    pub(crate) status_at: Option<Timestamp>,
+    pub(crate) category_at: Option<Timestamp>,
+    pub(crate) quality_at: Option<Timestamp>,
 }
 
 impl TemplateRow {

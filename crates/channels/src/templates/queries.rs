@@ -6,7 +6,7 @@ use crate::events::TemplateUpdated;
 use crate::schema::message_templates as table;
 use chatnet::{Quality, TemplateStatus, TemplateUpdate};
 use diesel::prelude::*;
-use model::{Cause, ChannelId, Code, Error, JsonText, MessageTemplateId, Result, WorkspaceId};
+use model::{Cause, ChannelId, Code, Error, JsonText, MessageTemplateId, Result, Timestamp, WorkspaceId};
 use serde_json::json;
 use store::{OneRow as _, Read, Tx};
 
@@ -64,7 +64,8 @@ pub(crate) fn approved(read: &mut Read, channel: ChannelId) -> Result<Vec<(Strin
         .load(read.connection())?)
 }
 
-/// Writes what the network says of a template; a template that is not known yet becomes known. Says whether that changed
+/// Writes what the network says of a template; a template that is not known yet becomes known. What the network said of a
+/// later time stays. Says whether that changed
 /// anything, with the row as it is now.
 ///
 /// # Errors
@@ -87,11 +88,17 @@ pub(crate) fn apply(
         let new = introduce(tx, (workspace, channel), namespace, update)?;
         return Ok(new.map(|row| (row, true)));
     };
-    let status = update.status.unwrap_or(before.status);
-    let category = update.category.unwrap_or(before.category);
-    let quality = update.quality.unwrap_or(before.quality);
+    let at = update.at.map_or(now, |at| at.min(now));
+    // Networks count seconds: of the same one, what arrives later counts.
+    let is_latest = |known: Option<Timestamp>| known.is_none_or(|known| known.seconds() <= at.seconds());
+    let said_status = update.status.filter(|_| is_latest(before.status_at));
+    let said_category = update.category.filter(|_| is_latest(before.category_at));
+    let said_quality = update.quality.filter(|_| is_latest(before.quality_at));
+    let status = said_status.unwrap_or(before.status);
+    let category = said_category.unwrap_or(before.category);
+    let quality = said_quality.unwrap_or(before.quality);
     let components = update.components.as_ref().map_or_else(|| before.components.clone(), JsonText::of);
-    let reason = match update.status {
+    let reason = match said_status {
         Some(_) => update.rejection_reason.clone(),
         None => before.rejection_reason.clone(),
     };
@@ -107,6 +114,9 @@ pub(crate) fn apply(
             table::rejection_reason.eq(reason),
             table::components.eq(components),
             table::last_synced_at.eq(now),
+            table::status_at.eq(said_status.map(|_| at).or(before.status_at)),
+            table::category_at.eq(said_category.map(|_| at).or(before.category_at)),
+            table::quality_at.eq(said_quality.map(|_| at).or(before.quality_at)),
             table::version.eq(table::version + i64::from(is_changed)),
             table::updated_at.eq(if is_changed { now } else { before.updated_at }),
         ))
@@ -128,6 +138,7 @@ fn introduce(
         return Ok(None);
     };
     let now = tx.now();
+    let at = update.at.map_or(now, |at| at.min(now));
     let row = diesel::insert_into(table::table)
         .values((
             table::workspace_id.eq(workspace),
@@ -142,6 +153,9 @@ fn introduce(
             table::quality.eq(update.quality.unwrap_or(Quality::Unknown)),
             table::components.eq(JsonText::of(components)),
             table::last_synced_at.eq(now),
+            table::status_at.eq(at),
+            table::category_at.eq(at),
+            table::quality_at.eq(update.quality.map(|_| at)),
             table::version.eq(1),
             table::created_at.eq(now),
             table::updated_at.eq(now),

@@ -99,13 +99,15 @@ impl Worker {
         }
         let (channel, epoch, people) = (self.channel.id, self.lease.epoch, self.parts.people.clone());
         let transcribes = self.parts.transcriber.is_some();
+        let file_uses = self.parts.file_uses.clone();
         let (all, applying) = (callbacks.to_vec(), callbacks.to_vec());
         let apply = move |tx: &mut Tx| {
             let Some(channel) = lease::changed_by(tx, channel, epoch, LockMode::Shared)? else {
                 return Ok(None);
             };
             let settings = channel.settings()?;
-            let of = Applying { channel: &channel, settings: &settings, people: &people, transcribes };
+            let (channel, settings) = (&channel, &settings);
+            let of = Applying { channel, settings, people: &people, file_uses: &file_uses, transcribes };
             let messages: Vec<_> = applying.iter().filter_map(|callback| callback.message()).collect();
             let applied = apply_messages(tx, &of, &messages)?;
             let done = applying.iter().zip(&applied).filter(|(_, applied)| **applied);
@@ -149,14 +151,18 @@ impl Worker {
         let (channel, epoch, people) = (self.channel.id, self.lease.epoch, self.parts.people.clone());
         let transcribes = self.parts.transcriber.is_some();
         let has_statuses_only = callbacks.iter().all(|callback| callback.has_statuses_only());
+        let file_uses = self.parts.file_uses.clone();
+        let is_new = |message: &InboundMessage| message.target().is_none();
         let mode = match callbacks.as_slice() {
-            [callback] if callback.message().is_some() => LockMode::Shared,
+            // What is about another message must not miss its id, which may be written down at this moment.
+            [callback] if callback.message().is_some_and(is_new) => LockMode::Shared,
             _ => LockMode::Exclusive,
         };
         let apply = move |tx: &mut Tx| {
             let Some(channel) = lease::changed_by(tx, channel, epoch, mode)? else { return Ok(false) };
             let settings = channel.settings()?;
-            let of = Applying { channel: &channel, settings: &settings, people: &people, transcribes };
+            let (channel, settings) = (&channel, &settings);
+            let of = Applying { channel, settings, people: &people, file_uses: &file_uses, transcribes };
             apply(tx, &of, callbacks.iter().flat_map(|callback| &callback.updates))?;
             mark_done(tx, callbacks.iter().map(|callback| callback.id).collect())?;
             Ok(true)

@@ -11,6 +11,7 @@ use diesel::prelude::*;
 use futures::StreamExt;
 use model::{
     Actor, ActorType, AttachmentId, ContactId, Error, FileId, JsonText, MessageId, Result, Timestamp,
+    WorkspaceId,
 };
 use std::convert::Infallible;
 use store::{OneRow as _, Tx};
@@ -76,7 +77,8 @@ impl Worker {
         });
         let mut reading = reading.buffer_unordered(AT_ONCE);
         while let Some((due, read)) = reading.next().await {
-            self.parts.db.write(move |tx| note(tx, &due, &read)).await?;
+            let workspace = self.channel.workspace_id;
+            self.parts.db.write(move |tx| note(tx, workspace, &due, &read)).await?;
             self.bells.ring(Work::Held);
         }
         Ok(true)
@@ -130,7 +132,7 @@ impl Worker {
 }
 
 /// Writes down what was read, and when the rest is tried again.
-fn note(tx: &mut Tx, due: &Due, read: &Read) -> Result<()> {
+fn note(tx: &mut Tx, workspace: WorkspaceId, due: &Due, read: &Read) -> Result<()> {
     let now = tx.now();
     let attempts = due.attempts + 1;
     let place = usize::try_from(due.attempts).unwrap_or(usize::MAX);
@@ -151,7 +153,7 @@ fn note(tx: &mut Tx, due: &Due, read: &Read) -> Result<()> {
         (unchanged, None) => unchanged,
     };
     let next: Option<Timestamp> = wait.filter(|_| !is_over).map(|seconds| now.plus_seconds(seconds));
-    diesel::update(table::table.find(due.id))
+    let noted = diesel::update(table::table.find(due.id))
         .set((
             table::status.eq(status),
             table::file_id.eq(file),
@@ -162,6 +164,13 @@ fn note(tx: &mut Tx, due: &Due, read: &Read) -> Result<()> {
             table::last_error.eq(read.failure.as_ref().map(|(reason, _)| reason)),
         ))
         .execute(tx.connection())?;
+    if noted == 0 {
+        // The contact has taken the message back meanwhile.
+        return match read.file.filter(|_| due.file_id.is_none()) {
+            Some(file) => ::files::trash(tx, workspace, file).map(drop),
+            None => Ok(()),
+        };
+    }
     if let Some(transcript) = &read.transcript {
         let row: MessageRow = messages::table
             .find(due.message_id)

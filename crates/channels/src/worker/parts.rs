@@ -6,7 +6,7 @@ use crate::transcriber::Transcriber;
 use crate::wakes::Wakes;
 use ::files::Files;
 use auth::Seal;
-use operation::ports::{AgentRuns, People};
+use operation::ports::{AgentRuns, FileUses, People};
 use std::sync::Arc;
 use store::Db;
 
@@ -25,6 +25,8 @@ pub struct WorkerParts {
     pub runs: Arc<dyn AgentRuns>,
     /// Where files are kept.
     pub files: Arc<Files>,
+    /// What refers to files, because those that something else needs stay.
+    pub file_uses: FileUses,
     /// What transcribes voice notes.
     pub transcriber: Option<Arc<dyn Transcriber>>,
     /// The files that networks have.

@@ -3,7 +3,7 @@
 use super::reply_state::Begun;
 use super::{Worker, reply_state, together_or_each};
 use crate::channels::{self, ChannelRow, NewChannelError, note_error};
-use crate::messages::{Conversation, MessageDirection, MessageRow, MessageSenderType, MessageType};
+use crate::messages::{Conversation, MessageDirection, MessageRow, MessageSenderType, MessageType, readable};
 use crate::schema::{conversations as table, message_attachments, messages as rows};
 use diesel::dsl::not;
 use diesel::prelude::*;
@@ -215,12 +215,8 @@ fn unanswered(read: &mut Read, conversation: &Conversation) -> Result<Vec<Messag
 /// What the agent is given: what was written and said, a line each.
 fn input(read: &mut Read, messages: &[MessageRow]) -> Result<String> {
     let transcripts = transcripts(read, messages)?;
-    let line = |row: &MessageRow| match transcripts.get(&row.id) {
-        Some(words) => words.clone(),
-        None if row.content.trim().is_empty() => format!("[{}]", row.message_type.as_str()),
-        None => row.content.clone(),
-    };
-    let text = messages.iter().map(line).collect::<Vec<_>>().join("\n");
+    let line = |row: &MessageRow| readable(row, transcripts.get(&row.id).map(String::as_str));
+    let text = messages.iter().map(line).collect::<Result<Vec<_>>>()?.join("\n");
     let excess = text.chars().count().saturating_sub(MOST_CHARS);
     Ok(text.chars().skip(excess).collect())
 }

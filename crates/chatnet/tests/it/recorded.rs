@@ -50,6 +50,8 @@ fn a_text_has_its_author_and_time() {
             sent_at: Timestamp::from_millis(1_749_416_383_000),
             content: InboundContent::Text("Does it come in another color?".to_owned()),
             reply_to: None,
+            referral: None,
+            product: None,
         }
     );
     assert_eq!(message("text_reply").reply_to.as_deref(), Some(OURS));
@@ -114,10 +116,12 @@ fn places_and_cards() {
 
 #[test]
 fn buttons_and_lists() {
-    let button =
-        |id: &str, title: &str| InboundContent::ButtonReply { id: id.to_owned(), title: title.to_owned() };
-    assert_eq!(content("button"), button("Unsubscribe", "Unsubscribe"));
-    assert_eq!(content("interactive_button_reply"), button("cancel-button", "Cancel"));
+    let button = |id: &str, title: &str, of_template| {
+        let (id, title) = (id.to_owned(), title.to_owned());
+        InboundContent::ButtonReply { id, title, of_template }
+    };
+    assert_eq!(content("button"), button("Unsubscribe", "Unsubscribe", true));
+    assert_eq!(content("interactive_button_reply"), button("cancel-button", "Cancel", false));
     let row = InboundContent::ListReply {
         id: "priority_express".to_owned(),
         title: "Priority Mail Express".to_owned(),
@@ -146,13 +150,72 @@ fn messages_are_edited_and_deleted() {
 }
 
 #[test]
+fn a_caption_can_be_taken_away() {
+    let raw = String::from_utf8(fixture("edit_caption")).unwrap().replace("\"caption\"", "\"other\"");
+    let [Update::Message(message)] = &parse(raw.as_bytes())[..] else { panic!("no message") };
+    let original = MESSAGE.replace("A1", "A0");
+    assert_eq!(message.content, InboundContent::Edited { message: original, text: String::new() });
+}
+
+#[test]
+fn orders_have_their_products() {
+    let InboundContent::Order(order) = content("order") else { panic!("no order") };
+    assert_eq!(order.catalog_id.as_deref(), Some("194836987003835"));
+    assert_eq!(order.readable(), "Love these!\n2 × di9ozbzfi4 (30 USD each)");
+    let raw = String::from_utf8(fixture("order")).unwrap();
+    let product = |from: &str, to: &str| match &parse(raw.replace(from, to).as_bytes())[..] {
+        [Update::Message(InboundMessage { content: InboundContent::Order(order), .. })] => {
+            order.items.first().cloned()
+        }
+        _ => None,
+    };
+    for (price, text) in
+        [("10.5", "10.5"), ("0.1", "0.1"), ("\"19.90\"", "19.90"), ("1234567.89", "1234567.89")]
+    {
+        let item = product("\"item_price\": 30", &format!("\"item_price\": {price}")).unwrap();
+        assert_eq!(item.price.as_deref(), Some(text));
+    }
+    assert_eq!(product("\"quantity\": 2", "\"quantity\": \"3\"").unwrap().quantity, 3);
+    assert_eq!(product("\"quantity\": 2", "\"quantity\": 0.5"), None);
+}
+
+#[test]
+fn answers_to_forms_are_read() {
+    let InboundContent::Form(form) = content("interactive_form_reply") else { panic!("no form") };
+    assert_eq!((form.name.as_deref(), form.text.as_deref()), (Some("flow"), Some("Sent")));
+    assert_eq!(serde_json::Value::Object(form.answers), json!({ "a": 1 }));
+    let raw = String::from_utf8(fixture("interactive_form_reply")).unwrap().replace("{\\\"a\\\":1}", "[1");
+    let [Update::Message(message)] = &parse(raw.as_bytes())[..] else { panic!("no message") };
+    assert!(matches!(&message.content, InboundContent::Unsupported { kind, .. } if kind == "interactive"));
+}
+
+#[test]
+fn messages_say_from_where_they_come() {
+    let mut raw: serde_json::Value = serde_json::from_slice(&fixture("text_reply")).unwrap();
+    let message = raw.pointer_mut("/entry/0/changes/0/value/messages/0").unwrap();
+    message["context"]["referred_product"] = json!({ "catalog_id": "1", "product_retailer_id": "SKU-77" });
+    message["referral"] = json!({
+        "source_url": "https://example.com/ad", "source_id": 1202, "source_type": "ad", "headline": "Sale", "body": "Today",
+        "media_type": "video", "video_url": "https://example.com/v", "thumbnail_url": "https://example.com/t",
+        "ctwa_clid": "CLICK-77", "welcome_message": { "text": "Hi!" },
+    });
+    let [Update::Message(message)] = &parse(raw.to_string().as_bytes())[..] else { panic!("no message") };
+    let referral = serde_json::to_value(message.referral.as_ref().unwrap()).unwrap();
+    assert_eq!(
+        referral,
+        json!({
+            "source_type": "ad", "source_id": "1202", "source_url": "https://example.com/ad", "headline": "Sale",
+            "body": "Today", "media_type": "video", "image_url": null, "video_url": "https://example.com/v",
+            "thumbnail_url": "https://example.com/t", "click_id": "CLICK-77", "welcome_text": "Hi!",
+        })
+    );
+    assert_eq!(message.product.as_ref().unwrap().product_id, "SKU-77");
+    assert_eq!(message.target(), Some(OURS));
+}
+
+#[test]
 fn what_is_not_understood_is_kept() {
-    for (name, kind) in [
-        ("order", "order"),
-        ("unsupported", "unsupported"),
-        ("unknown_type", "hologram"),
-        ("interactive_form_reply", "interactive"),
-    ] {
+    for (name, kind) in [("unsupported", "unsupported"), ("unknown_type", "hologram")] {
         let InboundContent::Unsupported { kind: found, raw } = content(name) else {
             panic!("{name} is supported")
         };

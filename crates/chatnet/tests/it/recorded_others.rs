@@ -64,14 +64,14 @@ fn what_is_for_others_is_left_out() {
 #[test]
 fn contacts_refuse_and_want_marketing() {
     for (name, wants_marketing) in [("user_preferences_stop", false), ("user_preferences_resume", true)] {
-        let at = Timestamp::from_millis(1_731_705_721_000);
+        let at = Some(Timestamp::from_millis(1_731_705_721_000));
         assert_eq!(update(name), Update::Consent { party: sheena(), wants_marketing, at });
     }
 }
 
 fn template(name: &str) -> TemplateUpdate {
     match update(name) {
-        Update::Template(template) => template,
+        Update::Template(template) => TemplateUpdate { at: None, ..template },
         other => panic!("{name}: {other:?}"),
     }
 }
@@ -87,6 +87,7 @@ fn templates_are_reviewed() {
         rejection_reason: None,
         quality: None,
         components: None,
+        at: None,
     };
     let utility = TemplateUpdate { category: Some(TemplateCategory::Utility), ..unchanged.clone() };
     let of_status = |status| TemplateUpdate { status: Some(status), ..utility.clone() };
@@ -110,7 +111,8 @@ fn templates_are_reviewed() {
 fn numbers_are_rated() {
     let of = |quality, messaging_limit| {
         let display_number = Some("15550783881".to_owned());
-        Update::Quality(QualityUpdate { display_number, quality, messaging_limit })
+        let at = Some(Timestamp::from_millis(1_748_454_394_000));
+        Update::Quality(QualityUpdate { display_number, quality, messaging_limit, at })
     };
     assert_eq!(update("number_limit"), of(None, Some(10_000)));
     assert_eq!(update("number_flagged"), of(Some(Quality::Low), Some(10_000)));
@@ -119,7 +121,7 @@ fn numbers_are_rated() {
 
 #[test]
 fn people_move() {
-    let at = Timestamp::from_millis(1_750_269_342_000);
+    let at = Some(Timestamp::from_millis(1_750_269_342_000));
     let new_id = Some("US.20000000000000000001".to_owned());
     let nameless = Party { name: None, ..sheena() };
     let moved = Party { user_id: new_id.clone(), phone: Some("+12195555358".to_owned()), ..Party::default() };
@@ -142,6 +144,28 @@ fn what_the_business_writes_itself_is_an_echo() {
         to: Party { name: None, ..sheena() },
         sent_at: Timestamp::from_millis(1_739_321_024_000),
         content: InboundContent::Text("Here's the info you requested!".to_owned()),
+        reply_to: None,
     };
     assert_eq!(update("echo"), Update::Echo(echo));
+}
+
+#[test]
+fn templates_say_when_they_were_reviewed() {
+    let Update::Template(quality) = update("template_quality") else { panic!("no template") };
+    assert_eq!(quality.at, Some(Timestamp::from_millis(1_674_864_290_000)));
+}
+
+#[test]
+fn what_has_no_time_is_of_now() {
+    for name in ["user_preferences_stop", "number_changed", "number_flagged"] {
+        let raw = String::from_utf8(fixture(name)).unwrap();
+        let raw = raw.replace("\"timestamp\"", "\"other\"").replace("\"time\"", "\"other\"");
+        let at = match &parse(raw.as_bytes())[..] {
+            [Update::Consent { at, .. }] => *at,
+            [Update::Identity(change)] => change.at,
+            [Update::Quality(quality)] => quality.at,
+            other => panic!("{name}: {other:?}"),
+        };
+        assert_eq!(at, None, "{name}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Contacts as the groups that talk to them see them.
 
-use super::consent::{ConsentSource, ConsentState};
+use super::consent::ConsentSource;
 use super::consents::{self, NewConsent};
 use super::filters::ExactFilters;
 use super::find::FindContact;
@@ -17,7 +17,8 @@ use fields::sort::Sort;
 use fields::{Filter, Subject, SystemColumn, key};
 use model::{ActorType, Cause, Code, ContactId, Error, ItemId, Result, RunId, WorkspaceId};
 use operation::ports::{
-    Audience, AutoAssignment, ChatIdentity, ContactBook, ContactCard, ContactRef, HandOver, People,
+    Audience, AutoAssignment, ChatIdentity, ConsentStatement, ContactBook, ContactCard, ContactRef, HandOver,
+    People,
 };
 use query::{Budget, Planner, Query};
 use records::Author;
@@ -258,17 +259,14 @@ impl ContactBook for Book {
         tx: &mut Tx,
         workspace: WorkspaceId,
         contact: ContactId,
-        wants_messages: bool,
-        proof: &str,
-    ) -> Result<()> {
+        said: &ConsentStatement,
+    ) -> Result<bool> {
         let editor = self.editor(tx, workspace, Cause::actor(ActorType::Contact, &contact))?;
         let row = rows::locked(tx, &editor.shape, ItemId(contact.0))?;
-        let state = if wants_messages { ConsentState::OptedIn } else { ConsentState::OptedOut };
-        let proof: String = proof.chars().take(LONGEST_PROOF).collect();
+        let proof: String = said.proof.chars().take(LONGEST_PROOF).collect();
         let proof = Some(proof).filter(|proof| !proof.trim().is_empty());
-        let said = NewConsent { source: ConsentSource::Message, proof };
-        consents::store(tx, &editor, row, state, said)?;
-        Ok(())
+        let new = NewConsent { source: ConsentSource::Message, proof };
+        consents::store_in_order(tx, &editor, row, said, new)
     }
 
     fn hand_over(

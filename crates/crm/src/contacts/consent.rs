@@ -54,6 +54,8 @@ pub struct ContactConsent {
     pub proof: Option<String>,
     /// Who recorded it.
     pub actor: Actor,
+    /// When the contact said so. The latest statement counts, whenever it was recorded.
+    pub stated_at: Timestamp,
     /// When it was recorded.
     pub created_at: Timestamp,
 }
@@ -68,6 +70,8 @@ pub(super) struct ConsentRow {
     pub(super) proof: Option<String>,
     pub(super) actor: JsonText,
     pub(super) created_at: Timestamp,
+    /// As it was stated, which may be in the future by the service's clock.
+    pub(super) stated_at: Timestamp,
 }
 
 impl ConsentRow {
@@ -83,6 +87,7 @@ impl ConsentRow {
             source: self.source,
             proof: self.proof,
             actor: self.actor.parse()?,
+            stated_at: self.stated_at.min(self.created_at),
             created_at: self.created_at,
         })
     }

@@ -7,13 +7,13 @@ use super::operations::{ContactAnswer, set_managed, shown};
 use super::print::app_url;
 use crate::schema::contact_consents;
 use diesel::prelude::*;
-use model::{Caller, ConsentId, ContactId, Result};
-use operation::ports::ContactRef;
+use model::{Caller, ConsentId, ContactId, ItemId, Result, Timestamp};
+use operation::ports::{ConsentStatement, ConsentTies, ContactRef};
 use operation::{Body, Path, State, operation};
 use records::rows::{Editor, ItemRow};
 use records::shape::Shapes;
 use serde::Deserialize;
-use store::Tx;
+use store::{Read, Tx};
 use utoipa::ToSchema;
 
 /// How a contact said that it wants broadcasts, or none.
@@ -78,7 +78,7 @@ fn record(
     shown(&editor.shape, &row)
 }
 
-/// Keeps what a live, locked contact said.
+/// Keeps what a live, locked contact says at this moment.
 ///
 /// # Errors
 /// Those of the writer.
@@ -88,6 +88,62 @@ pub(super) fn store(
     row: ItemRow,
     state: ConsentState,
     new: NewConsent,
+) -> Result<ItemRow> {
+    let now = tx.now();
+    keep(tx, editor, row, state, new, now)
+}
+
+/// Keeps what a live, locked contact said over a network, unless it is known already, or the contact has said something else
+/// since. Gives whether it was kept.
+///
+/// # Errors
+/// Those of the writer.
+pub(super) fn store_in_order(
+    tx: &mut Tx,
+    editor: &Editor<'_>,
+    row: ItemRow,
+    said: &ConsentStatement,
+    new: NewConsent,
+) -> Result<bool> {
+    let state = if said.wants_messages { ConsentState::OptedIn } else { ConsentState::OptedOut };
+    let at = said.at.unwrap_or_else(|| tx.now());
+    if is_superseded(tx, row.id, state, at, said.ties)? {
+        return Ok(false);
+    }
+    keep(tx, editor, row, state, new, at)?;
+    Ok(true)
+}
+
+/// Whether a later statement is known, or, of a setting, which has no id, this one. Networks count seconds, so milliseconds say nothing about the
+/// order. Nobody says anything in the future: such a statement was made when it arrived.
+fn is_superseded(
+    read: &mut Read,
+    contact: ItemId,
+    state: ConsentState,
+    at: Timestamp,
+    ties: ConsentTies,
+) -> Result<bool> {
+    let second = at.min(read.now()).seconds();
+    let later: Vec<(ConsentState, Timestamp, Timestamp)> = contact_consents::table
+        .filter(contact_consents::contact_id.eq(contact.0))
+        .filter(contact_consents::stated_at.ge(Timestamp::from_millis(second * 1_000)))
+        .select((contact_consents::state, contact_consents::stated_at, contact_consents::created_at))
+        .load(read.connection())?;
+    Ok(later.into_iter().any(|(other, stated_at, created_at)| {
+        let is_known = (other, stated_at) == (state, at) && ties == ConsentTies::ToOptOut;
+        let others_second = stated_at.min(created_at).seconds();
+        let loses_tie = other == ConsentState::OptedOut && state != other && ties == ConsentTies::ToOptOut;
+        is_known || others_second > second || (others_second == second && loses_tie)
+    }))
+}
+
+fn keep(
+    tx: &mut Tx,
+    editor: &Editor<'_>,
+    row: ItemRow,
+    state: ConsentState,
+    new: NewConsent,
+    stated_at: Timestamp,
 ) -> Result<ItemRow> {
     let cause = &editor.author.cause;
     let (now, actor) = (tx.now(), cause.actor.clone());
@@ -100,10 +156,12 @@ pub(super) fn store(
             contact_consents::proof.eq(&new.proof),
             contact_consents::actor.eq(&actor),
             contact_consents::created_at.eq(now),
+            contact_consents::stated_at.eq(stated_at),
         ))
         .returning(contact_consents::id)
         .get_result(tx.connection())?;
-    let consent = ConsentRow { id, state, source: new.source, proof: new.proof, actor, created_at: now };
+    let (source, proof) = (new.source, new.proof);
+    let consent = ConsentRow { id, state, source, proof, actor, created_at: now, stated_at };
     let is_out = state == ConsentState::OptedOut;
     let written = set_managed(tx, editor, row, |data| {
         data.insert("$opted_out".to_owned(), is_out.into());

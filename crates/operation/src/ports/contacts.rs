@@ -229,7 +229,8 @@ pub trait ContactBook: Send + Sync {
         new: &ChatIdentity,
     ) -> Result<Option<ContactId>>;
 
-    /// Records what a contact said about marketing messages in a message, with its text as the proof.
+    /// Records what a contact said about marketing messages over a network. A setting that is known already, and a statement
+    /// that is older than the contact's latest, change nothing. Gives whether it was recorded.
     ///
     /// # Errors
     /// `not_found`.
@@ -238,9 +239,8 @@ pub trait ContactBook: Send + Sync {
         tx: &mut Tx,
         workspace: WorkspaceId,
         contact: ContactId,
-        wants_messages: bool,
-        proof: &str,
-    ) -> Result<()>;
+        said: &ConsentStatement,
+    ) -> Result<bool>;
 
     /// Switches the autopilot of a contact, with the event `conversation.handoff` if that changes it. `until`: when it is
     /// switched on again.
@@ -280,6 +280,28 @@ pub trait ContactBook: Send + Sync {
         after: Option<ContactId>,
         most: i64,
     ) -> Result<Vec<ContactCard>>;
+}
+
+/// What a contact said about marketing messages over a network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConsentStatement {
+    /// Whether the contact wants marketing messages.
+    pub wants_messages: bool,
+    /// When, by the network's clock, which counts seconds. `None` is now.
+    pub at: Option<Timestamp>,
+    /// What of several statements of the same second counts.
+    pub ties: ConsentTies,
+    /// What proves it.
+    pub proof: String,
+}
+
+/// Which of two contrary statements of the same second counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConsentTies {
+    /// The one that arrived later: messages, of which each arrives once.
+    ToLater,
+    /// The one that wants no messages: a setting on the network, of which it is not known in which order it was changed.
+    ToOptOut,
 }
 
 /// What the autopilot of a contact becomes.

@@ -104,8 +104,11 @@ async fn numbers_are_rated() {
         display_number: Some("15550783881".to_owned()),
         quality: Some(Quality::Low),
         messaging_limit: Some(1000),
+        at: None,
     };
-    assert_eq!(updates, [Update::Quality(expected)]);
+    let [Update::Quality(rated)] = &updates[..] else { panic!("{updates:?}") };
+    assert!(rated.at.is_some());
+    assert_eq!(QualityUpdate { at: None, ..rated.clone() }, expected);
     let health = net.adapter.health(&net.account).await.unwrap();
     assert_eq!((health.quality, health.messaging_limit), (Quality::Low, Some(1000)));
 }

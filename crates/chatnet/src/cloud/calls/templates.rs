@@ -56,6 +56,7 @@ impl Chatnet {
             rejection_reason: None,
             quality: None,
             components: None,
+            at: None,
         })
     }
 
@@ -88,5 +89,6 @@ fn template(raw: &Value) -> Option<TemplateUpdate> {
         rejection_reason: text("rejected_reason").filter(|reason| *reason != "NONE").map(str::to_owned),
         quality: score.map(quality),
         components: raw.get("components").cloned(),
+        at: None,
     })
 }

@@ -1,5 +1,6 @@
 //! What a message contains.
 
+use super::parts;
 use super::read::{owned, text};
 use crate::{InboundContent, InboundMedia, MediaKind};
 use serde_json::Value;
@@ -18,6 +19,7 @@ pub(super) fn content(message: &Value) -> InboundContent {
             message: owned(part, "message_id")?,
             emoji: owned(part, "emoji"),
         }),
+        "order" => parts::order(part),
         "edit" => edit(part),
         "revoke" => Some(InboundContent::Deleted { message: owned(part, "original_message_id")? }),
         _ => None,
@@ -51,24 +53,33 @@ fn location(part: &Value) -> Option<InboundContent> {
 
 fn button(part: &Value) -> Option<InboundContent> {
     let title = owned(part, "text")?;
-    Some(InboundContent::ButtonReply { id: owned(part, "payload").unwrap_or_else(|| title.clone()), title })
+    Some(InboundContent::ButtonReply {
+        id: owned(part, "payload").unwrap_or_else(|| title.clone()),
+        title,
+        of_template: true,
+    })
 }
 
 fn interactive(part: &Value) -> Option<InboundContent> {
     let kind = text(part, "type")?;
     let reply = part.get(kind)?;
+    if kind == "nfm_reply" {
+        return parts::form(reply);
+    }
     let (id, title) = (owned(reply, "id")?, owned(reply, "title")?);
     match kind {
-        "button_reply" => Some(InboundContent::ButtonReply { id, title }),
+        "button_reply" => Some(InboundContent::ButtonReply { id, title, of_template: false }),
         "list_reply" => Some(InboundContent::ListReply { id, title }),
         _ => None,
     }
 }
 
-/// The new text of a message, which is the text below it where it is a file.
+/// The new text of a message, which is the text below it where it is a file, and may be gone there.
 fn edit(part: &Value) -> Option<InboundContent> {
     let message = part.get("message")?;
-    let body = message.get(text(message, "type")?)?;
-    let text = owned(body, "body").or_else(|| owned(body, "caption"))?;
-    Some(InboundContent::Edited { message: owned(part, "original_message_id")?, text })
+    let kind = text(message, "type")?;
+    let body = message.get(kind)?;
+    let text = owned(body, "body").or_else(|| owned(body, "caption"));
+    let text = text.or_else(|| MediaKind::parse(kind).map(|_| String::new()));
+    Some(InboundContent::Edited { message: owned(part, "original_message_id")?, text: text? })
 }

@@ -1,6 +1,7 @@
 //! Messages of contacts, statuses of ours, and what the business wrote on its own device.
 
 use super::content::content;
+use super::parts;
 use super::read::{self, list, owned, party, text, time};
 use super::unknown;
 use crate::cloud::codes;
@@ -49,7 +50,9 @@ fn message(contacts: &[Value], raw: &Value) -> Option<Update> {
         from: party(contacts, text(raw, "from"), text(raw, "from_user_id"))?,
         sent_at: time(raw, "timestamp")?,
         content: content(raw),
-        reply_to: raw.get("context").and_then(|context| owned(context, "id")),
+        reply_to: replied(raw),
+        referral: parts::referral(raw),
+        product: parts::product(raw),
     }))
 }
 
@@ -59,7 +62,12 @@ fn echo(contacts: &[Value], raw: &Value) -> Option<Update> {
         to: party(contacts, text(raw, "to"), text(raw, "to_user_id"))?,
         sent_at: time(raw, "timestamp")?,
         content: content(raw),
+        reply_to: replied(raw),
     }))
+}
+
+fn replied(raw: &Value) -> Option<String> {
+    raw.get("context").and_then(|context| owned(context, "id"))
 }
 
 /// A person with another number or user id.
@@ -77,7 +85,7 @@ fn identity(contacts: &[Value], raw: &Value) -> Option<Update> {
         name: old.name.clone(),
     };
     let is_known = new.user_id.is_some() || new.phone.is_some();
-    is_known.then_some(Update::Identity(IdentityChange { old, new, at: time(raw, "timestamp")? }))
+    is_known.then_some(Update::Identity(IdentityChange { old, new, at: time(raw, "timestamp") }))
 }
 
 fn status(contacts: &[Value], raw: &Value) -> Option<Update> {

@@ -4,11 +4,13 @@
 mod content;
 mod messages;
 mod numbers;
+mod parts;
 mod read;
 mod templates;
 
-use self::read::{list, text};
+use self::read::{list, text, time};
 use crate::{Account, Update};
+use model::Timestamp;
 use serde_json::Value;
 
 /// The longest name of an unknown part.
@@ -19,6 +21,8 @@ struct Change<'a> {
     account: &'a Account,
     /// The id of the business that the callback is about.
     business: Option<&'a str>,
+    /// When it happened, if the network says so.
+    at: Option<Timestamp>,
     value: &'a Value,
 }
 
@@ -52,18 +56,24 @@ pub(super) fn parse(account: &Account, raw: &[u8]) -> Vec<Update> {
         }
         let business = read::id(entry.get("id"));
         for change in changes {
-            parse_change(account, business.as_deref(), change, &mut updates);
+            parse_change(account, business.as_deref(), time(entry, "time"), change, &mut updates);
         }
     }
     updates
 }
 
-fn parse_change(account: &Account, business: Option<&str>, raw: &Value, updates: &mut Vec<Update>) {
+fn parse_change(
+    account: &Account,
+    business: Option<&str>,
+    at: Option<Timestamp>,
+    raw: &Value,
+    updates: &mut Vec<Update>,
+) {
     let (Some(field), Some(value)) = (text(raw, "field"), raw.get("value")) else {
         updates.push(unknown("no field", raw));
         return;
     };
-    let change = Change { account, business, value };
+    let change = Change { account, business, at, value };
     let has_number = value.pointer("/metadata/phone_number_id").is_some();
     if has_number && !change.is_for_number() || !has_number && business.is_some() && !change.is_for_business()
     {
@@ -74,10 +84,10 @@ fn parse_change(account: &Account, business: Option<&str>, raw: &Value, updates:
         "smb_message_echoes" if has_number => messages::parse_echoes(value, updates),
         "user_preferences" => numbers::parse_preferences(value, updates),
         "user_id_update" => numbers::parse_user_ids(value, updates),
-        "phone_number_quality_update" => updates.push(numbers::quality(raw, value)),
+        "phone_number_quality_update" => updates.push(numbers::quality(raw, &change)),
         // Quality is also sent under the name of status.
         "message_template_status_update" | "message_template_quality_update" | "template_category_update" => {
-            updates.push(templates::parse(field, raw, value));
+            updates.push(templates::parse(field, raw, &change));
         }
         _ => updates.push(unknown(field, raw)),
     }

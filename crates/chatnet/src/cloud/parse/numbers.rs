@@ -1,7 +1,7 @@
 //! What contacts want, who they are now, and how a number is rated.
 
 use super::read::{list, owned, party, text, time};
-use super::unknown;
+use super::{Change, unknown};
 use crate::cloud::limits::messaging_limit;
 use crate::{IdentityChange, Party, Quality, QualityUpdate, Update};
 use serde_json::Value;
@@ -23,7 +23,7 @@ fn preference(contacts: &[Value], raw: &Value) -> Option<Update> {
         _ => return None,
     };
     let party = party(contacts, text(raw, "wa_id"), text(raw, "user_id"))?;
-    Some(Update::Consent { party, wants_marketing, at: time(raw, "timestamp")? })
+    Some(Update::Consent { party, wants_marketing, at: time(raw, "timestamp") })
 }
 
 pub(super) fn parse_user_ids(value: &Value, updates: &mut Vec<Update>) {
@@ -39,11 +39,12 @@ fn user_id(contacts: &[Value], raw: &Value) -> Option<Update> {
     let known = party(contacts, text(raw, "wa_id"), Some(&current))?;
     let old = Party { user_id: owned(ids, "previous"), phone: known.phone.clone(), ..Party::default() };
     let is_known = old.user_id.is_some() || old.phone.is_some();
-    is_known.then_some(Update::Identity(IdentityChange { old, new: known, at: time(raw, "timestamp")? }))
+    is_known.then_some(Update::Identity(IdentityChange { old, new: known, at: time(raw, "timestamp") }))
 }
 
 /// A number's rating or limit. Callbacks of higher throughput state no limit of recipients.
-pub(super) fn quality(raw: &Value, value: &Value) -> Update {
+pub(super) fn quality(raw: &Value, change: &Change<'_>) -> Update {
+    let value = change.value;
     let Some(event) = text(value, "event") else { return unknown("phone_number_quality_update", raw) };
     let quality = match event {
         "FLAGGED" => Some(Quality::Low),
@@ -57,5 +58,6 @@ pub(super) fn quality(raw: &Value, value: &Value) -> Update {
             .map(|number| number.chars().filter(char::is_ascii_digit).collect()),
         quality,
         messaging_limit: tier.and_then(messaging_limit),
+        at: change.at,
     })
 }

@@ -1,16 +1,17 @@
 //! Templates that were reviewed, paused or recategorised.
 
 use super::read::{id, owned, text};
-use super::unknown;
+use super::{Change, unknown};
 use crate::cloud::limits::{quality, template_category, template_status};
 use crate::{Quality, TemplateUpdate, Update};
 use serde_json::Value;
 
-pub(super) fn parse(field: &str, raw: &Value, value: &Value) -> Update {
-    update(value).map_or_else(|| unknown(field, raw), Update::Template)
+pub(super) fn parse(field: &str, raw: &Value, change: &Change<'_>) -> Update {
+    update(change).map_or_else(|| unknown(field, raw), Update::Template)
 }
 
-fn update(value: &Value) -> Option<TemplateUpdate> {
+fn update(change: &Change<'_>) -> Option<TemplateUpdate> {
+    let value = change.value;
     let event = text(value, "event");
     // A template that was flagged can still be sent.
     let flagged = (event == Some("FLAGGED")).then_some(Quality::Low);
@@ -25,6 +26,7 @@ fn update(value: &Value) -> Option<TemplateUpdate> {
         rejection_reason: (event == Some("REJECTED")).then(|| rejection(value)).flatten(),
         quality: text(value, "new_quality_score").map(quality).or(flagged),
         components: None,
+        at: change.at,
     })
 }
 

@@ -3,7 +3,9 @@
 use super::Crm;
 use futures::future::join_all;
 use model::{ActorType, Cause, Code, ContactId, Result, Timestamp, WorkspaceId};
-use operation::ports::{Audience, ChatIdentity, ContactCard, ContactRef, HandOver, HandoffReason, People};
+use operation::ports::{
+    Audience, ChatIdentity, ConsentStatement, ConsentTies, ContactCard, ContactRef, HandOver, HandoffReason, People,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use store::Tx;
@@ -30,6 +32,13 @@ impl Crm {
 
     async fn relink(&self, old: ChatIdentity, new: ChatIdentity) -> Option<ContactId> {
         self.people(move |tx, workspace, people| people.relink(tx, workspace, &old, &new)).await.unwrap()
+    }
+
+    /// A contact says over the network whether it wants messages, so many seconds ago. Gives whether that counts.
+    async fn says(&self, contact: ContactId, wants: bool, seconds_ago: i64, ties: ConsentTies) -> Result<bool> {
+        let at = Some(self.app.db().now().plus_seconds(-seconds_ago));
+        let said = ConsentStatement { wants_messages: wants, at, ties, proof: "STOP".to_owned() };
+        self.people(move |tx, workspace, people| people.record_consent(tx, workspace, contact, &said)).await
     }
 
     /// The ids of an audience, read in pieces of two.
@@ -141,7 +150,7 @@ testkit::on_both! {
         let crm = Crm::open(kind).await;
         let ana = crm.receive(person("u1", "", "", "Ana")).await.id;
         for wants in [false, true, false] {
-            crm.people(move |tx, workspace, people| people.record_consent(tx, workspace, ana, wants, "STOP")).await.unwrap();
+            assert!(crm.says(ana, wants, 0, ConsentTies::ToLater).await.unwrap());
         }
         let until = Timestamp::parse("2026-01-15T13:00:00Z");
         let switch = HandOver { enabled: false, until, reason: HandoffReason::Device, summary: Some("Took over.".to_owned()) };
@@ -168,9 +177,45 @@ testkit::on_both! {
         for unknown in [ContactId(999_999), ContactId(-1)] {
             let gone = crm.people(move |tx, workspace, people| people.lock(tx, workspace, &BTreeSet::from([unknown]))).await.unwrap();
             assert_eq!(gone, []);
-            let error = crm.people(move |tx, workspace, people| people.record_consent(tx, workspace, unknown, true, "x")).await.unwrap_err();
+            let error = crm.says(unknown, true, 0, ConsentTies::ToLater).await.unwrap_err();
             assert_eq!(error.code(), Code::NotFound);
         }
+    }
+
+    async fn the_latest_statement_counts(kind: Kind) {
+        let crm = Crm::open(kind).await;
+        let ana = crm.receive(person("u1", "", "", "Ana")).await.id;
+        let (later, out) = (ConsentTies::ToLater, ConsentTies::ToOptOut);
+        for (wants, ago, ties, counts, opted_out) in [
+            (true, 3_600, out, true, false),
+            (false, 60, out, true, true),
+            // Repeated, and late.
+            (true, 3_600, out, false, true),
+            (false, 60, out, false, true),
+            (true, 120, later, false, true),
+            (false, 120, later, false, true),
+            // Of the same second.
+            (true, 60, out, false, true),
+            (true, 60, later, true, false),
+            (false, 60, later, true, true),
+            (true, 30, out, true, false),
+            (false, 30, out, true, true),
+            // In the future, by the service's clock.
+            (true, -3_600, out, true, false),
+            (false, 0, out, true, true),
+            (true, -3_600, out, false, true),
+        ] {
+            assert_eq!(crm.says(ana, wants, ago, ties).await.unwrap(), counts, "{wants} {ago} {ties:?}");
+            assert_eq!(crm.get(&json!(ana)).await["opted_out"], opted_out, "{wants} {ago} {ties:?}");
+        }
+        let consents = crm.get(&json!(ana)).await["consents"].as_array().unwrap().len();
+        assert_eq!(consents, 8);
+        // What the team says counts at its own time.
+        crm.app.post(&format!("/contacts/{ana}/opt-in"), &crm.key, json!({})).await.expect(200);
+        assert!(!crm.says(ana, false, 1, out).await.unwrap());
+        let after = crm.get(&json!(ana)).await;
+        assert_eq!((&after["opted_out"], &after["consents"][0]["source"]), (&json!(false), &json!("api")));
+        assert!(after["consents"][6]["stated_at"].as_str() < after["consents"][6]["created_at"].as_str());
     }
 
     async fn those_of_whom_all_is_known_are_received_together(kind: Kind) {

@@ -1,0 +1,41 @@
+//! How the network rates a number.
+
+use crate::schema::channels as table;
+use chatnet::Quality;
+use diesel::prelude::*;
+use model::{ChannelId, Result, Timestamp};
+use store::Tx;
+
+/// What the network says of a number.
+pub(crate) struct Rating {
+    /// `None`: nothing.
+    pub(crate) quality: Option<Quality>,
+    /// How many contacts may be written to first within 24 hours. `None`: nothing; `Some(None)`: that there is no limit.
+    pub(crate) messaging_limit: Option<Option<i64>>,
+    /// When it was so.
+    pub(crate) at: Timestamp,
+}
+
+/// Notes what the network says of a number, unless it has said something else of a later time. Gives whether it was noted.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn rate(tx: &mut Tx, channel: ChannelId, rating: &Rating) -> Result<bool> {
+    // Networks count seconds: of the same one, what arrives later counts.
+    let second = rating.at.min(tx.now()).seconds();
+    let at = Timestamp::from_millis(second * 1_000);
+    let mut changed = 0;
+    if let Some(quality) = rating.quality {
+        let earlier = table::quality_at.is_null().or(table::quality_at.le(at));
+        changed += diesel::update(table::table.find(channel).filter(earlier))
+            .set((table::quality.eq(quality), table::quality_at.eq(at)))
+            .execute(tx.connection())?;
+    }
+    if let Some(limit) = rating.messaging_limit {
+        let earlier = table::messaging_limit_at.is_null().or(table::messaging_limit_at.le(at));
+        changed += diesel::update(table::table.find(channel).filter(earlier))
+            .set((table::messaging_limit.eq(limit), table::messaging_limit_at.eq(at)))
+            .execute(tx.connection())?;
+    }
+    Ok(changed > 0)
+}
