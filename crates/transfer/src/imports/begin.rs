@@ -1,8 +1,8 @@
 //! From a file that was looked through to rows that can be taken: the columns are settled, the fields that they need are
 //! there, and so is the index that rows find their items by.
 
-use super::job::Target;
 use super::model::{Column, FileSummary, ImportError, ImportRow, ImportSettings, ImportStatus};
+use super::target::Target;
 use super::{plan, queries};
 use model::{CollectionId, Error, ImportId, IndexId, Result};
 use query::IndexRequest;

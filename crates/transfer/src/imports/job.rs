@@ -7,18 +7,16 @@ use super::prepare::{Batch, Task};
 use super::reader::{self, Opening, Records};
 use super::report;
 use super::rows::{self, AttemptEnd, Attempts, BatchOutcome, SeenDigests, ended};
+use super::target::Target;
 use super::{plan, queries};
 use encoding_rs::Encoding;
-use fields::Data;
 use files::{self, Files, NewFile, Stored};
 use jobs::{Job, JobContext, JobError};
 use model::{CollectionId, Error, FileId, ImportId, JsonText, Result, WorkspaceId};
-use query::{ParsedQuery, QueryParams};
 use records::Author;
 use records::activity::{self, Action, Changes, change};
 use records::indexes;
-use records::rows::ItemRow;
-use records::shape::{self, Kind, Shape, Shapes};
+use records::shape::{self, Shape, Shapes};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{Db, Read, Tx};
@@ -44,49 +42,6 @@ const MOST_REPORTED: u64 = 256 << 20;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Payload {
     pub(super) import_id: ImportId,
-}
-
-/// What a kind of records adds to imports and exports.
-pub trait Target: Send + Sync {
-    /// Whose records its imports write.
-    fn kind(&self) -> &'static Kind;
-
-    /// Which records an export gives, by what the query string of its request said.
-    ///
-    /// # Errors
-    /// 400 `validation_error` for what no longer fits.
-    fn query(&self, read: &mut Read, shape: &Shape, params: Vec<(String, String)>) -> Result<ParsedQuery> {
-        QueryParams::of(params).read(read, shape, false)
-    }
-
-    /// The keys of fields that only the service sets, and whose values imports take all the same.
-    fn takes(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Records what a row says in those fields of a record that was just written in this transaction. Returns the record as
-    /// it is then.
-    ///
-    /// # Errors
-    /// `validation_error` for values that do not fit, and those of the writer.
-    fn state(
-        &self,
-        tx: &mut Tx,
-        shapes: &Shapes,
-        shape: &Arc<Shape>,
-        author: &Author,
-        row: ItemRow,
-        statements: &Data,
-    ) -> Result<ItemRow> {
-        let _ = (tx, shapes, shape, author, statements);
-        Ok(row)
-    }
-
-    /// Publishes the event of an import that has ended, in the transaction of its end.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn publish_end(&self, tx: &mut Tx, author: &Author, import: ImportRow) -> Result<()>;
 }
 
 /// Runs imports.

@@ -1,13 +1,13 @@
 //! Which column goes to which field, and what a record says of an item.
 
 use super::decimals;
-use super::job::Target;
 use super::model::{
     Column, FieldToMake, FileSummary, Format, IgnoredReason, ImportError, ImportSettings, ImportSource,
     ImportWarning, RowError,
 };
 use super::printed::{flattened, written};
 use super::reader::{FileFault, Record};
+use super::target::Target;
 use crate::exports::unguarded;
 use crate::tables::is_short_of_a_quote;
 use fields::Data;

@@ -1,10 +1,10 @@
 //! What is made of rows on the thread that reads them, while the rows before are written: the transaction has the less to
 //! do. All of it can be made by the transaction as well, which does so where the fields have changed since.
 
-use super::job::Target;
 use super::model::{ImportRow, ImportSettings, ImportSource, TagsMode};
 use super::plan::{self, RowProblem, RowValues};
 use super::reader::{self, Record};
+use super::target::Target;
 use fields::value::{self, Mode};
 use fields::{Data, FieldType};
 use model::{CollectionId, ImportId, Result};

@@ -3,6 +3,7 @@
 use super::{Shop, counts};
 use crate::{files, number};
 use serde_json::{Value, json};
+use testkit::Kind;
 
 impl Shop {
     /// Imports bytes with fields made for all columns.
@@ -16,12 +17,12 @@ impl Shop {
     }
 }
 
-async fn new_shop(kind: testkit::Kind) -> Shop {
+async fn new_shop(kind: Kind) -> Shop {
     Shop::with(kind, json!([{ "key": "zz", "type": "text" }])).await
 }
 
 testkit::on_both! {
-    async fn headers_are_told_from_rows(kind: testkit::Kind) {
+    async fn headers_are_told_from_rows(kind: Kind) {
         let question = "Why? ".repeat(30);
         for (text, first) in [
             (",name,total\n0,Casey,1\n1,Riley,2\n".to_owned(), json!({ "column_1": 0, "name": "Casey", "total": 1 })),
@@ -44,7 +45,7 @@ testkit::on_both! {
         assert_eq!(shop.items().await[0], json!({ "column_1": "chair", "column_2": 12.5 }));
     }
 
-    async fn a_wrong_byte_garbles_nothing_else(kind: testkit::Kind) {
+    async fn a_wrong_byte_garbles_nothing_else(kind: Kind) {
         let good = format!("name,city\n{}", "José,São Paulo\n".repeat(300));
         for tail in [&b"it\x92s,Bogot\xc3\xa1\n"[..], b"Ana,Bogot\xc3"] {
             let shop = new_shop(kind).await;
@@ -57,7 +58,7 @@ testkit::on_both! {
         }
     }
 
-    async fn a_quote_that_is_not_closed_ends_an_import_before_it_begins(kind: testkit::Kind) {
+    async fn a_quote_that_is_not_closed_ends_an_import_before_it_begins(kind: Kind) {
         for (text, row) in [
             ("sku,name\na,x\nq1,\"6 inch\nq2,Bob\nq3,Cid\n", "Row 2"),
             ("sku,name,note\nq1,\"6 inch,x\nq2,\"Bob\",y\nq3,Cid,z\n", "Row 1"),
@@ -78,7 +79,7 @@ testkit::on_both! {
         assert_eq!(shop.items().await[1]["name"], "Main Street 1\nMadrid, Spain");
     }
 
-    async fn rows_of_spreadsheets_are_taken(kind: testkit::Kind) {
+    async fn rows_of_spreadsheets_are_taken(kind: Kind) {
         let shop = Shop::open(kind).await;
         for text in [
             "sep=;\r\nname;sku;price\r\nA;1;2\r\nB;2\r\n;;\r\n   \r\nC;3;;;\r\n",
@@ -94,7 +95,7 @@ testkit::on_both! {
         assert_eq!(wide["errors"][0]["code"], "wrong_column_count");
     }
 
-    async fn numbers_may_have_a_decimal_comma(kind: testkit::Kind) {
+    async fn numbers_may_have_a_decimal_comma(kind: Kind) {
         let shop = Shop::with(kind, json!([
             { "key": "sku", "type": "text" }, { "key": "price", "type": "currency", "options": { "currency": "EUR" } },
             { "key": "stock", "type": "integer" },
@@ -119,7 +120,7 @@ testkit::on_both! {
         assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("decimal_separator"));
     }
 
-    async fn json_arrays_are_read_and_other_files_refused(kind: testkit::Kind) {
+    async fn json_arrays_are_read_and_other_files_refused(kind: Kind) {
         let shop = new_shop(kind).await;
         for text in ["[{\"a\":1,\"b\":\"x\"},{\"a\":2}]", "[\n  {\n    \"a\": 1,\n    \"b\": \"x\"\n  },\n  {\n    \"a\": 2\n  }\n]\n"] {
             let done = shop.import_bytes("x.json", text.as_bytes()).await;
@@ -145,7 +146,7 @@ testkit::on_both! {
         assert_eq!((&rejected["counts"], &rejected["errors"][0]["code"]), (&counts(1, 0, 0, 0, 1), &json!("invalid_json")));
     }
 
-    async fn texts_of_json_keep_their_type(kind: testkit::Kind) {
+    async fn texts_of_json_keep_their_type(kind: Kind) {
         let values = [
             json!("5"), json!("true"), json!("null"), json!("1e3"), json!("{\"a\":1}"), json!("[1]"), json!("\"q\""), json!(" "),
             json!("=1+1"), json!("plain"), json!("0.12345678901234567890"), json!(5), json!({ "zip": "28013" }), json!(["1", 1]),
@@ -173,7 +174,7 @@ testkit::on_both! {
         assert_eq!(shop.items().await[0], json!({ "zip": "28013", "n": 1 }));
     }
 
-    async fn columns_that_are_left_out_are_named(kind: testkit::Kind) {
+    async fn columns_that_are_left_out_are_named(kind: Kind) {
         let shop = Shop::open(kind).await;
         let text = "id,Name,SKU,colour,size,external key\n7,A,1,red,XL,k1\n";
         let done = shop.import(json!({ "content": text, "mapping": { "size": null } })).await;
