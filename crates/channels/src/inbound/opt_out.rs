@@ -67,10 +67,10 @@ pub(super) fn said(text: &str, also_out: &[String]) -> Option<bool> {
     IN.contains(&said.as_str()).then_some(true)
 }
 
-/// Without case, accents, and what stands around the words.
+/// Without case, accents, hyphens, and what stands around the words.
 fn folded(text: &str) -> String {
     let folded = fields::text::ascii(&fields::text::fold(text));
-    folded.trim_matches(|letter: char| !letter.is_alphanumeric()).to_owned()
+    folded.trim_matches(|letter: char| !letter.is_alphanumeric()).replace('-', " ")
 }
 
 #[cfg(test)]
