@@ -1,6 +1,6 @@
 //! Lists of files.
 
-use crate::name::{both_forms, folded};
+use crate::name::{folded, two_forms};
 use crate::row::{FileKind, FileRow, FileStatus};
 use crate::schema::files;
 use diesel::dsl::sql;
@@ -66,12 +66,11 @@ pub fn list(
 ) -> Result<(Vec<FileRow>, i64)> {
     // In the same case on both databases, which `LIKE` is not.
     let contains = |column: &str, wanted: &str| {
-        let forms = both_forms(wanted);
-        let form = |place: usize| forms.get(place).or(forms.first()).cloned().unwrap_or_default();
+        let [first, second] = two_forms(wanted);
         sql::<Bool>(&format!("(replace({column}, "))
-            .bind::<Text, _>(form(0))
+            .bind::<Text, _>(first)
             .sql(&format!(", '') <> {column} or replace({column}, "))
-            .bind::<Text, _>(form(1))
+            .bind::<Text, _>(second)
             .sql(&format!(", '') <> {column})"))
     };
     let rows = || {
@@ -98,7 +97,7 @@ pub fn list(
             };
         }
         if let Some(folder) = &chosen.folder {
-            rows = rows.filter(files::folder.eq_any(both_forms(folder)));
+            rows = rows.filter(files::folder.eq_any(two_forms(folder)));
         }
         if let Some(tag) = &chosen.tag {
             // Tags have neither quotes nor backslashes, so a quoted one is found only where it is a whole tag.

@@ -50,7 +50,7 @@ impl<'a> Incoming<'a> {
 
     /// The media type, in lower case and without parameters.
     pub(super) fn media_type(&self) -> Option<String> {
-        media_type(&*self.header_text("content-type")?)
+        media_type(&self.header_text("content-type")?)
     }
 
     /// The body, read for mapping.
