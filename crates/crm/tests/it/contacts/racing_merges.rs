@@ -5,9 +5,10 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use futures::future::join_all;
 use serde_json::{Value, json};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
+use store::Tx;
 use testkit::{Kind, until};
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::unbounded_channel;
 
 #[derive(QueryableByName)]
 struct Count {
@@ -50,16 +51,17 @@ impl Crm {
         (from, into): (i64, i64),
         (method, path, body): (&str, String, Value),
     ) -> Value {
-        let (held, is_held) = oneshot::channel();
+        let (held, mut is_held) = unbounded_channel();
         let (go, may_go) = mpsc::channel::<()>();
-        let mut held = Some(held);
-        let merge = self.app.db().write(move |tx| {
+        let may_go = Mutex::new(may_go);
+        let db = self.app.db().clone();
+        let merging = move |tx: &mut Tx| {
             let is_postgres = tx.is_postgres();
             let mut run = |sql: String| diesel::sql_query(sql).execute(tx.connection());
             let lock = if is_postgres { " FOR UPDATE" } else { "" };
             run(format!("SELECT id FROM items WHERE id = {from}{lock}"))?;
-            held.take().map(|held| held.send(()));
-            may_go.recv().ok();
+            held.send(()).unwrap();
+            may_go.lock().unwrap().recv().ok();
             run(format!("UPDATE items SET trashed_at = updated_at WHERE id = {from}"))?;
             run(format!(
                 "INSERT INTO contact_merges (merged_id, workspace_id, survivor_id, actor, created_at) \
@@ -67,9 +69,9 @@ impl Crm {
             ))?;
             run(format!("UPDATE item_unique SET item_id = {into} WHERE item_id = {from}"))?;
             Ok(())
-        });
-        let merge = tokio::spawn(merge);
-        is_held.await.unwrap();
+        };
+        let merge = tokio::spawn(async move { db.write(merging).await });
+        is_held.recv().await.unwrap();
         let end = async {
             self.is_waited_for(kind).await;
             go.send(()).unwrap();
