@@ -262,7 +262,7 @@ impl ContactBook for Book {
         said: &ConsentStatement,
     ) -> Result<bool> {
         let editor = self.editor(tx, workspace, Cause::actor(ActorType::Contact, &contact))?;
-        let row = rows::locked(tx, &editor.shape, ItemId(contact.0))?;
+        let row = ContactRef::from(contact).locked(tx, &editor.shape)?;
         let proof: String = said.proof.chars().take(LONGEST_PROOF).collect();
         let proof = Some(proof).filter(|proof| !proof.trim().is_empty());
         let new = NewConsent { source: ConsentSource::Message, proof };
@@ -278,7 +278,7 @@ impl ContactBook for Book {
         switch: &HandOver,
     ) -> Result<()> {
         let editor = self.editor(tx, workspace, cause.clone())?;
-        let row = rows::locked(tx, &editor.shape, ItemId(contact.0))?;
+        let row = ContactRef::from(contact).locked(tx, &editor.shape)?;
         let until = switch.until.filter(|_| !switch.enabled);
         let switch = HandOver { until, ..switch.clone() };
         handoff::hand_over(tx, &editor, row, switch, Some(&self.assigned), |_| {})?;
