@@ -182,8 +182,9 @@ fn look(read: &mut Read, channel: &ChannelRow, people: &People, asking: &[Conver
                 supersedes: conversation.reply_run_id.is_some(),
             }),
             (_, last) => {
+                // Also behind what is not answered, such as a reaction or a message that was taken back.
                 let upto = last.map_or(conversation.reply_upto, |last| last.id);
-                idle.push((conversation.id, upto));
+                idle.push((conversation.id, upto.max(conversation.last_message_id)));
             }
         }
     }

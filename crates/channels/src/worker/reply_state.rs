@@ -1,6 +1,6 @@
 //! What conversations know of their answers: which run makes one, and up to which message all was answered.
 
-use crate::messages::MessageDirection;
+use crate::messages::{MessageDirection, MessageType};
 use crate::schema::{conversations as table, messages as rows};
 use diesel::dsl::max;
 use diesel::prelude::*;
@@ -48,7 +48,7 @@ pub(super) fn lock(tx: &mut Tx, ids: &[ConversationId]) -> Result<()> {
     Ok(())
 }
 
-/// The last messages that the contacts of conversations wrote.
+/// The last messages that the contacts of conversations wrote, of those that are answered.
 ///
 /// # Errors
 /// When the database fails.
@@ -59,6 +59,12 @@ pub(super) fn last_inbound(
     let last = rows::table
         .filter(rows::conversation_id.eq(table::id))
         .filter(rows::direction.eq(MessageDirection::Inbound))
+        .filter(rows::message_type.ne_all([
+            MessageType::Reaction,
+            MessageType::System,
+            MessageType::Unsupported,
+        ]))
+        .filter(rows::deleted_at.is_null())
         .select(max(rows::id))
         .single_value();
     let found: Vec<(ConversationId, Option<MessageId>)> =
