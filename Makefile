@@ -40,7 +40,7 @@ test: ## run all tests; start and stop a PostgreSQL and a Redis for them
 	scripts/fetch-model --out '$(MODEL_FILE)'
 	cargo test --workspace --doc --locked
 	@if command -v cargo-nextest >/dev/null; then set -- cargo nextest run; else set -- cargo test --lib --bins --tests --no-fail-fast; fi; \
-	rm -rf $(EMITTED_EVENTS); export SVC_EMITTED_EVENTS=$(EMITTED_EVENTS); \
+	rm -rf $(EMITTED_EVENTS); export SVC_TEST_EMITTED_EVENTS=$(EMITTED_EVENTS); \
 	set -x; scripts/with-services "$$@" --workspace --locked || exit; \
 	{ set +x; } 2>/dev/null; scripts/check-emitted-events $(EMITTED_EVENTS)
 

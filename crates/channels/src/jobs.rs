@@ -2,9 +2,7 @@
 
 use crate::channels::{ChannelRow, ChannelStatus, Rating, rate};
 use crate::inbound::purge_old;
-use crate::schema::{
-    channel_errors, channels as table, early_statuses, identity_changes, message_changes,
-};
+use crate::schema::{channel_errors, channels as table, early_statuses, identity_changes, message_changes};
 use crate::templates;
 use crate::worker::WorkerParts;
 use chatnet::{NumberHealth, TemplateUpdate};

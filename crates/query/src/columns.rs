@@ -2,9 +2,9 @@
 
 use super::plan::{self, QueryPlan};
 use super::planner::{Planner, Sample, Sampler};
-use super::runs::{self, Runs};
+use super::runs::{self, Placed, Runs};
 use super::types::{Query, Report};
-use super::visit::{Fitting, MOST_FETCHED, Page, Placed, PlacedRow, Visit};
+use super::visit::{Fitting, MOST_FETCHED, Page, PlacedRow, Visit};
 use crate::column_scan::{Changed, ColumnCache, Columnar, SelectedRows};
 use fields::Filter;
 use fields::sort::Sort;

@@ -10,6 +10,7 @@ mod candidates;
 mod column_scan;
 mod columns;
 mod cursor;
+mod key_ranges;
 mod ordered;
 mod params;
 mod plan;

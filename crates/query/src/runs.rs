@@ -3,13 +3,15 @@
 //! An index cuts long texts, so it has items whose texts begin alike in the order of their ids. They follow each other: a
 //! run is gathered to its end, and then comes out in the order of the whole texts.
 
-use super::visit::Placed;
 use fields::key::MOST_TEXT;
 use fields::sort::Sort;
 use fields::{Family, FieldSet};
 
 /// So many more items of a run are kept than are needed: some may be changed before they are fetched.
 const SPARE: usize = 500;
+
+/// An item that fits by its id, and its place in the order.
+pub(super) type Placed = (Vec<u8>, i64);
 
 /// Items as they come from an index, and then in the order of a list.
 pub(super) struct Runs<'a> {

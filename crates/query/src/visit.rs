@@ -2,7 +2,7 @@
 
 use super::plan::QueryPlan;
 use super::planner::{Budget, Planner};
-use super::runs::{self, Runs};
+use super::runs::{self, Placed, Runs};
 use super::scan::points_to;
 use super::types::{Query, Report};
 use fields::filter::name_of;
@@ -135,9 +135,6 @@ enum Met {
     /// Items whose texts are too long for an index to tell their order.
     LongTexts,
 }
-
-/// An item that fits by its id, and its place in the order.
-pub(super) type Placed = (Vec<u8>, i64);
 
 impl<'a> Visit<'a> {
     /// A run of a query in an order, or in none, that has the values of `subjects` beside those that it goes by.

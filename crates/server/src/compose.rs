@@ -26,7 +26,7 @@ use operation::{
 use prometheus::core::Collector;
 use records::activity::BoundedActivity;
 use records::shape::{Kind, Shapes};
-use rest::{Api, Contracts, Readiness};
+use rest::{Api, Contracts, Home, Readiness};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
@@ -35,7 +35,7 @@ use tokio::sync::watch;
 use transfer::imports::Target;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
-pub const VERSION: &str = "v0.25.0";
+pub const VERSION: &str = "v0.26.0";
 
 /// The areas of all groups, in the order of the published documents.
 const AREAS: [Areas; 7] = [
@@ -315,7 +315,7 @@ impl Service {
         })
     }
 
-    /// What is served, for an HTTP server.
+    /// What is served, for an HTTP server. Without other origins, and without a chat.
     pub fn api(&self) -> Api {
         Api {
             pipeline: self.pipeline.clone(),
@@ -323,6 +323,8 @@ impl Service {
             raw_routes: self.raw_routes.clone(),
             readiness: self.readiness.clone(),
             metrics: self.metrics.clone(),
+            cors_origins: Arc::default(),
+            home: Home { version: VERSION, chat: None },
         }
     }
 

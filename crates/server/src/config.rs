@@ -1,10 +1,11 @@
 //! Configuration: a file, then environment variables, then flags; the later wins.
 
 use crate::compose::LogRetention;
-use crate::values::{http_url, size, whole};
+use crate::values::{base_url, http_url, origin, size, whole};
 use agents::providers::{Prices, Tiers};
-use clap::{Args, Command};
+use clap::{Arg, Args, Command};
 use events::EventRetention;
+use fields::text::nearest;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use store::logs::Retention;
@@ -76,8 +77,19 @@ pub struct Config {
     pub admin_listen: Option<String>,
 
     /// How the world reaches the service, without `/api/v1`. Default: `http://` and the address it serves on.
-    #[arg(long, env = "SVC_BASE_URL", global = true, value_name = "URL", value_parser = http_url)]
+    #[arg(long, env = "SVC_BASE_URL", global = true, value_name = "URL", value_parser = base_url)]
     pub base_url: Option<String>,
+
+    /// Origins whose pages may call the API from a browser, separated by commas: `https://app.example.com`, or `*` for all.
+    #[arg(
+        long,
+        env = "SVC_CORS_ORIGINS",
+        global = true,
+        value_name = "ORIGINS",
+        value_delimiter = ',',
+        value_parser = origin
+    )]
+    pub cors_origins: Vec<String>,
 
     /// Threads that serve HTTP. Default: one per core.
     #[arg(
@@ -444,6 +456,35 @@ pub fn read_config(mut command: Command) -> anyhow::Result<Command> {
         command = command.mut_arg(&name, |argument| argument.default_value(value.clone()));
     }
     Ok(command)
+}
+
+/// The variables of this process that look like settings and are none, as sentences that name the setting that was
+/// probably meant.
+pub(crate) fn unknown_variables(command: &Command) -> Vec<String> {
+    let mut known = Vec::new();
+    add_variables(command, &mut known);
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut unknown: Vec<String> = names.filter(|name| looks_like_setting(name)).collect();
+    unknown.retain(|name| !known.contains(name));
+    unknown.sort_unstable();
+    let sentence = |name: String| match nearest(&name, known.iter().map(String::as_str)) {
+        Some(meant) => format!("{name} is no setting. Did you mean {meant}?"),
+        None => format!("{name} is no setting."),
+    };
+    unknown.into_iter().map(sentence).collect()
+}
+
+/// Whether somebody may have set a variable for the service. Kubernetes makes `SVC_SERVICE_…` and `SVC_PORT…` for a service
+/// that is called `svc`, and tests have variables of their own.
+fn looks_like_setting(name: &str) -> bool {
+    let others = ["SVC_SERVICE_", "SVC_PORT", "SVC_TEST_"];
+    name.starts_with("SVC_") && !others.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn add_variables(command: &Command, known: &mut Vec<String>) {
+    let names = command.get_arguments().filter_map(Arg::get_env);
+    known.extend(names.map(|name| name.to_string_lossy().into_owned()));
+    command.get_subcommands().for_each(|command| add_variables(command, known));
 }
 
 fn without_empty_variables(command: Command) -> Command {

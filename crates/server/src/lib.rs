@@ -3,6 +3,7 @@
 pub mod cli;
 mod compose;
 mod config;
+mod database;
 mod demo;
 mod file_storage;
 #[cfg(feature = "local-llm")]

@@ -96,6 +96,13 @@ pub(crate) async fn open_seal(config: &Config, keys: Option<Keys>, db: &Db) -> a
     let keys = match keys {
         Some(keys) => keys,
         None => {
+            // What was sealed under the missing key cannot be opened under a new one.
+            anyhow::ensure!(
+                db.read(installed_keys).await.map_err(cause)?.is_none(),
+                "{} is missing, but this database has secrets that were sealed under it: put the file back from a backup, or \
+                 set SVC_SECRET_KEY to its content",
+                config.data_dir.join(FILE).display()
+            );
             let text = generate();
             write_file(&config.data_dir, FILE, &text, Existing::Keep)?;
             Keys::new(read_key(&text)?, None, true)

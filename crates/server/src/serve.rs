@@ -1,6 +1,7 @@
 //! Serving: from the configuration to a listening socket, and back down on SIGTERM.
 
 use crate::compose::{Service, ServiceParts};
+use crate::database::{backend, hold, migrate, open_database};
 use crate::demo::Demo;
 use crate::file_storage::Place;
 use crate::operator_error::cause;
@@ -16,14 +17,13 @@ use channels::{OpenAiTranscriber, Transcriber, TranscriberSettings};
 use egress::{Connector, Policy};
 use events::Delivering;
 use jobs::Running;
-use model::{Clock, Random, SystemClock, SystemRandom};
+use model::SystemRandom;
 use operation::Limits;
+use rest::Api;
 use std::io::ErrorKind;
 use std::net::{TcpListener, ToSocketAddrs};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store::{Backend, Db, Options};
 use tokio::net::TcpSocket;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -34,30 +34,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 const BACKLOG: u32 = 1024;
 /// How long the last spans may take, so that a collector that does not answer keeps no service from ending.
 const LAST_EXPORT: Duration = Duration::from_secs(5);
-
-/// Opens the configured database, which must have been migrated.
-pub(crate) fn open_database(config: &Config) -> anyhow::Result<Db> {
-    let backend = backend(config)?;
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let random: Arc<dyn Random> = Arc::new(SystemRandom::default());
-    Db::open(Options { backend, connections: config.database_connections, clock, random }).map_err(cause)
-}
-
-/// Brings the configured database to the newest schema, and says what was done. The folder of a SQLite file is made.
-pub(crate) fn migrate(config: &Config) -> anyhow::Result<Vec<String>> {
-    let backend = backend(config)?;
-    if let Backend::Sqlite(path) = &backend
-        && let Some(folder) = Path::new(path).parent().filter(|folder| !folder.as_os_str().is_empty())
-    {
-        std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
-    }
-    Db::migrate(&backend).map_err(cause)
-}
-
-/// The configured database.
-pub(crate) fn backend(config: &Config) -> anyhow::Result<Backend> {
-    Backend::parse(&config.database_url()).map_err(anyhow::Error::msg)
-}
 
 /// Serves until SIGTERM or SIGINT. Runs live on a runtime of their own: a worker of the HTTP server has one thread, and
 /// ends before they may.
@@ -74,6 +50,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     let config = Arc::new(config);
     let settings = Settings::read(&config).await?;
     let listeners = settings.listeners;
+    let _held = hold(&backend(&config)?)?;
     for name in migrate(&config)? {
         tracing::info!(name, "migrated the database");
     }
@@ -102,7 +79,10 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     if let Some(demo) = &demo {
         demo.connect(&service.pipeline, &listeners).await?;
     }
-    let mut server = serve_api(&service, listeners, &config)?;
+    let mut api = service.api();
+    api.cors_origins = config.cors_origins.clone().into();
+    api.home.chat = demo.as_ref().map(Demo::chat_page);
+    let mut server = serve_api(&api, listeners, &config)?;
     let admin = serve_admin(&service, settings.admin_listeners)?;
     let mut signals = StopSignals::listen()?;
     let background = (service.jobs.start(), service.deliveries.start(), service.channels.start());
@@ -131,11 +111,10 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
 }
 
 /// Serves the API until it is stopped.
-fn serve_api(service: &Service, listeners: Vec<TcpListener>, config: &Config) -> anyhow::Result<Server> {
+fn serve_api(api: &Api, listeners: Vec<TcpListener>, config: &Config) -> anyhow::Result<Server> {
     // Signals are ours: requests are the first of several that get their time.
-    let mut server = rest::server(&service.api(), listeners, KEEP_ALIVE)?
-        .disable_signals()
-        .shutdown_timeout(config.shutdown_seconds);
+    let mut server =
+        rest::server(api, listeners, KEEP_ALIVE)?.disable_signals().shutdown_timeout(config.shutdown_seconds);
     if let Some(workers) = config.workers {
         server = server.workers(workers);
     }

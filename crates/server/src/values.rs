@@ -50,6 +50,25 @@ pub(crate) fn http_url(text: &str) -> Result<String, String> {
     }
 }
 
+/// The address at which the world reaches the service. The path of the API is added to it.
+pub(crate) fn base_url(text: &str) -> Result<String, String> {
+    let url = http_url(text)?;
+    match url.trim_end_matches('/').strip_suffix(rest::BASE) {
+        Some(before) => Err(format!("must not end with the path of the API: write {before}")),
+        None => Ok(url),
+    }
+}
+
+/// An origin as browsers send it, without a path, or `*` for all.
+pub(crate) fn origin(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    let is_origin = || egress::Url::parse(text).is_ok_and(|url| url.origin().ascii_serialization() == text);
+    if text == "*" || http_url(text).is_ok() && is_origin() {
+        return Ok(text.to_owned());
+    }
+    Err("must be an origin such as https://app.example.com, without a path, or *".to_owned())
+}
+
 /// An API key, as far as it can be told here: nothing that a header cannot carry.
 pub(crate) fn api_key(text: &str) -> Result<String, String> {
     let is_visible = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -156,6 +175,34 @@ pub(crate) fn grant_id(text: &str) -> Result<GrantId, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_are_without_the_path_of_the_api() {
+        for text in ["https://svc.example", "https://svc.example/", "http://svc.example/behind/proxy"] {
+            assert_eq!(base_url(text).as_deref(), Ok(text));
+        }
+        for text in ["https://svc.example/api/v1", "https://svc.example/api/v1/"] {
+            let rule = "must not end with the path of the API: write https://svc.example".to_owned();
+            assert_eq!(base_url(text), Err(rule), "{text}");
+        }
+    }
+
+    #[test]
+    fn origins_have_no_path() {
+        for text in ["*", "https://app.example.com", "http://localhost:5173", "http://[::1]:3000"] {
+            assert_eq!(origin(text).as_deref(), Ok(text));
+        }
+        for text in [
+            "",
+            "app.example.com",
+            "https://app.example.com/",
+            "https://app.example.com:443",
+            "null",
+            "https://*.example.com",
+        ] {
+            assert!(origin(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn sizes_have_a_unit() {

@@ -1,6 +1,6 @@
 //! Every event that a test emits is held against the schema that is published of its type, and its type is noted.
 //!
-//! A test whose event does not fit fails when its database is dropped. Where `SVC_EMITTED_EVENTS` names a folder, it gets a
+//! A test whose event does not fit fails when its database is dropped. Where `SVC_TEST_EMITTED_EVENTS` names a folder, it gets a
 //! file for each type that was emitted and `declared` with all that should be: `scripts/check-emitted-events` compares them
 //! after a whole run, whose tests are processes of their own.
 
@@ -87,7 +87,7 @@ fn check(name: &str, data: &JsonText) -> Result<(), String> {
 }
 
 fn folder() -> Option<String> {
-    std::env::var("SVC_EMITTED_EVENTS").ok().filter(|folder| !folder.is_empty())
+    std::env::var("SVC_TEST_EMITTED_EVENTS").ok().filter(|folder| !folder.is_empty())
 }
 
 /// Writes down all types that an area publishes. Those that are announced have no area yet.

@@ -55,7 +55,7 @@ fn hi() -> Value {
     json!({ "input": "Hi" })
 }
 
-async fn run(app: &TestApp, key: &Key) -> Answer {
+async fn answered(app: &TestApp, key: &Key) -> Answer {
     ask(app, key, hi()).await
 }
 
@@ -95,7 +95,7 @@ testkit::on_both! {
         let (app, key, model, target) = booking(kind).await;
         for reason in ["length", "max_tokens", "MAX_TOKENS", "model_length"] {
             model.then(200, None, calls(&[""], reason.into())).then(200, None, says("sorry"));
-            let run = run(&app, &key).await.expect(200);
+            let run = answered(&app, &key).await.expect(200);
             assert_eq!((&run["status"], &run["output"]), (&json!("completed"), &json!("sorry")));
             let told = model.texts().pop().unwrap();
             assert!(told.contains("the answer ended before them"), "{told}");
@@ -103,14 +103,14 @@ testkit::on_both! {
         assert_eq!(target.requests(), 0);
         // What came before the cut is whole.
         model.then(200, None, calls(&["{\"ref\":1}", ""], "length".into())).then(200, None, says("one"));
-        run(&app, &key).await.expect(200);
+        answered(&app, &key).await.expect(200);
         assert_eq!(target.texts(), ["{\"ref\":1}"]);
         model.then(200, None, calls(&["{\"ref\":1}"], "content_filter".into()));
-        let held = run(&app, &key).await.expect(200);
+        let held = answered(&app, &key).await.expect(200);
         assert_eq!((&held["status"], &held["incomplete_details"]["reason"]), (&json!("incomplete"), &json!("content_filter")));
         // Nobody asks for the same again and again.
         model.then(200, None, calls(&["{\"re"], "length".into())).then(200, None, calls(&["{\"re"], "length".into()));
-        let cut = run(&app, &key).await.expect(200);
+        let cut = answered(&app, &key).await.expect(200);
         assert_eq!((&cut["status"], &cut["incomplete_details"]["reason"]), (&json!("incomplete"), &json!("max_output_tokens")));
         assert_eq!(target.requests(), 1);
         check_books(&app, key.workspace).await;
@@ -135,7 +135,7 @@ testkit::on_both! {
         for wrong in ["{\"ref\":", "no JSON at all", "[1]", "{\"ref\":1}{\"ref\":2}", "\"text\""] {
             let before = model.requests();
             model.then(200, None, calls(&[wrong], "tool_calls".into())).then(200, None, says("corrected"));
-            let run = run(&app, &key).await.expect(200);
+            let run = answered(&app, &key).await.expect(200);
             assert_eq!(run["output"], "corrected");
             let messages = model.bodies()[before + 1]["messages"].clone();
             let asking = messages.as_array().unwrap().iter().find(|message| message["role"] == "assistant").unwrap();
@@ -156,7 +156,7 @@ testkit::on_both! {
         failed["choices"][0]["finish_reason"] = "error".into();
         failed["choices"][0]["error"] = json!({ "code": 502, "message": "upstream" });
         server.then(200, None, failed).then(200, None, says("whole"));
-        let run = run(&app, &key).await.expect(200);
+        let run = answered(&app, &key).await.expect(200);
         assert_eq!((&run["output"], server.requests()), (&json!("whole"), 2));
         let attempts = json!([{ "model": "scripted", "reason": "unavailable" }]);
         assert_eq!(read(&app, &key, &run).await["steps"][0]["output"]["failed_attempts"], attempts);

@@ -2,7 +2,6 @@
 
 use crate::support::Desk;
 use serde_json::{Value, json};
-use testkit::Kind;
 
 impl Desk {
     /// A person writes from a number, as the network says it.

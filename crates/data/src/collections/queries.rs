@@ -48,7 +48,8 @@ pub(super) fn list(
         query = query.filter(collections::group_id.eq(group));
     }
     if let Some(words) = filter.words {
-        let literal = text::name_key(words.trim()).replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+        let literal =
+            text::name_key(words.trim()).replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
         query = query.filter(collections::name_key.like(format!("%{literal}%")).escape('\\'));
     }
     if let Some(Rank { position, id }) = page.after::<Rank<CollectionId>>()? {

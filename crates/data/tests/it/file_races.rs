@@ -28,7 +28,9 @@ async fn item(app: &TestApp, key: &Key, collection: &Value) -> Value {
 async fn refer(app: &TestApp, key: &Key, way: &str, object: &str, file: &Value) -> Answer {
     match way {
         "field" => app.patch(object, key, json!({ "data": { "doc": [file] } })).await,
-        "link" => app.post(&format!("{object}/links"), key, json!({ "to": { "type": "file", "id": file } })).await,
+        "link" => {
+            app.post(&format!("{object}/links"), key, json!({ "to": { "type": "file", "id": file } })).await
+        }
         "reply" => {
             let body = json!({ "shortcode": format!("r{file}"), "text": "Hi", "attachments": [file] });
             app.post("/quick-replies", key, body).await

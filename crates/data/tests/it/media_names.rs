@@ -14,7 +14,13 @@ const DEFLATE: &[u8] =
 
 /// Uploads a form whose file has this `Content-Disposition`, behind `form-data; name="file"`.
 async fn upload(app: &TestApp, key: &Key, disposition: &[u8]) -> Answer {
-    let parts: [&[u8]; 5] = [b"--x\r\ncontent-disposition: form-data; name=\"file\"", disposition, b"\r\n\r\n", CSV, b"\r\n--x--\r\n"];
+    let parts: [&[u8]; 5] = [
+        b"--x\r\ncontent-disposition: form-data; name=\"file\"",
+        disposition,
+        b"\r\n\r\n",
+        CSV,
+        b"\r\n--x--\r\n",
+    ];
     app.ask("POST", "/files").key(key).bytes("multipart/form-data; boundary=x", &parts.concat()).send().await
 }
 
@@ -22,7 +28,8 @@ async fn upload(app: &TestApp, key: &Key, disposition: &[u8]) -> Answer {
 async fn serve(headers: &str, body: &[u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let head = format!("HTTP/1.1 200 OK\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
+    let head =
+        format!("HTTP/1.1 200 OK\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
     let answer = [head.as_bytes(), body].concat();
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();

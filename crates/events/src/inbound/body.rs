@@ -1,6 +1,5 @@
 //! Bodies of received requests: JSON, forms, text or bytes, as they are read for mapping.
 
-use super::request::media_type;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use egress::charset;
@@ -42,6 +41,12 @@ pub(super) fn read_body(content_type: Option<&str>, body: &[u8]) -> (Form, Value
         (Ok(text), None) => (Form::Text, text.into()),
         (_, charset) => (Form::Text, charset::decode_as(charset, body).into()),
     }
+}
+
+/// The media type of a content type, in lower case and without parameters.
+pub(super) fn media_type(content_type: &str) -> Option<String> {
+    let media = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    (!media.is_empty()).then(|| media.chars().take(200).collect())
 }
 
 fn is_json(media_type: &str) -> bool {

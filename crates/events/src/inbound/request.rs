@@ -1,6 +1,6 @@
 //! Request to an inbound webhook: its headers, its address, its body, and what of it is stored.
 
-use super::body::{Form, read_body};
+use super::body::{Form, media_type, read_body};
 use bytes::Bytes;
 use model::Timestamp;
 use serde_json::{Map, Value};
@@ -106,12 +106,6 @@ fn sounds_secret(name: &str) -> bool {
 pub(super) fn is_header_name(text: &str) -> bool {
     (1..=100).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.!#$%&'*+^`|~".contains(&byte))
-}
-
-/// The media type of a content type, in lower case and without parameters.
-pub(super) fn media_type(content_type: &str) -> Option<String> {
-    let media = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    (!media.is_empty()).then(|| media.chars().take(200).collect())
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! What an expression gives for a record.
 
 use super::Formula;
+use super::moment::Moment;
 use super::operand::{Figure, Operand};
 use super::parse::{Expr, Operator};
-use super::times::{self, Moment};
+use super::times;
 use crate::computed_error::ComputedError;
 use crate::decimal;
 use crate::field::Field;

@@ -7,6 +7,7 @@
 mod eval;
 mod functions;
 mod lex;
+mod moment;
 mod operand;
 mod parse;
 #[cfg(test)]

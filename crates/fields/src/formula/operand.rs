@@ -3,7 +3,7 @@
 //! Sums, differences, products and remainders are exact. Quotients, powers and roots are not by nature: they are computed to
 //! [`WIDEST`] digits, and a result that rests on one is rounded once, when it is shown or stored.
 
-use super::times::Moment;
+use super::moment::Moment;
 use crate::computed_error::ComputedError;
 use crate::decimal::{self, Decimal, Loss};
 use bigdecimal::{RoundingMode, ToPrimitive, Zero};

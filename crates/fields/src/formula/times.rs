@@ -4,64 +4,13 @@
 //! same time on the next day, and days between two are those of the calendar, also where the clocks change. Hours, minutes
 //! and seconds are counted as they pass.
 
+use super::moment::Moment;
 use super::operand::Operand;
 use crate::field::Field;
 use crate::set::FieldSet;
-use chrono::{
-    DateTime, Datelike, Days, Duration, Months, NaiveDate, NaiveDateTime, Offset, TimeZone, Timelike,
-};
+use chrono::{Datelike, Days, Duration, Months, NaiveDate, NaiveDateTime, Timelike};
 use chrono_tz::Tz;
 use model::Timestamp;
-
-/// A moment, and the time zone in which it is looked at.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
-    pub(super) at: Timestamp,
-    zone: Tz,
-}
-
-impl PartialEq for Moment {
-    fn eq(&self, other: &Self) -> bool {
-        self.at == other.at
-    }
-}
-
-impl Moment {
-    pub(super) fn new(at: Timestamp, zone: Tz) -> Self {
-        Self { at, zone }
-    }
-
-    /// The time on the clocks.
-    fn local(self) -> NaiveDateTime {
-        self.instant().with_timezone(&self.zone).naive_local()
-    }
-
-    fn instant(self) -> DateTime<chrono::Utc> {
-        DateTime::from_timestamp_millis(self.at.millis()).unwrap_or_default()
-    }
-
-    /// It as people read it: RFC 3339, with the offset of its zone.
-    pub(super) fn text(self) -> String {
-        if self.zone == Tz::UTC {
-            return self.at.rfc3339();
-        }
-        self.instant().with_timezone(&self.zone).format("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
-    }
-
-    /// The moment at which the clocks show a time: of two the one with the offset that this one has, and where the clocks go
-    /// forward, the time after.
-    fn with_local(self, local: NaiveDateTime) -> Option<Self> {
-        let offset = |moment: &DateTime<Tz>| moment.offset().fix();
-        let same = offset(&self.instant().with_timezone(&self.zone));
-        let found = self.zone.from_local_datetime(&local);
-        let moment = match (found.earliest(), found.latest()) {
-            (_, Some(latest)) if offset(&latest) == same => latest,
-            (Some(earliest), _) => earliest,
-            _ => self.zone.from_local_datetime(&(local + Duration::hours(1))).earliest()?,
-        };
-        Some(Self { at: Timestamp::from_millis(moment.timestamp_millis()), ..self })
-    }
-}
 
 /// The time zone in which the moments of a field are looked at: its own, or that of a field that a formula reads.
 pub fn zone_of(fields: &FieldSet, field: &Field) -> Option<Tz> {

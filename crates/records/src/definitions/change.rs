@@ -6,8 +6,8 @@
 use super::create::lacking;
 use super::define::{self, Definition, can_be_primary, can_be_unique};
 use super::dependents::{self, Source};
-use super::events::{FieldChanged, FieldEvent};
-use super::model::{CollectionField, FieldPatch, read_field};
+use super::events::publish_change;
+use super::model::{CollectionField, FieldPatch, read_field, seen_field};
 use super::resolve::resolve;
 use super::rewrite::{self, Begun, RewritePlan, Step};
 use super::survey::{self, ConversionReport};
@@ -15,7 +15,6 @@ use super::users;
 use crate::Author;
 use crate::indexes::table;
 use crate::indexes::uniques;
-use crate::publish::{changed_at, differences, publish};
 use fields::convert;
 use fields::option_rules::{as_map, restricted};
 
@@ -429,22 +428,6 @@ fn concerned(
     Ok(if proposal.concerns_others()? { vec![source()] } else { Vec::new() })
 }
 
-/// The event and the activity of a field that was just changed, as it was `before`.
-pub(crate) fn publish_change(
-    tx: &mut Tx,
-    shapes: &Shapes,
-    author: &Author,
-    collection: CollectionId,
-    before: &CollectionField,
-) -> Result<()> {
-    let shape = shape::within_change(tx, shapes, author.workspace, collection)?;
-    let after = seen_field(&shape, before.id, None)?;
-    let path = format!("fields.{}", after.field_key);
-    let changed = differences(before, &after)?;
-    let data = FieldChanged { field: &after, collection_id: collection, changed: &changed };
-    publish(tx, author, collection, &changed_at(&path, &changed), &FieldEvent::Updated(data))
-}
-
 /// What is computed from a field was checked against its type.
 ///
 /// # Errors
@@ -479,13 +462,4 @@ fn refuse_in_unique_key(shape: &Shape, field: &Field, kind: FieldType) -> Result
         kind.as_str()
     );
     Err(Error::new(Code::FieldInUse, message).param("type").with("details", json!({ "used_by": users })))
-}
-
-pub(crate) fn seen_field(
-    shape: &Shape,
-    id: FieldId,
-    converting: Option<rewrite::Progress>,
-) -> Result<CollectionField> {
-    let field = shape.field_by_id(id).ok_or_else(|| Error::not_found("field"))?;
-    Ok(CollectionField::of(shape, field, converting))
 }

@@ -1,7 +1,9 @@
 //! Choices that values name and that a select field does not have yet.
 
-use super::change::{publish_change, seen_field, stored};
+use super::change::stored;
 use super::define::{self, Definition};
+use super::events::publish_change;
+use super::model::seen_field;
 use crate::Author;
 use crate::shape::{self, Shape, Shapes};
 use fields::Choice;

@@ -5,7 +5,8 @@
 //! that can no longer be computed stays as it is defined; its options say why, and no item has a value of it until the
 //! field that it needs is there again.
 
-use super::change::{publish_change, seen_field};
+use super::events::publish_change;
+use super::model::seen_field;
 use super::rewrite::{self, Begun, RewritePlan};
 use crate::Author;
 use crate::compute::{self, Candidate};

@@ -1,11 +1,14 @@
 //! The events of fields.
 
-use super::model::CollectionField;
+use super::model::{CollectionField, seen_field};
+use crate::Author;
 use crate::activity::Changes;
-use crate::publish::plain_integer;
-use model::CollectionId;
+use crate::publish::{changed_at, differences, plain_integer, publish};
+use crate::shape::{self, Shapes};
+use model::{CollectionId, Result};
 use operation::Event;
 use serde::Serialize;
+use store::Tx;
 use utoipa::ToSchema;
 
 /// An event of a field.
@@ -42,4 +45,20 @@ pub struct FieldChanged<'a> {
     /// The changes by name, each with `old` and `new`.
     #[schema(value_type = Object)]
     pub(super) changed: &'a Changes,
+}
+
+/// The event and the activity of a field that was just changed, as it was `before`.
+pub(crate) fn publish_change(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    author: &Author,
+    collection: CollectionId,
+    before: &CollectionField,
+) -> Result<()> {
+    let shape = shape::within_change(tx, shapes, author.workspace, collection)?;
+    let after = seen_field(&shape, before.id, None)?;
+    let path = format!("fields.{}", after.field_key);
+    let changed = differences(before, &after)?;
+    let data = FieldChanged { field: &after, collection_id: collection, changed: &changed };
+    publish(tx, author, collection, &changed_at(&path, &changed), &FieldEvent::Updated(data))
 }

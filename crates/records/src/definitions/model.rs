@@ -4,7 +4,7 @@ use super::rewrite::{self, Progress};
 use super::survey::ConversionReport;
 use crate::shape::{self, Index, IndexKind, IndexStatus, Shape, Shapes};
 use fields::{Field, FieldOptions, FieldType};
-use model::{CollectionId, Error, FieldId, Patch, Timestamp, WorkspaceId};
+use model::{CollectionId, Error, FieldId, Patch, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use store::Read;
@@ -202,4 +202,17 @@ pub struct FieldPatch {
     #[schema(minimum = 1)]
     #[serde(default)]
     pub version: Option<i64>,
+}
+
+/// The field of a shape, as callers see it.
+///
+/// # Errors
+/// `not_found`.
+pub(crate) fn seen_field(
+    shape: &Shape,
+    id: FieldId,
+    converting: Option<Progress>,
+) -> Result<CollectionField> {
+    let field = shape.field_by_id(id).ok_or_else(|| Error::not_found("field"))?;
+    Ok(CollectionField::of(shape, field, converting))
 }

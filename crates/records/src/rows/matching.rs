@@ -1,14 +1,14 @@
 //! Which item a row of somebody else's data is for: by external key, or by the values of up to three fields.
 
-use super::fetch::live_by_ids;
+pub use super::match_table::Table;
+
 use super::keys::{self, IndexedDigest};
 use super::lookahead::{self, Ahead};
+use super::match_table::{MOST_ALIKE, TableInUse, having, spelled};
 use super::row::ItemRow;
 use super::{find, holder_of_key, values};
 use crate::indexes::in_range;
-use crate::schema::items;
 use crate::shape::{Index, IndexKind, IndexStatus, Shape};
-use diesel::prelude::*;
 use fields::Data;
 use fields::Problem;
 use fields::filter::Range;
@@ -16,22 +16,12 @@ use fields::invisible::bare;
 use fields::key;
 use fields::value::Mode;
 use fields::{Family, Field, FieldType, Part, Subject, phone};
-use model::{Code, Error, FieldError, FieldId, IndexId, ItemId, JsonText, Result, string_enum};
-use serde_json::{Value, json};
-use std::collections::HashMap;
+use model::{Error, FieldError, FieldId, IndexId, ItemId, Result, string_enum};
+use serde_json::Value;
 use store::Read;
 
 /// The most fields to match by.
 const MOST_FIELDS: usize = 3;
-
-/// The most items that are looked at one by one where no index knows the fields.
-const MOST_SCANNED: usize = 200_000;
-
-/// So many of them at a time.
-const SLICE: i64 = 5_000;
-
-/// The most items that are looked at for one row: those whose values begin alike.
-const MOST_ALIKE: usize = 5_000;
 
 string_enum! {
     /// What to do with a row whose item exists.
@@ -68,27 +58,6 @@ enum Strategy {
     Index(IndexId),
     /// By a table of all items, which is brought up to date when it is first needed.
     Table(TableInUse),
-}
-
-/// Live items by their values in fields that no index knows, as far as they were looked at. Kept from one transaction to
-/// the next, it learns of items that were created since, by their ids. It does not see an older item that somebody else
-/// gave such values or restored meanwhile; one that has lost them it sees.
-#[derive(Debug, Default)]
-pub struct Table {
-    /// The shape's version and the fields that the items were looked at by.
-    by: Option<(i64, Vec<FieldId>)>,
-    items: HashMap<String, Vec<ItemId>>,
-    last: Option<ItemId>,
-    seen: usize,
-}
-
-/// A table in use.
-#[derive(Debug, Default)]
-struct TableInUse {
-    table: Table,
-    is_current: bool,
-    /// Items that were created since: the transaction is not over, so the table has to find them by itself.
-    created: HashMap<String, Vec<ItemId>>,
 }
 
 /// What a row says of the item that it is for.
@@ -288,7 +257,9 @@ impl Matcher {
     pub fn find(&mut self, read: &mut Read, shape: &Shape, wanted: &Lookup) -> Result<Match> {
         match (&mut self.strategy, &wanted.key) {
             (Strategy::Index(id), MatchKey::Values(data)) => by_index(read, shape, *id, &self.fields, data),
-            (Strategy::Table(in_use), MatchKey::Values(data)) => in_use.find(read, shape, &self.fields, data),
+            (Strategy::Table(in_use), MatchKey::Values(data)) => {
+                in_use.find(read, shape, &self.fields, data).map(Match::of)
+            }
             _ => self.holders(read, shape, wanted),
         }
     }
@@ -470,7 +441,7 @@ fn strategy(shape: &Shape, fields: &[FieldId], table: Table) -> Strategy {
     // The fewer other parts there are, the fewer pages its keys take.
     match ready().filter(begins).min_by_key(|index| index.parts.len()) {
         Some(index) => Strategy::Index(index.id),
-        None => Strategy::Table(TableInUse { table, ..TableInUse::default() }),
+        None => Strategy::Table(TableInUse::of(table)),
     }
 }
 
@@ -505,101 +476,6 @@ fn by_index(
             return Ok(Match::of(found));
         }
     }
-}
-
-/// Those of some items that are live and have the values.
-fn of_these(
-    read: &mut Read,
-    shape: &Shape,
-    fields: &[FieldId],
-    candidates: Vec<i64>,
-    wanted: &Data,
-) -> Result<Match> {
-    having(read, shape, fields, candidates, wanted).map(Match::of)
-}
-
-fn having(
-    read: &mut Read,
-    shape: &Shape,
-    fields: &[FieldId],
-    candidates: Vec<i64>,
-    wanted: &Data,
-) -> Result<Vec<ItemId>> {
-    let spelling = spelled(shape, fields, wanted);
-    let mut ids = Vec::new();
-    for row in live_by_ids(read, shape, &candidates)? {
-        if spelled(shape, fields, &row.values()?) == spelling {
-            ids.push(row.id);
-        }
-    }
-    Ok(ids)
-}
-
-impl TableInUse {
-    fn find(&mut self, read: &mut Read, shape: &Shape, fields: &[FieldId], wanted: &Data) -> Result<Match> {
-        if !self.is_current {
-            self.table.look(read, shape, fields)?;
-            self.is_current = true;
-        }
-        let Some(spelling) = spelled(shape, fields, wanted) else { return Ok(Match::None) };
-        let known = [self.table.items.get(&spelling), self.created.get(&spelling)];
-        let candidates: Vec<i64> =
-            known.into_iter().flatten().flatten().map(|id| id.0).take(MOST_ALIKE).collect();
-        // Since the table was made they may have been changed or deleted.
-        of_these(read, shape, fields, candidates, wanted)
-    }
-}
-
-/// The values of the fields as one text, equal for values that are equal; `None` where one is missing.
-fn spelled(shape: &Shape, fields: &[FieldId], data: &Data) -> Option<String> {
-    let mut values = Vec::with_capacity(fields.len());
-    for id in fields {
-        let field = shape.field_by_id(*id)?;
-        values.push(fields::identity(field, data.get(&field.key)?)?);
-    }
-    serde_json::to_string(&values).ok()
-}
-
-impl Table {
-    /// Looks at the live items that it does not know yet.
-    fn look(&mut self, read: &mut Read, shape: &Shape, fields: &[FieldId]) -> Result<()> {
-        let by = Some((shape.version, fields.to_vec()));
-        if self.by != by {
-            *self = Self { by, ..Self::default() };
-        }
-        loop {
-            let rows: Vec<(ItemId, JsonText)> = items::table
-                .filter(items::collection_id.eq(shape.collection))
-                .filter(items::trashed_at.is_null())
-                .filter(items::id.gt(self.last.unwrap_or(ItemId(0))))
-                .order(items::id)
-                .limit(SLICE)
-                .select((items::id, items::data))
-                .load(read.connection())?;
-            let Some((last, _)) = rows.last() else { return Ok(()) };
-            self.last = Some(*last);
-            self.seen += rows.len();
-            if self.seen > MOST_SCANNED {
-                return Err(too_expensive(shape, fields));
-            }
-            for (id, data) in &rows {
-                if let Some(text) = spelled(shape, fields, &data.parse()?) {
-                    self.items.entry(text).or_default().push(*id);
-                }
-            }
-        }
-    }
-}
-
-fn too_expensive(shape: &Shape, fields: &[FieldId]) -> Error {
-    let names: Vec<&str> = fields.iter().filter_map(|id| Subject::Field(*id).name(shape)).collect();
-    let message = format!(
-        "The {} has too many {}s to search without an index. Make `{}` unique, or create an index on it.",
-        shape.noun(),
-        shape.kind.noun,
-        names.join("`, `")
-    );
-    Error::new(Code::QueryTooExpensive, message).param("match_on").with("details", json!({ "fields": names }))
 }
 
 #[cfg(test)]

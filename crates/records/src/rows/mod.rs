@@ -7,6 +7,7 @@ mod fetch;
 mod find;
 mod keys;
 mod lookahead;
+mod match_table;
 pub mod matching;
 mod new_item;
 mod new_items;

@@ -4,7 +4,7 @@ use super::arguments::{Json, workspace_id};
 use super::output;
 use super::partner::{Attribution, attribute};
 use crate::Config;
-use crate::serve::{migrate, open_database};
+use crate::database::{migrate, open_database};
 use crate::values::{self, whole};
 use auth::keys::{self, NewKey, StoredKey};
 use auth::partners;

@@ -3,8 +3,8 @@
 use super::arguments::Json;
 use super::output;
 use crate::Config;
+use crate::database::backend;
 use crate::operator_error::cause;
-use crate::serve::backend;
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use serde_json::json;

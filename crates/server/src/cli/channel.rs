@@ -3,9 +3,9 @@
 use super::arguments::{Json, workspace_id};
 use super::output;
 use crate::Config;
+use crate::database::{migrate, open_database};
 use crate::operator_error::cause;
 use crate::secret_key::{Keys, open_seal};
-use crate::serve::{migrate, open_database};
 use crate::values::{self, http_url, whole};
 use auth::Seal;
 use channels::channels::{

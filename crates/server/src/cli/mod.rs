@@ -23,9 +23,9 @@ mod team;
 pub use contract::table;
 pub use events_document::events_document;
 
-use crate::config::{Config, read_config};
+use crate::config::{Config, read_config, unknown_variables};
 use crate::logging::Log;
-use crate::serve;
+use crate::{database, serve};
 use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -156,16 +156,21 @@ fn is_closed_output(error: &anyhow::Error) -> bool {
 fn run(cli: Cli) -> anyhow::Result<()> {
     let config = cli.config;
     match cli.command {
-        Command::Serve(arguments) => serve::run(config, arguments.demo),
+        Command::Serve(arguments) => {
+            for sentence in unknown_variables(&Cli::command()) {
+                tracing::warn!(variable = sentence, "an environment variable is not a setting");
+            }
+            serve::run(config, arguments.demo)
+        }
         Command::Migrate { json } => {
-            let applied = serve::migrate(&config)?;
+            let applied = database::migrate(&config)?;
             let rows: Vec<_> = applied.iter().map(|name| serde_json::json!({ "migration": name })).collect();
             Ok(output::rows(&rows, json.json)?)
         }
         Command::Backup(arguments) => backup::backup(&config, &arguments),
         Command::Secrets(command) => secrets::run(&config, &command),
         Command::Channel(command) => channel::run(&config, command),
-        Command::Doctor { json } => doctor::run(config, json.json),
+        Command::Doctor { json } => doctor::run(config, &unknown_variables(&Cli::command()), json.json),
         Command::Login(arguments) => client::run(login::login(arguments)),
         Command::Logout(arguments) => login::logout(&arguments),
         Command::Api(arguments) => client::run(api::call(arguments)),

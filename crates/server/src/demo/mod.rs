@@ -88,6 +88,11 @@ impl Demo {
         Arc::new(self.chat.transcriber(self.network_connector.clone()))
     }
 
+    /// The address of the page on which a person chats as a customer.
+    pub(crate) fn chat_page(&self) -> String {
+        self.welcome.chat.clone()
+    }
+
     /// Tells the newcomer what there is.
     pub(crate) fn welcome(&self) {
         self.welcome.clone().print();

@@ -26,6 +26,7 @@ mod event_types;
 mod examples;
 mod gate;
 mod idempotency;
+mod installation;
 mod kill;
 mod kill_approval;
 mod kill_broadcast;

@@ -72,7 +72,7 @@ async fn customers_press_and_choose() {
     let messages = net.messages(2).await;
     assert_eq!(
         messages[1].content,
-        InboundContent::ButtonReply { id: "no".to_owned(), title: "NO".to_owned() }
+        InboundContent::ButtonReply { id: "no".to_owned(), title: "NO".to_owned(), of_template: false }
     );
     assert_eq!(messages[1].reply_to.as_ref(), Some(&provider_id));
     message.buttons.clear();

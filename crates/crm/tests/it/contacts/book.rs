@@ -4,7 +4,8 @@ use super::Crm;
 use futures::future::join_all;
 use model::{ActorType, Cause, Code, ContactId, Result, Timestamp, WorkspaceId};
 use operation::ports::{
-    Audience, ChatIdentity, ConsentStatement, ConsentTies, ContactCard, ContactRef, HandOver, HandoffReason, People,
+    Audience, ChatIdentity, ConsentStatement, ConsentTies, ContactCard, ContactRef, HandOver, HandoffReason,
+    People,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -35,7 +36,13 @@ impl Crm {
     }
 
     /// A contact says over the network whether it wants messages, so many seconds ago. Gives whether that counts.
-    async fn says(&self, contact: ContactId, wants: bool, seconds_ago: i64, ties: ConsentTies) -> Result<bool> {
+    async fn says(
+        &self,
+        contact: ContactId,
+        wants: bool,
+        seconds_ago: i64,
+        ties: ConsentTies,
+    ) -> Result<bool> {
         let at = Some(self.app.db().now().plus_seconds(-seconds_ago));
         let said = ConsentStatement { wants_messages: wants, at, ties, proof: "STOP".to_owned() };
         self.people(move |tx, workspace, people| people.record_consent(tx, workspace, contact, &said)).await

@@ -113,7 +113,7 @@ testkit::on_both! {
         let crm = Crm::open(kind).await;
         for more in [" ext. 12", " x12", ",,12", ";12", "#12", " ramal 12", " extensión 12", " int. 12", " / 555-2369"] {
             let message = crm.refused(json!({ "$phone": format!("+1 212 555 2368{more}") }), "data.$phone").await;
-            assert!(!message.contains("12125552368"), "{message}");
+            testkit::assert_absent(&message, "+12125552368");
         }
         let message = crm.refused(json!({ "$phone": "tel:+1-212-555-2368;ext=9" }), "data.$phone").await;
         assert!(message.contains("without an extension"), "{message}");

@@ -2,9 +2,9 @@
 
 use super::Finding;
 use crate::Config;
+use crate::database::{backend, open_database};
 use crate::operator_error::cause;
 use crate::secret_key::Keys;
-use crate::serve::{backend, open_database};
 use anyhow::Context;
 use auth::installed_keys;
 use model::{Clock, SystemClock, Timestamp};

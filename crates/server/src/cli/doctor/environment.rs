@@ -18,6 +18,14 @@ use std::time::Duration;
 /// With less free disk than this, the operator should know; with a tenth of it, writes are about to fail.
 const FREE_MIB: u64 = 1024;
 
+/// Is each variable that looks like a setting one?
+pub(super) fn settings(unknown_variables: &[String]) -> Finding {
+    match unknown_variables {
+        [] => Finding::ok("All variables that begin with SVC_ are settings."),
+        unknown => Finding::warn(unknown.join(" ")),
+    }
+}
+
 /// Can the service write there, and has the disk room?
 pub(super) async fn data_folder(config: &Config) -> anyhow::Result<Finding> {
     let folder = std::path::absolute(&config.data_dir)?;

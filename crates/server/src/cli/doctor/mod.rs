@@ -88,9 +88,9 @@ impl Report {
 ///
 /// # Errors
 /// When one of them failed.
-pub(super) fn run(config: Config, json: bool) -> anyhow::Result<()> {
+pub(super) fn run(config: Config, unknown_variables: &[String], json: bool) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let report = runtime.block_on(run_checks(&config));
+    let report = runtime.block_on(run_checks(&config, unknown_variables));
     // A check that took too long may still hold a thread.
     runtime.shutdown_background();
     report.print(json)?;
@@ -100,8 +100,9 @@ pub(super) fn run(config: Config, json: bool) -> anyhow::Result<()> {
     }
 }
 
-async fn run_checks(config: &Config) -> Report {
+async fn run_checks(config: &Config, unknown_variables: &[String]) -> Report {
     let mut report = Report::default();
+    report.check("settings", async { Ok(environment::settings(unknown_variables)) }).await;
     report.check("data folder", environment::data_folder(config)).await;
     report.check("files", environment::files(config)).await;
     let mut opened = None;

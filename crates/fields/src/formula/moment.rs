@@ -1,0 +1,55 @@
+//! Moments within expressions, as the clocks of a time zone show them.
+
+use chrono::{DateTime, Duration, NaiveDateTime, Offset, TimeZone};
+use chrono_tz::Tz;
+use model::Timestamp;
+
+/// A moment, and the time zone in which it is looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    pub(super) at: Timestamp,
+    pub(super) zone: Tz,
+}
+
+impl PartialEq for Moment {
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at
+    }
+}
+
+impl Moment {
+    pub(super) fn new(at: Timestamp, zone: Tz) -> Self {
+        Self { at, zone }
+    }
+
+    /// The time on the clocks.
+    pub(super) fn local(self) -> NaiveDateTime {
+        self.instant().with_timezone(&self.zone).naive_local()
+    }
+
+    pub(super) fn instant(self) -> DateTime<chrono::Utc> {
+        DateTime::from_timestamp_millis(self.at.millis()).unwrap_or_default()
+    }
+
+    /// It as people read it: RFC 3339, with the offset of its zone.
+    pub(super) fn text(self) -> String {
+        if self.zone == Tz::UTC {
+            return self.at.rfc3339();
+        }
+        self.instant().with_timezone(&self.zone).format("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
+    }
+
+    /// The moment at which the clocks show a time: of two the one with the offset that this one has, and where the clocks go
+    /// forward, the time after.
+    pub(super) fn with_local(self, local: NaiveDateTime) -> Option<Self> {
+        let offset = |moment: &DateTime<Tz>| moment.offset().fix();
+        let same = offset(&self.instant().with_timezone(&self.zone));
+        let found = self.zone.from_local_datetime(&local);
+        let moment = match (found.earliest(), found.latest()) {
+            (_, Some(latest)) if offset(&latest) == same => latest,
+            (Some(earliest), _) => earliest,
+            _ => self.zone.from_local_datetime(&(local + Duration::hours(1))).earliest()?,
+        };
+        Some(Self { at: Timestamp::from_millis(moment.timestamp_millis()), ..self })
+    }
+}

@@ -1,0 +1,30 @@
+//! The page at `/`: what this service is, and where to go on from here.
+
+use crate::Home;
+use actix_web::HttpResponse;
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, X_CONTENT_TYPE_OPTIONS};
+use actix_web::web::Data;
+
+/// The page has a style of its own, and nothing else.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
+    frame-ancestors 'none'";
+
+/// Where the page names the chat of the demo.
+const CHAT_SLOT: &str = "<!-- chat -->";
+const VERSION_SLOT: &str = "<!-- version -->";
+
+pub(crate) async fn page(home: Data<Home>) -> HttpResponse {
+    // An address has no letters that HTML gives a meaning: it is `http://` and a socket address.
+    let chat = home.chat.as_deref().map(|address| {
+        format!("<li><a href=\"{address}\">Chat</a>: write to the demo's agent as a customer</li>")
+    });
+    let page = include_str!("../home.html")
+        .replace(CHAT_SLOT, &chat.unwrap_or_default())
+        .replace(VERSION_SLOT, home.version);
+    HttpResponse::Ok()
+        .content_type("text/html; charset=utf-8")
+        .insert_header((CACHE_CONTROL, "no-cache"))
+        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+        .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
+        .body(page)
+}
