@@ -10,6 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// An event of a message.
+#[expect(clippy::large_enum_variant, reason = "it is made, written and dropped, one at a time")]
 #[derive(Event)]
 #[event(scope = "conversations:read", subject = "contact", id = "contact_id", contact = "contact_id")]
 pub(crate) enum MessageEvent {

@@ -8,6 +8,7 @@ use model::Timestamp;
 use serde_json::Value;
 
 /// One part of a callback.
+#[expect(clippy::large_enum_variant, reason = "nearly all updates are messages and statuses of them")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Update {
     /// A contact wrote.

@@ -58,6 +58,7 @@ pub struct Chosen {
 ///
 /// # Errors
 /// When the database fails.
+#[expect(clippy::too_many_lines, reason = "one filter after another")]
 pub fn list(
     read: &mut Read,
     workspace: WorkspaceId,

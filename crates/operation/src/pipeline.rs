@@ -77,7 +77,7 @@ impl Pipeline {
                 let meta = progress.operation;
                 let idempotency_key = head
                     .header("idempotency-key")
-                    .filter(|_| meta.is_some_and(|meta| meta.is_idempotent_by_key()))
+                    .filter(|_| meta.is_some_and(Meta::is_idempotent_by_key))
                     .map(|value| idempotency::parse_header(value.unwrap_or_default()));
                 let registered = self.registry.operations().get(passed.place);
                 let is_streamed = registered.is_some_and(|one| one.checks().streamed.is_some());

@@ -19,7 +19,6 @@ use events::Delivering;
 use jobs::Running;
 use model::SystemRandom;
 use operation::Limits;
-use rest::Api;
 use std::io::ErrorKind;
 use std::net::{TcpListener, ToSocketAddrs};
 use std::sync::Arc;
@@ -79,10 +78,7 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     if let Some(demo) = &demo {
         demo.connect(&service.pipeline, &listeners).await?;
     }
-    let mut api = service.api();
-    api.cors_origins = config.cors_origins.clone().into();
-    api.home.chat = demo.as_ref().map(Demo::chat_page);
-    let mut server = serve_api(&api, listeners, &config)?;
+    let mut server = serve_api(&service, demo.as_ref(), listeners, &config)?;
     let admin = serve_admin(&service, settings.admin_listeners)?;
     let mut signals = StopSignals::listen()?;
     let background = (service.jobs.start(), service.deliveries.start(), service.channels.start());
@@ -111,10 +107,19 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
 }
 
 /// Serves the API until it is stopped.
-fn serve_api(api: &Api, listeners: Vec<TcpListener>, config: &Config) -> anyhow::Result<Server> {
+fn serve_api(
+    service: &Service,
+    demo: Option<&Demo>,
+    listeners: Vec<TcpListener>,
+    config: &Config,
+) -> anyhow::Result<Server> {
+    let mut api = service.api();
+    api.cors_origins = config.cors_origins.clone().into();
+    api.home.chat = demo.map(Demo::chat_page);
     // Signals are ours: requests are the first of several that get their time.
-    let mut server =
-        rest::server(api, listeners, KEEP_ALIVE)?.disable_signals().shutdown_timeout(config.shutdown_seconds);
+    let mut server = rest::server(&api, listeners, KEEP_ALIVE)?
+        .disable_signals()
+        .shutdown_timeout(config.shutdown_seconds);
     if let Some(workers) = config.workers {
         server = server.workers(workers);
     }

@@ -63,7 +63,7 @@ pub(crate) fn base_url(text: &str) -> Result<String, String> {
 pub(crate) fn origin(text: &str) -> Result<String, String> {
     let text = text.trim();
     let is_origin = || egress::Url::parse(text).is_ok_and(|url| url.origin().ascii_serialization() == text);
-    if text == "*" || http_url(text).is_ok() && is_origin() {
+    if text == "*" || !text.contains('*') && http_url(text).is_ok() && is_origin() {
         return Ok(text.to_owned());
     }
     Err("must be an origin such as https://app.example.com, without a path, or *".to_owned())

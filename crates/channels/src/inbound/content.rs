@@ -9,6 +9,7 @@ use chatnet::{InboundContent, InboundMedia, MediaKind};
 use model::JsonText;
 
 /// What a message becomes; who sent it, and to what it replies, is added. `detail` is what it has whatever its content.
+#[expect(clippy::too_many_lines, reason = "one arm for each kind of content")]
 pub(super) fn stored(of: &Applying<'_>, content: &InboundContent, mut detail: Detail) -> NewMessage {
     let mut attachment = None;
     let (message_type, content) = match content {

@@ -22,7 +22,8 @@ impl Chance {
 impl Desk {
     async fn counted(&self, id: i64) -> Value {
         let of = format!("SELECT COUNT(*) AS n FROM broadcast_recipients WHERE broadcast_id = {id}");
-        let mut counts = json!({ "total": self.count(&of).await });
+        // All are contacts of the workspace: no line of a list names somebody else.
+        let mut counts = json!({ "total": self.count(&of).await, "unmatched": 0, "contradictory": 0 });
         for state in STATES {
             let name = if state == "claimed" { "sending" } else { state };
             counts[name] = json!(self.count(&format!("{of} AND state = '{state}'")).await);

@@ -173,7 +173,7 @@ testkit::on_both! {
         assert_eq!(done["status"], "completed");
         assert_eq!(done["counts"], json!({
             "total": 2, "pending": 0, "sending": 0, "sent": 0, "delivered": 0, "read": 1, "replied": 1, "failed": 1,
-            "skipped": 0, "unknown": 0, "cancelled": 0,
+            "skipped": 0, "unknown": 0, "cancelled": 0, "unmatched": 0, "contradictory": 0,
         }));
         let failed = desk.recipients(id, "state=failed").await;
         assert_eq!((failed.len(), &failed[0]["error"]["code"]), (1, &json!("undeliverable")));

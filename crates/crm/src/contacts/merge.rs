@@ -91,8 +91,7 @@ pub fn merge_contact(
     let editor = editor(tx, &shapes.0, caller)?;
     let shape = &editor.shape;
     merge.check(shape)?;
-    let (target, source) = both_locked(tx, shape, &shapes.0, &contact_id, merge.source_id)?;
-    rows::expect_version(shape, &target, expected)?;
+    let (target, source) = both_locked(tx, shape, &shapes.0, &contact_id, merge.source_id, expected)?;
 
     let merged = merge.values(shape, &target, &source)?;
     let writer = editor.writer();
@@ -120,10 +119,13 @@ fn both_locked(
     shapes: &Shapes,
     target: &ContactRef,
     source: ContactId,
+    expected: ExpectedVersion,
 ) -> Result<(ItemRow, ItemRow)> {
     let source = ContactRef::from(source);
     for _ in 0..TRIES {
-        let target = target.live(tx, shape)?.id;
+        let target = target.live(tx, shape)?;
+        rows::expect_version(shape, &target, expected)?;
+        let target = target.id;
         let source = source.live(tx, shape).map_err(|error| error.param("source_id"))?.id;
         if source == target {
             return Err(Error::new(Code::InvalidState, "Both are the same contact.").param("source_id"));
@@ -134,6 +136,7 @@ fn both_locked(
         };
         // Either may have been merged into a third while this transaction waited for it.
         if let (Some(target), Some(source)) = (live(target)?, live(source)?) {
+            rows::expect_version(shape, &target, expected)?;
             return Ok((target, source));
         }
     }

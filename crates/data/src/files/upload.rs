@@ -79,8 +79,8 @@ fn name_of(response: &Streaming, declared_type: &str) -> String {
     let disposition = response.headers.get("content-disposition");
     let named = disposition.and_then(|header| Disposition::of_answer(header.as_bytes()).file_name);
     let name = named.unwrap_or_else(|| {
-        let segments = response.final_url.path_segments().into_iter().flatten();
-        let last = segments.filter(|segment| !segment.is_empty()).last().unwrap_or_default();
+        let mut segments = response.final_url.path_segments().into_iter().flatten();
+        let last = segments.rfind(|segment| !segment.is_empty()).unwrap_or_default();
         percent_decode_str(last).decode_utf8_lossy().into_owned()
     });
     let name = safe_name(&name);

@@ -316,7 +316,7 @@ async fn run_target(sweep: &Sweep) -> Value {
 /// An import that took a row and could not take another.
 async fn seed_import(sweep: &Sweep, collection: &str) -> String {
     let new_import = json!({
-        "content": "name,extra\nA,1\nB\n", "mapping": { "extra": null }, "match_on": ["name"],
+        "content": "name,extra\nA,1\nB,2,3\n", "mapping": { "extra": null }, "match_on": ["name"],
         "encoding": "utf-8", "delimiter": ",", "has_header": true,
     });
     let (path, key) = (format!("/collections/{collection}/items/import"), &sweep.keys[&(false, true)]);

@@ -50,7 +50,7 @@ fn pieces_of_one_call_are_one_call() {
         [piece(Some(0), None, None, "{\"ref\":7}"), piece(Some(0), Some("a"), Some("book"), "")],
         [piece(Some(0), None, None, "{}"), piece(Some(0), None, None, "{\"ref\":7}")],
     ] {
-        let pieces = [&[begin.clone()], &rest[..]].concat();
+        let pieces = [std::slice::from_ref(&begin), &rest[..]].concat();
         assert_eq!(heard(&pieces), [call("book", "{\"ref\":7}")], "{pieces:?}");
     }
 }
