@@ -299,10 +299,11 @@ pub fn international(text: &str, default: Option<country::Id>) -> Result<String,
     Ok(number.written)
 }
 
-/// The number from which a person writes, as a chat network gives it: digits, with or without `+`. The numbering plan need
+/// The number from which a person writes, as a chat network gives it: digits, with or without `+`, perhaps in groups. The numbering plan need
 /// not have it. `None` where it cannot be one.
 pub fn of_network(text: &str) -> Option<String> {
-    let digits = text.strip_prefix('+').unwrap_or(text);
+    let text: String = text.chars().filter(|letter| !matches!(letter, ' ' | '-' | '.' | '(' | ')')).collect();
+    let digits = text.strip_prefix('+').unwrap_or(&text);
     let is_number = DIGITS.contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number || digits.starts_with('0') {
         return None;

@@ -105,7 +105,7 @@ impl Desk {
                 return found.clone();
             }
         }
-        panic!("no message {provider_id}");
+        unreachable!("no message {provider_id}");
     }
 
     async fn consents(&self) -> usize {

@@ -69,7 +69,7 @@ testkit::on_both! {
                 match (referred.status < 300, deleted.status) {
                     (true, 409) => drop(deleted.expect_error(409, "file_in_use")),
                     (false, 200) => assert!([400, 404].contains(&referred.status), "{}", referred.text),
-                    _ => panic!("{way} {file}: {} {}", referred.text, deleted.text),
+                    _ => unreachable!("{way} {file}: {} {}", referred.text, deleted.text),
                 }
                 let trashed = app.get(&format!("/files/{file}"), key).await.expect(200)["trashed_at"].clone();
                 assert_eq!(trashed.is_null(), referred.status < 300);
