@@ -10,6 +10,7 @@ pub use equality::{compare, normalize, same};
 pub use foreign::lossless;
 
 use model::FieldError;
+use serde_json::Number;
 use std::ops::Range;
 
 /// The parser refuses what nests deeper.
@@ -65,11 +66,15 @@ pub fn loss(literal: &str) -> Option<(&'static str, &'static str)> {
         return None;
     }
     let kept: f64 = literal.parse().ok()?;
-    let (written, shown) = (significant(literal), significant(&format!("{kept:e}")));
-    if !kept.is_finite() || (shown.0.is_empty() && !written.0.is_empty()) {
-        return Some(("out_of_range", "must be a number of a size between 1e-307 and 1.79e308"));
+    let written = significant(literal);
+    // As it will be printed: between two numbers that are equally near, other printers choose the other one.
+    let shown = Number::from_f64(kept).map(|number| significant(&number.to_string()));
+    match shown.filter(|shown| !shown.0.is_empty() || written.0.is_empty()) {
+        Some(shown) => {
+            (written != shown).then_some(("too_precise", "must have at most 15 significant digits"))
+        }
+        None => Some(("out_of_range", "must be a number of a size between 1e-307 and 1.79e308")),
     }
-    (written != shown).then_some(("too_precise", "must have at most 15 significant digits"))
 }
 
 /// The digits of a number without zeros at either end, and the power of ten that they are to be multiplied with.
@@ -140,6 +145,7 @@ mod tests {
             (r#"{"a": 0.10000000000000000001}"#, "a", "too_precise"),
             (r#"{"a": 9007199254740993.0}"#, "a", "too_precise"),
             (r#"{"a": 9007199254740993e0}"#, "a", "too_precise"),
+            (r#"{"a": 600000000000000.3}"#, "a", "too_precise"),
             (r#"{"a": 18446744073709551616}"#, "a", "too_precise"),
             (r#"{"a": 1e400}"#, "a", "out_of_range"),
             (r#"{"a": -1E+400}"#, "a", "out_of_range"),

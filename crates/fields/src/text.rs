@@ -23,6 +23,20 @@ pub(crate) fn push_folded_letter(letter: char, out: &mut String) {
     std::iter::once(letter).nfkc().for_each(|part| push_folded(part, out));
 }
 
+/// The letters of a composed text, each folded by itself.
+pub(crate) fn fold_letters(composed: &str) -> String {
+    let mut folded = String::with_capacity(composed.len());
+    composed.chars().for_each(|letter| push_folded_letter(letter, &mut folded));
+    folded
+}
+
+/// Whether letters of a composed text may become one when it is [folded](fold): accents that stand alone, and halfwidth
+/// letters of Japanese and Korean.
+pub(crate) fn may_join(composed: &str) -> bool {
+    let joins = |letter: char| is_combining_mark(letter) || ('\u{ff65}'..='\u{ffdc}').contains(&letter);
+    composed.chars().any(|letter| letter >= '\u{300}' && joins(letter))
+}
+
 /// Appends a letter without its case. Letters are one if they have the same capital: `σ` and `ς`, `s` and `ſ`.
 pub(crate) fn push_folded(letter: char, out: &mut String) {
     /// What stays of the dot when `İ` becomes small.

@@ -14,7 +14,7 @@ use crate::phone;
 use crate::problem::Problem;
 use crate::text;
 use crate::{json_schema, numbers};
-use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeZone, Timelike};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 use model::Timestamp;
 use serde_json::Value;
 
@@ -262,12 +262,7 @@ pub fn datetime(text: &str, zone: Option<chrono_tz::Tz>) -> Option<Timestamp> {
         .or_else(|_| NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M"))
         .ok()
         .or_else(|| date(text).map(|day| day.and_time(NaiveTime::MIN)))?;
-    // Where the clocks go back, the first of the two; where they go forward there is none, and the hour after is meant.
-    let moment = zone
-        .from_local_datetime(&local)
-        .earliest()
-        .or_else(|| zone.from_local_datetime(&(local + chrono::Duration::hours(1))).earliest())?;
-    in_calendar(moment.timestamp_millis())
+    in_calendar(calendar::instant(zone, local).millis())
 }
 
 /// Years 0001 to 9999: what RFC 3339 can write.

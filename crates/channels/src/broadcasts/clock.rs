@@ -1,26 +1,13 @@
 //! What clocks show: quiet hours, and the local time of contacts.
 
 use super::model::{BroadcastQuietHours, BroadcastSchedule};
-use chrono::{DateTime, Duration, NaiveDateTime, Offset, TimeZone, Timelike};
+use calendar::{instant, local};
+use chrono::{Duration, Timelike};
 use chrono_tz::Tz;
 use model::Timestamp;
 
 /// Clocks are ahead of UTC by so many hours at the most.
 const MOST_AHEAD_HOURS: i64 = 14;
-
-fn local(zone: Tz, at: Timestamp) -> NaiveDateTime {
-    DateTime::from_timestamp_millis(at.millis()).unwrap_or_default().with_timezone(&zone).naive_local()
-}
-
-/// The moment at which clocks show a time: the first such, or where they skip the time, as much later.
-fn instant(zone: Tz, time: NaiveDateTime) -> Timestamp {
-    if let Some(found) = zone.from_local_datetime(&time).earliest() {
-        return Timestamp::from_millis(found.timestamp_millis());
-    }
-    // By the clock of the day before, which was not put forward yet.
-    let before = zone.offset_from_utc_datetime(&(time - Duration::days(1))).fix();
-    Timestamp::from_millis((time - before).and_utc().timestamp_millis())
-}
 
 /// When the messages of a broadcast may be sent.
 #[derive(Debug, Clone, Copy)]

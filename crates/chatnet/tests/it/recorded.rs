@@ -58,6 +58,17 @@ fn a_text_has_its_author_and_time() {
 }
 
 #[test]
+fn half_an_emoji_and_a_byte_order_mark_lose_no_message() {
+    let question = "Does it come in another color?";
+    let text = String::from_utf8(fixture("text")).unwrap().replace(question, "Red? \\ud83d");
+    for raw in [text.clone(), format!("\u{feff}{text}")] {
+        let updates = parse(raw.as_bytes());
+        let [Update::Message(message)] = &updates[..] else { panic!("{updates:?}") };
+        assert_eq!(message.content, InboundContent::Text("Red? \u{fffd}".to_owned()));
+    }
+}
+
+#[test]
 fn a_user_may_have_no_number() {
     let party = message("text_username_only").from;
     assert_eq!(party.user_id.as_deref(), Some(USER));

@@ -13,8 +13,8 @@ pub struct Pattern {
     literals: Option<Vec<Finder<'static>>>,
     /// The longest of them, as keys have it.
     needle: Option<Finder<'static>>,
-    /// The same pattern with regard to case, of one without that has no `_`.
-    exact: Option<Box<Pattern>>,
+    /// The texts between `%` with each letter folded by itself, where case does not matter and it has no `_`.
+    letterwise: Option<Vec<Finder<'static>>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,14 +67,11 @@ impl Pattern {
         if !folds {
             return plain;
         }
-        if plain.literals.is_some() {
-            return Self { exact: Some(Box::new(Self::new(pattern, false))), ..plain };
+        let letterwise = Self::read(pattern, folds, |text| text::fold_letters(&text::nfc(text)));
+        match plain.literals {
+            Some(_) => Self { letterwise: letterwise.literals, ..plain },
+            None => letterwise,
         }
-        Self::read(pattern, folds, |text| {
-            let mut folded = String::new();
-            text::nfc(text).chars().for_each(|letter| text::push_folded_letter(letter, &mut folded));
-            folded
-        })
     }
 
     fn read(pattern: &str, folds: bool, fold: impl Fn(&str) -> String) -> Self {
@@ -100,7 +97,7 @@ impl Pattern {
         close(&mut pieces, &mut literal, folds, &fold);
         let literals = literals(&pieces);
         let needle = needle(literals.as_deref().unwrap_or_default(), folds);
-        Self { pieces, folds, literals, needle, exact: None }
+        Self { pieces, folds, literals, needle, letterwise: None }
     }
 
     /// Whether `text` fits. Runs in time of at most its length times the pattern's.
@@ -108,22 +105,24 @@ impl Pattern {
         match &self.literals {
             Some(literals) if self.folds => {
                 fits_literals(literals, text::fold(text).as_bytes())
-                    || self.fits_as_written(text::nfc(text).as_bytes())
+                    || self.fits_letterwise(text::nfc(text).as_bytes())
             }
             _ => self.fits_composed(text::nfc(text).as_bytes()),
         }
     }
 
-    /// Whether a composed text fits with regard to case. Folding may join letters of it that the pattern parts: then a text
-    /// would fit with regard to case, and not without.
-    fn fits_as_written(&self, text: &[u8]) -> bool {
-        !text.is_ascii() && self.exact.as_ref().is_some_and(|exact| exact.fits_composed(text))
+    /// Whether a composed text fits with each letter folded by itself. Folding a text may join letters of it that the pattern
+    /// parts: then it would fit with regard to case, and not without.
+    fn fits_letterwise(&self, text: &[u8]) -> bool {
+        let Some(literals) = self.letterwise.as_ref().filter(|_| !text.is_ascii()) else { return false };
+        let text = std::str::from_utf8(text).ok().filter(|text| text::may_join(text));
+        text.is_some_and(|text| fits_literals(literals, text::fold_letters(text).as_bytes()))
     }
 
     /// Whether a text fits of which both forms are known as UTF-8: the folded and the composed one.
     pub(crate) fn fits_forms(&self, folded: &[u8], composed: &[u8]) -> bool {
         match &self.literals {
-            Some(literals) if self.folds => fits_literals(literals, folded) || self.fits_as_written(composed),
+            Some(literals) if self.folds => fits_literals(literals, folded) || self.fits_letterwise(composed),
             _ => self.fits_composed(composed),
         }
     }
@@ -311,6 +310,15 @@ mod tests {
     fn a_long_pattern_takes_no_long_time() {
         let pattern = Pattern::new(&"%a".repeat(400), false);
         assert!(!pattern.fits(&("a".repeat(399) + &"b".repeat(50_000))));
+    }
+
+    #[test]
+    fn letters_that_folding_joins_fit_by_themselves_too() {
+        for (text, pattern) in [("ﬁ\u{308}", "ﬁ%"), ("ﬁ\u{308}", "FI%"), ("T\u{308}", "t%"), ("ｶﾞ", "ｶ%")]
+        {
+            assert!(Pattern::new(pattern, true).fits(text), "{text} {pattern}");
+        }
+        assert!(!Pattern::new("fa%", true).fits("ﬁ\u{308}"));
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! Moments within expressions, as the clocks of a time zone show them.
 
-use chrono::{DateTime, Duration, NaiveDateTime, Offset, TimeZone};
+use chrono::{DateTime, NaiveDateTime, Offset, TimeZone};
 use chrono_tz::Tz;
 use model::Timestamp;
 
@@ -39,17 +39,15 @@ impl Moment {
         self.instant().with_timezone(&self.zone).format("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string()
     }
 
-    /// The moment at which the clocks show a time: of two the one with the offset that this one has, and where the clocks go
-    /// forward, the time after.
-    pub(super) fn with_local(self, local: NaiveDateTime) -> Option<Self> {
-        let offset = |moment: &DateTime<Tz>| moment.offset().fix();
-        let same = offset(&self.instant().with_timezone(&self.zone));
-        let found = self.zone.from_local_datetime(&local);
-        let moment = match (found.earliest(), found.latest()) {
-            (_, Some(latest)) if offset(&latest) == same => latest,
-            (Some(earliest), _) => earliest,
-            _ => self.zone.from_local_datetime(&(local + Duration::hours(1))).earliest()?,
+    /// The moment at which the clocks show a time: of two the one with the offset that this one has, and of a time that they
+    /// skip, as much later.
+    pub(super) fn with_local(self, local: NaiveDateTime) -> Self {
+        let offset = self.instant().with_timezone(&self.zone).offset().fix();
+        let latest = self.zone.from_local_datetime(&local).latest();
+        let at = match latest.filter(|latest| latest.offset().fix() == offset) {
+            Some(latest) => Timestamp::from_millis(latest.timestamp_millis()),
+            None => calendar::instant(self.zone, local),
         };
-        Some(Self { at: Timestamp::from_millis(moment.timestamp_millis()), ..self })
+        Self { at, ..self }
     }
 }

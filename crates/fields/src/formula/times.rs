@@ -56,7 +56,7 @@ pub(super) fn added(time: &Operand, amount: i64, unit: &str) -> Option<Operand> 
                     let moved = unit.add(moment.instant().naive_utc(), amount)?;
                     Moment { at: Timestamp::from_millis(moved.and_utc().timestamp_millis()), ..*moment }
                 }
-                Unit::Days(_) | Unit::Months(_) => moment.with_local(unit.add(moment.local(), amount)?)?,
+                Unit::Days(_) | Unit::Months(_) => moment.with_local(unit.add(moment.local(), amount)?),
             };
             in_calendar(moved.instant().date_naive()).map(|_| Operand::Moment(moved))
         }
@@ -70,8 +70,8 @@ pub(super) fn between(from: &Operand, to: &Operand, unit: &str) -> Option<i64> {
     let midnight = |day: &NaiveDate| day.and_time(chrono::NaiveTime::MIN);
     let (from, to) = match (from, to) {
         (Operand::Date(from), Operand::Date(to)) => return Some(unit.between(midnight(from), midnight(to))),
-        (Operand::Date(from), Operand::Moment(to)) => (to.with_local(midnight(from))?, *to),
-        (Operand::Moment(from), Operand::Date(to)) => (*from, from.with_local(midnight(to))?),
+        (Operand::Date(from), Operand::Moment(to)) => (to.with_local(midnight(from)), *to),
+        (Operand::Moment(from), Operand::Date(to)) => (*from, from.with_local(midnight(to))),
         (Operand::Moment(from), Operand::Moment(to)) => (*from, *to),
         _ => return None,
     };

@@ -40,7 +40,8 @@ impl Change<'_> {
 
 /// What `raw` says to `account`.
 pub(super) fn parse(account: &Account, raw: &[u8]) -> Vec<Update> {
-    let Ok(mut body) = serde_json::from_slice::<Value>(raw) else {
+    // A message is not lost over half an emoji.
+    let Ok(mut body) = fields::numbers::lossless(raw) else {
         return vec![unknown("not JSON", &Value::String(String::from_utf8_lossy(raw).into_owned()))];
     };
     read::replace_nul(&mut body);

@@ -108,10 +108,15 @@ pub fn fits(item: &Value, name: &str, kind: &str, op: &str, operand: &Value) -> 
         "neq" => !equal(operand),
         "in" => operand.as_array().unwrap().iter().any(equal),
         "like" | "ilike" => value.as_str().is_some_and(|text| {
-            let form = |text: &str| -> Vec<char> {
-                if op == "like" { text.nfc().collect() } else { fold(text).chars().collect() }
+            let operand = operand.as_str().unwrap();
+            let fit = |form: &dyn Fn(&str) -> String| {
+                let letters = |text: &str| form(text).chars().collect::<Vec<_>>();
+                like(&letters(operand), &letters(text))
             };
-            like(&form(operand.as_str().unwrap()), &form(text))
+            let composed = |text: &str| text.nfc().collect();
+            // Folding a text may join letters that fit by themselves.
+            let letterwise = |text: &str| text.nfc().map(|letter| fold(&letter.to_string())).collect();
+            if op == "like" { fit(&composed) } else { fit(&fold) || fit(&letterwise) }
         }),
         _ => match (worth(kind, value), worth(kind, operand)) {
             (Some(value), Some(operand)) => match op {
