@@ -15,7 +15,7 @@ use chrono_tz::Tz;
 use model::{Code, Error, Result, Timestamp, WorkspaceId};
 use operation::ports::{Audience, People};
 use serde_json::json;
-use store::Read;
+use store::{Read, Tx};
 
 /// A moment that passed so many seconds ago is taken for now.
 const LATE_SECONDS: i64 = 60;
@@ -38,6 +38,17 @@ pub(super) fn excluded(exclusion: &BroadcastExclusion) -> Vec<Audience> {
     let filter = filter.clone().map(|tree| Audience { filter: Some(tree), ..Audience::default() });
     let ids = exclusion.contact_ids.clone().map(|ids| Audience { ids: Some(ids), ..Audience::default() });
     [segment, exact, filter, ids].into_iter().flatten().collect()
+}
+
+/// Keeps the files that a draft names from being deleted before it is stored.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn hold_files(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
+    let media = row.template()?.and_then(|template| template.media);
+    let list = row.audience()?.and_then(|audience| audience.file_id);
+    let files: Vec<_> = media.into_iter().chain(list).collect();
+    files::held(tx, row.workspace_id, &files).map(drop)
 }
 
 /// Checks a draft: what it has must make sense, however much is still missing.

@@ -96,6 +96,7 @@ pub fn create_broadcast(
         ))
         .returning(broadcasts::all_columns)
         .get_result(tx.connection())?;
+    check::hold_files(tx, &row)?;
     check::draft(tx, &parts.0, &row)?;
     Ok(With::etag(row.version, Created(shown::shown_one(tx, &row)?)))
 }
@@ -146,6 +147,7 @@ pub fn update_broadcast(
         Patch::Set(throttle) => row.rate_per_minute = Some(throttle.rate_per_minute),
     }
     if row != old {
+        check::hold_files(tx, &row)?;
         check::draft(tx, &parts.0, &row)?;
         row.status = Status::Draft;
         row.starts_at = None;

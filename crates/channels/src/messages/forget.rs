@@ -8,7 +8,7 @@ use crate::schema::{
 use crate::{broadcasts, channels};
 use diesel::dsl::exists;
 use diesel::prelude::*;
-use model::{ChannelId, ContactId, ConversationId, FileId, MessageId, Result, WorkspaceId};
+use model::{ChannelId, Code, ContactId, ConversationId, FileId, MessageId, Result, WorkspaceId};
 use operation::ports::{FileUses, Left};
 use std::collections::BTreeSet;
 use store::{AnyConnection, Tx};
@@ -108,11 +108,24 @@ fn received(tx: &mut Tx, ids: &[MessageId]) -> Result<BTreeSet<FileId>> {
     Ok(files.into_iter().flatten().collect())
 }
 
+/// Locks a file, if its bytes are there.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn is_locked(tx: &mut Tx, workspace: WorkspaceId, file: FileId) -> Result<bool> {
+    match files::locked(tx, workspace, file) {
+        Err(gone) if gone.code() == Code::NotFound => Ok(false),
+        row => row.map(|_| true),
+    }
+}
+
 /// Moves a file to the trash, unless something needs it.
 ///
 /// # Errors
 /// When the database fails.
 pub(crate) fn trash_unused(tx: &mut Tx, uses: &FileUses, workspace: WorkspaceId, file: FileId) -> Result<()> {
+    // Whoever comes to refer to the file waits for this transaction (`files::held`).
+    is_locked(tx, workspace, file)?;
     let attached = attachments::table.filter(attachments::file_id.eq(file));
     let is_attached: bool = diesel::select(exists(attached)).get_result(tx.connection())?;
     if is_attached || !uses.of(tx, workspace, file, 1)?.is_empty() {

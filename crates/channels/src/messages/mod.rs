@@ -23,7 +23,7 @@ pub(crate) use enqueue::{
     AttachmentStatus, NewAttachment, NewMessage, Outgoing, Priority, TranscriptStatus, by_provider_id,
     enqueue, known_provider_ids, write,
 };
-pub(crate) use forget::trash_unused;
+pub(crate) use forget::{is_locked, trash_unused};
 pub use list::ContactMessages;
 pub use model::{Message, MessageAttachment, MessageReaction, MessageSender, MessageStatusChange};
 pub(crate) use print::print;

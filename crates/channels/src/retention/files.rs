@@ -1,11 +1,11 @@
 //! Old files that contacts sent. One that something else than its message refers to stays, and is its own then.
 
 use super::{expect_time, until};
-use crate::messages::{AttachmentStatus, MESSAGE};
+use crate::messages::{AttachmentStatus, MESSAGE, is_locked};
 use crate::schema::{files_without_message as left, message_attachments as table};
 use diesel::prelude::*;
 use jobs::{JobContext, JobError};
-use model::{AttachmentId, Code, FileId, Result, Timestamp, WorkspaceId};
+use model::{AttachmentId, FileId, Result, Timestamp, WorkspaceId};
 use operation::ports::FileUses;
 use std::sync::Arc;
 use store::{Db, Tx};
@@ -145,14 +145,6 @@ fn release(tx: &mut Tx, uses: &FileUses, workspace: WorkspaceId, old: Old, fate:
         files::trash(tx, workspace, old.file)?;
     }
     Ok(())
-}
-
-/// Locks a file, if its bytes are there.
-fn is_locked(tx: &mut Tx, workspace: WorkspaceId, file: FileId) -> Result<bool> {
-    match files::locked(tx, workspace, file) {
-        Err(gone) if gone.code() == Code::NotFound => Ok(false),
-        row => row.map(|_| true),
-    }
 }
 
 #[cfg(test)]

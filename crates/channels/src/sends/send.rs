@@ -223,6 +223,7 @@ impl<'a> Sending<'a> {
                     checks.note("recipient_opted_in", expect_opted_in(contact, template.category));
                 }
                 let components = template.components()?;
+                files::held(tx, channel.workspace_id, media.as_slice())?;
                 let attachment = self.parts.header_file(tx, channel.workspace_id, media, "media")?;
                 let resolved =
                     components.expect_media(attachment.is_some()).and_then(|()| components.resolve(&filled));

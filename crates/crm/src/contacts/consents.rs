@@ -114,8 +114,9 @@ pub(super) fn store_in_order(
     Ok(true)
 }
 
-/// Whether a later statement is known, or, of a setting, which has no id, this one. Networks count seconds, so milliseconds say nothing about the
-/// order. Nobody says anything in the future: such a statement was made when it arrived.
+/// Whether a later statement is known, or this one. The network's switch has no ids, so a repeat is known by its state and
+/// time. Networks count seconds, so milliseconds say nothing about the order. Nobody says anything in the future: such a
+/// statement was made when it arrived.
 fn is_superseded(
     read: &mut Read,
     contact: ItemId,

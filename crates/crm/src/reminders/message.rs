@@ -9,7 +9,7 @@ use model::{
 use operation::ports::{MessageContent, MessageToSend, Messenger};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use store::{Read, Tx};
+use store::Tx;
 
 /// The job that sends a message.
 pub(super) const JOB: &str = "reminders.send";
@@ -102,7 +102,7 @@ fn expect_allowed(caller: &Caller) -> Result<()> {
 /// `validation_error`, `missing_scope`, `test_mode_restricted`, and those of
 /// [`MessageSender::check`](operation::ports::MessageSender::check).
 pub(super) fn check(
-    read: &mut Read,
+    tx: &mut Tx,
     caller: &Caller,
     messenger: &Messenger,
     action: &ReminderAction,
@@ -114,8 +114,11 @@ pub(super) fn check(
     let required = || Error::invalid("contact_id", "is required for the action `send_message`");
     let contact = contact.ok_or_else(required)?;
     let channel = action.config.channel_id;
+    // Its file is not deleted before the reminder refers to it.
+    let media = action.config.template.as_ref().and_then(|template| template.media);
+    files::held(tx, caller.workspace_id(), media.as_slice())?;
     messenger
         .0
-        .check(read, caller.workspace_id(), contact, channel, &content)
+        .check(tx, caller.workspace_id(), contact, channel, &content)
         .map_err(|error| error.below("action.config"))
 }

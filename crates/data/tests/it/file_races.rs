@@ -10,8 +10,10 @@ use std::sync::Arc;
 use testkit::{Answer, Key, TestApp};
 
 async fn file(app: &TestApp, key: &Key, name: &str) -> Value {
-    let content = name.as_bytes();
-    app.ask("POST", "/files").key(key).form(&[], (name, content)).send().await.expect(201)["id"].clone()
+    // Also a list of recipients.
+    let content = format!("external_id\n{name}\n");
+    app.ask("POST", "/files").key(key).form(&[], (name, content.as_bytes())).send().await.expect(201)["id"]
+        .clone()
 }
 
 async fn collection(app: &TestApp, key: &Key) -> Value {
@@ -35,6 +37,10 @@ async fn refer(app: &TestApp, key: &Key, way: &str, object: &str, file: &Value) 
             let body = json!({ "shortcode": format!("r{file}"), "text": "Hi", "attachments": [file] });
             app.post("/quick-replies", key, body).await
         }
+        "broadcast" => {
+            let body = json!({ "name": format!("To {file}"), "audience": { "file_id": file } });
+            app.post("/broadcasts", key, body).await
+        }
         _ => app.post(&format!("{object}/files"), key, json!({ "file_id": file })).await,
     }
 }
@@ -45,7 +51,7 @@ testkit::on_both! {
         let app = TestApp::new(kind).await;
         let key = full(&app).await;
         let docs = collection(&app, &key).await;
-        for way in ["item", "field", "link", "task", "reply"] {
+        for way in ["item", "field", "link", "task", "reply", "broadcast"] {
             let mut pairs = Vec::new();
             for number in 0..PAIRS {
                 let object = match way {
@@ -54,10 +60,10 @@ testkit::on_both! {
                         let task = app.post(&path, &key, json!({ "title": "x" })).await.expect(201);
                         format!("{path}/{}", task["id"])
                     }
-                    "reply" => String::new(),
+                    "reply" | "broadcast" => String::new(),
                     _ => format!("/collections/{docs}/items/{}", item(&app, &key, &docs).await),
                 };
-                pairs.push((object, file(&app, &key, &format!("{way} {number}.txt")).await));
+                pairs.push((object, file(&app, &key, &format!("{way} {number}.csv")).await));
             }
             let (app, key) = (&app, &key);
             let race = pairs.iter().map(|(object, file)| async move {
