@@ -77,6 +77,8 @@ pub(crate) enum Said<'a> {
 pub(crate) struct Thoughts {
     /// How many bytes of the text were said or are thoughts.
     done: usize,
+    /// What ends the thoughts that the text is in.
+    closed_by: Option<&'static str>,
     is_answer: bool,
     /// Thoughts have ended, so that no closing tag can come that belongs to a missing opening one.
     has_thought: bool,
@@ -88,8 +90,18 @@ impl Thoughts {
         if self.is_answer {
             return self.go_on(whole);
         }
+        // Long thoughts are looked through once, and not with each piece.
+        if self.closed_by.is_some_and(|close| !self.fresh(whole).contains(close)) {
+            self.done = whole.len();
+            return Said::Nothing;
+        }
         let (place, start) = read(whole, false);
+        self.closed_by = match place {
+            Place::Thinking(close) => Some(close),
+            Place::Beginning | Place::Answer => None,
+        };
         if place != Place::Answer {
+            self.done = whole.len();
             return Said::Nothing;
         }
         self.is_answer = true;
@@ -98,13 +110,18 @@ impl Thoughts {
         whole.get(start..).filter(|text| !text.is_empty()).map_or(Said::Nothing, Said::More)
     }
 
-    fn go_on<'a>(&mut self, whole: &'a str) -> Said<'a> {
+    /// What is new of a text, with what of it may be the beginning of a closing tag.
+    fn fresh<'a>(&self, whole: &'a str) -> &'a str {
         let longest = TAGS.iter().map(|(_, close)| close.len()).max().unwrap_or_default();
         let mut from = self.done.saturating_sub(longest);
         while !whole.is_char_boundary(from) {
             from -= 1;
         }
-        let fresh = whole.get(from..).unwrap_or_default();
+        whole.get(from..).unwrap_or_default()
+    }
+
+    fn go_on<'a>(&mut self, whole: &'a str) -> Said<'a> {
+        let fresh = self.fresh(whole);
         let closes = !self.has_thought && TAGS.iter().any(|(_, close)| fresh.contains(close));
         let start = if closes { unopened(whole) } else { 0 };
         if start == 0 {

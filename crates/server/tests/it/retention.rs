@@ -138,7 +138,7 @@ testkit::on_both! {
         ten_seconds(&app).await;
         for round in 1..=25 {
             for number in 0..20 {
-                let order = json!({ "order": number, "text": "x".repeat(270) });
+                let order = json!({ "order": number, "text": "x".repeat(300) });
                 assert_eq!(app.ask_beside("POST", &inbound).json(&order).send().await.status, 202);
             }
             loud.write(&app, 20).await;
@@ -320,7 +320,7 @@ testkit::on_both! {
         for number in 0..5 {
             tenant.write(&app, 200).await;
             for part in 0..100 {
-                let order = json!({ "order": number * 100 + part, "text": "x".repeat(300) });
+                let order = json!({ "order": number * 100 + part, "text": "x".repeat(270) });
                 app.ask_beside("POST", &inbound).json(&order).send().await;
             }
         }
