@@ -131,9 +131,34 @@ pub(crate) fn env(text: &str) -> Result<Env, String> {
     Env::parse(text).ok_or_else(|| "must be live or test".to_owned())
 }
 
-/// A scope that a new key can have.
-pub(crate) fn scope(text: &str) -> Result<Scope, String> {
-    Scope::parse(text.trim()).filter(|scope| !scope.is_retired()).ok_or_else(|| "is not a scope".to_owned())
+/// The scopes that one word of `--scopes` stands for.
+#[derive(Clone)]
+pub(crate) struct Scopes(pub(crate) Vec<Scope>);
+
+/// Parses a word of `--scopes`: a scope, `all`, `read`, or an area such as `contacts:*`.
+pub(crate) fn scopes(text: &str) -> Result<Scopes, String> {
+    let text = text.trim();
+    if let Some(scope) = Scope::parse(text).filter(|scope| !scope.is_retired()) {
+        return Ok(Scopes(vec![scope]));
+    }
+    let area = text.strip_suffix('*').filter(|area| area.ends_with(':'));
+    let is_meant = |scope: &Scope| match text {
+        "all" => true,
+        "read" => scope.as_str().ends_with(":read"),
+        _ => area.is_some_and(|area| scope.as_str().starts_with(area)),
+    };
+    let meant: Vec<Scope> = Scope::of_workspaces().filter(is_meant).collect();
+    if meant.is_empty() { Err("is not a scope".to_owned()) } else { Ok(Scopes(meant)) }
+}
+
+/// The long help of `--scopes`, with every scope of a workspace's key.
+pub(crate) fn scopes_help() -> String {
+    let all: Vec<&str> = Scope::of_workspaces().map(Scope::as_str).collect();
+    format!(
+        "What it may do, separated by commas: scopes, an area such as `contacts:*`, `read` for every scope that reads, or \
+         `all`.\n\nThe scopes of a workspace's key are {}.",
+        all.join(", ")
+    )
 }
 
 pub(crate) fn grant_kind(text: &str) -> Result<GrantKind, String> {

@@ -172,9 +172,15 @@ pub(super) enum KeyCommand {
         /// `live` or `test`.
         #[arg(long, value_parser = values::env)]
         env: Env,
-        /// What it may do, separated by commas.
-        #[arg(long, value_delimiter = ',', required = true, value_parser = values::scope)]
-        scopes: Vec<Scope>,
+        /// What it may do, separated by commas: scopes, `contacts:*`, `read` or `all`. `--help` lists the scopes.
+        #[arg(
+            long,
+            value_delimiter = ',',
+            required = true,
+            value_parser = values::scopes,
+            long_help = values::scopes_help()
+        )]
+        scopes: Vec<values::Scopes>,
         /// Requests per minute, below the plan's.
         #[arg(long, value_parser = whole::<i64, 1, 1_000_000>, allow_negative_numbers = true)]
         rpm: Option<i64>,
@@ -411,6 +417,12 @@ async fn create_key(db: Db, command: KeyCommand) -> Result<()> {
     else {
         return Ok(());
     };
+    let mut granted: Vec<Scope> = Vec::new();
+    for scope in scopes.into_iter().flat_map(|word| word.0) {
+        if !granted.contains(&scope) {
+            granted.push(scope);
+        }
+    }
     let made = db.write(move |tx: &mut Tx| {
         let owner = match (&workspace, partner) {
             (Some(workspace), _) => KeyOwner::Workspace(workspace_id(tx, workspace)?),
@@ -424,7 +436,7 @@ async fn create_key(db: Db, command: KeyCommand) -> Result<()> {
             name: name.clone(),
             owner,
             env,
-            scopes: scopes.clone(),
+            scopes: granted.clone(),
             rate_limit_rpm: rpm,
             monthly_quota: quota,
             budget_cents,

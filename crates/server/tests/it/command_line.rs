@@ -33,6 +33,24 @@ fn slugs(output: &Output) -> Vec<String> {
 }
 
 testkit::on_both! {
+    async fn a_key_takes_all_scopes_those_that_read_or_those_of_an_area(kind: Kind) {
+        let program = Program::new(kind, SVC).await;
+        program.run(&["workspace", "create", "--name", "Acme"]);
+        let scopes = |words: &str| -> Vec<String> {
+            let made =
+                program.run(&["key", "create", "--workspace", "acme", "--env", "test", "--scopes", words]);
+            serde_json::from_value(made["scopes"].clone()).unwrap()
+        };
+        let all = scopes("all");
+        assert!(all.iter().any(|scope| scope == "contacts:write"), "{all:?}");
+        let read = scopes("read");
+        assert!(read.len() < all.len() && read.iter().all(|scope| scope.ends_with(":read")), "{read:?}");
+        let area = scopes("contacts:*,contacts:read,runs:read");
+        let of_area = all.iter().filter(|scope| scope.starts_with("contacts:")).count();
+        assert_eq!(area.len(), of_area + 1, "{area:?}");
+        assert!(area.iter().any(|scope| scope == "runs:read"), "{area:?}");
+    }
+
     async fn every_command_prints_json(kind: Kind) {
         let program = Program::new(kind, SVC).await;
         let workspace = program.run(&["workspace", "create", "--name", "Acme & Sons"]);
