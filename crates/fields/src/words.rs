@@ -72,6 +72,20 @@ impl Words {
         Self(clauses)
     }
 
+    /// The same words without their endings, each as the beginning of a word: `trains` becomes `train`, which also finds
+    /// `training`. Phrases stay as they are. `None` if no word has an ending.
+    pub fn stems(&self) -> Option<Self> {
+        let stem = |clause: &Clause| match clause.words.as_slice() {
+            [word] => {
+                let stem = without_ending(word).unwrap_or(word).to_owned();
+                Clause { words: vec![stem], open: true, ..clause.clone() }
+            }
+            _ => clause.clone(),
+        };
+        let stems = Self(self.0.iter().map(stem).collect());
+        (&stems != self).then_some(stems)
+    }
+
     /// Whether a record contains all of it. Nothing is found by signs alone.
     pub fn fit(&self, fields: &FieldSet, record: Record<'_>) -> bool {
         !self.0.is_empty() && self.occurrences(fields, record, |_| 1).is_some()
@@ -131,6 +145,17 @@ impl Words {
         };
         self.0.iter().map(clause).collect::<Vec<_>>().join(" & ")
     }
+}
+
+/// Endings of plurals and cases in the languages that have them at the end of a word, the longest first.
+const ENDINGS: [&str; 6] = ["ies", "es", "en", "s", "n", "e"];
+/// The fewest letters that say what is looked for.
+const SHORTEST_STEM: usize = 4;
+
+/// A word without its ending, if it has one. Words are in lower case and without accents.
+fn without_ending(word: &str) -> Option<&str> {
+    let stem = ENDINGS.iter().find_map(|ending| word.strip_suffix(ending))?;
+    (stem.len() >= SHORTEST_STEM && stem.bytes().all(|byte| byte.is_ascii_lowercase())).then_some(stem)
 }
 
 impl Clause {
@@ -215,6 +240,22 @@ fn named_field<'a>(fields: &FieldSet, text: &'a str) -> (Option<FieldId>, &'a st
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn endings_are_those_of_words_that_are_long_enough() {
+        for (word, stem) in [
+            ("trains", Some("train")),
+            ("batteries", Some("batter")),
+            ("trenes", Some("tren")),
+            ("lampen", Some("lamp")),
+            ("bus", None),
+            ("cars", None),
+            ("train", None),
+            ("a1234s", None),
+        ] {
+            assert_eq!(without_ending(word), stem, "{word}");
+        }
+    }
     use crate::FieldType as Type;
     use crate::sample::fields;
     use crate::{ColumnValue, Columns, Data, SystemColumn};

@@ -8,8 +8,8 @@ use crate::types::{Message, Role, Tool, ToolCall};
 /// Stands before a call; the grammar of tool calls begins with it too.
 pub(crate) const CALL_START: &str = "<tool_call>";
 const CALL_END: &str = "</tool_call>";
-/// The system turn of the model's own template, for conversations without one.
-const DEFAULT_SYSTEM: &str = "You are a helpful AI assistant named SmolLM, trained by Hugging Face";
+/// The system turn of conversations without one.
+const DEFAULT_SYSTEM: &str = "You are a helpful assistant.";
 /// Longer descriptions are cut, because each token of the prompt costs time on a CPU.
 const DESCRIPTION_CHARS: usize = 200;
 
@@ -33,23 +33,21 @@ impl Turn {
     }
 }
 
-/// The turns of a conversation; the first is always the system's.
-pub(crate) fn render(messages: &[Message], tools: &[Tool]) -> Vec<Turn> {
+/// The turns of a conversation; the first is always the system's. Tools stand behind the question, so that what comes
+/// before it is the same text, and cached, whether tools can be called or not.
+pub(crate) fn render<'a>(messages: &[Message], tools: impl IntoIterator<Item = &'a Tool>) -> Vec<Turn> {
     let mut turns: Vec<Turn> =
         messages.iter().map(|message| Turn { role: message.role, text: text(message) }).collect();
     if turns.first().is_none_or(|turn| turn.role != Role::System) {
         turns.insert(0, Turn { role: Role::System, text: DEFAULT_SYSTEM.to_owned() });
     }
-    if let (Some(system), false) = (turns.first_mut(), tools.is_empty()) {
-        system.text.push_str("\n\nYou can call these tools:\n");
-        for tool in tools {
-            system.text.push_str(&describe(tool));
-        }
-        system.text.push_str("To call a tool, answer only with ");
-        system.text.push_str(CALL_START);
-        system.text.push_str(r#"{"name":"...","arguments":{...}}"#);
-        system.text.push_str(CALL_END);
-        system.text.push_str(". Without need of a tool, answer in plain text.");
+    let described: String = tools.into_iter().map(describe).collect();
+    if !described.is_empty() {
+        let text = format!(
+            "You can call these tools:\n{described}To call a tool, answer only with \
+             {CALL_START}{{\"name\":\"...\",\"arguments\":{{...}}}}{CALL_END}. Without need of a tool, answer in plain text."
+        );
+        turns.push(Turn { role: Role::System, text });
     }
     turns
 }
@@ -125,11 +123,13 @@ mod tests {
     }
 
     #[test]
-    fn lists_tools_in_the_system_turn() {
-        let turns = render(&[Message::new(Role::System, "be brief")], &[weather()]);
-        assert!(turns[0].text.starts_with("be brief\n"));
+    fn lists_tools_behind_the_question() {
+        let messages = [Message::new(Role::System, "be brief"), Message::new(Role::User, "Rain?")];
+        let turns = render(&messages, &[weather()]);
+        assert_eq!(turns[..2], render(&messages, &[]));
         let line = r#"- get_weather(city: string, unit: "c"|"f", x: any): The weather of a city"#;
-        assert!(turns[0].text.contains(line), "{}", turns[0].text);
+        assert_eq!((turns.len(), turns[2].role), (3, Role::System));
+        assert!(turns[2].text.contains(line), "{}", turns[2].text);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     Completion, Engine, Error, Event, Finish, Generation, Message, Options, Request, Role, Tool,
-    tiny::{CONTEXT, file, file_with},
+    tiny::{CONTEXT, file, file_with, qwen2},
 };
 
 fn engine() -> Engine {
@@ -57,6 +57,15 @@ async fn equal_seeds_give_equal_answers_and_a_cached_prefix_changes_nothing() {
     assert_eq!(one.prompt_tokens, again.prompt_tokens);
     assert_eq!(first.label(), "Tiny");
     assert_eq!(first.context_tokens(), CONTEXT);
+}
+
+#[tokio::test]
+async fn the_architecture_qwen2_answers_with_its_own_positions_and_biases() {
+    let (_folder, path) = qwen2();
+    let engine = Engine::load(&path, Options { threads: Some(2), queue: 1 }).unwrap();
+    let one = answer(&engine, request("question")).await;
+    assert_eq!(one.text, answer(&engine, request("question")).await.text);
+    assert_ne!(one.text, answer(&self::engine(), request("question")).await.text);
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! The embedded language model: a small llama (SmolLM2-135M-Instruct) that runs inside the process, without a
-//! network and without anything to install beside one GGUF file (`scripts/fetch-model`).
+//! The embedded language model: a small one (Qwen2.5-Coder-0.5B-Instruct, or SmolLM2-135M-Instruct) that runs inside the
+//! process, without a network and without anything to install beside one GGUF file (`scripts/fetch-model`).
 //!
 //! What belongs here: reading the file, the forward pass, the chat template, tool calls and structured output by
 //! grammar, and the queue in front of the one thread that computes. What does not: providers, agents, prices,
@@ -13,6 +13,7 @@
 //! | `choose` | whether to call a tool, and which |
 //! | `chat`, `prompt` | ChatML; fitting a conversation into the context |
 //! | `constrain` | grammars: JSON by schema, tool calls |
+//! | `guard` | numbers that an answer may not make up |
 //! | `sample`, `stream` | picking tokens; cutting bytes at code points |
 //! | `llama`, `weights`, `tokenizer` | the model itself |
 //!
@@ -24,6 +25,7 @@ mod constrain;
 mod engine;
 #[cfg(test)]
 mod engine_tests;
+mod guard;
 mod llama;
 mod prompt;
 mod sample;

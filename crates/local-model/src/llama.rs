@@ -1,9 +1,9 @@
-//! The llama architecture: the forward pass over tokens with a cache of keys and values.
+//! The architectures llama and qwen2: the forward pass over tokens with a cache of keys and values.
 //!
 //! Threads: matrices are multiplied by [`Matrix::multiply`] and everything else by candle, whose loops run in the
 //! rayon pool of the calling thread. The exception are candle's element-wise operations over 65,536 values or more,
-//! which go to a process-wide pool of busy-waiting threads. So the forward pass keeps below: by [`CHUNK`], and by
-//! masking only the newest columns of the scores. The test on the real model checks that the pool never starts.
+//! which go to a process-wide pool of busy-waiting threads. So the forward pass keeps below: by [`Shape::chunk`], and
+//! by masking only the newest columns of the scores. The test on the real model checks that the pool never starts.
 
 use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::{ops, rotary_emb};
@@ -16,9 +16,10 @@ use crate::{
 /// Longest context used, in tokens, whatever the file allows: the cache takes 46 kB per token of SmolLM2-135M, and
 /// on one core a prompt of this length already takes half a minute.
 const MAX_CONTEXT: usize = 4096;
-/// Most tokens computed at once. 32 times the inner width (1536) stays below 65,536, see above; more would not be
-/// quicker.
-pub(crate) const CHUNK: usize = 32;
+/// Most tokens computed at once: more would not be quicker.
+const MAX_CHUNK: usize = 32;
+/// Values from which on candle uses its own pool of threads, see above.
+const POOLED: usize = 65_536;
 /// The cache grows by this many tokens at a time.
 const CACHE_STEP: usize = 256;
 
@@ -34,28 +35,45 @@ pub(crate) struct Shape {
     kv_heads: usize,
     head: usize,
     epsilon: f32,
+    rope_base: f32,
+    pairs: Pairs,
+}
+
+/// Which values of a head the rotary position embedding turns together. The rows of the query and key matrices are
+/// stored accordingly.
+#[derive(Clone, Copy, Debug)]
+enum Pairs {
+    /// Each with its neighbour, as files of llama are written.
+    Neighbours,
+    /// Each with the one half a head further, as in qwen2.
+    Halves,
 }
 
 impl Shape {
     fn read(file: &Gguf) -> std::result::Result<Self, Error> {
         let architecture = file.string("general.architecture")?;
-        if architecture != "llama" {
-            return Err(Error::UnsupportedArchitecture(format!("architecture {architecture}")));
-        }
-        let heads = file.number("llama.attention.head_count")?;
-        let width = file.number("llama.embedding_length")?;
-        let shape = Self {
-            context: file.number("llama.context_length")?.min(MAX_CONTEXT),
-            vocabulary: file.array("tokenizer.ggml.tokens")?.len(),
-            layers: file.number("llama.block_count")?,
-            width,
-            inner: file.number("llama.feed_forward_length")?,
-            heads,
-            kv_heads: file.number("llama.attention.head_count_kv").unwrap_or(heads),
-            head: width.checked_div(heads).unwrap_or(0),
-            epsilon: file.fraction("llama.attention.layer_norm_rms_epsilon")?,
+        let pairs = match architecture {
+            "llama" => Pairs::Neighbours,
+            "qwen2" => Pairs::Halves,
+            _ => return Err(Error::UnsupportedArchitecture(format!("architecture {architecture}"))),
         };
-        let rotated = file.number("llama.rope.dimension_count").unwrap_or(shape.head);
+        let key = |name: &str| format!("{architecture}.{name}");
+        let heads = file.number(&key("attention.head_count"))?;
+        let width = file.number(&key("embedding_length"))?;
+        let shape = Self {
+            context: file.number(&key("context_length"))?.min(MAX_CONTEXT),
+            vocabulary: file.array("tokenizer.ggml.tokens")?.len(),
+            layers: file.number(&key("block_count"))?,
+            width,
+            inner: file.number(&key("feed_forward_length"))?,
+            heads,
+            kv_heads: file.number(&key("attention.head_count_kv")).unwrap_or(heads),
+            head: width.checked_div(heads).unwrap_or(0),
+            epsilon: file.fraction(&key("attention.layer_norm_rms_epsilon"))?,
+            rope_base: file.fraction(&key("rope.freq_base")).unwrap_or(10_000.),
+            pairs,
+        };
+        let rotated = file.number(&key("rope.dimension_count")).unwrap_or(shape.head);
         let fits = shape.heads > 0
             && shape.kv_heads > 0
             && shape.context >= 64
@@ -65,13 +83,41 @@ impl Shape {
             && rotated == shape.head;
         if fits { Ok(shape) } else { Err(Error::UnsupportedArchitecture(format!("sizes {shape:?}"))) }
     }
+
+    /// Tokens computed at once: the widest values of a step stay below what candle computes in a pool of its own.
+    pub(crate) fn chunk(&self) -> usize {
+        ((POOLED - 1) / self.inner.max(self.width).max(1)).clamp(1, MAX_CHUNK)
+    }
+}
+
+/// A matrix, and what is added to its products where the architecture adds something.
+struct Projection {
+    weights: Matrix,
+    bias: Option<Tensor>,
+}
+
+impl Projection {
+    fn read(file: &mut Gguf, name: &str, rows: usize, columns: usize) -> std::result::Result<Self, Error> {
+        let weights = file.matrix(&format!("{name}.weight"), rows, columns)?;
+        let bias = format!("{name}.bias");
+        let bias = if file.has(&bias) { Some(file.vector(&bias, rows)?) } else { None };
+        Ok(Self { weights, bias })
+    }
+
+    fn multiply(&self, input: &Tensor) -> Result<Tensor> {
+        let products = self.weights.multiply(input)?;
+        match &self.bias {
+            Some(bias) => products.broadcast_add(bias),
+            None => Ok(products),
+        }
+    }
 }
 
 struct Layer {
     attention_norm: Tensor,
-    query: Matrix,
-    key: Matrix,
-    value: Matrix,
+    query: Projection,
+    key: Projection,
+    value: Projection,
     output: Matrix,
     feed_norm: Tensor,
     gate: Matrix,
@@ -99,12 +145,13 @@ impl Llama {
         let embedding = file.matrix("token_embd.weight", shape.vocabulary, width)?;
         let mut layers = Vec::with_capacity(shape.layers);
         for number in 0..shape.layers {
+            let part = |part: &str| format!("blk.{number}.{part}");
             let name = |part: &str| format!("blk.{number}.{part}.weight");
             layers.push(Layer {
                 attention_norm: file.vector(&name("attn_norm"), width)?,
-                query: file.matrix(&name("attn_q"), width, width)?,
-                key: file.matrix(&name("attn_k"), kv_width, width)?,
-                value: file.matrix(&name("attn_v"), kv_width, width)?,
+                query: Projection::read(file, &part("attn_q"), width, width)?,
+                key: Projection::read(file, &part("attn_k"), kv_width, width)?,
+                value: Projection::read(file, &part("attn_v"), kv_width, width)?,
                 output: file.matrix(&name("attn_output"), width, width)?,
                 feed_norm: file.vector(&name("ffn_norm"), width)?,
                 gate: file.matrix(&name("ffn_gate"), inner, width)?,
@@ -118,8 +165,7 @@ impl Llama {
         } else {
             None
         };
-        let base = file.fraction("llama.rope.freq_base").unwrap_or(10_000.);
-        let (cosine, sine) = rotations(shape.context, shape.head, base)?;
+        let (cosine, sine) = rotations(shape.context, shape.head, shape.rope_base)?;
         Ok(Self { shape, embedding, layers, norm, output, cosine, sine })
     }
 
@@ -141,10 +187,10 @@ impl Llama {
         let mut hidden = self.embedding.lookup(tokens)?;
         for (layer, (keys, values)) in self.layers.iter().zip(&cache.layers) {
             let input = ops::rms_norm(&hidden, &layer.attention_norm, self.shape.epsilon)?;
-            let query =
-                rotate(&self.heads(&layer.query.multiply(&input)?, self.shape.heads)?, &cosine, &sine)?;
-            let key =
-                rotate(&self.heads(&layer.key.multiply(&input)?, self.shape.kv_heads)?, &cosine, &sine)?;
+            let query = self.heads(&layer.query.multiply(&input)?, self.shape.heads)?;
+            let query = self.rotate(&query, &cosine, &sine)?;
+            let key = self.heads(&layer.key.multiply(&input)?, self.shape.kv_heads)?;
+            let key = self.rotate(&key, &cosine, &sine)?;
             let value = self.heads(&layer.value.multiply(&input)?, self.shape.kv_heads)?;
             keys.slice_set(&key, 1, start)?;
             values.slice_set(&value, 1, start)?;
@@ -168,6 +214,16 @@ impl Llama {
     /// `[tokens, heads × head]` to `[heads, tokens, head]`.
     fn heads(&self, input: &Tensor, heads: usize) -> Result<Tensor> {
         input.reshape((input.dim(0)?, heads, self.shape.head))?.transpose(0, 1)?.contiguous()
+    }
+
+    /// Rotary position embedding of `[heads, tokens, head]`.
+    fn rotate(&self, input: &Tensor, cosine: &Tensor, sine: &Tensor) -> Result<Tensor> {
+        let input = input.unsqueeze(0)?;
+        let rotated = match self.shape.pairs {
+            Pairs::Neighbours => rotary_emb::rope_i(&input, cosine, sine),
+            Pairs::Halves => rotary_emb::rope(&input, cosine, sine),
+        };
+        rotated?.squeeze(0)
     }
 
     /// Attention of all heads: query `[heads, tokens, head]`, keys and values `[kv_heads, cached, head]`.
@@ -232,11 +288,6 @@ impl Cache {
         self.capacity = capacity;
         Ok(())
     }
-}
-
-/// Rotary position embedding. GGUF stores llama's query and key rows so that neighbours are rotated together.
-fn rotate(input: &Tensor, cosine: &Tensor, sine: &Tensor) -> Result<Tensor> {
-    rotary_emb::rope_i(&input.unsqueeze(0)?, cosine, sine)?.squeeze(0)
 }
 
 /// Cosine and sine per position and pair: `[context, head / 2]` each.

@@ -10,6 +10,7 @@ use crate::{
     chat,
     choose::{self, Plan},
     constrain::{Constraint, Grammars},
+    guard::Guard,
     llama::{self, Cache, Llama},
     prompt,
     sample::{Sampler, discourage_repetition, mix},
@@ -93,12 +94,16 @@ impl Session {
         // A prompt too long to fit is cut so far that a quarter of the context is left to answer, or less if less
         // is asked for.
         let reserve = most.min(self.context() / 4);
-        let turns = chat::render(&request.messages, &request.tools);
-        let prompt = prompt::fit(&turns, &self.tokenizer, self.context() - reserve)?;
-        let limit = most.min(self.context() - prompt.len());
-
         // Before the prompt, so that a schema nobody can follow fails at once.
         let (plan, mut constraint) = self.prepare(request)?;
+        let callable: Vec<&Tool> = match &plan {
+            Plan::Text => Vec::new(),
+            Plan::Free => request.tools.iter().collect(),
+            Plan::Call(tools) => tools.clone(),
+        };
+        let turns = chat::render(&request.messages, callable);
+        let prompt = prompt::fit(&turns, &self.tokenizer, self.context() - reserve)?;
+        let limit = most.min(self.context() - prompt.len());
         let kind = match plan {
             Plan::Text => Kind::Text,
             Plan::Free => Kind::Open,
@@ -118,6 +123,7 @@ impl Session {
             output: Vec::new(),
             text: String::new(),
             stream: Utf8Stream::default(),
+            guard: Guard::of(&request.messages),
         };
         let mut settled = Vec::new();
         if let Plan::Call(tools) = plan {
@@ -165,7 +171,7 @@ impl Session {
     /// Computes and caches more tokens; returns the logits after the last.
     fn forward(&mut self, tokens: &[u32]) -> Result<Vec<f32>, Error> {
         let mut logits = Vec::new();
-        for chunk in tokens.chunks(llama::CHUNK) {
+        for chunk in tokens.chunks(self.model.shape.chunk()) {
             logits = llama::last_row(&self.model.forward(chunk, &mut self.cache, false)?)?;
             self.cached.extend_from_slice(chunk);
         }
@@ -178,7 +184,7 @@ impl Session {
         let common = common.min(prompt.len().saturating_sub(1));
         self.keep(common);
         let mut logits = Vec::new();
-        for chunk in prompt.get(common..).unwrap_or_default().chunks(llama::CHUNK) {
+        for chunk in prompt.get(common..).unwrap_or_default().chunks(self.model.shape.chunk()) {
             // Between two chunks a cancelled request stops.
             listener.check()?;
             logits = self.forward(chunk)?;
@@ -202,7 +208,7 @@ impl Session {
         let mut best = (f32::NEG_INFINITY, first);
         for tool in tools.iter().take(RANKED) {
             let mut name = self.tokenizer.encode(&format!("{}\"", tool.name))?;
-            name.truncate(llama::CHUNK);
+            name.truncate(self.model.shape.chunk());
             let mut logs = llama::log_probabilities(&before, &name)?;
             if let (Some((_, after)), Some((_, front))) = (name.split_first(), name.split_last())
                 && !front.is_empty()
@@ -257,7 +263,7 @@ impl Session {
                 }
                 None => {
                     discourage_repetition(&mut logits, &answer.output);
-                    answer.sampler.pick(&logits, None)
+                    answer.pick(&mut logits, &self.tokenizer)
                 }
             };
             let token = token.ok_or_else(|| Error::Inference("no token is possible".to_owned()))?;
@@ -303,9 +309,26 @@ struct Answer {
     output: Vec<u32>,
     text: String,
     stream: Utf8Stream,
+    guard: Guard,
 }
 
 impl Answer {
+    /// The next token of a text that no grammar binds.
+    fn pick(&mut self, logits: &mut [f32], tokenizer: &Tokenizer) -> Option<u32> {
+        loop {
+            let token = self.sampler.pick(logits, None)?;
+            let is_allowed = if tokenizer.is_control(token) {
+                self.guard.may_end(&self.text)
+            } else {
+                self.guard.allows(&self.text, tokenizer.bytes(token))
+            };
+            if is_allowed {
+                return Some(token);
+            }
+            *logits.get_mut(token as usize)? = f32::NAN;
+        }
+    }
+
     fn has_room(&self) -> bool {
         self.output.len() < self.limit
     }

@@ -42,6 +42,15 @@ pub(crate) fn file() -> (TempDir, PathBuf) {
 
 /// The file after a change of its metadata.
 pub(crate) fn file_with(change: impl FnOnce(&mut Vec<(&'static str, Value)>)) -> (TempDir, PathBuf) {
+    written("llama", change)
+}
+
+/// A file of the architecture qwen2.
+pub(crate) fn qwen2() -> (TempDir, PathBuf) {
+    written("qwen2", |_| ())
+}
+
+fn written(architecture: &str, change: impl FnOnce(&mut Vec<(&'static str, Value)>)) -> (TempDir, PathBuf) {
     let mut tokens = vec!["<|endoftext|>".to_owned(), "<|im_start|>".to_owned(), "<|im_end|>".to_owned()];
     let controls = tokens.len();
     // GPT-2's alphabet in the order of its characters; the order does not matter to the crate.
@@ -53,7 +62,7 @@ pub(crate) fn file_with(change: impl FnOnce(&mut Vec<(&'static str, Value)>)) ->
 
     let number = |n: usize| Value::U32(u32::try_from(n).unwrap());
     let mut metadata = vec![
-        ("general.architecture", Value::String("llama".into())),
+        ("general.architecture", Value::String(architecture.into())),
         ("general.name", Value::String("Tiny".into())),
         ("llama.block_count", number(LAYERS)),
         ("llama.context_length", number(CONTEXT)),
@@ -78,9 +87,15 @@ pub(crate) fn file_with(change: impl FnOnce(&mut Vec<(&'static str, Value)>)) ->
         ("output_norm.weight".to_owned(), ones()),
     ];
     for layer in 0..LAYERS {
-        let mut add = |part: &str, tensor| tensors.push((format!("blk.{layer}.{part}.weight"), tensor));
         let random =
             |rows, columns, seed| weights(&[rows, columns], 10 * (layer as u64 + 1) + seed, GgmlDType::Q4_1);
+        if architecture == "qwen2" {
+            for (number, (part, rows)) in (20u64..).zip([("attn_q", WIDTH), ("attn_k", kv), ("attn_v", kv)]) {
+                let bias = weights(&[rows], 10 * (layer as u64 + 1) + number, GgmlDType::F32);
+                tensors.push((format!("blk.{layer}.{part}.bias"), bias));
+            }
+        }
+        let mut add = |part: &str, tensor| tensors.push((format!("blk.{layer}.{part}.weight"), tensor));
         add("attn_norm", ones());
         add("ffn_norm", ones());
         add("attn_q", random(WIDTH, WIDTH, 0));
@@ -95,7 +110,15 @@ pub(crate) fn file_with(change: impl FnOnce(&mut Vec<(&'static str, Value)>)) ->
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("tiny.gguf");
     let mut writer = BufWriter::new(std::fs::File::create(&path).unwrap());
-    let metadata: Vec<(&str, &Value)> = metadata.iter().map(|(key, value)| (*key, value)).collect();
+    // The sizes stand under the name of the architecture.
+    let named: Vec<(String, Value)> = metadata
+        .into_iter()
+        .map(|(key, value)| match key.strip_prefix("llama.") {
+            Some(size) => (format!("{architecture}.{size}"), value),
+            None => (key.to_owned(), value),
+        })
+        .collect();
+    let metadata: Vec<(&str, &Value)> = named.iter().map(|(key, value)| (key.as_str(), value)).collect();
     let tensors: Vec<(&str, &QTensor)> =
         tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
     gguf_file::write(&mut writer, &metadata, &tensors).unwrap();

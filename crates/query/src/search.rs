@@ -101,22 +101,29 @@ impl Search {
         let parsed = params.read(read, shape, false)?;
         let words = Words::read(shape, q);
         let sort = parsed.is_sorted.then_some(&parsed.query.sort);
-        let subjects = searchable(shape).map(|field| Subject::Field(field.id));
-        let mut search = Ranker {
-            shape,
-            words: &words,
-            is_filtered: !parsed.query.filter.is_empty(),
-            is_sorted: sort.is_some(),
-            visit: Visit::new(planner, shape, &parsed.query, sort, subjects),
-        };
         let part = |number: i64| usize::try_from(number).unwrap_or_default();
         let (skip, most) = (part(page.offset()), part(page.limit));
-        let (hits, report) = search.run(read, planner, skip, most)?;
+        let mut look_for = |words: &Words| {
+            let subjects = searchable(shape).map(|field| Subject::Field(field.id));
+            let mut search = Ranker {
+                shape,
+                words,
+                is_filtered: !parsed.query.filter.is_empty(),
+                is_sorted: sort.is_some(),
+                visit: Visit::new(planner, shape, &parsed.query, sort, subjects),
+            };
+            search.run(read, planner, skip, most)
+        };
+        let (mut matching, (mut hits, mut report)) = (Matching::Words, look_for(&words)?);
+        if let (0, true, Some(stems)) = (hits.total, hits.is_exact, words.stems()) {
+            matching = Matching::Stems;
+            (hits, report) = look_for(&stems)?;
+        }
         let hit_rows = live_by_ids(read, shape, &hits.ids)?;
         let found: Vec<&ItemRow> = hit_rows.iter().collect();
         let printer = selection.printer(read, shapes, shape, parsed.visible.as_deref(), &found)?;
         let printed = printer.rows(found.into_iter())?;
-        let facts = SearchFacts { total_is_exact: hits.is_exact, ranking: hits.ranking };
+        let facts = SearchFacts { total_is_exact: hits.is_exact, ranking: hits.ranking, matching };
         let total = i64::try_from(hits.total).unwrap_or(i64::MAX);
         Ok(FoundPage { printed, total, facts, report })
     }
@@ -129,6 +136,18 @@ pub struct SearchFacts {
     pub total_is_exact: bool,
     /// How the results are ordered.
     pub ranking: Ranking,
+    /// What the words were compared with.
+    pub matching: Matching,
+}
+
+string_enum! {
+    /// What the words of a search were compared with.
+    pub enum Matching {
+        /// Whole words, and the beginnings of words for the last one.
+        Words = "words",
+        /// The beginnings of words, without plural endings: `trains` finds `train`. Only when no item has the words themselves.
+        Stems = "stems",
+    }
 }
 
 string_enum! {

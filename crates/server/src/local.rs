@@ -4,6 +4,7 @@ use agents::providers::{
     BoxFuture, Completion, Finish, Message, Prompt, Provider, ProviderError, Role, ToolCall, Usage,
 };
 use local_model::{Engine, Event};
+use serde_json::Value;
 
 /// Answers with the model inside this process.
 pub(crate) struct Local(pub(crate) Engine);
@@ -62,7 +63,10 @@ fn message(message: &Message) -> local_model::Message {
     };
     local_model::Message {
         role,
-        content: message.content.clone(),
+        content: match message.role {
+            Role::Tool => brief(&message.content).unwrap_or_else(|| message.content.clone()),
+            _ => message.content.clone(),
+        },
         tool_calls: message
             .tool_calls
             .iter()
@@ -73,6 +77,50 @@ fn message(message: &Message) -> local_model::Message {
             })
             .collect(),
         tool_call_id: message.tool_call_id.clone(),
+    }
+}
+
+/// The most rows of a tool's result that the model reads: each token costs it time.
+const ROWS: usize = 5;
+/// What it reads where there are none.
+const NOTHING: &str = "Sorry, I found nothing like that.";
+/// Stands before a result, because it forgets what to do while it reads.
+const REMINDER: &str = "Tell me in one or two short sentences:";
+
+/// A result of one of the service's operations in words that are an answer already, because a small model likes to repeat
+/// what it read: a line for each row, such as `- Tea Pot (price: 27.85)`. `None` for any other result.
+fn brief(content: &str) -> Option<String> {
+    let start = content.find('{')?;
+    let end = content.rfind('}')?;
+    let output: Value = serde_json::from_str(content.get(start..=end)?).ok()?;
+    let rows = output.pointer("/result/data")?.as_array()?;
+    if rows.is_empty() {
+        return Some(format!("{REMINDER}\n{NOTHING}"));
+    }
+    let lines = rows.iter().take(ROWS).map(|row| {
+        let fields = row.get("data").unwrap_or(row).as_object().into_iter().flatten();
+        let mut fields = fields.filter_map(|(name, value)| Some((name, plain(value)?)));
+        let title = fields.next().map(|(_, title)| title).unwrap_or_default();
+        let others: Vec<String> = fields.map(|(name, value)| format!("{name}: {value}")).collect();
+        if others.is_empty() { format!("- {title}") } else { format!("- {title} ({})", others.join(", ")) }
+    });
+    let mut lines: Vec<String> = lines.collect();
+    if let more @ 1.. = rows.len() - lines.len() {
+        lines.push(format!("and {more} more"));
+    }
+    Some(format!("{REMINDER}\nI found:\n{}", lines.join("\n")))
+}
+
+/// A value as text, where it has one.
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Array(values) => {
+            let texts: Vec<String> = values.iter().filter_map(plain).collect();
+            (!texts.is_empty()).then(|| texts.join(", "))
+        }
+        Value::String(_) | Value::Null | Value::Object(_) => None,
     }
 }
 
@@ -101,5 +149,28 @@ fn failed(error: local_model::Error) -> ProviderError {
     match error {
         local_model::Error::Cancelled => ProviderError::Cancelled,
         error => ProviderError::Unavailable(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_of_operations_are_lines() {
+        let result = r#"<tool_result tool="products_search">
+{"ok":true,"result":{"data":[{"id":1,"data":{"name":"Tea Pot","price":27.85,"tags":["new","gift"],"note":null}}]}}
+</tool_result>"#;
+        let row = "I found:\n- Tea Pot (price: 27.85, tags: new, gift)";
+        assert!(brief(result).unwrap().ends_with(row));
+        let none = r#"<tool_result tool="x">\n{"ok":true,"result":{"data":[]}}\n</tool_result>"#;
+        assert!(brief(none).unwrap().ends_with(NOTHING));
+        let rows = vec![serde_json::json!({ "id": 1 }); 7];
+        let many = serde_json::json!({ "ok": true, "result": { "data": rows } }).to_string();
+        assert!(brief(&many).unwrap().ends_with("- 1\nand 2 more"));
+        for other in ["", "rain", r#"{"ok":false,"error":"no"}"#, r#"{"ok":true,"result":{"data":{"id":1}}}"#]
+        {
+            assert_eq!(brief(other), None, "{other}");
+        }
     }
 }

@@ -209,7 +209,7 @@ static ITEMS: [Function; 5] = [
         description: "Finds items of the collection.",
         path: &[],
         takes: Takes::Query(&[]),
-        parameters: || list(&json!({ "filter_tree": filter("price") })),
+        parameters: || list(&json!({ "filter_tree": filter("price"), "sort": sort(), "fields": fields() })),
     },
     Function {
         suffix: "get",
@@ -258,7 +258,9 @@ static SEARCH: [Function; 1] = [Function {
     parameters: || {
         let q = json!({ "type": "string", "minLength": 1, "maxLength": 500, "description": "The words to find." });
         let page = json!({ "type": "integer", "minimum": 1, "description": "The page; 1 if not given." });
-        json!({ "properties": { "q": q, "limit": limit(), "page": page }, "required": ["q"] })
+        let properties =
+            json!({ "q": q, "limit": limit(), "page": page, "sort": sort(), "fields": fields() });
+        json!({ "properties": properties, "required": ["q"] })
     },
 }];
 
@@ -322,6 +324,14 @@ const ITEM: (&str, &str) = ("item_id", "itemId");
 
 fn text(description: &str) -> Value {
     json!({ "type": "string", "minLength": 1, "description": description })
+}
+
+fn sort() -> Value {
+    text("A field key, with `-` before it for descending order, such as `-price`.")
+}
+
+fn fields() -> Value {
+    text("The keys of the fields to return, separated by commas, such as `name,price`; all if not given.")
 }
 
 fn number(description: &str) -> Value {
