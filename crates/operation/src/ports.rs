@@ -12,7 +12,7 @@ mod structured;
 mod variables;
 
 pub use agents::{AgentDirectory, AgentRuns, LiveAgents, RunEnd, StartRun, StartedBy};
-pub use collections::{CollectionDirectory, Collections};
+pub use collections::{CollectionDirectory, Collections, RecordField};
 pub use contacts::{
     Audience, ChatIdentity, ConsentStatement, ConsentTies, ContactBook, ContactCard, ContactKey, ContactRef,
     HandOver, HandoffReason, People,

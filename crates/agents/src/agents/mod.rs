@@ -24,7 +24,7 @@ pub mod versions;
 
 pub(crate) use callable::Callable;
 pub use directory::WorkspaceAgents;
-pub(crate) use functions::{Function, Takes};
+pub(crate) use functions::{Function, Reach, Records, Takes};
 pub(crate) use grants::scopes;
 pub(crate) use model::check_metadata as check_run_metadata;
 pub use model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent};
@@ -36,7 +36,7 @@ pub use settings::{
 pub(crate) use tool::header_place;
 pub use tool::{
     AgentTool, Grant, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow,
-    ToolSettings,
+    ToolScope, ToolSettings,
 };
 pub use tools::ToolName;
 pub(crate) use variables::AgentVariables;

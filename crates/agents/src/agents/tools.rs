@@ -9,7 +9,8 @@ use super::grants::{self, GrantChecks, Wanted};
 use super::model::Agent;
 use super::sealed::SEALED_TOOLS;
 use super::tool::{
-    AgentTool, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolKind, ToolRow, ToolSettings, header_place,
+    AgentTool, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolKind, ToolRow, ToolScope, ToolSettings,
+    header_place,
 };
 use super::{queries, tool_rules};
 use crate::providers::Tiers;
@@ -100,6 +101,17 @@ pub struct NewTool {
     /// reads, and `messages` needs `read_write`. Your key needs the scopes of the operations that the functions call.
     #[serde(default)]
     access: Option<ToolAccess>,
+    /// Whose data the functions of the tool reach. If not given, it is `contact` in runs that answer a contact over a channel,
+    /// and `all` in other runs. With `contact` the model does not choose the contact, and a run that answers none reaches
+    /// nothing. A collection without a field of type `contact` can be read in both scopes, and changed only with `all`. An
+    /// `http` tool has none.
+    #[serde(default)]
+    scope: Option<ToolScope>,
+    /// For `collection_items` and `collection_search`: the key of the field of type `contact` that names the contact of an
+    /// item; the only such field of the collection if not given.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 63)]
+    contact_field: Option<String>,
     /// Whether calls need approval by a person; `never` if not given.
     #[serde(default)]
     approval: ToolApproval,
@@ -141,7 +153,12 @@ impl NewTool {
         let http = self.http.ok_or_else(|| required("http", "is required for an `http` tool"))?;
         let description =
             self.description.ok_or_else(|| required("description", "is required for an `http` tool"))?;
-        let refused = [("ref", self.reference.is_some()), ("access", self.access.is_some())];
+        let refused = [
+            ("ref", self.reference.is_some()),
+            ("access", self.access.is_some()),
+            ("scope", self.scope.is_some()),
+            ("contact_field", self.contact_field.is_some()),
+        ];
         refuse(&refused, "cannot be sent for an `http` tool")?;
         let parameters = self.parameters.unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
         json_schema::check(&parameters, "parameters")?;
@@ -186,8 +203,14 @@ impl NewTool {
     fn grant(self, read: &mut Read, checks: &GrantChecks<'_>) -> Result<ToolSettings> {
         let refused = [("http", self.http.is_some()), ("parameters", self.parameters.is_some())];
         refuse(&refused, "can only be sent for an `http` tool")?;
-        let wanted = Wanted { kind: self.kind, reference: self.reference, access: self.access };
-        let grant = checks.grant(read, &wanted)?;
+        let wanted = Wanted {
+            kind: self.kind,
+            reference: self.reference,
+            access: self.access,
+            scope: self.scope,
+            contact_field: self.contact_field,
+        };
+        let grant = checks.grant(read, wanted)?;
         let fixed_arguments = self.fixed_arguments.unwrap_or_default();
         tool_rules::check_fixed(&fixed_arguments, &Value::Null)?;
         grants::check_fixed(&fixed_arguments, self.kind, grant.access)?;

@@ -223,6 +223,9 @@ pub(super) struct RunOptions {
     /// The contact whom the agent answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) contact: Option<ContactId>,
+    /// Whether the model is not told the id of the contact, because it has no tool that takes one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) hides_contact: bool,
     /// The epoch of the contact at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) contact_epoch: Option<i64>,
@@ -240,7 +243,7 @@ impl RunOptions {
     /// Completes the agent's instructions with what this run knows. Gives the keys of the variables that have no value.
     pub(super) fn complete(&self, settings: &mut Settings) -> Vec<String> {
         let missing = self.variables.resolve(settings);
-        if let Some(contact) = self.contact {
+        if let Some(contact) = self.contact.filter(|_| !self.hides_contact) {
             let line = format!("\n\nThe messages are from the contact with the id {contact}.");
             settings.instructions.push_str(&line);
         }

@@ -285,8 +285,11 @@ impl RunEngine {
     ) -> Result<Arc<Plan>> {
         let Asked { caller, new, base, .. } = asked;
         let mut options = options(caller, new, &settings, base);
-        // Only tools have a use for it, and a small model is confused by what it does not need.
-        options.contact = options.contact.filter(|_| !tools.is_empty());
+        if options.contact.is_some() {
+            // A small model is confused by what it does not need.
+            let takes_contacts = tools.iter().map(ToolRow::takes_contacts).collect::<Result<Vec<bool>>>()?;
+            options.hides_contact = !takes_contacts.contains(&true);
+        }
         options.variables = PromptVariables::read(tx, self.variables(), caller, &settings.instructions)?;
         row.options = JsonText::of(&options);
         Ok(Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?))

@@ -2,6 +2,7 @@
 
 use super::engine::RunEngine;
 use super::guard::GuardFinding;
+use super::local_call::CallPlace;
 use super::prompt_variables::text as as_text;
 use super::rows::{StepRow, StepStatus, ToolOutput};
 use super::work::{PlannedTool, Work};
@@ -112,7 +113,8 @@ impl RunEngine {
         let patience = left.min(own);
         let call = spans::tool(self.tracer(), work, tool);
         if let Some(function) = tool.callable.function {
-            return self.call_function(work, step, tool, function, &arguments, patience, call.trace()).await;
+            let place = CallPlace { work, step, tool, trace: call.trace() };
+            return self.call_function(&place, function, &arguments, patience).await;
         }
         let Some(http) = &tool.settings().http else {
             return ToolOutput::error("the tool has no HTTP request");

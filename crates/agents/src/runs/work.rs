@@ -81,7 +81,7 @@ impl Plan {
         let mut tools = Vec::with_capacity(rows.len());
         let mut specs: Vec<ToolSpec> = Vec::with_capacity(rows.len());
         for row in rows {
-            for callable in row.callables()? {
+            for callable in row.callables(answering.is_some())? {
                 specs.push(callable.spec.clone());
                 let arguments = Schema::new(callable.spec.parameters.clone());
                 tools.push(PlannedTool { callable, arguments });
