@@ -220,6 +220,7 @@ impl Service {
             variables: variables.clone(),
             people: people.clone(),
             collections: collections.clone(),
+            business: Arc::new(crm::Calendar),
             runtime,
         })?;
         let receiver = Receiver::new(ReceiverParts {

@@ -1,6 +1,7 @@
 //! Validation of tools that call operations of the service.
 
 use super::functions::{Function, LONGEST_SUFFIX, functions};
+use super::placeholders::is_placeholder;
 use super::tool::{Grant, ToolAccess, ToolKind, ToolRow, ToolScope};
 use fields::FieldType;
 use fields::json_schema::Schema;
@@ -132,6 +133,9 @@ pub(super) fn check_fixed(fixed: &Map<String, Value>, kind: ToolKind, access: To
             let parameters = function.parameters();
             let Some(property) = parameters.get("properties").and_then(|all| all.get(name)) else { continue };
             of_any = true;
+            if is_placeholder(value) {
+                continue;
+            }
             if let Some(problem) = Schema::new(property.clone()).mismatch(value) {
                 let rule = format!("is not what the function `{}` takes: {problem}", function.suffix);
                 return Err(Error::invalid(param, rule));

@@ -12,6 +12,7 @@ pub mod guardrails;
 pub mod lifecycle;
 mod model;
 pub mod operations;
+mod placeholders;
 pub mod queries;
 mod sealed;
 mod settings;
@@ -28,6 +29,7 @@ pub(crate) use functions::{Function, Reach, Records, Takes};
 pub(crate) use grants::scopes;
 pub(crate) use model::check_metadata as check_run_metadata;
 pub use model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent};
+pub(crate) use placeholders::{PARTS_OF_NOW, ROOTS, texts};
 pub(crate) use queries::{ActiveAgent, active_agents};
 pub(crate) use sealed::{SEALED_TOOLS, SEALED_VERSIONS};
 pub use settings::{

@@ -7,6 +7,7 @@
 use super::SkillRef;
 use super::grants::{self, GrantChecks, Wanted};
 use super::model::Agent;
+use super::placeholders::{PlaceholderChecks, PlaceholderServices};
 use super::sealed::SEALED_TOOLS;
 use super::tool::{
     AgentTool, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolKind, ToolRow, ToolScope, ToolSettings,
@@ -85,7 +86,9 @@ pub struct NewTool {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     parameters: Option<Value>,
-    /// Arguments that are always sent. The model does not see them and cannot change them.
+    /// Arguments that are always sent. The model does not see them and cannot change them. They limit all functions of the tool:
+    /// what a list is fixed to, the others find. Their texts can have the placeholders of instructions. A placeholder that is
+    /// the whole text keeps the type of its value, and one without a value refuses the call.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     fixed_arguments: Option<Map<String, Value>>,
@@ -148,7 +151,13 @@ pub struct NewHttpTool {
 
 impl NewTool {
     /// The settings of an `http` tool.
-    fn request(self, name: &str, checks: &Checks<'_>, random: &dyn Random) -> Result<ToolSettings> {
+    fn request(
+        self,
+        read: &mut Read,
+        name: &str,
+        checks: &Checks<'_>,
+        random: &dyn Random,
+    ) -> Result<ToolSettings> {
         let required = |param, rule| Error::invalid(param, rule);
         let http = self.http.ok_or_else(|| required("http", "is required for an `http` tool"))?;
         let description =
@@ -168,6 +177,7 @@ impl NewTool {
         tool_rules::check_url(&http.url, checks.connector)?;
         let fixed_arguments = self.fixed_arguments.unwrap_or_default();
         tool_rules::check_fixed(&fixed_arguments, &parameters)?;
+        checks.placeholders.check_fixed(read, &fixed_arguments)?;
         tool_rules::check_places(&http.url, &fixed_arguments, &parameters)?;
         let headers = http.headers.unwrap_or_default();
         tool_rules::check_headers(&headers)?;
@@ -200,7 +210,7 @@ impl NewTool {
     }
 
     /// The settings of a tool that calls operations of the service.
-    fn grant(self, read: &mut Read, checks: &GrantChecks<'_>) -> Result<ToolSettings> {
+    fn grant(self, read: &mut Read, checks: &Checks<'_>) -> Result<ToolSettings> {
         let refused = [("http", self.http.is_some()), ("parameters", self.parameters.is_some())];
         refuse(&refused, "can only be sent for an `http` tool")?;
         let wanted = Wanted {
@@ -210,10 +220,11 @@ impl NewTool {
             scope: self.scope,
             contact_field: self.contact_field,
         };
-        let grant = checks.grant(read, wanted)?;
+        let grant = checks.grants.grant(read, wanted)?;
         let fixed_arguments = self.fixed_arguments.unwrap_or_default();
         tool_rules::check_fixed(&fixed_arguments, &Value::Null)?;
         grants::check_fixed(&fixed_arguments, self.kind, grant.access)?;
+        checks.placeholders.check_fixed(read, &fixed_arguments)?;
         Ok(ToolSettings {
             description: self.description.unwrap_or_default(),
             parameters: json!({}),
@@ -249,16 +260,18 @@ pub struct ToolServices {
     seal: Arc<Seal>,
     operations: Arc<LocalCalls>,
     collections: Arc<CollectionDirectory>,
+    placeholders: PlaceholderServices,
 }
 
 impl FromInput for ToolServices {
-    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+    fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self> {
         let services = input.services;
         Ok(Self {
             connector: services.get()?,
             seal: services.get()?,
             operations: services.get()?,
             collections: services.get()?,
+            placeholders: PlaceholderServices::from_input(input, name)?,
         })
     }
 
@@ -273,7 +286,8 @@ impl ToolServices {
             workspace: caller.workspace_id(),
             key: &caller.key,
         };
-        Checks { connector: &self.connector, seal: &self.seal, grants }
+        let placeholders = self.placeholders.checks(caller.workspace_id());
+        Checks { connector: &self.connector, seal: &self.seal, grants, placeholders }
     }
 }
 
@@ -282,13 +296,15 @@ struct Checks<'a> {
     connector: &'a Connector,
     seal: &'a Seal,
     grants: GrantChecks<'a>,
+    placeholders: PlaceholderChecks<'a>,
 }
 
 impl Checks<'_> {
     fn settings(&self, tx: &mut Tx, new: NewTool, name: &str) -> Result<ToolSettings> {
+        let random = tx.random();
         match new.kind {
-            ToolKind::Http => new.request(name, self, &*tx.random()),
-            _ => new.grant(tx, &self.grants),
+            ToolKind::Http => new.request(tx, name, self, &*random),
+            _ => new.grant(tx, self),
         }
     }
 }

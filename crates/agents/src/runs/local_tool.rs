@@ -61,10 +61,10 @@ impl RunEngine {
         function: &'static Function,
         mut arguments: Map<String, Value>,
     ) -> Result<LocalAnswer> {
-        let fixed = &place.tool.settings().fixed_arguments;
+        let fixed = place.work.plan.placeholders.filled(&place.tool.settings().fixed_arguments)?;
         let own = fixed.iter().filter(|(name, _)| function.has_argument(name));
         arguments.extend(own.map(|(name, value)| (name.clone(), value.clone())));
-        let limited = self.limited(place, function, arguments, fixed).await?;
+        let limited = self.limited(place, function, arguments, &fixed).await?;
         let expected = limited.version.filter(|_| !function.writes);
         let answer = self.operations().call(self.local_call(place, function, limited)?).await?;
         let shown = answer.body.pointer("/data/version").and_then(Value::as_i64);

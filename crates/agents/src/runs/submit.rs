@@ -9,7 +9,6 @@ use super::guard::{GuardFinding, Guards};
 use super::listen::Listener;
 use super::memory::{self, ConversationMemory};
 use super::model::{NewRun, RunOptions, RunRow, RunStatus, WantedVersion};
-use super::prompt_variables::PromptVariables;
 use super::queries;
 use super::step::write_finished;
 use super::stream::RunStream;
@@ -290,7 +289,7 @@ impl RunEngine {
             let takes_contacts = tools.iter().map(ToolRow::takes_contacts).collect::<Result<Vec<bool>>>()?;
             options.hides_contact = !takes_contacts.contains(&true);
         }
-        options.variables = PromptVariables::read(tx, self.variables(), caller, &settings.instructions)?;
+        self.read_placeholders(tx, caller, &settings, &tools, &mut options)?;
         row.options = JsonText::of(&options);
         Ok(Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?))
     }

@@ -119,6 +119,10 @@ impl RunEngine {
         let Some(http) = &tool.settings().http else {
             return ToolOutput::error("the tool has no HTTP request");
         };
+        let fixed = match work.plan.placeholders.filled(&tool.settings().fixed_arguments) {
+            Ok(fixed) => fixed,
+            Err(error) => return ToolOutput::error(error.message()),
+        };
         let headers = match self.tool_headers(work, tool).await {
             Ok(headers) => headers,
             Err(error) if error.code() == Code::InvalidState => return ToolOutput::error(error.message()),
@@ -138,8 +142,8 @@ impl RunEngine {
         let key = of_step.or(step.effect_key.as_deref()).unwrap_or_default();
         let connector = &self.0.parts.connector;
         let mut arguments = Fields::of(&arguments).unwrap_or_default();
-        for (name, value) in &tool.settings().fixed_arguments {
-            arguments.set(name.clone(), JsonText::of(value));
+        for (name, value) in fixed {
+            arguments.set(name, JsonText::of(&value));
         }
         let output = http_tool::call(connector, http, values, arguments, patience, key, &mut sent).await;
         redacted(output, &secrets)

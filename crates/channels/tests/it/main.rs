@@ -23,6 +23,7 @@ mod merges;
 mod numbers;
 mod order_of_updates;
 mod outbox;
+mod placeholders;
 mod quick_replies;
 mod reminders;
 mod retention;
