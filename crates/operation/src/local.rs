@@ -29,6 +29,8 @@ pub struct LocalCall {
     pub query: Vec<(String, String)>,
     /// The JSON body.
     pub body: Option<Value>,
+    /// The version that what is changed must have, as in `If-Match`. A repetition may have another.
+    pub if_match: Option<i64>,
     /// What makes a repetition of a change receive the first answer, as an `Idempotency-Key` does.
     pub idempotency_key: Option<String>,
 }
@@ -105,7 +107,7 @@ impl Pipeline {
                     passed,
                     query: call.query,
                     address: format!("{} {path}", meta.method),
-                    if_match: None,
+                    if_match: call.if_match.map(|version| version.to_string()),
                     content_type: None,
                     is_counted: false,
                 };

@@ -7,12 +7,13 @@ mod contacts;
 mod conversations;
 mod messages;
 mod people;
+mod placeholders;
 mod references;
 mod structured;
 mod variables;
 
 pub use agents::{AgentDirectory, AgentRuns, LiveAgents, RunEnd, StartRun, StartedBy};
-pub use collections::{CollectionDirectory, Collections};
+pub use collections::{CollectionDirectory, Collections, RecordField};
 pub use contacts::{
     Audience, ChatIdentity, ConsentStatement, ConsentTies, ContactBook, ContactCard, ContactKey, ContactRef,
     HandOver, HandoffReason, People,
@@ -20,9 +21,10 @@ pub use contacts::{
 pub use conversations::{AssignedConversations, AutoAssignment};
 pub use messages::{MessageContent, MessageSender, MessageToSend, Messenger, TemplateToSend};
 pub use people::{
-    BusinessCalendar, BusinessRetention, KeptDays, Member, Members, OpenWork, OpenWorkDirectory, Opening,
-    TeamMembers, WorkType,
+    BUSINESS_FACTS, BusinessCalendar, BusinessRetention, KeptDays, Member, Members, OpenWork,
+    OpenWorkDirectory, Opening, TeamMembers, WorkType,
 };
+pub use placeholders::{Placeholder, placeholders, whole_placeholder, with_values};
 pub use references::{ContactReferences, ContactUses, FileReferences, FileUse, FileUses, Left};
 pub use structured::{StructuredAnswer, StructuredRuns, StructuredTask, Structurer};
 pub use variables::{

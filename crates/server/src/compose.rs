@@ -201,6 +201,11 @@ impl Service {
         let (tiers, connector, seal) = (Arc::new(tiers), Arc::new(connector), Arc::new(seal));
         let operations = LocalCalls::default();
         let variables = WorkspaceVariables::new(data::VariableValues::new(seal.clone()));
+        let shapes = Shapes::new(kinds()).at(&base_url).with_members(Arc::new(crm::TeamDirectory));
+        let shapes = Arc::new(shapes);
+        let assigned = AutoAssignment(Arc::new(channels::conversations::AutoAssigned));
+        let people = crm::people(&shapes, &db, assigned.clone());
+        let collections = CollectionDirectory::new(data::collections::CollectionNames(shapes.clone()));
         let engine = RunEngine::new(RunEngineParts {
             db: db.clone(),
             tiers: tiers.clone(),
@@ -213,6 +218,9 @@ impl Service {
             tracer: traces.tracer.clone(),
             operations: operations.clone(),
             variables: variables.clone(),
+            people: people.clone(),
+            collections: collections.clone(),
+            business: Arc::new(crm::Calendar),
             runtime,
         })?;
         let receiver = Receiver::new(ReceiverParts {
@@ -223,10 +231,6 @@ impl Service {
             base_url: base_url.clone(),
             tracer: traces.tracer.clone(),
         });
-        let shapes = Shapes::new(kinds()).at(&base_url).with_members(Arc::new(crm::TeamDirectory));
-        let shapes = Arc::new(shapes);
-        let assigned = AutoAssignment(Arc::new(channels::conversations::AutoAssigned));
-        let people = crm::people(&shapes, &db, assigned.clone());
         let files = Arc::new(Files::new(objects, seal.clone(), base_url));
         let types = registry.event_types().to_vec();
         let events = EventsParts::new(&db, types, connector.clone(), seal.clone(), traces.tracer.clone())?;
@@ -269,7 +273,6 @@ impl Service {
             join(groups, file_uses, contact_uses)?;
         seal.declare(sealed_tables());
         let jobs = Runner::new(db.clone()).with(jobs);
-        let collections = CollectionDirectory::new(data::collections::CollectionNames);
         let services = services.with_shared(seal.clone()).with(variables).with(collections);
         let (stop, stopping) = watch::channel(false);
         let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping)?;

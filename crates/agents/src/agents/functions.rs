@@ -16,6 +16,8 @@ pub(crate) struct Function {
     pub(crate) operation: &'static str,
     /// Whether it changes anything.
     pub(crate) writes: bool,
+    /// What it reaches.
+    pub(crate) reach: Reach,
     /// What the model is told of it.
     description: &'static str,
     /// Which arguments are parameters of the path: their names, and those of the parameters.
@@ -23,6 +25,58 @@ pub(crate) struct Function {
     /// How the operation takes the other arguments.
     pub(crate) takes: Takes,
     parameters: fn() -> Value,
+}
+
+/// What a function reaches, by which a tool is limited to one contact and to its fixed arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// No records, only what records look like.
+    Definitions,
+    /// The records that a list shows.
+    Listed(Records),
+    /// The record that an argument names.
+    One(Records),
+    /// A record that it creates.
+    New(Records),
+}
+
+/// Records that functions reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Records {
+    Contacts,
+    Tasks,
+    /// Items of the tool's collection.
+    Items,
+}
+
+impl Records {
+    /// The argument that names one.
+    pub(crate) fn argument(self) -> &'static str {
+        match self {
+            Self::Contacts => CONTACT.0,
+            Self::Tasks => TASK.0,
+            Self::Items => ITEM.0,
+        }
+    }
+
+    /// What errors call one.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Self::Contacts => "contact",
+            Self::Tasks => "task",
+            Self::Items => "item",
+        }
+    }
+
+    /// The function that lists them.
+    pub(crate) fn list(self) -> Option<&'static Function> {
+        let all: &[Function] = match self {
+            Self::Contacts => &CONTACTS,
+            Self::Tasks => &TASKS,
+            Self::Items => &ITEMS,
+        };
+        all.iter().find(|function| function.reach == Reach::Listed(self))
+    }
 }
 
 /// How an operation takes what is not in its path.
@@ -50,12 +104,20 @@ impl Function {
         schema
     }
 
-    /// What the model is told of it: what it does, and what the owner of the agent says of the tool.
-    pub(crate) fn description(&self, of_tool: &str, covers: Option<&str>) -> String {
+    /// Whether it takes an argument with this name.
+    pub(crate) fn has_argument(&self, name: &str) -> bool {
+        self.parameters().get("properties").is_some_and(|all| all.get(name).is_some())
+    }
+
+    /// What the model is told of it: what it does, for whom, and what the owner of the agent says of the tool.
+    pub(crate) fn description(&self, of_tool: &str, covers: Option<&str>, of_contact: bool) -> String {
         let mut text = match covers {
             Some(name) => self.description.replace("the collection", &format!("the collection \"{name}\"")),
             None => self.description.to_owned(),
         };
+        if of_contact && self.reach != Reach::Definitions {
+            text.push_str(" It reaches only the contact to whom you talk.");
+        }
         if !of_tool.trim().is_empty() {
             text.push(' ');
             text.push_str(of_tool.trim());
@@ -82,6 +144,7 @@ static CONTACTS: [Function; 5] = [
         suffix: "find",
         operation: "listContacts",
         writes: false,
+        reach: Reach::Listed(Records::Contacts),
         description: "Finds contacts, the people whom the business knows.",
         path: &[],
         takes: Takes::Query(&[]),
@@ -95,6 +158,7 @@ static CONTACTS: [Function; 5] = [
         suffix: "get",
         operation: "getContact",
         writes: false,
+        reach: Reach::One(Records::Contacts),
         description: "Returns one contact with all its values.",
         path: &[CONTACT],
         takes: Takes::Query(&[]),
@@ -104,6 +168,7 @@ static CONTACTS: [Function; 5] = [
         suffix: "update",
         operation: "updateContact",
         writes: true,
+        reach: Reach::One(Records::Contacts),
         description: "Changes values of a contact. What is not sent stays unchanged.",
         path: &[CONTACT],
         takes: Takes::Body(&[]),
@@ -118,6 +183,7 @@ static CONTACTS: [Function; 5] = [
         suffix: "add_note",
         operation: "createContactNote",
         writes: true,
+        reach: Reach::One(Records::Contacts),
         description: "Writes a note on a contact. The team sees notes, the contact never does.",
         path: &[CONTACT],
         takes: Takes::Body(&[]),
@@ -130,6 +196,7 @@ static CONTACTS: [Function; 5] = [
         suffix: "tag",
         operation: "addContactTag",
         writes: true,
+        reach: Reach::One(Records::Contacts),
         description: "Adds a tag to a contact.",
         path: &[CONTACT, ("tag", "tag")],
         takes: Takes::Nothing,
@@ -145,6 +212,7 @@ static TASKS: [Function; 4] = [
         suffix: "list",
         operation: "listTasks",
         writes: false,
+        reach: Reach::Listed(Records::Tasks),
         description: "Lists tasks of the team.",
         path: &[],
         takes: Takes::Query(&[("paginate", "true")]),
@@ -162,6 +230,7 @@ static TASKS: [Function; 4] = [
         suffix: "create",
         operation: "createTask",
         writes: true,
+        reach: Reach::New(Records::Tasks),
         description: "Creates a task for the team.",
         path: &[],
         takes: Takes::Body(&[]),
@@ -171,6 +240,7 @@ static TASKS: [Function; 4] = [
         suffix: "update",
         operation: "updateTask",
         writes: true,
+        reach: Reach::One(Records::Tasks),
         description: "Changes a task. What is not sent stays unchanged.",
         path: &[TASK],
         takes: Takes::Body(&[]),
@@ -184,6 +254,7 @@ static TASKS: [Function; 4] = [
         suffix: "complete",
         operation: "completeTask",
         writes: true,
+        reach: Reach::One(Records::Tasks),
         description: "Marks a task as done.",
         path: &[TASK],
         takes: Takes::Nothing,
@@ -196,6 +267,7 @@ static ITEMS: [Function; 5] = [
         suffix: "fields",
         operation: "getCollectionSchema",
         writes: false,
+        reach: Reach::Definitions,
         description: "Returns a JSON Schema of the values that items of the collection have. Call it before the first \
                       filter or change.",
         path: &[],
@@ -206,6 +278,7 @@ static ITEMS: [Function; 5] = [
         suffix: "find",
         operation: "listItems",
         writes: false,
+        reach: Reach::Listed(Records::Items),
         description: "Finds items of the collection.",
         path: &[],
         takes: Takes::Query(&[]),
@@ -215,6 +288,7 @@ static ITEMS: [Function; 5] = [
         suffix: "get",
         operation: "getItem",
         writes: false,
+        reach: Reach::One(Records::Items),
         description: "Returns one item of the collection.",
         path: &[ITEM],
         takes: Takes::Query(&[]),
@@ -224,6 +298,7 @@ static ITEMS: [Function; 5] = [
         suffix: "create",
         operation: "createItem",
         writes: true,
+        reach: Reach::New(Records::Items),
         description: "Creates an item in the collection.",
         path: &[],
         takes: Takes::Body(&[]),
@@ -236,6 +311,7 @@ static ITEMS: [Function; 5] = [
         suffix: "update",
         operation: "updateItem",
         writes: true,
+        reach: Reach::One(Records::Items),
         description: "Changes values of an item of the collection. What is not sent stays unchanged.",
         path: &[ITEM],
         takes: Takes::Body(&[]),
@@ -252,6 +328,7 @@ static SEARCH: [Function; 1] = [Function {
     suffix: "search",
     operation: "searchItems",
     writes: false,
+    reach: Reach::Listed(Records::Items),
     description: "Searches the items of the collection for words, the best matches first.",
     path: &[],
     takes: Takes::Query(&[]),
@@ -269,6 +346,7 @@ static MESSAGES: [Function; 3] = [
         suffix: "send",
         operation: "sendContactMessage",
         writes: true,
+        reach: Reach::One(Records::Contacts),
         description: "Sends a text to a contact, beside your answer. It is refused with `window_closed` if the contact wrote \
                       nothing in the last 24 hours: only a template can be sent then.",
         path: &[CONTACT],
@@ -284,6 +362,7 @@ static MESSAGES: [Function; 3] = [
         suffix: "template",
         operation: "sendContactTemplate",
         writes: true,
+        reach: Reach::One(Records::Contacts),
         description: "Sends an approved template to a contact. It can be sent at any time.",
         path: &[CONTACT],
         takes: Takes::Body(&[]),
@@ -304,6 +383,7 @@ static MESSAGES: [Function; 3] = [
         suffix: "handoff",
         operation: "setContactAutopilot",
         writes: true,
+        reach: Reach::One(Records::Contacts),
         description: "Hands the conversation with a contact over to a person of the team. The contact gets no answer of yours \
                       after that, not even the one to its last message: what it should still read must be sent before.",
         path: &[CONTACT],
@@ -420,6 +500,10 @@ mod tests {
                 for (argument, _) in function.path {
                     let required = parameters["required"].as_array().unwrap();
                     assert!(required.iter().any(|name| name == argument), "{}", function.operation);
+                }
+                if let Reach::One(records) = function.reach {
+                    assert_eq!(function.path[0].0, records.argument(), "{}", function.operation);
+                    assert!(records.list().is_some());
                 }
             }
         }

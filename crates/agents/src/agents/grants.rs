@@ -1,8 +1,11 @@
 //! Validation of tools that call operations of the service.
 
 use super::functions::{Function, LONGEST_SUFFIX, functions};
-use super::tool::{Grant, ToolAccess, ToolKind, ToolRow};
+use super::placeholders::is_placeholder;
+use super::tool::{Grant, ToolAccess, ToolKind, ToolRow, ToolScope};
+use fields::FieldType;
 use fields::json_schema::Schema;
+use fields::text::nearest;
 use model::{ApiKey, CollectionId, Error, Result, ScopeSet, WorkspaceId};
 use operation::LocalCalls;
 use operation::ports::CollectionDirectory;
@@ -14,6 +17,8 @@ pub(super) struct Wanted {
     pub(super) kind: ToolKind,
     pub(super) reference: Option<i64>,
     pub(super) access: Option<ToolAccess>,
+    pub(super) scope: Option<ToolScope>,
+    pub(super) contact_field: Option<String>,
 }
 
 /// What grants are checked with.
@@ -30,7 +35,7 @@ impl GrantChecks<'_> {
     ///
     /// # Errors
     /// `validation_error`, `missing_scope`, and `not_found` for a collection that the workspace does not have.
-    pub(super) fn grant(&self, read: &mut Read, wanted: &Wanted) -> Result<Grant> {
+    pub(super) fn grant(&self, read: &mut Read, wanted: Wanted) -> Result<Grant> {
         let access = wanted.access.unwrap_or_default();
         if wanted.kind == ToolKind::CollectionSearch && access == ToolAccess::ReadWrite {
             return Err(Error::invalid("access", "must be `read` for a tool that only searches"));
@@ -41,17 +46,63 @@ impl GrantChecks<'_> {
         for function in functions(wanted.kind, access) {
             self.check(wanted.kind, function)?;
         }
-        let grant = Grant { access, ..Grant::default() };
+        let grant = Grant { access, scope: wanted.scope, ..Grant::default() };
         if !wanted.kind.covers_collection() {
             let rule = "can only be sent for `collection_items` and `collection_search`";
-            return wanted.reference.map_or(Ok(grant), |_| Err(Error::invalid("ref", rule)));
+            let sent =
+                [("ref", wanted.reference.is_some()), ("contact_field", wanted.contact_field.is_some())];
+            let wrong = sent.iter().find(|(_, is_sent)| *is_sent);
+            return wrong.map_or(Ok(grant), |(param, _)| Err(Error::invalid(*param, rule)));
         }
         let id =
             wanted.reference.ok_or_else(|| Error::invalid("ref", "is required: the id of a collection"))?;
         let collection = CollectionId(id);
         let name = self.collections.name(read, self.workspace, collection)?;
         let name = name.ok_or_else(|| Error::not_found("collection").param("ref"))?;
-        Ok(Grant { collection: Some(collection), collection_name: Some(name), ..grant })
+        let contact_field = self.contact_field(read, collection, &grant, wanted.contact_field)?;
+        Ok(Grant { collection: Some(collection), collection_name: Some(name), contact_field, ..grant })
+    }
+
+    /// The field that names the contact of an item: the one that is wanted, or the only one.
+    fn contact_field(
+        &self,
+        read: &mut Read,
+        collection: CollectionId,
+        grant: &Grant,
+        wanted: Option<String>,
+    ) -> Result<Option<String>> {
+        let wrong = |param, rule: String| Err(Error::invalid(param, rule));
+        if grant.scope == Some(ToolScope::All) {
+            let rule = "cannot be sent with the scope `all`".to_owned();
+            return wanted.map_or(Ok(None), |_| wrong("contact_field", rule));
+        }
+        let fields = self.collections.fields(read, self.workspace, collection)?;
+        let fields = fields.into_iter().filter(|field| field.kind == FieldType::Contact);
+        let mut keys: Vec<String> = fields.map(|field| field.key).collect();
+        if let Some(wanted) = wanted {
+            if keys.contains(&wanted) {
+                return Ok(Some(wanted));
+            }
+            let near = nearest(&wanted, keys.iter().map(String::as_str)).map(|near| format!("; `{near}` is"));
+            let rule = format!("is no field of type `contact` of the collection{}", near.unwrap_or_default());
+            return wrong("contact_field", rule);
+        }
+        match (keys.len(), grant.scope) {
+            (1, _) => Ok(keys.pop()),
+            (0, Some(_)) if grant.access == ToolAccess::ReadWrite => {
+                let rule = "must be `read` with the scope `contact`: the collection has no field of type `contact`, so its items \
+                            belong to nobody";
+                wrong("access", rule.to_owned())
+            }
+            (0, _) | (_, None) => Ok(None),
+            (_, Some(_)) => {
+                let rule = format!(
+                    "is required: the collection has the fields `{}` of type `contact`",
+                    keys.join("`, `")
+                );
+                wrong("contact_field", rule)
+            }
+        }
     }
 
     fn check(&self, kind: ToolKind, function: &Function) -> Result<()> {
@@ -82,6 +133,9 @@ pub(super) fn check_fixed(fixed: &Map<String, Value>, kind: ToolKind, access: To
             let parameters = function.parameters();
             let Some(property) = parameters.get("properties").and_then(|all| all.get(name)) else { continue };
             of_any = true;
+            if is_placeholder(value) {
+                continue;
+            }
             if let Some(problem) = Schema::new(property.clone()).mismatch(value) {
                 let rule = format!("is not what the function `{}` takes: {problem}", function.suffix);
                 return Err(Error::invalid(param, rule));
@@ -101,7 +155,7 @@ pub(super) fn check_names(tool: &ToolRow, others: &[ToolRow]) -> Result<()> {
         return Err(Error::invalid("toolId", rule));
     }
     let names = |tool: &ToolRow| -> Result<Vec<String>> {
-        Ok(tool.callables()?.into_iter().map(|callable| callable.spec.name).collect())
+        Ok(tool.callables(false)?.into_iter().map(|callable| callable.spec.name).collect())
     };
     let own = names(tool)?;
     for other in others.iter().filter(|other| other.name != tool.name) {

@@ -12,6 +12,7 @@ pub mod guardrails;
 pub mod lifecycle;
 mod model;
 pub mod operations;
+mod placeholders;
 pub mod queries;
 mod sealed;
 mod settings;
@@ -24,10 +25,11 @@ pub mod versions;
 
 pub(crate) use callable::Callable;
 pub use directory::WorkspaceAgents;
-pub(crate) use functions::{Function, Takes};
+pub(crate) use functions::{Function, Reach, Records, Takes};
 pub(crate) use grants::scopes;
 pub(crate) use model::check_metadata as check_run_metadata;
 pub use model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent};
+pub(crate) use placeholders::{PARTS_OF_NOW, ROOTS, texts};
 pub(crate) use queries::{ActiveAgent, active_agents};
 pub(crate) use sealed::{SEALED_TOOLS, SEALED_VERSIONS};
 pub use settings::{
@@ -36,7 +38,7 @@ pub use settings::{
 pub(crate) use tool::header_place;
 pub use tool::{
     AgentTool, Grant, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow,
-    ToolSettings,
+    ToolScope, ToolSettings,
 };
 pub use tools::ToolName;
 pub(crate) use variables::AgentVariables;

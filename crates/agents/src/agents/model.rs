@@ -79,7 +79,9 @@ pub struct NewAgent {
     #[serde(default)]
     pub description: Option<String>,
     /// Instructions for the model, sent before the conversation. `{{vars.key}}` stands for a variable of the workspace that is
-    /// not a secret, with the value that it has when a run begins.
+    /// not a secret, `{{contact.$name}}` or `{{contact.id}}` for the contact whom a run answers, `{{channel.id}}` for the
+    /// channel, `{{business.name}}` for the business profile, and `{{now}}` for the time, with the values that they have when a
+    /// run begins. A placeholder that nothing fills is a 400 `unknown_variable`.
     #[schema(max_length = 100_000)]
     #[serde(default)]
     pub instructions: Option<String>,
@@ -173,7 +175,9 @@ pub struct AgentPatch {
     #[serde(default)]
     pub description: Option<String>,
     /// Instructions for the model, sent before the conversation. `{{vars.key}}` stands for a variable of the workspace that is
-    /// not a secret, with the value that it has when a run begins.
+    /// not a secret, `{{contact.$name}}` or `{{contact.id}}` for the contact whom a run answers, `{{channel.id}}` for the
+    /// channel, `{{business.name}}` for the business profile, and `{{now}}` for the time, with the values that they have when a
+    /// run begins. A placeholder that nothing fills is a 400 `unknown_variable`.
     #[schema(max_length = 100_000)]
     #[serde(default)]
     pub instructions: Option<String>,

@@ -1,12 +1,11 @@
 //! Operations on agents: list, create, read, update, delete.
 
 use super::model::{Agent, AgentPatch, AgentStatus, NewAgent, NewAgentStatus, check_metadata};
+use super::placeholders::PlaceholderServices;
 use super::queries::{self, Fresh};
 use super::tool::ToolRow;
-use super::variables::refuse_secrets;
 use crate::providers::Tiers;
 use model::{AgentId, Caller, Code, Error, JsonText, Result};
-use operation::ports::WorkspaceVariables;
 use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, With,
     operation,
@@ -50,11 +49,12 @@ pub fn create_agent(
     caller: &Caller,
     Body(new): Body<NewAgent>,
     tiers: State<Tiers>,
-    variables: State<WorkspaceVariables>,
+    placeholders: PlaceholderServices,
 ) -> Result<Created<Agent>> {
     check_metadata(new.metadata.as_ref())?;
     let settings = new.settings()?;
-    refuse_secrets(tx, &variables.0, caller.workspace_id(), &settings.instructions)?;
+    let checks = placeholders.checks(caller.workspace_id());
+    checks.check(tx, &settings.instructions, "instructions")?;
     let status = match new.status {
         Some(NewAgentStatus::Active) => AgentStatus::Active,
         Some(NewAgentStatus::Draft) | None => AgentStatus::Draft,
@@ -101,7 +101,7 @@ pub fn update_agent(
     Body(patch): Body<AgentPatch>,
     if_match: IfMatch,
     tiers: State<Tiers>,
-    variables: State<WorkspaceVariables>,
+    placeholders: PlaceholderServices,
 ) -> Result<With<Json<Agent>>> {
     check_metadata(patch.metadata.as_ref())?;
     let expected = ExpectedVersion::new(if_match, patch.version)?.or_deprecated(patch.expected_version)?;
@@ -119,7 +119,8 @@ pub fn update_agent(
         return Ok(shown(row.agent(&tiers.0)?));
     }
     if settings.instructions != before.instructions {
-        refuse_secrets(tx, &variables.0, caller.workspace_id(), &settings.instructions)?;
+        let checks = placeholders.checks(caller.workspace_id());
+        checks.check(tx, &settings.instructions, "instructions")?;
     }
     if name != row.name {
         queries::refuse_taken_name(tx, caller.workspace_id(), &name, Some(agent_id))?;

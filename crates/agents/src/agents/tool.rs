@@ -57,6 +57,17 @@ text_enum! {
 }
 
 text_enum! {
+    /// Whose data the functions of a tool reach.
+    pub enum ToolScope {
+        /// Only those of the contact whom the run answers: the contact itself, its tasks, the messages to it, and the items
+        /// whose `contact_field` names it.
+        Contact = "contact",
+        /// All that the workspace has.
+        All = "all",
+    }
+}
+
+text_enum! {
     /// Whether calls of a tool need approval by a person.
     #[derive(Default)]
     pub enum ToolApproval {
@@ -77,6 +88,7 @@ text_enum! {
     "name": "look_up_order", "description": "Looks up an order by its number.",
     "parameters": { "type": "object", "properties": { "number": { "type": "string" } }, "required": ["number"] },
     "fixed_arguments": {}, "max_calls_per_run": 30, "timeout_seconds": 15, "token_estimate": 71, "ref": null, "access": null,
+    "scope": null, "contact_field": null,
 }))]
 pub struct AgentTool {
     /// The tool's id: the name that the model calls an `http` tool by, and the beginning of the names of the functions of
@@ -107,6 +119,12 @@ pub struct AgentTool {
     pub reference: Option<i64>,
     /// What the functions of the tool may do. `null` for an `http` tool.
     pub access: Option<ToolAccess>,
+    /// Whose data the functions of the tool reach. `null` if none was given: `contact` in runs that answer a contact over a
+    /// channel, `all` in other runs.
+    pub scope: Option<ToolScope>,
+    /// The key of the field of type `contact` that names the contact of an item, for `collection_items` and
+    /// `collection_search`.
+    pub contact_field: Option<String>,
     /// What the model can call.
     pub functions: Vec<ToolFunction>,
     /// Whether calls need approval by a person.
@@ -156,6 +174,19 @@ pub struct Grant {
     pub collection_name: Option<String>,
     /// What its functions may do.
     pub access: ToolAccess,
+    /// Whose data they reach, if its owner said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ToolScope>,
+    /// The field of items that names their contact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contact_field: Option<String>,
+}
+
+impl Grant {
+    /// Whether a run reaches only the contact whom it answers. `answers`: whether it answers one.
+    pub(crate) fn is_of_contact(&self, answers: bool) -> bool {
+        self.scope.map_or(answers, |scope| scope == ToolScope::Contact)
+    }
 }
 
 /// What is stored of a tool beside its name and kind.
@@ -191,14 +222,16 @@ pub struct ToolSettings {
 }
 
 impl ToolSettings {
-    /// A schema of arguments without those that are fixed, which the model does not choose.
-    pub(super) fn open(&self, mut open: Value) -> Value {
+    /// A schema of arguments without those that the model does not choose: those that are fixed, and the contact where a
+    /// run reaches only one.
+    pub(super) fn open(&self, mut open: Value, of_contact: bool) -> Value {
+        let is_set =
+            |name: &str| self.fixed_arguments.contains_key(name) || of_contact && name == "contact_id";
         if let Some(properties) = open.get_mut("properties").and_then(Value::as_object_mut) {
-            properties.retain(|name, _| !self.fixed_arguments.contains_key(name));
+            properties.retain(|name, _| !is_set(name));
         }
         if let Some(required) = open.get_mut("required").and_then(Value::as_array_mut) {
-            required
-                .retain(|name| !name.as_str().is_some_and(|name| self.fixed_arguments.contains_key(name)));
+            required.retain(|name| !name.as_str().is_some_and(is_set));
         }
         open
     }
@@ -241,6 +274,11 @@ impl ToolRow {
 
     pub(crate) fn settings(&self) -> Result<ToolSettings> {
         self.settings.parse()
+    }
+
+    /// Whether it may take the id of a contact from the model, in a run that answers one.
+    pub(crate) fn takes_contacts(&self) -> Result<bool> {
+        Ok(self.settings()?.grant.is_none_or(|grant| !grant.is_of_contact(true)))
     }
 }
 

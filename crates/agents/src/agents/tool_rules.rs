@@ -1,5 +1,6 @@
 //! Validation of `http` tools: address, fixed arguments and headers.
 
+use super::placeholders::{check_header, is_placeholder};
 use egress::{Connector, UrlRules};
 use fields::json_schema::Schema;
 use model::{Error, Result};
@@ -33,7 +34,7 @@ pub(super) fn check_fixed(fixed: &Map<String, Value>, parameters: &Value) -> Res
         let rule = format!("must not be larger than {MOST_FIXED} bytes");
         return Err(Error::invalid("fixed_arguments", rule));
     }
-    for (name, value) in fixed {
+    for (name, value) in fixed.iter().filter(|(_, value)| !is_placeholder(value)) {
         let Some(property) = parameters.get("properties").and_then(|all| all.get(name)) else { continue };
         if let Some(problem) = Schema::new(property.clone()).mismatch(value) {
             let rule = format!("does not match its schema in `parameters`: {problem}");
@@ -88,6 +89,7 @@ pub(super) fn check_headers(headers: &BTreeMap<String, String>) -> Result<()> {
         if !seen.insert(lower) {
             return wrong("stands there twice: letter case makes no other header");
         }
+        check_header(name, value)?;
         if value.len() > 4096 || !value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) {
             return wrong("must be visible ASCII of at most 4096 bytes");
         }

@@ -7,9 +7,11 @@
 use super::SkillRef;
 use super::grants::{self, GrantChecks, Wanted};
 use super::model::Agent;
+use super::placeholders::{PlaceholderChecks, PlaceholderServices};
 use super::sealed::SEALED_TOOLS;
 use super::tool::{
-    AgentTool, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolKind, ToolRow, ToolSettings, header_place,
+    AgentTool, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolKind, ToolRow, ToolScope, ToolSettings,
+    header_place,
 };
 use super::{queries, tool_rules};
 use crate::providers::Tiers;
@@ -84,7 +86,9 @@ pub struct NewTool {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     parameters: Option<Value>,
-    /// Arguments that are always sent. The model does not see them and cannot change them.
+    /// Arguments that are always sent. The model does not see them and cannot change them. They limit all functions of the tool:
+    /// what a list is fixed to, the others find. Their texts can have the placeholders of instructions. A placeholder that is
+    /// the whole text keeps the type of its value, and one without a value refuses the call.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     fixed_arguments: Option<Map<String, Value>>,
@@ -100,6 +104,17 @@ pub struct NewTool {
     /// reads, and `messages` needs `read_write`. Your key needs the scopes of the operations that the functions call.
     #[serde(default)]
     access: Option<ToolAccess>,
+    /// Whose data the functions of the tool reach. If not given, it is `contact` in runs that answer a contact over a channel,
+    /// and `all` in other runs. With `contact` the model does not choose the contact, and a run that answers none reaches
+    /// nothing. A collection without a field of type `contact` can be read in both scopes, and changed only with `all`. An
+    /// `http` tool has none.
+    #[serde(default)]
+    scope: Option<ToolScope>,
+    /// For `collection_items` and `collection_search`: the key of the field of type `contact` that names the contact of an
+    /// item; the only such field of the collection if not given.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 63)]
+    contact_field: Option<String>,
     /// Whether calls need approval by a person; `never` if not given.
     #[serde(default)]
     approval: ToolApproval,
@@ -136,12 +151,23 @@ pub struct NewHttpTool {
 
 impl NewTool {
     /// The settings of an `http` tool.
-    fn request(self, name: &str, checks: &Checks<'_>, random: &dyn Random) -> Result<ToolSettings> {
+    fn request(
+        self,
+        read: &mut Read,
+        name: &str,
+        checks: &Checks<'_>,
+        random: &dyn Random,
+    ) -> Result<ToolSettings> {
         let required = |param, rule| Error::invalid(param, rule);
         let http = self.http.ok_or_else(|| required("http", "is required for an `http` tool"))?;
         let description =
             self.description.ok_or_else(|| required("description", "is required for an `http` tool"))?;
-        let refused = [("ref", self.reference.is_some()), ("access", self.access.is_some())];
+        let refused = [
+            ("ref", self.reference.is_some()),
+            ("access", self.access.is_some()),
+            ("scope", self.scope.is_some()),
+            ("contact_field", self.contact_field.is_some()),
+        ];
         refuse(&refused, "cannot be sent for an `http` tool")?;
         let parameters = self.parameters.unwrap_or_else(|| json!({ "type": "object", "properties": {} }));
         json_schema::check(&parameters, "parameters")?;
@@ -151,6 +177,7 @@ impl NewTool {
         tool_rules::check_url(&http.url, checks.connector)?;
         let fixed_arguments = self.fixed_arguments.unwrap_or_default();
         tool_rules::check_fixed(&fixed_arguments, &parameters)?;
+        checks.placeholders.check_fixed(read, &fixed_arguments)?;
         tool_rules::check_places(&http.url, &fixed_arguments, &parameters)?;
         let headers = http.headers.unwrap_or_default();
         tool_rules::check_headers(&headers)?;
@@ -183,14 +210,21 @@ impl NewTool {
     }
 
     /// The settings of a tool that calls operations of the service.
-    fn grant(self, read: &mut Read, checks: &GrantChecks<'_>) -> Result<ToolSettings> {
+    fn grant(self, read: &mut Read, checks: &Checks<'_>) -> Result<ToolSettings> {
         let refused = [("http", self.http.is_some()), ("parameters", self.parameters.is_some())];
         refuse(&refused, "can only be sent for an `http` tool")?;
-        let wanted = Wanted { kind: self.kind, reference: self.reference, access: self.access };
-        let grant = checks.grant(read, &wanted)?;
+        let wanted = Wanted {
+            kind: self.kind,
+            reference: self.reference,
+            access: self.access,
+            scope: self.scope,
+            contact_field: self.contact_field,
+        };
+        let grant = checks.grants.grant(read, wanted)?;
         let fixed_arguments = self.fixed_arguments.unwrap_or_default();
         tool_rules::check_fixed(&fixed_arguments, &Value::Null)?;
         grants::check_fixed(&fixed_arguments, self.kind, grant.access)?;
+        checks.placeholders.check_fixed(read, &fixed_arguments)?;
         Ok(ToolSettings {
             description: self.description.unwrap_or_default(),
             parameters: json!({}),
@@ -226,16 +260,18 @@ pub struct ToolServices {
     seal: Arc<Seal>,
     operations: Arc<LocalCalls>,
     collections: Arc<CollectionDirectory>,
+    placeholders: PlaceholderServices,
 }
 
 impl FromInput for ToolServices {
-    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
+    fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self> {
         let services = input.services;
         Ok(Self {
             connector: services.get()?,
             seal: services.get()?,
             operations: services.get()?,
             collections: services.get()?,
+            placeholders: PlaceholderServices::from_input(input, name)?,
         })
     }
 
@@ -250,7 +286,8 @@ impl ToolServices {
             workspace: caller.workspace_id(),
             key: &caller.key,
         };
-        Checks { connector: &self.connector, seal: &self.seal, grants }
+        let placeholders = self.placeholders.checks(caller.workspace_id());
+        Checks { connector: &self.connector, seal: &self.seal, grants, placeholders }
     }
 }
 
@@ -259,13 +296,15 @@ struct Checks<'a> {
     connector: &'a Connector,
     seal: &'a Seal,
     grants: GrantChecks<'a>,
+    placeholders: PlaceholderChecks<'a>,
 }
 
 impl Checks<'_> {
     fn settings(&self, tx: &mut Tx, new: NewTool, name: &str) -> Result<ToolSettings> {
+        let random = tx.random();
         match new.kind {
-            ToolKind::Http => new.request(name, self, &*tx.random()),
-            _ => new.grant(tx, &self.grants),
+            ToolKind::Http => new.request(tx, name, self, &*random),
+            _ => new.grant(tx, self),
         }
     }
 }

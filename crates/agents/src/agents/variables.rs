@@ -1,11 +1,13 @@
 //! Which variables agents refer to.
 
 use super::model::{AgentRow, AgentStatus};
+use super::placeholders::texts;
 use super::tool::ToolSettings;
 use crate::schema::{agent_tools, agents};
 use diesel::prelude::*;
-use model::{AgentId, Error, JsonText, Result, WorkspaceId};
-use operation::ports::{VariableReference, VariableUsers, WorkspaceVariables, referenced_variables};
+use model::{AgentId, JsonText, Result, WorkspaceId};
+use operation::ports::{VariableReference, VariableUsers, referenced_variables};
+use serde_json::Value;
 use store::Read;
 
 /// The references of agents.
@@ -38,19 +40,24 @@ impl VariableUsers for AgentVariables {
     }
 }
 
-/// The references in headers of tools. Those are sealed, so what they refer to is stored beside them.
+/// The references in headers and fixed arguments of tools. Headers are sealed, so what they refer to is stored with them.
 fn references_of_tools(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<VariableReference>> {
     let rows: Vec<(AgentId, String, JsonText)> = agent_tools::table
         .inner_join(agents::table.on(agents::id.eq(agent_tools::agent_id)))
         .filter(agent_tools::workspace_id.eq(workspace))
         .filter(agents::status.ne(AgentStatus::Archived))
-        .filter(agent_tools::settings.like("%\"header_variables\":%"))
+        .filter(
+            agent_tools::settings.like("%\"header_variables\":%").or(agent_tools::settings.like("%vars.%")),
+        )
         .order((agent_tools::agent_id, agent_tools::name))
         .select((agents::id, agents::name, agent_tools::settings))
         .load(read.connection())?;
     let mut all: Vec<VariableReference> = Vec::new();
     for (id, name, settings) in rows {
-        for key in settings.parse::<ToolSettings>()?.header_variables {
+        let tool: ToolSettings = settings.parse()?;
+        let fixed = Value::Object(tool.fixed_arguments);
+        let fixed = texts(&fixed).into_iter().flat_map(referenced_variables).map(str::to_owned);
+        for key in tool.header_variables.into_iter().chain(fixed) {
             let reference = VariableReference {
                 key,
                 object: "agent",
@@ -64,23 +71,4 @@ fn references_of_tools(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<Va
         }
     }
     Ok(all)
-}
-
-/// Refuses instructions that refer to secrets, because prompts are stored and shown.
-///
-/// # Errors
-/// `validation_error`.
-pub(super) fn refuse_secrets(
-    read: &mut Read,
-    variables: &WorkspaceVariables,
-    workspace: WorkspaceId,
-    instructions: &str,
-) -> Result<()> {
-    match variables.secrets(read, workspace, &referenced_variables(instructions))?.first() {
-        None => Ok(()),
-        Some(key) => {
-            let rule = format!("must not refer to the secret `{key}`: secrets are only for headers of tools");
-            Err(Error::invalid("instructions", rule))
-        }
-    }
 }

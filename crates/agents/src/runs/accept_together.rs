@@ -13,7 +13,7 @@ use super::{many, queries};
 use crate::agents::{ActiveAgent, active_agents};
 use auth::idempotency;
 use model::{AgentId, Result, WorkspaceId};
-use operation::ports::{Charge, referenced_variables};
+use operation::ports::Charge;
 use std::collections::HashMap;
 use std::sync::Arc;
 use store::{Batched, Tx};
@@ -137,7 +137,9 @@ fn ready(
     agent: &ActiveAgent,
 ) -> Result<Option<(Work, Need)>> {
     let settings = agent.row.settings()?;
-    if !settings.guardrails.is_empty() || !referenced_variables(&settings.instructions).is_empty() {
+    let has_placeholders = settings.instructions.contains("{{")
+        || agent.tools.iter().any(|tool| tool.settings.as_str().contains("{{"));
+    if !settings.guardrails.is_empty() || has_placeholders {
         return Ok(None);
     }
     let mut row = fresh_row(tx, &asked.caller, &asked.new, &agent.row, &settings)?;

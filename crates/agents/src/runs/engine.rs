@@ -12,7 +12,7 @@ use auth::{Directory, Seal, Spending};
 use egress::Connector;
 use model::{Cause, Error, RequestRef, Result, Tracer};
 use operation::LocalCalls;
-use operation::ports::{EnergyMeter, WorkspaceVariables};
+use operation::ports::{BusinessCalendar, CollectionDirectory, EnergyMeter, People, WorkspaceVariables};
 use prometheus::core::Collector;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,6 +41,12 @@ pub struct RunEngineParts {
     pub operations: LocalCalls,
     /// The variables that agents refer to.
     pub variables: WorkspaceVariables,
+    /// The contacts whom agents answer.
+    pub people: People,
+    /// The collections that tools cover.
+    pub collections: CollectionDirectory,
+    /// What businesses say of themselves, and their clocks.
+    pub business: Arc<dyn BusinessCalendar>,
     /// Records spans of runs.
     pub tracer: Tracer,
     /// Where runs live: a runtime that goes on when the one that took the request ends.

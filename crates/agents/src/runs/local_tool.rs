@@ -5,13 +5,13 @@
 //! again.
 
 use super::engine::RunEngine;
-use super::rows::{StepRow, ToolOutput};
-use super::work::{PlannedTool, Work};
-use crate::agents::{Function, Takes, scopes};
+use super::local_call::CallPlace;
+use super::rows::ToolOutput;
+use crate::agents::Function;
 use crate::json;
 use fields::numbers;
-use model::{Actor, ActorType, Code, FieldError, JsonText, Result, Trace};
-use operation::{LocalAnswer, LocalCall};
+use model::{Code, Error, FieldError, JsonText, Result};
+use operation::LocalAnswer;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -26,16 +26,12 @@ pub(super) fn simulated(function: &Function) -> ToolOutput {
 
 impl RunEngine {
     /// Calls the operation of a function. Every failure is an answer to the model, never an error of the run.
-    #[expect(clippy::too_many_arguments, reason = "what a call is made of, from one place")]
     pub(super) async fn call_function(
         &self,
-        work: &Work,
-        step: &StepRow,
-        tool: &PlannedTool,
+        place: &CallPlace<'_>,
         function: &'static Function,
         arguments: &JsonText,
         patience: Duration,
-        trace: &Trace,
     ) -> ToolOutput {
         // As in the body of a request: what cannot be stored exactly is refused.
         if let Some(FieldError { param, message, .. }) = numbers::lossy(arguments.as_str().as_bytes(), "") {
@@ -44,14 +40,12 @@ impl RunEngine {
         let Value::Object(arguments) = json::parsed(arguments) else {
             return ToolOutput::bad_arguments("are not a JSON object");
         };
-        let answer = async {
-            let call = self.local_call(work, step, tool, function, arguments, trace)?;
-            self.operations().call(call).await
-        };
+        let answer = self.answer_of(place, function, arguments);
         match tokio::time::timeout(patience, answer).await {
-            Ok(Ok(answer)) => output(answer),
+            Ok(Ok(answer)) => output(answer, place.tool.callable.of_contact),
+            Ok(Err(error)) if error.code() != Code::InternalError => refusal(error.body()),
             Ok(Err(error)) => {
-                tracing::error!(run_id = %work.row.id, ?error, "a tool's operation could not be called");
+                tracing::error!(run_id = %place.work.row.id, ?error, "a tool's operation could not be called");
                 ToolOutput::error("the operation cannot be called")
             }
             Err(_) if function.writes => {
@@ -61,60 +55,41 @@ impl RunEngine {
         }
     }
 
-    fn local_call(
+    async fn answer_of(
         &self,
-        work: &Work,
-        step: &StepRow,
-        tool: &PlannedTool,
+        place: &CallPlace<'_>,
         function: &'static Function,
         mut arguments: Map<String, Value>,
-        trace: &Trace,
-    ) -> Result<LocalCall> {
-        let fixed = &tool.settings().fixed_arguments;
-        let parameters = function.parameters();
-        let takes = |name: &String| parameters.get("properties").is_some_and(|all| all.get(name).is_some());
-        arguments.extend(fixed.iter().filter(|(name, _)| takes(name)).map(|(k, v)| (k.clone(), v.clone())));
-        let actor = Actor {
-            kind: ActorType::Agent,
-            id: work.row.agent_id.to_string(),
-            run_id: Some(work.row.id.clone()),
-        };
-        let scopes = scopes(self.operations(), std::iter::once(function.operation))?;
-        let mut caller = work.plan.caller.acting(actor, scopes);
-        caller.trace = Some(trace.clone());
-        let mut path = vec![("workspaceId", work.row.workspace_id.to_string())];
-        let grant = tool.settings().grant.as_ref();
-        path.extend(grant.and_then(|grant| grant.collection).map(|id| ("collectionId", id.to_string())));
-        for (argument, parameter) in function.path {
-            path.push((*parameter, plain(&arguments.remove(*argument).unwrap_or_default())));
+    ) -> Result<LocalAnswer> {
+        let fixed = place.work.plan.placeholders.filled(&place.tool.settings().fixed_arguments)?;
+        let own = fixed.iter().filter(|(name, _)| function.has_argument(name));
+        arguments.extend(own.map(|(name, value)| (name.clone(), value.clone())));
+        let limited = self.limited(place, function, arguments, &fixed).await?;
+        let expected = limited.version.filter(|_| !function.writes);
+        let answer = self.operations().call(self.local_call(place, function, limited)?).await?;
+        let shown = answer.body.pointer("/data/version").and_then(Value::as_i64);
+        match expected {
+            Some(version) if answer.status < 400 && shown != Some(version) => Err(Error::new(
+                Code::VersionConflict,
+                "The record was changed at this moment. Read it once more.",
+            )),
+            _ => Ok(answer),
         }
-        let (mut query, mut body) = (Vec::new(), None);
-        match function.takes {
-            Takes::Query(always) => {
-                query.extend(always.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-                query.extend(arguments.iter().map(|(name, value)| (name.clone(), plain(value))));
-            }
-            Takes::Body(always) => {
-                arguments.extend(always.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())));
-                body = Some(Value::Object(arguments));
-            }
-            Takes::Nothing => {}
-        }
-        let idempotency_key = function.writes.then(|| format!("agent:{}", step.id));
-        Ok(LocalCall { caller, operation: function.operation, path, query, body, idempotency_key })
     }
 }
 
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
 /// What the model is told of an answer: its data and how to go on, or what was wrong.
-fn output(answer: LocalAnswer) -> ToolOutput {
+fn output(answer: LocalAnswer, of_contact: bool) -> ToolOutput {
     let LocalAnswer { status, mut body } = answer;
     let Some(fields) = body.as_object_mut() else { return ToolOutput::error("the operation gave no answer") };
     if status >= 400 {
-        return refusal(fields.remove("error").unwrap_or_default());
+        let mut error = fields.remove("error").unwrap_or_default();
+        // The details name who has the value already.
+        let is_duplicate = error.get("code").is_some_and(|code| code == Code::DuplicateValue.as_str());
+        if let (true, Some(error)) = (of_contact && is_duplicate, error.as_object_mut()) {
+            error.remove("details");
+        }
+        return refusal(error);
     }
     fields.remove("success");
     ToolOutput::new(true, &bounded(body))
@@ -188,7 +163,7 @@ mod tests {
     fn refused_arguments_are_the_models_mistake() {
         let refused = |code: &str| {
             let error = json!({ "code": code, "message": "It must not.", "param": "data", "type": "x" });
-            output(LocalAnswer { status: 400, body: json!({ "success": false, "error": error }) })
+            output(LocalAnswer { status: 400, body: json!({ "success": false, "error": error }) }, false)
         };
         assert!(refused("validation_error").is_bad_arguments());
         let other = refused("not_found");

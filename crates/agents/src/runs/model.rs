@@ -1,6 +1,7 @@
 //! Types of the API: runs and steps.
 
 use super::action::{Questions, RequiredAction};
+use super::placeholders::PlaceholderValues;
 use super::prompt_variables::PromptVariables;
 use crate::agents::{ResponseFormat, Settings};
 use crate::json;
@@ -11,6 +12,7 @@ use model::{
     AgentId, Answering, ContactId, JsonText, KeyId, Metadata, RequestId, Result, RunId, StepId, Timestamp,
     Trace, WorkspaceId, text_enum,
 };
+use operation::ports::with_values;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -220,9 +222,15 @@ pub(super) struct RunOptions {
     /// What the agent's instructions refer to.
     #[serde(default, skip_serializing_if = "PromptVariables::is_empty")]
     pub(super) variables: PromptVariables,
+    /// What else they refer to, and the fixed arguments of its tools.
+    #[serde(default, skip_serializing_if = "PlaceholderValues::is_empty")]
+    pub(super) placeholders: PlaceholderValues,
     /// The contact whom the agent answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) contact: Option<ContactId>,
+    /// Whether the model is not told the id of the contact, because it has no tool that takes one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) hides_contact: bool,
     /// The epoch of the contact at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) contact_epoch: Option<i64>,
@@ -239,12 +247,13 @@ impl RunOptions {
 
     /// Completes the agent's instructions with what this run knows. Gives the keys of the variables that have no value.
     pub(super) fn complete(&self, settings: &mut Settings) -> Vec<String> {
-        let missing = self.variables.resolve(settings);
-        if let Some(contact) = self.contact {
+        let value = |placeholder| self.placeholders.in_instructions(&placeholder, &self.variables);
+        settings.instructions = with_values(&settings.instructions, value);
+        if let Some(contact) = self.contact.filter(|_| !self.hides_contact) {
             let line = format!("\n\nThe messages are from the contact with the id {contact}.");
             settings.instructions.push_str(&line);
         }
-        missing
+        self.variables.missing()
     }
 }
 

@@ -1,15 +1,13 @@
 //! Variables of the workspace in an agent's instructions: their values are read when a run is accepted, and kept with it.
 
-use crate::agents::Settings;
 use model::{Caller, Code, Error, Result};
-use operation::ports::{WorkspaceVariables, referenced_variables, with_variables};
+use operation::ports::{Placeholder, WorkspaceVariables, referenced_variables, with_values};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use store::Read;
 
-/// The most bytes that variables add to instructions.
+/// The most bytes that placeholders add to instructions.
 const MOST: usize = 256 * 1024;
 
 /// What instructions refer to: the values as text, and nothing for variables without one.
@@ -24,7 +22,7 @@ impl PromptVariables {
     /// Reads what `instructions` refer to. Secrets have no value here: prompts are stored and shown.
     ///
     /// # Errors
-    /// `invalid_state` where the values are too large together.
+    /// When the database fails.
     pub(super) fn read(
         read: &mut Read,
         variables: &WorkspaceVariables,
@@ -41,31 +39,42 @@ impl PromptVariables {
             other => Some(text(&other.value)),
         };
         let values: BTreeMap<_, _> = keys.iter().map(|key| ((*key).to_owned(), value(key))).collect();
-        // A short reference may stand there often, and its value may be long.
-        let (left, is_too_much) = (Cell::new(MOST), Cell::new(false));
-        with_variables(instructions, |key| {
-            let length = values.get(key).and_then(Option::as_ref).map_or(0, String::len);
-            is_too_much.set(is_too_much.get() || length > left.get());
-            left.set(left.get().saturating_sub(length));
-            None
-        });
-        if is_too_much.get() {
-            let message =
-                format!("The variables in the agent's instructions have more than {MOST} bytes together.");
-            return Err(Error::new(Code::InvalidState, message));
-        }
         Ok(Self(values))
     }
 
-    /// Puts the values into the instructions. Gives the keys of the variables that have none.
-    pub(super) fn resolve(&self, settings: &mut Settings) -> Vec<String> {
-        if !self.0.is_empty() {
-            let value = |key: &str| self.0.get(key).cloned().flatten();
-            settings.instructions = with_variables(&settings.instructions, value);
-        }
-        let missing = self.0.iter().filter(|(_, value)| value.is_none());
-        missing.map(|(key, _)| key.clone()).collect()
+    /// The value of a variable.
+    pub(super) fn value(&self, key: &str) -> Option<String> {
+        self.0.get(key).cloned().flatten()
     }
+
+    /// The keys of the variables that have no value.
+    pub(super) fn missing(&self) -> Vec<String> {
+        self.0.iter().filter(|(_, value)| value.is_none()).map(|(key, _)| key.clone()).collect()
+    }
+}
+
+/// Checks that the values which are put into instructions are not too large together: a short placeholder may stand there often,
+/// and its value may be long.
+///
+/// # Errors
+/// `invalid_state`.
+pub(super) fn expect_room(
+    instructions: &str,
+    value: impl Fn(&Placeholder<'_>) -> Option<String>,
+) -> Result<()> {
+    let (mut left, mut is_too_much) = (MOST, false);
+    with_values(instructions, |placeholder| {
+        let length = value(&placeholder).map_or(0, |text| text.len());
+        is_too_much |= length > left;
+        left = left.saturating_sub(length);
+        None
+    });
+    if is_too_much {
+        let message =
+            format!("The placeholders in the agent's instructions have more than {MOST} bytes together.");
+        return Err(Error::new(Code::InvalidState, message));
+    }
+    Ok(())
 }
 
 /// A value in a text: text as it is, anything else as JSON.

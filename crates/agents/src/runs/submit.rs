@@ -9,7 +9,6 @@ use super::guard::{GuardFinding, Guards};
 use super::listen::Listener;
 use super::memory::{self, ConversationMemory};
 use super::model::{NewRun, RunOptions, RunRow, RunStatus, WantedVersion};
-use super::prompt_variables::PromptVariables;
 use super::queries;
 use super::step::write_finished;
 use super::stream::RunStream;
@@ -285,9 +284,12 @@ impl RunEngine {
     ) -> Result<Arc<Plan>> {
         let Asked { caller, new, base, .. } = asked;
         let mut options = options(caller, new, &settings, base);
-        // Only tools have a use for it, and a small model is confused by what it does not need.
-        options.contact = options.contact.filter(|_| !tools.is_empty());
-        options.variables = PromptVariables::read(tx, self.variables(), caller, &settings.instructions)?;
+        if options.contact.is_some() {
+            // A small model is confused by what it does not need.
+            let takes_contacts = tools.iter().map(ToolRow::takes_contacts).collect::<Result<Vec<bool>>>()?;
+            options.hides_contact = !takes_contacts.contains(&true);
+        }
+        self.read_placeholders(tx, caller, &settings, &tools, &mut options)?;
         row.options = JsonText::of(&options);
         Ok(Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?))
     }

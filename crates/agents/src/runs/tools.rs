@@ -2,6 +2,7 @@
 
 use super::engine::RunEngine;
 use super::guard::GuardFinding;
+use super::local_call::CallPlace;
 use super::prompt_variables::text as as_text;
 use super::rows::{StepRow, StepStatus, ToolOutput};
 use super::work::{PlannedTool, Work};
@@ -112,10 +113,15 @@ impl RunEngine {
         let patience = left.min(own);
         let call = spans::tool(self.tracer(), work, tool);
         if let Some(function) = tool.callable.function {
-            return self.call_function(work, step, tool, function, &arguments, patience, call.trace()).await;
+            let place = CallPlace { work, step, tool, trace: call.trace() };
+            return self.call_function(&place, function, &arguments, patience).await;
         }
         let Some(http) = &tool.settings().http else {
             return ToolOutput::error("the tool has no HTTP request");
+        };
+        let fixed = match work.plan.placeholders.filled(&tool.settings().fixed_arguments) {
+            Ok(fixed) => fixed,
+            Err(error) => return ToolOutput::error(error.message()),
         };
         let headers = match self.tool_headers(work, tool).await {
             Ok(headers) => headers,
@@ -136,8 +142,8 @@ impl RunEngine {
         let key = of_step.or(step.effect_key.as_deref()).unwrap_or_default();
         let connector = &self.0.parts.connector;
         let mut arguments = Fields::of(&arguments).unwrap_or_default();
-        for (name, value) in &tool.settings().fixed_arguments {
-            arguments.set(name.clone(), JsonText::of(value));
+        for (name, value) in fixed {
+            arguments.set(name, JsonText::of(&value));
         }
         let output = http_tool::call(connector, http, values, arguments, patience, key, &mut sent).await;
         redacted(output, &secrets)

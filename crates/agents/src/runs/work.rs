@@ -6,6 +6,7 @@ use super::guard::{GuardReport, Guards};
 use super::listen::Listener;
 use super::memory::{ConversationMemory, Fold};
 use super::model::{RunOptions, RunPurpose, RunRow, RunStatus};
+use super::placeholders::PlaceholderValues;
 use super::prompt;
 use super::rows::{MemoryOutput, ModelOutput, StepKind, StepRow, StepStatus, ToolOutput};
 use crate::agents::guardrails::GuardrailStage;
@@ -31,6 +32,8 @@ pub(super) struct Plan {
     pub(super) spec_tokens: i64,
     /// Variables that the instructions refer to and that have no value.
     pub(super) missing_variables: Vec<String>,
+    /// What fixed arguments of tools refer to.
+    pub(super) placeholders: PlaceholderValues,
     /// What its work is called in ledgers.
     purpose: RunPurpose,
     /// What the answer must fit.
@@ -81,7 +84,7 @@ impl Plan {
         let mut tools = Vec::with_capacity(rows.len());
         let mut specs: Vec<ToolSpec> = Vec::with_capacity(rows.len());
         for row in rows {
-            for callable in row.callables()? {
+            for callable in row.callables(answering.is_some())? {
                 specs.push(callable.spec.clone());
                 let arguments = Schema::new(callable.spec.parameters.clone());
                 tools.push(PlannedTool { callable, arguments });
@@ -96,6 +99,7 @@ impl Plan {
             specs,
             spec_tokens,
             missing_variables,
+            placeholders: options.placeholders,
             purpose: options.purpose,
             answer,
             guards,

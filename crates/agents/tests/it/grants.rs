@@ -230,6 +230,74 @@ testkit::on_both! {
         assert_eq!((&note["required"], &note["properties"]["contact_id"]), (&json!(["body"]), &Value::Null));
     }
 
+    async fn fixed_arguments_hold_for_all_functions(kind: Kind) {
+        let granted = Granted::new(kind).await;
+        let Granted { app, key, .. } = &granted;
+        let ana = granted.contact().await;
+        let other = app.post("/contacts", key, json!({ "data": { "$name": "Bruno" } })).await.expect(201)["id"].clone();
+        let collection = granted.collection().await;
+        let item = async |name: &str, price: i64| {
+            let path = format!("/collections/{collection}/items");
+            app.post(&path, key, json!({ "data": { "name": name, "price": price } })).await.expect(201)["id"].clone()
+        };
+        let (cheap, dear) = (item("Cheap", 1).await, item("Dear", 100).await);
+        let reference = collection.parse::<i64>().unwrap();
+        let of_items = |fixed: Value| json!({ "type": "collection_items", "ref": reference, "access": "read_write", "fixed_arguments": fixed });
+        let filter = json!({ "field": "price", "op": "lt", "value": 10 });
+        granted.give("cheap", of_items(json!({ "filter_tree": filter }))).await;
+        let one = granted.give("one", of_items(json!({ "item_id": cheap }))).await;
+        let names: Vec<&Value> = one["functions"].as_array().unwrap().iter().map(|function| &function["name"]).collect();
+        assert_eq!(names, ["one_fields", "one_find", "one_get", "one_update"]);
+        let people = json!({ "type": "contacts", "access": "read_write", "fixed_arguments": { "contact_id": "phone:+5511987654321" } });
+        granted.give("ana", people).await;
+        let named = json!({ "type": "contacts", "access": "read_write", "fixed_arguments": { "q": "Souza" } });
+        granted.give("souza", named).await;
+        let tasks = json!({ "type": "tasks", "access": "read_write", "fixed_arguments": { "contact_id": ana.parse::<i64>().unwrap() } });
+        granted.give("work", tasks).await;
+        let path = format!("/workspaces/{}/tasks", key.workspace);
+        let theirs = app.post(&path, key, json!({ "title": "Of Bruno", "contact_id": other })).await.expect(201)["id"].clone();
+        let rows = |step: &Value| result(step)["data"].as_array().unwrap().iter().map(|row| row["id"].clone()).collect::<Vec<_>>();
+        app.model
+            .then(call("cheap_find", json!({})))
+            .then(call("cheap_get", json!({ "item_id": cheap })))
+            .then(call("cheap_get", json!({ "item_id": dear })))
+            .then(call("cheap_update", json!({ "item_id": dear, "data": { "price": 2 } })))
+            .then(call("cheap_update", json!({ "item_id": cheap, "data": { "price": 2 } })))
+            .then(call("one_find", json!({})))
+            .then(call("one_update", json!({ "data": { "price": 3 } })))
+            .then(call("ana_find", json!({})))
+            .then(call("ana_tag", json!({ "tag": "vip" })))
+            .then(say("done"));
+        let steps = granted.run(key).await;
+        assert_eq!(rows(&steps[0]), std::slice::from_ref(&cheap));
+        assert_eq!(result(&steps[1])["data"]["id"], cheap);
+        assert_eq!((&result(&steps[2])["code"], &result(&steps[3])["code"]), (&json!("not_found"), &json!("not_found")));
+        assert_eq!(result(&steps[4])["data"]["data"]["price"], 2);
+        assert_eq!(rows(&steps[5]), std::slice::from_ref(&cheap));
+        assert_eq!(result(&steps[6])["data"]["data"]["price"], 3);
+        assert_eq!(rows(&steps[7]), [ana.parse::<i64>().unwrap()]);
+        assert_eq!(steps[8]["status"], "completed");
+        app.model
+            .then(call("souza_get", json!({ "contact_id": "phone:+55 11 98765-4321" })))
+            .then(call("souza_get", json!({ "contact_id": other })))
+            .then(call("souza_add_note", json!({ "contact_id": other, "body": "x" })))
+            .then(call("work_list", json!({})))
+            .then(call("work_complete", json!({ "task_id": theirs })))
+            .then(call("work_update", json!({ "task_id": theirs, "title": "Taken" })))
+            .then(call("work_create", json!({ "title": "Call Ana" })))
+            .then(call("work_list", json!({})))
+            .then(say("done"));
+        let steps = granted.run(key).await;
+        assert_eq!(result(&steps[0])["data"]["id"].to_string(), ana);
+        for step in [1, 2, 4, 5] {
+            assert_eq!(result(&steps[step])["code"], "not_found", "{}", steps[step]);
+        }
+        assert_eq!(rows(&steps[3]), Vec::<Value>::new());
+        assert_eq!(rows(&steps[7]), [result(&steps[6])["data"]["id"].clone()]);
+        assert_eq!(granted.notes(&other.to_string()).await, json!([]));
+        assert_eq!(app.get(&format!("{path}/{theirs}"), key).await.expect(200)["title"], "Of Bruno");
+    }
+
     async fn a_test_key_reads_and_simulates_changes(kind: Kind) {
         let granted = Granted::with(kind, "contacts", json!({ "type": "contacts", "access": "read_write" })).await;
         let Granted { app, key, .. } = &granted;

@@ -16,7 +16,7 @@ testkit::on_both! {
             (0, json!({})),
             (100_000, json!({ "energy_limit_per_run": 5_000 })),
             (100_000, json!({ "guardrails": [{ "on": ["input"], "type": "blocklist", "words": ["bomb"], "action": "block" }] })),
-            (100_000, json!({ "instructions": "Greet {{variables.greeting}}." })),
+            (100_000, json!({ "instructions": "Greet {{vars.greeting}}." })),
         ];
         let mut keys = Vec::new();
         for (energy, more) in agents {

@@ -13,7 +13,7 @@ fn call(function: &str, arguments: Value) -> Script {
 pub async fn desk(kind: Kind) -> Desk {
     let desk = Desk::open(kind).await;
     let agents = desk.get("/agents").await.expect(200);
-    let tool = json!({ "type": "messages", "access": "read_write" });
+    let tool = json!({ "type": "messages", "access": "read_write", "scope": "all" });
     let path = format!("/agents/{}/tools/messages", agents[0]["id"]);
     desk.app.put(&path, &desk.key, tool).await.expect(200);
     desk

@@ -11,7 +11,8 @@ use diesel::prelude::*;
 use fields::invisible::trimmed;
 use fields::value::{email, is_email, is_url};
 use model::{Error, FieldError, JsonText, Result, Timestamp, WorkspaceId};
-use operation::ports::{BusinessCalendar, Opening};
+use operation::ports::{BUSINESS_FACTS, BusinessCalendar, Opening};
+use std::collections::BTreeMap;
 use store::{Read, Tx, each};
 
 /// The most opening hours of a week.
@@ -30,6 +31,12 @@ impl BusinessCalendar for Calendar {
 
     fn opening(&self, read: &mut Read, workspace: WorkspaceId, at: Timestamp) -> Result<Option<Opening>> {
         Ok(load(read, workspace)?.and_then(|(profile, _)| profile.week().opening(at)))
+    }
+
+    fn facts(&self, read: &mut Read, workspace: WorkspaceId) -> Result<BTreeMap<&'static str, String>> {
+        let profile = serde_json::to_value(show(read, workspace)?).map_err(Error::internal)?;
+        let fact = |name| Some((name, profile.get(name)?.as_str()?.to_owned()));
+        Ok(BUSINESS_FACTS.into_iter().filter_map(fact).collect())
     }
 }
 

@@ -18,7 +18,7 @@ use fields::{Filter, Subject, SystemColumn, key};
 use model::{ActorType, Cause, Code, ContactId, Error, ItemId, Result, RunId, WorkspaceId};
 use operation::ports::{
     Audience, AutoAssignment, ChatIdentity, ConsentStatement, ContactBook, ContactCard, ContactRef, HandOver,
-    People,
+    People, RecordField,
 };
 use query::{Budget, Planner, Query};
 use records::Author;
@@ -162,9 +162,9 @@ impl ContactBook for Book {
         Ok(all)
     }
 
-    fn has_field(&self, read: &mut Read, workspace: WorkspaceId, key: &str) -> Result<bool> {
+    fn fields(&self, read: &mut Read, workspace: WorkspaceId) -> Result<Vec<RecordField>> {
         let shape = self.shape(read, workspace)?;
-        Ok(shape.fields.iter().any(|field| field.key == key && !field.hidden))
+        Ok(shape.fields.iter().filter(|field| !field.hidden).map(RecordField::from).collect())
     }
 
     fn lock(

@@ -1,5 +1,6 @@
 //! The people whom a business knows, for the groups that talk to them.
 
+use super::collections::RecordField;
 use fields::Data;
 use model::{
     Cause, ContactId, ItemId, MemberId, Result, RunId, SegmentId, Timestamp, WorkspaceId, text_enum,
@@ -169,7 +170,15 @@ pub trait ContactBook: Send + Sync {
     ///
     /// # Errors
     /// When the database fails.
-    fn has_field(&self, read: &mut Read, workspace: WorkspaceId, key: &str) -> Result<bool>;
+    fn has_field(&self, read: &mut Read, workspace: WorkspaceId, key: &str) -> Result<bool> {
+        Ok(self.fields(read, workspace)?.iter().any(|field| field.key == key))
+    }
+
+    /// The fields that contacts of the workspace have, system fields first, without those that callers never see.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn fields(&self, read: &mut Read, workspace: WorkspaceId) -> Result<Vec<RecordField>>;
 
     /// Those of some contacts that are live. Nobody changes, merges or deletes them until the transaction ends. They are locked
     /// in the order of their ids; as many as one statement can name.

@@ -2,7 +2,7 @@
 
 use chrono_tz::Tz;
 use model::{Error, MemberId, Result, Timestamp, WorkspaceId};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
 use std::sync::Arc;
 use store::Read;
@@ -109,7 +109,22 @@ pub enum Opening {
     Closed(Option<Timestamp>),
 }
 
-/// The time zones and opening hours of businesses, for whoever plans work by them.
+/// The texts of a business's profile by which others refer to it.
+pub const BUSINESS_FACTS: [&str; 11] = [
+    "name",
+    "legal_name",
+    "description",
+    "time_zone",
+    "currency",
+    "locale",
+    "country",
+    "address",
+    "email",
+    "phone",
+    "website",
+];
+
+/// The time zones and opening hours of businesses, for whoever plans work by them, and what they say of themselves.
 pub trait BusinessCalendar: Send + Sync {
     /// The time zone of the workspace's business; UTC where it has set none.
     ///
@@ -122,6 +137,12 @@ pub trait BusinessCalendar: Send + Sync {
     /// # Errors
     /// When the database fails.
     fn opening(&self, read: &mut Read, workspace: WorkspaceId, at: Timestamp) -> Result<Option<Opening>>;
+
+    /// The [`BUSINESS_FACTS`] that the workspace's business has, by their names.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn facts(&self, read: &mut Read, workspace: WorkspaceId) -> Result<BTreeMap<&'static str, String>>;
 }
 
 /// For how many days a business keeps what it and its contacts wrote. `None` is for ever.

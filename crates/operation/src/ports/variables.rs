@@ -1,5 +1,6 @@
 //! Variables of a workspace, and who refers to them.
 
+use super::placeholders::{variable_key, with_values};
 use model::{Env, Result, WorkspaceId};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -109,9 +110,7 @@ pub fn referenced_variables(text: &str) -> Vec<&str> {
         let Some((inside, _)) = part.split_once("}}") else { continue };
         let path = inside.trim_start();
         let Some(path) = path.strip_prefix('$').unwrap_or(path).strip_prefix("vars.") else { continue };
-        let is_of_key =
-            |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "_.".contains(letter);
-        let key = path.split(|letter| !is_of_key(letter)).next().unwrap_or_default().trim_end_matches('.');
+        let key = variable_key(path);
         if !key.is_empty() && !keys.contains(&key) {
             keys.push(key);
         }
@@ -122,35 +121,11 @@ pub fn referenced_variables(text: &str) -> Vec<&str> {
 /// The text with values in the place of references. `value` gives that of a key. A key without one leaves the text of a
 /// `default` filter, or nothing; other filters are passed over.
 pub fn with_variables(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, behind)) = rest.split_once("{{") {
-        out.push_str(before);
-        let inside = behind.split_once("}}").filter(|(inside, _)| !inside.contains("{{"));
-        let reference = inside.and_then(|(inside, after)| {
-            let whole = format!("{{{{{inside}}}}}");
-            let key = referenced_variables(&whole).first().map(|key| (*key).to_owned())?;
-            Some((value(&key).unwrap_or_else(|| default_of(inside).to_owned()), after))
-        });
-        match reference {
-            Some((value, after)) => {
-                out.push_str(&value);
-                rest = after;
-            }
-            None => {
-                out.push_str("{{");
-                rest = behind;
-            }
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
-/// What the filter `default:"…"` of a reference says.
-fn default_of(inside: &str) -> &str {
-    let after = inside.split('|').skip(1).find_map(|filter| filter.trim().strip_prefix("default:"));
-    after.map_or("", |text| text.trim().trim_matches(['"', '\'']))
+    with_values(text, |placeholder| {
+        let is_reference = placeholder.root == "vars" && !placeholder.key.is_empty();
+        let fallback = || placeholder.fallback.unwrap_or_default().to_owned();
+        is_reference.then(|| value(placeholder.key).unwrap_or_else(fallback))
+    })
 }
 
 #[cfg(test)]

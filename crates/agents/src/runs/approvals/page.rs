@@ -75,7 +75,7 @@ impl CallView {
     fn new(step: &StepRow, tools: &[ToolRow]) -> Result<Self> {
         let mut callables = Vec::new();
         for tool in tools {
-            callables.extend(tool.callables()?);
+            callables.extend(tool.callables(false)?);
         }
         let called = callables.into_iter().find(|callable| callable.spec.name == step.name);
         let arguments = step.tool_input().map(|input| input.arguments);
