@@ -224,7 +224,7 @@ impl Service {
             tracer: traces.tracer.clone(),
         });
         let shapes = Shapes::new(kinds()).at(&base_url).with_members(Arc::new(crm::TeamDirectory));
-        let shapes = Arc::new(shapes);
+        let shapes = Arc::new(shapes.with_business(Arc::new(crm::Calendar)));
         let assigned = AutoAssignment(Arc::new(channels::conversations::AutoAssigned));
         let people = crm::people(&shapes, &db, assigned.clone());
         let files = Arc::new(Files::new(objects, seal.clone(), base_url));
