@@ -48,6 +48,8 @@ pub struct Field {
     pub hidden: bool,
     /// The form in which a text is kept, for fields that the service defines, or why it is none.
     pub form: Option<TextForm>,
+    /// The country of the business, as an ISO 3166 code: that of telephone numbers without `+` where the options name none.
+    pub home_country: Option<String>,
     /// What is compiled of its options.
     pub compiled: Compiled,
 }
@@ -99,8 +101,14 @@ impl Field {
             managed: false,
             hidden: false,
             form: None,
+            home_country: None,
             compiled: Compiled::default(),
         }
+    }
+
+    /// The country of telephone numbers without `+`, as an ISO 3166 code.
+    pub fn phone_country(&self) -> Option<&str> {
+        self.options.default_country.as_deref().or(self.home_country.as_deref())
     }
 
     /// Whether callers must give every record a value.

@@ -34,6 +34,7 @@ mod subject;
 pub mod terms;
 pub mod text;
 mod unique;
+pub mod usual_names;
 pub mod value;
 pub mod words;
 

@@ -20,7 +20,7 @@ pub struct FieldOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 500)]
     pub pattern: Option<String>,
-    /// For `phone`: the country of numbers without `+`, as a two-letter ISO 3166 code.
+    /// For `phone`: the country of numbers without `+`, as a two-letter ISO 3166 code. The country of the business if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^[A-Z]{2}$")]
     pub default_country: Option<String>,

@@ -163,9 +163,19 @@ fn read(text: &str, default: Option<country::Id>) -> Result<Number, Mistake> {
 
 fn parse(text: &str, default: Option<country::Id>) -> Result<Number, Mistake> {
     let text: String = bare(text).chars().map(ascii).collect();
-    let number = phonenumber::parse(default, &text).map_err(|_| Mistake::NoNumber)?;
+    let found = parse_ascii(&text, default);
+    if !matches!(found, Err(Mistake::NoNumber)) {
+        return found;
+    }
+    // `+34 (0) 690…`: callers from abroad leave out the digit in brackets. Dots and slashes group digits.
+    let spaced = text.replace("(0)", " ").replace(['.', '/'], " ");
+    if spaced == text { found } else { parse_ascii(&spaced, default) }
+}
+
+fn parse_ascii(text: &str, default: Option<country::Id>) -> Result<Number, Mistake> {
+    let number = phonenumber::parse(default, text).map_err(|_| Mistake::NoNumber)?;
     let found = assigned(&number).or_else(|| possible(&number)).ok_or(Mistake::NoNumber)?;
-    if has_more(&text, &number) { Err(Mistake::MoreThanNumber) } else { Ok(found) }
+    if has_more(text, &number) { Err(Mistake::MoreThanNumber) } else { Ok(found) }
 }
 
 /// The number, in its new form if it needs one, if the numbering plan has it.
@@ -192,7 +202,7 @@ fn possible(number: &PhoneNumber) -> Option<Number> {
         kinds.into_iter().flatten().any(|numbers| numbers.possible_length().contains(&length))
     };
     let fits = DATABASE.by_code(&number.code().value())?.iter().any(has_length);
-    let is_international = number.code().source() == Source::Plus;
+    let is_international = matches!(number.code().source(), Source::Plus | Source::Idd);
     let is_possible = fits && is_international && DIGITS.contains(&written.len().saturating_sub(1));
     is_possible.then(|| Number { country: country(number), written, is_in_plan: false })
 }
@@ -327,6 +337,30 @@ pub fn country_of(number: &str) -> Option<String> {
 /// Whether a text is the two-letter ISO 3166 code, in capitals, of a country that has telephone numbers.
 pub fn is_country(code: &str) -> bool {
     code.parse::<country::Id>().is_ok_and(|id| id.as_ref() == code)
+}
+
+/// The digits of a text that is written like a telephone number, without the zeros that are dialled before it. `None` for other
+/// texts, and for fewer digits than a number ends in.
+pub fn dialled(text: &str) -> Option<String> {
+    let is_grouping = |letter: char| matches!(letter, ' ' | '-' | '.' | '/' | '(' | ')');
+    let text: String = bare(text).chars().map(ascii).collect();
+    let text = text.strip_prefix('(').filter(|rest| rest.starts_with('+')).unwrap_or(&text);
+    let behind_plus = text.strip_prefix('+').unwrap_or(text);
+    if !behind_plus.chars().all(|letter| letter.is_ascii_digit() || is_grouping(letter)) {
+        return None;
+    }
+    let digits: String = behind_plus.replace("(0)", "").chars().filter(char::is_ascii_digit).collect();
+    // `00` dials abroad, `0` another place of the country. The last digits of a number may begin with zeros too.
+    let without = |zeros| digits.strip_prefix(zeros).filter(|rest| DIGITS.contains(&rest.len()));
+    let number = without("00").or_else(|| without("0")).unwrap_or(&digits);
+    DIGITS.contains(&number.len()).then(|| number.to_owned())
+}
+
+/// The ends of a number in international form by which people look for it: without the country, down to the last digits.
+pub fn ends(number: &str) -> impl Iterator<Item = &str> {
+    let digits = number.strip_prefix('+').filter(|digits| digits.is_ascii()).unwrap_or_default();
+    (1..digits.len().saturating_sub(*DIGITS.start()).saturating_add(1))
+        .filter_map(|start| digits.get(start..))
 }
 
 /// What is the same for all spellings of a number in international form.

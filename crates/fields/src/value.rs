@@ -103,7 +103,7 @@ fn check_text(field: &Field, value: &Value, mode: Mode) -> Checked {
     }
     let text = match field.kind {
         FieldType::Phone => {
-            let country = field.options.default_country.as_deref().and_then(|code| code.parse().ok());
+            let country = field.phone_country().and_then(|code| code.parse().ok());
             phone::international(&text, country)?
         }
         FieldType::Email => {

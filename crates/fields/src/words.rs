@@ -2,9 +2,11 @@
 
 use crate::field::Field;
 use crate::kind::FieldType;
+use crate::phone;
 use crate::record::Record;
 use crate::set::FieldSet;
 use crate::terms::{Wanted, each_token, tokens, wanted, wanted_phrase};
+use crate::value;
 use model::{CollectionId, FieldId};
 use serde_json::Value;
 
@@ -38,7 +40,13 @@ const MOST_CLAUSES: usize = 20;
 impl Words {
     /// Reads what a caller looks for: words, `"phrases"`, and `field:` before either. The last word may be the beginning
     /// of one. Whatever else there is parts words, so that no text is a mistake.
+    ///
+    /// Where records have a telephone number of their own, a text that is written like one is looked for as one.
     pub fn read(fields: &FieldSet, text: &str) -> Self {
+        let has_number = fields.iter().any(|field| field.kind == FieldType::Phone && field.is_built_in());
+        if let Some(digits) = Some(text).filter(|_| has_number && !is_day(text)).and_then(phone::dialled) {
+            return Self(vec![Clause { field: None, words: vec![digits], open: true }]);
+        }
         let mut clauses: Vec<Clause> = Vec::new();
         let mut rest = text.trim();
         while !rest.is_empty() {
@@ -209,13 +217,16 @@ pub fn searchable(fields: &FieldSet) -> impl Iterator<Item = &Field> {
     fields.iter().filter(|field| field.kind.is_searchable() && !field.hidden)
 }
 
-/// The texts of a field of a record that search looks at: of choices their labels.
+/// The texts of a field of a record that search looks at: of choices their labels, of telephone numbers also their ends.
 pub fn field_texts<'a>(field: &'a Field, record: Record<'a>) -> Vec<&'a str> {
     let label = |key: &'a str| field.options.choice(key).map_or(key, |(_, choice)| choice.label.as_str());
     match (field.kind, record.value(field)) {
         (FieldType::Select, Some(Value::String(key))) => vec![label(key)],
         (FieldType::MultiSelect | FieldType::Tags, Some(Value::Array(keys))) => {
             keys.iter().filter_map(Value::as_str).map(label).collect()
+        }
+        (FieldType::Phone, Some(Value::String(text))) => {
+            std::iter::once(text.as_str()).chain(phone::ends(text)).collect()
         }
         (_, Some(Value::String(text))) => vec![text],
         _ => Vec::new(),
@@ -225,6 +236,11 @@ pub fn field_texts<'a>(field: &'a Field, record: Record<'a>) -> Vec<&'a str> {
 /// The words of a field of a record.
 fn field_tokens(field: &Field, record: Record<'_>) -> Vec<String> {
     field_texts(field, record).into_iter().flat_map(tokens).collect()
+}
+
+/// Whether a text is written like a day, such as `2026-11-21`.
+fn is_day(text: &str) -> bool {
+    value::date(text.trim()).is_some()
 }
 
 /// The searchable field that a text names at its beginning, and what stands behind.

@@ -22,7 +22,7 @@ pub fn for_read(
 ) -> Result<Arc<Shape>> {
     match shape::for_read(read, shapes, workspace, kind.set_of(workspace)) {
         Err(error) if error.code() == Code::NotFound => {
-            Ok(Arc::new(Shape::built_in(shapes, workspace, kind)))
+            Shape::built_in(read, shapes, workspace, kind).map(Arc::new)
         }
         found => found,
     }

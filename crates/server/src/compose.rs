@@ -202,7 +202,7 @@ impl Service {
         let operations = LocalCalls::default();
         let variables = WorkspaceVariables::new(data::VariableValues::new(seal.clone()));
         let shapes = Shapes::new(kinds()).at(&base_url).with_members(Arc::new(crm::TeamDirectory));
-        let shapes = Arc::new(shapes);
+        let shapes = Arc::new(shapes.with_business(Arc::new(crm::Calendar)));
         let assigned = AutoAssignment(Arc::new(channels::conversations::AutoAssigned));
         let people = crm::people(&shapes, &db, assigned.clone());
         let collections = CollectionDirectory::new(data::collections::CollectionNames(shapes.clone()));

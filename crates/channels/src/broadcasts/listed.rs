@@ -2,6 +2,7 @@
 //!
 //! A file is read in chunks, each from where the last one ended.
 
+use fields::usual_names;
 use files::{FileRow, Files};
 use futures::TryStreamExt;
 use model::{Error, FileId, Result, WorkspaceId};
@@ -111,7 +112,14 @@ impl Header {
         let column = |(name, prefix): (&str, &'static str)| {
             names.iter().position(|other| other == name).map(|place| (place, prefix))
         };
-        let columns: Vec<_> = COLUMNS.into_iter().filter_map(column).collect();
+        let mut columns: Vec<_> = COLUMNS.into_iter().filter_map(column).collect();
+        // `Móvil` and `Correo` are the telephone number and the e-mail address, unless a column is called so.
+        for (key, prefix) in [("$phone", "phone:"), ("$email", "email:")] {
+            if !columns.iter().any(|(_, other)| *other == prefix) {
+                let usual = names.iter().position(|name| usual_names::contact_field(name) == Some(key));
+                columns.extend(usual.map(|place| (place, prefix)));
+            }
+        }
         if columns.is_empty() {
             let rule = "must be a CSV file with one of the columns `id`, `phone`, `email` and `external_id`";
             return Err(Error::invalid(PARAM, rule));

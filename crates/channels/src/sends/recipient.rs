@@ -42,8 +42,7 @@ impl To<'_> {
                     found => return found.map(Some),
                 }
                 // Contacts have numbers from which they wrote, whether the numbering plan has them or not. For a new one it must.
-                let phone = fields::phone::international(phone, None)
-                    .map_err(|problem| Error::invalid("to", problem.message))?;
+                let phone = people.phone(tx, workspace, phone).map_err(|error| error.param("to"))?;
                 if dry_run {
                     return Ok(None);
                 }

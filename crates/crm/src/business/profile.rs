@@ -4,6 +4,7 @@ use super::hours::Week;
 use super::is_locale;
 use super::model::{BusinessPatch, BusinessProfile, Holiday, OpeningHours, Profile};
 use super::retention;
+use crate::contacts::CONTACTS;
 use crate::schema::business_profiles;
 use auth::workspaces;
 use chrono_tz::Tz;
@@ -12,6 +13,7 @@ use fields::invisible::trimmed;
 use fields::value::{email, is_email, is_url};
 use model::{Error, FieldError, JsonText, Result, Timestamp, WorkspaceId};
 use operation::ports::{BUSINESS_FACTS, BusinessCalendar, Opening};
+use records::shape;
 use std::collections::BTreeMap;
 use store::{Read, Tx, each};
 
@@ -20,11 +22,15 @@ const MOST_HOURS: usize = 70;
 /// The most holidays.
 const MOST_HOLIDAYS: usize = 200;
 
-/// The time zones and opening hours of all businesses, for other groups.
+/// The countries, time zones and opening hours of all businesses, for other groups.
 #[derive(Debug, Clone, Copy)]
 pub struct Calendar;
 
 impl BusinessCalendar for Calendar {
+    fn country(&self, read: &mut Read, workspace: WorkspaceId) -> Result<Option<String>> {
+        Ok(load(read, workspace)?.and_then(|(profile, _)| profile.country))
+    }
+
     fn time_zone(&self, read: &mut Read, workspace: WorkspaceId) -> Result<Tz> {
         Ok(load(read, workspace)?.map_or(Tz::UTC, |(profile, _)| profile.zone()))
     }
@@ -86,8 +92,12 @@ pub fn show(read: &mut Read, workspace: WorkspaceId) -> Result<BusinessProfile> 
 pub fn set(tx: &mut Tx, workspace: WorkspaceId, patch: BusinessPatch) -> Result<BusinessProfile> {
     tx.lock(&format!("business {workspace}"))?;
     let mut profile = load(tx, workspace)?.map(|(profile, _)| profile).unwrap_or_default();
+    let country = profile.country.clone();
     profile.apply(patch);
     profile.check()?;
+    if profile.country != country {
+        shape::bump_all(tx, workspace, [CONTACTS.set_of(workspace)])?;
+    }
     let (now, text) = (tx.now(), JsonText::of(&profile));
     each!(tx.connection(), |connection| diesel::insert_into(business_profiles::table)
         .values((

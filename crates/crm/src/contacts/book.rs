@@ -11,14 +11,15 @@ use super::print::app_url;
 use super::segments;
 use super::system_fields::AUTOPILOT_CONFIG;
 use super::waiting::assignee;
+use crate::business::Calendar;
 use crate::reminders;
 use fields::filter::{Condition, Node, Range, Test};
 use fields::sort::Sort;
 use fields::{Filter, Subject, SystemColumn, key};
 use model::{ActorType, Cause, Code, ContactId, Error, ItemId, Result, RunId, WorkspaceId};
 use operation::ports::{
-    Audience, AutoAssignment, ChatIdentity, ConsentStatement, ContactBook, ContactCard, ContactRef, HandOver,
-    People, RecordField,
+    Audience, AutoAssignment, BusinessCalendar, ChatIdentity, ConsentStatement, ContactBook, ContactCard,
+    ContactRef, HandOver, People, RecordField,
 };
 use query::{Budget, Planner, Query};
 use records::Author;
@@ -212,6 +213,12 @@ impl ContactBook for Book {
             cards.push(known);
         }
         Ok(cards)
+    }
+
+    fn phone(&self, read: &mut Read, workspace: WorkspaceId, text: &str) -> Result<String> {
+        let country = Calendar.country(read, workspace)?.and_then(|code| code.parse().ok());
+        fields::phone::international(text, country)
+            .map_err(|problem| Error::invalid("phone", problem.message))
     }
 
     fn receive(&self, tx: &mut Tx, workspace: WorkspaceId, from: &ChatIdentity) -> Result<ContactCard> {

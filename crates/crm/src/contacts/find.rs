@@ -165,12 +165,14 @@ pub(super) fn holder_of(read: &mut Read, shape: &Shape, key: &str, text: &str) -
     {
         return Ok(Some(holder));
     }
-    let value = match value::check(field, &Value::from(text), Mode::Strict) {
-        Ok(value) => value,
-        Err(_) if field.kind == FieldType::Phone => phone::of_network(text).map(Value::from),
-        Err(_) => None,
-    };
-    value.map_or(Ok(None), |value| rows::holder_of_value(read, shape, field, &value))
+    let value = value::check(field, &Value::from(text), Mode::Strict).unwrap_or_default();
+    let of_network = Some(text).filter(|_| field.kind == FieldType::Phone).and_then(phone::of_network);
+    for value in value.into_iter().chain(of_network.map(Value::from)) {
+        if let Some(holder) = rows::holder_of_value(read, shape, field, &value)? {
+            return Ok(Some(holder));
+        }
+    }
+    Ok(None)
 }
 
 /// The contacts of a caller's workspace, for reading.

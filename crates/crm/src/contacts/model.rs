@@ -142,7 +142,7 @@ pub struct PhoneQuestion {
     /// The number.
     #[schema(min_length = 1, max_length = 100)]
     pub phone: String,
-    /// The country of a number without `+`, as a two-letter ISO 3166 code.
+    /// The country of a number without `+`, as a two-letter ISO 3166 code. The country of the business if not given.
     #[schema(pattern = "^[A-Z]{2}$")]
     #[serde(default)]
     pub country: Option<String>,

@@ -2,11 +2,14 @@
 
 use super::model::{NormalizedPhone, PhoneQuestion};
 use super::system_fields::{SOURCES, STAGES, system_fields};
+use crate::business::Calendar;
 use fields::filter::Op;
 use fields::{Choice, FieldType, phone};
-use model::Result;
+use model::{Caller, Result};
+use operation::ports::BusinessCalendar;
 use operation::{Body, Json, Rows, operation};
 use serde::Serialize;
+use store::Read;
 use utoipa::ToSchema;
 
 /// A system field of contacts.
@@ -140,8 +143,16 @@ pub fn list_contact_sources() -> Result<Rows<ContactSource>> {
 /// Always answers 200: `valid` says whether it is a number that contacts can have. Numbers in a form that their country used
 /// before, such as mobile numbers of Brazil and Mexico, are converted.
 #[operation(post "/contacts/normalize-phone", scope = any_key)]
-pub fn normalize_phone(Body(question): Body<PhoneQuestion>) -> Result<Json<NormalizedPhone>> {
-    let country = question.country.as_deref().and_then(|code| code.parse().ok());
+pub fn normalize_phone(
+    read: &mut Read,
+    caller: &Caller,
+    Body(question): Body<PhoneQuestion>,
+) -> Result<Json<NormalizedPhone>> {
+    let country = match question.country {
+        Some(country) => Some(country),
+        None => Calendar.country(read, caller.workspace_id())?,
+    };
+    let country = country.and_then(|code| code.parse().ok());
     let normalized = phone::international(&question.phone, country);
     let (phone, reason) = match normalized {
         Ok(phone) => (Some(phone), None),

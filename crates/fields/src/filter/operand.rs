@@ -12,6 +12,7 @@ use crate::field::Field;
 use crate::key;
 use crate::kind::{Family, FieldType};
 use crate::options::Choice;
+use crate::phone;
 use crate::set::FieldSet;
 use crate::subject::Subject;
 use crate::text;
@@ -113,9 +114,11 @@ impl Reader<'_> {
 
     /// The operands of `in`: a list, or text in which commas part them and `\,` is a comma.
     fn listed(&self, value: &Value) -> Result<Test> {
-        let texts = match value {
+        let texts: Vec<String> = match value {
             Value::Array(values) => values.iter().map(|value| self.text_of(value)).collect::<Result<_>>()?,
-            Value::String(text) => split(text),
+            Value::String(text) => {
+                split(text).into_iter().map(|text| self.number(&text).unwrap_or(text)).collect()
+            }
             _ => return Err(self.wrong("must be a list")),
         };
         if texts.is_empty() || texts.len() > MOST_LISTED {
@@ -141,7 +144,15 @@ impl Reader<'_> {
         if text.contains('\0') {
             return Err(self.wrong("must not contain the NUL character"));
         }
-        Ok(text)
+        Ok(self.number(&text).unwrap_or(text))
+    }
+
+    /// A telephone number in the form in which it is stored, where the text is one and is compared as a whole.
+    fn number(&self, text: &str) -> Option<String> {
+        let field = self.field.filter(|field| field.kind == FieldType::Phone)?;
+        let is_whole = matches!(self.op, Op::Eq | Op::Neq | Op::In);
+        let country = field.phone_country().filter(|_| is_whole)?.parse().ok();
+        phone::international(text, country).ok()
     }
 
     fn wanted(&self) -> &'static str {

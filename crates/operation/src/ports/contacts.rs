@@ -199,6 +199,12 @@ pub trait ContactBook: Send + Sync {
     /// When the database fails.
     fn hold(&self, tx: &mut Tx, workspace: WorkspaceId, ids: &[ContactId]) -> Result<HashSet<ContactId>>;
 
+    /// A telephone number in international form. One without `+` is of the country of the business.
+    ///
+    /// # Errors
+    /// `validation_error` about `phone`.
+    fn phone(&self, read: &mut Read, workspace: WorkspaceId, text: &str) -> Result<String>;
+
     /// The contact whom a chat network knows so: found by user id, then by the variants of its telephone number, then by
     /// user name; created where there is none. What the contact lacks of the identity is added to it. It is locked.
     ///

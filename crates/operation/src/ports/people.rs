@@ -124,8 +124,15 @@ pub const BUSINESS_FACTS: [&str; 11] = [
     "website",
 ];
 
-/// The time zones and opening hours of businesses, for whoever plans work by them, and what they say of themselves.
-pub trait BusinessCalendar: Send + Sync {
+/// The countries, time zones and opening hours of businesses, for whoever reads numbers and plans work by them, and what
+/// they say of themselves.
+pub trait BusinessCalendar: Debug + Send + Sync {
+    /// The country of the workspace's business, as an ISO 3166 code, if it has set one.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn country(&self, read: &mut Read, workspace: WorkspaceId) -> Result<Option<String>>;
+
     /// The time zone of the workspace's business; UTC where it has set none.
     ///
     /// # Errors

@@ -56,6 +56,7 @@ impl FieldRow {
             managed: false,
             hidden: false,
             form: None,
+            home_country: None,
             compiled: Compiled::default(),
         })
     }

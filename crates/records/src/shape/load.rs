@@ -6,9 +6,9 @@ use super::{
 };
 use crate::schema::{collection_fields, collection_indexes, collections};
 use diesel::prelude::*;
-use fields::FieldType;
+use fields::{Field, FieldType};
 use model::{Code, CollectionId, Error, FieldId, ItemId, MemberId, Result, WorkspaceId};
-use operation::ports::{Member, Members};
+use operation::ports::{BusinessCalendar, Member, Members};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{LockLevel, LockMode, Read, Tx, each};
@@ -20,6 +20,7 @@ pub struct Shapes {
     kinds: Vec<&'static Kind>,
     pub(super) base_url: Arc<str>,
     members: Option<Arc<dyn Members>>,
+    business: Option<Arc<dyn BusinessCalendar>>,
     kept: Mutex<HashMap<CollectionId, Arc<Shape>>>,
     /// Sets that have everything that their kind declares, so that nobody needs to look before each write.
     complete: Arc<Mutex<HashSet<CollectionId>>>,
@@ -47,6 +48,7 @@ impl Shapes {
             kinds: kinds.into_iter().collect(),
             base_url: Arc::from(""),
             members: None,
+            business: None,
             kept: Mutex::default(),
             complete: Arc::default(),
         }
@@ -63,6 +65,24 @@ impl Shapes {
     pub fn with_members(mut self, members: Arc<dyn Members>) -> Self {
         self.members = Some(members);
         self
+    }
+
+    /// With the profiles of businesses, whose country is that of telephone numbers without `+`.
+    #[must_use]
+    pub fn with_business(mut self, business: Arc<dyn BusinessCalendar>) -> Self {
+        self.business = Some(business);
+        self
+    }
+
+    /// Tells fields of telephone numbers in which country the business is. Whoever changes it calls [`bump_all`].
+    pub(super) fn place(&self, read: &mut Read, workspace: WorkspaceId, fields: &mut [Field]) -> Result<()> {
+        let Some(business) = &self.business else { return Ok(()) };
+        let mut numbers = fields.iter_mut().filter(|field| field.kind == FieldType::Phone).peekable();
+        if numbers.peek().is_some() {
+            let country = business.country(read, workspace)?;
+            numbers.for_each(|field| field.home_country.clone_from(&country));
+        }
+        Ok(())
     }
 
     /// Those of `ids` that are members of the workspace's team.
@@ -308,6 +328,24 @@ pub fn bump(tx: &mut Tx, collection: CollectionId) -> Result<()> {
     Ok(())
 }
 
+/// Says that all shapes of a workspace changed, and those of `sets`, which may not be there yet.
+///
+/// # Errors
+/// When the database fails.
+pub fn bump_all(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    sets: impl IntoIterator<Item = CollectionId>,
+) -> Result<()> {
+    let stored: Vec<CollectionId> = collections::table
+        .filter(collections::workspace_id.eq(workspace))
+        .select(collections::id)
+        .load(tx.connection())?;
+    let all: BTreeSet<_> = stored.into_iter().chain(sets).collect();
+    lock_for_change(tx, workspace, all.iter().copied())?;
+    all.into_iter().try_for_each(|set| bump(tx, set))
+}
+
 /// A version for a new or changed shape. It is drawn, not counted: a shape that was loaded by a transaction which then
 /// failed must never pass for the one that the next transaction makes.
 pub fn new_version(tx: &Tx) -> i64 {
@@ -344,6 +382,7 @@ fn load(
     for row in rows {
         fields.push(row.field()?);
     }
+    shapes.place(read, workspace, &mut fields)?;
     Ok(Shape {
         workspace,
         kind,

@@ -14,7 +14,8 @@ pub use collection::{CollectionRow, CollectionSettings, CollectionStatus};
 pub use field::FieldRow;
 pub use index::{Index, IndexKind, IndexOrigin, IndexRow, IndexStatus, KeyFormat};
 pub use load::{
-    Shapes, bump, for_change, for_read, for_write, held, lock_for_change, new_version, within_change,
+    Shapes, bump, bump_all, for_change, for_read, for_write, held, lock_for_change, new_version,
+    within_change,
 };
 pub(crate) use load::{Stamp, stamped};
 
@@ -155,9 +156,19 @@ impl Deref for Shape {
 
 impl Shape {
     /// The shape of a workspace's set of a kind to which nothing was written yet.
-    pub(crate) fn built_in(shapes: &Shapes, workspace: WorkspaceId, kind: &'static Kind) -> Self {
-        let fields = kind.with_fields((kind.fields)());
-        Self {
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(crate) fn built_in(
+        read: &mut Read,
+        shapes: &Shapes,
+        workspace: WorkspaceId,
+        kind: &'static Kind,
+    ) -> Result<Self> {
+        let mut fields = (kind.fields)();
+        shapes.place(read, workspace, &mut fields)?;
+        let fields = kind.with_fields(fields);
+        Ok(Self {
             workspace,
             kind,
             collection: kind.set_of(workspace),
@@ -169,7 +180,7 @@ impl Shape {
             leaving: Vec::new(),
             indexes: Vec::new(),
             base_url: shapes.base_url.clone(),
-        }
+        })
     }
 
     /// Whether the set is there: it is made with the first record.

@@ -2,8 +2,8 @@
 
 use super::decimals;
 use super::model::{
-    Column, FieldToMake, FileSummary, Format, IgnoredReason, ImportError, ImportSettings, ImportSource,
-    ImportWarning, RowError,
+    Column, FieldToMake, FileSummary, Format, FoundColumn, IgnoredReason, ImportError, ImportSettings,
+    ImportSource, ImportWarning, RowError,
 };
 use super::printed::{flattened, written};
 use super::reader::{FileFault, Record};
@@ -15,6 +15,7 @@ use fields::Subject;
 use fields::field_keys::free_key;
 use fields::numbers;
 use fields::text;
+use fields::usual_names;
 use fields::{Field, FieldType};
 use model::{Error, FieldError, Result};
 use records::definitions::{has_key, refuse_many};
@@ -137,6 +138,20 @@ pub(super) fn named<'a>(shape: &'a Shape, takes: &[&str], name: &str) -> Option<
         .or_else(|| writable().find(is_called).map(|field| field.key.as_str()))
 }
 
+/// The system field that a column with such a name usually has, unless another column is called like it or has it already.
+fn usual(
+    shape: &Shape,
+    takes: &[&str],
+    name: &str,
+    found: &[FoundColumn],
+    taken: &[String],
+) -> Option<&'static str> {
+    let key = usual_names::contact_field(&readable(name))?;
+    let is_there = shape.field(key).is_some_and(|field| field.is_built_in() && !field.is_read_only());
+    let is_called = |column: &FoundColumn| named(shape, takes, &column.name) == Some(key);
+    (is_there && !taken.iter().any(|one| one == key) && !found.iter().any(is_called)).then_some(key)
+}
+
 /// The letters and digits of a folded name.
 fn bare(folded: &str) -> String {
     folded.chars().filter(|letter| letter.is_alphanumeric()).collect()
@@ -189,7 +204,7 @@ pub(super) fn columns(
         let (field_key, ignored) = match settings.mapping.get(name) {
             Some(Some(key)) => (Some(key.clone()), None),
             Some(None) => (None, Some(IgnoredReason::Mapping)),
-            None => match named(shape, takes, name) {
+            None => match named(shape, takes, name).or_else(|| usual(shape, takes, name, found, &taken)) {
                 Some(key) if taken.iter().any(|one| one == key) => (None, Some(IgnoredReason::Duplicate)),
                 Some(key) => {
                     taken.push(key.to_owned());

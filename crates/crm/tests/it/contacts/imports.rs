@@ -16,7 +16,7 @@ impl Crm {
         ended
     }
 
-    async fn export(&self, query: &str) -> String {
+    pub(super) async fn export(&self, query: &str) -> String {
         let link = self.app.get(&format!("/contacts/export?{query}"), &self.key).await.expect(200);
         let url = link["url"].as_str().unwrap();
         let path = url.split_once("/d/").unwrap().1;

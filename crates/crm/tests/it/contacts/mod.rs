@@ -13,6 +13,7 @@ mod list;
 mod merge;
 mod merge_graphs;
 mod notes;
+mod numbers;
 mod prepared;
 mod racing_merges;
 mod segments;
