@@ -334,6 +334,8 @@ testkit::on_both! {
         assert_eq!((&found["data"]["id"], &found["data"]["name"]), (&json!(ana), &json!("Ana")));
         shop.call_one("contacts_update", json!({ "data": { "$company": "Of Ana" } })).await;
         assert_eq!(shop.desk.get(&format!("/contacts/{ana}")).await.expect(200)["data"]["$company"], "Of Ana");
+        let claimed = shop.call_one("contacts_update", json!({ "data": { "$phone": "+5511987654399" } })).await;
+        assert!(claimed.as_str().unwrap().contains("data.$phone"), "{claimed}");
         let listed = shop.call_one("tasks_list", json!({})).await;
         let titles: Vec<&Value> = listed["data"].as_array().unwrap().iter().map(|task| &task["title"]).collect();
         assert_eq!(titles, ["Task of Ana"]);
@@ -397,6 +399,26 @@ testkit::on_both! {
         let items = shop.call_one("orders_find", json!({})).await;
         let items: Vec<&Value> = items["data"].as_array().unwrap().iter().map(|item| &item["id"]).collect();
         assert!(items.contains(&&json!(ana_order)), "{items:?}");
+    }
+
+    async fn who_approves_a_call_sees_whom_it_reaches(kind: Kind) {
+        let shop = Shop::open(kind).await;
+        shop.give("messages", json!({ "type": "messages", "access": "read_write", "approval": "always" })).await;
+        shop.desk.app.model.then(Script::Call(vec![("messages_send".to_owned(), json!({ "text": "Hello Ana" }))]));
+        let working = shop.desk.app.service.channels.start();
+        shop.desk.network.write(&shop.ana.user_id, "Write to me.").unwrap();
+        let run = testkit::until("the run waits", async || {
+            let run = shop.desk.get("/runs?limit=1").await.expect(200)[0].clone();
+            (run["status"] == "requires_action").then_some(run)
+        });
+        let run = run.await;
+        assert_eq!(run["required_action"]["contact_id"], shop.ids.ana);
+        let shown = shop.desk.get(&format!("/runs/{}", run["id"].as_str().unwrap())).await.expect(200);
+        let url = shown["required_action"]["approval_url"].as_str().unwrap().to_owned();
+        let path = url.split_once("/approvals/").unwrap().1.to_owned();
+        let page = shop.desk.app.ask_beside("GET", &format!("/approvals/{path}")).send().await;
+        assert!(page.text.contains(&format!("It answers the contact with the id <b>{}</b>.", shop.ids.ana)), "{}", page.text);
+        working.stop(std::time::Duration::from_secs(5)).await;
     }
 
     async fn all_contacts_are_reached_if_a_tool_says_so(kind: Kind) {
