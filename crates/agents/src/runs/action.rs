@@ -1,6 +1,6 @@
 //! Required actions: what a run asks of people, as stored with the run and as callers see it.
 
-use model::{JsonText, StepId, Timestamp};
+use model::{ContactId, JsonText, StepId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -46,6 +46,8 @@ pub struct RequiredAction {
     pub kind: &'static str,
     /// The tool calls, in the order in which the model requested them.
     pub calls: Vec<RequiredCall>,
+    /// The contact whom the run answers over a channel, which is the one that tools with the scope `contact` reach.
+    pub contact_id: Option<ContactId>,
     /// When the request expires. The run then ends as `expired`.
     pub expires_at: Timestamp,
     /// The page on which a person approves or refuses the calls, without a login: everyone with the link can do so.

@@ -60,7 +60,7 @@ impl RunEngine {
             metadata: None,
             on_busy: OnBusy::default(),
             trigger: RunTrigger::default(),
-            answering: None,
+            answering: task.contact,
         };
         // The request's key names the outcome of its own operation, not that of the run.
         let caller = Caller { idempotency_key: None, ..caller };

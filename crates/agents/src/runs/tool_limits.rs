@@ -17,6 +17,10 @@ use store::Read;
 /// Arguments of lists that say how much is shown, and not what.
 const PAGING: [&str; 3] = ["limit", "starting_after", "page"];
 
+/// The fields by which a channel knows who writes. Whoever could claim the number of another person would get that person's
+/// messages from then on.
+const IDENTITIES: [&str; 3] = ["$phone", "$username", "$chat_user_id"];
+
 /// The contact to whom a call is limited.
 struct OneContact {
     /// The contact as it is now, and as it was when the run began: it may have been merged since.
@@ -171,6 +175,12 @@ impl RunEngine {
             }
             _ => (Vec::new(), None),
         };
+        let is_contact = function.reach == Reach::One(Records::Contacts);
+        let names = |key: &&str| written.is_some_and(|data| data.contains_key(*key));
+        if let Some(key) = IDENTITIES.iter().find(|key| is_contact && names(key)) {
+            let rule = "is how channels know the contact, which a tool with the scope `contact` does not set";
+            return Err(Error::invalid(format!("data.{key}"), rule));
+        }
         for key in written.into_iter().flat_map(Map::keys).filter(|key| Some(*key) != field.as_ref()) {
             if let Some(field) = fields.iter().find(|field| field.key == *key)
                 && self.leads_to_others(read, workspace, field)?

@@ -157,6 +157,8 @@ impl Shop {
     /// Ana writes, and the agent makes these calls. Gives their results.
     async fn call(&self, calls: Vec<(String, Value)>) -> Vec<Value> {
         self.desk.app.model.forget();
+        // Of runs that begin at one moment, none is the latest.
+        self.desk.app.data.clock.advance(chrono::Duration::seconds(1));
         self.desk.app.model.then(Script::Call(calls)).then(Script::Say("done".to_owned()));
         self.desk.hear(&self.ana, "Give me everything about everyone.").await;
         let runs = self.desk.get("/runs?limit=1").await.expect(200);
@@ -334,6 +336,8 @@ testkit::on_both! {
         assert_eq!((&found["data"]["id"], &found["data"]["name"]), (&json!(ana), &json!("Ana")));
         shop.call_one("contacts_update", json!({ "data": { "$company": "Of Ana" } })).await;
         assert_eq!(shop.desk.get(&format!("/contacts/{ana}")).await.expect(200)["data"]["$company"], "Of Ana");
+        let claimed = shop.call_one("contacts_update", json!({ "data": { "$phone": "+5511987654399" } })).await;
+        assert!(claimed.as_str().unwrap().contains("data.$phone"), "{claimed}");
         let listed = shop.call_one("tasks_list", json!({})).await;
         let titles: Vec<&Value> = listed["data"].as_array().unwrap().iter().map(|task| &task["title"]).collect();
         assert_eq!(titles, ["Task of Ana"]);
@@ -397,6 +401,43 @@ testkit::on_both! {
         let items = shop.call_one("orders_find", json!({})).await;
         let items: Vec<&Value> = items["data"].as_array().unwrap().iter().map(|item| &item["id"]).collect();
         assert!(items.contains(&&json!(ana_order)), "{items:?}");
+    }
+
+    async fn an_enrichment_reaches_only_its_contact(kind: Kind) {
+        let shop = Shop::open(kind).await;
+        shop.give_all().await;
+        let Ids { ana, bruno, .. } = shop.ids;
+        let calls = [
+            ("contacts_get", json!({ "contact_id": bruno })), ("contacts_find", json!({ "q": "Zephyrwood" })), ("contacts_get", json!({})),
+        ];
+        let calls = calls.map(|(name, arguments)| (name.to_owned(), arguments)).to_vec();
+        shop.desk.app.model.then(Script::Call(calls)).then(Script::Say(json!({ "proposals": [] }).to_string()));
+        let done = shop.desk.post(&format!("/contacts/{ana}/enrich"), json!({})).await.expect(200);
+        let brought = results(&shop.desk, &shop.desk.key, &json!({ "id": done["run_id"] })).await;
+        assert_eq!((brought.len(), &brought[2]["data"]["id"]), (3, &json!(ana)), "{brought:?}");
+        for result in &brought {
+            SECRETS.iter().for_each(|secret| assert_absent(&result.to_string(), secret));
+        }
+    }
+
+    async fn who_approves_a_call_sees_whom_it_reaches(kind: Kind) {
+        let shop = Shop::open(kind).await;
+        shop.give("messages", json!({ "type": "messages", "access": "read_write", "approval": "always" })).await;
+        shop.desk.app.model.then(Script::Call(vec![("messages_send".to_owned(), json!({ "text": "Hello Ana" }))]));
+        let working = shop.desk.app.service.channels.start();
+        shop.desk.network.write(&shop.ana.user_id, "Write to me.").unwrap();
+        let run = testkit::until("the run waits", async || {
+            let run = shop.desk.get("/runs?limit=1").await.expect(200)[0].clone();
+            (run["status"] == "requires_action").then_some(run)
+        });
+        let run = run.await;
+        assert_eq!(run["required_action"]["contact_id"], shop.ids.ana);
+        let shown = shop.desk.get(&format!("/runs/{}", run["id"].as_str().unwrap())).await.expect(200);
+        let url = shown["required_action"]["approval_url"].as_str().unwrap().to_owned();
+        let path = url.split_once("/approvals/").unwrap().1.to_owned();
+        let page = shop.desk.app.ask_beside("GET", &format!("/approvals/{path}")).send().await;
+        assert!(page.text.contains(&format!("It answers the contact with the id <b>{}</b>.", shop.ids.ana)), "{}", page.text);
+        working.stop(std::time::Duration::from_secs(5)).await;
     }
 
     async fn all_contacts_are_reached_if_a_tool_says_so(kind: Kind) {

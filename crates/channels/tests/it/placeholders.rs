@@ -3,7 +3,7 @@
 use crate::agent_tools::results;
 use crate::support::Desk;
 use serde_json::{Value, json};
-use testkit::{Kind, OpenAiServer, Script};
+use testkit::{OpenAiServer, Script};
 
 /// What the model was told first in its last prompt.
 fn instructed(desk: &Desk) -> String {

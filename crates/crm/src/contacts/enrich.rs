@@ -2,12 +2,13 @@
 
 use super::enrichment::{ContactEnrichment, ContactEnrichmentRequest};
 use super::find::{FindContact, contacts, editor};
+use super::handoff::epoch_of;
 use super::proposals::{self, Task};
 use crate::schema::contact_notes;
 use diesel::prelude::*;
 use fields::Data;
 use fields::value::Mode;
-use model::{Actor, ActorType, Caller, Error, ItemId, Patch, Result};
+use model::{Actor, ActorType, Answering, Caller, Error, ItemId, Patch, Result};
 use operation::ports::{ContactRef, StructuredAnswer, StructuredTask, Structurer};
 use operation::{Body, Cx, ExpectedVersion, Json, Path, State, operation};
 use records::rows::values::Missing;
@@ -38,6 +39,7 @@ pub async fn enrich_contact(
         agent: request.agent_id,
         input: prepared.task.input,
         schema: prepared.task.schema,
+        contact: Some(Answering { contact: prepared.id.into(), epoch: prepared.epoch }),
         purpose: request.mode.purpose(),
         claim: cx.claim.clone(),
     };
@@ -50,6 +52,8 @@ pub async fn enrich_contact(
 /// What is known before the agent is asked.
 struct Prepared {
     id: ItemId,
+    /// How often the contact was handed over.
+    epoch: i64,
     task: Task,
 }
 
@@ -66,7 +70,7 @@ fn prepare(
     let fields = proposals::fields(&shape, &data, request)?;
     let notes = notes(read, &row)?;
     let task = Task::new(&fields, &data, &notes, request.context.as_deref(), request.mode);
-    Ok(Prepared { id: row.id, task })
+    Ok(Prepared { id: row.id, epoch: epoch_of(&data), task })
 }
 
 /// The newest notes on a contact.

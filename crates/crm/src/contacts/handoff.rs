@@ -157,9 +157,13 @@ fn expect_same_epoch(caller: &Caller, row: &ItemRow) -> Result<()> {
     let Some(answering) = caller.answering.filter(|answering| answering.contact == row.id.into()) else {
         return Ok(());
     };
-    let values = row.values()?;
-    let epoch = values.get(AUTOPILOT_CONFIG).and_then(|config| config.get("epoch")).and_then(Value::as_i64);
-    if epoch.unwrap_or(0) == answering.epoch { Ok(()) } else { Err(Answering::refusal()) }
+    if epoch_of(&row.values()?) == answering.epoch { Ok(()) } else { Err(Answering::refusal()) }
+}
+
+/// How often a contact was handed over.
+pub(super) fn epoch_of(values: &Data) -> i64 {
+    let epoch = values.get(AUTOPILOT_CONFIG).and_then(|config| config.get("epoch"));
+    epoch.and_then(Value::as_i64).unwrap_or(0)
 }
 
 /// Assign the conversation to a team member

@@ -2,7 +2,7 @@
 
 use crate::BoxFuture;
 use auth::idempotency::Claim;
-use model::{AgentId, Caller, Result, RunId};
+use model::{AgentId, Answering, Caller, Result, RunId};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -15,6 +15,8 @@ pub struct StructuredTask {
     pub input: String,
     /// A JSON Schema of the answer.
     pub schema: Value,
+    /// The contact whom it is about. Tools of the agent reach no other, unless they say so.
+    pub contact: Option<Answering>,
     /// What it is called in ledgers, such as `contact_enrichment`.
     pub purpose: &'static str,
     /// The right to execute, where the request carries an `Idempotency-Key`: a resend finds the run that it began.

@@ -21,7 +21,7 @@ use super::engine::RunEngine;
 use super::model::{Run, RunRow, RunStatus};
 use super::rows::StepRow;
 use link::QuestionRef;
-use model::{JsonText, Result, RunId, WorkspaceId};
+use model::{ContactId, JsonText, Result, RunId, WorkspaceId};
 use std::collections::HashMap;
 use store::Read;
 
@@ -43,13 +43,14 @@ impl RunEngine {
     /// A run as callers see it, with what it asks of people. `may_answer`: the caller may see the link for that.
     pub(super) fn shown(&self, read: &mut Read, row: RunRow, may_answer: bool) -> Result<Run> {
         let workspace = row.workspace_id;
-        let (mut run, question) = with_question(row)?;
-        if let Some(question) = question {
+        let (mut run, asked) = with_question(row)?;
+        if let Some(asked) = asked {
+            let question = asked.question;
             let steps = queries::steps_requiring_action(read, workspace, &[&run.id])?;
             let calls = steps.iter().map(required_call).collect();
             let link =
                 || self.approval_url(&QuestionRef { workspace, run: run.id.clone(), from: question.from });
-            run.required_action = Some(required(question, calls, may_answer.then(link)));
+            run.required_action = Some(asked.action(calls, may_answer.then(link)));
         }
         Ok(run)
     }
@@ -71,18 +72,32 @@ pub(super) fn shown_in_list(read: &mut Read, workspace: WorkspaceId, rows: Vec<R
     }
     let runs = shown.into_iter().map(|(mut run, question)| {
         let calls = calls.remove(&run.id).unwrap_or_default();
-        run.required_action = question.map(|question| required(question, calls, None));
+        run.required_action = question.map(|question| question.action(calls, None));
         run
     });
     Ok(runs.collect())
 }
 
-fn with_question(row: RunRow) -> Result<(Run, Option<Question>)> {
-    let waits = row.status == RunStatus::RequiresAction;
-    let question = if waits { row.options()?.questions.open } else { None };
-    Ok((row.run()?, question))
+/// A question of a run, and whom the run answers.
+struct AskedFor {
+    question: Question,
+    contact: Option<ContactId>,
 }
 
-fn required(question: Question, calls: Vec<RequiredCall>, approval_url: Option<String>) -> RequiredAction {
-    RequiredAction { kind: "approval", calls, expires_at: question.expires_at(), approval_url }
+fn with_question(row: RunRow) -> Result<(Run, Option<AskedFor>)> {
+    let asked = if row.status == RunStatus::RequiresAction {
+        let options = row.options()?;
+        let contact = options.contact;
+        options.questions.open.map(|question| AskedFor { question, contact })
+    } else {
+        None
+    };
+    Ok((row.run()?, asked))
+}
+
+impl AskedFor {
+    fn action(self, calls: Vec<RequiredCall>, approval_url: Option<String>) -> RequiredAction {
+        let expires_at = self.question.expires_at();
+        RequiredAction { kind: "approval", calls, contact_id: self.contact, expires_at, approval_url }
+    }
 }

@@ -7,7 +7,7 @@ use super::decision::LONGEST_NOTE;
 use crate::agents::{HttpTool, ToolRow};
 use crate::json;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use model::{Code, Error, RequestId, Result, Timestamp};
+use model::{Code, ContactId, Error, RequestId, Result, Timestamp};
 
 /// The most characters that are shown of what the run was asked.
 const LONGEST_INPUT: usize = 2000;
@@ -39,6 +39,8 @@ pub(super) struct View {
     workspace: String,
     agent: String,
     livemode: bool,
+    /// Whom the run answers.
+    contact: Option<ContactId>,
     input: Option<String>,
     calls: Vec<CallView>,
     expires_at: Timestamp,
@@ -64,6 +66,7 @@ impl View {
             workspace,
             agent,
             livemode: row.livemode,
+            contact: row.options()?.contact,
             input: row.input.as_deref().map(|input| cut(input, LONGEST_INPUT)),
             calls: open.calls.iter().map(|step| CallView::new(step, tools)).collect::<Result<_>>()?,
             expires_at: open.expires_at(),
@@ -96,6 +99,9 @@ pub(super) fn question(view: &View) -> Markup {
         h1 { "Approval needed" }
         p.quiet { "The agent " b { (view.agent) } " of " b { (view.workspace) } " waits for your decision until "
             (moment(view.expires_at)) "." }
+        @if let Some(contact) = view.contact {
+            p.quiet { "It answers the contact with the id " b { (contact.to_string()) } "." }
+        }
         @if !view.livemode { p.test { "This is a test: tools that write are not really called." } }
         @if let Some(input) = &view.input {
             h2 { "What the agent was asked" }
