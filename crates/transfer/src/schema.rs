@@ -18,6 +18,7 @@ diesel::table! {
         unchanged_count -> BigInt,
         skipped_count -> BigInt,
         failed_count -> BigInt,
+        skipped_value_count -> BigInt,
         error -> Nullable<Text>,
         error_file_id -> Nullable<BigInt>,
         created_by -> Text,
@@ -33,6 +34,7 @@ diesel::table! {
         row_number -> BigInt,
         record -> Text,
         errors -> Text,
+        is_rejected -> Bool,
     }
 }
 
