@@ -23,13 +23,8 @@ impl Crm {
     /// Runs an import whose request waits for its end.
     async fn import_now(&self, mut body: Value) -> Value {
         body["wait_seconds"] = json!(25);
-        let jobs = async {
-            while self.app.service.jobs.run_due().await.unwrap() == 0 {
-                tokio::task::yield_now().await;
-            }
-        };
-        let (answer, ()) = tokio::join!(self.app.post("/contacts/import", &self.key, body), jobs);
-        answer.expect(201)
+        let asking = self.app.post("/contacts/import", &self.key, body);
+        self.app.while_jobs_run(asking).await.expect(201)
     }
 }
 

@@ -8,14 +8,8 @@ impl Shop {
     /// Runs an import whose request waits for its end.
     async fn import_now(&self, mut body: Value) -> Value {
         body["wait_seconds"] = json!(25);
-        let jobs = async {
-            while self.app.service.jobs.run_due().await.unwrap() == 0 {
-                tokio::task::yield_now().await;
-            }
-        };
         let path = self.path("/items/import");
-        let (answer, ()) = tokio::join!(self.app.post(&path, &self.key, body), jobs);
-        answer.expect(201)
+        self.app.while_jobs_run(self.app.post(&path, &self.key, body)).await.expect(201)
     }
 }
 
@@ -120,15 +114,9 @@ testkit::on_both! {
     async fn a_request_waits_for_the_result(kind: Kind) {
         let shop = Shop::open(kind).await;
         let body = json!({ "content": "name,sku,price\nA,a1,-1\nB,b1,2\n", "wait_seconds": 25 });
-        let jobs = async {
-            while shop.app.service.jobs.run_due().await.unwrap() == 0 {
-                tokio::task::yield_now().await;
-            }
-        };
         let path = shop.path("/items/import");
         let ask = || shop.app.ask("POST", &path).key(&shop.key).header("idempotency-key", "import-1").json(&body);
-        let (answer, ()) = tokio::join!(ask().send(), jobs);
-        let done = answer.expect(201);
+        let done = shop.app.while_jobs_run(ask().send()).await.expect(201);
         assert_eq!((&done["status"], &done["errors"][0]["row"]), (&json!("completed_with_errors"), &json!(1)), "{done}");
         assert_eq!(done["counts"], counts(1, 0, 0, 0, 1));
         // The resend is given the same answer.
