@@ -18,13 +18,13 @@ diesel::table! {
         unchanged_count -> BigInt,
         skipped_count -> BigInt,
         failed_count -> BigInt,
-        skipped_value_count -> BigInt,
         error -> Nullable<Text>,
         error_file_id -> Nullable<BigInt>,
         created_by -> Text,
         created_at -> Timestamp,
         started_at -> Nullable<Timestamp>,
         finished_at -> Nullable<Timestamp>,
+        skipped_value_count -> BigInt,
     }
 }
 

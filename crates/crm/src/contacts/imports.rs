@@ -147,7 +147,8 @@ impl ContactImportRequest {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({
     "status": "completed", "settings": { "format": "auto", "mapping": {}, "match_on": ["identity"], "on_match": "update" },
-    "total": {}, "errors": [], "started_at": "2026-11-20T09:30:01.000Z", "finished_at": "2026-11-20T09:30:01.021Z",
+    "total": {}, "errors": [], "skipped_value_count": 0, "skipped_values": [],
+    "started_at": "2026-11-20T09:30:01.000Z", "finished_at": "2026-11-20T09:30:01.021Z",
 }))]
 pub struct ContactImport {
     /// The id of the import.
@@ -304,10 +305,10 @@ pub(super) struct ContactImportEnded {
 /// Start an import of CSV or JSON
 ///
 /// The import runs in the background and ends with the event `contact.import.completed` or `contact.import.failed`, which has
-/// its result. With `wait_seconds`, the response has it too. Every row is counted as created, updated, unchanged, skipped or failed. An empty cell is no value: a contact
-/// that exists keeps its own. Tags are added to those that the contact has. `opted_out` opts contacts out, and none in again.
-/// Importing the same file a second time changes nothing, but for rows with nothing that identifies a contact: each creates
-/// one.
+/// its result. With `wait_seconds`, the response has it too. Every row is counted as created, updated, unchanged, skipped or
+/// failed. An empty cell is no value: a contact that exists keeps its own. Tags are added to those that the contact has.
+/// `opted_out` opts contacts out, and none in again. Importing the same file a second time changes nothing, but for rows with
+/// nothing that identifies a contact: each creates one.
 #[operation(post "/contacts/import", scope = "contacts:write", body_mib = 16)]
 pub async fn import_contacts(
     cx: &Cx,

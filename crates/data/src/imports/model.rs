@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 #[schema(example = json!({
     "status": "completed",
     "settings": { "format": "auto", "mapping": {}, "match_on": ["sku"], "on_match": "update" }, "total": {},
+    "skipped_value_count": 0,
     "started_at": "2026-11-20T09:30:01.000Z", "finished_at": "2026-11-20T09:30:01.021Z",
 }))]
 pub struct Import {

@@ -59,13 +59,19 @@ fn usual_key(shape: &Shape, name: &str) -> Option<&'static str> {
     shape.field(key).is_some_and(|field| field.is_built_in() && !field.is_read_only()).then_some(key)
 }
 
-/// The same, unless another column is called like the field, or more like it.
-fn usual(shape: &Shape, takes: &[&str], place: usize, found: &[FoundColumn]) -> Option<&'static str> {
+/// The same, unless another column that `mapping` says nothing of is called like the field, or more like it.
+fn usual(
+    shape: &Shape,
+    takes: &[&str],
+    settings: &ImportSettings,
+    place: usize,
+    found: &[FoundColumn],
+) -> Option<&'static str> {
     let key = usual_key(shape, &found.get(place)?.name)?;
-    let is_called = |column: &FoundColumn| named(shape, takes, &column.name) == Some(key);
-    let names = found.iter().map(|column| column.name.as_str());
-    let is_best = usual_names::best_column(names, key) == Some(place);
-    (is_best && !found.iter().any(is_called)).then_some(key)
+    let is_mapped = |name: &str| settings.mapping.contains_key(name);
+    let names = || found.iter().map(|column| if is_mapped(&column.name) { "" } else { column.name.as_str() });
+    let is_best = usual_names::best_column(names(), key) == Some(place);
+    (is_best && !names().any(|name| named(shape, takes, name) == Some(key))).then_some(key)
 }
 
 /// The letters and digits of a folded name.
@@ -120,7 +126,7 @@ pub(super) fn columns(
         let (field_key, ignored) = match settings.mapping.get(name) {
             Some(Some(key)) => (Some(key.clone()), None),
             Some(None) => (None, Some(IgnoredReason::Mapping)),
-            None => match named(shape, takes, name).or_else(|| usual(shape, takes, place, found)) {
+            None => match named(shape, takes, name).or_else(|| usual(shape, takes, settings, place, found)) {
                 Some(key) if taken.iter().any(|one| one == key) => (None, Some(IgnoredReason::Duplicate)),
                 Some(key) => {
                     taken.push(key.to_owned());

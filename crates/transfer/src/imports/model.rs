@@ -403,13 +403,13 @@ pub struct ImportRow {
     pub unchanged_count: i64,
     pub skipped_count: i64,
     pub failed_count: i64,
-    pub skipped_value_count: i64,
     pub error: Option<JsonText>,
     pub error_file_id: Option<FileId>,
     pub created_by: JsonText,
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
+    pub skipped_value_count: i64,
 }
 
 impl ImportRow {

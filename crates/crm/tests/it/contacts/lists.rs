@@ -137,5 +137,9 @@ testkit::on_both! {
         assert_eq!(import["source"]["columns"][1]["ignored"], "duplicate", "{import}");
         let contact = crm.app.get("/contacts/phone:+4915112345679", &crm.key).await.expect(200);
         assert_eq!((&contact["data"]["$company"], &contact["data"]["$name"]), (&json!("Bo"), &Value::Null));
+        let text = "Rufnummer,Handy\n030 901821,0151 12345671\n";
+        let import = crm.import_now(json!({ "content": text, "mapping": { "Handy": null } })).await;
+        assert_eq!(import["counts"]["created"], 1, "{import}");
+        crm.app.get("/contacts/phone:+4930901821", &crm.key).await.expect(200);
     }
 }
