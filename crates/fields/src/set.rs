@@ -3,6 +3,7 @@
 use crate::column::SystemColumn;
 use crate::field::Field;
 use crate::kind::FieldType;
+use crate::options::Choice;
 use model::FieldId;
 use std::collections::HashSet;
 use std::ops::Deref;
@@ -64,6 +65,13 @@ impl FieldSet {
     pub fn push(&mut self, field: Field) {
         self.fields.push(field);
         self.formulas = OnceLock::new();
+    }
+
+    /// Adds choices behind the others of a field.
+    pub fn add_choices(&mut self, id: FieldId, choices: impl IntoIterator<Item = Choice>) {
+        if let Some(field) = self.fields.iter_mut().find(|field| field.id == id) {
+            field.options.choices.get_or_insert_default().extend(choices);
+        }
     }
 
     /// The field with this key.

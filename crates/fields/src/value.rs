@@ -224,8 +224,12 @@ fn check_boolean(value: &Value, mode: Mode) -> Checked {
         _ => return Err(wrong_type("true or false")),
     };
     match word.as_str() {
-        "true" | "yes" | "y" | "1" | "on" | "checked" => Ok(Some(true.into())),
-        "false" | "no" | "n" | "0" | "off" | "unchecked" => Ok(Some(false.into())),
+        "true" | "yes" | "y" | "1" | "on" | "checked" | "sí" | "si" | "sim" | "ja" | "oui" => {
+            Ok(Some(true.into()))
+        }
+        "false" | "no" | "n" | "0" | "off" | "unchecked" | "não" | "nao" | "nein" | "non" => {
+            Ok(Some(false.into()))
+        }
         _ => Err(wrong_type("true or false")),
     }
 }

@@ -14,7 +14,7 @@ pub mod definitions;
 pub mod indexes;
 mod jobs;
 pub mod links;
-mod new_choices;
+pub mod new_choices;
 pub mod print;
 pub mod publish;
 pub mod rows;

@@ -2,11 +2,12 @@
 
 use crate::Author;
 use crate::definitions;
-use crate::shape::{Shape, Shapes};
+use crate::shape::{self, Shape, Shapes};
 use fields::Data;
+use fields::option_rules::MOST_CHOICES;
 use fields::text;
 use fields::{Choice, Field, FieldType};
-use model::{FieldId, Result};
+use model::{CollectionId, FieldId, OptionId, Result};
 use serde_json::Value;
 use store::Tx;
 
@@ -14,10 +15,10 @@ use store::Tx;
 const LONGEST: usize = 120;
 
 /// What is to become choices of a field.
-pub(crate) type NewChoices = Vec<(FieldId, Vec<String>)>;
+type NewChoices = Vec<(FieldId, Vec<String>)>;
 
 /// The texts that name no choice of their field, by field.
-pub fn missing<'a>(shape: &Shape, inputs: impl Iterator<Item = &'a Data>) -> NewChoices {
+fn missing<'a>(shape: &Shape, inputs: impl Iterator<Item = &'a Data>) -> NewChoices {
     let mut wanted = NewChoices::new();
     let fields: Vec<&Field> = shape
         .fields
@@ -72,13 +73,46 @@ fn is_known(choices: &[Choice], name: &str) -> bool {
     choices.iter().any(|choice| choice.key == name || text::fold(&choice.label) == folded)
 }
 
-/// Makes choices of a collection that this transaction holds for a change, and tells of them. What is more than a field
-/// may have is left out, and refused as unknown when the values are checked.
+/// Adds the choices to the fields of a collection that values name and that do not exist yet, and publishes that. What is more
+/// than a field may have is left out, and refused as unknown when the values are checked. Nothing of the collection may be
+/// locked before.
 ///
 /// # Errors
-/// The database's.
-pub fn make(tx: &mut Tx, shapes: &Shapes, shape: &Shape, author: &Author, wanted: NewChoices) -> Result<()> {
-    wanted
+/// `not_found`.
+pub fn add_missing<'a>(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    author: &Author,
+    collection: CollectionId,
+    inputs: impl Iterator<Item = &'a Data> + Clone,
+) -> Result<()> {
+    // Looked at first without holding anything, because a change of the shape has to begin with its own lock.
+    let shape = shape::for_read(tx, shapes, author.workspace, collection)?;
+    if shape.archived || missing(&shape, inputs.clone()).is_empty() {
+        return Ok(());
+    }
+    shape::for_change(tx, author.workspace, collection)?;
+    let shape = shape::for_read(tx, shapes, author.workspace, collection)?;
+    if shape.archived {
+        return Ok(());
+    }
+    missing(&shape, inputs)
         .into_iter()
-        .try_for_each(|(field, labels)| definitions::add_choices(tx, shapes, author, shape, field, labels))
+        .try_for_each(|(field, labels)| definitions::add_choices(tx, shapes, author, &shape, field, labels))
+}
+
+/// Gives a shape the choices that [`add_missing`] would add, for values that are checked and never stored.
+pub fn suppose_missing<'a>(shape: &mut Shape, inputs: impl Iterator<Item = &'a Data>) {
+    for (id, labels) in missing(shape, inputs) {
+        let known = shape.field_by_id(id).map_or(0, |field| field.options.choices().len());
+        let supposed = (0..).zip(labels).take(MOST_CHOICES.saturating_sub(known)).map(|(place, label)| Choice {
+            // No choice that is stored has such an id.
+            id: OptionId(i64::MIN + place),
+            key: label.clone(),
+            label,
+            color: None,
+            archived: false,
+        });
+        shape.fields.add_choices(id, supposed);
+    }
 }

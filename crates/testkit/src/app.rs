@@ -17,6 +17,7 @@ use model::{Cause, Env, Event, EventId, KeyOwner, PartnerId, Scope, Subscription
 use operation::Limits;
 use serde_json::{Value, json};
 use server::{LogRetention, Service, ServiceParts, Traces};
+use std::cell::Cell;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -267,6 +268,23 @@ impl TestApp {
             self.db().write(move |tx| Ok(diesel::sql_query(&statement).execute(tx.connection())?)).await;
         done.unwrap();
         self.service.pipeline.directory.forget();
+    }
+
+    /// Runs the jobs that become due until a request is answered that waits for one of them.
+    pub async fn while_jobs_run<T>(&self, request: impl Future<Output = T>) -> T {
+        let is_answered = Cell::new(false);
+        let answer = async {
+            let answer = request.await;
+            is_answered.set(true);
+            answer
+        };
+        let jobs = async {
+            while !is_answered.get() {
+                self.service.jobs.run_due().await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::join!(answer, jobs).0
     }
 
     /// A caller of the operators' address, which is served from now on.

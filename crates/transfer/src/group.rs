@@ -23,6 +23,7 @@ pub fn group(
 ) -> Group {
     let exporter = Arc::new(Exporter::new(db.clone(), shapes.clone(), &targets));
     let importer = Arc::new(Importer::new(files.clone(), shapes.clone(), targets));
+    let import_ends = importer.ends();
     let sweeping = files.clone();
     Group::default()
         .jobs(records::jobs(shapes, activity))
@@ -45,5 +46,6 @@ pub fn group(
         .link_target(FileTargets)
         .shared_service(files.clone())
         .shared_service(shapes.clone())
+        .shared_service(import_ends)
         .service(Planner::with_cache(db.clone()))
 }

@@ -24,6 +24,7 @@ diesel::table! {
         created_at -> Timestamp,
         started_at -> Nullable<Timestamp>,
         finished_at -> Nullable<Timestamp>,
+        skipped_value_count -> BigInt,
     }
 }
 
@@ -33,6 +34,7 @@ diesel::table! {
         row_number -> BigInt,
         record -> Text,
         errors -> Text,
+        is_rejected -> Bool,
     }
 }
 

@@ -116,7 +116,7 @@ impl Header {
         // `Móvil` and `Correo` are the telephone number and the e-mail address, unless a column is called so.
         for (key, prefix) in [("$phone", "phone:"), ("$email", "email:")] {
             if !columns.iter().any(|(_, other)| *other == prefix) {
-                let usual = names.iter().position(|name| usual_names::contact_field(name) == Some(key));
+                let usual = usual_names::best_column(names.iter().map(String::as_str), key);
                 columns.extend(usual.map(|place| (place, prefix)));
             }
         }

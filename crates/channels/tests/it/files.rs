@@ -177,6 +177,14 @@ testkit::on_both! {
             assert_eq!((&shown["status"], &shown["counts"]["unmatched"]), (&json!("completed"), &json!(1)), "{shown}");
             assert_eq!(to, [json!(ids[0]), json!(ids[1])]);
         }
+        // Numbers as people of the country of the business write them, in a column with a usual name.
+        let patch: crm::business::BusinessPatch = operation::read_json(json!({ "country": "ES" }), "", "body").unwrap();
+        let workspace = desk.key.workspace;
+        desk.app.db().write(move |tx| crm::business::set(tx, workspace, patch.clone())).await.unwrap();
+        let text = "Nombre;Teléfono;Móvil\nx;911234567;600 111 220\ny;;0034 600/111.221\n";
+        let (shown, to) = broadcast("list.csv", text.as_bytes()).await;
+        assert_eq!((&shown["status"], &shown["counts"]["unmatched"]), (&json!("completed"), &json!(0)), "{shown}");
+        assert_eq!(to, [json!(ids[0]), json!(ids[1])]);
         // Ids of another system that are those of strangers here, and values of two contacts in one line.
         let text = format!(
             "id,phone,external_id\n{},34600111221,\n999999,34600111222,\n{},34600111223,\n{},34699999999,\n{},,\n",

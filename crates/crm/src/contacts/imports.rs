@@ -6,13 +6,12 @@ use super::find::contacts;
 use super::kind::CONTACTS;
 use super::list::ContactFilters;
 use super::model::OnContactMatch;
-use auth::idempotency;
 use bytes::Bytes;
 use fields::value::{self, Mode};
 use fields::{Data, Field, FieldOptions, FieldType};
 use files::{Files, MOST_BYTES, NewFile};
 use model::{Actor, Caller, Error, FileId, ImportId, Result, Scope, Timestamp};
-use operation::{Answer, Body, Created, Cx, Event, Json, State, operation};
+use operation::{Body, Created, Cx, Event, Json, State, operation};
 use query::ParsedQuery;
 use records::Author;
 use records::rows::{Editor, ItemRow};
@@ -24,8 +23,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::{Read, Tx};
 use transfer::imports::{
-    self, Amount, Counts, DecimalSeparator, Format, ImportError, ImportRow, ImportSettings, ImportSource,
-    ImportStatus, OnError, Origin, RowError, TagsMode, Target,
+    self, Amount, Counts, DateFormat, DecimalSeparator, Faults, Format, ImportEnds, ImportError, ImportRow,
+    ImportSettings, ImportSource, ImportStatus, OnError, OnInvalid, Origin, RowError, TagsMode, Target,
 };
 use utoipa::ToSchema;
 
@@ -93,10 +92,28 @@ pub struct ContactImportRequest {
     /// The character before the decimals of numbers in a CSV file, `.` or `,`; detected if not given.
     #[serde(default)]
     pub decimal_separator: Option<DecimalSeparator>,
+    /// The order of day, month and year in dates such as `03/04/2024`. If not given, the dates of the column decide, then
+    /// those of the other columns. Where all of them can be read in two ways, the day comes first, or the month if the
+    /// business is in a country that writes so, such as the United States. `source.columns` has the format, and
+    /// `source.warnings` says where it was not certain.
+    #[serde(default)]
+    pub date_format: Option<DateFormat>,
+    /// What to do with a row that has a value which does not fit its field.
+    #[serde(default)]
+    #[schema(default = "reject_row")]
+    pub on_invalid: OnInvalid,
+    /// Whether to add options to the workspace's own `select` and `multi_select` fields for values that name none.
+    #[serde(default)]
+    pub create_options: bool,
     /// What to do with the tags of a row whose contact has tags.
     #[serde(default)]
     #[schema(default = "add")]
     pub tags: TagsMode,
+    /// How long to wait for the end of the import, in seconds. The response has the result if the import ends within this
+    /// time, and its progress otherwise.
+    #[serde(default)]
+    #[schema(minimum = 0, maximum = 25)]
+    pub wait_seconds: Option<u8>,
 }
 
 impl ContactImportRequest {
@@ -117,7 +134,11 @@ impl ContactImportRequest {
             delimiter: self.delimiter,
             has_header: self.has_header,
             decimal_separator: self.decimal_separator,
+            date_format: self.date_format,
+            on_invalid: self.on_invalid,
+            create_options: self.create_options,
             tags: self.tags,
+            wait_seconds: None,
         }
     }
 }
@@ -126,7 +147,8 @@ impl ContactImportRequest {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({
     "status": "completed", "settings": { "format": "auto", "mapping": {}, "match_on": ["identity"], "on_match": "update" },
-    "total": {}, "errors": [], "started_at": "2026-11-20T09:30:01.000Z", "finished_at": "2026-11-20T09:30:01.021Z",
+    "total": {}, "errors": [], "skipped_value_count": 0, "skipped_values": [],
+    "started_at": "2026-11-20T09:30:01.000Z", "finished_at": "2026-11-20T09:30:01.021Z",
 }))]
 pub struct ContactImport {
     /// The id of the import.
@@ -153,6 +175,10 @@ pub struct ContactImport {
     pub error_file_id: Option<FileId>,
     /// The first 100 reasons why rows were rejected.
     pub errors: Vec<RowError>,
+    /// The number of values that were skipped, with `"on_invalid": "skip_value"`.
+    pub skipped_value_count: i64,
+    /// The first 100 values that were skipped, and why.
+    pub skipped_values: Vec<RowError>,
     /// Who started the import.
     pub created_by: Actor,
     /// When the import was requested.
@@ -164,7 +190,10 @@ pub struct ContactImport {
 }
 
 impl ContactImport {
-    fn of(row: ImportRow, errors: Vec<RowError>) -> Result<Self> {
+    fn of(row: ImportRow, faults: Faults) -> Result<Self> {
+        let Faults { mut errors, mut skipped_values } = faults;
+        errors.truncate(MOST_TOLD);
+        skipped_values.truncate(MOST_TOLD);
         Ok(Self {
             status: row.status,
             counts: row.counts(),
@@ -178,6 +207,8 @@ impl ContactImport {
             error: row.error.map(|error| error.parse()).transpose()?,
             error_file_id: row.error_file_id,
             errors,
+            skipped_value_count: row.skipped_value_count,
+            skipped_values,
             created_by: row.created_by.parse()?,
             created_at: row.created_at,
             started_at: row.started_at,
@@ -198,6 +229,10 @@ impl Target for ContactImports {
         &[OPTED_OUT]
     }
 
+    fn check(&self, shape: &Shape, statements: &Data) -> Result<()> {
+        is_opted_out(shape, statements).map(drop)
+    }
+
     /// Opts a contact out. An import opts nobody in: whoever opted out meanwhile would be sent marketing again.
     fn state(
         &self,
@@ -208,16 +243,8 @@ impl Target for ContactImports {
         row: ItemRow,
         statements: &Data,
     ) -> Result<ItemRow> {
-        // The field itself takes no values, because only the service sets it.
-        let field = Field::draft(OPTED_OUT, FieldType::Boolean, FieldOptions::default());
-        let said = statements.get(OPTED_OUT).unwrap_or(&Value::Null);
-        let said = value::check(&field, said, Mode::Typecast);
-        let said = said.map_err(|problem| {
-            Error::all_invalid(vec![problem.at(shape.param(OPTED_OUT))])
-                .unwrap_or_else(|| Error::internal("a mistake is none"))
-        })?;
-        let is = |value: Option<&Value>| value.and_then(Value::as_bool).unwrap_or_default();
-        if !is(said.as_ref()) || is(row.values()?.get(OPTED_OUT)) {
+        let is_already = |data: &Data| data.get(OPTED_OUT).and_then(Value::as_bool).unwrap_or_default();
+        if !is_opted_out(shape, statements)? || is_already(&row.values()?) {
             return Ok(row);
         }
         let editor = Editor::new(shapes, shape.clone(), author.clone());
@@ -231,9 +258,8 @@ impl Target for ContactImports {
 
     fn publish_end(&self, tx: &mut Tx, author: &Author, import: ImportRow) -> Result<()> {
         let status = import.status;
-        let mut errors = imports::rejected_rows(tx, &import.id)?;
-        errors.truncate(MOST_TOLD);
-        let data = ContactImportEnded { import: ContactImport::of(import, errors)? };
+        let faults = imports::faults(tx, &import.id)?;
+        let data = ContactImportEnded { import: ContactImport::of(import, faults)? };
         let event = match status {
             ImportStatus::Completed | ImportStatus::CompletedWithErrors => {
                 ContactImportEvent::Completed(data)
@@ -243,6 +269,18 @@ impl Target for ContactImports {
         tx.emit(author.workspace, &author.cause, author.livemode, &event)?;
         Ok(())
     }
+}
+
+/// Whether a row says that its contact has opted out.
+fn is_opted_out(shape: &Shape, statements: &Data) -> Result<bool> {
+    // The field itself takes no values, because only the service sets it.
+    let field = Field::draft(OPTED_OUT, FieldType::Boolean, FieldOptions::default());
+    let said = statements.get(OPTED_OUT).unwrap_or(&Value::Null);
+    let said = value::check(&field, said, Mode::Typecast).map_err(|problem| {
+        Error::all_invalid(vec![problem.at(shape.param(OPTED_OUT))])
+            .unwrap_or_else(|| Error::internal("a mistake is none"))
+    })?;
+    Ok(said.as_ref().and_then(Value::as_bool).unwrap_or_default())
 }
 
 /// An event of an import of contacts.
@@ -267,19 +305,22 @@ pub(super) struct ContactImportEnded {
 /// Start an import of CSV or JSON
 ///
 /// The import runs in the background and ends with the event `contact.import.completed` or `contact.import.failed`, which has
-/// its result. Every row is counted as created, updated, unchanged, skipped or failed. An empty cell is no value: a contact
-/// that exists keeps its own. Tags are added to those that the contact has. `opted_out` opts contacts out, and none in again.
-/// Importing the same file a second time changes nothing.
+/// its result. With `wait_seconds`, the response has it too. Every row is counted as created, updated, unchanged, skipped or
+/// failed. An empty cell is no value: a contact that exists keeps its own. Tags are added to those that the contact has.
+/// `opted_out` opts contacts out, and none in again. Importing the same file a second time changes nothing, but for rows with
+/// nothing that identifies a contact: each creates one.
 #[operation(post "/contacts/import", scope = "contacts:write", body_mib = 16)]
 pub async fn import_contacts(
     cx: &Cx,
     Body(request): Body<ContactImportRequest>,
     State(shapes): State<Shapes>,
     State(store): State<Files>,
+    State(ends): State<ImportEnds>,
 ) -> Result<Created<ContactImport>> {
     if request.create_fields {
         cx.caller.key.expect_scope(Scope::VariablesWrite)?;
     }
+    let wait_seconds = request.wait_seconds.unwrap_or_default();
     let mut settings = request.settings();
     let (content, file) = (settings.content.take(), settings.file_id.take());
     let has_content = content.is_some();
@@ -304,22 +345,15 @@ pub async fn import_contacts(
             Origin::Content(Box::new(store.put(&cx.db, new, bytes).await?))
         }
     };
-    let claim = cx.claim.clone();
-    let import = cx.db.write(move |tx| {
-        let shape = sets::for_write(tx, &shapes, author.workspace, &CONTACTS)?;
-        let import = imports::start(tx, &ContactImports, &shape, &author, &origin, &settings)?;
-        let import = ContactImport::of(import, Vec::new())?;
-        if let Some(claim) = &claim {
-            let reply = Created(import.clone()).reply()?;
-            idempotency::finish(tx, claim, reply.status, reply.text()?, &reply.headers)?;
-        }
-        Ok(import)
-    });
-    let import = import.await?;
-    if cx.claim.is_some() {
-        cx.mark_answered();
-    }
-    Ok(Created(import))
+    let id = cx
+        .change(move |tx| {
+            let shape = sets::for_write(tx, &shapes, author.workspace, &CONTACTS)?;
+            Ok(imports::start(tx, &ContactImports, &shape, &author, &origin, &settings)?.id)
+        })
+        .await?;
+    let row = ends.wait(&cx.db, &id, wait_seconds).await?;
+    let faults = cx.db.read(move |read| imports::faults(read, &id)).await?;
+    ContactImport::of(row, faults).map(Created)
 }
 
 /// The columns that an import takes.

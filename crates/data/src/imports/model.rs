@@ -4,7 +4,7 @@ use files::File;
 use model::{Actor, CollectionId, FileId, ImportId, Result, Timestamp};
 use serde::Serialize;
 use transfer::imports::{
-    Amount, Counts, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, RowError,
+    Amount, Counts, Faults, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, RowError,
 };
 use utoipa::ToSchema;
 
@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 #[schema(example = json!({
     "status": "completed",
     "settings": { "format": "auto", "mapping": {}, "match_on": ["sku"], "on_match": "update" }, "total": {},
+    "skipped_value_count": 0,
     "started_at": "2026-11-20T09:30:01.000Z", "finished_at": "2026-11-20T09:30:01.021Z",
 }))]
 pub struct Import {
@@ -44,6 +45,12 @@ pub struct Import {
     #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<Vec<RowError>>,
+    /// The number of values that were skipped, with `"on_invalid": "skip_value"`.
+    pub skipped_value_count: i64,
+    /// The first 1,000 values that were skipped, and why. Only when a single import is requested.
+    #[schema(nullable = false)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped_values: Option<Vec<RowError>>,
     /// Who started the import.
     pub created_by: Actor,
     /// When the import was requested.
@@ -55,11 +62,12 @@ pub struct Import {
 }
 
 impl Import {
-    /// A stored import, with the file of its rejected rows, and with `errors` where one import is asked for.
+    /// A stored import, with the file of its rejected rows, and with what was wrong where one import is asked for.
     ///
     /// # Errors
     /// When what is stored is damaged.
-    pub fn of(row: ImportRow, error_file: Option<File>, errors: Option<Vec<RowError>>) -> Result<Self> {
+    pub fn of(row: ImportRow, error_file: Option<File>, faults: Option<Faults>) -> Result<Self> {
+        let (errors, skipped_values) = faults.map(|faults| (faults.errors, faults.skipped_values)).unzip();
         Ok(Self {
             status: row.status,
             counts: row.counts(),
@@ -74,6 +82,8 @@ impl Import {
             error: row.error.map(|error| error.parse()).transpose()?,
             error_file,
             errors,
+            skipped_value_count: row.skipped_value_count,
+            skipped_values,
             created_by: row.created_by.parse()?,
             created_at: row.created_at,
             started_at: row.started_at,

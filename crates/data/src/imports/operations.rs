@@ -2,23 +2,22 @@
 
 use super::events::ItemImports;
 use super::model::Import;
-use auth::idempotency;
 use bytes::Bytes;
 use files::{self, Files, MOST_BYTES, NewFile};
 use model::{CollectionId, Error, ImportId, Result, Scope};
-use operation::{Answer, Body, Created, Cx, Json, OptIn, OptInList, Path, State, operation};
+use operation::{Body, Created, Cx, Json, OptIn, OptInList, Path, State, operation};
 use records::Author;
 use records::shape::{self, Shapes};
 use std::sync::Arc;
 use store::Read;
-use transfer::imports::{self, ImportRow, ImportSettings, Origin};
+use transfer::imports::{self, ImportEnds, ImportRow, ImportSettings, Origin};
 
 /// Start an import of CSV or JSON
 ///
 /// The import runs in the background: get it to see its progress. Every row is counted as created, updated, unchanged,
 /// skipped or failed. An empty cell is no value: a new item gets the field's default, an existing item keeps its value.
 /// With `match_on`, importing the same file a second time changes nothing. With `create_fields`, a field is created for
-/// each column without one.
+/// each column without one. With `wait_seconds`, the response has the result.
 #[operation(post "/collections/{collectionId}/items/import", scope = "items:write", body_mib = 16)]
 pub async fn import_items(
     cx: &Cx,
@@ -26,11 +25,13 @@ pub async fn import_items(
     Body(mut settings): Body<ImportSettings>,
     State(shapes): State<Shapes>,
     State(store): State<Files>,
+    State(ends): State<ImportEnds>,
 ) -> Result<Created<Import>> {
     if settings.create_fields {
         cx.caller.key.expect_scope(Scope::CollectionsWrite)?;
     }
     let (content, file) = (settings.content.take(), settings.file_id.take());
+    let wait_seconds = settings.wait_seconds.take().unwrap_or_default();
     let workspace = cx.caller.workspace_id();
     let has_content = content.is_some();
     let (checked, known) = (settings.clone(), shapes.clone());
@@ -54,22 +55,14 @@ pub async fn import_items(
             Origin::Content(Box::new(store.put(&cx.db, new, bytes).await?))
         }
     };
-    let claim = cx.claim.clone();
-    let import = cx.db.write(move |tx| {
-        let shape = shape::for_write(tx, &shapes, workspace, collection_id)?;
-        let import =
-            Import::of(imports::start(tx, &ItemImports, &shape, &author, &origin, &settings)?, None, None)?;
-        if let Some(claim) = &claim {
-            let reply = Created(import.clone()).reply()?;
-            idempotency::finish(tx, claim, reply.status, reply.text()?, &reply.headers)?;
-        }
-        Ok(import)
-    });
-    let import = import.await?;
-    if cx.claim.is_some() {
-        cx.mark_answered();
-    }
-    Ok(Created(import))
+    let id = cx
+        .change(move |tx| {
+            let shape = shape::for_write(tx, &shapes, workspace, collection_id)?;
+            Ok(imports::start(tx, &ItemImports, &shape, &author, &origin, &settings)?.id)
+        })
+        .await?;
+    let row = ends.wait(&cx.db, &id, wait_seconds).await?;
+    cx.db.read(move |read| shown(read, &store, row, wait_seconds > 0).map(Created)).await
 }
 
 /// Past and running imports
@@ -118,6 +111,6 @@ fn shown(read: &mut Read, store: &Arc<Files>, row: ImportRow, with_errors: bool)
     };
     let now = read.now();
     let report = report.map(|file| store.show(&file, now)).transpose()?;
-    let errors = if with_errors { Some(imports::rejected_rows(read, &row.id)?) } else { None };
-    Import::of(row, report, errors)
+    let faults = if with_errors { Some(imports::faults(read, &row.id)?) } else { None };
+    Import::of(row, report, faults)
 }

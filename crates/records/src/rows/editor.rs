@@ -51,18 +51,8 @@ impl<'a> Editor<'a> {
         typecast: bool,
         inputs: impl Iterator<Item = &'d Data> + Clone,
     ) -> Result<Self> {
-        let workspace = caller.workspace_id();
         if typecast {
-            // Looked at first without holding anything, because a change of the shape has to begin with its own lock.
-            let shape = shape::for_read(tx, shapes, workspace, collection)?;
-            if !shape.archived && !new_choices::missing(&shape, inputs.clone()).is_empty() {
-                shape::for_change(tx, workspace, collection)?;
-                let shape = shape::for_read(tx, shapes, workspace, collection)?;
-                let wanted = new_choices::missing(&shape, inputs);
-                if !shape.archived && !wanted.is_empty() {
-                    new_choices::make(tx, shapes, &shape, &Author::of(caller), wanted)?;
-                }
-            }
+            new_choices::add_missing(tx, shapes, &Author::of(caller), collection, inputs)?;
         }
         Self::open(tx, caller, shapes, collection)
     }

@@ -12,7 +12,7 @@ use crate::shape::{Index, IndexKind, IndexStatus, Shape};
 use fields::Data;
 use fields::Problem;
 use fields::filter::Range;
-use fields::invisible::bare;
+use fields::invisible::{bare, is_blank};
 use fields::key;
 use fields::value::Mode;
 use fields::{Family, Field, FieldType, Part, Subject, phone};
@@ -170,6 +170,17 @@ impl Matcher {
     pub fn missing_index(&self) -> Option<Vec<Part>> {
         let part = |id: &FieldId| Part { subject: Subject::Field(*id), desc: false };
         matches!(self.strategy, Strategy::Table(_)).then(|| self.fields.iter().map(part).collect())
+    }
+
+    /// Whether a row says anything that identifies an item, where any of its identities does. Otherwise it has to.
+    pub fn is_identified(&self, shape: &Shape, given: &Data, external_key: Option<&str>) -> bool {
+        let has_value = |field: &Field| {
+            let value = given.get(&field.key).filter(|value| !value.is_null());
+            value.is_some_and(|value| !value.as_str().is_some_and(is_blank))
+        };
+        !matches!(self.strategy, Strategy::Identity)
+            || external_key.is_some_and(|key| !is_blank(key))
+            || shape.identities().any(has_value)
     }
 
     /// What a row says of its item, in the form in which items keep it.

@@ -85,6 +85,14 @@ impl Shapes {
         Ok(())
     }
 
+    /// The country of the workspace's business, as an ISO 3166 code.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn country(&self, read: &mut Read, workspace: WorkspaceId) -> Result<Option<String>> {
+        self.business.as_ref().map_or(Ok(None), |business| business.country(read, workspace))
+    }
+
     /// Those of `ids` that are members of the workspace's team.
     ///
     /// # Errors

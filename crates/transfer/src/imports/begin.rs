@@ -3,7 +3,7 @@
 
 use super::model::{Column, FileSummary, ImportError, ImportRow, ImportSettings, ImportStatus};
 use super::target::Target;
-use super::{plan, queries};
+use super::{columns, queries};
 use model::{CollectionId, Error, ImportId, IndexId, Result};
 use query::IndexRequest;
 use records::Author;
@@ -37,16 +37,16 @@ pub(super) fn begin(
         // Somebody else was quicker.
         return Ok(Ok(row));
     }
-    let columns = match plan::columns(&shape, target.takes(), settings, summary) {
-        Ok(columns) => columns,
+    let found = match columns::columns(&shape, target.takes(), settings, summary) {
+        Ok(found) => found,
         Err(reason) => return Ok(Err(reason)),
     };
     if !settings.dry_run {
-        make_fields(tx, shapes, &Author::import(workspace, id, settings.emit_events), collection, &columns)?;
+        make_fields(tx, shapes, &Author::import(workspace, id, settings.emit_events), collection, &found)?;
     }
     let mut source = summary.source.clone();
-    source.warnings.extend(plan::warnings(&columns));
-    source.columns = columns;
+    source.warnings.extend(columns::warnings(&found));
+    source.columns = found;
     queries::run(tx, id, &source, summary.bytes, summary.rows)?;
     queries::by_id(tx, id)?.map(Ok).ok_or_else(|| Error::not_found("import"))
 }

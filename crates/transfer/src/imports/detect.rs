@@ -1,5 +1,6 @@
 //! What a file is: its format, and what types its values fit.
 
+use super::dates::{DateFormat, Dates};
 use super::decimals::Decimals;
 use super::model::{Format, ImportError};
 use crate::tables::SAMPLE;
@@ -63,6 +64,9 @@ pub(super) struct ValueTypes {
     /// Whether a value is a list or an object of JSON.
     has_structure: bool,
     decimals: Decimals,
+    dates: Dates,
+    /// How many values there were.
+    values: u64,
 }
 
 /// What a value may be, the narrowest first. Long text fits everything.
@@ -88,7 +92,19 @@ impl ValueTypes {
         }
         let left = self.left.get_or_insert_with(|| CANDIDATES.to_vec());
         left.retain(|kind| fits(*kind, cell));
+        self.values += 1;
         self.decimals.at(cell);
+        self.dates.at(cell);
+    }
+
+    /// Takes a value into account only as far as it is a date: the whole column says whether the day or the month is first.
+    pub(super) fn at_date(&mut self, cell: &str) {
+        self.dates.at(cell);
+    }
+
+    /// The dates among the values.
+    pub(super) fn dates(&self) -> &Dates {
+        &self.dates
     }
 
     /// Takes a text of JSON into account, which would be no text if a number or a boolean were meant.
@@ -104,10 +120,11 @@ impl ValueTypes {
         &self.decimals
     }
 
-    /// The narrowest type that all values fit whose numbers have this decimal separator.
-    pub(super) fn like_with(&self, separator: Option<char>) -> Option<FieldType> {
+    /// The narrowest type that all values fit whose numbers have this decimal separator, and whose dates this format.
+    pub(super) fn like_with(&self, separator: Option<char>, format: Option<DateFormat>) -> Option<FieldType> {
         let number = separator.and_then(|separator| self.decimals.like(separator));
-        number.filter(|_| self.left.is_some() && !self.has_structure).or_else(|| self.like())
+        let date = || self.dates.like(format?, self.values);
+        number.or_else(date).filter(|_| self.left.is_some() && !self.has_structure).or_else(|| self.like())
     }
 
     /// Takes a list or an object of JSON into account.
@@ -228,7 +245,7 @@ mod tests {
         let mut price = ValueTypes::default();
         ["12,50", "1.234,56"].into_iter().for_each(|cell| price.at(cell));
         assert_eq!(
-            (price.like(), price.like_with(Some(','))),
+            (price.like(), price.like_with(Some(','), None)),
             (Some(FieldType::Text), Some(FieldType::Number))
         );
         let mut list = ValueTypes::default();

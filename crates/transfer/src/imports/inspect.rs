@@ -1,10 +1,13 @@
 //! Looking a file through: what it is, what its columns are called and look like, how much there is.
 
+use super::columns;
+use super::dates::{self, DateFormat, FoundDates};
 use super::decimals;
 use super::detect::{self, UNSUPPORTED, ValueTypes};
 use super::header;
 use super::model::{
-    FileSummary, Format, FoundColumn, ImportError, ImportSettings, ImportSource, ImportWarning,
+    DecimalSeparator, FileSummary, Format, FoundColumn, ImportError, ImportSettings, ImportSource,
+    ImportWarning,
 };
 use super::plan;
 use super::printed::flattened;
@@ -25,8 +28,8 @@ const MOST_COLUMNS: usize = 1_000;
 /// Stands for bytes that are no character.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// Reads a file through. Blocks. `takes` names the fields of the service that can be imported. The inner error is the
-/// caller's to mend.
+/// Reads a file through. Blocks. `takes` names the fields of the service that can be imported, and `country` is that of the
+/// business. The inner error is the caller's to mend.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -35,6 +38,7 @@ pub(super) fn inspect(
     settings: &ImportSettings,
     shape: &Shape,
     takes: &[&str],
+    country: Option<&str>,
 ) -> Result<Result<FileSummary, ImportError>> {
     if let Some(rule) = tables::refusal(&opening.row.mime_type) {
         return Ok(Err(ImportError::new(UNSUPPORTED, format!("The file {rule}."))));
@@ -70,17 +74,18 @@ pub(super) fn inspect(
         warnings: Vec::new(),
         data_start: 0,
     };
-    let mut columns = Columns::default();
+    let mut found = Columns::default();
     if plan::is_csv(&source) {
         let rows = csv_rows(&sample, settings, &mut source);
         let is_field =
-            |cell: &str| settings.mapping.contains_key(cell) || plan::named(shape, takes, cell).is_some();
+            |cell: &str| settings.mapping.contains_key(cell) || columns::is_name(shape, takes, cell);
         source.has_header = settings.has_header.unwrap_or_else(|| header::is_header(&rows, is_field));
-        columns.name(&rows, source.has_header);
+        found.name(&rows, source.has_header);
     }
     let text = opening.text(encoding, source.data_start)?;
     let records = Records::new(Box::new(text), &source, source.data_start);
-    Ok(read_through(records, source, columns, settings, shape)?.and_then(|summary| match () {
+    let ahead = read_through(records, source, found, settings, shape, dates::of_country(country))?;
+    Ok(ahead.and_then(|summary| match () {
         () if summary.columns.len() > MOST_COLUMNS => {
             let message = format!("The file has more than {MOST_COLUMNS} columns.");
             Err(ImportError::new("too_many_columns", message))
@@ -116,6 +121,7 @@ fn read_through(
     mut columns: Columns,
     settings: &ImportSettings,
     shape: &Shape,
+    of_country: DateFormat,
 ) -> Result<Result<FileSummary, ImportError>> {
     // A field that is made for a column must fit all of its values, not those of the first rows only.
     let shown = if settings.create_fields { i64::MAX } else { SHOWN };
@@ -135,10 +141,13 @@ fn read_through(
         }
         if rows <= shown {
             columns.show(shape.kind, &record);
+        } else {
+            columns.show_dates(&record);
         }
     }
     source.warnings.extend(unreadable.map(unreadable_bytes));
-    let columns = columns.found(settings.decimal_separator.map(super::model::DecimalSeparator::letter));
+    let separator = settings.decimal_separator.map(DecimalSeparator::letter);
+    let columns = columns.found(separator, settings.date_format, of_country);
     Ok(Ok(FileSummary { source, columns, bytes: records.place(), rows }))
 }
 
@@ -245,12 +254,29 @@ impl Columns {
         }
     }
 
-    /// The columns, whose numbers have this decimal separator if it is given.
-    fn found(self, given: Option<char>) -> Vec<FoundColumn> {
-        let of_file = decimals::of_file(self.all.iter().map(|(_, looks)| looks.decimals()));
+    /// Takes the dates of a row into account that is too far down to be looked at otherwise.
+    fn show_dates(&mut self, record: &Record) {
+        if let Record::Cells(cells) = record {
+            self.all.iter_mut().zip(cells).for_each(|((_, looks), cell)| looks.at_date(cell));
+        }
+    }
+
+    /// The columns, whose numbers have this decimal separator and whose dates have this format, if they are given.
+    fn found(
+        self,
+        separator: Option<char>,
+        format: Option<DateFormat>,
+        of_country: DateFormat,
+    ) -> Vec<FoundColumn> {
+        let all = || self.all.iter().map(|(_, looks)| looks);
+        let separator_of_file = decimals::of_file(all().map(ValueTypes::decimals));
+        let format_of_file = dates::of_file(all().map(ValueTypes::dates));
+        let given = format.map(|format| FoundDates { format, is_open: false });
         let column = |(name, looks): (String, ValueTypes)| {
-            let decimal_separator = given.or_else(|| looks.decimals().separator(of_file));
-            FoundColumn { name, looks_like: looks.like_with(decimal_separator), decimal_separator }
+            let decimal_separator = separator.or_else(|| looks.decimals().separator(separator_of_file));
+            let dates = given.or_else(|| looks.dates().found(format_of_file, of_country));
+            let looks_like = looks.like_with(decimal_separator, dates.map(|dates| dates.format));
+            FoundColumn { name, looks_like, decimal_separator, dates }
         };
         self.all.into_iter().map(column).collect()
     }
@@ -281,7 +307,8 @@ mod tests {
     fn columns_have_names_of_their_own() {
         let mut columns = Columns::default();
         columns.name(&[vec!["a", "a (3)", "a", "", "column_4", " b "].into()], true);
-        let names: Vec<String> = columns.found(None).into_iter().map(|column| column.name).collect();
+        let names: Vec<String> =
+            columns.found(None, None, DateFormat::Dmy).into_iter().map(|column| column.name).collect();
         assert_eq!(names, ["a", "a (3)", "a (3) (3)", "column_4", "column_4 (5)", "b"]);
     }
 
@@ -294,12 +321,12 @@ mod tests {
         for _ in 0..2 {
             columns.show(&THINGS, &Record::Line(line.clone().into()));
         }
-        assert_eq!(columns.found(None).len(), MOST_COLUMNS + 1);
+        assert_eq!(columns.found(None, None, DateFormat::Dmy).len(), MOST_COLUMNS + 1);
         let mut columns = Columns::default();
         columns.name(&[vec![""; 5_000].into()], true);
-        assert_eq!(columns.found(None).len(), MOST_COLUMNS + 1);
+        assert_eq!(columns.found(None, None, DateFormat::Dmy).len(), MOST_COLUMNS + 1);
         let mut columns = Columns::default();
         columns.name(&[vec!["1"].into(), vec!["2", "3"].into()], false);
-        assert_eq!(columns.found(None).len(), 2, "the first row lacks delimiters");
+        assert_eq!(columns.found(None, None, DateFormat::Dmy).len(), 2, "the first row lacks delimiters");
     }
 }

@@ -8,6 +8,7 @@ use super::reader::{self, Opening, Records};
 use super::report;
 use super::rows::{self, AttemptEnd, Attempts, BatchOutcome, SeenDigests, ended};
 use super::target::Target;
+use super::wait::ImportEnds;
 use super::{plan, queries};
 use encoding_rs::Encoding;
 use files::{self, Files, NewFile, Stored};
@@ -49,6 +50,7 @@ pub struct Importer {
     files: Arc<Files>,
     shapes: Arc<Shapes>,
     targets: Vec<Arc<dyn Target>>,
+    ends: Arc<ImportEnds>,
 }
 
 /// How far a run of the job came.
@@ -86,7 +88,12 @@ async fn run(job: JobContext, importer: Arc<Importer>) -> Result<(), JobError> {
 impl Importer {
     /// An importer of files into sets of records that have a target.
     pub fn new(files: Arc<Files>, shapes: Arc<Shapes>, targets: Vec<Arc<dyn Target>>) -> Self {
-        Self { files, shapes, targets }
+        Self { files, shapes, targets, ends: Arc::default() }
+    }
+
+    /// The notifications about imports that end here.
+    pub fn ends(&self) -> Arc<ImportEnds> {
+        self.ends.clone()
     }
 
     fn target(&self, set: CollectionId) -> Result<Arc<dyn Target>> {
@@ -147,18 +154,20 @@ impl Importer {
         let id = row.id.clone();
         db.write(move |tx| queries::begin(tx, &id)).await?;
         let (shapes, workspace, collection) = (self.shapes.clone(), row.workspace_id, row.collection_id);
-        let shape = match db.read(move |read| shape::for_read(read, &shapes, workspace, collection)).await {
-            Ok(shape) => shape,
+        let found = db.read(move |read| {
+            let country = shapes.country(read, workspace)?;
+            Ok((shape::for_read(read, &shapes, workspace, collection)?, country))
+        });
+        let (shape, country) = match found.await {
+            Ok(found) => found,
             Err(error) => return ended(error).map(Err),
         };
         let settings: ImportSettings = row.settings.parse()?;
         let (opening, wanted) = (opening.clone(), settings.clone());
         let target = self.target(collection)?;
         let takes = target.takes();
-        let summary = match tokio::task::spawn_blocking(move || inspect(&opening, &wanted, &shape, takes))
-            .await
-            .map_err(Error::internal)??
-        {
+        let inspecting = move || inspect(&opening, &wanted, &shape, takes, country.as_deref());
+        let summary = match tokio::task::spawn_blocking(inspecting).await.map_err(Error::internal)?? {
             Ok(summary) => summary,
             Err(reason) => return Ok(Err((ImportStatus::Failed, reason))),
         };
@@ -332,7 +341,9 @@ impl Importer {
             queries::forget(tx, &row.id)?;
             publish_end(tx, &*target, &author, &row.id)
         })
-        .await
+        .await?;
+        self.ends.notify();
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The settings and the state of imports.
 
+use super::dates::{DateFormat, FoundDates};
 use crate::schema::item_imports;
 use diesel::prelude::*;
 use fields::FieldType;
@@ -74,10 +75,40 @@ pub struct ImportSettings {
     /// The character before the decimals of numbers in a CSV file, `.` or `,`; detected if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decimal_separator: Option<DecimalSeparator>,
+    /// The order of day, month and year in dates such as `03/04/2024`. If not given, the dates of the column decide, then
+    /// those of the other columns. Where all of them can be read in two ways, the day comes first, or the month if the
+    /// business is in a country that writes so, such as the United States. `source.columns` has the format, and
+    /// `source.warnings` says where it was not certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date_format: Option<DateFormat>,
+    /// What to do with a row that has a value which does not fit its field.
+    #[serde(default)]
+    #[schema(default = "reject_row")]
+    pub on_invalid: OnInvalid,
+    /// Whether to add options to the workspace's own `select` and `multi_select` fields for values that name none.
+    #[serde(default)]
+    pub create_options: bool,
     /// What to do with the tags of a row whose item has tags.
     #[serde(default)]
     #[schema(default = "add")]
     pub tags: TagsMode,
+    /// How long to wait for the end of the import, in seconds. The response has the result if the import ends within this
+    /// time, and its progress otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(write_only, minimum = 0, maximum = 25)]
+    pub wait_seconds: Option<u8>,
+}
+
+string_enum! {
+    /// What to do with a row that has a value which does not fit its field.
+    #[derive(Default)]
+    pub enum OnInvalid {
+        /// Reject the row.
+        #[default]
+        RejectRow = "reject_row",
+        /// Import the row without the value, if it is not needed to create or find the record. `skipped_values` has it.
+        SkipValue = "skip_value",
+    }
 }
 
 string_enum! {
@@ -220,7 +251,7 @@ impl ImportSource {
 /// Something in a file that is not imported as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ImportWarning {
-    /// The reason as a code: `column_ignored` or `invalid_characters`.
+    /// The reason as a code: `column_ignored`, `ambiguous_dates` or `invalid_characters`.
     pub code: String,
     /// The reason as a sentence.
     pub message: String,
@@ -263,6 +294,14 @@ pub struct Column {
     #[schema(nullable = false)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decimal_separator: Option<char>,
+    /// The order of day, month and year, if the column has dates in another form than `2024-02-13`.
+    #[schema(nullable = false)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date_format: Option<DateFormat>,
+    /// Whether the dates can be read in two ways.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(super) has_open_dates: bool,
 }
 
 /// A field that an import creates for a column.
@@ -319,7 +358,7 @@ impl ImportError {
     }
 }
 
-/// A rejected row, or one of the reasons why it was rejected.
+/// Something that is wrong with a row: a reason why it was rejected, or a value that was skipped.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct RowError {
     /// The number of the row, from 1, without the header.
@@ -332,6 +371,15 @@ pub struct RowError {
     pub message: String,
     /// The value in the file, truncated to 200 characters.
     pub value: Option<String>,
+}
+
+/// What was wrong with the rows of an import.
+#[derive(Debug, Clone, Default)]
+pub struct Faults {
+    /// The first reasons why rows were rejected.
+    pub errors: Vec<RowError>,
+    /// The first values that were skipped.
+    pub skipped_values: Vec<RowError>,
 }
 
 /// An import as it is stored.
@@ -361,6 +409,7 @@ pub struct ImportRow {
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
+    pub skipped_value_count: i64,
 }
 
 impl ImportRow {
@@ -419,4 +468,6 @@ pub(super) struct FoundColumn {
     pub(super) looks_like: Option<FieldType>,
     /// What stands before the decimals of its numbers, if they are not read as JSON.
     pub(super) decimal_separator: Option<char>,
+    /// Its dates, if some are not in the form of RFC 3339.
+    pub(super) dates: Option<FoundDates>,
 }

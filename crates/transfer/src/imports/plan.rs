@@ -1,33 +1,26 @@
-//! Which column goes to which field, and what a record says of an item.
+//! What an import may be asked for, and what a record says of an item.
 
-use super::decimals;
-use super::model::{
-    Column, FieldToMake, FileSummary, Format, FoundColumn, IgnoredReason, ImportError, ImportSettings,
-    ImportSource, ImportWarning, RowError,
-};
+use super::model::{Column, Format, ImportSettings, ImportSource, RowError};
 use super::printed::{flattened, written};
 use super::reader::{FileFault, Record};
 use super::target::Target;
+use super::{dates, decimals};
 use crate::exports::unguarded;
 use crate::tables::is_short_of_a_quote;
 use fields::Data;
-use fields::Subject;
-use fields::field_keys::free_key;
+use fields::invisible::is_blank;
 use fields::numbers;
-use fields::text;
 use fields::usual_names;
-use fields::{Field, FieldType};
 use model::{Error, FieldError, Result};
-use records::definitions::{has_key, refuse_many};
 use records::rows::matching::IDENTITY;
 use records::shape::{Kind, Shape};
 use serde_json::{Map, Value};
 
+/// The code of a value that another record has: it is right, so it is never left out.
+const DUPLICATE: &str = "duplicate_value";
+
 /// The longest external key, in characters.
 const LONGEST_KEY: usize = 200;
-
-/// The longest label of a field, in characters.
-const LONGEST_LABEL: usize = 120;
 
 /// The same settings with the keys of the fields that they name.
 pub(super) fn with_keys(shape: &Shape, mut settings: ImportSettings) -> ImportSettings {
@@ -107,216 +100,8 @@ fn check_target(shape: &Shape, key: &str, param: &str) -> std::result::Result<()
     }
 }
 
-/// Whether a column of this name finds a field by itself, and which. `takes` names the fields of the service that can be
-/// imported.
-pub(super) fn named<'a>(shape: &'a Shape, takes: &[&str], name: &str) -> Option<&'a str> {
-    let name = readable(name);
-    if name == shape.kind.external_key {
-        return Some(shape.kind.external_key);
-    }
-    let is_writable = |field: &&Field| !field.is_read_only() || takes.contains(&field.key.as_str());
-    let writable = || shape.fields.iter().filter(is_writable).filter(|field| !field.archived);
-    let folded = text::fold(&name);
-    let found = writable()
-        .find(|field| field.key == folded)
-        .or_else(|| writable().find(|field| text::fold(&field.label) == folded))
-        .or_else(|| writable().find(|field| field.key.strip_prefix('$') == Some(&folded)));
-    if let Some(field) = found {
-        return Some(&field.key);
-    }
-    // Spreadsheets and other systems spell `external_id` as `External ID`.
-    let bare = bare(&folded);
-    if bare.is_empty() {
-        return None;
-    }
-    let is_called = |field: &&Field| {
-        [&field.key, &text::fold(&field.label)].into_iter().any(|own| self::bare(own) == bare)
-    };
-    let is_own_key = self::bare(shape.kind.external_key) == bare;
-    is_own_key
-        .then_some(shape.kind.external_key)
-        .or_else(|| writable().find(is_called).map(|field| field.key.as_str()))
-}
-
-/// The system field that a column with such a name usually has, unless another column is called like it or has it already.
-fn usual(
-    shape: &Shape,
-    takes: &[&str],
-    name: &str,
-    found: &[FoundColumn],
-    taken: &[String],
-) -> Option<&'static str> {
-    let key = usual_names::contact_field(&readable(name))?;
-    let is_there = shape.field(key).is_some_and(|field| field.is_built_in() && !field.is_read_only());
-    let is_called = |column: &FoundColumn| named(shape, takes, &column.name) == Some(key);
-    (is_there && !taken.iter().any(|one| one == key) && !found.iter().any(is_called)).then_some(key)
-}
-
-/// The letters and digits of a folded name.
-fn bare(folded: &str) -> String {
-    folded.chars().filter(|letter| letter.is_alphanumeric()).collect()
-}
-
-/// Whether a column is called like a field, also like one that takes no values.
-fn is_known(shape: &Shape, takes: &[&str], name: &str) -> bool {
-    let folded = text::fold(&readable(name));
-    let is_called = |field: &Field| {
-        let bare = field.key.strip_prefix('$').unwrap_or(&field.key);
-        [&field.key, bare].contains(&folded.as_str()) || text::fold(&field.label) == folded
-    };
-    named(shape, takes, name).is_some() || shape.fields.iter().any(|field| !field.hidden && is_called(field))
-}
-
-/// Whether a column is called like a value that only the service sets.
-fn is_set_by_service(shape: &Shape, name: &str) -> bool {
-    let folded = text::fold(&readable(name));
-    let is_called = |field: &Field| {
-        field.is_read_only() && !field.hidden && (field.key == folded || text::fold(&field.label) == folded)
-    };
-    match Subject::named(shape, &folded) {
-        Some(Subject::System(_)) => true,
-        Some(Subject::Field(id)) => shape.field_by_id(id).is_some_and(Field::is_read_only),
-        None => shape.fields.iter().any(is_called),
-    }
-}
-
-/// What becomes of the columns of a file.
-///
-/// # Errors
-/// Why the file cannot be imported as it was asked for.
-pub(super) fn columns(
-    shape: &Shape,
-    takes: &[&str],
-    settings: &ImportSettings,
-    summary: &FileSummary,
-) -> Result<Vec<Column>, ImportError> {
-    let found = &summary.columns;
-    if let Some(missing) =
-        settings.mapping.keys().find(|name| !found.iter().any(|column| column.name == **name))
-    {
-        let message = format!("The file has no column `{missing}`, which is in `mapping`.");
-        return Err(ImportError::new("unknown_column", message));
-    }
-    let mut taken: Vec<String> = settings.mapping.values().flatten().cloned().collect();
-    let mut columns = Vec::with_capacity(found.len());
-    for column in found {
-        let name = &column.name;
-        let (field_key, ignored) = match settings.mapping.get(name) {
-            Some(Some(key)) => (Some(key.clone()), None),
-            Some(None) => (None, Some(IgnoredReason::Mapping)),
-            None => match named(shape, takes, name).or_else(|| usual(shape, takes, name, found, &taken)) {
-                Some(key) if taken.iter().any(|one| one == key) => (None, Some(IgnoredReason::Duplicate)),
-                Some(key) => {
-                    taken.push(key.to_owned());
-                    (Some(key.to_owned()), None)
-                }
-                None if is_set_by_service(shape, name) => (None, Some(IgnoredReason::ReadOnly)),
-                None => (None, Some(IgnoredReason::NoField)),
-            },
-        };
-        let looks_like = column.looks_like;
-        let decimal_separator = column.decimal_separator;
-        columns.push(Column {
-            name: name.clone(),
-            field_key,
-            creates: None,
-            looks_like,
-            ignored,
-            decimal_separator,
-        });
-    }
-    if settings.create_fields {
-        add_fields(shape, takes, settings, &mut columns)?;
-    }
-    for column in &mut columns {
-        let kind = match (&column.creates, &column.field_key) {
-            (Some(made), _) => Some(made.kind),
-            (None, Some(key)) => shape.field(key).map(|field| field.kind),
-            (None, None) => None,
-        };
-        column.decimal_separator =
-            column.decimal_separator.filter(|_| kind.is_some_and(decimals::is_numeric));
-    }
-    if columns.iter().all(|column| column.field_key.is_none()) {
-        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).take(20).collect();
-        let message = format!("No column matches a field. The file has: {}.", names.join(", "));
-        return Err(ImportError::new("no_column_mapped", message));
-    }
-    check_match(shape, settings, &columns)?;
-    Ok(columns)
-}
-
-/// What is to be told of columns that are not imported although they seem to be meant.
-pub(super) fn warnings(columns: &[Column]) -> impl Iterator<Item = ImportWarning> {
-    columns.iter().filter_map(|column| {
-        let name = &column.name;
-        let message = match column.ignored? {
-            IgnoredReason::ReadOnly => {
-                format!("The column `{name}` is not imported: only the service sets its value.")
-            }
-            IgnoredReason::Duplicate => {
-                format!("The column `{name}` is not imported: another column has the field's values.")
-            }
-            IgnoredReason::Mapping | IgnoredReason::NoField => return None,
-        };
-        Some(ImportWarning { code: "column_ignored".to_owned(), message, column: Some(name.clone()) })
-    })
-}
-
-/// Gives each column that nothing was said of, and that is called like no field, one that is to be made. A column without a
-/// name and without values, such as behind a delimiter at the end of each line, needs none.
-fn add_fields(
-    shape: &Shape,
-    takes: &[&str],
-    settings: &ImportSettings,
-    columns: &mut [Column],
-) -> Result<(), ImportError> {
-    let mut keys: Vec<String> = Vec::new();
-    for (place, column) in columns.iter_mut().enumerate() {
-        let is_nothing = column.looks_like.is_none() && column.name == format!("column_{}", place + 1);
-        if is_nothing || settings.mapping.contains_key(&column.name) || is_known(shape, takes, &column.name) {
-            continue;
-        }
-        let more = i64::try_from(keys.len()).unwrap_or(i64::MAX).saturating_add(1);
-        refuse_many(shape, more).map_err(|error| ImportError::new(error.code().as_str(), error.message()))?;
-        let mut label = readable(&column.name);
-        if label.is_empty() {
-            label = format!("column_{}", place + 1);
-        }
-        let key = free_key(&label, "field", |key| has_key(shape, key) || keys.iter().any(|one| one == key));
-        keys.push(key.clone());
-        (column.field_key, column.ignored) = (Some(key.clone()), None);
-        let kind = column.looks_like.unwrap_or(FieldType::Text);
-        column.creates = Some(FieldToMake { field_key: key, label, kind });
-    }
-    Ok(())
-}
-
-/// The name of a column as far as it can be the label of a field.
-fn readable(name: &str) -> String {
-    let letters = name.trim().chars().filter(|letter| !letter.is_control());
-    letters.take(LONGEST_LABEL).collect::<String>().trim().to_owned()
-}
-
-/// Whether the file says what items are found by.
-fn check_match(shape: &Shape, settings: &ImportSettings, columns: &[Column]) -> Result<(), ImportError> {
-    let named = settings.match_on.iter().filter(|key| *key != IDENTITY || shape.field(key).is_some());
-    for key in named {
-        let Some(column) = columns.iter().find(|column| column.field_key.as_deref() == Some(key.as_str()))
-        else {
-            let message = format!("No column is mapped to `{key}`, which is in `match_on`.");
-            return Err(ImportError::new("match_column_missing", message));
-        };
-        if column.creates.as_ref().is_some_and(|made| made.kind == FieldType::Json) {
-            let message = format!("The values of `{key}`, which is in `match_on`, cannot be matched.");
-            return Err(ImportError::new("not_matchable", message));
-        }
-    }
-    Ok(())
-}
-
 /// What a record says of an item.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct RowValues {
     /// Values by field. Fields that the record says nothing of are absent.
     pub(super) data: Data,
@@ -326,12 +111,69 @@ pub(super) struct RowValues {
     pub(super) statements: Data,
     /// Whether values have the types of JSON, so that a text is not to be read as another value.
     pub(super) is_typed: bool,
+    /// What is wrong with values that no record can have.
+    pub(super) problems: Vec<RowProblem>,
 }
 
 impl RowValues {
-    fn add(&mut self, takes: &[&str], key: &str, value: Value) {
-        let data = if takes.contains(&key) { &mut self.statements } else { &mut self.data };
+    /// Adds the value of a column that goes to a field.
+    fn add(&mut self, target: &dyn Target, column: &Column, key: &str, value: Value) {
+        if has_nul(&value) {
+            self.problems.push(nul(&column.name));
+            return;
+        }
+        if key == target.kind().external_key {
+            match value {
+                Value::Null => {}
+                Value::String(text) => self.name(column, text),
+                other => self.name(column, other.to_string()),
+            }
+            return;
+        }
+        let value = match (value, column.date_format) {
+            (Value::String(text), Some(format)) => dates::plain(&text, format).unwrap_or(text).into(),
+            (value, _) => value,
+        };
+        let data = if target.takes().contains(&key) { &mut self.statements } else { &mut self.data };
+        let value = match (data.get(key), &value) {
+            // Given names and surnames have columns of their own.
+            (Some(Value::String(other)), Value::String(text)) if usual_names::is_surname(&column.name) => {
+                format!("{other} {text}").into()
+            }
+            (Some(Value::String(surname)), Value::String(text)) => format!("{text} {surname}").into(),
+            _ => value,
+        };
         data.insert(key.to_owned(), value);
+    }
+
+    /// Takes the caller's own key from a column.
+    fn name(&mut self, column: &Column, key: String) {
+        if key.is_empty() || key.chars().nth(LONGEST_KEY).is_some() {
+            self.problems.push(RowProblem {
+                column: Some(column.name.clone()),
+                code: "invalid_external_key".to_owned(),
+                message: format!("An external key has 1 to {LONGEST_KEY} characters."),
+                value: Some(cut(&key)),
+            });
+        } else {
+            self.external_key = Some(key);
+        }
+    }
+
+    /// Leaves out the values that these problems are about. `false` where the row cannot be imported without them.
+    pub(super) fn skip(&mut self, source: &ImportSource, problems: &[RowProblem]) -> bool {
+        problems.iter().all(|problem| {
+            let Some(name) = problem.column.as_deref().filter(|_| problem.code != DUPLICATE) else {
+                return false;
+            };
+            let before = self.problems.len();
+            self.problems.retain(|own| own.column.as_deref() != Some(name));
+            let column = source.columns.iter().find(|column| column.name == name);
+            let key = column.and_then(|column| column.field_key.as_deref()).unwrap_or_default();
+            self.problems.len() < before
+                || self.data.remove(key).is_some()
+                || self.statements.remove(key).is_some()
+        })
     }
 }
 
@@ -395,19 +237,12 @@ fn cells_say(
     for (column, cell) in source.columns.iter().zip(cells) {
         let Some(key) = &column.field_key else { continue };
         // An empty cell says nothing: a new item gets the default, one that is there keeps its value.
-        if cell.is_empty() {
+        if is_blank(cell) {
             continue;
         }
-        if cell.contains('\0') {
-            return Err(nul(&column.name));
-        }
         let cell = unguarded(cell);
-        if key == target.kind().external_key {
-            said.external_key = Some(external_key(&column.name, cell)?);
-        } else {
-            let number = column.decimal_separator.and_then(|separator| decimals::plain(cell, separator));
-            said.add(target.takes(), key, number.map_or_else(|| cell.into(), Value::from));
-        }
+        let number = column.decimal_separator.and_then(|separator| decimals::plain(cell, separator));
+        said.add(target, column, key, number.map_or_else(|| cell.into(), Value::from));
     }
     Ok(said)
 }
@@ -425,18 +260,7 @@ fn line_says(target: &dyn Target, source: &ImportSource, line: &[u8]) -> Result<
     for (name, value) in flattened(kind, object) {
         let Some(column) = source.columns.iter().find(|column| column.name == name) else { continue };
         let Some(key) = &column.field_key else { continue };
-        if has_nul(&value) {
-            return Err(nul(&column.name));
-        }
-        if key != kind.external_key {
-            said.add(target.takes(), key, value);
-            continue;
-        }
-        match value {
-            Value::Null => {}
-            Value::String(text) => said.external_key = Some(external_key(&column.name, &text)?),
-            other => said.external_key = Some(external_key(&column.name, &other.to_string())?),
-        }
+        said.add(target, column, key, value);
     }
     Ok(said)
 }
@@ -456,18 +280,6 @@ fn lossy(kind: &Kind, source: &ImportSource, line: &[u8], mistake: &FieldError) 
         code: mistake.code.unwrap_or("too_precise").to_owned(),
         message: format!("`{}` {}", mistake.param, mistake.message),
     }
-}
-
-fn external_key(column: &str, text: &str) -> Result<String, RowProblem> {
-    if text.is_empty() || text.chars().nth(LONGEST_KEY).is_some() {
-        return Err(RowProblem {
-            column: Some(column.to_owned()),
-            code: "invalid_external_key".to_owned(),
-            message: format!("An external key has 1 to {LONGEST_KEY} characters."),
-            value: Some(cut(text)),
-        });
-    }
-    Ok(text.to_owned())
 }
 
 fn has_nul(value: &Value) -> bool {

@@ -68,7 +68,7 @@ pub(super) struct Batch {
 /// What was made of a row. What is missing is made by the transaction, and so is the refusal of a row that is wrong.
 #[derive(Debug, Default)]
 pub(super) struct PreparedRow {
-    /// What it says of its item, where rows are matched with items.
+    /// What it says of its item, where rows are matched with items and it says anything.
     pub(super) wanted: Option<Lookup>,
     /// The item that it creates if there is none.
     pub(super) creation: Option<Creation>,
@@ -93,6 +93,11 @@ impl Batch {
         Self { from: read.from, records, prepared: Mutex::new(prepared), to: read.to }
     }
 
+    /// The values of the rows.
+    pub(super) fn values(&self) -> impl Iterator<Item = &Data> + Clone {
+        self.records.iter().filter_map(|(_, said)| said.as_ref().ok()).map(|said| &said.data)
+    }
+
     /// What was made of each row, for the first who asks and where it holds for the shape.
     pub(super) fn take_prepared(&self, shape: &Shape) -> Vec<PreparedRow> {
         let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -105,19 +110,29 @@ impl Batch {
 
 impl PreparedRow {
     fn of(task: &Task, writer: &Writer<'_>, matcher: Option<&Matcher>, said: &RowValues) -> Self {
-        let wanted = matcher.and_then(|matcher| wanted(matcher, writer.shape, said).ok());
-        let creation =
-            draft(writer.shape, &task.settings, None, said).and_then(|draft| writer.prepare(draft));
+        if !said.problems.is_empty() {
+            return Self::default();
+        }
+        let wanted = matcher.and_then(|matcher| wanted(matcher, writer.shape, said).ok().flatten());
+        let draft = draft(writer.shape, &task.settings, None, said);
+        let creation = task
+            .target
+            .check(writer.shape, &said.statements)
+            .and(draft)
+            .and_then(|draft| writer.prepare(draft));
         Self { wanted, creation: creation.ok() }
     }
 }
 
-/// What a row says of its item.
+/// What a row says of its item; `None` where it says nothing that identifies one, so that it is for a new one.
 ///
 /// # Errors
 /// `validation_error` where a value is missing or does not fit its field.
-pub(super) fn wanted(matcher: &Matcher, shape: &Shape, said: &RowValues) -> Result<Lookup> {
-    matcher.wanted(shape, &said.data, said.external_key.as_deref(), Mode::Typecast)
+pub(super) fn wanted(matcher: &Matcher, shape: &Shape, said: &RowValues) -> Result<Option<Lookup>> {
+    if !matcher.is_identified(shape, &said.data, said.external_key.as_deref()) {
+        return Ok(None);
+    }
+    matcher.wanted(shape, &said.data, said.external_key.as_deref(), Mode::Typecast).map(Some)
 }
 
 /// What an item is to become: a new one, or `old` with what a row says of it.

@@ -1,7 +1,7 @@
 //! Imports in the database.
 
 use super::model::{
-    ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, MOST_SHOWN, RowError,
+    Faults, ImportError, ImportRow, ImportSettings, ImportSource, ImportStatus, MOST_SHOWN, RowError,
 };
 use crate::schema::{item_import_errors, item_imports};
 use diesel::prelude::*;
@@ -34,6 +34,7 @@ pub(super) fn insert(
                 item_imports::unchanged_count.eq(0),
                 item_imports::skipped_count.eq(0),
                 item_imports::failed_count.eq(0),
+                item_imports::skipped_value_count.eq(0),
             ),
             item_imports::created_by.eq(&author.cause.actor),
             item_imports::created_at.eq(now),
@@ -129,6 +130,7 @@ pub(super) fn rewind(tx: &mut Tx, id: &ImportId, data_start: i64) -> Result<()> 
             item_imports::unchanged_count.eq(0),
             item_imports::skipped_count.eq(0),
             item_imports::failed_count.eq(0),
+            item_imports::skipped_value_count.eq(0),
         ))
         .execute(tx.connection())?;
     Ok(())
@@ -145,6 +147,7 @@ pub(super) fn advance(tx: &mut Tx, row: &ImportRow) -> Result<()> {
             item_imports::unchanged_count.eq(row.unchanged_count),
             item_imports::skipped_count.eq(row.skipped_count),
             item_imports::failed_count.eq(row.failed_count),
+            item_imports::skipped_value_count.eq(row.skipped_value_count),
             item_imports::error.eq(row.error.as_ref()),
         ))
         .execute(tx.connection())?;
@@ -170,65 +173,84 @@ pub(super) fn end(
     Ok(())
 }
 
-/// A record that could not be taken: its values as they stand in the file, and why.
+/// A record with something wrong: its values as they stand in the file, and why it was rejected or which were skipped.
 #[derive(Debug, Clone, Queryable, Insertable)]
 #[diesel(table_name = item_import_errors)]
-pub(super) struct Rejected {
+pub(super) struct FaultyRow {
     pub(super) import_id: ImportId,
     pub(super) row_number: i64,
     pub(super) record: JsonText,
     pub(super) errors: JsonText,
+    /// Whether it was rejected. Otherwise it was imported without the values.
+    pub(super) is_rejected: bool,
 }
 
-pub(super) fn reject(tx: &mut Tx, rejected: &[Rejected]) -> Result<()> {
+pub(super) fn note(tx: &mut Tx, rows: &[FaultyRow]) -> Result<()> {
     match tx.connection() {
         // One statement that is prepared once is the quickest here, and one that takes all rows there.
         AnyConnection::Sqlite(connection) => {
-            for row in rejected {
+            for row in rows {
                 diesel::insert_into(item_import_errors::table).values(row).execute(connection)?;
             }
         }
         AnyConnection::Postgres(connection) => {
-            diesel::insert_into(item_import_errors::table).values(rejected).execute(connection)?;
+            diesel::insert_into(item_import_errors::table).values(rows).execute(connection)?;
         }
     }
     Ok(())
 }
 
 /// Rejected records behind a row, in order.
-pub(super) fn rejected(read: &mut Read, id: &ImportId, after: i64, limit: i64) -> Result<Vec<Rejected>> {
+pub(super) fn rejected(read: &mut Read, id: &ImportId, after: i64, limit: i64) -> Result<Vec<FaultyRow>> {
+    faulty(read, id, true, after, limit)
+}
+
+fn faulty(
+    read: &mut Read,
+    id: &ImportId,
+    is_rejected: bool,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<FaultyRow>> {
     Ok(item_import_errors::table
         .filter(item_import_errors::import_id.eq(id))
+        .filter(item_import_errors::is_rejected.eq(is_rejected))
         .filter(item_import_errors::row_number.gt(after))
         .order(item_import_errors::row_number)
         .limit(limit)
         .load(read.connection())?)
 }
 
-/// The first reasons why rows could not be taken.
-pub fn rejected_rows(read: &mut Read, id: &ImportId) -> Result<Vec<RowError>> {
-    let mut errors = Vec::new();
-    for row in rejected(read, id, 0, MOST_SHOWN)? {
-        errors.extend(row.errors.parse::<Vec<RowError>>()?);
-    }
-    errors.truncate(usize::try_from(MOST_SHOWN).unwrap_or_default());
-    Ok(errors)
+/// The first reasons why rows were rejected, and the first values that were skipped.
+pub fn faults(read: &mut Read, id: &ImportId) -> Result<Faults> {
+    let mut first = |is_rejected| {
+        let mut errors = Vec::new();
+        for row in faulty(read, id, is_rejected, 0, MOST_SHOWN)? {
+            errors.extend(row.errors.parse::<Vec<RowError>>()?);
+        }
+        errors.truncate(usize::try_from(MOST_SHOWN).unwrap_or_default());
+        Ok::<_, Error>(errors)
+    };
+    Ok(Faults { errors: first(true)?, skipped_values: first(false)? })
 }
 
-/// Once the error file has all rejected records, only those that are rejected one by one need stay.
+/// Once the error file has all rejected records, only those that are told one by one need stay.
 pub(super) fn forget(tx: &mut Tx, id: &ImportId) -> Result<()> {
-    let last: Option<i64> = item_import_errors::table
-        .filter(item_import_errors::import_id.eq(id))
-        .order(item_import_errors::row_number)
-        .offset(MOST_SHOWN)
-        .limit(1)
-        .select(item_import_errors::row_number)
-        .get_result(tx.connection())
-        .optional()?;
-    if let Some(last) = last {
+    for is_rejected in [true, false] {
+        let last: Option<i64> = item_import_errors::table
+            .filter(item_import_errors::import_id.eq(id))
+            .filter(item_import_errors::is_rejected.eq(is_rejected))
+            .order(item_import_errors::row_number)
+            .offset(MOST_SHOWN)
+            .limit(1)
+            .select(item_import_errors::row_number)
+            .get_result(tx.connection())
+            .optional()?;
+        let Some(last) = last else { continue };
         diesel::delete(
             item_import_errors::table
                 .filter(item_import_errors::import_id.eq(id))
+                .filter(item_import_errors::is_rejected.eq(is_rejected))
                 .filter(item_import_errors::row_number.ge(last)),
         )
         .execute(tx.connection())?;

@@ -2,7 +2,7 @@
 
 use super::model::{ImportSource, RowError};
 use super::printed::written;
-use super::queries::{self, Rejected};
+use super::queries::{self, FaultyRow};
 use super::reader::Record;
 use bytes::Bytes;
 use futures::Stream;
@@ -46,7 +46,7 @@ pub(super) fn file(
     })
 }
 
-fn print(header: Option<Vec<String>>, width: usize, page: &[Rejected]) -> Result<Vec<u8>> {
+fn print(header: Option<Vec<String>>, width: usize, page: &[FaultyRow]) -> Result<Vec<u8>> {
     let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
     if let Some(mut names) = header {
         names.push("_error".to_owned());

@@ -1,17 +1,16 @@
 //! Records become items: one stretch of a file, in one transaction with how far the import is.
 
-use super::model::{
-    AbortImport, FieldToMake, ImportError, ImportRow, ImportSource, ImportStatus, OnError, RowError,
-};
-use super::plan::{self, RowProblem, RowValues};
+use super::batch_shape::{make_options, shape_for};
+use super::mistakes::{self, Refusal, refusal};
+use super::model::{AbortImport, ImportError, ImportRow, ImportStatus, OnError, OnInvalid, RowError};
+use super::plan::{RowProblem, RowValues};
 use super::prepare::{Batch, PreparedRow, Task, draft, wanted};
-use super::queries::{self, Rejected};
+use super::queries::{self, FaultyRow};
 use super::reader::Record;
-use fields::{Field, FieldOptions};
-use model::{Code, Error, FieldId, ItemId, JsonText, Result};
+use model::{Code, Error, ItemId, JsonText, Result};
 use records::rows::matching::{Lookup, Match, MatchKey, Matcher, OnMatch, Table};
-use records::rows::{Creation, ItemRow, Writer, locked};
-use records::shape::{self, IndexKind, Shape, Shapes};
+use records::rows::{Creation, Draft, ItemRow, Writer, locked};
+use records::shape::{IndexKind, Shape, Shapes};
 use std::collections::HashSet;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,28 +37,6 @@ enum Outcome {
     Updated,
     Unchanged,
     Skipped,
-}
-
-/// Why nothing became of a row.
-enum Refusal {
-    /// Something is wrong with it.
-    Row(Vec<RowProblem>),
-    /// Something is wrong with it, and a part of it may be written.
-    HalfWritten,
-    /// The service failed.
-    Service(Error),
-}
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        Self::Service(error)
-    }
-}
-
-impl From<RowProblem> for Refusal {
-    fn from(wrong: RowProblem) -> Self {
-        Self::Row(vec![wrong])
-    }
 }
 
 /// Why a stretch was not written.
@@ -133,7 +110,10 @@ pub(super) fn take(
     attempts: &Mutex<Attempts>,
 ) -> Result<BatchOutcome> {
     let mut attempts = attempts.lock().unwrap_or_else(PoisonError::into_inner);
-    let shape = match shape_for(tx, shapes, task) {
+    if let Err(error) = make_options(tx, shapes, task, batch) {
+        return Err(over(&mut attempts, error));
+    }
+    let shape = match shape_for(tx, shapes, task, batch) {
         Ok(shape) => shape,
         Err(error) => return Err(over(&mut attempts, error)),
     };
@@ -159,31 +139,12 @@ pub(super) fn take(
     };
     stretch.row.bytes_done = batch.to;
     queries::advance(tx, &stretch.row)?;
-    queries::reject(tx, &stretch.rejected)?;
+    queries::note(tx, &stretch.faulty)?;
     if enough {
         return Ok(BatchOutcome::Enough);
     }
     let fresh = mem::take(&mut stretch.fresh);
     Ok(BatchOutcome::On(fresh, stretch.into_table()))
-}
-
-/// The shape that rows are written by. In a dry run it has the fields that would be made.
-fn shape_for(tx: &mut Tx, shapes: &Shapes, task: &Task) -> Result<Arc<Shape>> {
-    let shape = shape::for_write(tx, shapes, task.author.workspace, task.collection)?;
-    let columns = task.source.columns.iter();
-    let made: Vec<&FieldToMake> = columns.filter_map(|column| column.creates.as_ref()).collect();
-    if made.is_empty() || !task.settings.dry_run {
-        return Ok(shape);
-    }
-    let own = shape::within_change(tx, shapes, task.author.workspace, task.collection)?;
-    let mut shape = Arc::into_inner(own).ok_or_else(|| Error::internal("a shape of our own is shared"))?;
-    for (place, made) in (0..).zip(made) {
-        let mut field = Field::draft(&made.field_key, made.kind, FieldOptions::default());
-        // No field that is stored or built in has such an id.
-        field.id = FieldId(i64::MIN + place);
-        shape.fields.push(field);
-    }
-    Ok(Arc::new(shape))
 }
 
 /// The refusal of an attempt that failed: the service's, or one that ends the import.
@@ -231,7 +192,7 @@ struct Stretch<'a> {
     holds_apart: bool,
     waiting: Waiting,
     fresh: Vec<Vec<u8>>,
-    rejected: Vec<Rejected>,
+    faulty: Vec<FaultyRow>,
 }
 
 impl<'a> Stretch<'a> {
@@ -256,7 +217,7 @@ impl<'a> Stretch<'a> {
             holds_apart: false,
             waiting: Waiting::default(),
             fresh: Vec::new(),
-            rejected: Vec::new(),
+            faulty: Vec::new(),
         })
     }
 
@@ -291,7 +252,7 @@ impl<'a> Stretch<'a> {
         let rows = self.prepared(tx, batch).map_err(Halt::Service)?;
         for ((record, said), (wanted, creation)) in batch.records.iter().zip(rows) {
             self.row.rows_done += 1;
-            match self.one(tx, record, said.as_ref(), wanted, creation) {
+            match self.one_or_less(tx, record, said.as_ref(), wanted, creation) {
                 Ok(Outcome::Created) => self.row.created_count += 1,
                 Ok(Outcome::Updated) => self.row.updated_count += 1,
                 Ok(Outcome::Unchanged) => self.row.unchanged_count += 1,
@@ -314,7 +275,7 @@ impl<'a> Stretch<'a> {
         let matcher = self.matcher.as_ref();
         let rows = batch.records.iter().zip(batch.take_prepared(shape)).map(|((_, said), prepared)| {
             let PreparedRow { wanted: known, creation } = prepared;
-            let said = || Some(wanted(matcher?, shape, said.as_ref().ok()?));
+            let said = || wanted(matcher?, shape, said.as_ref().ok()?).transpose();
             (known.map(Ok).or_else(said), creation)
         });
         let rows: Vec<_> = rows.collect();
@@ -330,11 +291,12 @@ impl<'a> Stretch<'a> {
         let number = self.row.rows_done;
         self.row.failed_count += 1;
         let errors: Vec<RowError> = wrong.into_iter().map(|wrong| wrong.at(number)).collect();
-        self.rejected.push(Rejected {
+        self.faulty.push(FaultyRow {
             import_id: self.task.id.clone(),
             row_number: number,
             record: super::report::kept(self.writer.shape.kind, &self.task.source, record),
             errors: JsonText::of(&errors),
+            is_rejected: true,
         });
         let OnError::AbortAt(AbortImport { abort_at: most }) = self.task.settings.on_error else {
             return false;
@@ -345,6 +307,58 @@ impl<'a> Stretch<'a> {
         let message = format!("The import ended at row {number}: {most} rows were rejected.");
         self.row.error = Some(JsonText::of(&ImportError::new("too_many_errors", message)));
         true
+    }
+
+    /// Notes values without which a row was imported.
+    fn note_skipped(&mut self, wrong: Vec<RowProblem>) {
+        let number = self.row.rows_done;
+        self.row.skipped_value_count += i64::try_from(wrong.len()).unwrap_or(i64::MAX);
+        let errors: Vec<RowError> = wrong.into_iter().map(|wrong| wrong.at(number)).collect();
+        self.faulty.push(FaultyRow {
+            import_id: self.task.id.clone(),
+            row_number: number,
+            record: JsonText::of(&Vec::<String>::new()),
+            errors: JsonText::of(&errors),
+            is_rejected: false,
+        });
+    }
+
+    /// Imports a row, and where its values may be skipped, without those that do not fit.
+    fn one_or_less(
+        &mut self,
+        tx: &mut Tx,
+        record: &Record,
+        said: Result<&RowValues, &RowProblem>,
+        lookup: Option<Result<Lookup>>,
+        creation: Option<Creation>,
+    ) -> Result<Outcome, Refusal> {
+        let mut refused = match (self.one(tx, record, said, lookup, creation), self.task.settings.on_invalid)
+        {
+            (Err(Refusal::Row(wrong)), OnInvalid::SkipValue) => wrong,
+            (outcome, _) => return outcome,
+        };
+        let Ok(mut left) = said.cloned() else { return Err(Refusal::Row(refused)) };
+        let mut skipped = Vec::new();
+        // Each turn leaves out a value at least.
+        loop {
+            let goes_on = left.skip(&self.task.source, &refused);
+            skipped.append(&mut refused);
+            if !goes_on {
+                return Err(Refusal::Row(skipped));
+            }
+            let matcher = self.matcher.as_ref();
+            let lookup = matcher.and_then(|matcher| wanted(matcher, self.shape, &left).transpose());
+            match self.one(tx, record, Ok(&left), lookup, None) {
+                Err(Refusal::Row(wrong)) => refused = wrong,
+                Ok(outcome) => {
+                    if !matches!(outcome, Outcome::Skipped) {
+                        self.note_skipped(skipped);
+                    }
+                    return Ok(outcome);
+                }
+                refusal => return refusal,
+            }
+        }
     }
 
     fn one(
@@ -358,10 +372,13 @@ impl<'a> Stretch<'a> {
         let said = said.map_err(RowProblem::clone)?;
         let shape = self.writer.shape;
         let refused = |error| refusal(shape, &self.task.source, record, error);
+        let wanted = match wanted.transpose() {
+            Ok(wanted) if said.problems.is_empty() => wanted,
+            wanted => return Err(mistakes::of_row(self.task, shape, record, said, wanted.err())),
+        };
         let (Some(matcher), Some(wanted)) = (&self.matcher, wanted) else {
             return self.create(tx, record, said, None, creation);
         };
-        let wanted = wanted.map_err(refused)?;
         if self.task.settings.dry_run && self.seen.contains(&digest(&wanted.key)) {
             return self.matched_earlier();
         }
@@ -399,7 +416,7 @@ impl<'a> Stretch<'a> {
         let refused = |error| refusal(writer.shape, &self.task.source, record, error);
         let creation = match creation {
             Some(creation) => creation,
-            None => Creation::Draft(draft(writer.shape, &self.task.settings, None, said).map_err(refused)?),
+            None => Creation::Draft(self.drafted(record, None, said)?),
         };
         let waits = said.statements.is_empty() && !self.holds_apart && !self.task.settings.dry_run;
         if waits {
@@ -437,7 +454,7 @@ impl<'a> Stretch<'a> {
         let refused = |error| refusal(writer.shape, &self.task.source, record, error);
         let old = locked(tx, writer.shape, id).map_err(refused)?;
         wanted.expect_key_of(writer.shape, &old).map_err(refused)?;
-        let draft = draft(writer.shape, &self.task.settings, Some(&old), said).map_err(refused)?;
+        let draft = self.drafted(record, Some(&old), said)?;
         let row = self.write(tx, refused, |tx| {
             let written = writer.update(tx, old.clone(), draft)?;
             self.state(tx, written.row, said)
@@ -447,6 +464,17 @@ impl<'a> Stretch<'a> {
             matcher.note_changed(writer.shape, &old, &row)?;
         }
         Ok(if row.version == old.version { Outcome::Unchanged } else { Outcome::Updated })
+    }
+
+    /// What a row makes of an item, or everything that is wrong with its values.
+    fn drafted(&self, record: &Record, old: Option<&ItemRow>, said: &RowValues) -> Result<Draft, Refusal> {
+        let draft = draft(self.shape, &self.task.settings, old, said);
+        let stated = self.task.target.check(self.shape, &said.statements);
+        let errors = match (draft, stated) {
+            (Ok(draft), Ok(())) => return Ok(draft),
+            (draft, stated) => draft.err().into_iter().chain(stated.err()),
+        };
+        Err(mistakes::all(self.shape, &self.task.source, record, errors))
     }
 
     /// Records what a row says in fields that only the service sets.
@@ -530,13 +558,4 @@ fn already_there() -> RowProblem {
 /// The refusal of what may be written in part.
 fn half_written(error: Error) -> Refusal {
     if error.code().status() < 500 { Refusal::HalfWritten } else { Refusal::Service(error) }
-}
-
-/// What the collection refuses is the row's fault, anything else is ours.
-fn refusal(shape: &Shape, source: &ImportSource, record: &Record, error: Error) -> Refusal {
-    if error.code().status() < 500 {
-        Refusal::Row(plan::explained(shape, source, record, &error))
-    } else {
-        Refusal::Service(error)
-    }
 }

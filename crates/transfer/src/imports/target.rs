@@ -28,6 +28,15 @@ pub trait Target: Send + Sync {
         &[]
     }
 
+    /// Checks what a row says in those fields.
+    ///
+    /// # Errors
+    /// `validation_error` for values that do not fit.
+    fn check(&self, shape: &Shape, statements: &Data) -> Result<()> {
+        let _ = (shape, statements);
+        Ok(())
+    }
+
     /// Records what a row says in those fields of a record that was just written in this transaction. Returns the record as
     /// it is then.
     ///

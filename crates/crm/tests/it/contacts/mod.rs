@@ -10,6 +10,7 @@ mod handoff;
 mod identities;
 mod imports;
 mod list;
+mod lists;
 mod merge;
 mod merge_graphs;
 mod notes;

@@ -11,7 +11,7 @@ struct Number {
 }
 
 /// Says in which country the business is.
-async fn settle(crm: &Crm, country: Value) {
+pub(super) async fn settle(crm: &Crm, country: Value) {
     let patch: svc_crm::business::BusinessPatch =
         operation::read_json(json!({ "country": country }), "", "body").unwrap();
     let workspace = crm.key.workspace;

@@ -2,6 +2,7 @@
 
 mod fields;
 mod matching;
+mod mistakes;
 mod spelling;
 
 use crate::{event_types, events, full, number, seed};
