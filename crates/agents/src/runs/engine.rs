@@ -12,7 +12,7 @@ use auth::{Directory, Seal, Spending};
 use egress::Connector;
 use model::{Cause, Error, RequestRef, Result, Tracer};
 use operation::LocalCalls;
-use operation::ports::{EnergyMeter, WorkspaceVariables};
+use operation::ports::{ChannelTurns, EnergyMeter, WorkspaceVariables};
 use prometheus::core::Collector;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,6 +41,8 @@ pub struct RunEngineParts {
     pub operations: LocalCalls,
     /// The variables that agents refer to.
     pub variables: WorkspaceVariables,
+    /// What was said over channels.
+    pub turns: Arc<dyn ChannelTurns>,
     /// Records spans of runs.
     pub tracer: Tracer,
     /// Where runs live: a runtime that goes on when the one that took the request ends.
@@ -124,6 +126,10 @@ impl RunEngine {
 
     pub(super) fn variables(&self) -> &WorkspaceVariables {
         &self.0.parts.variables
+    }
+
+    pub(super) fn turns(&self) -> &dyn ChannelTurns {
+        &*self.0.parts.turns
     }
 
     pub(super) fn db(&self) -> &Db {

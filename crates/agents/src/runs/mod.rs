@@ -31,6 +31,7 @@ mod injection;
 mod listen;
 mod local_tool;
 mod many;
+mod channel_memory;
 mod memory;
 mod metrics;
 mod model;

@@ -7,6 +7,7 @@ use crate::json;
 use crate::providers::Tier;
 use crate::schema::runs;
 use diesel::prelude::*;
+use operation::ports::ChannelQuestion;
 use model::{
     AgentId, Answering, ContactId, JsonText, KeyId, Metadata, RequestId, Result, RunId, StepId, Timestamp,
     Trace, WorkspaceId, text_enum,
@@ -116,6 +117,10 @@ pub struct NewRun {
     #[serde(skip)]
     #[schema(ignore)]
     pub(super) answering: Option<Answering>,
+    /// The messages that it answers over a channel.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(super) question: Option<ChannelQuestion>,
 }
 
 /// The version of an agent to run.
@@ -226,6 +231,9 @@ pub(super) struct RunOptions {
     /// The epoch of the contact at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) contact_epoch: Option<i64>,
+    /// The messages that it answers over a channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) question: Option<ChannelQuestion>,
     /// What its work is called in ledgers.
     #[serde(default, skip_serializing_if = "RunPurpose::is_default")]
     pub(super) purpose: RunPurpose,

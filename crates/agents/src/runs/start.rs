@@ -80,6 +80,7 @@ impl RunEngine {
             on_busy: if run.supersedes { OnBusy::Rollback } else { OnBusy::Enqueue },
             trigger: trigger_of(run.trigger),
             answering: run.answering,
+            question: run.question,
         };
         match self.submit(&caller, new, Some(claim)).await? {
             Submitted::Run(run) => Ok(run.row.id),

@@ -14,6 +14,7 @@ mod broadcast_counts;
 mod broadcast_pauses;
 mod broadcasts;
 mod callbacks;
+mod context;
 mod conversations;
 mod enclosed;
 mod erasure;
