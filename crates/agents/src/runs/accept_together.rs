@@ -146,8 +146,7 @@ fn ready(
         return Ok(None);
     }
     let plan = engine.plan(tx, asked, &mut row, (settings, agent.tools.clone()), Arc::default())?;
-    let memory =
-        if named { engine.memory(tx, &row, &plan.settings)? } else { ConversationMemory::default() };
+    let memory = if named { engine.memory(tx, &row, &plan.settings)? } else { ConversationMemory::default() };
     let mut work = Work { memory, ..engine.work_on(plan, row) };
     work.start(tx.now());
     if engine.fold_for(&work).is_some() {

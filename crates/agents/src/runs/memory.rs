@@ -6,6 +6,7 @@
 
 use super::channel_memory;
 use super::engine::RunEngine;
+use super::guard::Guards;
 use super::model::RunRow;
 use super::queries::{self, Exchange, Summary};
 use crate::agents::{MemoryMode, Settings};
@@ -50,23 +51,33 @@ pub(super) struct Fold {
 impl RunEngine {
     /// What the agent remembers of a run's conversation: what was said over the channel, where it answers on one, else its
     /// earlier runs.
-    pub(super) fn memory(&self, read: &mut Read, row: &RunRow, settings: &Settings) -> Result<ConversationMemory> {
+    pub(super) fn memory(
+        &self,
+        read: &mut Read,
+        row: &RunRow,
+        settings: &Settings,
+    ) -> Result<ConversationMemory> {
         let question = row.options()?.question;
         let most = settings.memory.max_messages / 2;
         let turns = |read: &mut Read, after: Option<&str>, most| match question {
-            Some(question) => channel_memory::turns(read, self.turns(), row.workspace_id, question, after, most),
+            Some(question) => {
+                let all = self.turns();
+                let mut turns = channel_memory::turns(read, all, row.workspace_id, question, after, most)?;
+                channel_memory::guard(&mut turns, &Guards::new(&settings.guardrails)?);
+                Ok(turns)
+            }
             None => queries::turns(read, row, after, most),
         };
         match settings.memory.mode {
             MemoryMode::None => Ok(ConversationMemory::default()),
-            MemoryMode::Window => {
-                Ok(ConversationMemory { summary: None, turns: turns(read, None, most)? })
-            }
+            MemoryMode::Window => Ok(ConversationMemory { summary: None, turns: turns(read, None, most)? }),
             MemoryMode::Summary => {
                 // A run that begins anew stands before what was folded since.
                 let summary = queries::summary(read, row)?.filter(|summary| match question {
                     Some(question) => channel_memory::is_before(&summary.through, question),
-                    None => summary.through.as_str() < row.id.as_str() && RunId::parse(&summary.through).is_some(),
+                    None => {
+                        summary.through.as_str() < row.id.as_str() && RunId::parse(&summary.through).is_some()
+                    }
                 });
                 // Twice as many as are shown: those that are to be folded, and then some where that failed before.
                 let through = summary.as_ref().map(|summary| summary.through.as_str());
@@ -161,7 +172,8 @@ fn transcript(turn: &Exchange, longest: usize) -> String {
         let Some(said) = said else { continue };
         let end = said.char_indices().nth(longest).map_or(said.len(), |(end, _)| end);
         let (shown, more) = (said.get(..end).unwrap_or_default(), if end < said.len() { " …" } else { "" });
-        text.push_str(&format!("{who}: {shown}{more}\n"));
+        // A line within a text is no line of another speaker.
+        text.push_str(&format!("{who}: {}{more}\n", shown.replace('\n', "\n  ")));
     }
     text
 }

@@ -7,11 +7,11 @@ use crate::json;
 use crate::providers::Tier;
 use crate::schema::runs;
 use diesel::prelude::*;
-use operation::ports::ChannelQuestion;
 use model::{
     AgentId, Answering, ContactId, JsonText, KeyId, Metadata, RequestId, Result, RunId, StepId, Timestamp,
     Trace, WorkspaceId, text_enum,
 };
+use operation::ports::ChannelQuestion;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

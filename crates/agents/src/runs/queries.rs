@@ -135,12 +135,7 @@ pub(super) struct Exchange {
 }
 
 /// The last turns of a run's conversation before it, and behind `after`, oldest first.
-pub(super) fn turns(
-    read: &mut Read,
-    row: &RunRow,
-    after: Option<&str>,
-    most: i64,
-) -> Result<Vec<Exchange>> {
+pub(super) fn turns(read: &mut Read, row: &RunRow, after: Option<&str>, most: i64) -> Result<Vec<Exchange>> {
     let mut query = runs::table
         .filter(runs::workspace_id.eq(row.workspace_id))
         .filter(runs::conversation_id.eq(&row.conversation_id))

@@ -232,8 +232,11 @@ impl RunEngine {
         let guards = looked.map(|looked| looked.guards.clone()).unwrap_or_default();
         let plan = self.plan(tx, asked, &mut row, (settings, tools), guards)?;
         // A run that waits reads its memory when its turn comes.
-        let memory =
-            if named && !waits { self.memory(tx, &row, &plan.settings)? } else { ConversationMemory::default() };
+        let memory = if named && !waits {
+            self.memory(tx, &row, &plan.settings)?
+        } else {
+            ConversationMemory::default()
+        };
         let report = looked.and_then(|looked| looked.report.clone());
         let over = report.as_ref().and_then(|report| report.ending(GuardrailStage::Input, &plan.settings));
         let blocked = over.is_some();

@@ -29,17 +29,21 @@ impl ChannelTurns for Turns {
         let (transcripts, templates) = (transcripts(read, &rows)?, templates(read, &rows)?);
         let members: HashSet<MemberId> = rows.iter().filter_map(member_of).collect();
         let members: Vec<MemberId> = members.into_iter().collect();
-        let members = if members.is_empty() { Vec::new() } else { self.0.among(read, workspace, &members)? };
+        let members =
+            if members.is_empty() { Vec::new() } else { self.0.among(read, workspace, &members)? };
         let names: HashMap<MemberId, String> = members.into_iter().map(|one| (one.id, one.name)).collect();
         let mut turns = Vec::with_capacity(rows.len());
         let mut person_answers = false;
         for row in &rows {
-            let speaker = speaker(row, &names);
+            let mut speaker = speaker(row, &names);
             let is_person = is_person(row);
             let by_agent = row.sender_type == MessageSenderType::Agent;
-            let mut text = shown(row, transcripts.get(&row.id).map(String::as_str), &templates)?;
-            if is_person && !person_answers {
-                text = format!("(took over from the agent) {text}");
+            let text = shown(row, transcripts.get(&row.id).map(String::as_str), &templates)?;
+            if let Speaker::Other(who) = &mut speaker
+                && is_person
+                && !person_answers
+            {
+                who.push_str(", who took over from the agent");
             } else if by_agent && person_answers {
                 turns.push(handed_back(row.id));
             }
@@ -139,7 +143,8 @@ fn shown(row: &MessageRow, transcript: Option<&str>, templates: &Templates) -> R
 }
 
 fn lines(message: ResolvedMessage) -> String {
-    let buttons = (!message.buttons.is_empty()).then(|| format!("[Buttons: {}]", message.buttons.join(" | ")));
+    let buttons =
+        (!message.buttons.is_empty()).then(|| format!("[Buttons: {}]", message.buttons.join(" | ")));
     let parts = [message.header, Some(message.body), message.footer, buttons];
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
