@@ -173,7 +173,10 @@ fn templates(read: &mut Read, rows: &[MessageRow]) -> Result<Templates> {
         .load(read.connection())?;
     found
         .into_iter()
-        .map(|(channel, name, language, components)| Ok(((channel, name, language), components.parse()?)))
+        .map(|(channel, name, language, components)| {
+            let components = TemplateComponents::from_network(&components.parse()?);
+            Ok(((channel, name, language), components))
+        })
         .collect()
 }
 

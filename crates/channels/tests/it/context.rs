@@ -68,4 +68,59 @@ testkit::on_both! {
             }
         }
     }
+
+    async fn an_agent_knows_broadcasts_presses_and_files_but_nothing_deleted(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let phone = "5511987654321";
+        let ana = desk.customer("Ana", "+5511987654321");
+        desk.hear(&ana, "Hi").await;
+        let write = async |id: &str, kind: &str, part: serde_json::Value| {
+            desk.let_pass(1).await;
+            desk.person_writes(phone, id, 0, kind, part, json!({})).await;
+            desk.let_pass(1).await;
+        };
+        write("wamid.1", "text", json!({ "body": "A secret of mine" })).await;
+        let new = json!({
+            "name": "notice", "language": "en", "category": "utility",
+            "components": { "body": { "text": "Your order is here." }, "buttons": [{ "type": "quick_reply", "text": "Show it" }] },
+        });
+        desk.post(&desk.path("/chatnet/templates"), new).await.expect(201);
+        desk.network.review("notice", "en", &simulator::Review::Approve).unwrap();
+        desk.settle().await;
+        desk.broadcast_to_all(json!({})).await;
+        desk.let_pass(5).await;
+        write("wamid.2", "button", json!({ "text": "Show it", "payload": "Show it" })).await;
+        write("wamid.3", "image", json!({ "id": "none", "mime_type": "image/png" })).await;
+        write("wamid.4", "revoke", json!({ "original_message_id": "wamid.1" })).await;
+        write("wamid.5", "text", json!({ "body": "And now?" })).await;
+        let heard = desk.heard();
+        let all = heard.join("\n");
+        for part in ["⟦Broadcast of the business⟧ Your order is here.\n[Buttons: Show it]", "Show it", "[image]"] {
+            assert!(all.contains(part), "{part}: {all}");
+        }
+        assert!(!heard.iter().any(|text| text == "A secret of mine"), "{heard:?}");
+        assert_eq!(heard.last().unwrap(), "And now?");
+    }
+
+    async fn an_agent_remembers_as_much_as_it_is_set_to(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let agents = desk.get("/agents").await.expect(200);
+        let memory = json!({ "memory": { "mode": "window", "max_messages": 4 } });
+        desk.app.patch(&format!("/agents/{}", agents[0]["id"]), &desk.key, memory).await.expect(200);
+        let ana = desk.customer("Ana", "+5511987654321");
+        for text in ["The first", "The second", "The third", "The fourth"] {
+            desk.hear(&ana, text).await;
+        }
+        let heard = desk.heard();
+        let has = |text: &str| heard.iter().any(|one| one == text);
+        assert!(!has("The first") && has("The second") && has("The third") && has("The fourth"), "{heard:?}");
+    }
+}
+
+impl Desk {
+    /// What the model was given last.
+    fn heard(&self) -> Vec<String> {
+        let prompts = self.app.model.prompts();
+        prompts.last().unwrap().messages.iter().map(|message| message.content.clone()).collect()
+    }
 }
