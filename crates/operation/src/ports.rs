@@ -18,7 +18,9 @@ pub use contacts::{
     Audience, ChatIdentity, ConsentStatement, ConsentTies, ContactBook, ContactCard, ContactKey, ContactRef,
     HandOver, HandoffReason, People,
 };
-pub use conversations::{AssignedConversations, AutoAssignment};
+pub use conversations::{
+    AssignedConversations, AutoAssignment, ChannelQuestion, ChannelTurn, ChannelTurns, Speaker,
+};
 pub use messages::{MessageContent, MessageSender, MessageToSend, Messenger, TemplateToSend};
 pub use people::{
     BUSINESS_FACTS, BusinessCalendar, BusinessRetention, KeptDays, Member, Members, OpenWork,

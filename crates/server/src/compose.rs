@@ -215,6 +215,7 @@ impl Service {
             directory: directory.clone(),
             base_url: base_url.clone(),
             spending: spending.clone(),
+            turns: Arc::new(channels::messages::Turns(Arc::new(crm::TeamDirectory))),
             tracer: traces.tracer.clone(),
             operations: operations.clone(),
             variables: variables.clone(),

@@ -3,7 +3,7 @@
 use super::acceptance::{Acceptance, Accepted, Asked};
 use super::conversation;
 use super::engine::RunEngine;
-use super::memory::{self, ConversationMemory};
+use super::memory::ConversationMemory;
 use super::model::RunRow;
 use super::rows::StepRow;
 use super::step::Need;
@@ -143,14 +143,12 @@ fn ready(
         return Ok(None);
     }
     let mut row = fresh_row(tx, &asked.caller, &asked.new, &agent.row, &settings)?;
-    let memory = if asked.new.conversation_id.is_none() {
-        ConversationMemory::default()
-    } else if queries::active_in_conversation(tx, &row)?.is_empty() {
-        memory::read(tx, &row, &settings)?
-    } else {
+    let named = asked.new.conversation_id.is_some();
+    if named && !queries::active_in_conversation(tx, &row)?.is_empty() {
         return Ok(None);
-    };
+    }
     let plan = engine.plan(tx, asked, &mut row, (settings, agent.tools.clone()), Arc::default())?;
+    let memory = if named { engine.memory(tx, &row, &plan.settings)? } else { ConversationMemory::default() };
     let mut work = Work { memory, ..engine.work_on(plan, row) };
     work.start(tx.now());
     if engine.fold_for(&work).is_some() {

@@ -12,7 +12,9 @@ use auth::{Directory, Seal, Spending};
 use egress::Connector;
 use model::{Cause, Error, RequestRef, Result, Tracer};
 use operation::LocalCalls;
-use operation::ports::{BusinessCalendar, CollectionDirectory, EnergyMeter, People, WorkspaceVariables};
+use operation::ports::{
+    BusinessCalendar, ChannelTurns, CollectionDirectory, EnergyMeter, People, WorkspaceVariables,
+};
 use prometheus::core::Collector;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,6 +49,8 @@ pub struct RunEngineParts {
     pub collections: CollectionDirectory,
     /// What businesses say of themselves, and their clocks.
     pub business: Arc<dyn BusinessCalendar>,
+    /// What was said over channels.
+    pub turns: Arc<dyn ChannelTurns>,
     /// Records spans of runs.
     pub tracer: Tracer,
     /// Where runs live: a runtime that goes on when the one that took the request ends.
@@ -130,6 +134,10 @@ impl RunEngine {
 
     pub(super) fn variables(&self) -> &WorkspaceVariables {
         &self.0.parts.variables
+    }
+
+    pub(super) fn turns(&self) -> &dyn ChannelTurns {
+        &*self.0.parts.turns
     }
 
     pub(super) fn db(&self) -> &Db {

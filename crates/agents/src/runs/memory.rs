@@ -4,11 +4,14 @@
 //! older ones, together with the summary of those before. That is a step of the run, with its price, before the run's
 //! first answer. Where it fails, the run goes on with what fits.
 
+use super::channel_memory;
+use super::engine::RunEngine;
+use super::guard::Guards;
 use super::model::RunRow;
 use super::queries::{self, Exchange, Summary};
 use crate::agents::{MemoryMode, Settings};
 use crate::providers::{Message, Role, estimated_tokens};
-use model::Result;
+use model::{Result, RunId};
 use store::Read;
 
 /// The most tokens of a summary.
@@ -45,20 +48,42 @@ pub(super) struct Fold {
     pub(super) rest_tokens: i64,
 }
 
-/// What the agent remembers of a run's conversation.
-pub(super) fn read(read: &mut Read, row: &RunRow, settings: &Settings) -> Result<ConversationMemory> {
-    let most = settings.memory.max_messages / 2;
-    match settings.memory.mode {
-        MemoryMode::None => Ok(ConversationMemory::default()),
-        MemoryMode::Window => {
-            Ok(ConversationMemory { summary: None, turns: queries::turns(read, row, None, most)? })
-        }
-        MemoryMode::Summary => {
-            let summary = queries::summary(read, row)?;
-            // Twice as many as are shown: those that are to be folded, and then some where that failed before.
-            let through = summary.as_ref().map(|summary| &summary.through);
-            let turns = queries::turns(read, row, through, 2 * most)?;
-            Ok(ConversationMemory { summary, turns })
+impl RunEngine {
+    /// What the agent remembers of a run's conversation: what was said over the channel, where it answers on one, else its
+    /// earlier runs.
+    pub(super) fn memory(
+        &self,
+        read: &mut Read,
+        row: &RunRow,
+        settings: &Settings,
+    ) -> Result<ConversationMemory> {
+        let question = row.options()?.question;
+        let most = settings.memory.max_messages / 2;
+        let turns = |read: &mut Read, after: Option<&str>, most| match question {
+            Some(question) => {
+                let all = self.turns();
+                let mut turns = channel_memory::turns(read, all, row.workspace_id, question, after, most)?;
+                channel_memory::guard(&mut turns, &Guards::new(&settings.guardrails)?);
+                Ok(turns)
+            }
+            None => queries::turns(read, row, after, most),
+        };
+        match settings.memory.mode {
+            MemoryMode::None => Ok(ConversationMemory::default()),
+            MemoryMode::Window => Ok(ConversationMemory { summary: None, turns: turns(read, None, most)? }),
+            MemoryMode::Summary => {
+                // A run that begins anew stands before what was folded since.
+                let summary = queries::summary(read, row)?.filter(|summary| match question {
+                    Some(question) => channel_memory::is_before(&summary.through, question),
+                    None => {
+                        summary.through.as_str() < row.id.as_str() && RunId::parse(&summary.through).is_some()
+                    }
+                });
+                // Twice as many as are shown: those that are to be folded, and then some where that failed before.
+                let through = summary.as_ref().map(|summary| summary.through.as_str());
+                let turns = turns(read, through, 2 * most)?;
+                Ok(ConversationMemory { summary, turns })
+            }
         }
     }
 }
@@ -129,7 +154,7 @@ impl ConversationMemory {
     pub(super) fn take(&mut self, text: String, turns: usize) {
         let mut folded = self.turns.drain(..turns.min(self.turns.len()));
         if let Some(last) = folded.next_back() {
-            self.summary = Some(Summary { text, through: last.run });
+            self.summary = Some(Summary { text, through: last.place });
         }
     }
 }
@@ -147,7 +172,8 @@ fn transcript(turn: &Exchange, longest: usize) -> String {
         let Some(said) = said else { continue };
         let end = said.char_indices().nth(longest).map_or(said.len(), |(end, _)| end);
         let (shown, more) = (said.get(..end).unwrap_or_default(), if end < said.len() { " …" } else { "" });
-        text.push_str(&format!("{who}: {shown}{more}\n"));
+        // A line within a text is no line of another speaker.
+        text.push_str(&format!("{who}: {}{more}\n", shown.replace('\n', "\n  ")));
     }
     text
 }
@@ -156,12 +182,10 @@ fn transcript(turn: &Exchange, longest: usize) -> String {
 mod tests {
     use super::*;
     use crate::agents::Memory as MemorySettings;
-    use model::{RunId, SeededRandom, Timestamp};
 
     fn memory(texts: &[String]) -> ConversationMemory {
-        let random = SeededRandom::new(1);
         let turn = |(place, text): (i64, &String)| Exchange {
-            run: RunId::new(Timestamp::from_millis(place), &random),
+            place: place.to_string(),
             input: Some(format!("{text}?")),
             output: Some(format!("{text}!")),
         };
@@ -180,7 +204,7 @@ mod tests {
         assert_eq!(fold.turns, 3);
         let text = &fold.messages[1].content;
         assert_eq!(text, "User: t0?\nAssistant: t0!\nUser: t1?\nAssistant: t1!\nUser: t2?\nAssistant: t2!\n");
-        let third = memory.turns[2].run.clone();
+        let third = memory.turns[2].place.clone();
         memory.take("short".into(), fold.turns);
         assert_eq!(memory.summary, Some(Summary { text: "short".into(), through: third }));
         assert_eq!(memory.turns.len(), 2);

@@ -12,6 +12,7 @@ mod active;
 mod answer;
 mod approvals;
 mod call_key;
+mod channel_memory;
 mod completion;
 mod conversation;
 mod drive;

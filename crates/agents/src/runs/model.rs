@@ -12,7 +12,7 @@ use model::{
     AgentId, Answering, ContactId, JsonText, KeyId, Metadata, RequestId, Result, RunId, StepId, Timestamp,
     Trace, WorkspaceId, text_enum,
 };
-use operation::ports::with_values;
+use operation::ports::{ChannelQuestion, with_values};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -118,6 +118,10 @@ pub struct NewRun {
     #[serde(skip)]
     #[schema(ignore)]
     pub(super) answering: Option<Answering>,
+    /// The messages that it answers over a channel.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(super) question: Option<ChannelQuestion>,
 }
 
 /// The version of an agent to run.
@@ -234,6 +238,9 @@ pub(super) struct RunOptions {
     /// The epoch of the contact at that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) contact_epoch: Option<i64>,
+    /// The messages that it answers over a channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) question: Option<ChannelQuestion>,
     /// What its work is called in ledgers.
     #[serde(default, skip_serializing_if = "RunPurpose::is_default")]
     pub(super) purpose: RunPurpose,

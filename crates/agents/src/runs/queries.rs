@@ -121,24 +121,21 @@ pub(super) fn last_queued_at(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Summary {
     pub(super) text: String,
-    pub(super) through: RunId,
+    /// The [place](Exchange::place) of the last turn in it.
+    pub(super) through: String,
 }
 
 /// A turn of a conversation: what was said, and what was answered if anything was.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable)]
 pub(super) struct Exchange {
-    pub(super) run: RunId,
+    /// Orders the turns of a conversation: the id of the run, or [`of_message`](super::channel_memory::of_message).
+    pub(super) place: String,
     pub(super) input: Option<String>,
     pub(super) output: Option<String>,
 }
 
 /// The last turns of a run's conversation before it, and behind `after`, oldest first.
-pub(super) fn turns(
-    read: &mut Read,
-    row: &RunRow,
-    after: Option<&RunId>,
-    most: i64,
-) -> Result<Vec<Exchange>> {
+pub(super) fn turns(read: &mut Read, row: &RunRow, after: Option<&str>, most: i64) -> Result<Vec<Exchange>> {
     let mut query = runs::table
         .filter(runs::workspace_id.eq(row.workspace_id))
         .filter(runs::conversation_id.eq(&row.conversation_id))
@@ -169,13 +166,12 @@ pub(super) fn turns(
 /// What is left of the turns of a run's conversation that were folded.
 pub(super) fn summary(read: &mut Read, row: &RunRow) -> Result<Option<Summary>> {
     use conversation_memories as m;
-    let found: Option<(String, RunId)> = m::table
+    let found: Option<(String, String)> = m::table
         .find((row.workspace_id, &row.conversation_id, row.agent_id, row.livemode))
         .select((m::summary, m::through_run))
         .get_result(read.connection())
         .optional()?;
-    // A run that begins anew stands before what was folded since.
-    Ok(found.map(|(text, through)| Summary { text, through }).filter(|summary| summary.through < row.id))
+    Ok(found.map(|(text, through)| Summary { text, through }))
 }
 
 /// Keeps what is left of the folded turns of a run's conversation.

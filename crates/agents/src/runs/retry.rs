@@ -7,8 +7,8 @@ use super::conversation;
 use super::engine::{RunEngine, superseded};
 use super::guard::Guards;
 use super::model::{NewRun, OnBusy, RunRow};
+use super::queries;
 use super::work::{Plan, Start, Work};
-use super::{memory, queries};
 use crate::agents::AgentStatus;
 use crate::agents::queries as agents;
 use auth::idempotency::{self, Claim};
@@ -51,7 +51,7 @@ impl RunEngine {
         self.must_wait(tx, on_busy, &row)?;
         let (settings, tools) =
             agents::version_settings(tx, row.workspace_id, row.agent_id, row.agent_version)?;
-        let memory = memory::read(tx, &row, &settings)?;
+        let memory = self.memory(tx, &row, &settings)?;
         let earlier = queries::steps(tx, row.workspace_id, &row.id)?;
         let mut options = row.options()?;
         options.attempt_from = Some(earlier.last().map_or(0, |step| step.position) + 1);

@@ -1,5 +1,6 @@
 //! Runs that start without a request: each once, however often that is tried.
 
+use super::channel_memory::without_marks;
 use super::engine::RunEngine;
 use super::model::{NewRun, OnBusy, RunStatus, RunTrigger, RunTriggerKind};
 use super::queries;
@@ -67,7 +68,7 @@ impl RunEngine {
             }
         };
         let new = NewRun {
-            input: run.input,
+            input: if run.question.is_some() { without_marks(&run.input) } else { run.input },
             conversation_id: run.conversation,
             agent_id: run.agent,
             agent_version: None,
@@ -80,6 +81,7 @@ impl RunEngine {
             on_busy: if run.supersedes { OnBusy::Rollback } else { OnBusy::Enqueue },
             trigger: trigger_of(run.trigger),
             answering: run.answering,
+            question: run.question,
         };
         match self.submit(&caller, new, Some(claim)).await? {
             Submitted::Run(run) => Ok(run.row.id),

@@ -61,6 +61,7 @@ impl RunEngine {
             on_busy: OnBusy::default(),
             trigger: RunTrigger::default(),
             answering: task.contact,
+            question: None,
         };
         // The request's key names the outcome of its own operation, not that of the run.
         let caller = Caller { idempotency_key: None, ..caller };

@@ -7,7 +7,7 @@ use super::engine::{RunEngine, is_superseded};
 use super::finish::outcome;
 use super::guard::{GuardFinding, Guards};
 use super::listen::Listener;
-use super::memory::{self, ConversationMemory};
+use super::memory::ConversationMemory;
 use super::model::{NewRun, RunOptions, RunRow, RunStatus, WantedVersion};
 use super::queries;
 use super::step::write_finished;
@@ -228,11 +228,14 @@ impl RunEngine {
         if !caller.livemode() {
             queries::count_test_run(tx, caller.workspace_id(), caller.workspace.plan.test_runs_per_day)?;
         }
-        // A run that waits reads its memory when its turn comes.
-        let memory =
-            if named && !waits { memory::read(tx, &row, &settings)? } else { ConversationMemory::default() };
         let guards = looked.map(|looked| looked.guards.clone()).unwrap_or_default();
         let plan = self.plan(tx, asked, &mut row, (settings, tools), guards)?;
+        // A run that waits reads its memory when its turn comes.
+        let memory = if named && !waits {
+            self.memory(tx, &row, &plan.settings)?
+        } else {
+            ConversationMemory::default()
+        };
         let report = looked.and_then(|looked| looked.report.clone());
         let over = report.as_ref().and_then(|report| report.ending(GuardrailStage::Input, &plan.settings));
         let blocked = over.is_some();
@@ -373,6 +376,7 @@ fn options(caller: &Caller, new: &NewRun, settings: &Settings, base: &RunOptions
         trigger: new.trigger.clone(),
         contact: new.answering.map(|answering| answering.contact),
         contact_epoch: new.answering.map(|answering| answering.epoch),
+        question: new.question,
         ..base.clone()
     }
 }

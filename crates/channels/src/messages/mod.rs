@@ -14,6 +14,7 @@ mod requeue;
 mod row;
 pub(crate) mod terms;
 mod together;
+mod turns;
 
 pub(crate) use conversation::{Conversation, ConversationStatus};
 pub(crate) use delete::delete;
@@ -35,6 +36,8 @@ pub(crate) use row::{
     Alike, MessageDirection, MessageError, MessageSenderType, MessageStatus, MessageType, Sender,
 };
 pub(crate) use together::{enqueue_all, write_all};
+pub use turns::Turns;
+pub(crate) use turns::transcripts;
 
 /// The most characters of a text that the network takes.
 pub const LONGEST_TEXT: usize = 4_096;

@@ -3,12 +3,14 @@
 use super::reply_state::Begun;
 use super::{Worker, reply_state, together_or_each};
 use crate::channels::{self, ChannelRow, NewChannelError, note_error};
-use crate::messages::{Conversation, MessageDirection, MessageRow, MessageSenderType, MessageType, readable};
-use crate::schema::{conversations as table, message_attachments, messages as rows};
+use crate::messages::{
+    Conversation, MessageDirection, MessageRow, MessageSenderType, MessageType, readable, transcripts,
+};
+use crate::schema::{conversations as table, messages as rows};
 use diesel::dsl::not;
 use diesel::prelude::*;
 use model::{Answering, ChannelId, Code, ContactId, ConversationId, Error, MessageId, Result, RunId};
-use operation::ports::{People, StartRun, StartedBy};
+use operation::ports::{ChannelQuestion, People, StartRun, StartedBy};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use store::{Read, Tx};
@@ -27,6 +29,7 @@ pub(super) struct Question {
     input: String,
     /// What was answered before: of two questions with the same end the longer one is another.
     after: MessageId,
+    first: MessageId,
     upto: MessageId,
     epoch: i64,
     /// The network's id of the last message, which is shown as read when the agent begins.
@@ -63,6 +66,7 @@ impl Worker {
             input: question.input.clone(),
             trigger: StartedBy::Channel(self.channel.id),
             answering: Some(Answering { contact: question.contact, epoch: question.epoch }),
+            question: Some(ChannelQuestion { conversation: question.conversation, first: question.first }),
             conversation: Some(format!("channel-{}-{}", self.channel.id, question.conversation)),
             supersedes: question.supersedes,
             once: format!("reply:{}:{}-{}", question.conversation, question.after, question.upto),
@@ -176,6 +180,7 @@ fn look(read: &mut Read, channel: &ChannelRow, people: &People, asking: &[Conver
                 contact: contact.id,
                 input: input(read, &unanswered)?,
                 after: conversation.reply_upto,
+                first: unanswered.first().map_or(last.id, |first| first.id),
                 upto: last.id,
                 epoch: contact.epoch,
                 provider_id: last.provider_message_id.clone(),
@@ -220,20 +225,6 @@ fn input(read: &mut Read, messages: &[MessageRow]) -> Result<String> {
     let text = messages.iter().map(line).collect::<Result<Vec<_>>>()?.join("\n");
     let excess = text.chars().count().saturating_sub(MOST_CHARS);
     Ok(text.chars().skip(excess).collect())
-}
-
-/// The words of voice notes.
-fn transcripts(read: &mut Read, messages: &[MessageRow]) -> Result<HashMap<MessageId, String>> {
-    let is_heard = |row: &&MessageRow| row.message_type == MessageType::Audio;
-    let ids: Vec<MessageId> = messages.iter().filter(is_heard).map(|row| row.id).collect();
-    if ids.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let found: Vec<(MessageId, Option<String>)> = message_attachments::table
-        .filter(message_attachments::message_id.eq_any(ids))
-        .select((message_attachments::message_id, message_attachments::transcript))
-        .load(read.connection())?;
-    Ok(found.into_iter().filter_map(|(id, words)| Some((id, words?))).collect())
 }
 
 /// Notes which runs answer, in those conversations that still are those of who asked.

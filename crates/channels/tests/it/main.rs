@@ -15,6 +15,7 @@ mod broadcast_pauses;
 mod broadcasts;
 mod callbacks;
 mod contact_scope;
+mod context;
 mod conversations;
 mod enclosed;
 mod erasure;

@@ -57,6 +57,7 @@ pub(super) async fn start(actions: Actions, job: JobContext) -> Result<(), JobEr
         input: wanted.input.clone(),
         trigger: StartedBy::Reminder(wanted.reminder),
         answering: None,
+        question: None,
         conversation: None,
         supersedes: false,
         once: name(wanted.reminder, wanted.slot),

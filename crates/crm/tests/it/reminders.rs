@@ -453,7 +453,7 @@ testkit::on_both! {
         let desk = Desk::open(kind).await;
         let run = StartRun {
             workspace: desk.key.workspace, key: desk.key.id.clone(), agent: None, input: "x".into(),
-            trigger: StartedBy::Reminder(model::ReminderId(7)), answering: None, conversation: None, supersedes: false,
+            trigger: StartedBy::Reminder(model::ReminderId(7)), answering: None, question: None, conversation: None, supersedes: false,
             once: "reminder:7:1".into(),
         };
         let replica = desk.app.replica(auth::RateWindows::local()).await;

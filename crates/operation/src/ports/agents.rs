@@ -1,5 +1,6 @@
 //! Agents, for whoever assigns work to them or lets them run without a request.
 
+use super::conversations::ChannelQuestion;
 use crate::BoxFuture;
 use model::{AgentId, Answering, ChannelId, KeyId, ReminderId, Result, RunId, WorkspaceId};
 use std::sync::Arc;
@@ -20,6 +21,8 @@ pub struct StartRun {
     pub trigger: StartedBy,
     /// The contact whom the agent answers, whose id it is told.
     pub answering: Option<Answering>,
+    /// The messages that it answers over a channel. Its memory is then the conversation over that channel.
+    pub question: Option<ChannelQuestion>,
     /// The conversation whose memory it has. `None` for one of its own.
     pub conversation: Option<String>,
     /// Whether a run that the conversation still has is cancelled and forgotten. Otherwise the new run waits for its end.

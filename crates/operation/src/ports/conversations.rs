@@ -1,6 +1,7 @@
-//! Conversations, for whoever assigns them.
+//! Conversations, for whoever assigns them or answers in them.
 
-use model::{ContactId, Result, WorkspaceId};
+use model::{ContactId, ConversationId, MessageId, Result, WorkspaceId};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
@@ -48,4 +49,52 @@ impl fmt::Debug for AutoAssignment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("AutoAssignment")
     }
+}
+
+/// The messages of a contact that a run answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelQuestion {
+    /// The conversation over the channel.
+    pub conversation: ConversationId,
+    /// The first of them.
+    pub first: MessageId,
+}
+
+/// Who said something in a conversation over a channel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Speaker {
+    /// The contact.
+    Contact,
+    /// An agent.
+    Agent,
+    /// Anyone else for the business, described for an agent: `Ana, a person of the team`.
+    Other(String),
+}
+
+/// A message of a conversation over a channel, as its reader saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChannelTurn {
+    /// The message.
+    pub id: MessageId,
+    /// Who said it.
+    pub speaker: Speaker,
+    /// The text.
+    pub text: String,
+}
+
+/// What was said in conversations over channels. The group that keeps conversations implements it.
+pub trait ChannelTurns: Send + Sync {
+    /// The last messages before a question and after `after`, oldest first: at most `most` of them. Messages that were deleted
+    /// or did not reach the contact are left out. It takes a bounded number of queries.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    fn before(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        question: ChannelQuestion,
+        after: Option<MessageId>,
+        most: i64,
+    ) -> Result<Vec<ChannelTurn>>;
 }
