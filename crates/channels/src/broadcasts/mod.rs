@@ -9,6 +9,7 @@ mod clock;
 mod contact;
 mod counts;
 mod delivery;
+mod draft;
 mod events;
 mod limit;
 mod listed;
@@ -16,6 +17,7 @@ mod model;
 mod operations;
 mod pace;
 mod prepare;
+mod preview;
 mod progress;
 mod references;
 mod row;
@@ -23,6 +25,7 @@ mod run;
 mod send;
 mod shown;
 mod template;
+mod test_send;
 mod time_of_day;
 mod withdraw;
 
@@ -44,7 +47,7 @@ impl Domain for Broadcasts {
     fn operations() -> Operations {
         vec![
             Box::new(operations::ListBroadcasts),
-            Box::new(operations::CreateBroadcast),
+            Box::new(draft::CreateBroadcast),
             Box::new(operations::GetBroadcast),
             Box::new(operations::UpdateBroadcast),
             Box::new(operations::ListBroadcastRecipients),

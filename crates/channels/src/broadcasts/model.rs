@@ -1,5 +1,7 @@
 //! Broadcasts and their recipients, as callers see and write them.
 
+use super::preview::BroadcastPreview;
+use super::test_send::BroadcastTest;
 use super::time_of_day::BroadcastTimeOfDay;
 use crate::messages::MessageError;
 use model::{
@@ -9,7 +11,7 @@ use model::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 text_enum! {
     /// Where a broadcast stands.
@@ -342,6 +344,14 @@ pub struct Broadcast {
     pub completed_at: Option<Timestamp>,
     /// When it is likely to be completed.
     pub eta_at: Option<Timestamp>,
+    /// Who would get it and what they would read. Only with `dry_run=true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub preview: Option<BroadcastPreview>,
+    /// The message to `test_contact_id`. Only if it was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub test: Option<BroadcastTest>,
     /// The version, incremented with every change.
     pub version: i64,
     /// Who created the object.
@@ -360,7 +370,7 @@ pub struct NewBroadcast {
     /// The name.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     pub(super) name: String,
-    /// The channel over which it is sent.
+    /// The channel over which it is sent. Without one, sending chooses the workspace's first channel that has the template.
     #[serde(default)]
     pub(super) channel_id: Option<ChannelId>,
     /// The message template and its values.
@@ -430,8 +440,16 @@ text_enum! {
     }
 }
 
+/// Whether a broadcast is only previewed.
+#[derive(Debug, Clone, Copy, Default, Deserialize, IntoParams)]
+pub struct BroadcastDryRun {
+    /// Whether nothing is stored and nothing is sent: the answer has who would get the broadcast and what they would read.
+    #[serde(default)]
+    pub(super) dry_run: bool,
+}
+
 /// How a broadcast is sent.
-#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({ "now": true }))]
 pub struct BroadcastSending {
@@ -441,6 +459,10 @@ pub struct BroadcastSending {
     /// To whom a completed broadcast is sent again.
     #[serde(default)]
     pub(super) retry: Option<BroadcastRetry>,
+    /// The id of a contact to whom the message is sent as a test. Nobody else gets it, the broadcast stays as it is, and the
+    /// test is not counted.
+    #[serde(default)]
+    pub(super) test_contact_id: Option<ContactId>,
 }
 
 /// A recipient of a broadcast.
