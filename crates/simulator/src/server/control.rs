@@ -1,6 +1,6 @@
 //! Control over HTTP: for this machine only, and for no page of another origin.
 
-use super::answer;
+use super::{answer, inbox};
 use crate::control::{ControlError, NewTemplate, Review};
 use crate::settings::Settings;
 use crate::simulator::{connection, verify};
@@ -15,6 +15,7 @@ use model::Clock;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::net::Ipv4Addr;
 
 pub(super) fn routes(app: &mut ServiceConfig) {
     app.service(
@@ -42,23 +43,28 @@ pub(super) fn routes(app: &mut ServiceConfig) {
             .route("/templates/review", web::post().to(review))
             .route("/marks", web::get().to(marks))
             .route("/transcript", web::get().to(transcript))
-            .route("/transcript", web::delete().to(clear_transcript)),
+            .route("/transcript", web::delete().to(clear_transcript))
+            .configure(inbox::routes),
     );
 }
 
 /// Whether the request names this machine, and no page of another origin made it.
 pub(super) fn is_local(context: &GuardContext<'_>) -> bool {
     let headers = &context.head().headers;
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let Some(host) = text(HOST) else { return false };
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let Some(host) = text(HOST.as_str()) else { return false };
     let name =
         host.rsplit_once(':').map_or(host, |(name, port)| if port.ends_with(']') { host } else { name });
-    let is_loopback = name == "localhost" || name == "[::1]" || name.starts_with("127.");
+    let is_loopback = name == "localhost"
+        || name == "[::1]"
+        || name.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback());
     let is_ours = |origin: &str| origin.strip_prefix("http://") == Some(host);
-    is_loopback && headers.get(ORIGIN).is_none_or(|origin| origin.to_str().is_ok_and(is_ours))
+    // Browsers say it of requests that carry no origin, too.
+    let is_same_site = text("sec-fetch-site").is_none_or(|site| matches!(site, "same-origin" | "none"));
+    is_loopback && is_same_site && headers.get(ORIGIN).is_none_or(|origin| origin.to_str().is_ok_and(is_ours))
 }
 
-type Done = Result<HttpResponse, ControlError>;
+pub(super) type Done = Result<HttpResponse, ControlError>;
 
 impl ResponseError for ControlError {
     fn status_code(&self) -> StatusCode {
@@ -70,11 +76,11 @@ impl ResponseError for ControlError {
     }
 }
 
-fn parsed<T: DeserializeOwned>(body: &Bytes) -> Result<T, ControlError> {
+pub(super) fn parsed<T: DeserializeOwned>(body: &Bytes) -> Result<T, ControlError> {
     serde_json::from_slice(body).map_err(|error| ControlError::invalid(error.to_string()))
 }
 
-fn done(result: Result<impl Serialize, ControlError>) -> Done {
+pub(super) fn done(result: Result<impl Serialize, ControlError>) -> Done {
     result.map(|value| answer(200, &json!(value)))
 }
 

@@ -2,6 +2,7 @@
 
 mod control;
 mod files;
+mod inbox;
 mod messages;
 mod page;
 mod templates;
