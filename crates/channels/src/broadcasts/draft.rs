@@ -2,7 +2,8 @@
 
 use super::check;
 use super::model::{Broadcast, BroadcastDryRun, BroadcastStatus, NewBroadcast};
-use super::preview::{self, BroadcastPreview};
+use super::preview;
+use super::previewed::BroadcastPreview;
 use super::row::{BroadcastRow, find};
 use super::shown;
 use crate::schema::broadcasts as table;

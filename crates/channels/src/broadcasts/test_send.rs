@@ -1,29 +1,15 @@
 //! The message of a broadcast to one contact, as a test.
 
 use super::check::{self, Ready};
+use super::previewed::BroadcastTest;
 use super::row::find;
 use super::template::FrozenParams;
 use crate::sends::{SendParts, send_template};
-use chatnet::ResolvedMessage;
-use model::{BroadcastId, Caller, Code, ContactId, Error, MessageId, Result};
-use serde::{Deserialize, Serialize};
+use model::{BroadcastId, Caller, Code, ContactId, Error, Result};
 use store::Tx;
-use utoipa::ToSchema;
 
 /// What errors call the contact.
 const PARAM: &str = "test_contact_id";
-
-/// The message of a broadcast that was sent to one contact as a test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[schema(example = json!({ "contact_id": 1, "message_id": 1 }))]
-pub struct BroadcastTest {
-    /// The contact.
-    pub contact_id: ContactId,
-    /// The message. `null` for a dry run.
-    pub message_id: Option<MessageId>,
-    /// What the contact reads.
-    pub message: ResolvedMessage,
-}
 
 /// Sends the message of a broadcast to one contact, or only checks it. The broadcast stays as it is.
 ///

@@ -1,7 +1,7 @@
 //! The business's side of the page: a person reads a conversation, takes over, writes and hands back. The simulator asks the
 //! service for it, with a key that no page gets.
 
-use super::control::{Done, done, parsed};
+use super::local::{Done, done, parsed};
 use crate::control::ControlError;
 use crate::settings::Service;
 use crate::world::{Shared, User};

@@ -3,6 +3,7 @@
 mod control;
 mod files;
 mod inbox;
+mod local;
 mod messages;
 mod page;
 mod templates;

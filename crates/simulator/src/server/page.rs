@@ -1,6 +1,6 @@
 //! The page on which a person chats as a customer, and answers for the business. It loads nothing from elsewhere.
 
-use super::control::is_local;
+use super::local::is_local;
 use actix_web::HttpResponse;
 use actix_web::guard::fn_guard;
 use actix_web::web::{self, ServiceConfig};
@@ -8,8 +8,8 @@ use maud::{DOCTYPE, Markup, html};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-const POLICY: &str =
-    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; \
+    frame-ancestors 'none'";
 
 pub(super) fn routes(app: &mut ServiceConfig) {
     let local = || web::get().guard(fn_guard(is_local));

@@ -95,6 +95,9 @@ async fn pages_of_other_origins_control_nothing() {
     for (value, status) in [("cross-site", 404), ("same-site", 404), ("same-origin", 200), ("none", 200)] {
         assert_eq!(site(value).await.unwrap().status, status, "{value}");
     }
+    // Links of other pages lead to the page itself.
+    let linked = Request::get(net.sim.connection().page).header("sec-fetch-site", "same-site");
+    assert_eq!(net.connector.send(linked).await.unwrap().status, 200);
     // A name that begins like an address may lead here, too.
     let port = net.sim.address().port();
     for (host, status) in [("127.evil.example", 404), ("localhost", 200), ("127.0.0.1", 200)] {
