@@ -1,4 +1,4 @@
-// Drives the page of the chat simulator as a customer, while the business takes the conversation over and hands it back.
+// Drives the page of the chat simulator as a customer, and as a person of the business who takes over, writes and hands back.
 //
 //   node drive.mjs PAGE API KEY SCREENSHOT      ends with 1 and says what was not so
 
@@ -12,7 +12,7 @@ const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: [...QUIET, ...(process.getuid() === 0 ? ["--no-sandbox"] : [])],
 });
-const page = await browser.newPage({ viewport: { width: 1000, height: 640 } });
+const page = await browser.newPage({ viewport: { width: 1280, height: 720 } });
 const mistakes = [];
 page.on("console", (message) => message.type() === "error" && mistakes.push(message.text()));
 page.on("pageerror", (error) => mistakes.push(String(error)));
@@ -43,24 +43,63 @@ try {
   await write("What is the capital of France?");
   await said("Paris");
 
-  const [conversation] = await call("GET", "/conversations");
-  const contact = `/contacts/${conversation.contact_id}`;
-  await call("PUT", `${contact}/autopilot`, { enabled: false });
-  await call("POST", `${contact}/operator-messages`, { text: "This is Eva. How can I help?" });
+  // The business's side of the page, for which the page has no key.
+  await page.click("#as-business");
+  await page.locator("#answers").filter({ hasText: "The agent answers." }).waitFor();
+  await page.click("#switch");
+  await page.locator("#answers").filter({ hasText: "A person answers." }).waitFor();
+  await write("This is Eva. How can I help?");
+  await page.screenshot({ path: screenshot.replace(".png", "-business.png") });
+  await page.click("#as-customer");
   await said("This is Eva. How can I help?");
   await write("Are you a person?");
+  const [conversation] = await call("GET", "/conversations");
+  assert.equal(conversation.handler, "human");
+  const contact = `/contacts/${conversation.contact_id}`;
   await call("POST", `${contact}/operator-messages`, { text: "I am." });
   await said("I am.");
 
-  await call("PUT", `${contact}/autopilot`, { enabled: true });
+  await page.click("#as-business");
+  await page.locator("#chat .customer").filter({ hasText: "Are you a person?" }).waitFor();
+  await page.click("#switch");
+  await page.locator("#answers").filter({ hasText: "The agent answers." }).waitFor();
+  await page.click("#as-customer");
   await write("What is the capital of Spain?");
   await said("Madrid");
 
   // The agent left the question to the person: four messages of the business, and none between them.
-  const lines = await page.locator("#chat li").evaluateAll((all) => all.map((line) => line.className));
-  assert.deepEqual(lines, ["mine", "business", "business", "mine", "business", "mine", "business"]);
-  assert.deepEqual(mistakes, []);
+  const lines = await page.locator("#chat li").evaluateAll((all) => all.map((line) => line.className.split(" ")[0]));
+  assert.deepEqual(lines, ["customer", "business", "business", "customer", "business", "customer", "business"]);
+
+  // A template is shown with its footer.
+  const [channel] = await call("GET", "/channels");
+  const template = { name: "order_update", language: "en_US", params: { 1: "Ana", 2: "1042" } };
+  await call("POST", `/channels/${channel.id}/chatnet/send-template`, { contact_id: conversation.contact_id, ...template });
+  await said("your order 1042 is on its way.");
+  await page.locator("#chat .footer").filter({ hasText: "Reply STOP to opt out" }).waitFor();
   await page.screenshot({ path: screenshot });
+
+  // On a telephone everything that is used is on the screen, on both sides.
+  for (const width of [390, 360]) {
+    await page.setViewportSize({ width, height: 740 });
+    for (const [side, used] of [["#as-customer", ["#text", "#send", "#voice"]], ["#as-business", ["#text", "#send", "#switch"]]]) {
+      await page.click(side);
+      await page.locator("#chat li").first().waitFor();
+      for (const id of ["#customers", "#chat li:last-child", "#as-customer", "#as-business", ...used]) {
+        const box = await page.locator(id).boundingBox();
+        assert(box && box.x >= 0 && box.y >= 0, `${id} at ${width}: ${JSON.stringify(box)}`);
+        assert(box.x + box.width <= width && box.y + box.height <= 740, `${id} at ${width}: ${JSON.stringify(box)}`);
+      }
+      const cut = (all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.id || one.textContent);
+      assert.deepEqual(await page.locator("button").evaluateAll(cut), [], `buttons are cut off at ${width}`);
+      const text = await page.locator("#text").boundingBox();
+      assert(text.width >= 100, `the text box is ${text.width} wide at ${width}`);
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.equal(overflow, 0, `the page is ${overflow} too wide at ${width}`);
+      await page.screenshot({ path: screenshot.replace(".png", `-${width}${side.slice(3)}.png`) });
+    }
+  }
+  assert.deepEqual(mistakes, []);
 } finally {
   await browser.close();
 }

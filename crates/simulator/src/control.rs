@@ -267,6 +267,8 @@ impl World {
                 id: id.clone(),
                 kind: "text".to_owned(),
                 text: body.to_owned(),
+                header: None,
+                footer: None,
                 buttons: Vec::new(),
                 at: now,
                 status: None,

@@ -2,7 +2,7 @@
 //! with customers who do as they are told.
 //!
 //! [`Simulator::start`] gives a handle for tests in the same process. The same can be asked over HTTP under `/control`,
-//! and `/` is a page on which a person chats as a customer.
+//! and `/` is a page on which a person chats as a customer, and answers for the business.
 
 mod clock;
 mod control;
@@ -15,7 +15,7 @@ mod world;
 
 pub use clock::VirtualClock;
 pub use control::{ControlError, NewTemplate, Review};
-pub use settings::{Connection, Settings, StartError};
+pub use settings::{Connection, Service, Settings, StartError};
 pub use simulator::Simulator;
 pub use world::{
     Action, Behaviour, CallbackCounts, ChatLine, Faults, MediaFaults, NewUser, ReadMark, Scripted, SendFault,

@@ -130,6 +130,22 @@ impl Connection {
     }
 }
 
+/// The service on whose behalf the page's business side reads and writes.
+#[derive(Clone)]
+pub struct Service {
+    /// Where its API is, such as `http://127.0.0.1:8080/api/v1`.
+    pub base_url: String,
+    /// A key with the scopes `contacts:read`, `conversations:read` and `handoff:manage`. No page gets it.
+    pub key: String,
+}
+
+/// Without the key.
+impl std::fmt::Debug for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Service").field("base_url", &self.base_url).finish_non_exhaustive()
+    }
+}
+
 /// Why a simulator cannot be started.
 #[derive(Debug)]
 pub enum StartError {

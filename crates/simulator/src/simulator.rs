@@ -2,7 +2,7 @@
 
 use crate::clock::VirtualClock;
 use crate::control::{ControlError, NewTemplate, Review};
-use crate::settings::{Connection, Settings, StartError};
+use crate::settings::{Connection, Service, Settings, StartError};
 use crate::world::{
     Action, Behaviour, CallbackCounts, ChatLine, Faults, NewUser, Number, ReadMark, SendFault, Sent, Shared,
     User,
@@ -109,6 +109,12 @@ impl Simulator {
             world.number_mut(number_id)?.callback_url = url.map(str::to_owned);
             Ok(())
         })
+    }
+
+    /// The service on whose behalf the page's business side reads and writes from now on. Without one there is only the
+    /// customers' side.
+    pub fn set_service(&self, service: Option<Service>) {
+        self.0.shared.change(|world| world.service = service);
     }
 
     /// Verifies a callback URL as the network does, and uses it from then on.

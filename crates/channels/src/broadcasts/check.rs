@@ -8,11 +8,11 @@ use super::row::{self, BroadcastRow};
 use super::template::{check_params, expect_params};
 use crate::channels::{self, ChannelRow};
 use crate::messages::NewAttachment;
-use crate::sends::SendParts;
+use crate::sends::{SendParts, first_channel};
 use crate::templates::{self, TemplateRow};
 use chatnet::{Quality, TemplateComponents, TemplateStatus};
 use chrono_tz::Tz;
-use model::{Code, Error, Result, Timestamp, WorkspaceId};
+use model::{ChannelId, Code, Error, Result, Timestamp, WorkspaceId};
 use operation::ports::{Audience, People};
 use serde_json::json;
 use store::{Read, Tx};
@@ -120,6 +120,19 @@ pub(super) fn template(
     named.map_err(|error| error.param("template.name"))
 }
 
+/// Chooses a channel for a broadcast that names none.
+///
+/// # Errors
+/// `validation_error` where no template is named, `no_channel`.
+pub(super) fn choose_channel(read: &mut Read, row: &mut BroadcastRow) -> Result<ChannelId> {
+    if let Some(channel) = row.channel_id {
+        return Ok(channel);
+    }
+    let wanted = row.template()?.ok_or_else(|| Error::invalid("template", "is required"))?;
+    let template = Some((wanted.name.as_str(), wanted.language.as_str()));
+    Ok(row.channel_id.insert(first_channel(read, row.workspace_id, template)?.id).to_owned())
+}
+
 /// What sending a broadcast takes.
 pub(super) struct Ready {
     pub(super) channel: ChannelRow,
@@ -175,11 +188,15 @@ impl Ready {
     }
 }
 
-/// Makes sure that a broadcast can be started, or at its time.
+/// Makes sure that nothing is missing of a broadcast.
 ///
 /// # Errors
-/// What keeps it from being sent.
-pub(super) fn startable(read: &mut Read, parts: &SendParts, row: &BroadcastRow, now: bool) -> Result<()> {
+/// What is missing, or makes no sense.
+pub(super) fn complete(
+    read: &mut Read,
+    parts: &SendParts,
+    row: &BroadcastRow,
+) -> Result<(Ready, BroadcastAudience)> {
     let ready = Ready::of(read, parts, row)?;
     let audience = row.audience()?;
     let is_set = |audience: &BroadcastAudience| {
@@ -187,6 +204,16 @@ pub(super) fn startable(read: &mut Read, parts: &SendParts, row: &BroadcastRow, 
     };
     let audience = audience.filter(is_set).ok_or_else(|| Error::invalid("audience", "is required"))?;
     draft(read, parts, row)?;
+    expect_params(&ready.components, &ready.wanted)?;
+    Ok((ready, audience))
+}
+
+/// Makes sure that a broadcast can be started, or at its time.
+///
+/// # Errors
+/// What keeps it from being sent.
+pub(super) fn startable(read: &mut Read, parts: &SendParts, row: &BroadcastRow, now: bool) -> Result<()> {
+    let (ready, audience) = complete(read, parts, row)?;
     let schedule = row.schedule()?;
     if let Some(schedule) = &schedule {
         let is_past = |send_at| send_at < read.now().plus_seconds(-LATE_SECONDS);

@@ -9,6 +9,7 @@ mod clock;
 mod contact;
 mod counts;
 mod delivery;
+mod draft;
 mod events;
 mod limit;
 mod listed;
@@ -16,13 +17,17 @@ mod model;
 mod operations;
 mod pace;
 mod prepare;
+mod preview;
+mod previewed;
 mod progress;
 mod references;
 mod row;
 mod run;
 mod send;
 mod shown;
+mod states;
 mod template;
+mod test_send;
 mod time_of_day;
 mod withdraw;
 
@@ -44,7 +49,7 @@ impl Domain for Broadcasts {
     fn operations() -> Operations {
         vec![
             Box::new(operations::ListBroadcasts),
-            Box::new(operations::CreateBroadcast),
+            Box::new(draft::CreateBroadcast),
             Box::new(operations::GetBroadcast),
             Box::new(operations::UpdateBroadcast),
             Box::new(operations::ListBroadcastRecipients),

@@ -1,5 +1,6 @@
 //! Broadcasts and their recipients, as callers see and write them.
 
+use super::previewed::{BroadcastPreview, BroadcastTest};
 use super::time_of_day::BroadcastTimeOfDay;
 use crate::messages::MessageError;
 use model::{
@@ -9,98 +10,11 @@ use model::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
-text_enum! {
-    /// Where a broadcast stands.
-    pub enum BroadcastStatus {
-        /// It can be changed, and is not sent.
-        Draft = "draft",
-        /// It starts at `schedule.send_at`.
-        Scheduled = "scheduled",
-        /// Its audience becomes recipients.
-        Preparing = "preparing",
-        /// Its messages are being sent.
-        Sending = "sending",
-        /// Nothing more is sent until it is resumed.
-        Paused = "paused",
-        /// Every recipient was sent the message or left out.
-        Completed = "completed",
-        /// It was cancelled, and its pending recipients are being marked so.
-        Cancelling = "cancelling",
-        /// It was cancelled. What was sent stays sent.
-        Cancelled = "cancelled",
-    }
-}
-
-text_enum! {
-    /// Why a broadcast was paused.
-    pub enum BroadcastPauseReason {
-        /// A request asked for it.
-        Requested = "requested",
-        /// The network no longer allows the message template.
-        TemplateNotApproved = "template_not_approved",
-        /// The channel is not connected.
-        ChannelDisconnected = "channel_disconnected",
-        /// The network rates the quality of the number as low.
-        QualityLow = "quality_low",
-        /// More than 10 % of the last 200 messages failed.
-        FailureRate = "failure_rate",
-        /// The number has written to as many contacts as the network allows in 24 hours. The broadcast continues by itself at
-        /// `resumes_at`.
-        MessagingLimit = "messaging_limit",
-        /// The workspace is blocked.
-        WorkspaceBlocked = "workspace_blocked",
-        /// The file above the text was deleted, or the network does not take it.
-        MediaInvalid = "media_invalid",
-        /// The audience cannot be read, such as after its segment was deleted, or no line of its file names a contact.
-        AudienceInvalid = "audience_invalid",
-    }
-}
-
-text_enum! {
-    /// Where the message to a recipient stands.
-    pub enum BroadcastRecipientState {
-        /// Nothing was sent yet.
-        Pending = "pending",
-        /// The message waits for its turn, or is being sent.
-        Claimed = "claimed",
-        /// The network accepted the message.
-        Sent = "sent",
-        /// The message reached the contact's device.
-        Delivered = "delivered",
-        /// The contact read the message.
-        Read = "read",
-        /// The message was not sent, or did not reach the contact: see `error`.
-        Failed = "failed",
-        /// The contact was left out: see `skip_reason`.
-        Skipped = "skipped",
-        /// The network did not answer, so the message may have been sent.
-        Unknown = "unknown",
-        /// The broadcast was cancelled before the message was sent.
-        Cancelled = "cancelled",
-    }
-}
-
-text_enum! {
-    /// Why a contact was left out.
-    pub enum BroadcastSkipReason {
-        /// The contact wants no marketing messages.
-        OptedOut = "opted_out",
-        /// The contact is blocked.
-        Blocked = "blocked",
-        /// The contact has neither a telephone number nor a user id on the network, or was deleted.
-        NoAddress = "no_address",
-        /// Another recipient has the same address.
-        DuplicateAddress = "duplicate_address",
-        /// The contact lacks a value of the template, and the fallback is empty.
-        MissingParam = "missing_param",
-        /// The contact received as many broadcasts as `frequency_cap` allows.
-        FrequencyCap = "frequency_cap",
-        /// The contact was merged into another recipient.
-        Merged = "merged",
-    }
-}
+pub use super::states::{
+    BroadcastPauseReason, BroadcastRecipientState, BroadcastSkipReason, BroadcastStatus,
+};
 
 /// A value of the message template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -342,6 +256,14 @@ pub struct Broadcast {
     pub completed_at: Option<Timestamp>,
     /// When it is likely to be completed.
     pub eta_at: Option<Timestamp>,
+    /// Who would get it and what they would read. Only with `dry_run=true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub preview: Option<BroadcastPreview>,
+    /// The message to `test_contact_id`. Only if it was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub test: Option<BroadcastTest>,
     /// The version, incremented with every change.
     pub version: i64,
     /// Who created the object.
@@ -360,7 +282,7 @@ pub struct NewBroadcast {
     /// The name.
     #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
     pub(super) name: String,
-    /// The channel over which it is sent.
+    /// The channel over which it is sent. Without one, sending chooses the workspace's first channel that has the template.
     #[serde(default)]
     pub(super) channel_id: Option<ChannelId>,
     /// The message template and its values.
@@ -430,8 +352,16 @@ text_enum! {
     }
 }
 
+/// Whether a broadcast is only previewed.
+#[derive(Debug, Clone, Copy, Default, Deserialize, IntoParams)]
+pub struct BroadcastDryRun {
+    /// Whether nothing is stored and nothing is sent: the answer has who would get the broadcast and what they would read.
+    #[serde(default)]
+    pub(super) dry_run: bool,
+}
+
 /// How a broadcast is sent.
-#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({ "now": true }))]
 pub struct BroadcastSending {
@@ -441,6 +371,10 @@ pub struct BroadcastSending {
     /// To whom a completed broadcast is sent again.
     #[serde(default)]
     pub(super) retry: Option<BroadcastRetry>,
+    /// The id of a contact to whom the message is sent as a test. Nobody else gets it, the broadcast stays as it is, and the
+    /// test is not counted.
+    #[serde(default)]
+    pub(super) test_contact_id: Option<ContactId>,
 }
 
 /// A recipient of a broadcast.

@@ -5,19 +5,22 @@ use super::check;
 use super::clock::Clock;
 use super::events::publish;
 use super::model::{
-    Broadcast, BroadcastPatch, BroadcastPauseReason, BroadcastRecipient, BroadcastRecipientState as State,
-    BroadcastRetry, BroadcastSending, BroadcastSkipReason, BroadcastStatus as Status, NewBroadcast,
+    Broadcast, BroadcastDryRun, BroadcastPatch, BroadcastPauseReason, BroadcastRecipient,
+    BroadcastRecipientState as State, BroadcastRetry, BroadcastSending, BroadcastSkipReason,
+    BroadcastStatus as Status,
 };
+use super::preview;
 use super::progress::{enqueue, pause, resume, start};
 use super::row::{BroadcastRow, RecipientRow, find, locked};
 use super::shown;
+use super::test_send;
 use super::withdraw;
 use crate::schema::{broadcast_recipients, broadcasts};
 use crate::sends::SendParts;
 use diesel::prelude::*;
 use model::{BroadcastId, BroadcastRecipientId, Caller, Code, Error, JsonText, Patch, Result};
 use operation::{
-    Body, Created, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State as Service, With,
+    Body, Cx, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State as Service, With,
     operation,
 };
 use serde::{Deserialize, Serialize};
@@ -65,40 +68,6 @@ pub fn list_broadcasts(
     let rows: Vec<BroadcastRow> = rows.load(read.connection())?;
     let shown = shown::shown(read, &rows)?;
     Ok(page.answer(shown, |broadcast| broadcast.id.to_string()))
-}
-
-/// Draft a broadcast: template, audience, schedule
-///
-/// Nothing is sent until `POST /broadcasts/{broadcastId}/send`. What a draft lacks can be added later.
-#[operation(post "/broadcasts", scope = "channels:send")]
-pub fn create_broadcast(
-    tx: &mut Tx,
-    caller: &Caller,
-    Body(new): Body<NewBroadcast>,
-    parts: Service<SendParts>,
-) -> Result<With<Created<Broadcast>>> {
-    let now = tx.now();
-    let row: BroadcastRow = diesel::insert_into(broadcasts::table)
-        .values((
-            broadcasts::workspace_id.eq(caller.workspace_id()),
-            broadcasts::channel_id.eq(new.channel_id),
-            broadcasts::name.eq(new.name.trim()),
-            broadcasts::template.eq(new.template.as_ref().map(JsonText::of)),
-            broadcasts::audience.eq(new.audience.as_ref().map(JsonText::of)),
-            broadcasts::schedule.eq(new.schedule.as_ref().map(JsonText::of)),
-            broadcasts::rate_per_minute.eq(new.throttle.map(|throttle| throttle.rate_per_minute)),
-            broadcasts::frequency_cap.eq(new.frequency_cap.as_ref().map(JsonText::of)),
-            broadcasts::status.eq(Status::Draft),
-            broadcasts::version.eq(1),
-            broadcasts::created_by.eq(caller.cause().actor),
-            broadcasts::created_at.eq(now),
-            broadcasts::updated_at.eq(now),
-        ))
-        .returning(broadcasts::all_columns)
-        .get_result(tx.connection())?;
-    check::hold_files(tx, &row)?;
-    check::draft(tx, &parts.0, &row)?;
-    Ok(With::etag(row.version, Created(shown::shown_one(tx, &row)?)))
 }
 
 /// One broadcast with its counts
@@ -218,46 +187,82 @@ pub fn list_broadcast_recipients(
 /// A draft starts, or is scheduled for `schedule.send_at`; with `now` it starts at once. Its audience is then frozen with
 /// the values of the template. A paused broadcast is resumed if what paused it is over, else the answer is a 409: nobody gets
 /// the message twice. `retry` sends a completed broadcast again to those whom it did not reach. A broadcast that is being
-/// sent is answered unchanged.
+/// sent is answered unchanged. With `dry_run=true` nothing is sent: `preview` has who would get a draft and what they would
+/// read. `test_contact_id` sends the message to one contact only.
 #[operation(post "/broadcasts/{broadcastId}/send", scope = "channels:send")]
-pub fn send_broadcast(
+pub async fn send_broadcast(
+    cx: &Cx,
+    Path(broadcast_id): Path<BroadcastId>,
+    Query(query): Query<BroadcastDryRun>,
+    Body(sending): Body<BroadcastSending>,
+    Service(parts): Service<SendParts>,
+) -> Result<BroadcastAnswer> {
+    let (caller, workspace) = (cx.caller.clone(), cx.caller.workspace_id());
+    let (mut tested, mut previewed) = (None, None);
+    if let Some(contact) = sending.test_contact_id {
+        let to = (broadcast_id, contact);
+        let sent = cx.change(move |tx| test_send::send(tx, &caller, &parts, to, query.dry_run));
+        tested = Some(sent.await?);
+    } else if query.dry_run {
+        let for_checks = parts.clone();
+        let row = cx.db.read(move |read| {
+            let mut row = find(read, workspace, broadcast_id)?;
+            if !matches!(row.status, Status::Draft | Status::Scheduled) || sending.retry.is_some() {
+                return Err(wrong_state(&row, "be previewed"));
+            }
+            let channel = check::choose_channel(read, &mut row)?;
+            check::startable(read, &for_checks, &row, sending.now)?;
+            Ok((row, channel))
+        });
+        previewed = Some(preview::of(&cx.db, &parts, row.await?).await?);
+    } else {
+        cx.change(move |tx| send(tx, &caller, &parts, broadcast_id, sending)).await?;
+    }
+    let sent = cx.db.read(move |read| {
+        let row = find(read, workspace, broadcast_id)?;
+        let mut broadcast = shown::shown_one(read, &row)?;
+        (broadcast.preview, broadcast.test) = (previewed, tested);
+        Ok(With::etag(row.version, Json(broadcast)))
+    });
+    sent.await
+}
+
+/// Starts, schedules, resumes or repeats a broadcast.
+fn send(
     tx: &mut Tx,
     caller: &Caller,
-    Path(broadcast_id): Path<BroadcastId>,
-    Body(sending): Body<BroadcastSending>,
-    parts: Service<SendParts>,
-) -> Result<BroadcastAnswer> {
-    let mut row = locked(tx, caller.workspace_id(), broadcast_id)?;
+    parts: &SendParts,
+    id: BroadcastId,
+    sending: BroadcastSending,
+) -> Result<()> {
+    let mut row = locked(tx, caller.workspace_id(), id)?;
     let (now, cause) = (tx.now(), caller.cause());
     if let Some(retry) = sending.retry {
         if row.status != Status::Completed {
             return Err(wrong_state(&row, "be sent again"));
         }
-        check::Ready::of(tx, &parts.0, &row)?.expect_sendable()?;
+        check::Ready::of(tx, parts, &row)?.expect_sendable()?;
         send_again(tx, &row, retry)?;
         (row.status, row.completed_at) = (Status::Sending, None);
-        start(tx, &mut row, &cause)?;
-        return answer(tx, &row);
+        return start(tx, &mut row, &cause);
     }
     match row.status {
-        Status::Scheduled if !sending.now => {}
-        Status::Preparing | Status::Sending => {}
+        Status::Scheduled if !sending.now => Ok(()),
+        Status::Preparing | Status::Sending => Ok(()),
         Status::Draft | Status::Scheduled => {
-            check::startable(tx, &parts.0, &row, sending.now)?;
+            check::choose_channel(tx, &mut row)?;
+            check::startable(tx, parts, &row, sending.now)?;
             let later = Clock::of(row.schedule()?.as_ref()).starts_at();
             row.starts_at = later.filter(|at| !sending.now && *at > now);
             row.status = if row.starts_at.is_some() { Status::Scheduled } else { Status::Preparing };
-            start(tx, &mut row, &cause)?;
+            start(tx, &mut row, &cause)
         }
         Status::Paused => {
-            check::resumable(tx, &parts.0, &row)?;
-            resume(tx, &mut row, &cause)?;
+            check::resumable(tx, parts, &row)?;
+            resume(tx, &mut row, &cause)
         }
-        Status::Completed | Status::Cancelling | Status::Cancelled => {
-            return Err(wrong_state(&row, "be sent"));
-        }
+        Status::Completed | Status::Cancelling | Status::Cancelled => Err(wrong_state(&row, "be sent")),
     }
-    answer(tx, &row)
 }
 
 /// Makes the recipients who are to be sent the message again pending.

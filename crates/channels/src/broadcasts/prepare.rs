@@ -28,15 +28,15 @@ const PIECE: i64 = 1_000;
 
 /// Some contacts of an audience.
 #[derive(Clone)]
-struct Contacts {
-    cards: Vec<ContactCard>,
+pub(super) struct Contacts {
+    pub(super) cards: Vec<ContactCard>,
     /// The last one that was looked at.
-    last: Option<ContactId>,
+    pub(super) last: Option<ContactId>,
     /// How much was read of the file that lists the audience.
-    bytes: i64,
+    pub(super) bytes: i64,
     /// The lines of that file that were read.
-    lines: Option<ListedLines>,
-    is_end: bool,
+    pub(super) lines: Option<ListedLines>,
+    pub(super) is_end: bool,
 }
 
 /// Prepares the next piece. What was read before the transaction is used only if nobody has prepared it meanwhile;
@@ -68,7 +68,10 @@ fn copy(error: &Error) -> Error {
 }
 
 /// Reads the next contacts of the audience.
-async fn read(db: &Db, parts: SendParts, row: BroadcastRow) -> Result<Contacts> {
+///
+/// # Errors
+/// `validation_error` where the file that lists the audience cannot be read.
+pub(super) async fn read(db: &Db, parts: SendParts, row: BroadcastRow) -> Result<Contacts> {
     let audience = row.audience()?.unwrap_or_default();
     let people = parts.people;
     let Some(file) = audience.file_id else {
@@ -191,32 +194,39 @@ fn leave_out(
 
 /// How many broadcasts contacts were sent within the time of a cap.
 fn sent_lately(
-    tx: &mut Tx,
+    read: &mut Read,
     cards: &[ContactCard],
     cap: BroadcastFrequencyCap,
 ) -> Result<HashMap<ContactId, i64>> {
-    let since = tx.now().plus_seconds(-86_400 * cap.days);
+    let since = read.now().plus_seconds(-86_400 * cap.days);
     let sent: Vec<(ContactId, i64)> = broadcast_recipients::table
         .filter(broadcast_recipients::contact_id.eq_any(cards.iter().map(|card| card.id)))
         .filter(broadcast_recipients::sent_at.ge(since))
         .group_by(broadcast_recipients::contact_id)
         .select((broadcast_recipients::contact_id, count_star()))
-        .load(tx.connection())?;
+        .load(read.connection())?;
     Ok(sent.into_iter().collect())
 }
 
-/// Stores the recipients of a piece, in a broadcast that is locked.
-fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
-    let now = tx.now();
+/// The recipients that contacts become: with the values of their messages, or the reason why they are left out.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn recipients(
+    read: &mut Read,
+    row: &BroadcastRow,
+    cards: &[ContactCard],
+) -> Result<Vec<NewRecipient>> {
+    let now = read.now();
     let wanted = row.template()?.ok_or_else(|| Error::internal("a broadcast has no template"))?;
     // Of a template that is gone nothing is known, so that it is taken for the strictest.
-    let category = match check::template(tx, row, &wanted) {
+    let category = match check::template(read, row, &wanted) {
         Ok(template) => template.category,
         Err(error) if error.code() == Code::TemplateNotFound => TemplateCategory::Marketing,
         Err(error) => return Err(error),
     };
     let cap: Option<BroadcastFrequencyCap> = row.frequency_cap.as_ref().map(JsonText::parse).transpose()?;
-    let sent = cap.map(|cap| sent_lately(tx, &piece.cards, cap)).transpose()?.unwrap_or_default();
+    let sent = cap.map(|cap| sent_lately(read, cards, cap)).transpose()?.unwrap_or_default();
     let is_too_often = |card: &ContactCard| {
         cap.is_some_and(|cap| sent.get(&card.id).is_some_and(|sent| *sent >= cap.messages))
     };
@@ -235,7 +245,13 @@ fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
             not_before: clock.not_before(card.text("$timezone"), now),
         }
     };
-    let recipients: Vec<NewRecipient> = piece.cards.iter().map(recipient).collect();
+    Ok(cards.iter().map(recipient).collect())
+}
+
+/// Stores the recipients of a piece, in a broadcast that is locked.
+fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
+    let now = tx.now();
+    let recipients = recipients(tx, row, &piece.cards)?;
     NewRecipient::insert(tx, row, recipients)?;
     let is_first = row.prepared_bytes == 0;
     let listed = piece.lines.map(|lines| counts::add_lines(tx, row.id, is_first, lines)).transpose()?;

@@ -53,6 +53,8 @@ impl Broadcast {
             started_at: row.started_at,
             completed_at: row.completed_at,
             eta_at,
+            preview: None,
+            test: None,
             version: row.version,
             created_by: row.created_by.parse()?,
             created_at: row.created_at,

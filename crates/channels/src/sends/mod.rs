@@ -24,5 +24,7 @@ pub(crate) use operations::{
     SendChannelReaction, SendChannelTemplate,
 };
 pub(crate) use operator::SendOperatorMessage;
+pub(crate) use recipient::first_channel;
 pub use send::SendParts;
+pub(crate) use send::send_template;
 pub(crate) use what::message_type_of;

@@ -2,7 +2,7 @@
 
 use crate::channels::{self, ChannelRow, ChannelStatus};
 use crate::messages::Conversation;
-use crate::schema::{channels as table, conversations};
+use crate::schema::{channels as table, conversations, message_templates};
 use diesel::prelude::*;
 use model::{ChannelId, Code, ContactId, Error, Result, WorkspaceId};
 use operation::ports::{ChatIdentity, ContactCard, ContactRef, People};
@@ -93,13 +93,35 @@ pub(super) fn channel_for(
     if let Some(last) = last {
         return Ok(last);
     }
-    let first: Option<ChannelRow> = table::table
+    first_channel(read, workspace, None)
+}
+
+/// The workspace's first channel, if there is one that has a template with this name and language the first of those.
+///
+/// # Errors
+/// `no_channel`.
+pub(crate) fn first_channel(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    template: Option<(&str, &str)>,
+) -> Result<ChannelRow> {
+    let channels = table::table
         .filter(table::workspace_id.eq(workspace))
         .filter(table::status.ne(ChannelStatus::Disabled))
         .order(table::id)
-        .select(ChannelRow::as_select())
-        .first(read.connection())
-        .optional()?;
+        .select(ChannelRow::as_select());
+    if let Some((name, language)) = template {
+        let having = message_templates::table
+            .filter(message_templates::workspace_id.eq(workspace))
+            .filter(message_templates::name.eq(name))
+            .filter(message_templates::language.eq(language))
+            .select(message_templates::channel_id);
+        let first = channels.filter(table::id.eq_any(having)).first(read.connection()).optional()?;
+        if let Some(first) = first {
+            return Ok(first);
+        }
+    }
+    let first: Option<ChannelRow> = channels.first(read.connection()).optional()?;
     let message = "The workspace has no channel over which the contact can be reached.";
     first.ok_or_else(|| Error::new(Code::NoChannel, message))
 }

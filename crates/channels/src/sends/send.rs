@@ -17,7 +17,7 @@ use crate::network::Network;
 use crate::schema::messages as table;
 use crate::templates;
 use crate::wakes::Wakes;
-use chatnet::{MediaKind, Recipient, SentTemplate};
+use chatnet::{MediaKind, Recipient, ResolvedMessage, SentTemplate};
 use diesel::prelude::*;
 use files::Files;
 use model::{ActorType, Answering, Caller, Error, FileId, MessageId, Result, RunId, Timestamp, WorkspaceId};
@@ -70,6 +70,27 @@ impl SendParts {
     ) -> Result<Option<NewAttachment>> {
         file.map(|file| self.file(read, workspace, file, None, param)).transpose()
     }
+}
+
+/// Sends a template to a contact in the name of a request, or only checks it. Returns the message, if one was queued, and
+/// what the contact reads.
+///
+/// # Errors
+/// Those of the first check that fails.
+pub(crate) fn send_template(
+    tx: &mut Tx,
+    caller: &Caller,
+    parts: &SendParts,
+    channel: &ChannelRow,
+    contact: ContactCard,
+    (template, media): (SentTemplate, Option<FileId>),
+    dry_run: bool,
+) -> Result<(Option<MessageId>, ResolvedMessage)> {
+    let sending = Sending::new(caller, parts, dry_run, Attempt::default())?;
+    let namespace = Some(template.namespace.clone());
+    let what = What::Template(Filled { template, media, namespace });
+    let result = sending.send(tx, channel, Some(contact), what)?;
+    Ok((result.message_id, result.message))
 }
 
 /// Who sends how.

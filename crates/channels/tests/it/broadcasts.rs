@@ -216,7 +216,6 @@ testkit::on_both! {
         }
         let audience = all();
         for (patch, status, code, param) in [
-            (json!({ "channel_id": null }), 400, "validation_error", "channel_id"),
             (json!({ "template": null }), 400, "validation_error", "template"),
             (json!({ "audience": null }), 400, "validation_error", "audience"),
             (json!({ "audience": { "exclude": { "contact_ids": [] } } }), 400, "validation_error", "audience"),

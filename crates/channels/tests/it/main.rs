@@ -12,6 +12,7 @@ mod assignment;
 mod broadcast_and_callbacks;
 mod broadcast_counts;
 mod broadcast_pauses;
+mod broadcast_previews;
 mod broadcasts;
 mod callbacks;
 mod contact_scope;

@@ -36,7 +36,7 @@ pub struct SentTemplate {
 }
 
 /// A message as the contact will read it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(example = json!({
     "header": null, "body": "Hello Ana, your order 4711 was shipped today.", "footer": "Reply STOP to opt out",
     "buttons": ["Track it"],

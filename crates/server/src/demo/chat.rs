@@ -3,7 +3,8 @@
 use super::contacts;
 use crate::operator_error::cause;
 use anyhow::Context;
-use auth::{Seal, keys};
+use auth::Seal;
+use auth::keys::{self, NewKey};
 use channels::channels::{
     ChannelChange, ChannelProvider, ChannelRow, ChannelSettings, ChannelStatus, ConnectChannel, connect,
     list, set,
@@ -13,7 +14,7 @@ use egress::{Connector, Policy};
 use model::{Env, KeyId, Result, Scope, WorkspaceId};
 use operation::Pipeline;
 use serde_json::json;
-use simulator::{Connection, NewTemplate, NewUser, Settings, Simulator, StartError};
+use simulator::{Connection, NewTemplate, NewUser, Service, Settings, Simulator, StartError};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use store::Tx;
 
@@ -21,6 +22,9 @@ use store::Tx;
 const PORT: u16 = 8090;
 /// How long the agent waits for further messages, in milliseconds: a newcomer writes one at a time.
 const DEBOUNCE_MS: i64 = 500;
+
+/// What the key is called with which the page answers for the business.
+const INBOX_KEY: &str = "Demo (inbox of the chat page)";
 
 /// A simulated chat network. It ends with this value.
 pub(crate) struct Chat {
@@ -50,6 +54,7 @@ impl Chat {
             category: "UTILITY".to_owned(),
             components: json!([
                 { "type": "BODY", "text": text, "example": { "body_text": [["Ana", "1042"]] } },
+                { "type": "FOOTER", "text": "Reply STOP to opt out" },
             ]),
         })?;
         let connection = simulator.connection();
@@ -89,10 +94,13 @@ impl Chat {
         let (connection, seal) = (self.connection.clone(), service.seal.clone());
         let connected =
             service.db.write(move |tx| channel(tx, &seal, workspace, &connection)).await.map_err(cause)?;
+        let local = local_url(listeners)?;
         if connected.summary().status != ChannelStatus::Disabled {
-            let callback = format!("{}/callbacks/{}", local_url(listeners)?, connected.id());
+            let callback = format!("{local}/callbacks/{}", connected.id());
             self.simulator.set_callback(&self.connection.number_id, Some(&callback))?;
         }
+        let key = service.db.write(move |tx| inbox_key(tx, workspace)).await.map_err(cause)?;
+        self.simulator.set_service(Some(Service { base_url: format!("{local}/api/v1"), key }));
         Ok(())
     }
 }
@@ -126,6 +134,19 @@ fn channel(tx: &mut Tx, seal: &Seal, workspace: WorkspaceId, network: &Connectio
         messages_per_second: 80,
     };
     connect(tx, seal, &new)
+}
+
+/// A key for the page's business side, which ends the one of the last start: its secret is known to this process only.
+fn inbox_key(tx: &mut Tx, workspace: WorkspaceId) -> Result<String> {
+    let now = tx.now();
+    for stored in keys::list(tx, Some(workspace))? {
+        if stored.name == INBOX_KEY && stored.check_usable(now).is_ok() {
+            keys::revoke(tx, &stored.key.id)?;
+        }
+    }
+    let scopes = vec![Scope::ContactsRead, Scope::ConversationsRead, Scope::HandoffManage];
+    let (_, secret) = keys::create(tx, NewKey::of_workspace(INBOX_KEY, workspace, Env::Live, scopes))?;
+    Ok(secret.reveal().to_owned())
 }
 
 /// The oldest live key on whose behalf the agent can answer.

@@ -1,25 +1,22 @@
-//! Control over HTTP: for this machine only, and for no page of another origin.
+//! Control over HTTP.
 
-use super::answer;
+use super::inbox;
+use super::local::{Done, done, is_own, parsed};
 use crate::control::{ControlError, NewTemplate, Review};
 use crate::settings::Settings;
 use crate::simulator::{connection, verify};
 use crate::world::{Action, Behaviour, Faults, NewUser, Number, SendFault, Shared, World};
-use actix_web::guard::{GuardContext, fn_guard};
-use actix_web::http::StatusCode;
-use actix_web::http::header::{HOST, ORIGIN};
+use actix_web::guard::fn_guard;
 use actix_web::web::{self, Bytes, Data, Path, Query, ServiceConfig};
-use actix_web::{HttpResponse, ResponseError};
 use egress::Connector;
 use model::Clock;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 pub(super) fn routes(app: &mut ServiceConfig) {
     app.service(
         web::scope("/control")
-            .guard(fn_guard(is_local))
+            .guard(fn_guard(is_own))
             .route("/connection", web::get().to(get_connection))
             .route("/state", web::get().to(state))
             .route("/callback", web::put().to(set_callback))
@@ -42,40 +39,9 @@ pub(super) fn routes(app: &mut ServiceConfig) {
             .route("/templates/review", web::post().to(review))
             .route("/marks", web::get().to(marks))
             .route("/transcript", web::get().to(transcript))
-            .route("/transcript", web::delete().to(clear_transcript)),
+            .route("/transcript", web::delete().to(clear_transcript))
+            .configure(inbox::routes),
     );
-}
-
-/// Whether the request names this machine, and no page of another origin made it.
-pub(super) fn is_local(context: &GuardContext<'_>) -> bool {
-    let headers = &context.head().headers;
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let Some(host) = text(HOST) else { return false };
-    let name =
-        host.rsplit_once(':').map_or(host, |(name, port)| if port.ends_with(']') { host } else { name });
-    let is_loopback = name == "localhost" || name == "[::1]" || name.starts_with("127.");
-    let is_ours = |origin: &str| origin.strip_prefix("http://") == Some(host);
-    is_loopback && headers.get(ORIGIN).is_none_or(|origin| origin.to_str().is_ok_and(is_ours))
-}
-
-type Done = Result<HttpResponse, ControlError>;
-
-impl ResponseError for ControlError {
-    fn status_code(&self) -> StatusCode {
-        if self.is_missing { StatusCode::NOT_FOUND } else { StatusCode::BAD_REQUEST }
-    }
-
-    fn error_response(&self) -> HttpResponse {
-        answer(self.status_code().as_u16(), &json!({ "error": { "message": self.message } }))
-    }
-}
-
-fn parsed<T: DeserializeOwned>(body: &Bytes) -> Result<T, ControlError> {
-    serde_json::from_slice(body).map_err(|error| ControlError::invalid(error.to_string()))
-}
-
-fn done(result: Result<impl Serialize, ControlError>) -> Done {
-    result.map(|value| answer(200, &json!(value)))
 }
 
 /// Without a number, the one of the settings.

@@ -2,6 +2,8 @@
 
 mod control;
 mod files;
+mod inbox;
+mod local;
 mod messages;
 mod page;
 mod templates;

@@ -1,8 +1,12 @@
 "use strict";
 
 const element = (id) => document.getElementById(id);
+const narrow = matchMedia("(max-width: 700px)");
 let customer = null;
 let shown = "";
+let business = false;
+let autopilot = null;
+let asked = 0;
 
 async function ask(method, path, body) {
   const options = { method, headers: {} };
@@ -32,13 +36,24 @@ async function refreshCustomers() {
   list.value = customer || "";
 }
 
+function part(kind, text) {
+  const made = document.createElement("div");
+  made.className = kind;
+  made.textContent = text;
+  return made;
+}
+
+const senders = { agent: "Agent", user: "Person", api: "API", broadcast: "Broadcast", device: "Device", flow: "Flow" };
+
 function line(entry) {
   const item = document.createElement("li");
-  item.className = entry.is_ours ? "business" : "mine";
+  const side = entry.is_ours ? "business" : "customer";
+  item.className = entry.is_ours === business ? `${side} mine` : side;
+  if (entry.header) item.append(part("header", entry.header));
   item.append(entry.text);
-  if (entry.buttons.length) {
-    const choices = document.createElement("div");
-    choices.className = "choices";
+  if (entry.footer) item.append(part("footer", entry.footer));
+  if (entry.buttons && entry.buttons.length) {
+    const choices = part("choices", "");
     for (const title of entry.buttons) {
       const button = document.createElement("button");
       button.type = "button";
@@ -49,24 +64,55 @@ function line(entry) {
     item.append(choices);
   }
   const note = document.createElement("small");
-  const ticks = { accepted: "…", sent: "✓", delivered: "✓✓", read: "✓✓ read", failed: "failed" };
+  const ticks = { accepted: "…", queued: "…", sent: "✓", delivered: "✓✓", read: "✓✓ read", failed: "failed" };
   const time = new Date(entry.at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-  note.textContent = entry.status ? `${time} ${ticks[entry.status] || entry.status}` : time;
+  const words = [senders[entry.sender], time, entry.status && (ticks[entry.status] || entry.status)];
+  note.textContent = words.filter(Boolean).join(" ");
   item.append(note);
   return item;
 }
 
+function path(rest) {
+  return `/users/${encodeURIComponent(customer)}/${rest}`;
+}
+
 async function refreshChat() {
   if (!customer) return;
-  const read = document.visibilityState === "visible";
-  const { data } = await ask("GET", `/users/${encodeURIComponent(customer)}/chat?read=${read}`);
-  const now = customer + JSON.stringify(data);
+  const visible = document.visibilityState === "visible";
+  // The service counts requests: ask it when somebody looks, and not more often than every two seconds.
+  if (business && (!visible || Date.now() - asked < 2000)) return;
+  const [who, side] = [customer, business];
+  if (business) asked = Date.now();
+  const answer = await ask("GET", side ? path("inbox") : path(`chat?read=${visible}`));
+  if (who !== customer || side !== business) return;
+  const now = who + side + JSON.stringify(answer);
   if (now === shown) return;
   shown = now;
   const option = element("customers").selectedOptions[0];
   element("who").textContent = option ? option.textContent : "";
-  element("chat").replaceChildren(...data.map(line));
+  autopilot = side ? answer.autopilot : null;
+  element("handler").hidden = !side;
+  element("switch").hidden = autopilot === null;
+  element("switch").textContent = autopilot ? "Take over" : "Hand back";
+  element("answers").textContent =
+    autopilot === null ? "The customer has not written yet." : autopilot ? "The agent answers." : "A person answers.";
+  element("chat").replaceChildren(...answer.data.map(line));
   element("chat").scrollTop = element("chat").scrollHeight;
+}
+
+function choose(side) {
+  business = side;
+  [shown, asked] = ["", 0];
+  element("as-customer").setAttribute("aria-pressed", String(!side));
+  element("as-business").setAttribute("aria-pressed", String(side));
+  element("voice").hidden = side;
+  element("handler").hidden = !side;
+  element("role").textContent = side
+    ? "You are a person of the business. What you write goes to the customer."
+    : "You are the customer. What you write goes to the business that is connected.";
+  element("chat").replaceChildren();
+  report();
+  refresh();
 }
 
 async function refresh() {
@@ -79,10 +125,15 @@ async function refresh() {
 }
 
 async function act(action) {
+  await send("POST", "actions", action);
+}
+
+async function send(method, rest, body) {
   if (!customer) return report("Add a customer first.");
   try {
-    await ask("POST", `/users/${encodeURIComponent(customer)}/actions`, action);
+    await ask(method, path(rest), body);
     report();
+    asked = 0;
     await refresh();
   } catch (error) {
     report(error);
@@ -100,14 +151,20 @@ function take() {
 element("compose").addEventListener("submit", (event) => {
   event.preventDefault();
   const body = take();
-  if (body) act({ do: "text", body });
+  if (!body) return;
+  if (business) send("POST", "inbox", { text: body });
+  else act({ do: "text", body });
 });
 element("voice").addEventListener("click", () => {
   const words = take();
   if (words) act({ do: "voice_note", words });
 });
+element("as-customer").addEventListener("click", () => choose(false));
+element("as-business").addEventListener("click", () => choose(true));
+element("switch").addEventListener("click", () => send("PUT", "autopilot", { enabled: !autopilot }));
 element("customers").addEventListener("change", (event) => {
   customer = event.target.value;
+  asked = 0;
   refresh();
 });
 element("create").addEventListener("submit", async (event) => {
@@ -126,5 +183,13 @@ element("create").addEventListener("submit", async (event) => {
   }
 });
 
+function fit() {
+  element("customers").size = narrow.matches ? 1 : 8;
+  element("new").open = !narrow.matches;
+}
+
+narrow.addEventListener("change", fit);
+fit();
+ask("GET", "/inbox").then(({ connected }) => { element("sides").hidden = !connected; }, report);
 refresh();
 setInterval(refresh, 500);

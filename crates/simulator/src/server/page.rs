@@ -1,6 +1,6 @@
-//! The page on which a person chats as a customer. It loads nothing from elsewhere.
+//! The page on which a person chats as a customer, and answers for the business. It loads nothing from elsewhere.
 
-use super::control::is_local;
+use super::local::is_local;
 use actix_web::HttpResponse;
 use actix_web::guard::fn_guard;
 use actix_web::web::{self, ServiceConfig};
@@ -8,8 +8,8 @@ use maud::{DOCTYPE, Markup, html};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-const POLICY: &str =
-    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; \
+    frame-ancestors 'none'";
 
 pub(super) fn routes(app: &mut ServiceConfig) {
     let local = || web::get().guard(fn_guard(is_local));
@@ -42,19 +42,31 @@ fn page() -> Markup {
             body {
                 aside {
                     h1 { "Chat simulator" }
-                    p { "You are the customer. What you write goes to the business that is connected." }
+                    p id="role" { "You are the customer. What you write goes to the business that is connected." }
                     label for="customers" { "Customer" }
                     select id="customers" size="8" {}
-                    form id="create" {
-                        label for="name" { "New customer" }
-                        input id="name" placeholder="Name" required maxlength="60" autocomplete="off";
-                        input id="phone" placeholder="Phone, or empty to hide it" pattern="\\+?[0-9]{5,20}" autocomplete="off";
-                        button { "Add" }
+                    details id="new" {
+                        summary { "New customer" }
+                        form id="create" {
+                            input id="name" placeholder="Name" aria-label="Name" required maxlength="60" autocomplete="off";
+                            input id="phone" placeholder="Phone, or empty to hide it" aria-label="Phone" pattern="\\+?[0-9]{5,20}" autocomplete="off";
+                            button { "Add" }
+                        }
                     }
                     p id="state" role="status" {}
                 }
                 main {
-                    header id="who" { "Add a customer to begin." }
+                    header {
+                        span id="who" { "Add a customer to begin." }
+                        div id="sides" role="group" aria-label="Side" hidden {
+                            button id="as-customer" type="button" aria-pressed="true" { "Customer" }
+                            button id="as-business" type="button" aria-pressed="false" { "Business" }
+                        }
+                    }
+                    div id="handler" hidden {
+                        span id="answers" {}
+                        button id="switch" type="button" {}
+                    }
                     ol id="chat" aria-live="polite" {}
                     form id="compose" {
                         input id="text" placeholder="Write a message" aria-label="Message" maxlength="4000" autocomplete="off";

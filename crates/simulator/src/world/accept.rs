@@ -162,6 +162,7 @@ impl World {
     /// Shows a message to its recipient, which may answer by its script.
     fn show(&mut self, sent: &Sent) {
         let (text, choices) = self.seen_as(sent);
+        let (header, footer) = (self.text_around(sent, "header"), self.text_around(sent, "footer"));
         let Some(person) = self.people.get_mut(&sent.user_id) else { return };
         person.last_of_business = Some(sent.provider_id.clone());
         let buttons = choices.iter().map(|choice| choice.title.clone()).collect();
@@ -173,6 +174,8 @@ impl World {
             id: sent.provider_id.clone(),
             kind: sent.kind.clone(),
             text,
+            header,
+            footer,
             buttons,
             at: sent.at,
             status: None,
@@ -194,6 +197,20 @@ impl World {
         }
     }
 
+    /// The text above or below: the `header` or `footer` of a template or an interactive message.
+    fn text_around(&self, sent: &Sent, part: &str) -> Option<String> {
+        let text = |pointer: &str| sent.content.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let shown = match sent.kind.as_str() {
+            "interactive" => text(&format!("/{part}/text")).to_owned(),
+            "template" => {
+                let template = self.templates.find(text("/name"), text("/language/code"))?;
+                filled(template.text(part), part, &sent.content)
+            }
+            _ => return None,
+        };
+        Some(shown).filter(|text| !text.is_empty())
+    }
+
     /// The text that the recipient sees, and what can be pressed.
     fn seen_as(&self, sent: &Sent) -> (String, Vec<Choice>) {
         let text = |pointer: &str| sent.content.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -205,7 +222,7 @@ impl World {
                 Some(template) => {
                     let buttons = template.buttons().iter().enumerate();
                     let choices = buttons.filter_map(|(index, button)| quick_reply(sent, index, button));
-                    (filled(template.body(), &sent.content), choices.collect())
+                    (filled(template.text("body"), "body", &sent.content), choices.collect())
                 }
                 None => (text("/name").to_owned(), Vec::new()),
             },
@@ -262,12 +279,12 @@ fn quick_reply(sent: &Sent, index: usize, button: &Value) -> Option<Choice> {
     })
 }
 
-/// The body of a template with its values.
-fn filled(body: &str, sent: &Value) -> String {
+/// The text of a part of a template with its values.
+fn filled(text: &str, kind: &str, sent: &Value) -> String {
     let parts = list(sent, "/components");
-    let is_body = |part: &&Value| part.get("type").and_then(Value::as_str) == Some("body");
-    let values = parts.iter().find(is_body).map(|part| list(part, "/parameters")).unwrap_or_default();
-    values.iter().enumerate().fold(body.to_owned(), |text, (index, value)| {
+    let is_it = |part: &&Value| part.get("type").and_then(Value::as_str) == Some(kind);
+    let values = parts.iter().find(is_it).map(|part| list(part, "/parameters")).unwrap_or_default();
+    values.iter().enumerate().fold(text.to_owned(), |text, (index, value)| {
         let name = value.get("parameter_name").and_then(Value::as_str);
         let name = name.map_or_else(|| (index + 1).to_string(), str::to_owned);
         let value = value.get("text").and_then(Value::as_str).unwrap_or_default();

@@ -206,6 +206,8 @@ impl World {
                 id: id.clone(),
                 kind: written.kind.to_owned(),
                 text: written.shown.trim().to_owned(),
+                header: None,
+                footer: None,
                 buttons: Vec::new(),
                 at: now,
                 status: None,

@@ -34,7 +34,7 @@ use self::queue::Queue;
 use self::templates::Templates;
 use self::transcript::Transcript;
 use crate::clock::VirtualClock;
-use crate::settings::Settings;
+use crate::settings::{Service, Settings};
 use model::{Clock, Timestamp};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -84,6 +84,8 @@ pub(crate) struct World {
     /// Parts that wait to share a callback with the next one.
     pub(crate) joining: Vec<Emission>,
     pub(crate) counts: CallbackCounts,
+    /// The service that the business uses, if the page may speak to it.
+    pub(crate) service: Option<Service>,
     made: u64,
 }
 
@@ -107,6 +109,7 @@ impl World {
             held: Vec::new(),
             joining: Vec::new(),
             counts: CallbackCounts::default(),
+            service: None,
             made: 0,
             settings,
         }

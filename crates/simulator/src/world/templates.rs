@@ -46,7 +46,12 @@ impl Template {
     }
 
     pub(crate) fn body(&self) -> &str {
-        self.component("BODY").and_then(|part| part.get("text")?.as_str()).unwrap_or_default()
+        self.text("body")
+    }
+
+    /// The text of a part, such as its `footer`; empty without one.
+    pub(crate) fn text(&self, part: &str) -> &str {
+        self.component(part).and_then(|part| part.get("text")?.as_str()).unwrap_or_default()
     }
 
     /// Whether it can be sent with these values.

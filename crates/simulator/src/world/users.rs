@@ -155,6 +155,10 @@ pub struct ChatLine {
     pub kind: String,
     /// What it says.
     pub text: String,
+    /// The text above, of templates and interactive messages.
+    pub header: Option<String>,
+    /// The text below, of templates and interactive messages.
+    pub footer: Option<String>,
     /// Titles of buttons or rows.
     pub buttons: Vec<String>,
     /// When, in RFC 3339.

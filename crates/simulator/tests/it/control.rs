@@ -2,6 +2,8 @@ use crate::support::{Net, PHONE};
 use egress::{Method, Request};
 use serde_json::{Value, json};
 use simulator::{Settings, Simulator, StartError};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 
 async fn ask(net: &Net, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
     let url = format!("{}/control{path}", net.sim.connection().page);
@@ -89,6 +91,71 @@ async fn pages_of_other_origins_control_nothing() {
     assert_eq!(from("https://evil.example").await.unwrap().status, 404);
     assert_eq!(from("null").await.unwrap().status, 404);
     assert_eq!(from(&net.sim.connection().page).await.unwrap().status, 200);
+    let site = |site: &str| net.connector.send(Request::get(url.clone()).header("sec-fetch-site", site));
+    for (value, status) in [("cross-site", 404), ("same-site", 404), ("same-origin", 200), ("none", 200)] {
+        assert_eq!(site(value).await.unwrap().status, status, "{value}");
+    }
+    // Links of other pages lead to the page itself.
+    let linked = Request::get(net.sim.connection().page).header("sec-fetch-site", "same-site");
+    assert_eq!(net.connector.send(linked).await.unwrap().status, 200);
+    // A name that begins like an address may lead here, too.
+    let port = net.sim.address().port();
+    for (host, status) in [("127.evil.example", 404), ("localhost", 200), ("127.0.0.1", 200)] {
+        assert_eq!(status_for_host(port, host), status, "{host}");
+    }
+}
+
+/// The status of a request that names this host.
+fn status_for_host(port: u16, host: &str) -> u16 {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let request = format!("GET /control/state HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn without_a_service_the_business_has_no_side() {
+    let net = Net::start().await;
+    let user = post(&net, "/users", json!({ "name": "Sheena", "phone": PHONE })).await;
+    assert_eq!(ask(&net, Method::GET, "/inbox", None).await.1, json!({ "connected": false }));
+    let path = format!("/users/{}/inbox", user["user_id"].as_str().unwrap());
+    let (status, answer) = ask(&net, Method::GET, &path, None).await;
+    assert_eq!((status, answer["error"]["message"].is_string()), (400, true));
+}
+
+#[tokio::test]
+async fn a_template_is_shown_with_its_header_and_footer() {
+    let net = Net::start().await;
+    post(&net, "/users", json!({ "name": "Sheena", "phone": PHONE })).await;
+    let components = json!([
+        { "type": "HEADER", "format": "TEXT", "text": "Order {{1}}", "example": { "header_text": ["7"] } },
+        { "type": "BODY", "text": "Hello {{1}}, it was shipped.", "example": { "body_text": [["Ana"]] } },
+        { "type": "FOOTER", "text": "Reply STOP to opt out" },
+    ]);
+    let template =
+        json!({ "name": "shipped", "language": "en", "category": "UTILITY", "components": components });
+    post(&net, "/templates", template).await;
+    let connection = net.sim.connection();
+    let value = |text: &str| json!([{ "type": "text", "text": text }]);
+    let message = json!({
+        "messaging_product": "whatsapp", "to": PHONE, "type": "template",
+        "template": { "name": "shipped", "language": { "code": "en" }, "components": [
+            { "type": "header", "parameters": value("4711") }, { "type": "body", "parameters": value("Sheena") },
+        ] },
+    });
+    let url = format!("{}/{}/messages", connection.base_url, connection.number_id);
+    let request = Request::post(url, message.to_string())
+        .header("content-type", "application/json")
+        .header("authorization", format!("Bearer {}", connection.access_token));
+    assert_eq!(net.connector.send(request).await.unwrap().status, 200);
+    let (_, chat) = ask(&net, Method::GET, &format!("/users/{PHONE}/chat"), None).await;
+    let line = &chat["data"][0];
+    assert_eq!(
+        (&line["header"], &line["text"], &line["footer"]),
+        (&json!("Order 4711"), &json!("Hello Sheena, it was shipped."), &json!("Reply STOP to opt out"))
+    );
 }
 
 #[tokio::test]

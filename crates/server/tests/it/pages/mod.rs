@@ -42,6 +42,7 @@ pages! {
     reminders: "docs/reminders.md",
     runs: "docs/runs.md",
     security: "docs/security.md",
+    simulator: "docs/simulator.md",
     stripe: "docs/stripe.md",
     tasks: "docs/tasks.md",
     webhooks: "docs/webhooks.md",
@@ -136,7 +137,12 @@ impl Block {
             is_wrong("a command failed, or one before it did".to_owned());
         }
         let statuses = self.kept("statuses");
-        let (statuses, expected) = (statuses.lines().collect::<Vec<_>>(), self.fence.statuses());
+        let (mut statuses, mut expected) = (statuses.lines().collect::<Vec<_>>(), self.fence.statuses());
+        // How often a loop asks is not known.
+        if self.fence.text.contains("until curl") {
+            statuses.dedup();
+            expected.dedup();
+        }
         if statuses != expected {
             is_wrong(format!("the page promises {expected:?}, the commands were answered {statuses:?}"));
         }
@@ -199,6 +205,7 @@ async fn check(kind: Kind, page: &str) {
         .env("BLOCKS", folder.path())
         .env("URL", format!("http://{}/api/v1", program.listen))
         .env("KEY", demo.live)
+        .env("CHAT", demo.chat)
         .stdout(Stdio::null())
         .stderr(Stdio::inherit());
     // The servers of this test answer on its thread.
