@@ -137,7 +137,11 @@ fn ready(
     agent: &ActiveAgent,
 ) -> Result<Option<(Work, Need)>> {
     let settings = agent.row.settings()?;
-    if !settings.guardrails.is_empty() || !referenced_variables(&settings.instructions).is_empty() {
+    let has_model = engine.tiers().expect_model(settings.model).is_ok();
+    if !has_model
+        || !settings.guardrails.is_empty()
+        || !referenced_variables(&settings.instructions).is_empty()
+    {
         return Ok(None);
     }
     let mut row = fresh_row(tx, &asked.caller, &asked.new, &agent.row, &settings)?;

@@ -30,14 +30,16 @@ pub struct BillingAccess {
 
 /// The Energy of a workspace.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
-#[schema(example = json!({ "available": 119200, "reserved": 800 }))]
+#[schema(example = json!({ "available": 119200, "reserved": 800, "metered": true }))]
 pub struct EnergyStanding {
     /// The Energy available for new work.
     available: i64,
     /// The Energy reserved by work in progress.
     reserved: i64,
-    /// Whether there is enough Energy.
+    /// Whether there is enough Energy: always `ok` if it is not metered.
     state: EnergyState,
+    /// Whether work is paid from the balance. On a plan that does not meter Energy, its cost is only recorded.
+    metered: bool,
 }
 
 /// Whether the workspace may operate, and why not
@@ -53,7 +55,8 @@ pub fn get_billing_access(
 ) -> Result<Json<BillingAccess>> {
     let account = find_account(read, caller.workspace_id())?;
     let workspace = &caller.workspace;
-    let state = account.state();
+    let metered = workspace.plan.energy_metered;
+    let state = if metered { account.state() } else { EnergyState::Ok };
     let depleted = state == EnergyState::Depleted && workspace.blocked_reason.is_none();
     // What else is wrong with the subscription matters more.
     let is_healthy = matches!(
@@ -72,7 +75,7 @@ pub fn get_billing_access(
             .blocked_reason
             .clone()
             .or_else(|| depleted.then(|| "The workspace has no Energy left.".to_owned())),
-        energy: EnergyStanding { available: account.available(), reserved: account.reserved, state },
+        energy: EnergyStanding { available: account.available(), reserved: account.reserved, state, metered },
         recharge_url: settings.recharge_url(),
     }))
 }

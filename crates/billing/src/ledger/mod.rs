@@ -5,6 +5,9 @@
 //! Each movement is an entry that is never changed, with its other side in `counter_account`; [`check_invariants`]
 //! says what must hold after every transaction.
 //!
+//! On a plan that does not meter Energy, runs are held and settled in the same way, and count in the months of keys and
+//! agents, but their entries have the counter account [`UNMETERED`], and neither the account nor grants change.
+//!
 //! Whoever changes rows locks them in one order: hold, key, agent, account, grants. So two transactions never wait
 //! for each other in a circle.
 //!
@@ -30,6 +33,7 @@ pub(crate) use account::{find as find_account, open as open_account};
 pub(crate) use budget::{BudgetEvent, month_of};
 pub use budget::{budget_changed, spent_micros};
 pub use entries::EntryKind;
+pub(crate) use entries::UNMETERED;
 pub use expiry::sweep_expired_grants;
 pub use grants::{GrantKind, GrantSource, NewGrant, adjust, grant, sweep_pending_grants, void_grant};
 pub(crate) use hold::HELD_ENERGY;
