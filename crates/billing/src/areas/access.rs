@@ -10,7 +10,6 @@ use utoipa::ToSchema;
 
 /// Whether a workspace can use the service.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(example = json!({ "recharge_url": "https://example.com/billing" }))]
 pub struct BillingAccess {
     /// Always `billing_access`.
     object: &'static str,
@@ -24,8 +23,8 @@ pub struct BillingAccess {
     reason: Option<String>,
     /// The workspace's Energy.
     energy: EnergyStanding,
-    /// The page for buying Energy.
-    recharge_url: String,
+    /// The page for buying Energy. `null` if there is none.
+    recharge_url: Option<String>,
 }
 
 /// The Energy of a workspace.
@@ -76,6 +75,6 @@ pub fn get_billing_access(
             .clone()
             .or_else(|| depleted.then(|| "The workspace has no Energy left.".to_owned())),
         energy: EnergyStanding { available: account.available(), reserved: account.reserved, state, metered },
-        recharge_url: settings.recharge_url(),
+        recharge_url: settings.recharge_url.clone(),
     }))
 }

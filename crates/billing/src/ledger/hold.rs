@@ -227,7 +227,13 @@ pub(super) fn nothing(tx: &Tx, charge: &Charge, state: HoldState) -> Held {
 }
 
 /// [`operation::ports::EnergyMeter::hold`].
-pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, recharge_url: &str) -> Result<i64> {
+pub(super) fn hold(
+    tx: &mut Tx,
+    charge: &Charge,
+    wanted: i64,
+    least: i64,
+    recharge_url: Option<&str>,
+) -> Result<i64> {
     let workspace = charge.caller.workspace_id();
     let least = least.max(0);
     let wanted = wanted.max(least);
@@ -350,7 +356,7 @@ fn hold_together(tx: &mut Tx, holds: &[(&Charge, i64)]) -> Result<HashSet<RunId>
 }
 
 /// [`operation::ports::EnergyMeter::admit`].
-pub(super) fn admit(tx: &mut Tx, charge: &Charge, least: i64, recharge_url: &str) -> Result<()> {
+pub(super) fn admit(tx: &mut Tx, charge: &Charge, least: i64, recharge_url: Option<&str>) -> Result<()> {
     let held = nothing(tx, charge, HoldState::Open);
     let limit = budget_limit(tx, charge)?;
     room(tx, charge, &held, limit, least, recharge_url)?;
@@ -373,7 +379,7 @@ fn room(
     held: &Held,
     limit: Option<i64>,
     least: i64,
-    recharge_url: &str,
+    recharge_url: Option<&str>,
 ) -> Result<i64> {
     let budget = budget_room(tx, charge, held, limit)?;
     if budget < least {
@@ -421,12 +427,16 @@ fn agent_rooms(tx: &mut Tx, charge: &Charge, held: &Held) -> Result<Vec<AgentRoo
     Ok(rooms)
 }
 
-fn depleted(recharge_url: &str) -> Error {
+fn depleted(recharge_url: Option<&str>) -> Error {
     refusal("The workspace has not enough Energy left.", recharge_url)
 }
 
-fn refusal(message: &str, recharge_url: &str) -> Error {
-    Error::new(Code::EnergyDepleted, message).with("recharge_url", recharge_url)
+fn refusal(message: &str, recharge_url: Option<&str>) -> Error {
+    let error = Error::new(Code::EnergyDepleted, message);
+    match recharge_url {
+        Some(url) => error.with("recharge_url", url),
+        None => error,
+    }
 }
 
 /// [`operation::ports::EnergyMeter::reopen`]: as after a sweep, the run holds nothing and may hold again, now in the

@@ -49,14 +49,14 @@ use store::Tx;
 
 /// The keeper of Energy.
 pub struct Ledger {
-    recharge_url: String,
+    recharge_url: Option<String>,
     spending: Option<Arc<Spending>>,
 }
 
 impl Ledger {
-    /// A ledger whose refusals send people to `recharge_url`.
-    pub fn new(recharge_url: impl Into<String>) -> Self {
-        Self { recharge_url: recharge_url.into(), spending: None }
+    /// A ledger whose refusals send people to `recharge_url`, if there is such a page.
+    pub fn new(recharge_url: Option<String>) -> Self {
+        Self { recharge_url, spending: None }
     }
 
     /// Lets the gate forget what it remembers of a key's spending whenever the key spends.
@@ -77,7 +77,7 @@ impl EnergyMeter for Ledger {
     }
 
     fn hold(&self, tx: &mut Tx, charge: &Charge, wanted: i64, least: i64) -> Result<i64> {
-        hold::hold(tx, charge, wanted, least, &self.recharge_url)
+        hold::hold(tx, charge, wanted, least, self.recharge_url.as_deref())
     }
 
     fn hold_all(&self, tx: &mut Tx, holds: &[(Charge, i64)]) -> Result<Vec<bool>> {
@@ -85,7 +85,7 @@ impl EnergyMeter for Ledger {
     }
 
     fn admit(&self, tx: &mut Tx, charge: &Charge, least: i64) -> Result<()> {
-        hold::admit(tx, charge, least, &self.recharge_url)
+        hold::admit(tx, charge, least, self.recharge_url.as_deref())
     }
 
     fn settle(&self, tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<i64> {

@@ -76,7 +76,12 @@ impl Bed {
             })
             .await
             .unwrap();
-        Self { test, workspace, ledger: Arc::new(Ledger::new(RECHARGE)), trace: Arc::default() }
+        Self {
+            test,
+            workspace,
+            ledger: Arc::new(Ledger::new(Some(RECHARGE.to_owned()))),
+            trace: Arc::default(),
+        }
     }
 
     pub async fn with_energy(kind: Kind, energy: i64) -> Self {

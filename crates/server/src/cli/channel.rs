@@ -218,10 +218,8 @@ pub(super) fn said(error: &NetworkError) -> String {
     let message = error.message.trim_end_matches('.');
     if error.is_unauthorized {
         format!("the network does not accept the credentials: {message}")
-    } else if error.is_retryable {
-        format!("the network could not be asked: {message}")
     } else {
-        format!("the network refuses the number: {message}")
+        format!("the number was not confirmed: {message}")
     }
 }
 

@@ -45,6 +45,6 @@ testkit::on_both! {
         let mut elsewhere = right;
         elsewhere[9] = "http://127.0.0.1:1/v23.0";
         let unreachable = program.fails(&elsewhere);
-        assert!(unreachable.contains("the network could not be asked"), "{unreachable}");
+        assert!(unreachable.contains("the number was not confirmed: The network could not be reached"), "{unreachable}");
     }
 }
