@@ -3,10 +3,11 @@
 use crate::schema::{plans, workspaces};
 use diesel::prelude::*;
 use model::{Result, WorkspaceId};
+use serde::Serialize;
 use store::{Read, Tx, each};
 
 /// A plan with everything the catalogue says of it.
-#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Insertable, AsChangeset)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = plans, treat_none_as_null = true, treat_none_as_default_value = false)]
 pub struct PlanRecord {
     /// Its name in requests, such as `starter`.
@@ -35,6 +36,20 @@ pub struct PlanRecord {
     pub restricted: bool,
     /// Its place in the list.
     pub position: i64,
+    /// Whether work is paid from the balance of Energy. Otherwise its cost is only recorded.
+    pub energy_metered: bool,
+}
+
+/// Adds a plan. Returns `false`, and changes nothing, if there is one with its id.
+///
+/// # Errors
+/// When the database fails.
+pub fn add(tx: &mut Tx, plan: &PlanRecord) -> Result<bool> {
+    let added = each!(tx.connection(), |connection| diesel::insert_into(plans::table)
+        .values(plan)
+        .on_conflict_do_nothing()
+        .execute(connection))?;
+    Ok(added == 1)
 }
 
 /// Writes a plan, over the one with its id if there is one.

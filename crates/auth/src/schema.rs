@@ -15,6 +15,7 @@ diesel::table! {
         usd_micros_per_1000_energy -> BigInt,
         restricted -> Bool,
         position -> BigInt,
+        energy_metered -> Bool,
     }
 }
 

@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use model::{PartnerId, Plan, Result, SubscriptionStatus, Timestamp, Workspace, WorkspaceId};
 use store::Read;
 
-type PlanRow = (String, Option<i64>, Option<i64>, i64, Option<i64>, i64);
+type PlanRow = (String, Option<i64>, Option<i64>, i64, Option<i64>, i64, bool);
 type WorkspaceRow =
     (WorkspaceId, String, Option<PartnerId>, SubscriptionStatus, Option<Timestamp>, bool, Option<String>);
 
@@ -34,6 +34,7 @@ pub(crate) fn load_workspaces(
                 plans::test_runs_per_day,
                 plans::contacts_limit,
                 plans::usd_micros_per_1000_energy,
+                plans::energy_metered,
             )
                 .nullable(),
         ))
@@ -45,8 +46,8 @@ pub(crate) fn load_workspaces(
 fn workspace(row: WorkspaceRow, plan: Option<PlanRow>, now: Timestamp) -> Workspace {
     let (id, slug, partner, subscription, period_end, ends, blocked) = row;
     let has_plan = plan.is_some();
-    let (plan_id, rpm, quota, test_runs, contacts, price) =
-        plan.unwrap_or_else(|| (Plan::NONE.to_owned(), None, None, 0, None, 0));
+    let (plan_id, rpm, quota, test_runs, contacts, price, energy_metered) =
+        plan.unwrap_or_else(|| (Plan::NONE.to_owned(), None, None, 0, None, 0, true));
     let period = Period { end: period_end, is_last: ends };
     let blocked_reason = blocked.or_else(|| refusal(subscription, has_plan, period, now));
     let plan = Plan {
@@ -56,6 +57,7 @@ fn workspace(row: WorkspaceRow, plan: Option<PlanRow>, now: Timestamp) -> Worksp
         test_runs_per_day: test_runs,
         contacts_limit: contacts,
         usd_micros_per_1000_energy: price,
+        energy_metered,
     };
     Workspace { id, slug, partner, plan, subscription, blocked_reason }
 }

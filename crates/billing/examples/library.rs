@@ -65,7 +65,7 @@ async fn main() -> Result<()> {
         limits: AgentLimits::default(),
         is_new: true,
     };
-    let ledger = Arc::new(Ledger::new("https://example.com/billing"));
+    let ledger = Arc::new(Ledger::new(None));
     let (meter, first) = (ledger.clone(), charge.clone());
     let held = db.write(move |tx| meter.hold(tx, &first, 50, 10)).await?;
     // … the work, outside any transaction …

@@ -43,6 +43,7 @@ diesel::table! {
         created_at -> Timestamp,
         agent_id -> BigInt,
         first_step -> BigInt,
+        metered -> Bool,
     }
 }
 

@@ -64,8 +64,8 @@ pub(crate) struct MessageReceived {
     pub(crate) raw: Option<serde_json::Value>,
     /// The files.
     pub(crate) attachments: Vec<ReceivedAttachment>,
-    /// Where the dashboard shows the contact.
-    pub(crate) app_url: String,
+    /// Where the dashboard shows the contact. `null` as long as there is no dashboard.
+    pub(crate) app_url: Option<String>,
 }
 
 /// A file of a message.
@@ -104,8 +104,8 @@ pub(crate) struct MessageSent {
     pub(crate) content: String,
     /// The run whose answer it is.
     pub(crate) run_id: Option<RunId>,
-    /// Where the dashboard shows the contact.
-    pub(crate) app_url: String,
+    /// Where the dashboard shows the contact. `null` as long as there is no dashboard.
+    pub(crate) app_url: Option<String>,
 }
 
 /// A message was not sent.
@@ -121,8 +121,8 @@ pub(crate) struct MessageFailed {
     pub(crate) channel_id: ChannelId,
     /// Why. `null` if the network did not answer, so that the message may have been sent.
     pub(crate) error: Option<MessageError>,
-    /// Where the dashboard shows the contact.
-    pub(crate) app_url: String,
+    /// Where the dashboard shows the contact. `null` as long as there is no dashboard.
+    pub(crate) app_url: Option<String>,
 }
 
 impl MessageEvent {
@@ -130,7 +130,7 @@ impl MessageEvent {
         row: &MessageRow,
         kind: ChannelType,
         attachments: Vec<ReceivedAttachment>,
-        app_url: String,
+        app_url: Option<String>,
     ) -> Result<Self> {
         let detail: Detail = row.detail.as_ref().map(JsonText::parse).transpose()?.unwrap_or_default();
         Ok(Self::Received(MessageReceived {
@@ -154,7 +154,7 @@ impl MessageEvent {
         }))
     }
 
-    pub(crate) fn sent(row: &MessageRow, kind: ChannelType, app_url: String) -> Self {
+    pub(crate) fn sent(row: &MessageRow, kind: ChannelType, app_url: Option<String>) -> Self {
         Self::Sent(MessageSent {
             contact_id: row.contact_id,
             message_id: row.id,
@@ -168,7 +168,7 @@ impl MessageEvent {
         })
     }
 
-    pub(crate) fn failed(row: &MessageRow, error: Option<MessageError>, app_url: String) -> Self {
+    pub(crate) fn failed(row: &MessageRow, error: Option<MessageError>, app_url: Option<String>) -> Self {
         Self::Failed(MessageFailed {
             contact_id: row.contact_id,
             message_id: row.id,

@@ -18,6 +18,7 @@ use object_store::buffered::BufReader;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStoreExt, WriteMultipart};
 use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::pin::pin;
@@ -224,13 +225,29 @@ impl Files {
     }
 }
 
-/// Storage that refuses or cannot be reached: callers can try again. An object that is not there is a failure of ours.
+/// Storage that is full, refuses or cannot be reached: callers can try again. An object that is not there is a failure of
+/// ours.
 pub(crate) fn unavailable(error: object_store::Error) -> Error {
+    if is_full(&error) {
+        return Error::storage_full(error);
+    }
     if matches!(error, object_store::Error::NotFound { .. }) {
         return Error::internal(error);
     }
     let message = "The storage of files is not available. Try again later.";
     Error::new(Code::ServiceUnavailable, message).retry_after(RETRY_AFTER).caused_by(error)
+}
+
+/// Whether the disk of a folder has no room.
+fn is_full(error: &object_store::Error) -> bool {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(cause) = source {
+        if let Some(cause) = cause.downcast_ref::<std::io::Error>() {
+            return matches!(cause.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+        }
+        source = cause.source();
+    }
+    false
 }
 
 /// A part of a file, read in larger pieces than `object_store` does: each is a turn of a thread that may block.
@@ -432,5 +449,18 @@ mod tests {
             parts.pop();
             prop_assert!(parts.iter().all(|part| part.len() == size));
         }
+    }
+
+    #[test]
+    fn a_full_disk_is_told_from_storage_that_fails() {
+        let failed = |kind: ErrorKind| {
+            let source = Box::new(std::io::Error::from(kind));
+            unavailable(object_store::Error::Generic { store: "LocalFileSystem", source })
+        };
+        for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded] {
+            let error = failed(kind);
+            assert_eq!((error.code(), error.retry_after_seconds()), (Code::StorageFull, Some(30)));
+        }
+        assert_eq!(failed(ErrorKind::TimedOut).code(), Code::ServiceUnavailable);
     }
 }

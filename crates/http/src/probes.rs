@@ -27,6 +27,7 @@ enum NotReady {
     Stopping,
     Database,
     Migrations,
+    StorageFull,
 }
 
 impl Readiness {
@@ -50,9 +51,8 @@ impl Readiness {
         {
             return problem;
         }
-        let problem = match timeout(PATIENCE, self.db.is_current()).await {
-            Ok(Ok(true)) => None,
-            Ok(Ok(false)) => Some(NotReady::Migrations),
+        let problem = match timeout(PATIENCE, self.look()).await {
+            Ok(Ok(problem)) => problem,
             Ok(Err(error)) => {
                 tracing::warn!(?error, "not ready: the database failed");
                 Some(NotReady::Database)
@@ -64,6 +64,13 @@ impl Readiness {
         };
         *last = Some((Instant::now(), problem));
         problem
+    }
+
+    async fn look(&self) -> model::Result<Option<NotReady>> {
+        if !self.db.is_current().await? {
+            return Ok(Some(NotReady::Migrations));
+        }
+        Ok(if self.db.has_room().await? { None } else { Some(NotReady::StorageFull) })
     }
 }
 
@@ -78,8 +85,8 @@ pub(crate) async fn health(pipeline: Data<Pipeline>) -> HttpResponse {
     HttpResponse::Ok().content_type("application/json").body(body)
 }
 
-/// Says whether requests should be sent here: the database answers, has this program's schema, and the process is not
-/// stopping.
+/// Says whether requests should be sent here: the database answers, has this program's schema and room to write, and the
+/// process is not stopping.
 pub(crate) async fn ready(readiness: Data<Readiness>) -> HttpResponse {
     let reason = match readiness.problem().await {
         None => {
@@ -89,6 +96,7 @@ pub(crate) async fn ready(readiness: Data<Readiness>) -> HttpResponse {
         Some(NotReady::Stopping) => "stopping",
         Some(NotReady::Database) => "database_unavailable",
         Some(NotReady::Migrations) => "migrations_pending",
+        Some(NotReady::StorageFull) => "storage_full",
     };
     let body = format!("{{\"status\":\"not_ready\",\"reason\":\"{reason}\"}}");
     HttpResponse::ServiceUnavailable().content_type("application/json").body(body)

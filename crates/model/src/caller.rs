@@ -89,6 +89,8 @@ pub struct Plan {
     pub contacts_limit: Option<i64>,
     /// What 1,000 Energy cost, in US dollars' millionths.
     pub usd_micros_per_1000_energy: i64,
+    /// Whether work is paid from the balance of Energy. Otherwise its cost is only recorded.
+    pub energy_metered: bool,
 }
 
 impl Plan {

@@ -143,6 +143,8 @@ codes! {
     AgentInactive = 409 "agent_inactive";
     /// The workspace has no default agent.
     AgentNotConfigured = 409 "agent_not_configured";
+    /// The service has no model for the agent's tier.
+    ModelNotConfigured = 409 "model_not_configured";
     /// The agent was never published.
     NotPublished = 409 "not_published";
     /// Another run holds the conversation.
@@ -181,6 +183,8 @@ codes! {
     ModelUnavailable = 502 "model_unavailable";
     /// The service is overloaded or stopping.
     ServiceUnavailable = 503 "service_unavailable";
+    /// There is no room on a disk.
+    StorageFull = 503 "storage_full";
     /// The agent took too long.
     AgentTimeout = 504 "agent_timeout";
 }
@@ -236,10 +240,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The longest wait that `Retry-After` may ask for, in seconds.
 pub const LONGEST_RETRY_AFTER: i64 = 3_600;
 
+/// The wait that `Retry-After` asks for when a disk is full, in seconds.
+const STORAGE_FULL_RETRY_AFTER: i64 = 30;
+
 /// Why a request failed: what the caller is told, and the cause, which only the log sees.
 ///
-/// Errors of the database and of the operating system become `internal_error` through `?`; all others are made by the
-/// constructors. So nothing that a caller sent can become a 500 by a `?`:
+/// Errors of the database and of the operating system become `internal_error` through `?`, or `storage_full` if a disk is full;
+/// all others are made by the constructors. So nothing that a caller sent can become a 500 by a `?`:
 ///
 /// ```compile_fail
 /// # extern crate svc_model as model;
@@ -314,6 +321,12 @@ impl Error {
         );
         error.0.cause = Some(cause.into());
         error
+    }
+
+    /// 503 `storage_full` with a cause for the log. A disk has no room for what the request writes.
+    pub fn storage_full(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        let message = "The service has no room to store this. Nothing was changed.";
+        Self::new(Code::StorageFull, message).retry_after(STORAGE_FULL_RETRY_AFTER).caused_by(cause)
     }
 
     /// Names the part of the request that it is about, also where the message begins with another name of it.
@@ -459,23 +472,6 @@ impl fmt::Display for Error {
         f.write_str(&self.0.message)
     }
 }
-
-/// Errors that can only be ours, whoever asked: `?` makes `internal_error` of them. What reading text may fail with is
-/// not among them, because the text may be the caller's: whoever reads it says what is wrong, by [`Error::invalid`] or
-/// [`Error::internal`].
-macro_rules! internal {
-    ($($error:ty),+ $(,)?) => {
-        $(
-            impl From<$error> for Error {
-                fn from(cause: $error) -> Self {
-                    Self::internal(cause)
-                }
-            }
-        )+
-    };
-}
-
-internal!(diesel::result::Error, diesel::ConnectionError, diesel::r2d2::PoolError, std::io::Error);
 
 #[cfg(test)]
 mod tests {

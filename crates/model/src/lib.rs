@@ -6,6 +6,7 @@
 mod caller;
 mod cause;
 mod clock;
+mod conversions;
 mod error;
 mod event;
 mod id;

@@ -377,7 +377,7 @@ fn error_schema() -> Value {
                             },
                         },
                     },
-                    "recharge_url": { "type": "string", "format": "uri", "description": "With `energy_depleted`: the page for buying Energy." },
+                    "recharge_url": { "type": "string", "format": "uri", "description": "With `energy_depleted`: the page for buying Energy, if there is one." },
                     "run_id": { "type": "string", "description": "The id of the run that the error is about." },
                     "details": {
                         "type": "object",

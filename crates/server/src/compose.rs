@@ -196,8 +196,8 @@ impl Service {
         let spending = Arc::new(Spending::new(db.clone(), billing::ledger::spent_micros));
         let quotas = Arc::new(Quotas::new(db.clone()));
         let rates = Arc::new(rates);
-        let settings = BillingSettings { base_url: base_url.clone() };
-        let ledger = Ledger::new(settings.recharge_url()).with_spending(spending.clone());
+        let settings = BillingSettings { recharge_url: None };
+        let ledger = Ledger::new(settings.recharge_url.clone()).with_spending(spending.clone());
         let (tiers, connector, seal) = (Arc::new(tiers), Arc::new(connector), Arc::new(seal));
         let operations = LocalCalls::default();
         let variables = WorkspaceVariables::new(data::VariableValues::new(seal.clone()));

@@ -391,7 +391,7 @@ pub struct Config {
     #[arg(long, env = "OTEL_TRACES_SAMPLER_ARG", global = true, value_name = "SHARE", default_value = "1")]
     pub otlp_sampler_arg: String,
 
-    /// What is logged, such as `info` or `info,svc_operation=debug`.
+    /// What is logged, such as `info` or `info,svc_operation=debug`. Commands that end with an answer log `warn` by default.
     #[arg(long, env = "SVC_LOG", global = true, value_name = "FILTER", default_value = "info")]
     pub log: String,
 

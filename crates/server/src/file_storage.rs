@@ -53,7 +53,9 @@ impl Place {
     /// When the folder cannot be made, or the settings of the object store are not accepted.
     pub(crate) fn open(self) -> anyhow::Result<Objects> {
         match self {
-            Self::Folder(folder) => objects_in(&folder).map_err(cause),
+            Self::Folder(folder) => {
+                objects_in(&folder).map_err(cause).with_context(|| format!("making {}", folder.display()))
+            }
             Self::S3(settings, connector) => objects_in_s3(*settings, *connector).map_err(cause),
         }
     }

@@ -12,17 +12,18 @@ use crate::{Config, tiers};
 use actix_web::dev::{Server, ServerHandle};
 use agents::providers::Tiers;
 use anyhow::Context;
-use auth::RateWindows;
+use auth::{RateWindows, workspaces};
 use channels::{OpenAiTranscriber, Transcriber, TranscriberSettings};
 use egress::{Connector, Policy};
 use events::Delivering;
 use jobs::Running;
-use model::SystemRandom;
+use model::{SystemRandom, WorkspaceId};
 use operation::Limits;
 use std::io::ErrorKind;
 use std::net::{TcpListener, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use store::Db;
 use tokio::net::TcpSocket;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -49,13 +50,14 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
     let config = Arc::new(config);
     let settings = Settings::read(&config).await?;
     let listeners = settings.listeners;
+    expect_models(&settings.tiers, with_demo)?;
     let _held = hold(&backend(&config)?)?;
     for name in migrate(&config)? {
         tracing::info!(name, "migrated the database");
     }
     let db = open_database(&config)?;
     let seal = open_seal(&config, settings.keys, &db).await?;
-    let demo = if with_demo { Some(Demo::prepare(&db, &config, &settings.connector).await?) } else { None };
+    let demo = demo(&db, &config, &settings.connector, with_demo).await?;
     let followed = db.background();
     let (traces, exporting) = Traces::start(settings.collector, &db, &runtime).map_err(cause)?;
     let service = Service::new(ServiceParts {
@@ -104,6 +106,36 @@ async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Resu
         admin.stop(false).await;
     }
     Ok(())
+}
+
+/// Says which tiers have no model. The demo is nothing without one.
+fn expect_models(tiers: &Tiers, with_demo: bool) -> anyhow::Result<()> {
+    let missing = tiers::without_model(tiers).join(", ");
+    if missing.is_empty() {
+        return Ok(());
+    }
+    anyhow::ensure!(
+        !with_demo,
+        "the demo needs a model, but SVC_MODEL_FILE is not set: `make run` fetches it, or set the tiers to openai:MODEL"
+    );
+    tracing::warn!(tiers = missing, "no model is configured: runs are rejected with model_not_configured");
+    Ok(())
+}
+
+/// Makes the demo if it is wanted. Otherwise says how to begin where there is no workspace.
+async fn demo(
+    db: &Db,
+    config: &Config,
+    connector: &Connector,
+    with_demo: bool,
+) -> anyhow::Result<Option<Demo>> {
+    if with_demo {
+        return Demo::prepare(db, config, connector).await.map(Some);
+    }
+    if db.read(|read| workspaces::ids_after(read, WorkspaceId(0), 1)).await.map_err(cause)?.is_empty() {
+        tracing::warn!("there is no workspace yet: `svc init` makes one, with a plan and a key");
+    }
+    Ok(None)
 }
 
 /// Serves the API until it is stopped.

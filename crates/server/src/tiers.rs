@@ -1,18 +1,19 @@
 //! From the settings of the tiers to models that answer.
 
 use crate::Config;
-use agents::providers::{OpenAi, OpenAiSettings, Provider, Route, TierSetup, Tiers};
+use agents::providers::{OpenAi, OpenAiSettings, Provider, Route, Tier, TierSetup, Tiers};
 use egress::{Connector, Policy};
 use std::sync::Arc;
 
-/// The tiers as `config` asks for them. The embedded model is loaded when a tier uses it. Requests to models' servers are
+/// The tiers as `config` asks for them. The embedded model is loaded when a tier uses it; without its file, such a tier has no
+/// model. Requests to models' servers are
 /// counted with those of `connector`.
 ///
 /// # Errors
 /// When a setting names no model, or the embedded model cannot be loaded.
 pub(crate) fn tiers(config: &Config, connector: &Connector) -> anyhow::Result<Tiers> {
     let mut models = Models { config, connector, local: None, openai: None };
-    Ok(Tiers {
+    let tiers = Tiers {
         fast: TierSetup {
             routes: models.routes("SVC_MODEL_FAST", &config.model_fast)?,
             prices: config.price_fast,
@@ -25,7 +26,14 @@ pub(crate) fn tiers(config: &Config, connector: &Connector) -> anyhow::Result<Ti
             routes: models.routes("SVC_MODEL_ADVANCED", &config.model_advanced)?,
             prices: config.price_advanced,
         },
-    })
+    };
+    Ok(tiers)
+}
+
+/// The tiers without a model, by name.
+pub(crate) fn without_model(tiers: &Tiers) -> Vec<&'static str> {
+    let all = [Tier::Fast, Tier::Balanced, Tier::Advanced];
+    all.into_iter().filter(|tier| tiers.get(*tier).routes.is_empty()).map(Tier::as_str).collect()
 }
 
 /// A model that a setting names.
@@ -64,9 +72,10 @@ impl Models<'_> {
     fn routes(&mut self, setting: &str, list: &str) -> anyhow::Result<Vec<Route>> {
         let load = |model| match model {
             ModelName::Local => self.local(),
-            ModelName::OpenAi(model) => self.openai(model),
+            ModelName::OpenAi(model) => self.openai(model).map(Some),
         };
-        model_names(setting, list)?.into_iter().map(load).collect()
+        let routes = model_names(setting, list)?.into_iter().map(load);
+        routes.filter_map(Result::transpose).collect()
     }
 
     fn openai(&mut self, model: &str) -> anyhow::Result<Route> {
@@ -89,14 +98,12 @@ impl Models<'_> {
     }
 
     #[cfg(feature = "local-llm")]
-    fn local(&mut self) -> anyhow::Result<Route> {
+    fn local(&mut self) -> anyhow::Result<Option<Route>> {
         use anyhow::Context;
         if let Some(route) = &self.local {
-            return Ok(route.clone());
+            return Ok(Some(route.clone()));
         }
-        let file = self.config.model_file.as_ref().context(
-            "a tier uses the embedded model, but SVC_MODEL_FILE is not set: `make run` fetches it, or set the tiers to openai:MODEL",
-        )?;
+        let Some(file) = &self.config.model_file else { return Ok(None) };
         let engine = local_model::Engine::load(file, local_model::Options::default())
             .with_context(|| format!("loading {}", file.display()))?;
         let route = Route {
@@ -105,13 +112,12 @@ impl Models<'_> {
             context_tokens: i64::try_from(engine.context_tokens()).unwrap_or(8192),
             provider: Arc::new(crate::local::Local(engine)),
         };
-        Ok(self.local.insert(route).clone())
+        Ok(Some(self.local.insert(route).clone()))
     }
 
     #[cfg(not(feature = "local-llm"))]
-    fn local(&mut self) -> anyhow::Result<Route> {
-        let _ = &self.local;
-        anyhow::bail!("this build has no embedded model: set the tiers to openai:MODEL")
+    fn local(&mut self) -> anyhow::Result<Option<Route>> {
+        Ok(self.local.clone())
     }
 }
 

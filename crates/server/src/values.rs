@@ -3,9 +3,12 @@
 use auth::workspaces::is_slug;
 use billing::ledger::GrantKind;
 use channels::channels::ChannelProvider;
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Command};
 use crm::team::{AvailabilityStatus, MemberRole};
 use egress::{HeaderName, Method};
-use model::{Env, GrantId, KeyId, Scope, SubscriptionStatus, Timestamp};
+use model::{Env, GrantId, KeyId, Plan, Scope, SubscriptionStatus, Timestamp};
+use std::ffi::OsStr;
 
 /// A whole number from `LEAST` to `MOST`. Arguments that take one have `allow_negative_numbers`, so that `-5` comes here
 /// and is not taken for a flag.
@@ -15,6 +18,41 @@ pub(crate) fn whole<T: TryFrom<i64>, const LEAST: i64, const MOST: i64>(text: &s
         i64::MAX => format!("must be a whole number of at least {LEAST}"),
         _ => format!("must be a whole number from {LEAST} to {MOST}"),
     })
+}
+
+/// A limit, or that there is none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit(pub(crate) Option<i64>);
+
+/// A limit of at least `LEAST`, or `none`.
+pub(crate) fn limit<const LEAST: i64, const MOST: i64>(text: &str) -> Result<Limit, String> {
+    if text == "none" {
+        return Ok(Limit(None));
+    }
+    let limit = whole::<i64, LEAST, MOST>(text).map_err(|rule| format!("{rule}, or none"))?;
+    Ok(Limit(Some(limit)))
+}
+
+/// The id of a plan.
+pub(crate) fn plan_id(text: &str) -> Result<String, String> {
+    let is_id = (2..=40).contains(&text.len())
+        && text.starts_with(|letter: char| letter.is_ascii_lowercase())
+        && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+        && text != Plan::NONE;
+    let rule = "must be 2 to 40 lower-case letters, digits or _, beginning with a letter, and not none";
+    is_id.then(|| text.to_owned()).ok_or_else(|| rule.to_owned())
+}
+
+/// What is told of a plan, or nothing.
+pub(crate) fn description(text: &str) -> Result<String, String> {
+    let is_short = text.chars().count() <= 500 && !text.contains('\0');
+    is_short.then(|| text.trim().to_owned()).ok_or_else(|| "must have at most 500 characters".to_owned())
+}
+
+/// An ISO 4217 code.
+pub(crate) fn currency(text: &str) -> Result<String, String> {
+    let is_code = text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_uppercase());
+    is_code.then(|| text.to_owned()).ok_or_else(|| "must be three capital letters, such as EUR".to_owned())
 }
 
 /// A text that is sent to contacts, or an empty one.
@@ -148,7 +186,37 @@ pub(crate) fn scopes(text: &str) -> Result<Scopes, String> {
         _ => area.is_some_and(|area| scope.as_str().starts_with(area)),
     };
     let meant: Vec<Scope> = Scope::of_workspaces().filter(is_meant).collect();
-    if meant.is_empty() { Err("is not a scope".to_owned()) } else { Ok(Scopes(meant)) }
+    if !meant.is_empty() {
+        return Ok(Scopes(meant));
+    }
+    let is_area = |scope: Scope| scope.as_str().split(':').next() == Some(text);
+    Err(if Scope::of_workspaces().any(is_area) {
+        format!("is an area: write {text}:* for all of its scopes. `svc key create --help` lists them")
+    } else {
+        "is not a scope. `svc key create --help` lists them".to_owned()
+    })
+}
+
+/// Parses a word of `--scopes`, and tells shells which words there are.
+#[derive(Clone)]
+pub(crate) struct ScopesParser;
+
+impl TypedValueParser for ScopesParser {
+    type Value = Scopes;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Scopes, clap::Error> {
+        scopes.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let words = ["all", "read"].into_iter();
+        Some(Box::new(words.chain(Scope::of_workspaces().map(Scope::as_str)).map(PossibleValue::new)))
+    }
 }
 
 /// The long help of `--scopes`, with every scope of a workspace's key.

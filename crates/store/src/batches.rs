@@ -212,7 +212,9 @@ impl Db {
             let (inner, batches) = (self.inner.clone(), batches.clone());
             self.inner.threads.spawn(Priority::Normal, move || serve(&inner, &batches));
         }
-        answer.await.map_err(|_| Error::internal("the work at the database panicked"))?
+        let made = answer.await.map_err(|_| Error::internal("the work at the database panicked"))?;
+        self.inner.room.note(&made);
+        made
     }
 }
 

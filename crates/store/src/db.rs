@@ -4,6 +4,7 @@ use crate::connection::{Manager, Role, open_postgres, open_sqlite};
 use crate::flusher::{Flusher, PostgresLog, Session};
 use crate::metrics::{self, Metrics};
 use crate::migrations::SchemaState;
+use crate::room::Room;
 use crate::threads::{Answer, Priority, Threads};
 use crate::tx::{AfterCommit, EventObserver, Events, Held, Read, Tx, run_hooks};
 use crate::writer::{self, Pending, Work};
@@ -63,6 +64,7 @@ pub(crate) struct Inner {
     events: Arc<Events>,
     pub(crate) metrics: Metrics,
     background: Arc<Semaphore>,
+    pub(crate) room: Room,
 }
 
 /// How often PostgreSQL may refuse a transaction for a deadlock or a conflict before the caller hears of it.
@@ -143,6 +145,7 @@ impl Db {
             events,
             metrics,
             background: Arc::new(Semaphore::new(background)),
+            room: Room::default(),
         });
         Ok(Self { inner, background: None, priority: Priority::Normal })
     }
@@ -257,8 +260,17 @@ impl Db {
     /// the group that shares its commit fails. So it must have no effects of its own outside the transaction.
     ///
     /// # Errors
-    /// What `work` fails with, or the database.
+    /// What `work` fails with, or the database: `storage_full` if it has no room.
     pub async fn write<T: Send + 'static>(
+        &self,
+        work: impl Fn(&mut Tx) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let written = self.write_unnoted(work).await;
+        self.inner.room.note(&written);
+        written
+    }
+
+    async fn write_unnoted<T: Send + 'static>(
         &self,
         work: impl Fn(&mut Tx) -> Result<T> + Send + 'static,
     ) -> Result<T> {

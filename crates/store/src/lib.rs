@@ -22,6 +22,7 @@ mod one_row;
 mod outbox;
 mod pages;
 mod repeated;
+mod room;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 mod statistics;

@@ -56,3 +56,10 @@ diesel::table! {
         seen_to -> BigInt,
     }
 }
+
+diesel::table! {
+    room_trials (id) {
+        id -> Text,
+        filler -> Binary,
+    }
+}

@@ -14,7 +14,7 @@ use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use model::{Clock, Error, Random, Result};
+use model::{Clock, Code, Error, Random, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,8 +31,28 @@ const CAREFUL: u32 = 64;
 pub(crate) trait Work: Send {
     /// Does the work, perhaps not for the first time; `false` asks for a rollback of this work alone.
     fn run(&mut self, tx: &mut Tx) -> bool;
+    /// Whether the work found no room to write.
+    fn found_no_room(&self) -> bool;
     /// Answers, once the commit is through or has failed.
-    fn answer(self: Box<Self>, committed: std::result::Result<(), String>);
+    fn answer(self: Box<Self>, committed: std::result::Result<(), Failure>);
+}
+
+/// Why a group could not be committed.
+#[derive(Clone)]
+pub(crate) struct Failure {
+    cause: String,
+    /// SQLite has ended the transaction of the whole group because the disk is full.
+    is_storage_full: bool,
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        if failure.is_storage_full {
+            Self::storage_full(failure.cause)
+        } else {
+            Self::internal(failure.cause)
+        }
+    }
 }
 
 pub(crate) struct Pending<T, F> {
@@ -56,9 +76,13 @@ impl<T: Send, F: Fn(&mut Tx) -> Result<T> + Send> Work for Pending<T, F> {
         keep
     }
 
-    fn answer(self: Box<Self>, committed: std::result::Result<(), String>) {
+    fn found_no_room(&self) -> bool {
+        matches!(&self.result, Some(Err(error)) if error.code() == Code::StorageFull)
+    }
+
+    fn answer(self: Box<Self>, committed: std::result::Result<(), Failure>) {
         let result = match (self.result, committed) {
-            (Some(Ok(_)) | None, Err(cause)) => Err(Error::internal(cause)),
+            (Some(Ok(_)) | None, Err(failure)) => Err(failure.into()),
             (Some(result), _) => result,
             (None, Ok(())) => Err(Error::internal("the writer skipped a transaction")),
         };
@@ -116,7 +140,10 @@ impl Writer {
                     Ok(connection) => self.tx.replace(AnyConnection::Sqlite(connection)),
                     Err(error) => tracing::error!(%error, "the writer could not open the database anew"),
                 }
-                error.to_string()
+                let cause = error.to_string();
+                let is_storage_full = Error::from(error).code() == Code::StorageFull
+                    || group.works.iter().any(|work| work.found_no_room());
+                Failure { cause, is_storage_full }
             });
             self.metrics.durations.observe(began.elapsed().as_secs_f64());
             self.metrics.sizes.observe(u32::try_from(group.works.len()).unwrap_or(u32::MAX).into());

@@ -8,7 +8,7 @@ mod thoughts;
 
 pub use openai::{OpenAi, OpenAiSettings};
 
-use model::{Trace, Tracer, text_enum};
+use model::{Code, Error, Result, Trace, Tracer, text_enum};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
@@ -361,7 +361,7 @@ pub struct Route {
 /// A tier as this installation runs it.
 #[derive(Clone)]
 pub struct TierSetup {
-    /// The model, then those to fall back on, in order.
+    /// The model, then those to fall back on, in order. Empty if the tier has no model.
     pub routes: Vec<Route>,
     /// What it costs, whichever route answers.
     pub prices: Prices,
@@ -385,6 +385,22 @@ impl Tiers {
         Prices { input: 5, cached: 2, output: 20 },
         Prices { input: 25, cached: 8, output: 100 },
     ];
+
+    /// Refuses work for a tier without a model.
+    ///
+    /// # Errors
+    /// `model_not_configured`.
+    pub fn expect_model(&self, tier: Tier) -> Result<()> {
+        if !self.get(tier).routes.is_empty() {
+            return Ok(());
+        }
+        let (name, setting) = (tier.as_str(), tier.as_str().to_uppercase());
+        let message = format!(
+            "The service has no model for the tier `{name}`. Its operator sets SVC_MODEL_FILE for the embedded model, or \
+             SVC_MODEL_{setting} to openai:MODEL with SVC_OPENAI_BASE_URL and SVC_OPENAI_API_KEY."
+        );
+        Err(Error::new(Code::ModelNotConfigured, message))
+    }
 
     /// How a tier is run.
     pub fn get(&self, tier: Tier) -> &TierSetup {

@@ -137,9 +137,10 @@ fn ready(
     agent: &ActiveAgent,
 ) -> Result<Option<(Work, Need)>> {
     let settings = agent.row.settings()?;
+    let has_model = engine.tiers().expect_model(settings.model).is_ok();
     let has_placeholders = settings.instructions.contains("{{")
         || agent.tools.iter().any(|tool| tool.settings.as_str().contains("{{"));
-    if !settings.guardrails.is_empty() || has_placeholders {
+    if !has_model || has_placeholders || !settings.guardrails.is_empty() {
         return Ok(None);
     }
     let mut row = fresh_row(tx, &asked.caller, &asked.new, &agent.row, &settings)?;

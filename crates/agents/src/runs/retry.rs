@@ -51,6 +51,7 @@ impl RunEngine {
         self.must_wait(tx, on_busy, &row)?;
         let (settings, tools) =
             agents::version_settings(tx, row.workspace_id, row.agent_id, row.agent_version)?;
+        self.tiers().expect_model(settings.model)?;
         let memory = self.memory(tx, &row, &settings)?;
         let earlier = queries::steps(tx, row.workspace_id, &row.id)?;
         let mut options = row.options()?;

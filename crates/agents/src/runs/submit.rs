@@ -218,6 +218,7 @@ impl RunEngine {
         let (Asked { caller, new, claim, .. }, looked) = (&**asked, looked.as_deref());
         let agent = agent_for(tx, caller, new)?;
         let (settings, tools) = version_for(tx, &agent, new)?;
+        self.tiers().expect_model(settings.model)?;
         let looked = looked.filter(|looked| looked.rules == settings.guardrails);
         if looked.is_none() && !settings.guardrails.is_empty() {
             return Ok(Accepted::LookFirst(settings.guardrails));

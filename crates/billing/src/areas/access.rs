@@ -10,7 +10,6 @@ use utoipa::ToSchema;
 
 /// Whether a workspace can use the service.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(example = json!({ "recharge_url": "https://example.com/billing" }))]
 pub struct BillingAccess {
     /// Always `billing_access`.
     object: &'static str,
@@ -24,20 +23,22 @@ pub struct BillingAccess {
     reason: Option<String>,
     /// The workspace's Energy.
     energy: EnergyStanding,
-    /// The page for buying Energy.
-    recharge_url: String,
+    /// The page for buying Energy. `null` if there is none.
+    recharge_url: Option<String>,
 }
 
 /// The Energy of a workspace.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
-#[schema(example = json!({ "available": 119200, "reserved": 800 }))]
+#[schema(example = json!({ "available": 119200, "reserved": 800, "metered": true }))]
 pub struct EnergyStanding {
     /// The Energy available for new work.
     available: i64,
     /// The Energy reserved by work in progress.
     reserved: i64,
-    /// Whether there is enough Energy.
+    /// Whether there is enough Energy: always `ok` if it is not metered.
     state: EnergyState,
+    /// Whether work is paid from the balance. On a plan that does not meter Energy, its cost is only recorded.
+    metered: bool,
 }
 
 /// Whether the workspace may operate, and why not
@@ -53,7 +54,8 @@ pub fn get_billing_access(
 ) -> Result<Json<BillingAccess>> {
     let account = find_account(read, caller.workspace_id())?;
     let workspace = &caller.workspace;
-    let state = account.state();
+    let metered = workspace.plan.energy_metered;
+    let state = if metered { account.state() } else { EnergyState::Ok };
     let depleted = state == EnergyState::Depleted && workspace.blocked_reason.is_none();
     // What else is wrong with the subscription matters more.
     let is_healthy = matches!(
@@ -72,7 +74,7 @@ pub fn get_billing_access(
             .blocked_reason
             .clone()
             .or_else(|| depleted.then(|| "The workspace has no Energy left.".to_owned())),
-        energy: EnergyStanding { available: account.available(), reserved: account.reserved, state },
-        recharge_url: settings.recharge_url(),
+        energy: EnergyStanding { available: account.available(), reserved: account.reserved, state, metered },
+        recharge_url: settings.recharge_url.clone(),
     }))
 }

@@ -1,6 +1,6 @@
 //! `GET /billing/energy`.
 
-use crate::ledger::{EnergyState, EntryKind, GrantKind, find_account};
+use crate::ledger::{EnergyState, EntryKind, GrantKind, UNMETERED, find_account};
 use crate::schema::{energy_entries, energy_grants};
 use diesel::dsl::exists;
 use diesel::prelude::*;
@@ -18,7 +18,7 @@ const FORECAST_DAYS: i64 = 7;
 
 /// The Energy balance of a workspace.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(example = json!({ "balance": 18000, "reserved": 800, "available": 17200, "spent_this_month": 2000, "forecast_days": 17 }))]
+#[schema(example = json!({ "balance": 18000, "reserved": 800, "available": 17200, "metered": true, "spent_this_month": 2000, "forecast_days": 17 }))]
 pub struct EnergyBalance {
     /// Always `energy`.
     object: &'static str,
@@ -28,8 +28,10 @@ pub struct EnergyBalance {
     reserved: i64,
     /// The Energy available for new work.
     available: i64,
-    /// Whether there is enough Energy.
+    /// Whether there is enough Energy: always `ok` if it is not metered.
     state: EnergyState,
+    /// Whether work is paid from the balance. On a plan that does not meter Energy, its cost is only recorded.
+    metered: bool,
     /// The Energy spent in this calendar month (UTC), after refunds.
     spent_this_month: i64,
     /// At most 100 grants: those with remaining Energy in the order in which they are used, then the others, newest
@@ -37,7 +39,8 @@ pub struct EnergyBalance {
     grants: Vec<EnergyGrant>,
     /// The Energy that expires next. `null` if none does.
     expiring_next: Option<ExpiringEnergy>,
-    /// How many days the available Energy lasts at the average of the last seven days. `null` if none was spent.
+    /// How many days the available Energy lasts at the average of the last seven days. `null` if none was spent,
+    /// or Energy is not metered.
     forecast_days: Option<i64>,
 }
 
@@ -144,6 +147,7 @@ pub fn get_energy_balance(read: &mut Read, caller: &Caller) -> Result<Json<Energ
     let now = read.now();
     let account = find_account(read, workspace)?;
     let available = account.available();
+    let metered = caller.workspace.plan.energy_metered;
     let recent = spent_since(read, workspace, now.plus_seconds(-FORECAST_DAYS * 86_400))?;
     let forecast = i128::from(available) * i128::from(FORECAST_DAYS) / i128::from(recent.max(1));
     Ok(Json(EnergyBalance {
@@ -151,11 +155,12 @@ pub fn get_energy_balance(read: &mut Read, caller: &Caller) -> Result<Json<Energ
         balance: account.balance,
         reserved: account.reserved,
         available,
-        state: account.state(),
+        state: if metered { account.state() } else { EnergyState::Ok },
+        metered,
         spent_this_month: spent_since(read, workspace, now.month_start())?,
         grants: grants(read, workspace, now)?,
         expiring_next: expiring_next(read, workspace, now)?,
-        forecast_days: (recent > 0).then(|| i64::try_from(forecast).unwrap_or(i64::MAX)),
+        forecast_days: (metered && recent > 0).then(|| i64::try_from(forecast).unwrap_or(i64::MAX)),
     }))
 }
 
@@ -212,7 +217,7 @@ fn spent_since(read: &mut Read, workspace: WorkspaceId, from: Timestamp) -> Resu
     let sum: i64 = e::table
         .filter(e::workspace_id.eq(workspace))
         .filter(e::created_at.ge(from))
-        .filter(e::counter_account.eq("consumed"))
+        .filter(e::counter_account.eq_any(["consumed", UNMETERED]))
         .select(diesel::dsl::sql::<BigInt>("CAST(COALESCE(SUM(-amount), 0) AS BIGINT)"))
         .first(read.connection())?;
     // A refund of a run from before may outweigh what was spent since.

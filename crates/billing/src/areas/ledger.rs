@@ -1,6 +1,6 @@
 //! `GET /billing/energy/ledger`.
 
-use crate::ledger::EntryKind;
+use crate::ledger::{EntryKind, UNMETERED};
 use crate::schema::energy_entries;
 use diesel::prelude::*;
 use model::{AgentId, Caller, KeyId, LedgerId, RequestId, Result, RunId, Timestamp, WorkspaceId};
@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 /// A change of the Energy balance. It never changes.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({
-    "type": "debit", "amount": -12, "balance_after": 17988, "usd_micros": -12000,
+    "type": "debit", "amount": -12, "balance_after": 17988, "metered": true, "usd_micros": -12000,
     "run_id": "run_01m7w4n5e0k3p8r2v6x9b1d4f7", "step": 1, "key_id": "key_01m7w4n5e0k3p8r2v6x9b1d4f7",
     "agent_id": 1, "request_id": "req_01m7w4n5e0k3p8r2v6x9b1d4f7", "operation": "run", "model": "balanced",
 }))]
@@ -28,6 +28,8 @@ pub struct LedgerEntry {
     amount: i64,
     /// The balance after the entry.
     balance_after: i64,
+    /// Whether the balance changed. `false` for the cost of work on a plan that does not meter Energy.
+    metered: bool,
     /// The value in millionths of a US dollar, with the sign of `amount`.
     usd_micros: i64,
     /// The run that caused it, or `null`.
@@ -55,6 +57,7 @@ struct StoredEntry {
     kind: EntryKind,
     amount: i64,
     balance_after: i64,
+    counter_account: String,
     usd_micros: i64,
     source_type: String,
     source_id: String,
@@ -76,6 +79,7 @@ impl StoredEntry {
             id: self.id,
             amount: self.amount,
             balance_after: self.balance_after,
+            metered: self.counter_account != UNMETERED,
             usd_micros: self.usd_micros,
             step: run_id.as_ref().map(|_| self.step),
             run_id,

@@ -64,13 +64,6 @@ impl Domain for Billing {
 /// What the Billing area is told by the binary.
 #[derive(Debug, Clone)]
 pub struct BillingSettings {
-    /// Where people reach the service, without `/api/v1`.
-    pub base_url: String,
-}
-
-impl BillingSettings {
-    /// The page for buying Energy.
-    pub fn recharge_url(&self) -> String {
-        format!("{}/billing", self.base_url.trim_end_matches('/'))
-    }
+    /// The page for buying Energy, if there is one.
+    pub recharge_url: Option<String>,
 }

@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 #[schema(example = json!({
     "id": "starter", "name": "Starter", "description": "For a business with one or two agents.",
     "price_cents": 2900, "currency": "USD", "included_energy": 20000, "usd_micros_per_1000_energy": 1000000,
+    "energy_metered": true,
 }))]
 pub struct Plan {
     /// Always `plan`.
@@ -32,6 +33,8 @@ pub struct Plan {
     included_energy: i64,
     /// The price of 1,000 Energy in millionths of a US dollar.
     usd_micros_per_1000_energy: i64,
+    /// Whether work is paid from the balance of Energy. Otherwise its cost is only recorded.
+    energy_metered: bool,
     /// Whether only the operator of the service can assign the plan.
     restricted: bool,
 }
@@ -73,6 +76,7 @@ impl From<PlanRecord> for Plan {
             currency: plan.currency,
             included_energy: plan.included_energy,
             usd_micros_per_1000_energy: plan.usd_micros_per_1000_energy,
+            energy_metered: plan.energy_metered,
             restricted: plan.restricted,
         }
     }

@@ -1,5 +1,6 @@
 //! `GET /billing/usage`.
 
+use crate::ledger::UNMETERED;
 use crate::schema::energy_entries;
 use chrono::{Days, NaiveDate};
 use diesel::dsl::sql;
@@ -73,7 +74,8 @@ pub struct UsageReportRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     requests: Option<i64>,
-    /// The Energy spent, after refunds. Negative if it contains refunds for earlier days.
+    /// The Energy spent, after refunds; what it would have been on a plan that does not meter Energy. Negative if it
+    /// contains refunds for earlier days.
     energy: i64,
     /// The value of that Energy in millionths of a US dollar.
     usd_micros: i64,
@@ -178,7 +180,7 @@ fn spent(
         .filter(e::workspace_id.eq(workspace))
         .filter(e::created_at.ge(Timestamp::day_start(from)))
         .filter(e::created_at.lt(Timestamp::day_start(end)))
-        .filter(e::counter_account.eq("consumed"))
+        .filter(e::counter_account.eq_any(["consumed", UNMETERED]))
         .group_by(sql::<Nullable<Text>>(column))
         .select((
             sql::<Nullable<Text>>(column),

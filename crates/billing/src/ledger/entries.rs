@@ -30,7 +30,7 @@ text_enum! {
 }
 
 impl EntryKind {
-    /// The other side of the entry.
+    /// The other side of an entry that changes the balance.
     pub(super) fn counter_account(self) -> &'static str {
         match self {
             Self::Grant | Self::Adjust | Self::Void => "funding",
@@ -41,11 +41,16 @@ impl EntryKind {
     }
 }
 
+/// The other side of entries that record what work would have cost on a plan that does not meter Energy.
+pub(crate) const UNMETERED: &str = "unmetered";
+
 /// An entry to be written.
 pub(super) struct NewEntry<'a> {
     pub(super) kind: EntryKind,
-    /// Signed: what the balance gains.
+    /// Signed: what the balance gains, or would gain if Energy were metered.
     pub(super) amount: i64,
+    /// Whether the balance changes by `amount`.
+    pub(super) metered: bool,
     pub(super) balance_after: i64,
     /// Signed like `amount`.
     pub(super) usd_micros: i64,
@@ -88,7 +93,7 @@ pub(super) fn insert(tx: &mut Tx, workspace: WorkspaceId, entry: &NewEntry<'_>) 
         kind: entry.kind,
         amount: entry.amount,
         balance_after: entry.balance_after,
-        counter_account: entry.kind.counter_account(),
+        counter_account: if entry.metered { entry.kind.counter_account() } else { UNMETERED },
         usd_micros: entry.usd_micros,
         source_type: entry.source.0,
         source_id: entry.source.1,

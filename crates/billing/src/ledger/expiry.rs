@@ -80,6 +80,7 @@ fn end(tx: &mut Tx, workspace: WorkspaceId, grant: &Dead, taken: i64) -> Result<
     let entry = NewEntry {
         kind,
         amount: -taken,
+        metered: true,
         balance_after: account.balance,
         usd_micros: -money::cost(taken, grant.usd_micros_per_1000)?,
         source: ("grant", grant.id.as_str()),

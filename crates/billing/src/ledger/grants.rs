@@ -207,6 +207,7 @@ fn book(
     let entry = NewEntry {
         kind: kind.entry(),
         amount,
+        metered: true,
         balance_after: account.balance,
         usd_micros: money::cost(amount, usd_micros_per_1000)?,
         source: source.unwrap_or(("grant", id.as_str())),
@@ -330,6 +331,7 @@ pub fn adjust(tx: &mut Tx, workspace: WorkspaceId, amount: i64) -> Result<Option
     let entry = NewEntry {
         kind: EntryKind::Adjust,
         amount: -energy,
+        metered: true,
         balance_after: account.balance,
         usd_micros: -micros,
         source: ("adjustment", source.as_str()),

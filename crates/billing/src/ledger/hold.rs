@@ -45,6 +45,8 @@ pub(super) struct Held {
     pub(super) state: HoldState,
     /// The first step of this attempt.
     pub(super) first_step: i64,
+    /// Whether the Energy is set aside of the account. A run stays as its plan was when it first held any.
+    pub(super) metered: bool,
 }
 
 /// The columns of [`Held`].
@@ -55,6 +57,7 @@ const COLUMNS: (
     energy_holds::reserved_micros,
     energy_holds::state,
     energy_holds::first_step,
+    energy_holds::metered,
 ) = (
     energy_holds::month,
     energy_holds::amount,
@@ -62,6 +65,7 @@ const COLUMNS: (
     energy_holds::reserved_micros,
     energy_holds::state,
     energy_holds::first_step,
+    energy_holds::metered,
 );
 
 impl Held {
@@ -134,6 +138,8 @@ struct FoundHold {
     #[diesel(sql_type = BigInt)]
     first_step: i64,
     #[diesel(sql_type = Bool)]
+    metered: bool,
+    #[diesel(sql_type = Bool)]
     is_settled: bool,
 }
 
@@ -142,8 +148,8 @@ pub(super) fn lock_unsettled(tx: &mut Tx, steps: &[(&Charge, i64)]) -> Result<Ha
     let AnyConnection::Postgres(connection) = tx.connection() else { return Ok(HashMap::new()) };
     let statement = diesel::sql_query(
         "SELECT h.run_id AS run, h.workspace_id AS workspace, h.month, h.amount, h.used, h.reserved_micros, h.state,
-            h.first_step, EXISTS (SELECT 1 FROM energy_entries AS e WHERE e.source_type = 'run' AND e.source_id = h.run_id
-                AND e.step = asked.step AND e.kind <> 'refund') AS is_settled
+            h.first_step, h.metered, EXISTS (SELECT 1 FROM energy_entries AS e
+                WHERE e.source_type = 'run' AND e.source_id = h.run_id AND e.step = asked.step AND e.kind <> 'refund') AS is_settled
         FROM unnest($1, $2) AS asked (run, step) JOIN energy_holds AS h ON h.run_id = asked.run
         ORDER BY h.run_id FOR UPDATE OF h",
     )
@@ -156,8 +162,8 @@ pub(super) fn lock_unsettled(tx: &mut Tx, steps: &[(&Charge, i64)]) -> Result<Ha
         .into_iter()
         .filter(|found| !found.is_settled && owners.get(&found.run) == Some(&found.workspace));
     let held = |found: FoundHold| {
-        let FoundHold { run, month, amount, used, reserved_micros, state, first_step, .. } = found;
-        (run, Held { month, amount, used, reserved_micros, state, first_step })
+        let FoundHold { run, month, amount, used, reserved_micros, state, first_step, metered, .. } = found;
+        (run, Held { month, amount, used, reserved_micros, state, first_step, metered })
     };
     Ok(unsettled.map(held).collect())
 }
@@ -176,6 +182,7 @@ struct HoldRow<'a> {
     expires_at: Timestamp,
     created_at: Timestamp,
     agent_id: AgentId,
+    metered: bool,
 }
 
 /// Writes a run's hold: `held` is what there was, `None` for its first.
@@ -195,6 +202,7 @@ pub(super) fn store(tx: &mut Tx, charge: &Charge, held: &Held, is_new: bool) -> 
             expires_at,
             created_at: tx.now(),
             agent_id: charge.agent,
+            metered: held.metered,
         };
         each!(tx.connection(), |connection| diesel::insert_into(h::table).values(row).execute(connection))?;
         return Ok(());
@@ -213,12 +221,19 @@ pub(super) fn store(tx: &mut Tx, charge: &Charge, held: &Held, is_new: bool) -> 
 }
 
 /// The hold of a run that has none.
-pub(super) fn nothing(tx: &Tx, state: HoldState) -> Held {
-    Held { month: tx.now().month(), amount: 0, used: 0, reserved_micros: 0, state, first_step: 0 }
+pub(super) fn nothing(tx: &Tx, charge: &Charge, state: HoldState) -> Held {
+    let (month, metered) = (tx.now().month(), charge.caller.workspace.plan.energy_metered);
+    Held { month, amount: 0, used: 0, reserved_micros: 0, state, first_step: 0, metered }
 }
 
 /// [`operation::ports::EnergyMeter::hold`].
-pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, recharge_url: &str) -> Result<i64> {
+pub(super) fn hold(
+    tx: &mut Tx,
+    charge: &Charge,
+    wanted: i64,
+    least: i64,
+    recharge_url: Option<&str>,
+) -> Result<i64> {
     let workspace = charge.caller.workspace_id();
     let least = least.max(0);
     let wanted = wanted.max(least);
@@ -232,7 +247,7 @@ pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, rechar
     }
     let found = lock(tx, charge)?;
     let is_new = found.is_none();
-    let mut held = found.unwrap_or_else(|| nothing(tx, HoldState::Open));
+    let mut held = found.unwrap_or_else(|| nothing(tx, charge, HoldState::Open));
     if held.is_closed() {
         return Err(Error::new(Code::InvalidState, "The run has ended."));
     }
@@ -247,7 +262,11 @@ pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, rechar
     let limit = budget_limit(tx, charge)?;
     let room = room(tx, charge, &held, limit, least, recharge_url)?;
     let missing = wanted.min(room.max(unused)) - unused;
-    let taken = take(tx, workspace, missing, least - unused)?.ok_or_else(|| depleted(recharge_url))?;
+    let taken = if held.metered {
+        take(tx, workspace, missing, least - unused)?.ok_or_else(|| depleted(recharge_url))?
+    } else {
+        missing.max(0)
+    };
     let total = unused + taken;
     let price = charge.caller.workspace.plan.usd_micros_per_1000_energy;
     let reserved = if limit.is_some() { money::cost(total, price)? } else { 0 };
@@ -263,11 +282,12 @@ pub(super) fn hold(tx: &mut Tx, charge: &Charge, wanted: i64, least: i64, rechar
 }
 
 /// Writes the first holds of runs, where none of a workspace's has one, all that they want is available, and nothing has expired
-/// since the last sweep. Accounts are locked in their order, so that two batches never wait for each other in a circle.
+/// since the last sweep. A run whose Energy is not metered only needs to have none yet. Accounts are locked in their order, so
+/// that two batches never wait for each other in a circle.
 const HOLD: &str = "WITH wanted AS MATERIALIZED (
-        SELECT * FROM unnest($1, $2, $3, $4, $5) AS wanted (run, workspace, lineage, agent, energy)
+        SELECT * FROM unnest($1, $2, $3, $4, $5, $10) AS wanted (run, workspace, lineage, agent, energy, metered)
     ), sums AS (
-        SELECT workspace, sum(energy)::bigint AS energy FROM wanted GROUP BY workspace
+        SELECT workspace, sum(energy)::bigint AS energy FROM wanted WHERE metered GROUP BY workspace
     ), locked AS (
         SELECT workspace_id FROM energy_accounts WHERE workspace_id IN (SELECT workspace FROM sums)
         ORDER BY workspace_id FOR UPDATE
@@ -282,9 +302,11 @@ const HOLD: &str = "WITH wanted AS MATERIALIZED (
         RETURNING a.workspace_id
     )
     INSERT INTO energy_holds (run_id, workspace_id, key_lineage, month, amount, used, reserved_micros, state, expires_at,
-        created_at, agent_id)
-    SELECT run, workspace, lineage, $7, energy, 0, 0, $8, $9, $6, agent
-    FROM wanted JOIN reserved ON reserved.workspace_id = wanted.workspace
+        created_at, agent_id, metered)
+    SELECT run, workspace, lineage, $7, energy, 0, 0, $8, $9, $6, agent, metered
+    FROM wanted LEFT JOIN reserved ON reserved.workspace_id = wanted.workspace
+    WHERE CASE WHEN metered THEN reserved.workspace_id IS NOT NULL
+        ELSE NOT EXISTS (SELECT 1 FROM energy_holds AS h WHERE h.run_id = wanted.run) END
     RETURNING run_id AS run";
 
 /// A run that got its hold.
@@ -327,17 +349,18 @@ fn hold_together(tx: &mut Tx, holds: &[(&Charge, i64)]) -> Result<HashSet<RunId>
         .bind::<SqlTimestamp, _>(now)
         .bind::<Text, _>(now.month())
         .bind::<Text, _>(HoldState::Open)
-        .bind::<SqlTimestamp, _>(now.plus_seconds(HOLD_SECONDS));
+        .bind::<SqlTimestamp, _>(now.plus_seconds(HOLD_SECONDS))
+        .bind::<Array<Bool>, _>(column(holds, |(charge, _)| charge.caller.workspace.plan.energy_metered));
     let held: Vec<Holding> = Cached(statement).load(connection)?;
     Ok(held.into_iter().map(|held| held.run).collect())
 }
 
 /// [`operation::ports::EnergyMeter::admit`].
-pub(super) fn admit(tx: &mut Tx, charge: &Charge, least: i64, recharge_url: &str) -> Result<()> {
-    let held = nothing(tx, HoldState::Open);
+pub(super) fn admit(tx: &mut Tx, charge: &Charge, least: i64, recharge_url: Option<&str>) -> Result<()> {
+    let held = nothing(tx, charge, HoldState::Open);
     let limit = budget_limit(tx, charge)?;
     room(tx, charge, &held, limit, least, recharge_url)?;
-    if account::find(tx, charge.caller.workspace_id())?.available() < least {
+    if held.metered && account::find(tx, charge.caller.workspace_id())?.available() < least {
         return Err(depleted(recharge_url));
     }
     Ok(())
@@ -356,7 +379,7 @@ fn room(
     held: &Held,
     limit: Option<i64>,
     least: i64,
-    recharge_url: &str,
+    recharge_url: Option<&str>,
 ) -> Result<i64> {
     let budget = budget_room(tx, charge, held, limit)?;
     if budget < least {
@@ -366,9 +389,10 @@ fn room(
     let rooms = agent_rooms(tx, charge, held)?;
     if let Some(room) = rooms.iter().find(|room| room.energy < least) {
         // What the workspace lacks is told first: raising the agent's limit would not help.
-        let available = account::find(tx, charge.caller.workspace_id())?.available();
-        let lacks = available < least - held.unused();
-        if lacks {
+        let mut lacks = || -> Result<bool> {
+            Ok(account::find(tx, charge.caller.workspace_id())?.available() < least - held.unused())
+        };
+        if held.metered && lacks()? {
             return Err(depleted(recharge_url));
         }
         let message = format!("{}, and the rest does not cover an answer.", room.limited);
@@ -403,12 +427,16 @@ fn agent_rooms(tx: &mut Tx, charge: &Charge, held: &Held) -> Result<Vec<AgentRoo
     Ok(rooms)
 }
 
-fn depleted(recharge_url: &str) -> Error {
+fn depleted(recharge_url: Option<&str>) -> Error {
     refusal("The workspace has not enough Energy left.", recharge_url)
 }
 
-fn refusal(message: &str, recharge_url: &str) -> Error {
-    Error::new(Code::EnergyDepleted, message).with("recharge_url", recharge_url)
+fn refusal(message: &str, recharge_url: Option<&str>) -> Error {
+    let error = Error::new(Code::EnergyDepleted, message);
+    match recharge_url {
+        Some(url) => error.with("recharge_url", url),
+        None => error,
+    }
 }
 
 /// [`operation::ports::EnergyMeter::reopen`]: as after a sweep, the run holds nothing and may hold again, now in the

@@ -15,15 +15,15 @@ SELECT a.balance, a.reserved, \
   (SELECT CAST(COALESCE(SUM(g.remaining), 0) AS BIGINT) FROM energy_grants g \
     WHERE g.workspace_id = {w}) AS granted, \
   (SELECT CAST(COALESCE(SUM(e.amount), 0) AS BIGINT) FROM energy_entries e \
-    WHERE e.workspace_id = {w} AND e.counter_account <> 'platform_absorbed') AS entered, \
+    WHERE e.workspace_id = {w} AND e.counter_account NOT IN ('platform_absorbed', 'unmetered')) AS entered, \
   (SELECT CAST(COALESCE(SUM(h.amount - h.used), 0) AS BIGINT) FROM energy_holds h \
-    WHERE h.workspace_id = {w} AND h.state = '{open}') AS held, \
+    WHERE h.workspace_id = {w} AND h.state = '{open}' AND h.metered) AS held, \
   (SELECT COUNT(*) FROM energy_grants g LEFT JOIN \
       (SELECT b.grant_id AS id, SUM(b.amount) AS burnt FROM energy_entries e \
         JOIN grant_burns b ON b.entry_id = e.id WHERE e.workspace_id = {w} GROUP BY b.grant_id) s ON s.id = g.id \
     WHERE g.workspace_id = {w} AND g.remaining <> -COALESCE(s.burnt, 0)) AS wrong_grants, \
   (SELECT COUNT(*) FROM energy_entries e \
-    WHERE e.workspace_id = {w} AND e.counter_account <> 'platform_absorbed' AND e.amount <> \
+    WHERE e.workspace_id = {w} AND e.counter_account NOT IN ('platform_absorbed', 'unmetered') AND e.amount <> \
     -COALESCE((SELECT SUM(b.amount) FROM grant_burns b WHERE b.entry_id = e.id), 0)) AS wrong_entries, \
   (SELECT COUNT(*) FROM (SELECT u.agent_id FROM \
     (SELECT m.agent_id, m.spent AS energy FROM agent_months m WHERE m.workspace_id = {w} \
@@ -62,7 +62,7 @@ SELECT COUNT(*) AS wrong FROM (SELECT m.lineage FROM (\
     UNION ALL \
     SELECT h.key_lineage, h.month, e.usd_micros, 0, 0 \
       FROM energy_entries e JOIN energy_holds h ON h.run_id = e.source_id \
-      WHERE e.source_type = 'run' AND e.counter_account = 'consumed' AND h.key_lineage IN ({lineages}) {where} \
+      WHERE e.source_type = 'run' AND e.counter_account IN ('consumed', 'unmetered') AND h.key_lineage IN ({lineages}) {where} \
     UNION ALL \
     SELECT h.key_lineage, h.month, 0, 0, -h.reserved_micros \
       FROM energy_holds h WHERE h.state = '{open}' AND h.key_lineage IN ({lineages})) m \

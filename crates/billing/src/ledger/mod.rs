@@ -5,6 +5,9 @@
 //! Each movement is an entry that is never changed, with its other side in `counter_account`; [`check_invariants`]
 //! says what must hold after every transaction.
 //!
+//! On a plan that does not meter Energy, runs are held and settled in the same way, and count in the months of keys and
+//! agents, but their entries have the counter account [`UNMETERED`], and neither the account nor grants change.
+//!
 //! Whoever changes rows locks them in one order: hold, key, agent, account, grants. So two transactions never wait
 //! for each other in a circle.
 //!
@@ -30,6 +33,7 @@ pub(crate) use account::{find as find_account, open as open_account};
 pub(crate) use budget::{BudgetEvent, month_of};
 pub use budget::{budget_changed, spent_micros};
 pub use entries::EntryKind;
+pub(crate) use entries::UNMETERED;
 pub use expiry::sweep_expired_grants;
 pub use grants::{GrantKind, GrantSource, NewGrant, adjust, grant, sweep_pending_grants, void_grant};
 pub(crate) use hold::HELD_ENERGY;
@@ -45,14 +49,14 @@ use store::Tx;
 
 /// The keeper of Energy.
 pub struct Ledger {
-    recharge_url: String,
+    recharge_url: Option<String>,
     spending: Option<Arc<Spending>>,
 }
 
 impl Ledger {
-    /// A ledger whose refusals send people to `recharge_url`.
-    pub fn new(recharge_url: impl Into<String>) -> Self {
-        Self { recharge_url: recharge_url.into(), spending: None }
+    /// A ledger whose refusals send people to `recharge_url`, if there is such a page.
+    pub fn new(recharge_url: Option<String>) -> Self {
+        Self { recharge_url, spending: None }
     }
 
     /// Lets the gate forget what it remembers of a key's spending whenever the key spends.
@@ -73,7 +77,7 @@ impl EnergyMeter for Ledger {
     }
 
     fn hold(&self, tx: &mut Tx, charge: &Charge, wanted: i64, least: i64) -> Result<i64> {
-        hold::hold(tx, charge, wanted, least, &self.recharge_url)
+        hold::hold(tx, charge, wanted, least, self.recharge_url.as_deref())
     }
 
     fn hold_all(&self, tx: &mut Tx, holds: &[(Charge, i64)]) -> Result<Vec<bool>> {
@@ -81,7 +85,7 @@ impl EnergyMeter for Ledger {
     }
 
     fn admit(&self, tx: &mut Tx, charge: &Charge, least: i64) -> Result<()> {
-        hold::admit(tx, charge, least, &self.recharge_url)
+        hold::admit(tx, charge, least, self.recharge_url.as_deref())
     }
 
     fn settle(&self, tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<i64> {

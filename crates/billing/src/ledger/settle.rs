@@ -17,7 +17,7 @@ use store::Tx;
 pub(super) fn settle(tx: &mut Tx, charge: &Charge, settlement: &Settlement<'_>) -> Result<i64> {
     let (found, settled) = hold::lock_for_step(tx, charge, settlement.step)?;
     let is_new = found.is_none();
-    let mut held = found.unwrap_or_else(|| hold::nothing(tx, HoldState::Expired));
+    let mut held = found.unwrap_or_else(|| hold::nothing(tx, charge, HoldState::Expired));
     let close = settlement.close.filter(|_| !held.is_closed());
     if settlement.energy > MOST_BALANCE {
         tracing::error!(run = %charge.run, energy = settlement.energy, "a step says that it used more than there can be");
@@ -135,6 +135,8 @@ struct Work<'a> {
     charge: &'a Charge,
     settlement: &'a Settlement<'a>,
     workspace: WorkspaceId,
+    /// Whether the account pays.
+    metered: bool,
     /// Debited.
     charged: i64,
     /// What `charged` costs.
@@ -167,6 +169,7 @@ impl<'a> Work<'a> {
             charge,
             settlement,
             workspace: charge.caller.workspace_id(),
+            metered: held.metered,
             charged,
             micros,
             absorbed: energy - charged,
@@ -185,6 +188,7 @@ impl<'a> Work<'a> {
         NewEntry {
             kind,
             amount,
+            metered: self.metered,
             balance_after,
             usd_micros: micros,
             source: self.source(),
@@ -296,15 +300,17 @@ impl<'a> Work<'a> {
         if self.charged > 0 || self.refunds {
             agent_month::add(tx, self.charge, &held.month, self.charged)?;
         }
-        if self.charged > 0 || self.released > 0 {
+        if self.metered && (self.charged > 0 || self.released > 0) {
             let reserved = -(self.charged + self.released);
             self.account = Some(account::change(tx, self.workspace, -self.charged, reserved)?);
         }
         if self.charged > 0 {
-            let balance = self.account.as_ref().map_or(0, |account| account.balance);
+            let balance = self.balance(tx)?;
             let entry = self.entry(EntryKind::Debit, -self.charged, -self.micros, balance);
             let id = entries::insert(tx, self.workspace, &entry)?.ok_or_else(settled_meanwhile)?;
-            entries::burn(tx, self.workspace, &id, self.charged)?;
+            if self.metered {
+                entries::burn(tx, self.workspace, &id, self.charged)?;
+            }
         }
         if self.absorbed > 0 {
             self.absorb(tx)?;
@@ -314,15 +320,21 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
+    /// The balance as it stands now.
+    fn balance(&self, tx: &mut Tx) -> Result<i64> {
+        match &self.account {
+            Some(account) => Ok(account.balance),
+            None => Ok(account::find(tx, self.workspace)?.balance),
+        }
+    }
+
     fn absorb(&self, tx: &mut Tx) -> Result<()> {
         tracing::warn!(run = %self.charge.run, energy = self.absorbed, "a step cost more than was held");
         let price = self.charge.caller.workspace.plan.usd_micros_per_1000_energy;
-        let balance = match &self.account {
-            Some(account) => account.balance,
-            None => account::find(tx, self.workspace)?.balance,
-        };
+        let balance = self.balance(tx)?;
         let micros = money::cost(self.absorbed, price)?;
-        let entry = self.entry(EntryKind::Absorb, self.absorbed, micros, balance);
+        let entry =
+            NewEntry { metered: true, ..self.entry(EntryKind::Absorb, self.absorbed, micros, balance) };
         entries::insert(tx, self.workspace, &entry)?.ok_or_else(settled_meanwhile)?;
         Ok(())
     }
@@ -372,7 +384,7 @@ impl<'a> Work<'a> {
             .load(tx.connection())?)
     }
 
-    /// Gives everything back that the run was debited, to the grants it came from.
+    /// Gives everything back that the run was debited, to the grants it came from: none where Energy is not metered.
     fn refund(&mut self, tx: &mut Tx, held: &Held) -> Result<()> {
         let debits = self.debits(tx)?;
         let energy = money::sum(debits.iter().map(|debit| -debit.amount))?;
@@ -383,10 +395,11 @@ impl<'a> Work<'a> {
         let lineage = &self.charge.caller.key.lineage;
         self.spent = Some(budget::add(tx, lineage, &held.month, -micros, 0)?.spent);
         agent_month::add(tx, self.charge, &held.month, -energy)?;
-        let account = account::change(tx, self.workspace, energy, 0)?;
-        let entry = self.entry(EntryKind::Refund, energy, micros, account.balance);
+        if self.metered {
+            self.account = Some(account::change(tx, self.workspace, energy, 0)?);
+        }
+        let entry = self.entry(EntryKind::Refund, energy, micros, self.balance(tx)?);
         let id = entries::insert(tx, self.workspace, &entry)?.ok_or_else(settled_meanwhile)?;
-        self.account = Some(account);
         for (grant, amount) in burnt(tx, &debits)? {
             entries::take(tx, &grant, -amount)?;
             entries::note_burn(tx, &id, &grant, -amount)?;

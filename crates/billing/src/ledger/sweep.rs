@@ -20,6 +20,7 @@ struct Lost {
     amount: i64,
     used: i64,
     reserved_micros: i64,
+    metered: bool,
 }
 
 /// Sets free what runs have set aside and not touched for a quarter of an hour. What their steps used stays
@@ -44,6 +45,7 @@ pub fn sweep_expired_holds(tx: &mut Tx) -> Result<usize> {
             h::amount,
             h::used,
             h::reserved_micros,
+            h::metered,
         ));
     // A hold that is being settled right now needs no sweeper.
     let lost: Vec<Lost> = match tx.connection() {
@@ -58,7 +60,9 @@ pub fn sweep_expired_holds(tx: &mut Tx) -> Result<usize> {
             .set((h::state.eq(HoldState::Expired), h::reserved_micros.eq(0)))
             .execute(tx.connection())?;
         *keys.entry((&lost.key_lineage, &lost.month)).or_insert(0) += lost.reserved_micros;
-        *accounts.entry(lost.workspace_id).or_insert(0) += lost.amount - lost.used;
+        if lost.metered {
+            *accounts.entry(lost.workspace_id).or_insert(0) += lost.amount - lost.used;
+        }
     }
     for ((lineage, month), micros) in keys {
         if micros > 0 {

@@ -6,7 +6,7 @@
 //! order of their keys.
 
 use super::account::Account;
-use super::entries::EntryKind;
+use super::entries::{EntryKind, UNMETERED};
 use super::execution::Ended;
 use super::hold::{HOLD_SECONDS, Held};
 use diesel::prelude::*;
@@ -45,7 +45,7 @@ pub(super) struct Debited {
     /// The entry, unless its step has one already.
     #[diesel(sql_type = Nullable<Text>)]
     pub(super) entry: Option<LedgerId>,
-    /// Whether the first of the grants covered all debits of the workspace.
+    /// Whether the first of the grants covered all debits of the workspace, or none is to be burnt.
     #[diesel(sql_type = Bool)]
     pub(super) is_burnt: bool,
 }
@@ -53,12 +53,15 @@ pub(super) struct Debited {
 /// The grant is the first one in the order of [`super::entries::burn`] as of the beginning of the statement. Where another
 /// settlement has meanwhile used it up, the condition on what remains fails, and nothing is burnt.
 ///
+/// Debits of runs whose Energy is not metered have entries and count in the months of keys and agents like others, but change
+/// neither the account nor grants.
+///
 /// The balance after an entry is that of the account at the end, and the Energy of the workspace's later debits.
 const DEBIT: &str = "WITH debits AS MATERIALIZED (
         SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-            $22, $23, $24) WITH ORDINALITY AS d (run, workspace, lineage, month, agent, energy, micros, unreserved, freed,
+            $22, $23, $24, $29) WITH ORDINALITY AS d (run, workspace, lineage, month, agent, energy, micros, unreserved, freed,
             entry, step, key, request, operation, model, used, reserved, state, execution, status, execution_energy,
-            execution_micros, first_step, last_step, place)
+            execution_micros, first_step, last_step, metered, place)
     ), key_sums AS (
         SELECT lineage, month, sum(micros)::bigint AS micros, sum(freed)::bigint AS freed FROM debits GROUP BY lineage, month
     ), key_month AS (
@@ -75,7 +78,9 @@ const DEBIT: &str = "WITH debits AS MATERIALIZED (
         ON CONFLICT (workspace_id, agent_id, month) DO UPDATE SET spent = a.spent + excluded.spent
         RETURNING workspace_id, agent_id, month, spent
     ), sums AS (
-        SELECT workspace, sum(energy)::bigint AS energy, sum(unreserved)::bigint AS unreserved FROM debits GROUP BY workspace
+        SELECT workspace, sum(CASE WHEN metered THEN energy ELSE 0 END)::bigint AS energy,
+            sum(CASE WHEN metered THEN unreserved ELSE 0 END)::bigint AS unreserved
+        FROM debits GROUP BY workspace
     ), locked AS (
         SELECT workspace_id FROM energy_accounts
         WHERE workspace_id IN (SELECT workspace FROM sums) AND (SELECT count(*) FROM agent_month) > 0
@@ -88,17 +93,17 @@ const DEBIT: &str = "WITH debits AS MATERIALIZED (
     ), entry AS (
         INSERT INTO energy_entries (workspace_id, id, kind, amount, balance_after, counter_account, usd_micros,
             source_type, source_id, step, key_id, agent_id, request_id, operation, model, created_at)
-        SELECT workspace, entry, $26, -energy, balance + coalesce(later, 0), $27, -micros, 'run', run, step, key, agent,
-            request, operation, model, $25
+        SELECT workspace, entry, $26, -energy, balance + coalesce(later, 0),
+            CASE WHEN metered THEN $27 ELSE $30 END, -micros, 'run', run, step, key, agent, request, operation, model, $25
         FROM (
-            SELECT debits.*, (sum(energy) OVER (PARTITION BY workspace ORDER BY place
+            SELECT debits.*, (sum(CASE WHEN metered THEN energy ELSE 0 END) OVER (PARTITION BY workspace ORDER BY place
                 ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING))::bigint AS later FROM debits
         ) AS debits JOIN account ON account.workspace_id = debits.workspace
         ON CONFLICT DO NOTHING
         RETURNING id
     ), burnt AS (
         UPDATE energy_grants AS g SET remaining = g.remaining - sums.energy FROM sums
-        WHERE (SELECT count(*) FROM entry) > 0 AND g.remaining >= sums.energy AND g.id = (
+        WHERE (SELECT count(*) FROM entry) > 0 AND sums.energy > 0 AND g.remaining >= sums.energy AND g.id = (
                 SELECT candidates.id FROM energy_grants AS candidates
                 WHERE candidates.workspace_id = sums.workspace AND candidates.remaining > 0
                 ORDER BY candidates.priority, candidates.expires_at IS NULL, candidates.expires_at,
@@ -108,7 +113,7 @@ const DEBIT: &str = "WITH debits AS MATERIALIZED (
         RETURNING g.id, g.workspace_id
     ), burn AS (
         INSERT INTO grant_burns (entry_id, grant_id, amount)
-        SELECT entry, burnt.id, energy FROM debits JOIN burnt ON burnt.workspace_id = workspace
+        SELECT entry, burnt.id, energy FROM debits JOIN burnt ON burnt.workspace_id = workspace WHERE metered
     ), hold AS (
         UPDATE energy_holds AS h SET used = d.used, reserved_micros = d.reserved, state = d.state, expires_at = $28
         FROM debits AS d WHERE h.run_id = d.run
@@ -121,7 +126,7 @@ const DEBIT: &str = "WITH debits AS MATERIALIZED (
     )
     SELECT account.balance, account.reserved, account.last_recharge, account.state, key_month.spent_micros AS key_spent,
         key_month.reserved_micros AS key_reserved, agent_month.spent AS agent_spent, entry.id AS entry,
-        burnt.id IS NOT NULL AS is_burnt
+        burnt.id IS NOT NULL OR NOT d.metered AS is_burnt
     FROM debits AS d
         JOIN account ON account.workspace_id = d.workspace
         JOIN key_month ON key_month.lineage_id = d.lineage AND key_month.month = d.month
@@ -174,6 +179,8 @@ pub(super) fn debit(tx: &mut Tx, debits: &[Debit<'_>]) -> Result<Vec<Debited>> {
         .bind::<SqlTimestamp, _>(now)
         .bind::<Text, _>(EntryKind::Debit)
         .bind::<Text, _>(EntryKind::Debit.counter_account())
-        .bind::<SqlTimestamp, _>(now.plus_seconds(HOLD_SECONDS));
+        .bind::<SqlTimestamp, _>(now.plus_seconds(HOLD_SECONDS))
+        .bind::<Array<Bool>, _>(column(debits, |debit| debit.held.metered))
+        .bind::<Text, _>(UNMETERED);
     Ok(Cached(statement).load(connection)?)
 }

@@ -19,6 +19,7 @@ struct BuiltIn {
     usd_micros_per_1000_energy: i64,
     restricted: bool,
     position: i64,
+    energy_metered: bool,
 }
 
 impl BuiltIn {
@@ -37,14 +38,18 @@ impl BuiltIn {
             usd_micros_per_1000_energy: self.usd_micros_per_1000_energy,
             restricted: self.restricted,
             position: self.position,
+            energy_metered: self.energy_metered,
         }
     }
 }
 
+/// So many test runs a day that nobody reaches them.
+const MOST_TEST_RUNS: i64 = 1_000_000;
+
 /// A dollar for 1,000 Energy.
 const BASE_PRICE: i64 = 1_000_000;
 
-const CATALOGUE: [BuiltIn; 5] = [
+const CATALOGUE: [BuiltIn; 6] = [
     BuiltIn {
         id: "trial",
         name: "Trial",
@@ -59,6 +64,7 @@ const CATALOGUE: [BuiltIn; 5] = [
         usd_micros_per_1000_energy: BASE_PRICE,
         restricted: false,
         position: 1,
+        energy_metered: true,
     },
     BuiltIn {
         id: "starter",
@@ -74,6 +80,7 @@ const CATALOGUE: [BuiltIn; 5] = [
         usd_micros_per_1000_energy: BASE_PRICE,
         restricted: false,
         position: 2,
+        energy_metered: true,
     },
     BuiltIn {
         id: "pro",
@@ -89,6 +96,7 @@ const CATALOGUE: [BuiltIn; 5] = [
         usd_micros_per_1000_energy: BASE_PRICE,
         restricted: false,
         position: 3,
+        energy_metered: true,
     },
     BuiltIn {
         id: "scale",
@@ -104,6 +112,7 @@ const CATALOGUE: [BuiltIn; 5] = [
         usd_micros_per_1000_energy: BASE_PRICE,
         restricted: false,
         position: 4,
+        energy_metered: true,
     },
     BuiltIn {
         id: "partner_zero",
@@ -119,13 +128,30 @@ const CATALOGUE: [BuiltIn; 5] = [
         usd_micros_per_1000_energy: BASE_PRICE / 2 * 3,
         restricted: true,
         position: 5,
+        energy_metered: true,
+    },
+    BuiltIn {
+        id: "unlimited",
+        name: "Unlimited",
+        description: "No quota and no ceiling, and Energy is not metered. For an installation of one's own.",
+        price_cents: 0,
+        currency: "USD",
+        rate_limit_rpm: None,
+        monthly_quota: None,
+        test_runs_per_day: MOST_TEST_RUNS,
+        contacts_limit: None,
+        included_energy: 0,
+        usd_micros_per_1000_energy: BASE_PRICE,
+        restricted: true,
+        position: 6,
+        energy_metered: false,
     },
 ];
 
-/// Writes the built-in plans as this version of the program knows them. Plans that it does not know stay.
+/// Adds the built-in plans that are missing. Those that are there stay as the operator left them.
 ///
 /// # Errors
 /// When the database fails.
 pub fn seed_catalogue(tx: &mut Tx) -> Result<()> {
-    CATALOGUE.iter().try_for_each(|plan| plans::put(tx, &plan.record()))
+    CATALOGUE.iter().try_for_each(|plan| plans::add(tx, &plan.record()).map(drop))
 }

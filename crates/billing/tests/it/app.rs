@@ -30,7 +30,7 @@ impl App {
         let (stop, stopped) = tokio::sync::watch::channel(false);
         let (log, _) = RequestLog::start(db.clone(), quotas.clone(), stopped).unwrap();
         let seal = Arc::new(Seal::new(&[7; 32]).unwrap());
-        let settings = BillingSettings { base_url: "https://svc.test/".into() };
+        let settings = BillingSettings { recharge_url: Some("https://svc.test/billing".into()) };
         let services =
             Services::default().with(settings).with_shared(seal.clone()).with(Traces(bed.trace.clone()));
         let pipeline = Pipeline {

@@ -76,7 +76,12 @@ impl Bed {
             })
             .await
             .unwrap();
-        Self { test, workspace, ledger: Arc::new(Ledger::new(RECHARGE)), trace: Arc::default() }
+        Self {
+            test,
+            workspace,
+            ledger: Arc::new(Ledger::new(Some(RECHARGE.to_owned()))),
+            trace: Arc::default(),
+        }
     }
 
     pub async fn with_energy(kind: Kind, energy: i64) -> Self {
@@ -170,6 +175,7 @@ impl Bed {
                 test_runs_per_day: 100,
                 contacts_limit: None,
                 usd_micros_per_1000_energy: PRICE,
+                energy_metered: true,
             },
             subscription: SubscriptionStatus::Active,
             blocked_reason: None,
@@ -185,6 +191,13 @@ impl Bed {
         };
         let (run, limits) = (RunId::new(now, &*random), AgentLimits::default());
         Charge { caller, run, agent: AgentId(7), operation: "run", limits, is_new: true }
+    }
+
+    /// A new run on a plan that does not meter Energy.
+    pub fn unmetered(&self, key: &Key) -> Charge {
+        let mut run = self.run(key);
+        Arc::make_mut(&mut run.caller.workspace).plan.energy_metered = false;
+        run
     }
 
     /// A new run of an agent with limits, for its month and for each run.

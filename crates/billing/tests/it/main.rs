@@ -21,3 +21,4 @@ mod payments;
 mod plans;
 mod random;
 mod statements;
+mod unmetered;

@@ -49,7 +49,7 @@ on_both! {
             json!({
                 "object": "billing_access", "blocked": false, "subscription_status": "energy_depleted",
                 "reason": "The workspace has no Energy left.",
-                "energy": { "available": 0, "reserved": 0, "state": "depleted" },
+                "energy": { "available": 0, "reserved": 0, "state": "depleted", "metered": true },
                 "recharge_url": "https://svc.test/billing",
             })
         );
@@ -59,7 +59,7 @@ on_both! {
         let access = app.get("/billing/access").await;
         assert_eq!(access["subscription_status"], "active");
         assert_eq!(access["reason"], Value::Null);
-        assert_eq!(access["energy"], json!({ "available": 5, "reserved": 95, "state": "low" }));
+        assert_eq!(access["energy"], json!({ "available": 5, "reserved": 95, "state": "low", "metered": true }));
         // What has ended does not count, swept or not.
         let end = app.bed.db().clock().now().plus(Duration::hours(1));
         let new = NewGrant { expires_at: Some(end), ..NewGrant::new(GrantKind::Promo, 50) };

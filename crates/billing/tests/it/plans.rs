@@ -13,9 +13,19 @@ fn new(slug: &str) -> NewWorkspace {
 }
 
 on_both! {
-    async fn the_catalogue_can_be_written_again(kind: Kind) {
+    async fn the_catalogue_is_completed_and_stays_as_it_was_changed(kind: Kind) {
         let bed = Bed::new(kind).await;
-        bed.write(plans::seed_catalogue).await.unwrap();
+        let changed = bed
+            .write(|tx| {
+                let mut pro = auth::plans::by_id(tx, "pro")?.unwrap();
+                pro.included_energy = 1;
+                auth::plans::put(tx, &pro)?;
+                plans::seed_catalogue(tx)?;
+                auth::plans::by_id(tx, "pro")
+            })
+            .await
+            .unwrap();
+        assert_eq!(changed.unwrap().included_energy, 1);
         let workspace = bed.workspace;
         let (all, seen) = bed
             .db()
@@ -23,10 +33,12 @@ on_both! {
             .await
             .unwrap();
         let ids: Vec<&str> = all.iter().map(|plan| plan.id.as_str()).collect();
-        assert_eq!(ids, ["trial", "starter", "pro", "scale", "partner_zero"]);
+        assert_eq!(ids, ["trial", "starter", "pro", "scale", "partner_zero", "unlimited"]);
         assert_eq!(seen.len(), 4);
         assert_eq!(all[3].rate_limit_rpm, Some(3_000));
         assert_eq!(all[3].monthly_quota, None);
+        let unmetered: Vec<&str> = all.iter().filter(|plan| !plan.energy_metered).map(|plan| plan.id.as_str()).collect();
+        assert_eq!(unmetered, ["unlimited"]);
     }
 
     async fn workspaces_are_made_found_and_blocked(kind: Kind) {

@@ -64,6 +64,8 @@ enum Act {
     },
     /// Energy costs something else from now on, for running work too, as when another replica resumes it.
     Price(i64),
+    /// Energy is metered from now on, or not, for runs that have not held any.
+    Metered(bool),
     SweepGrants,
     SweepHolds,
 }
@@ -88,6 +90,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (proptest::option::weighted(0.8, 0i64..40), proptest::bool::weighted(0.8))
             .prop_map(|(cents, cutoff)| Act::Budget { cents, cutoff }),
         1 => prop_oneof![Just(333), Just(PRICE), Just(PRICE / 2 * 3)].prop_map(Act::Price),
+        1 => any::<bool>().prop_map(Act::Metered),
         2 => Just(Act::SweepGrants),
         2 => Just(Act::SweepHolds),
     ]
@@ -115,6 +118,8 @@ struct Run {
     micros: i64,
     /// Money that the budget has set aside for it.
     reserved: i64,
+    /// Its first hold was on a plan that does not meter Energy.
+    unmetered: bool,
     /// The month of its first hold.
     month: Option<String>,
     step: i64,
@@ -138,13 +143,14 @@ struct Model {
     absorbed: i64,
     budget: Budget,
     price: i64,
+    unmetered: bool,
     /// Neither budget nor price has changed, so the budget is kept to the last micro.
     is_steady: bool,
 }
 
 impl Model {
     fn reserved(&self) -> i64 {
-        self.runs.iter().map(|run| run.unused).sum()
+        self.runs.iter().filter(|run| !run.unmetered).map(|run| run.unused).sum()
     }
 
     fn available(&self) -> i64 {
@@ -167,6 +173,9 @@ impl Model {
 
     fn hold(&mut self, place: usize, wanted: i64, least: i64, now: Timestamp) -> Result<i64, Code> {
         let wanted = wanted.max(least);
+        if self.runs[place].month.is_none() {
+            self.runs[place].unmetered = self.unmetered;
+        }
         let unused = self.runs[place].unused;
         if unused >= wanted {
             self.touch(place, now);
@@ -186,7 +195,9 @@ impl Model {
             target = target.min(room.max(unused));
         }
         let missing = target - unused;
-        if missing > 0 {
+        if self.runs[place].unmetered {
+            self.runs[place].unused += missing.max(0);
+        } else if missing > 0 {
             if self.available() < missing || self.lots.iter().any(|lot| Self::is_dead(lot, now)) {
                 self.sweep(now);
             }
@@ -210,7 +221,8 @@ impl Model {
         let is_cut_off = self.budget.cents.is_some() && self.budget.cutoff;
         let is_ordinary = |(place, wanted): &(usize, i64)| *wanted > 0 && (place % 2 == 0 || !is_cut_off);
         let sum: i64 = wanted.iter().filter(|one| is_ordinary(one)).map(|(_, wanted)| wanted).sum();
-        let can_be = sum <= self.available() && !self.lots.iter().any(|lot| Self::is_dead(lot, now));
+        let can_be =
+            self.unmetered || sum <= self.available() && !self.lots.iter().any(|lot| Self::is_dead(lot, now));
         let held: Vec<bool> = wanted.iter().map(|one| can_be && is_ordinary(one)).collect();
         for ((place, wanted), _) in wanted.iter().zip(&held).filter(|(_, is_held)| **is_held) {
             assert_eq!(self.hold(*place, *wanted, *wanted, now), Ok(*wanted));
@@ -236,7 +248,8 @@ impl Model {
         }
         let charged = energy.min(self.runs[place].unused);
         self.absorbed += energy - charged;
-        self.balance -= charged;
+        let paid = if self.runs[place].unmetered { 0 } else { charged };
+        self.balance -= paid;
         // A step costs its price, but never more than what the budget has set aside for the run.
         let reserved = self.runs[place].reserved;
         let price = cost(charged, self.price);
@@ -244,7 +257,7 @@ impl Model {
         if let Some(month) = self.runs[place].month.clone() {
             *self.spent[place % 2].entry(month).or_insert(0) += micros;
         }
-        let mut left = charged;
+        let mut left = paid;
         while left > 0 {
             let lot = (0..self.lots.len())
                 .filter(|lot| self.lots[*lot].left > 0)
@@ -269,7 +282,7 @@ impl Model {
     fn close(&mut self, place: usize, refund: bool) {
         let run = std::mem::take(&mut self.runs[place]);
         if refund {
-            self.balance += run.debited;
+            self.balance += if run.unmetered { 0 } else { run.debited };
             if let Some(month) = run.month {
                 *self.spent[place % 2].entry(month).or_insert(0) -= run.micros;
             }
@@ -309,6 +322,7 @@ impl Bench {
             absorbed: 0,
             budget: Budget { cents: Some(CAP_CENTS), cutoff: true },
             price: PRICE,
+            unmetered: false,
             is_steady: true,
         };
         Self { is_postgres: kind == Kind::Postgres, bed, keys, charges, model }
@@ -393,7 +407,10 @@ impl Bench {
                 let step = self.model.runs[run].step;
                 self.bed.settle_with(&self.charges[run], step, energy, Some(true)).await.unwrap();
                 self.model.debit(run, energy, now);
+                let was = &self.model.runs[run];
+                let unmetered = if was.month.is_some() { was.unmetered } else { self.model.unmetered };
                 self.model.close(run, true);
+                self.model.runs[run].unmetered = unmetered;
                 for _ in 0..2 {
                     self.bed.reopen(&self.charges[run]).await;
                 }
@@ -415,6 +432,10 @@ impl Bench {
                 self.model.is_steady = false;
                 self.reprice();
             }
+            Act::Metered(metered) => {
+                self.model.unmetered = !metered;
+                self.reprice();
+            }
             Act::SweepGrants => {
                 self.bed.write(sweep_expired_grants).await.unwrap();
                 self.model.sweep(now);
@@ -427,11 +448,12 @@ impl Bench {
         self.compare().await;
     }
 
-    /// Makes all runs cost what Energy costs now.
+    /// Makes all runs cost what Energy costs now, as the plan now is.
     fn reprice(&mut self) {
         for charge in &mut self.charges {
             let workspace = Arc::make_mut(&mut charge.caller.workspace);
             workspace.plan.usd_micros_per_1000_energy = self.model.price;
+            workspace.plan.energy_metered = !self.model.unmetered;
         }
     }
 

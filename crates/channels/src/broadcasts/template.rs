@@ -142,7 +142,7 @@ mod tests {
         ContactCard {
             id: ContactId(1),
             data: serde_json::from_value(data).unwrap(),
-            app_url: String::new(),
+            app_url: None,
             is_blocked: false,
             is_opted_out: false,
             autopilot: true,

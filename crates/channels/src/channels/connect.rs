@@ -5,7 +5,7 @@ use super::row::{ChannelRow, Credentials, by_id};
 use super::sealed::{SEALED, place};
 use crate::schema::channels;
 use auth::Seal;
-use chatnet::Quality;
+use chatnet::{Account, Quality};
 use diesel::prelude::*;
 use model::{AgentId, ChannelId, Error, JsonText, KeyId, Result, WorkspaceId};
 use store::{Read, Tx};
@@ -41,6 +41,18 @@ pub struct ConnectChannel {
     pub settings: ChannelSettings,
     /// Messages per second that the network accepts.
     pub messages_per_second: i64,
+}
+
+impl ConnectChannel {
+    /// The access to the network.
+    pub fn account(&self) -> Account {
+        Account {
+            base_url: self.base_url.clone(),
+            number_id: self.number_id.clone(),
+            business_id: self.business_id.clone(),
+            access_token: self.access_token.clone(),
+        }
+    }
 }
 
 /// Connects a number. A number that is connected already, in the same workspace, gets the new credentials and settings; the

@@ -121,7 +121,7 @@ impl ChannelRow {
     ///
     /// # Errors
     /// When the credentials cannot be opened with the keys of the service.
-    pub(crate) fn account(&self, seal: &Seal) -> Result<Account> {
+    pub fn account(&self, seal: &Seal) -> Result<Account> {
         Ok(Account {
             base_url: self.base_url.clone(),
             number_id: self.number_id.clone(),

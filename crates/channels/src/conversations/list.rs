@@ -180,7 +180,7 @@ fn show(read: &mut Read, people: &People, workspace: WorkspaceId, rows: &[Row]) 
             snoozed_until: row.snoozed_until,
             closed_at: row.closed_at,
             close_reason: row.close_reason.clone(),
-            app_url: card.map(|card| card.app_url.clone()),
+            app_url: card.and_then(|card| card.app_url.clone()),
             version: row.version,
             created_at: row.created_at,
             updated_at: row.updated_at,

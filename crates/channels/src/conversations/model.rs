@@ -52,7 +52,7 @@ pub struct Conversation {
     pub closed_at: Option<Timestamp>,
     /// Why the conversation was closed.
     pub close_reason: Option<String>,
-    /// A link that opens the conversation in the product. `null` if the contact is in the trash.
+    /// A link that opens the conversation in the dashboard. `null` as long as there is none, or if the contact is in the trash.
     pub app_url: Option<String>,
     /// The version, incremented with every change.
     pub version: i64,

@@ -212,7 +212,7 @@ struct Risen {
 
 impl Risen {
     /// What is published of the step, if anything.
-    fn event(&self, channel: &ChannelRow, app_url: String) -> Option<MessageEvent> {
+    fn event(&self, channel: &ChannelRow, app_url: Option<String>) -> Option<MessageEvent> {
         let status = self.row.status?;
         if matches!(status, MessageStatus::Failed | MessageStatus::Unknown | MessageStatus::Expired) {
             return Some(MessageEvent::failed(&self.row, self.error.clone(), app_url));
@@ -260,15 +260,15 @@ fn store(tx: &mut Tx, rows: &[&MessageRow]) -> Result<()> {
 }
 
 fn publish(tx: &mut Tx, channel: &ChannelRow, people: &People, steps: &[Risen]) -> Result<()> {
-    let told: Vec<&Risen> =
-        steps.iter().filter(|step| step.event(channel, String::new()).is_some()).collect();
+    let told: Vec<&Risen> = steps.iter().filter(|step| step.event(channel, None).is_some()).collect();
     let contacts: BTreeSet<ContactId> = told.iter().map(|step| step.row.contact_id).collect();
     if contacts.is_empty() {
         return Ok(());
     }
     let contacts: Vec<ContactId> = contacts.into_iter().collect();
     let cards = people.cards(tx, channel.workspace_id, &contacts)?;
-    let urls: HashMap<ContactId, String> = cards.into_iter().map(|card| (card.id, card.app_url)).collect();
+    let urls: HashMap<ContactId, Option<String>> =
+        cards.into_iter().map(|card| (card.id, card.app_url)).collect();
     for step in told {
         let Some(url) = urls.get(&step.row.contact_id) else { continue };
         if let Some(event) = step.event(channel, url.clone()) {

@@ -7,7 +7,7 @@ use super::find::FindContact;
 use super::handoff;
 use super::identity::{self, Identity, create, fill, put};
 use super::kind::CONTACTS;
-use super::print::app_url;
+use super::print::APP_URL;
 use super::segments;
 use super::system_fields::AUTOPILOT_CONFIG;
 use super::waiting::assignee;
@@ -119,7 +119,7 @@ fn card(shape: &Shape, row: &ItemRow) -> Result<ContactCard> {
     }
     Ok(ContactCard {
         id: row.id.into(),
-        app_url: app_url(shape, row),
+        app_url: APP_URL,
         is_blocked,
         is_opted_out,
         autopilot,

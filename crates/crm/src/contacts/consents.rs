@@ -4,7 +4,7 @@ use super::consent::{ConsentRow, ConsentSource, ConsentState};
 use super::events::{ConsentChanged, ConsentEvent};
 use super::find::{FindContact, editor};
 use super::operations::{ContactAnswer, set_managed, shown};
-use super::print::app_url;
+use super::print::APP_URL;
 use crate::schema::contact_consents;
 use diesel::prelude::*;
 use model::{Caller, ConsentId, ContactId, ItemId, Result, Timestamp};
@@ -170,7 +170,7 @@ fn keep(
     if written.changed {
         let changed = ConsentChanged {
             contact_id: ContactId::from(written.row.id),
-            app_url: app_url(&editor.shape, &written.row),
+            app_url: APP_URL,
             consent: consent.consent()?,
         };
         let event = if is_out { ConsentEvent::OptedOut(changed) } else { ConsentEvent::OptedIn(changed) };

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 #[schema(example = json!({
     "external_id": "shop-4711", "name": "Ana Souza",
     "data": { "$name": "Ana Souza", "$phone": "+5511987654321", "$email": "ana@example.com", "$country": "BR", "$stage": "qualified", "$created_via": "api" },
-    "tags": ["vip"], "status": "active", "app_url": "https://svc.example.com/app/contacts/1", "version": 2,
+    "tags": ["vip"], "status": "active", "version": 2,
 }))]
 pub struct Contact {
     /// The id of the contact.
@@ -37,8 +37,8 @@ pub struct Contact {
     pub assignee: Option<ContactAssignee>,
     /// Whether the contact wants no broadcasts.
     pub opted_out: bool,
-    /// Where the dashboard shows the contact.
-    pub app_url: String,
+    /// Where the dashboard shows the contact. `null` as long as there is no dashboard.
+    pub app_url: Option<String>,
     /// The version, incremented with every change.
     pub version: i64,
     /// Who created the object.

@@ -2,7 +2,7 @@
 
 use super::consent::ContactConsent;
 use super::contact::Contact;
-use super::print::app_url;
+use super::print::APP_URL;
 use model::{ContactId, Error, JsonText, Result};
 use operation::Event;
 use records::activity::{Action, Changes};
@@ -41,7 +41,7 @@ impl<'a> ContactEvent<'a> {
     pub(super) fn of(change: &RecordChange<'a>) -> Self {
         let data = ContactChanged {
             contact_id: change.row.id.into(),
-            app_url: app_url(change.shape, change.row),
+            app_url: APP_URL,
             contact: StoredContact { shape: change.shape, row: change.row },
             changed: change.changed,
         };
@@ -59,8 +59,8 @@ impl<'a> ContactEvent<'a> {
 pub(crate) struct ContactChanged<'a> {
     /// The id of the contact.
     contact_id: ContactId,
-    /// Where the dashboard shows the contact.
-    app_url: String,
+    /// Where the dashboard shows the contact. `null` as long as there is no dashboard.
+    app_url: Option<String>,
     #[schema(value_type = Contact, inline)]
     contact: StoredContact<'a>,
     /// The changes by field, each with `old` and `new`.
@@ -70,13 +70,12 @@ pub(crate) struct ContactChanged<'a> {
 
 impl ContactChanged<'_> {
     fn print(&self) -> Result<JsonText> {
-        let text = |value: &str| serde_json::to_string(value).map_err(Error::internal);
         let row = self.contact.row;
         let mut data = String::with_capacity(row.data.as_str().len() + 1024);
         data.push_str(&format!(
             r#"{{"contact_id":{},"app_url":{},"contact":"#,
             self.contact_id,
-            text(&self.app_url)?
+            serde_json::to_string(&self.app_url).map_err(Error::internal)?
         ));
         Printer::whole(self.contact.shape).print(row, &mut data)?;
         data.push_str(r#","changed":"#);
@@ -110,8 +109,8 @@ pub(crate) enum ConsentEvent {
 pub(crate) struct ConsentChanged {
     /// The id of the contact.
     pub(super) contact_id: ContactId,
-    /// Where the dashboard shows the contact.
-    pub(super) app_url: String,
+    /// Where the dashboard shows the contact. `null` as long as there is no dashboard.
+    pub(super) app_url: Option<String>,
     /// What the contact said.
     pub(super) consent: ContactConsent,
 }
@@ -130,8 +129,8 @@ pub(crate) enum MergeEvent {
 pub(crate) struct ContactsMerged {
     /// The id of the contact that remains.
     pub(super) contact_id: ContactId,
-    /// Where the dashboard shows it.
-    pub(super) app_url: String,
+    /// Where the dashboard shows it. `null` as long as there is no dashboard.
+    pub(super) app_url: Option<String>,
     /// The id of the contact that was merged into it.
     pub(super) merged_id: ContactId,
 }

@@ -9,7 +9,7 @@ use super::detail::AutopilotConfig;
 use super::find::{FindContact, editor};
 use super::kind::CONTACTS;
 use super::operations::{ContactAnswer, set_managed, shown};
-use super::print::app_url;
+use super::print::APP_URL;
 use super::system_fields::{AUTOPILOT_CONFIG, PAUSED_UNTIL};
 use super::waiting::{self, assignee, is_on};
 use fields::Data;
@@ -103,8 +103,8 @@ fn reason_of(actor: ActorType) -> HandoffReason {
 pub(super) struct Handoff {
     /// The id of the contact.
     contact_id: ContactId,
-    /// Where the dashboard shows the contact.
-    app_url: String,
+    /// Where the dashboard shows the contact. `null` as long as there is no dashboard.
+    app_url: Option<String>,
     /// Who answered until now.
     from: Handler,
     /// Who answers from now on.
@@ -287,7 +287,7 @@ pub(super) fn hand_over(
         let assignee = assignee(&row.values()?);
         let event = Handoff {
             contact_id: row.id.into(),
-            app_url: app_url(&editor.shape, &row),
+            app_url: APP_URL,
             from: Handler::with_autopilot(was_on),
             to: Handler::with_autopilot(change.enabled),
             reason: change.reason,

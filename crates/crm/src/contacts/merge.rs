@@ -7,7 +7,7 @@ use super::detail::{self, ContactDetail};
 use super::events::{ContactsMerged, MergeEvent};
 use super::find::{FindContact, TRIES, editor};
 use super::merges;
-use super::print::app_url;
+use super::print::APP_URL;
 use super::system_fields::{ALIASES, AUTOPILOT_CONFIG, PAUSED_UNTIL, ROUTING_CONFIG, SEGMENTS};
 use fields::{Data, Field, FieldType};
 use model::{Caller, Code, ContactId, Error, FieldId, Result, string_enum};
@@ -107,7 +107,7 @@ pub fn merge_contact(
     references::replace(tx, shape.workspace, FieldType::Contact, source.id, row.id)?;
     let actor = &editor.author.cause.actor;
     merges::record(tx, shape.workspace, (source.id, left), row.id, actor)?;
-    let merged = ContactsMerged { contact_id: to, app_url: app_url(shape, &row), merged_id: from };
+    let merged = ContactsMerged { contact_id: to, app_url: APP_URL, merged_id: from };
     tx.emit(shape.workspace, &editor.author.cause, true, &MergeEvent::Merged(merged))?;
     detail::answer(tx, shape, &row)
 }

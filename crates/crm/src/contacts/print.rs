@@ -33,10 +33,8 @@ pub(super) fn printed(shape: &Shape, row: &ItemRow) -> Result<String> {
     Ok(out)
 }
 
-/// Where the dashboard shows a contact.
-pub(super) fn app_url(shape: &Shape, row: &ItemRow) -> String {
-    format!("{}/app/contacts/{}", shape.base_url, row.id)
-}
+/// Where the dashboard shows a contact: nowhere, as long as there is none. The printer writes it as `null`.
+pub(super) const APP_URL: Option<String> = None;
 
 /// Prints what identifies a contact: its own values, and those that it took over from others.
 fn print_identities(values: &RawMembers<'_>, out: &mut String) {
@@ -88,7 +86,7 @@ fn print_data(values: &RawMembers<'_>, out: &mut String) {
 }
 
 /// Prints a contact as JSON, with `data` for its values. Those that are shown as they are stored stay text.
-pub(super) fn print(shape: &Shape, row: &ItemRow, data: &str, out: &mut String) {
+pub(super) fn print(_: &Shape, row: &ItemRow, data: &str, out: &mut String) {
     // What is stored was written by this service; damaged values would show as none.
     let values = RawMembers::of(row.data.as_str()).unwrap_or_default();
     let text = |key: &str| values.get(key).filter(|value| is_text(value));
@@ -129,10 +127,9 @@ pub(super) fn print(shape: &Shape, row: &ItemRow, data: &str, out: &mut String) 
         None => out.push_str("null"),
     }
     let opted_out = if is_set("$opted_out", false) { "true" } else { "false" };
-    for part in [r#","opted_out":"#, opted_out, r#","app_url":"#] {
+    for part in [r#","opted_out":"#, opted_out, r#","app_url":null"#] {
         out.push_str(part);
     }
-    push_text(out, &app_url(shape, row));
     let _ = write!(out, r#","version":{}"#, row.version);
     for part in [r#","created_by":"#, row.created_by.as_str(), r#","updated_by":"#, row.updated_by.as_str()] {
         out.push_str(part);

@@ -83,8 +83,8 @@ pub struct ContactCard {
     pub id: ContactId,
     /// The values by key: system fields with `$`, such as `$name`, `$phone` and `$chat_user_id`, and custom fields.
     pub data: Data,
-    /// Where the dashboard shows the contact.
-    pub app_url: String,
+    /// Where the dashboard shows the contact. `None` as long as there is no dashboard.
+    pub app_url: Option<String>,
     /// Whether nothing is sent to the contact and no agent answers it.
     pub is_blocked: bool,
     /// Whether the contact wants no marketing messages.

@@ -1,4 +1,4 @@
-//! Workspaces, plans, Energy and keys: what the dashboard will do, for whoever has the machine.
+//! Workspaces, Energy and keys: what the dashboard will do, for whoever has the machine.
 
 use super::arguments::{Json, workspace_id};
 use super::output;
@@ -12,7 +12,7 @@ use auth::workspaces::{self, NewWorkspace, is_slug};
 use billing::ledger::{GrantKind, MOST_BALANCE, NewGrant, adjust, budget_changed, grant, void_grant};
 use billing::plans;
 use clap::Subcommand;
-use model::{Env, Error, GrantId, KeyId, KeyOwner, PartnerId, Result, Scope, SubscriptionStatus, Timestamp};
+use model::{Env, Error, GrantId, KeyId, KeyOwner, PartnerId, Result, Scope, Timestamp};
 use serde_json::{Value, json};
 use std::io;
 use store::{Db, Tx};
@@ -62,42 +62,11 @@ pub(super) enum WorkspaceCommand {
 impl WorkspaceCommand {
     /// What the arguments say together, before the database is touched.
     pub(super) fn check(&self) -> anyhow::Result<()> {
-        if let Self::Create { name, slug: None, .. } = self {
-            anyhow::ensure!(
-                is_slug(&slug_of(name)),
-                "no slug can be made from this name: give one with --slug"
-            );
+        match self {
+            Self::Create { name, slug, .. } => check_slug(name, slug.as_deref()),
+            _ => Ok(()),
         }
-        Ok(())
     }
-}
-
-#[derive(Subcommand)]
-pub(super) enum PlanCommand {
-    /// Put a workspace on a plan, and give the Energy that it includes.
-    ///
-    /// A plan is monthly and goes on until it is changed: each period brings its Energy, once. Setting the plan that a
-    /// workspace has changes its status or its end and begins no new period.
-    Set {
-        /// Its id or slug.
-        #[arg(long)]
-        workspace: String,
-        /// The plan: `trial`, `starter`, `pro`, `scale` or `partner_zero`.
-        #[arg(long)]
-        plan: String,
-        /// `active`, `trialing`, `sponsored`, `past_due`, `canceled` or `inactive`.
-        #[arg(long, default_value = "active", value_parser = values::subscription)]
-        status: SubscriptionStatus,
-        /// When the period ends, in RFC 3339; a month after it began if not given. `trialing` and `past_due` need it:
-        /// the trial's end, and the day on which the payment was due. `canceled` without it is over at once.
-        #[arg(long, value_parser = values::time)]
-        until: Option<Timestamp>,
-        /// The period is the last: at its end the plan is cancelled.
-        #[arg(long)]
-        cancel_at_end: bool,
-        #[command(flatten)]
-        json: Json,
-    },
 }
 
 #[derive(Subcommand)]
@@ -177,7 +146,8 @@ pub(super) enum KeyCommand {
             long,
             value_delimiter = ',',
             required = true,
-            value_parser = values::scopes,
+            value_parser = values::ScopesParser,
+            hide_possible_values = true,
             long_help = values::scopes_help()
         )]
         scopes: Vec<values::Scopes>,
@@ -305,24 +275,6 @@ pub(super) async fn workspace(db: Db, command: WorkspaceCommand) -> Result<()> {
             output::object(&serde_json::to_value(changed).map_err(Error::internal)?, json.json)?;
         }
     }
-    Ok(())
-}
-
-pub(super) async fn plan(db: Db, command: PlanCommand) -> Result<()> {
-    let PlanCommand::Set { workspace, plan, status, until, cancel_at_end, json } = command;
-    let changed = db
-        .write(move |tx| {
-            plans::seed_catalogue(tx)?;
-            let id = workspace_id(tx, &workspace)?;
-            let mut changed = plans::set_plan(tx, id, &plan, status, until)?;
-            if cancel_at_end {
-                changed = plans::cancel_at_period_end(tx, id)?;
-            }
-            plans::grant_included(tx, id)?;
-            Ok(changed)
-        })
-        .await?;
-    output::object(&serde_json::to_value(changed).map_err(Error::internal)?, json.json)?;
     Ok(())
 }
 
@@ -481,8 +433,15 @@ fn shown(stored: &StoredKey, now: Timestamp) -> Value {
     })
 }
 
+/// Refuses a name of which no slug can be made, unless one is given.
+pub(super) fn check_slug(name: &str, slug: Option<&str>) -> anyhow::Result<()> {
+    let is_fine = slug.is_some() || is_slug(&slug_of(name));
+    anyhow::ensure!(is_fine, "no slug can be made from this name: give one with --slug");
+    Ok(())
+}
+
 /// `Acme & Sons` as `acme-sons`.
-fn slug_of(name: &str) -> String {
+pub(super) fn slug_of(name: &str) -> String {
     let words: String = name
         .to_lowercase()
         .chars()

@@ -7,20 +7,24 @@ use crate::database::{migrate, open_database};
 use crate::operator_error::cause;
 use crate::secret_key::{Keys, open_seal};
 use crate::values::{self, http_url, whole};
+use anyhow::Context;
 use auth::Seal;
 use channels::channels::{
     ChannelChange, ChannelProvider, ChannelRow, ChannelSettings, ConnectChannel, connect, disconnect, list,
     set,
 };
+use chatnet::{ChannelAdapter, Chatnet, NetworkError};
 use clap::{Args, Subcommand};
-use model::{AgentId, ChannelId, KeyId, Result};
+use egress::{Connector, Policy};
+use model::{AgentId, ChannelId, KeyId, Result, WorkspaceId};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use store::Db;
 
 #[derive(Subcommand)]
 pub(super) enum ChannelCommand {
-    /// Connect a number, or give a connected one new credentials. The old app secret stays valid beside the new one.
+    /// Connect a number, or give a connected one new credentials, once the network has accepted them. The old app secret stays valid
+    /// beside the new one.
     Connect(Box<Connect>),
     /// List the channels of all workspaces.
     List {
@@ -85,10 +89,36 @@ pub(super) struct Connect {
     /// What the network says when it asks whether the address of callbacks is ours: any text of your own.
     #[arg(long, env = "SVC_CHANNEL_VERIFY_TOKEN", value_name = "TEXT", hide_env_values = true)]
     verify_token: String,
+    /// Connect the number without asking the network whether it accepts the credentials.
+    #[arg(long)]
+    no_check: bool,
     #[command(flatten)]
     handling: Handling,
     #[command(flatten)]
     json: Json,
+}
+
+impl Connect {
+    fn channel(&self, workspace: WorkspaceId) -> ConnectChannel {
+        let mut settings = ChannelSettings::default();
+        self.handling.apply(&mut settings);
+        ConnectChannel {
+            workspace,
+            provider: self.provider,
+            name: self.name.clone(),
+            address: self.address.clone(),
+            base_url: without_end(&self.network_url),
+            number_id: self.number_id.clone(),
+            business_id: self.business_id.clone(),
+            access_token: self.access_token.clone(),
+            app_secret: self.app_secret.clone(),
+            verify_token: self.verify_token.clone(),
+            agent: self.handling.agent.map(AgentId),
+            key: self.handling.key.clone(),
+            settings,
+            messages_per_second: self.handling.messages_per_second.unwrap_or(80),
+        }
+    }
 }
 
 /// How the service handles the messages of a channel.
@@ -164,8 +194,33 @@ pub(super) fn run(config: &Config, command: ChannelCommand) -> anyhow::Result<()
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let seal = Arc::new(open_seal(config, keys, &db).await?);
+        if let ChannelCommand::Connect(given) = &command
+            && !given.no_check
+        {
+            let account = given.channel(WorkspaceId(0)).account();
+            let asked = network(config)?.health(&account).await;
+            asked.map_err(|error| {
+                anyhow::anyhow!("{}. Nothing was changed; --no-check connects all the same", said(&error))
+            })?;
+        }
         channel(db, seal, config.base_url(), command).await.map_err(cause)
     })
+}
+
+/// The chat network, as the service reaches it.
+pub(super) fn network(config: &Config) -> anyhow::Result<Chatnet> {
+    let rules = config.allow_outbound.iter().map(String::as_str);
+    Ok(Chatnet::new(Connector::new(Policy::allowing(rules).context("SVC_ALLOW_OUTBOUND")?)?))
+}
+
+/// Why the network did not say how a number is doing, in its words.
+pub(super) fn said(error: &NetworkError) -> String {
+    let message = error.message.trim_end_matches('.');
+    if error.is_unauthorized {
+        format!("the network does not accept the credentials: {message}")
+    } else {
+        format!("the number was not confirmed: {message}")
+    }
 }
 
 async fn channel(db: Db, seal: Arc<Seal>, base_url: String, command: ChannelCommand) -> Result<()> {
@@ -175,25 +230,7 @@ async fn channel(db: Db, seal: Arc<Seal>, base_url: String, command: ChannelComm
             let row = db
                 .write(move |tx| {
                     let workspace = workspace_id(tx, &given.workspace)?;
-                    let mut settings = ChannelSettings::default();
-                    given.handling.apply(&mut settings);
-                    let new = ConnectChannel {
-                        workspace,
-                        provider: given.provider,
-                        name: given.name.clone(),
-                        address: given.address.clone(),
-                        base_url: without_end(&given.network_url),
-                        number_id: given.number_id.clone(),
-                        business_id: given.business_id.clone(),
-                        access_token: given.access_token.clone(),
-                        app_secret: given.app_secret.clone(),
-                        verify_token: given.verify_token.clone(),
-                        agent: given.handling.agent.map(AgentId),
-                        key: given.handling.key.clone(),
-                        settings,
-                        messages_per_second: given.handling.messages_per_second.unwrap_or(80),
-                    };
-                    connect(tx, &seal, &new)
+                    connect(tx, &seal, &given.channel(workspace))
                 })
                 .await?;
             output::object(&shown(&row, &base_url), json)?;

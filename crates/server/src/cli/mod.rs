@@ -12,9 +12,11 @@ mod completion;
 mod contract;
 mod doctor;
 mod events_document;
+mod init;
 mod login;
 mod output;
 mod partner;
+mod plan;
 mod profile;
 mod secrets;
 mod tail;
@@ -26,7 +28,8 @@ pub use events_document::events_document;
 use crate::config::{Config, read_config, unknown_variables};
 use crate::logging::Log;
 use crate::{database, serve};
-use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -51,6 +54,8 @@ struct Cli {
 enum Command {
     /// Serve the API.
     Serve(Serve),
+    /// Make a workspace with a plan, an owner and a live key with all scopes. Changes nothing if it is there already.
+    Init(init::Init),
     /// Bring the database to the newest schema. `serve` does so by itself.
     Migrate {
         #[command(flatten)]
@@ -73,7 +78,7 @@ enum Command {
     Partner(partner::PartnerCommand),
     /// Plans.
     #[command(subcommand)]
-    Plan(admin::PlanCommand),
+    Plan(plan::PlanCommand),
     /// Energy.
     #[command(subcommand)]
     Energy(admin::EnergyCommand),
@@ -135,7 +140,7 @@ pub fn main() -> ExitCode {
         let help_all = std::env::args_os().any(|argument| argument == "--help-all");
         let matches = self::command(command, help_all).get_matches();
         let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-        log.install(&cli.config.log)?;
+        log.install(log_filter(&cli, &matches))?;
         run(cli)
     });
     if let Err(error) = &done
@@ -145,6 +150,14 @@ pub fn main() -> ExitCode {
     }
     log.flush();
     if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What is logged. Commands that end with an answer log only what is wrong, unless something else is set, so that no line
+/// stands before the answer.
+fn log_filter<'a>(cli: &'a Cli, matches: &ArgMatches) -> &'a str {
+    let serves = matches!(cli.command, Command::Serve(_) | Command::Chatnet(_));
+    let is_set = matches.value_source("log") != Some(ValueSource::DefaultValue) || cli.config.log != "info";
+    if serves || is_set { &cli.config.log } else { "warn" }
 }
 
 /// Whether the reader of the output has enough, as `head` does.
@@ -177,12 +190,16 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Chatnet(arguments) => client::run(chatnet::run(arguments)),
         Command::Completion(arguments) => completion::print(&arguments),
         Command::Openapi(arguments) => contract::print(&arguments),
+        Command::Init(command) => {
+            command.check()?;
+            admin::run(&config, |db| init::init(db, command))
+        }
         Command::Workspace(command) => {
             command.check()?;
             admin::run(&config, |db| admin::workspace(db, command))
         }
         Command::Partner(command) => admin::run(&config, |db| partner::partner(db, command)),
-        Command::Plan(command) => admin::run(&config, |db| admin::plan(db, command)),
+        Command::Plan(command) => admin::run(&config, |db| plan::plan(db, command)),
         Command::Energy(command) => admin::run(&config, |db| admin::energy(db, command)),
         Command::Events(tail::EventsCommand::Tail(arguments)) => client::run(tail::tail(arguments)),
         Command::Key(command) => admin::run(&config, |db| admin::key(db, command)),

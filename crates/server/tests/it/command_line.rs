@@ -51,6 +51,110 @@ testkit::on_both! {
         assert!(area.iter().any(|scope| scope == "runs:read"), "{area:?}");
     }
 
+    async fn one_command_makes_an_installation_and_a_second_changes_nothing(kind: Kind) {
+        let program = Program::new(kind, SVC).await;
+        let log = program.data_dir().join("log");
+        program.serve_logging(&program.listen, std::fs::File::create(&log).unwrap()).await.stop().await;
+        let logged = std::fs::read_to_string(&log).unwrap();
+        assert!(logged.contains("svc init"), "{logged}");
+
+        let words = ["init", "--name", "Acme & Sons", "--owner", "eva@example.com", "--owner-name", "Eva"];
+        let made = program.run(&words);
+        assert_eq!((&made["created"], &made["plan"]), (&json!(true), &json!("unlimited")));
+        assert_eq!((&made["workspace"], &made["owner"]), (&json!("acme-sons"), &json!("eva@example.com")));
+        let secret = made["secret"].as_str().unwrap();
+        let again = program.run(&words);
+        assert_eq!((&again["created"], &again["secret"]), (&json!(false), &Value::Null));
+        for name in ["workspace_id", "workspace", "plan", "owner", "key_id"] {
+            assert_eq!(again[name], made[name], "{name}");
+        }
+        assert_eq!(program.run(&["key", "list"]).as_array().unwrap().len(), 1);
+        assert_eq!(program.run(&["team", "list", "--workspace", "acme-sons"]).as_array().unwrap().len(), 1);
+        assert!(program.fails(&["init", "--name", "Other", "--plan", "gold"]).contains("catalogue"));
+        assert_eq!(program.run(&["workspace", "list"]).as_array().unwrap().len(), 1);
+
+        // Without Energy its agents run all the same, and what they would cost is seen.
+        let serving = program.serve().await;
+        let (client, bearer) = (program.client(), format!("Bearer {secret}"));
+        let ask = |method: &str, path: &str| client.ask(method, path).header("authorization", &bearer);
+        let agent = json!({ "name": "Assistant", "status": "active" });
+        ask("POST", "/agents").json(&agent).send().await.expect(201);
+        let run = ask("POST", "/runs").json(&json!({ "input": "Hi" })).send().await.expect(200);
+        let cost = run["energy"]["amount"].as_i64().unwrap();
+        assert!(cost > 0, "{run}");
+        let energy = ask("GET", "/billing/energy").send().await.expect(200);
+        assert_eq!((&energy["balance"], &energy["spent_this_month"]), (&json!(0), &json!(cost)));
+        serving.stop().await;
+    }
+
+    async fn plans_are_created_and_changed(kind: Kind) {
+        let program = Program::new(kind, SVC).await;
+        let built_in = program.run(&["plan", "list"]);
+        assert_eq!(built_in[0]["id"], "trial");
+        let words = "plan create gold --name Gold --price-cents 900 --currency EUR --rpm none --contacts none --quota 7";
+        let made = program.run(&words.split(' ').collect::<Vec<_>>());
+        assert_eq!((&made["rate_limit_rpm"], &made["monthly_quota"]), (&Value::Null, &json!(7)));
+        assert_eq!((&made["position"], &made["energy_metered"]), (&json!(7), &json!(true)));
+        assert!(program.fails(&["plan", "create", "gold"]).contains("svc plan update"));
+        let changed = program.run(&["plan", "update", "gold", "--energy-metered", "false", "--rpm", "5"]);
+        assert_eq!((&changed["energy_metered"], &changed["rate_limit_rpm"]), (&json!(false), &json!(5)));
+        assert_eq!((&changed["name"], &changed["monthly_quota"]), (&json!("Gold"), &json!(7)));
+        assert!(program.fails(&["plan", "update", "silver", "--rpm", "5"]).contains("svc plan list"));
+        // What an operator changes of a built-in plan lasts.
+        program.run(&["plan", "update", "pro", "--included-energy", "123"]);
+        program.run(&["workspace", "create", "--name", "Acme"]);
+        program.run(&["plan", "set", "--workspace", "acme", "--plan", "pro"]);
+        let pro = program.run(&["plan", "list"]);
+        assert_eq!(pro[2]["included_energy"], 123);
+        let key = program.run(&["key", "create", "--workspace", "acme", "--env", "live", "--scopes", "billing:read"]);
+        let serving = program.serve().await;
+        let bearer = format!("Bearer {}", key["secret"].as_str().unwrap());
+        let energy = program.client().ask("GET", "/billing/energy").header("authorization", &bearer).send().await;
+        assert_eq!(energy.expect(200)["balance"], 123);
+        serving.stop().await;
+    }
+
+    async fn a_service_without_a_model_starts(kind: Kind) {
+        let program = Program::new(kind, SVC).await.with("SVC_MODEL_FAST", "local");
+        let key = program.key("agents:write,runs:execute,runs:read");
+        let serving = program.serve().await;
+        let client = program.client();
+        let agent = |tier: &str| json!({ "name": tier, "status": "active", "model": tier });
+        let make = async |tier: &str| {
+            client.ask("POST", "/agents").key(&key).json(&agent(tier)).send().await.expect(201)["id"].clone()
+        };
+        let (fast, balanced) = (make("fast").await, make("balanced").await);
+        let run = async |agent: &Value| {
+            client.ask("POST", "/runs").key(&key).json(&json!({ "input": "Hi", "agent_id": agent })).send().await
+        };
+        let refused = run(&fast).await;
+        refused.expect_error(409, "model_not_configured");
+        for setting in ["SVC_MODEL_FILE", "SVC_MODEL_FAST", "SVC_OPENAI_BASE_URL"] {
+            assert!(refused.text.contains(setting), "{}", refused.text);
+        }
+        run(&balanced).await.expect(200);
+        serving.stop().await;
+        let demo = program.fails(&["serve", "--demo"]);
+        assert!(demo.contains("the demo needs a model"), "{demo}");
+    }
+
+    async fn nothing_is_logged_before_an_answer(kind: Kind) {
+        let program = Program::new(kind, SVC).await;
+        program.run(&["init", "--name", "Acme"]);
+        for words in [
+            "plan set --workspace acme --plan starter --json",
+            "energy grant --workspace acme --amount 5 --json",
+            "key list --json",
+            "team add --workspace acme --name Eva --email eva@example.com --json",
+        ] {
+            let mut command = program.command();
+            command.env_remove("SVC_LOG").args(words.split(' '));
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{words}");
+            assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words}");
+        }
+    }
+
     async fn every_command_prints_json(kind: Kind) {
         let program = Program::new(kind, SVC).await;
         let workspace = program.run(&["workspace", "create", "--name", "Acme & Sons"]);
@@ -263,6 +367,14 @@ fn bash_completes_commands_and_flags() {
     };
     assert_eq!(complete("svc works").trim(), "workspace");
     assert_eq!(complete("svc key cre").trim(), "create");
+    assert_eq!(complete("svc key create --scopes a").split_whitespace().next(), Some("all"));
+    let all = complete("svc --");
+    assert!(all.contains("--database-url"), "{all}");
+    let script = text(&svc(folder.path()).args(["completion", "bash"]).output().unwrap());
+    let (_, root) = script.split_once("        svc)\n            opts=\"").unwrap();
+    let words: Vec<&str> = root.split('"').next().unwrap().split_whitespace().collect();
+    let commands = words.iter().take_while(|word| !word.starts_with('-')).count();
+    assert!(commands > 15 && words[commands..].iter().all(|word| word.starts_with('-')), "{words:?}");
     assert_eq!(complete("svc api --inc").trim(), "--include");
     for (shell, line) in [("zsh", "#compdef svc"), ("fish", "complete -c svc")] {
         let script = text(&svc(folder.path()).args(["completion", shell]).output().unwrap());
@@ -312,7 +424,12 @@ fn mistakes_are_reported_before_anything_is_created() {
         ("energy grant --workspace x --amount 5 --expires soon", "RFC 3339"),
         ("energy void nonsense --workspace x", "the id of a grant"),
         ("key create --workspace x --env prod --scopes runs:read", "live or test"),
-        ("key create --workspace x --env live --scopes runs:read,nonsense", "is not a scope"),
+        ("key create --workspace x --env live --scopes runs:read,nonsense", "--help"),
+        ("key create --workspace x --env live --scopes contacts", "is an area: write contacts:*"),
+        ("init --name 日本", "--slug"),
+        ("plan create none", "not none"),
+        ("plan create gold --rpm 0", "from 1 to 1000000, or none"),
+        ("plan update gold --currency euro", "three capital letters"),
         (
             "key create --workspace x --env live --scopes runs:read --rpm 0",
             "a whole number from 1 to 1000000",

@@ -55,7 +55,6 @@ testkit::on_both! {
             ("redis", "SVC_REDIS_URL", "redis://:hunter2-secret@127.0.0.1:1/"),
             ("redis", "SVC_REDIS_URL", "memcached://:hunter2-secret@x"),
             ("database", "SVC_DATABASE_URL", "postgres://x:hunter2-secret@127.0.0.1:1/x"),
-            ("embedded model", "SVC_MODEL_FAST", "local"),
             ("embedded model", "SVC_MODEL_FAST", "nonsense"),
             ("model server", "SVC_OPENAI_BASE_URL", "http://127.0.0.1:1/v1"),
             ("outbound", "SVC_ALLOW_OUTBOUND", "10.0.0.0/99"),
@@ -72,6 +71,10 @@ testkit::on_both! {
             testkit::assert_absent(&text, "hunter2-secret");
             testkit::assert_absent(&text, &ANOTHER_KEY[..12]);
         }
+        // The service starts without it.
+        let (findings, _) = doctor(&program, &[("SVC_MODEL_FAST", "local")]).await;
+        let (status, message) = &findings["embedded model"];
+        assert!(status == "warn" && message.contains("model_not_configured"), "{findings:?}");
     }
 }
 

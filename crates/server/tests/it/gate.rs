@@ -107,7 +107,7 @@ testkit::on_both! {
         wrong.idempotency_key = "twice";
         let depleted = wrong.send(&app).await;
         depleted.expect_error(402, "energy_depleted");
-        assert_eq!(depleted.body["error"]["recharge_url"], "https://svc.example/billing");
+        assert!(depleted.body["error"].get("recharge_url").is_none(), "{}", depleted.text);
         assert!(app.model.prompts().is_empty(), "nothing was executed");
     }
 

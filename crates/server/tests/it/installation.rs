@@ -75,6 +75,10 @@ async fn files_that_cannot_be_opened_are_named() {
         let refused = program.fails_with("SVC_DATABASE_URL", &database, command);
         assert!(refused.contains(folder), "{command:?}: {refused}");
     }
+    let files = program.data_dir().join("files");
+    std::fs::write(&files, "no folder").unwrap();
+    let refused = program.fails(&["serve"]);
+    assert!(refused.contains(files.to_str().unwrap()), "{refused}");
 }
 
 #[tokio::test]

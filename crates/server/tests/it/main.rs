@@ -12,6 +12,7 @@ mod admin;
 mod answers;
 mod bad_input;
 mod callback_retention;
+mod channel_check;
 mod channel_replicas;
 mod channel_seeds;
 mod chaos;
@@ -51,6 +52,7 @@ mod runs;
 mod schema;
 mod secrets;
 mod shop;
+mod storage_full;
 mod surface;
 mod sweep;
 #[cfg(feature = "otlp")]

@@ -50,6 +50,7 @@ impl Installation {
         let connected = program.run(&[
             "channel",
             "connect",
+            "--no-check",
             "--workspace",
             &key.workspace.to_string(),
             "--name",

@@ -14,6 +14,7 @@ mod flushes;
 mod full_text;
 mod locks;
 mod prepared;
+mod room;
 mod statistics;
 mod transactions;
 

@@ -1,5 +1,6 @@
 //! `svc doctor`: checks a configuration and everything that the service depends on. It changes nothing.
 
+mod channels;
 mod database;
 mod environment;
 mod model;
@@ -109,6 +110,7 @@ async fn run_checks(config: &Config, unknown_variables: &[String]) -> Report {
     report.check("database", database::database(config, &mut opened)).await;
     report.check("secret key", database::secret_key(config, opened.clone())).await;
     report.check("logs", database::logs(config, opened.clone())).await;
+    report.check("channels", channels::channels(config, opened.clone())).await;
     report.check("clock", database::clock(opened)).await;
     report.check("redis", environment::redis(config)).await;
     report.check("outbound", environment::outbound(config)).await;
