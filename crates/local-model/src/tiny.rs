@@ -81,6 +81,29 @@ fn written(architecture: &str, change: impl FnOnce(&mut Vec<(&'static str, Value
     ];
     change(&mut metadata);
 
+    let tensors = tensors(architecture, vocabulary);
+
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("tiny.gguf");
+    let mut writer = BufWriter::new(std::fs::File::create(&path).unwrap());
+    // The sizes stand under the name of the architecture.
+    let named: Vec<(String, Value)> = metadata
+        .into_iter()
+        .map(|(key, value)| match key.strip_prefix("llama.") {
+            Some(size) => (format!("{architecture}.{size}"), value),
+            None => (key.to_owned(), value),
+        })
+        .collect();
+    let metadata: Vec<(&str, &Value)> = named.iter().map(|(key, value)| (key.as_str(), value)).collect();
+    let tensors: Vec<(&str, &QTensor)> =
+        tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
+    gguf_file::write(&mut writer, &metadata, &tensors).unwrap();
+    drop(writer);
+    (folder, path)
+}
+
+/// The weights; those of qwen2 have biases.
+fn tensors(architecture: &str, vocabulary: usize) -> Vec<(String, QTensor)> {
     let kv = WIDTH / HEADS * KV_HEADS;
     let mut tensors = vec![
         ("token_embd.weight".to_owned(), weights(&[vocabulary, WIDTH], 1, GgmlDType::Q8_0)),
@@ -106,22 +129,5 @@ fn written(architecture: &str, change: impl FnOnce(&mut Vec<(&'static str, Value
         add("ffn_up", random(INNER, WIDTH, 5));
         add("ffn_down", random(WIDTH, INNER, 6));
     }
-
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("tiny.gguf");
-    let mut writer = BufWriter::new(std::fs::File::create(&path).unwrap());
-    // The sizes stand under the name of the architecture.
-    let named: Vec<(String, Value)> = metadata
-        .into_iter()
-        .map(|(key, value)| match key.strip_prefix("llama.") {
-            Some(size) => (format!("{architecture}.{size}"), value),
-            None => (key.to_owned(), value),
-        })
-        .collect();
-    let metadata: Vec<(&str, &Value)> = named.iter().map(|(key, value)| (key.as_str(), value)).collect();
-    let tensors: Vec<(&str, &QTensor)> =
-        tensors.iter().map(|(name, tensor)| (name.as_str(), tensor)).collect();
-    gguf_file::write(&mut writer, &metadata, &tensors).unwrap();
-    drop(writer);
-    (folder, path)
+    tensors
 }

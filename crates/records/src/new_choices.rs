@@ -105,14 +105,15 @@ pub fn add_missing<'a>(
 pub fn suppose_missing<'a>(shape: &mut Shape, inputs: impl Iterator<Item = &'a Data>) {
     for (id, labels) in missing(shape, inputs) {
         let known = shape.field_by_id(id).map_or(0, |field| field.options.choices().len());
-        let supposed = (0..).zip(labels).take(MOST_CHOICES.saturating_sub(known)).map(|(place, label)| Choice {
-            // No choice that is stored has such an id.
-            id: OptionId(i64::MIN + place),
-            key: label.clone(),
-            label,
-            color: None,
-            archived: false,
-        });
+        let supposed =
+            (0..).zip(labels).take(MOST_CHOICES.saturating_sub(known)).map(|(place, label)| Choice {
+                // No choice that is stored has such an id.
+                id: OptionId(i64::MIN + place),
+                key: label.clone(),
+                label,
+                color: None,
+                archived: false,
+            });
         shape.fields.add_choices(id, supposed);
     }
 }

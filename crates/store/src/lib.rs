@@ -27,6 +27,7 @@ mod room;
 pub mod schema;
 mod statistics;
 mod threads;
+mod trial;
 mod tx;
 mod writer;
 

@@ -3,7 +3,7 @@
 use super::acceptance::{Acceptance, Accepted, Asked};
 use super::conversation;
 use super::engine::RunEngine;
-use super::memory::ConversationMemory;
+use super::memory::{self, ConversationMemory};
 use super::model::RunRow;
 use super::rows::StepRow;
 use super::step::Need;
@@ -149,7 +149,11 @@ fn ready(
         return Ok(None);
     }
     let plan = engine.plan(tx, asked, &mut row, (settings, agent.tools.clone()), Arc::default())?;
-    let memory = if named { engine.memory(tx, &row, &plan.settings)? } else { ConversationMemory::default() };
+    let memory = if named {
+        memory::memory(engine.turns(), tx, &row, &plan.settings)?
+    } else {
+        ConversationMemory::default()
+    };
     let mut work = Work { memory, ..engine.work_on(plan, row) };
     work.start(tx.now());
     if engine.fold_for(&work).is_some() {

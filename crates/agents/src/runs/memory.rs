@@ -5,13 +5,13 @@
 //! first answer. Where it fails, the run goes on with what fits.
 
 use super::channel_memory;
-use super::engine::RunEngine;
 use super::guard::Guards;
 use super::model::RunRow;
 use super::queries::{self, Exchange, Summary};
 use crate::agents::{MemoryMode, Settings};
 use crate::providers::{Message, Role, estimated_tokens};
 use model::{Result, RunId};
+use operation::ports::ChannelTurns;
 use store::Read;
 
 /// The most tokens of a summary.
@@ -48,42 +48,39 @@ pub(super) struct Fold {
     pub(super) rest_tokens: i64,
 }
 
-impl RunEngine {
-    /// What the agent remembers of a run's conversation: what was said over the channel, where it answers on one, else its
-    /// earlier runs.
-    pub(super) fn memory(
-        &self,
-        read: &mut Read,
-        row: &RunRow,
-        settings: &Settings,
-    ) -> Result<ConversationMemory> {
-        let question = row.options()?.question;
-        let most = settings.memory.max_messages / 2;
-        let turns = |read: &mut Read, after: Option<&str>, most| match question {
-            Some(question) => {
-                let all = self.turns();
-                let mut turns = channel_memory::turns(read, all, row.workspace_id, question, after, most)?;
-                channel_memory::guard(&mut turns, &Guards::new(&settings.guardrails)?);
-                Ok(turns)
-            }
-            None => queries::turns(read, row, after, most),
-        };
-        match settings.memory.mode {
-            MemoryMode::None => Ok(ConversationMemory::default()),
-            MemoryMode::Window => Ok(ConversationMemory { summary: None, turns: turns(read, None, most)? }),
-            MemoryMode::Summary => {
-                // A run that begins anew stands before what was folded since.
-                let summary = queries::summary(read, row)?.filter(|summary| match question {
-                    Some(question) => channel_memory::is_before(&summary.through, question),
-                    None => {
-                        summary.through.as_str() < row.id.as_str() && RunId::parse(&summary.through).is_some()
-                    }
-                });
-                // Twice as many as are shown: those that are to be folded, and then some where that failed before.
-                let through = summary.as_ref().map(|summary| summary.through.as_str());
-                let turns = turns(read, through, 2 * most)?;
-                Ok(ConversationMemory { summary, turns })
-            }
+/// What the agent remembers of a run's conversation: what was said over the channel, where it answers on one, else its
+/// earlier runs.
+pub(super) fn memory(
+    said: &dyn ChannelTurns,
+    read: &mut Read,
+    row: &RunRow,
+    settings: &Settings,
+) -> Result<ConversationMemory> {
+    let question = row.options()?.question;
+    let most = settings.memory.max_messages / 2;
+    let turns = |read: &mut Read, after: Option<&str>, most| match question {
+        Some(question) => {
+            let mut turns = channel_memory::turns(read, said, row.workspace_id, question, after, most)?;
+            channel_memory::guard(&mut turns, &Guards::new(&settings.guardrails)?);
+            Ok(turns)
+        }
+        None => queries::turns(read, row, after, most),
+    };
+    match settings.memory.mode {
+        MemoryMode::None => Ok(ConversationMemory::default()),
+        MemoryMode::Window => Ok(ConversationMemory { summary: None, turns: turns(read, None, most)? }),
+        MemoryMode::Summary => {
+            // A run that begins anew stands before what was folded since.
+            let summary = queries::summary(read, row)?.filter(|summary| match question {
+                Some(question) => channel_memory::is_before(&summary.through, question),
+                None => {
+                    summary.through.as_str() < row.id.as_str() && RunId::parse(&summary.through).is_some()
+                }
+            });
+            // Twice as many as are shown: those that are to be folded, and then some where that failed before.
+            let through = summary.as_ref().map(|summary| summary.through.as_str());
+            let turns = turns(read, through, 2 * most)?;
+            Ok(ConversationMemory { summary, turns })
         }
     }
 }

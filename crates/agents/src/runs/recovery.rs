@@ -4,7 +4,7 @@ use super::conversation;
 use super::ending::{Ended, Ending};
 use super::engine::RunEngine;
 use super::guard::Guards;
-use super::memory::ConversationMemory;
+use super::memory::{self, ConversationMemory};
 use super::model::{RunOptions, RunRow, RunStatus};
 use super::queries;
 use super::rows::{StepRow, StepStatus, ToolOutput};
@@ -112,7 +112,7 @@ impl RunEngine {
                 (Settings::default(), Vec::new(), ConversationMemory::default(), RunOptions::default())
             } else {
                 let (settings, tools) = agents::version_settings(tx, workspace, agent, row.agent_version)?;
-                let memory = engine.memory(tx, &row, &settings)?;
+                let memory = memory::memory(engine.turns(), tx, &row, &settings)?;
                 (settings, tools, memory, row.options()?)
             };
             let attempt_from = row.options()?.attempt_from.unwrap_or(0);

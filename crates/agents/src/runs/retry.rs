@@ -6,6 +6,7 @@
 use super::conversation;
 use super::engine::{RunEngine, superseded};
 use super::guard::Guards;
+use super::memory;
 use super::model::{NewRun, OnBusy, RunRow};
 use super::queries;
 use super::work::{Plan, Start, Work};
@@ -52,7 +53,7 @@ impl RunEngine {
         let (settings, tools) =
             agents::version_settings(tx, row.workspace_id, row.agent_id, row.agent_version)?;
         self.tiers().expect_model(settings.model)?;
-        let memory = self.memory(tx, &row, &settings)?;
+        let memory = memory::memory(self.turns(), tx, &row, &settings)?;
         let earlier = queries::steps(tx, row.workspace_id, &row.id)?;
         let mut options = row.options()?;
         options.attempt_from = Some(earlier.last().map_or(0, |step| step.position) + 1);

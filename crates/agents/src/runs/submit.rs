@@ -7,7 +7,7 @@ use super::engine::{RunEngine, is_superseded};
 use super::finish::outcome;
 use super::guard::{GuardFinding, Guards};
 use super::listen::Listener;
-use super::memory::ConversationMemory;
+use super::memory::{self, ConversationMemory};
 use super::model::{NewRun, RunOptions, RunRow, RunStatus, WantedVersion};
 use super::queries;
 use super::step::write_finished;
@@ -233,7 +233,7 @@ impl RunEngine {
         let plan = self.plan(tx, asked, &mut row, (settings, tools), guards)?;
         // A run that waits reads its memory when its turn comes.
         let memory = if named && !waits {
-            self.memory(tx, &row, &plan.settings)?
+            memory::memory(self.turns(), tx, &row, &plan.settings)?
         } else {
             ConversationMemory::default()
         };

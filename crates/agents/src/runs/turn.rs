@@ -3,6 +3,7 @@
 use super::conversation;
 use super::engine::{RunEngine, superseded};
 use super::failure::failure_of;
+use super::memory;
 use super::model::{RunRow, RunStatus};
 use super::queries;
 use super::work::{Start, Work};
@@ -96,7 +97,7 @@ impl RunEngine {
         let mut begun = work.clone();
         begun.start(now);
         // The turns before this one have ended by now, so memory is read only here.
-        begun.memory = self.memory(tx, &begun.row, &work.plan.settings)?;
+        begun.memory = memory::memory(self.turns(), tx, &begun.row, &work.plan.settings)?;
         match self.begin(tx, &mut begun) {
             Ok(start) => Ok(Turn::Begun(Box::new(begun), start)),
             Err(error) if matches!(error.code().status(), 402 | 429) => {
