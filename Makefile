@@ -1,10 +1,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help run build test check openapi bench fmt clean-data
 
-# Where `make run` keeps its database and files, the language model it answers with, and the small one of the tests.
+# Where `make run` keeps its database and files, and the language model it answers with.
 SVC_DATA_DIR ?= ./data
-DEMO_MODEL := qwen2.5-coder-0.5b-instruct
-TEST_MODEL := smollm2-135m-instruct
+MODEL_FILE := $(CURDIR)/.cache/models/smollm2-135m-instruct.gguf
 
 # The areas whose operations are complete in each contract; '' says all of them, 'none' leaves the table alone.
 AREAS ?= Identity,Runs,Agents,Billing,Collections,Items,Item Links,Variables,Files,Contacts,Conversations,Channels,Broadcasts,Tasks,Reminders,Team,Business,Events,Webhooks
@@ -27,9 +26,9 @@ help: ## show this list
 run: ## install missing packages, download the model, build, and serve demo data
 	scripts/setup
 	@echo 'The first build takes about twelve minutes on two processors; later ones take seconds.'
-	@model=$$(scripts/fetch-model --model $(DEMO_MODEL) || scripts/fetch-model --model $(TEST_MODEL)) && \
-	cargo build --release --locked -p svc && \
-	exec env SVC_DATA_DIR='$(SVC_DATA_DIR)' SVC_MODEL_FILE="$$model" ./target/release/svc serve --demo
+	scripts/fetch-model --out '$(MODEL_FILE)'
+	cargo build --release --locked -p svc
+	exec env SVC_DATA_DIR='$(SVC_DATA_DIR)' SVC_MODEL_FILE='$(MODEL_FILE)' ./target/release/svc serve --demo
 
 build: ## build everything, for development
 	scripts/setup
@@ -39,7 +38,7 @@ build: ## build everything, for development
 test: ## run all tests; start and stop a PostgreSQL and a Redis for them
 	scripts/setup --test
 	scripts/webhook-libraries
-	scripts/fetch-model --model $(TEST_MODEL)
+	scripts/fetch-model --out '$(MODEL_FILE)'
 	cargo test --workspace --doc --locked
 	@if command -v cargo-nextest >/dev/null; then set -- cargo nextest run; else set -- cargo test --lib --bins --tests --no-fail-fast; fi; \
 	rm -rf $(EMITTED_EVENTS); export SVC_TEST_EMITTED_EVENTS=$(EMITTED_EVENTS); \

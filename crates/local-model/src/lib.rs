@@ -1,5 +1,5 @@
-//! The embedded language model: a small one (Qwen2.5-Coder-0.5B-Instruct, or SmolLM2-135M-Instruct) that runs inside the
-//! process, without a network and without anything to install beside one GGUF file (`scripts/fetch-model`).
+//! The embedded language model: a small llama or qwen2 (SmolLM2-135M-Instruct) that runs inside the process, without a
+//! network and without anything to install beside one GGUF file (`scripts/fetch-model`).
 //!
 //! What belongs here: reading the file, the forward pass, the chat template, tool calls and structured output by
 //! grammar, and the queue in front of the one thread that computes. What does not: providers, agents, prices,
