@@ -282,7 +282,7 @@ static ITEMS: [Function; 5] = [
         description: "Finds items of the collection.",
         path: &[],
         takes: Takes::Query(&[]),
-        parameters: || list(&json!({ "filter_tree": filter("price"), "sort": sort(), "fields": fields() })),
+        parameters: || list(&json!({ "filter_tree": filter("price") })),
     },
     Function {
         suffix: "get",
@@ -335,9 +335,7 @@ static SEARCH: [Function; 1] = [Function {
     parameters: || {
         let q = json!({ "type": "string", "minLength": 1, "maxLength": 500, "description": "The words to find." });
         let page = json!({ "type": "integer", "minimum": 1, "description": "The page; 1 if not given." });
-        let properties =
-            json!({ "q": q, "limit": limit(), "page": page, "sort": sort(), "fields": fields() });
-        json!({ "properties": properties, "required": ["q"] })
+        json!({ "properties": { "q": q, "limit": limit(), "page": page }, "required": ["q"] })
     },
 }];
 
@@ -404,14 +402,6 @@ const ITEM: (&str, &str) = ("item_id", "itemId");
 
 fn text(description: &str) -> Value {
     json!({ "type": "string", "minLength": 1, "description": description })
-}
-
-fn sort() -> Value {
-    text("A field key, with `-` before it for descending order, such as `-price`.")
-}
-
-fn fields() -> Value {
-    text("The keys of the fields to return, separated by commas, such as `name,price`; all if not given.")
 }
 
 fn number(description: &str) -> Value {
