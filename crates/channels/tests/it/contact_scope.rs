@@ -390,9 +390,11 @@ testkit::on_both! {
         shop.desk.app.service.engine.idle().await;
         working.stop(std::time::Duration::from_secs(5)).await;
         shop.desk.settle().await;
-        let runs = shop.desk.get("/runs?limit=5").await.expect(200);
-        let run = runs.as_array().unwrap().iter().find(|run| run["usage"]["tool_calls"] == 2).unwrap();
-        let results = results(&shop.desk, &shop.desk.key, run).await;
+        let run = testkit::until("the run has called its tools", async || {
+            let runs = shop.desk.get("/runs?limit=5").await.expect(200);
+            runs.as_array().unwrap().iter().find(|run| run["usage"]["tool_calls"] == 2).cloned()
+        });
+        let results = results(&shop.desk, &shop.desk.key, &run.await).await;
         assert_eq!(results[0]["data"]["id"], bruno, "{results:?}");
         let tasks: Vec<&Value> = results[1]["data"].as_array().unwrap().iter().map(|task| &task["id"]).collect();
         assert_eq!(tasks.len(), 2, "{results:?}");
