@@ -80,14 +80,14 @@ impl Words {
         Self(clauses)
     }
 
-    /// The same words without their endings, each as the beginning of a word: `trains` becomes `train`, which also finds
-    /// `training`. Phrases stay as they are. `None` if no word has an ending.
+    /// The same words without their endings, as the beginnings of words: `trains` becomes `train`, which also finds `training`.
+    /// Phrases and words without an ending stay as they are. `None` if no word has an ending.
     pub fn stems(&self) -> Option<Self> {
         let stem = |clause: &Clause| match clause.words.as_slice() {
-            [word] => {
-                let stem = without_ending(word).unwrap_or(word).to_owned();
-                Clause { words: vec![stem], open: true, ..clause.clone() }
-            }
+            [word] => match without_ending(word) {
+                Some(stem) => Clause { words: vec![stem.to_owned()], open: true, ..clause.clone() },
+                None => clause.clone(),
+            },
             _ => clause.clone(),
         };
         let stems = Self(self.0.iter().map(stem).collect());
@@ -155,8 +155,8 @@ impl Words {
     }
 }
 
-/// Endings of plurals and cases in the languages that have them at the end of a word, the longest first.
-const ENDINGS: [&str; 6] = ["ies", "es", "en", "s", "n", "e"];
+/// Endings of plurals in the languages that have them at the end of a word, the longest first.
+const ENDINGS: [&str; 4] = ["ies", "es", "en", "s"];
 /// The fewest letters that say what is looked for.
 const SHORTEST_STEM: usize = 4;
 

@@ -104,6 +104,39 @@ testkit::on_both! {
         assert_eq!(some.body["pagination"]["total"], 1);
     }
 
+    async fn plurals_are_found_where_no_item_has_the_words_themselves(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let fields = json!([{ "key": "name", "type": "text" }, { "key": "price", "type": "number" }]);
+        let collection = seed::collection(&app, &key, fields).await;
+        let mut made = Vec::new();
+        for (price, name) in (1..).zip(["Wooden train", "Red lamps", "Blue lamp", "Desk"]) {
+            let item = create(&app, &key, collection, json!({ "name": name, "price": price })).await;
+            made.push(item["id"].as_i64().unwrap());
+        }
+        for (q, places, matching) in [
+            ("wooden trains", &[0][..], "stems"),
+            ("trains wooden", &[0], "stems"),
+            ("name:trains", &[0], "stems"),
+            ("red lamps", &[1], "words"),
+            ("blue lamps", &[2], "stems"),
+            ("lamps", &[1], "words"),
+            ("lamps red", &[1], "words"),
+            ("\"wooden trains\"", &[], "words"),
+            ("bicycles", &[], "stems"),
+            ("desk", &[3], "words"),
+            ("woode trains", &[], "stems"),
+        ] {
+            let answer = search(&app, &key, collection, &[("q", q)]).await;
+            let expected: Vec<i64> = places.iter().map(|place: &usize| made[*place]).collect();
+            assert_eq!((ids(&answer), &answer.body["matching"]), (expected, &json!(matching)), "{q}");
+            assert_eq!(answer.body["pagination"]["total"], places.len(), "{q}");
+        }
+        // Filters hold for both searches.
+        let answer = search(&app, &key, collection, &[("q", "wooden trains"), ("filter[price][gt]", "1")]).await;
+        assert_eq!((ids(&answer), &answer.body["matching"]), (vec![], &json!("stems")));
+    }
+
     async fn words_that_are_searched_often_are_found_in_memory(kind: Kind) {
         let app = TestApp::new(kind).await;
         let key = full(&app).await;
