@@ -315,17 +315,24 @@ struct Answer {
 impl Answer {
     /// The next token of a text that no grammar binds.
     fn pick(&mut self, logits: &mut [f32], tokenizer: &Tokenizer) -> Option<u32> {
-        loop {
-            let token = self.sampler.pick(logits, None)?;
-            let is_allowed = if tokenizer.is_control(token) {
-                self.guard.may_end(&self.text)
-            } else {
-                self.guard.allows(&self.text, tokenizer.bytes(token))
-            };
-            if is_allowed {
-                return Some(token);
+        let wanted = self.sampler.pick(logits, None)?;
+        if self.may_say(wanted, tokenizer) {
+            return Some(wanted);
+        }
+        // Going through the vocabulary is bounded; asking for one token after the other is not.
+        for (token, logit) in (0..).zip(logits.iter_mut()) {
+            if !self.may_say(token, tokenizer) {
+                *logit = f32::NAN;
             }
-            *logits.get_mut(token as usize)? = f32::NAN;
+        }
+        self.sampler.pick(logits, None)
+    }
+
+    fn may_say(&self, token: u32, tokenizer: &Tokenizer) -> bool {
+        if tokenizer.is_control(token) {
+            self.guard.may_end(&self.text)
+        } else {
+            self.guard.allows(&self.text, tokenizer.bytes(token))
         }
     }
 

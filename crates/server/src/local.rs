@@ -83,12 +83,12 @@ fn message(message: &Message) -> local_model::Message {
 /// The most rows of a tool's result that the model reads: each token costs it time.
 const ROWS: usize = 5;
 /// What it reads where there are none.
-const NOTHING: &str = "Sorry, I found nothing like that.";
+const NOTHING: &str = "I found nothing like that.";
 /// Stands before a result, because it forgets what to do while it reads.
 const REMINDER: &str = "Tell me in one or two short sentences:";
 
 /// A result of one of the service's operations in words that are an answer already, because a small model likes to repeat
-/// what it read: a line for each row, such as `- Tea Pot (price: 27.85)`. `None` for any other result.
+/// what it read: a line for each row, such as `- Tea Pot (price: 27.85, id: 126)`. `None` for any other result.
 fn brief(content: &str) -> Option<String> {
     let start = content.find('{')?;
     let end = content.rfind('}')?;
@@ -98,10 +98,12 @@ fn brief(content: &str) -> Option<String> {
         return Some(format!("{REMINDER}\n{NOTHING}"));
     }
     let lines = rows.iter().take(ROWS).map(|row| {
-        let fields = row.get("data").unwrap_or(row).as_object().into_iter().flatten();
-        let mut fields = fields.filter_map(|(name, value)| Some((name, plain(value)?)));
-        let title = fields.next().map(|(_, title)| title).unwrap_or_default();
-        let others: Vec<String> = fields.map(|(name, value)| format!("{name}: {value}")).collect();
+        let values = row.get("data").unwrap_or(row).as_object().into_iter().flatten();
+        let mut told = values.filter_map(|(name, value)| Some((name.as_str(), plain(value)?)));
+        let title = told.next().map(|(_, title)| title).unwrap_or_default();
+        // By its id another function finds the record.
+        let id = row.get("data").and(row.get("id")).and_then(plain).map(|id| ("id", id));
+        let others: Vec<String> = told.chain(id).map(|(name, value)| format!("{name}: {value}")).collect();
         if others.is_empty() { format!("- {title}") } else { format!("- {title} ({})", others.join(", ")) }
     });
     let mut lines: Vec<String> = lines.collect();
@@ -161,7 +163,7 @@ mod tests {
         let result = r#"<tool_result tool="products_search">
 {"ok":true,"result":{"data":[{"id":1,"data":{"name":"Tea Pot","price":27.85,"tags":["new","gift"],"note":null}}]}}
 </tool_result>"#;
-        let row = "I found:\n- Tea Pot (price: 27.85, tags: new, gift)";
+        let row = "I found:\n- Tea Pot (price: 27.85, tags: new, gift, id: 1)";
         assert!(brief(result).unwrap().ends_with(row));
         let none = r#"<tool_result tool="x">\n{"ok":true,"result":{"data":[]}}\n</tool_result>"#;
         assert!(brief(none).unwrap().ends_with(NOTHING));
