@@ -150,7 +150,7 @@ fn ready(
     }
     let plan = engine.plan(tx, asked, &mut row, (settings, agent.tools.clone()), Arc::default())?;
     let memory = if named {
-        memory::memory(engine.turns(), tx, &row, &plan.settings)?
+        memory::memory(engine.turns(), tx, &row, &plan.settings, &plan.guards)?
     } else {
         ConversationMemory::default()
     };

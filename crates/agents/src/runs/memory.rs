@@ -49,19 +49,20 @@ pub(super) struct Fold {
 }
 
 /// What the agent remembers of a run's conversation: what was said over the channel, where it answers on one, else its
-/// earlier runs.
+/// earlier runs. `guards` are those of `settings`: compiling them takes too long for a transaction.
 pub(super) fn memory(
     said: &dyn ChannelTurns,
     read: &mut Read,
     row: &RunRow,
     settings: &Settings,
+    guards: &Guards,
 ) -> Result<ConversationMemory> {
     let question = row.options()?.question;
     let most = settings.memory.max_messages / 2;
     let turns = |read: &mut Read, after: Option<&str>, most| match question {
         Some(question) => {
             let mut turns = channel_memory::turns(read, said, row.workspace_id, question, after, most)?;
-            channel_memory::guard(&mut turns, &Guards::new(&settings.guardrails)?);
+            channel_memory::guard(&mut turns, guards);
             Ok(turns)
         }
         None => queries::turns(read, row, after, most),

@@ -108,15 +108,19 @@ impl RunEngine {
         let load = move |tx: &mut Tx| {
             let (workspace, agent) = (row.workspace_id, row.agent_id);
             // What only has to be closed needs no agent, and is not kept open by one that cannot be read.
-            let (settings, tools, memory, options) = if closes {
-                (Settings::default(), Vec::new(), ConversationMemory::default(), RunOptions::default())
+            let (settings, tools, options) = if closes {
+                (Settings::default(), Vec::new(), RunOptions::default())
             } else {
                 let (settings, tools) = agents::version_settings(tx, workspace, agent, row.agent_version)?;
-                let memory = memory::memory(engine.turns(), tx, &row, &settings)?;
-                (settings, tools, memory, row.options()?)
+                (settings, tools, row.options()?)
             };
             let attempt_from = row.options()?.attempt_from.unwrap_or(0);
             let guards = Arc::new(Guards::new(&settings.guardrails)?);
+            let memory = if closes {
+                ConversationMemory::default()
+            } else {
+                memory::memory(engine.turns(), tx, &row, &settings, &guards)?
+            };
             let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?);
             let working = engine.active().work_on(&row.id, conversation::key(&row));
             let mut work = Work::new(plan, working, row.clone(), memory);

@@ -53,7 +53,8 @@ impl RunEngine {
         let (settings, tools) =
             agents::version_settings(tx, row.workspace_id, row.agent_id, row.agent_version)?;
         self.tiers().expect_model(settings.model)?;
-        let memory = memory::memory(self.turns(), tx, &row, &settings)?;
+        let guards = Arc::new(Guards::new(&settings.guardrails)?);
+        let memory = memory::memory(self.turns(), tx, &row, &settings, &guards)?;
         let earlier = queries::steps(tx, row.workspace_id, &row.id)?;
         let mut options = row.options()?;
         options.attempt_from = Some(earlier.last().map_or(0, |step| step.position) + 1);
@@ -70,7 +71,6 @@ impl RunEngine {
         row.request_id = caller.request.clone();
         row.lease_until = Some(tx.now().plus_seconds(queries::LEASE_SECONDS));
         fresh_counts(&mut row);
-        let guards = Arc::new(Guards::new(&settings.guardrails)?);
         let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?);
         let working = self.active().work_on(&row.id, conversation::key(&row));
         let mut work = Work::new(plan, working, row, memory);

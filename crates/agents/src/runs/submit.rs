@@ -233,7 +233,7 @@ impl RunEngine {
         let plan = self.plan(tx, asked, &mut row, (settings, tools), guards)?;
         // A run that waits reads its memory when its turn comes.
         let memory = if named && !waits {
-            memory::memory(self.turns(), tx, &row, &plan.settings)?
+            memory::memory(self.turns(), tx, &row, &plan.settings, &plan.guards)?
         } else {
             ConversationMemory::default()
         };

@@ -97,7 +97,7 @@ impl RunEngine {
         let mut begun = work.clone();
         begun.start(now);
         // The turns before this one have ended by now, so memory is read only here.
-        begun.memory = memory::memory(self.turns(), tx, &begun.row, &work.plan.settings)?;
+        begun.memory = memory::memory(self.turns(), tx, &begun.row, &work.plan.settings, &work.plan.guards)?;
         match self.begin(tx, &mut begun) {
             Ok(start) => Ok(Turn::Begun(Box::new(begun), start)),
             Err(error) if matches!(error.code().status(), 402 | 429) => {

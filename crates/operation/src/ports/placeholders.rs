@@ -32,7 +32,7 @@ impl<'a> Placeholder<'a> {
 }
 
 /// The key of a variable at the beginning of a text.
-pub(super) fn variable_key(text: &str) -> &str {
+fn variable_key(text: &str) -> &str {
     let is_of_key =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "_.".contains(letter);
     text.split(|letter| !is_of_key(letter)).next().unwrap_or_default().trim_end_matches('.')

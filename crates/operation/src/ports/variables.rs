@@ -1,6 +1,6 @@
 //! Variables of a workspace, and who refers to them.
 
-use super::placeholders::{variable_key, with_values};
+use super::placeholders::{Placeholder, placeholders, with_values};
 use model::{Env, Result, WorkspaceId};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -106,12 +106,8 @@ impl VariableUserDirectory {
 /// `{{$vars.key}}`, with spaces and filters as one likes.
 pub fn referenced_variables(text: &str) -> Vec<&str> {
     let mut keys = Vec::new();
-    for part in text.split("{{").skip(1) {
-        let Some((inside, _)) = part.split_once("}}") else { continue };
-        let path = inside.trim_start();
-        let Some(path) = path.strip_prefix('$').unwrap_or(path).strip_prefix("vars.") else { continue };
-        let key = variable_key(path);
-        if !key.is_empty() && !keys.contains(&key) {
+    for Placeholder { root, key, .. } in placeholders(text) {
+        if root == "vars" && !key.is_empty() && !keys.contains(&key) {
             keys.push(key);
         }
     }
