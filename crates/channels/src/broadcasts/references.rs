@@ -7,8 +7,8 @@ use super::model::{
     BroadcastAudience, BroadcastRecipientState as State, BroadcastSkipReason as Skip, BroadcastStatus,
     BroadcastTemplate,
 };
-use super::withdraw::cancel_messages;
-use crate::schema::{broadcast_recipients, broadcasts};
+use super::withdraw::{cancel_messages, set_state, take_out};
+use crate::schema::{broadcast_recipients, broadcasts, message_outbox as outbox};
 use diesel::prelude::*;
 use model::{BroadcastId, ContactId, FileId, JsonText, MessageId, Result, WorkspaceId};
 use operation::ports::{ContactReferences, FileReferences, FileUse, Left};
@@ -51,7 +51,8 @@ impl ContactReferences for RecipientReferences {
     }
 
     /// Where both contacts are recipients of a broadcast, each keeps its entry. The one that is merged is sent nothing more,
-    /// and nor is the one that remains if something was written to the other: they are one person.
+    /// and nor is the one that remains if something was written to the other: they are one person. Messages to both of them
+    /// may wait in the outbox: then that to the one that is merged, which moved to the other's conversation, is taken out.
     fn replace(&self, tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<()> {
         let now = tx.now();
         let of = |contact: ContactId| {
@@ -68,17 +69,15 @@ impl ContactReferences for RecipientReferences {
             .filter(broadcast_recipients::broadcast_id.eq_any(&moving))
             .select(broadcast_recipients::broadcast_id)
             .load(tx.connection())?;
-        let written: Vec<BroadcastId> = of(from)
-            .filter(broadcast_recipients::broadcast_id.eq_any(&both))
-            .filter(broadcast_recipients::state.eq_any([
-                State::Claimed,
-                State::Sent,
-                State::Delivered,
-                State::Read,
-                State::Unknown,
-            ]))
-            .select(broadcast_recipients::broadcast_id)
-            .load(tx.connection())?;
+        let written_to = |contact: ContactId| {
+            of(contact)
+                .filter(broadcast_recipients::broadcast_id.eq_any(&both))
+                .filter(broadcast_recipients::state.eq_any(WRITTEN))
+                .select(broadcast_recipients::broadcast_id)
+        };
+        let twice: Vec<BroadcastId> = written_to(to).load(tx.connection())?;
+        withdraw(tx, from, &twice)?;
+        let written: Vec<BroadcastId> = written_to(from).load(tx.connection())?;
         skip(tx, from, &both)?;
         skip(tx, to, &written)?;
         diesel::update(of(from))
@@ -100,6 +99,23 @@ impl ContactReferences for RecipientReferences {
             .execute(tx.connection())?;
         Ok(Left::Nothing)
     }
+}
+
+/// The states of a recipient to whom something was written.
+const WRITTEN: [State; 5] = [State::Claimed, State::Sent, State::Delivered, State::Read, State::Unknown];
+
+/// Makes a contact pending again in broadcasts whose message to it waits in the outbox, and takes that message out.
+fn withdraw(tx: &mut Tx, contact: ContactId, broadcasts: &[BroadcastId]) -> Result<()> {
+    let waiting: Vec<MessageId> = broadcast_recipients::table
+        .inner_join(outbox::table.on(broadcast_recipients::message_id.eq(outbox::message_id.nullable())))
+        .filter(broadcast_recipients::contact_id.eq(contact))
+        .filter(broadcast_recipients::broadcast_id.eq_any(broadcasts))
+        .filter(broadcast_recipients::state.eq(State::Claimed))
+        .filter(outbox::claimed_epoch.is_null())
+        .select(outbox::message_id)
+        .load(tx.connection())?;
+    take_out(tx, &waiting)?;
+    set_state(tx, &waiting, State::Pending)
 }
 
 /// Sends a contact nothing more of broadcasts of which it is a recipient; messages that wait are cancelled.

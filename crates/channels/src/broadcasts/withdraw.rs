@@ -77,13 +77,26 @@ fn from_outbox(tx: &mut Tx, row: &BroadcastRow) -> Result<Vec<MessageId>> {
         .order(outbox::message_id)
         .select(outbox::message_id)
         .load(tx.connection())?;
-    for ids in waiting.chunks(AT_ONCE) {
-        diesel::delete(outbox::table.filter(outbox::message_id.eq_any(ids))).execute(tx.connection())?;
-    }
+    take_out(tx, &waiting)?;
     Ok(waiting)
 }
 
-fn set_state(tx: &mut Tx, of: &[MessageId], state: State) -> Result<()> {
+/// Takes messages out of the outbox.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn take_out(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
+    for ids in ids.chunks(AT_ONCE) {
+        diesel::delete(outbox::table.filter(outbox::message_id.eq_any(ids))).execute(tx.connection())?;
+    }
+    Ok(())
+}
+
+/// Sets the state of the recipients of messages.
+///
+/// # Errors
+/// When the database fails.
+pub(super) fn set_state(tx: &mut Tx, of: &[MessageId], state: State) -> Result<()> {
     let now = tx.now();
     for of in of.chunks(AT_ONCE) {
         let of: Vec<Option<MessageId>> = of.iter().copied().map(Some).collect();

@@ -265,12 +265,19 @@ fn claim(
         }
     }
     let ids: Vec<MessageId> = claimed.iter().map(|claimed| claimed.id).collect();
-    diesel::update(messages::table.filter(messages::id.eq_any(&ids)))
-        .set((
-            messages::status.eq(MessageStatus::Sending),
-            messages::status_rank.eq(MessageStatus::Sending.rank()),
-        ))
-        .execute(tx.connection())?;
+    // A merge may have cancelled some since they were read.
+    let ids: Vec<MessageId> = diesel::update(
+        messages::table
+            .filter(messages::id.eq_any(&ids))
+            .filter(messages::status.is_null().or(messages::status.ne(MessageStatus::Cancelled))),
+    )
+    .set((
+        messages::status.eq(MessageStatus::Sending),
+        messages::status_rank.eq(MessageStatus::Sending.rank()),
+    ))
+    .returning(messages::id)
+    .get_results(tx.connection())?;
+    claimed.retain(|claimed| ids.contains(&claimed.id));
     diesel::update(outbox::table.filter(outbox::message_id.eq_any(&ids)))
         .set((outbox::claimed_epoch.eq(channel.lease_epoch), outbox::attempts.eq(outbox::attempts + 1)))
         .execute(tx.connection())?;

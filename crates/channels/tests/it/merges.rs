@@ -83,6 +83,32 @@ testkit::on_both! {
         assert_eq!(addresses.len(), 3, "{addresses:?}");
     }
 
+    async fn who_is_merged_while_both_messages_wait_gets_one(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let mut ids = Vec::new();
+        for number in 0..3 {
+            ids.push(desk.contact("Ana", &format!("+55119876500{number:02}")).await);
+        }
+        desk.template("notice", "utility", "We are open again.", &[]).await;
+        let id = desk.broadcast_to_all(json!({})).await;
+        let all_claimed = async || desk.recipients_of(id).await.iter().filter(|(_, state)| state == "claimed").count() == 3;
+        for _ in 0..10 {
+            if !all_claimed().await {
+                desk.app.service.jobs.run_due().await.unwrap();
+                desk.app.data.clock.advance(chrono::Duration::milliseconds(200));
+            }
+        }
+        assert!(all_claimed().await, "{:?}", desk.recipients_of(id).await);
+        desk.merge(ids[1], ids[0], json!({})).await;
+        desk.let_pass(6).await;
+        let mut recipients = desk.recipients_of(id).await;
+        recipients.sort();
+        let expected = [(ids[0], "merged"), (ids[1], "delivered"), (ids[2], "delivered")];
+        assert_eq!(recipients, expected.map(|(contact, state)| (contact, state.to_owned())));
+        assert_eq!(desk.network.transcript().len(), 2);
+        assert_eq!(desk.get(&format!("/broadcasts/{id}")).await.expect(200)["status"], "completed");
+    }
+
     async fn who_was_merged_before_becoming_a_recipient_gets_it_as_the_one_who_remains(kind: Kind) {
         let desk = Desk::open(kind).await;
         let (id, ids) = desk.begun_broadcast(5).await;
