@@ -74,28 +74,29 @@ impl Lease {
     /// # Errors
     /// When the database fails.
     pub(super) async fn renew(&self) -> Result<bool> {
-        self.until(|now| Some(now.plus_seconds(LEASE_SECONDS))).await
+        let (channel, epoch) = (self.channel, self.epoch);
+        let renew = move |tx: &mut Tx| {
+            let own = table::table.find(channel).filter(table::lease_epoch.eq(epoch));
+            let until = table::lease_until.eq(tx.now().plus_seconds(LEASE_SECONDS));
+            Ok(diesel::update(own).set(until).execute(tx.connection())? > 0)
+        };
+        self.db.write(renew).await
     }
 
-    /// Lets another worker have the channel.
+    /// Lets another worker have the channel. The epoch ends too: a renewal that nobody waits for any more may still run, and
+    /// must find nothing to renew.
     ///
     /// # Errors
     /// When the database fails.
     pub(super) async fn give_back(&self) -> Result<()> {
-        self.until(|_| None).await.map(drop)
-    }
-
-    async fn until(&self, until: impl Fn(Timestamp) -> Option<Timestamp> + Send + 'static) -> Result<bool> {
         let (channel, epoch) = (self.channel, self.epoch);
-        self.db
-            .write(move |tx| {
-                let until = until(tx.now());
-                let own = table::table.find(channel).filter(table::lease_epoch.eq(epoch));
-                let changed =
-                    diesel::update(own).set(table::lease_until.eq(until)).execute(tx.connection())?;
-                Ok(changed > 0)
-            })
-            .await
+        let give_back = move |tx: &mut Tx| {
+            let own = table::table.find(channel).filter(table::lease_epoch.eq(epoch));
+            let free = (table::lease_until.eq(None::<Timestamp>), table::lease_epoch.eq(epoch + 1));
+            diesel::update(own).set(free).execute(tx.connection())?;
+            Ok(())
+        };
+        self.db.write(give_back).await
     }
 }
 

@@ -401,8 +401,8 @@ testkit::on_both! {
         assert!(tasks.contains(&&json!(ana_task)), "{results:?}");
         shop.desk.app.service.jobs.run_due().await.unwrap();
         let items = shop.call_one("orders_find", json!({})).await;
-        let items: Vec<&Value> = items["data"].as_array().unwrap().iter().map(|item| &item["id"]).collect();
-        assert!(items.contains(&&json!(ana_order)), "{items:?}");
+        let found: Vec<&Value> = items["data"].as_array().unwrap().iter().map(|item| &item["id"]).collect();
+        assert!(found.contains(&&json!(ana_order)), "{items:?}");
     }
 
     async fn an_enrichment_reaches_only_its_contact(kind: Kind) {
