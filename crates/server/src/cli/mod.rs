@@ -10,6 +10,7 @@ mod chatnet;
 mod client;
 mod completion;
 mod contract;
+mod conversation;
 mod doctor;
 mod events_document;
 mod init;
@@ -94,6 +95,9 @@ enum Command {
     /// The numbers over which workspaces talk to their contacts.
     #[command(subcommand)]
     Channel(channel::ChannelCommand),
+    /// The state of conversations with contacts.
+    #[command(subcommand)]
+    Conversation(conversation::ConversationCommand),
     /// The key under which secrets are encrypted.
     #[command(subcommand)]
     Secrets(secrets::SecretsCommand),
@@ -203,6 +207,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Energy(command) => admin::run(&config, |db| admin::energy(db, command)),
         Command::Events(tail::EventsCommand::Tail(arguments)) => client::run(tail::tail(arguments)),
         Command::Key(command) => admin::run(&config, |db| admin::key(db, command)),
+        Command::Conversation(command) => admin::run(&config, |db| conversation::conversation(db, command)),
         Command::Team(command) => admin::run(&config, |db| team::team(db, command)),
         Command::Business(command) => admin::run(&config, |db| business::business(db, command)),
     }
