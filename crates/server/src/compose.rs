@@ -27,6 +27,7 @@ use prometheus::core::Collector;
 use records::activity::BoundedActivity;
 use records::shape::{Kind, Shapes};
 use rest::{Api, Contracts, Home, Readiness};
+use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
@@ -166,6 +167,8 @@ pub struct Service {
     pub logs: Logs,
     stop: watch::Sender<bool>,
     log_writer: tokio::task::JoinHandle<()>,
+    /// Keeps other processes from serving the same SQLite file.
+    pub(crate) held: Option<File>,
 }
 
 impl Service {
@@ -316,6 +319,7 @@ impl Service {
             logs,
             stop,
             log_writer,
+            held: None,
         })
     }
 

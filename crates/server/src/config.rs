@@ -3,7 +3,7 @@
 use crate::compose::LogRetention;
 use crate::values::{base_url, http_url, origin, size, whole};
 use agents::providers::{Prices, Tiers};
-use clap::{Arg, Args, Command};
+use clap::{Arg, Args, Command, FromArgMatches as _};
 use events::EventRetention;
 use fields::text::nearest;
 use std::collections::BTreeMap;
@@ -435,6 +435,17 @@ impl Config {
     pub fn base_url(&self) -> String {
         let url = self.base_url.clone().unwrap_or_else(|| format!("http://{}", self.listen));
         url.trim_end_matches('/').to_owned()
+    }
+}
+
+impl Default for Config {
+    /// The settings without a file, variables and flags.
+    fn default() -> Self {
+        let bare =
+            Self::augment_args(Command::new("svc")).mut_args(|argument| argument.env(None::<&'static str>));
+        let read = bare.try_get_matches_from(["svc"]).and_then(|matches| Self::from_arg_matches(&matches));
+        // Every setting is optional or has a default.
+        read.unwrap_or_else(|error| error.exit())
     }
 }
 

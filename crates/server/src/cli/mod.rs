@@ -26,6 +26,8 @@ mod team;
 pub use contract::table;
 pub use events_document::events_document;
 
+pub(crate) use init::set_up;
+
 use crate::config::{Config, read_config, unknown_variables};
 use crate::logging::Log;
 use crate::{database, serve};

@@ -35,6 +35,7 @@ mod kill_import;
 mod kill_inbound;
 mod kill_people;
 mod kill_upload;
+mod library;
 mod limits;
 mod log_reader;
 mod monitoring;
