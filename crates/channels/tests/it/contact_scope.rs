@@ -225,6 +225,8 @@ impl Shop {
             "status" => vec![json!("todo"), json!("todo,in_progress,done")],
             "overdue" => vec![json!(false)],
             "limit" => vec![json!(50)],
+            "sort" => vec![json!("-id"), json!("customer.$company"), json!("-customer")],
+            "fields" => vec![json!("name,customer,owner,bike,orders")],
             "page" => vec![json!(1)],
             "due" => vec![json!({ "date": "2030-01-01" })],
             "labels" => vec![json!(["taken"])],

@@ -1,6 +1,7 @@
 //! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, a collection of products, contacts, a team, tasks,
 //! reminders, a business profile, keys that are printed once, and a channel to a simulated chat network.
 
+mod agent;
 mod chat;
 mod contacts;
 mod people;
@@ -10,8 +11,6 @@ mod tasks;
 
 use crate::Config;
 use crate::operator_error::cause;
-use agents::agents::queries::{self as agent_queries, Fresh};
-use agents::agents::{AgentStatus, Settings};
 use auth::keys::{self, NewKey};
 use auth::workspaces::{self, NewWorkspace};
 use billing::ledger::{GrantKind, NewGrant, grant};
@@ -19,7 +18,7 @@ use billing::plans;
 use channels::Transcriber;
 use chat::Chat;
 use egress::Connector;
-use model::{Code, CollectionId, Env, KeyId, Metadata, Result, Scope, SubscriptionStatus, WorkspaceId};
+use model::{Code, CollectionId, Env, KeyId, Result, Scope, SubscriptionStatus, WorkspaceId};
 use operation::Pipeline;
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
@@ -118,20 +117,8 @@ fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
         workspace,
         &NewGrant { note: Some("Demo".to_owned()), ..NewGrant::new(GrantKind::Promo, 100_000) },
     )?;
-    let settings = Settings {
-        description: "Answers questions. Change its instructions to make it yours.".to_owned(),
-        instructions: "You are a helpful assistant. Answer briefly.".to_owned(),
-        max_output_tokens: 128,
-        // A small model is at its best when it does not wander.
-        temperature: Some(0.0),
-        ..Settings::default()
-    };
-    let metadata = Metadata::new();
-    let fresh =
-        Fresh { name: "Assistant", status: AgentStatus::Active, settings: &settings, metadata: &metadata };
-    let agent = agent_queries::insert(tx, workspace, &fresh)?;
-    agent_queries::keep_version(tx, None, &agent, None)?;
-    products::make(tx, workspace)?;
+    let products = products::make(tx, workspace)?;
+    let agent = agent::make(tx, workspace, products)?;
     // Sets of records are made in the order of their ids, in which they are locked.
     tasks::prepare(tx, workspace)?;
     let contacts = contacts::make(tx, workspace)?;
@@ -182,7 +169,7 @@ impl Welcome {
                 writeln!(text, "  curl -s {url}/runs -H 'Authorization: Bearer {live}' \\")?;
                 writeln!(
                     text,
-                    "    -H 'Content-Type: application/json' -d '{{\"input\": \"What is the capital of France?\"}}'"
+                    "    -H 'Content-Type: application/json' -d '{{\"input\": \"Do you have wooden trains?\"}}'"
                 )?;
                 if let Some(products) = self.products {
                     writeln!(text)?;

@@ -19,6 +19,7 @@ mod chaos;
 mod client_commands;
 mod command_line;
 mod contract;
+mod demo_answers;
 mod demo_chat;
 mod doctor;
 mod document;
