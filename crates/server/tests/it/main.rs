@@ -20,6 +20,7 @@ mod client_commands;
 mod command_line;
 mod contract;
 mod demo_chat;
+mod demo_settings;
 mod doctor;
 mod document;
 mod documents;
