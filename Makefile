@@ -25,9 +25,9 @@ help: ## show this list
 
 run: ## install missing packages, download the model, build, and serve demo data
 	scripts/setup
-	@echo 'The first build takes about twelve minutes on two processors; later ones take seconds.'
 	scripts/fetch-model --out '$(MODEL_FILE)'
-	cargo build --release --locked -p svc
+	@echo 'The first build takes about twelve minutes on two processors; later ones take seconds.'
+	scripts/build --release --locked -p svc
 	exec env SVC_DATA_DIR='$(SVC_DATA_DIR)' SVC_MODEL_FILE='$(MODEL_FILE)' ./target/release/svc serve --demo
 
 build: ## build everything, for development

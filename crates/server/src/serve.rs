@@ -2,7 +2,7 @@
 
 use crate::compose::Service;
 use crate::database::{backend, hold, migrate, open_database};
-use crate::demo::Demo;
+use crate::demo::{self, Demo, Given};
 use crate::operator_error::cause;
 use crate::secret_key::{follow, open_seal};
 use crate::settings::Settings;
@@ -18,7 +18,6 @@ use jobs::Running;
 use model::WorkspaceId;
 use std::io::ErrorKind;
 use std::net::{TcpListener, ToSocketAddrs};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::Db;
 use tokio::net::TcpSocket;
@@ -33,30 +32,30 @@ const BACKLOG: u32 = 1024;
 const LAST_EXPORT: Duration = Duration::from_secs(5);
 
 /// Serves until SIGTERM or SIGINT. Runs live on a runtime of their own: a worker of the HTTP server has one thread, and
-/// ends before they may.
-pub(crate) fn run(config: Config, with_demo: bool) -> anyhow::Result<()> {
+/// ends before they may. With `demo`, the demo workspace is served; it holds the settings that the demo must not choose.
+pub(crate) fn run(config: Config, demo: Option<Given>) -> anyhow::Result<()> {
     let runs = tokio::runtime::Builder::new_multi_thread().thread_name("runs").enable_all().build()?;
-    let result = actix_web::rt::System::new().block_on(serve(config, with_demo, runs.handle().clone()));
+    let result = actix_web::rt::System::new().block_on(serve(config, demo, runs.handle().clone()));
     // What still goes on had its time; its leases run out, and whoever serves next goes on with it.
     runs.shutdown_background();
     result
 }
 
-async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Result<()> {
+async fn serve(config: Config, demo: Option<Given>, runtime: Handle) -> anyhow::Result<()> {
     let began = Instant::now();
-    let config = Arc::new(config);
+    let (config, notes) = demo::complete(config, demo).await;
     let bind = |address: &str| listen(address).with_context(|| format!("listening on {address}"));
     let listeners = bind(&config.listen)?;
     let admin_listeners = config.admin_listen.as_deref().map(bind).transpose()?;
     let mut settings = Settings::read(&config).await?;
-    expect_models(&settings.tiers, with_demo)?;
+    expect_models(&settings.tiers, notes.is_some())?;
     let _held = hold(&backend(&config)?)?;
     for name in migrate(&config)? {
         tracing::info!(name, "migrated the database");
     }
     let db = open_database(&config)?;
     let seal = open_seal(&config, settings.keys.take(), &db).await?;
-    let demo = demo(&db, &config, &settings.connector, with_demo).await?;
+    let demo = prepare_demo(&db, &config, &settings.connector, notes).await?;
     let followed = db.background();
     let (traces, exporting) = Traces::start(settings.collector.take(), &db, &runtime).map_err(cause)?;
     let mut parts = settings.parts(&config, db, seal, traces, runtime)?;
@@ -105,21 +104,22 @@ fn expect_models(tiers: &Tiers, with_demo: bool) -> anyhow::Result<()> {
     }
     anyhow::ensure!(
         !with_demo,
-        "the demo needs a model, but SVC_MODEL_FILE is not set: `make run` fetches it, or set the tiers to openai:MODEL"
+        "the demo needs a model: start a model server on this machine, set OPENAI_API_KEY, or set SVC_MODEL_FILE (`make run` \
+         fetches the file)"
     );
     tracing::warn!(tiers = missing, "no model is configured: runs are rejected with model_not_configured");
     Ok(())
 }
 
-/// Makes the demo if it is wanted. Otherwise says how to begin where there is no workspace.
-async fn demo(
+/// Makes the demo if it is wanted, which then has notes. Otherwise says how to begin where there is no workspace.
+async fn prepare_demo(
     db: &Db,
     config: &Config,
     connector: &Connector,
-    with_demo: bool,
+    notes: Option<Vec<String>>,
 ) -> anyhow::Result<Option<Demo>> {
-    if with_demo {
-        return Demo::prepare(db, config, connector).await.map(Some);
+    if let Some(notes) = notes {
+        return Demo::prepare(db, config, connector, notes).await.map(Some);
     }
     if db.read(|read| workspaces::ids_after(read, WorkspaceId(0), 1)).await.map_err(cause)?.is_empty() {
         tracing::warn!("there is no workspace yet: `svc init` makes one, with a plan and a key");

@@ -4,10 +4,14 @@
 mod agent;
 mod chat;
 mod contacts;
+mod model_server;
 mod people;
 mod products;
 mod reminders;
+mod settings;
 mod tasks;
+
+pub(crate) use settings::{Given, complete};
 
 use crate::Config;
 use crate::operator_error::cause;
@@ -50,11 +54,18 @@ struct Welcome {
     products: Option<CollectionId>,
     /// The page on which a person chats as a customer.
     chat: String,
+    /// The settings that the demo chose, in sentences.
+    notes: Vec<String>,
 }
 
 impl Demo {
-    /// Makes the demo workspace where there is none, and starts the chat network.
-    pub(crate) async fn prepare(db: &Db, config: &Config, connector: &Connector) -> anyhow::Result<Self> {
+    /// Makes the demo workspace where there is none, and starts the chat network. `notes` are told to the newcomer.
+    pub(crate) async fn prepare(
+        db: &Db,
+        config: &Config,
+        connector: &Connector,
+        notes: Vec<String>,
+    ) -> anyhow::Result<Self> {
         let made = db.write(|tx| match workspaces::find(tx, SLUG) {
             Ok(workspace) => Ok((workspace.id, None)),
             Err(error) if error.code() == Code::WorkspaceNotFound => {
@@ -73,6 +84,7 @@ impl Demo {
             keys,
             products,
             chat: chat.page().to_owned(),
+            notes,
         };
         Ok(Self { workspace, chat, network_connector, welcome })
     }
@@ -192,6 +204,10 @@ impl Welcome {
         }
         writeln!(text)?;
         writeln!(text, "Chat with the agent as a customer: {}", self.chat)?;
+        for note in &self.notes {
+            writeln!(text)?;
+            writeln!(text, "{note}")?;
+        }
         writeln!(text)?;
         writeln!(text, "Reference: http://{}/docs/", self.listen)?;
         writeln!(text)?;

@@ -21,6 +21,7 @@ mod command_line;
 mod contract;
 mod demo_answers;
 mod demo_chat;
+mod demo_settings;
 mod doctor;
 mod document;
 mod documents;
