@@ -87,7 +87,7 @@ fn model(request: &Value) -> Value {
     if request["response_format"].is_object() {
         return completion(&json!({ "city": "Paris", "country": "France" }).to_string());
     }
-    completion("The capital of France is Paris.")
+    completion("I found:\n- Junior Wooden Train (price: 27.85, stock: 28)")
 }
 
 /// The addresses of examples: a weather service, a shop, a webhook's receiver.
