@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run build test check openapi bench fmt clean-data
+.PHONY: help run build test check openapi bench package fmt clean-data
 
 # Where `make run` keeps its database and files, and the language model it answers with.
 SVC_DATA_DIR ?= ./data
@@ -71,6 +71,13 @@ openapi: ## regenerate the OpenAPI documents and the tables of operations and ev
 
 bench: ## run the benchmarks and write docs/benchmarks.md
 	scripts/bench
+
+package: ## build Debian packages, an archive and, with Docker, an image in target/package; install and try them on a clean Debian
+	scripts/setup --package --test
+	scripts/fetch-model --out '$(MODEL_FILE)'
+	@echo 'The first build takes about fifteen minutes on two processors.'
+	scripts/package --model '$(MODEL_FILE)'
+	scripts/check-package
 
 fmt: ## format the code
 	cargo fmt --all

@@ -104,8 +104,8 @@ fn expect_models(tiers: &Tiers, with_demo: bool) -> anyhow::Result<()> {
     }
     anyhow::ensure!(
         !with_demo,
-        "the demo needs a model: start a model server on this machine, set OPENAI_API_KEY, or set SVC_MODEL_FILE (`make run` \
-         fetches the file)"
+        "the demo needs a model: start a model server on this machine, set OPENAI_API_KEY, install the package svc-model, or set \
+         SVC_MODEL_FILE (`make run` fetches the file)"
     );
     tracing::warn!(tiers = missing, "no model is configured: runs are rejected with model_not_configured");
     Ok(())

@@ -44,6 +44,8 @@ pub(crate) struct Demo {
 /// What to tell the newcomer once the service serves.
 #[derive(Clone)]
 struct Welcome {
+    /// The program, as it was started.
+    program: String,
     listen: String,
     /// The flags by which another command finds the same database.
     database: String,
@@ -78,6 +80,7 @@ impl Demo {
         let chat = Chat::start()?;
         let network_connector = chat.connector(connector, &config.allow_outbound)?;
         let welcome = Welcome {
+            program: std::env::args().next().unwrap_or_else(|| "svc".to_owned()),
             listen: config.listen.clone(),
             database: database_flags(config),
             workspace,
@@ -198,7 +201,8 @@ impl Welcome {
             }
             None => {
                 writeln!(text, "The demo workspace ({workspace}) is as you left it. For a new key:")?;
-                writeln!(text, "  ./target/release/svc key create --workspace {workspace} --env live \\")?;
+                let program = &self.program;
+                writeln!(text, "  {program} key create --workspace {workspace} --env live \\")?;
                 writeln!(text, "    --scopes runs:execute,runs:read{}", self.database)?;
             }
         }
