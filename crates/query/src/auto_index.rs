@@ -126,7 +126,7 @@ pub fn counted_search(
 
 /// Counts a query that was answered or would have read too much, and sees to what that calls for: an index that should be there, or a note that one is
 /// used. That happens beside the query, and is lost with no harm.
-fn count_query(
+pub(crate) fn count_query(
     planner: &Planner,
     shape: &Shape,
     query: &Query,

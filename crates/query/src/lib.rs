@@ -16,6 +16,7 @@ mod params;
 mod plan;
 mod planner;
 pub mod references;
+mod related;
 mod run;
 mod runs;
 mod scan;
@@ -30,6 +31,7 @@ pub use auto_index::{counted_aggregate, counted_counts, counted_page, counted_se
 pub use cursor::{ListPosition, cursor_at, place_behind};
 pub use params::{ParsedQuery, QueryParams};
 pub use planner::{Budget, Planner};
+pub use related::{RelatedRecords, check_related};
 pub use types::{Query, Report};
 pub use usage::{IndexRequest, Needs};
 pub use visit::{Page, PlacedRow};

@@ -11,6 +11,7 @@ pub mod columnar;
 pub mod compute;
 pub mod count;
 pub mod definitions;
+mod expand;
 pub mod indexes;
 mod jobs;
 pub mod links;

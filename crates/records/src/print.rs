@@ -1,29 +1,30 @@
-//! Items as answers: all of their values or some, with the items that they point to.
+//! Items as answers: all of their values or some, with the objects that they point to.
 //!
 //! What is stored goes out unparsed wherever nothing is left out.
 
+use crate::expand::{Expanded, Expander};
 use crate::rows::ItemRow;
-use crate::rows::{live_by_ids, pick};
-use crate::shape::{self, Shape, Shapes};
-use fields::{FieldType, Subject};
-use model::{CollectionId, Error, Result, string_enum};
+use crate::rows::pick;
+use crate::shape::{Shape, Shapes};
+use fields::Subject;
+use model::{Error, Result, string_enum};
 use operation::{Describe, FromInput, Input, RawRows, comma_list};
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use store::Read;
 use utoipa::IntoParams;
 
-/// The most relation fields that are expanded at once.
+/// The most fields that are expanded at once.
 const MOST_EXPANDED: usize = 10;
-/// The most items that are shown for each.
-const MOST_SHOWN: usize = 25;
 
 /// What of items is wanted.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     fields: Option<Vec<String>>,
     expand: Vec<String>,
+    /// `None` if nothing is expanded.
+    expander: Option<Expander>,
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -32,8 +33,9 @@ struct SelectionParams {
     /// The keys of the fields in `data`, separated by commas; all fields, or those of the view, if not given.
     #[param(min_length = 1, example = "name,price")]
     fields: Option<String>,
-    /// The keys of up to 10 relation fields, separated by commas. The items that they refer to are returned in
-    /// `expanded`, at most 25 each.
+    /// The keys of up to 10 fields of the types `relation`, `contact`, `user` and `file`, separated by commas. The objects
+    /// that they refer to are returned in `expanded`, at most 25 each. Contacts require the scope `contacts:read`, users
+    /// `conversations:read`, files `files:read`.
     #[param(min_length = 1)]
     expand: Option<String>,
     /// What to add to items. `comment_count` is always included.
@@ -60,19 +62,18 @@ impl FromInput for Selection {
             let rule = format!("does not support `{name}`, only `comment_count`");
             return Err(Error::invalid("include", rule));
         }
-        Ok(Self { fields: list("fields")?, expand: list("expand")?.unwrap_or_default() })
+        let expand = list("expand")?.unwrap_or_default();
+        let expander = if expand.is_empty() {
+            None
+        } else {
+            Some(Expander { key: input.caller.key.clone(), files: input.services.get()? })
+        };
+        Ok(Self { fields: list("fields")?, expand, expander })
     }
 
     fn describe(describe: &mut Describe, _: &'static str) {
         describe.query_parameters::<SelectionParams>();
     }
-}
-
-/// A relation field that is expanded.
-#[derive(Debug)]
-struct Expanded {
-    key: String,
-    items: BTreeMap<i64, String>,
 }
 
 /// Prints items of one collection.
@@ -121,55 +122,18 @@ impl Selection {
             keys = Some(visible.iter().filter_map(|subject| subject.name(shape)).collect());
         }
         let mut expanded = Vec::new();
-        let relations: BTreeSet<&str> = self.expand.iter().map(String::as_str).collect();
-        if relations.len() > MOST_EXPANDED {
+        let names: BTreeSet<&str> = self.expand.iter().map(String::as_str).collect();
+        if names.len() > MOST_EXPANDED {
             return Err(Error::invalid("expand", format_args!("must have at most {MOST_EXPANDED} fields")));
         }
-        for name in relations {
-            let field = field("expand", name)?;
-            let target = field.options.target_collection_id.filter(|_| field.kind == FieldType::Relation);
-            let target = target.ok_or_else(|| {
-                Error::invalid("expand", format_args!("contains `{name}`, which is not a relation field"))
-            })?;
-            expanded.extend(expand(read, shapes, shape, &field.key, target, found)?);
+        if let Some(expander) = &self.expander {
+            for name in names {
+                let field = field("expand", name)?;
+                expanded.extend(expander.expand(read, shapes, shape, field, found)?);
+            }
         }
         Ok(Printer { shape, keys, expanded })
     }
-}
-
-/// The items that a relation field of some items points to; `None` where their collection is gone.
-fn expand(
-    read: &mut Read,
-    shapes: &Shapes,
-    shape: &Shape,
-    key: &str,
-    target: CollectionId,
-    found: &[&ItemRow],
-) -> Result<Option<Expanded>> {
-    let target = match shape::for_read(read, shapes, shape.workspace, target) {
-        Ok(target) => target,
-        Err(error) if error.code() == model::Code::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let mut ids = BTreeSet::new();
-    for row in found {
-        ids.extend(pointed_to(row, key)?);
-    }
-    let ids: Vec<i64> = ids.into_iter().collect();
-    let mut items = BTreeMap::new();
-    let printer = Printer::whole(&target);
-    for row in live_by_ids(read, &target, &ids)? {
-        let mut text = String::with_capacity(row.data.as_str().len() + 512);
-        printer.print(&row, &mut text)?;
-        items.insert(row.id.0, text);
-    }
-    Ok(Some(Expanded { key: key.to_owned(), items }))
-}
-
-fn pointed_to(row: &ItemRow, key: &str) -> Result<Vec<i64>> {
-    let data = pick(row.data.as_str(), &[key])?;
-    let ids = data.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    Ok(ids.iter().filter_map(Value::as_i64).take(MOST_SHOWN).collect())
 }
 
 impl<'a> Printer<'a> {
@@ -210,13 +174,7 @@ impl Printer<'_> {
             if place > 0 {
                 out.push(',');
             }
-            out.push_str(&serde_json::to_string(&expanded.key).map_err(Error::internal)?);
-            out.push_str(":[");
-            let ids = pointed_to(row, &expanded.key)?;
-            let texts: Vec<&str> =
-                ids.iter().filter_map(|id| expanded.items.get(id)).map(String::as_str).collect();
-            out.push_str(&texts.join(","));
-            out.push(']');
+            expanded.print(row, out)?;
         }
         out.push_str("}}");
         Ok(())

@@ -1,6 +1,7 @@
 //! Trees of conditions as they are sent and stored: what they name is known, what they compare with is not yet read.
 
 use super::op::Op;
+use super::related::{Compared, Related};
 use crate::set::FieldSet;
 use crate::subject::Subject;
 use model::{Error, FieldId, Result};
@@ -27,6 +28,8 @@ pub enum Node {
     Not(Box<Node>),
     /// A comparison.
     Is(Comparison),
+    /// A comparison with a field of the records that a field points to.
+    Related(Related),
 }
 
 /// What is compared, how, and with what.
@@ -64,15 +67,35 @@ impl Node {
             Self::Is(comparison) => json!({
                 "field": name_of(comparison.subject, fields), "op": comparison.op, "value": comparison.value,
             }),
+            Self::Related(related) => json!({
+                "field": related.path(fields), "op": related.op, "value": related.value,
+            }),
         }
     }
 
-    /// Every comparison in it.
+    /// Every comparison of the record itself in it.
     pub fn comparisons(&self) -> Vec<&Comparison> {
+        let own = self.leaves().into_iter().filter_map(|leaf| match leaf {
+            Self::Is(comparison) => Some(comparison),
+            _ => None,
+        });
+        own.collect()
+    }
+
+    /// Every condition on related records in it.
+    pub fn related(&self) -> Vec<&Related> {
+        let related = self.leaves().into_iter().filter_map(|leaf| match leaf {
+            Self::Related(related) => Some(related),
+            _ => None,
+        });
+        related.collect()
+    }
+
+    fn leaves(&self) -> Vec<&Self> {
         match self {
-            Self::And(nodes) | Self::Or(nodes) => nodes.iter().flat_map(Self::comparisons).collect(),
-            Self::Not(node) => node.comparisons(),
-            Self::Is(comparison) => vec![comparison],
+            Self::And(nodes) | Self::Or(nodes) => nodes.iter().flat_map(Self::leaves).collect(),
+            Self::Not(node) => node.leaves(),
+            Self::Is(_) | Self::Related(_) => vec![self],
         }
     }
 }
@@ -126,13 +149,13 @@ fn read(fields: &FieldSet, tree: &Value, param: &str, level: usize, left: &mut u
             *left = left.checked_sub(1).ok_or_else(|| {
                 Error::invalid(param, format_args!("exceeds the limit of {MOST_CONDITIONS} conditions"))
             })?;
-            comparison(fields, object, param).map(Node::Is)
+            condition(fields, object, param)
         }
         _ => Err(Error::invalid(param, RULE)),
     }
 }
 
-fn comparison(fields: &FieldSet, object: &Map<String, Value>, param: &str) -> Result<Comparison> {
+fn condition(fields: &FieldSet, object: &Map<String, Value>, param: &str) -> Result<Node> {
     if let Some(name) = object.keys().find(|name| !["field", "op", "value"].contains(&name.as_str())) {
         let name: String = name.chars().take(63).collect();
         return Err(Error::invalid(format!("{param}.{name}"), "is not part of a condition"));
@@ -141,10 +164,11 @@ fn comparison(fields: &FieldSet, object: &Map<String, Value>, param: &str) -> Re
         let found = object.get(name).and_then(Value::as_str);
         found.ok_or_else(|| Error::invalid(format!("{param}.{name}"), "must be a string"))
     };
-    let subject = subject(fields, text("field")?, format!("{param}.field"))?;
+    let at = format!("{param}.field");
+    let compared = Compared::named(fields, text("field")?, &at)?;
     let op = Op::parse(text("op")?).ok_or_else(|| unknown_op(format!("{param}.op")))?;
     let value = object.get("value").cloned().unwrap_or(Value::Null);
-    Ok(Comparison { subject, op, value, param: format!("{param}.value") })
+    Ok(compared.node(op, value, at, format!("{param}.value")))
 }
 
 /// The refusal of an operator that does not exist.
@@ -158,13 +182,14 @@ impl Serialize for Node {
         use serde::ser::SerializeMap;
         let mut map = match self {
             Self::Is(comparison) => return comparison.serialize(serializer),
+            Self::Related(related) => return related.serialize(serializer),
             _ => serializer.serialize_map(Some(1))?,
         };
         match self {
             Self::And(nodes) => map.serialize_entry("and", nodes)?,
             Self::Or(nodes) => map.serialize_entry("or", nodes)?,
             Self::Not(node) => map.serialize_entry("not", node)?,
-            Self::Is(_) => {}
+            Self::Is(_) | Self::Related(_) => {}
         }
         map.end()
     }
@@ -179,6 +204,8 @@ impl<'de> Deserialize<'de> for Node {
             And { and: Vec<Node> },
             Or { or: Vec<Node> },
             Not { not: Box<Node> },
+            // Before the other comparison, which would take it without `through`.
+            Related(Related),
             Is(Comparison),
         }
         match StoredFilter::deserialize(deserializer)
@@ -187,6 +214,7 @@ impl<'de> Deserialize<'de> for Node {
             StoredFilter::And { and } => Ok(Self::And(and)),
             StoredFilter::Or { or } => Ok(Self::Or(or)),
             StoredFilter::Not { not } => Ok(Self::Not(not)),
+            StoredFilter::Related(related) => Ok(Self::Related(related)),
             StoredFilter::Is(comparison) => Ok(Self::Is(comparison)),
         }
     }
