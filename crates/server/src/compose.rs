@@ -36,7 +36,7 @@ use tokio::sync::watch;
 use transfer::imports::Target;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
-pub const VERSION: &str = "v0.27.0";
+pub const VERSION: &str = "v0.28.0";
 
 /// The areas of all groups, in the order of the published documents.
 const AREAS: [Areas; 7] = [
