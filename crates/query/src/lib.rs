@@ -9,6 +9,7 @@ mod auto_index;
 mod candidates;
 mod column_scan;
 mod columns;
+mod counting;
 mod cursor;
 mod key_ranges;
 mod ordered;

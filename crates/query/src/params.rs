@@ -186,7 +186,7 @@ impl QueryParams {
             ));
         }
         let node = |(compared, op, value, param): (Compared, Op, Value, String)| {
-            compared.node(op, value, param.clone(), param)
+            Node::comparing(compared, op, value, param.clone(), param)
         };
         Ok(conditions.into_iter().map(node).collect())
     }

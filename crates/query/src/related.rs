@@ -3,13 +3,14 @@
 //! The records that meet the condition are found first, by a query of their own over their own indexes and within its own
 //! budget. The field must then have one of their ids, which links and set indexes find where the ids are few.
 
-use crate::auto_index::count_query;
+use crate::counting::count_query;
 use crate::planner::Planner;
 use crate::types::Query;
 use fields::filter::{Condition, Node, Related, Test};
 use fields::sort::Sort;
 use fields::{Field, FieldType, Filter, Subject};
 use model::{ApiKey, Error, Result, Scope, Timestamp};
+use records::sets;
 use records::shape::{Shape, Shapes};
 use serde_json::Value;
 use std::fmt;
@@ -71,7 +72,7 @@ impl RelatedRecords {
         }
         let mut ids = Vec::new();
         // Nothing in a collection that is gone meets a condition.
-        if let Some(target) = self.shapes.target_of(read, shape.workspace, field)? {
+        if let Some(target) = sets::target_of(read, &self.shapes, shape.workspace, field)? {
             let condition = Condition::of(&target, &related.comparison(shape, &target)?, now)?;
             let query = Query::new(Filter::One(condition), Sort::of(&[]), false);
             let found = query.for_each(read, &self.planner, &target, &[], |fitting| {
@@ -103,7 +104,7 @@ pub fn check_related(
     refuse_many(node)?;
     for related in node.related() {
         let field = field_of(shape, related)?;
-        if let Some(target) = shapes.target_of(read, shape.workspace, field)? {
+        if let Some(target) = sets::target_of(read, shapes, shape.workspace, field)? {
             Condition::of(&target, &related.comparison(shape, &target)?, now)?;
         }
     }

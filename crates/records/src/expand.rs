@@ -1,20 +1,18 @@
 //! What fields of items point to, in full: items, contacts, members of the team and files.
 
-use crate::print::Printer;
+use crate::print::{Expanded, Printer, pointed_to};
+use crate::rows::ItemRow;
 use crate::rows::live_by_ids;
-use crate::rows::{ItemRow, pick};
+use crate::sets;
 use crate::shape::{Shape, Shapes};
 use fields::{Field, FieldType};
 use files::{Files, among};
 use model::{ApiKey, Error, FileId, MemberId, Result, Scope};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use store::Read;
-
-/// The most objects that are shown for a field of an item.
-const MOST_SHOWN: usize = 25;
 
 /// Who expands, and what shows files.
 #[derive(Clone)]
@@ -27,13 +25,6 @@ impl fmt::Debug for Expander {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Expander").finish_non_exhaustive()
     }
-}
-
-/// A field that is expanded, and the objects that it points to, printed, by id.
-#[derive(Debug)]
-pub(crate) struct Expanded {
-    key: String,
-    objects: BTreeMap<i64, String>,
 }
 
 impl Expander {
@@ -72,7 +63,7 @@ impl Expander {
         let objects = match field.kind {
             FieldType::User => members(read, shapes, shape, &ids)?,
             FieldType::File => self.files(read, shape, &ids)?,
-            _ => match shapes.target_of(read, shape.workspace, field)? {
+            _ => match sets::target_of(read, shapes, shape.workspace, field)? {
                 Some(target) => records(read, &target, &ids)?,
                 None => return Ok(None),
             },
@@ -111,24 +102,4 @@ fn members(read: &mut Read, shapes: &Shapes, shape: &Shape, ids: &[i64]) -> Resu
         (member.id.0, text.to_string())
     });
     Ok(shown.collect())
-}
-
-/// The first ids that a field of an item has.
-fn pointed_to(row: &ItemRow, key: &str) -> Result<Vec<i64>> {
-    let data = pick(row.data.as_str(), &[key])?;
-    let ids = data.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    Ok(ids.iter().filter_map(Value::as_i64).take(MOST_SHOWN).collect())
-}
-
-impl Expanded {
-    /// Prints the objects of an item's field as a member of an object: `"supplier":[…]`.
-    pub(crate) fn print(&self, row: &ItemRow, out: &mut String) -> Result<()> {
-        out.push_str(&serde_json::to_string(&self.key).map_err(Error::internal)?);
-        out.push_str(":[");
-        let ids = pointed_to(row, &self.key)?;
-        let texts: Vec<&str> = ids.iter().filter_map(|id| self.objects.get(id)).map(String::as_str).collect();
-        out.push_str(&texts.join(","));
-        out.push(']');
-        Ok(())
-    }
 }

@@ -1,5 +1,6 @@
 //! Filters: trees of conditions, as callers write them and ready to be tested on records.
 
+mod comparison;
 mod condition;
 mod exact;
 mod like;
@@ -11,6 +12,7 @@ pub mod relative;
 mod schema;
 mod tree;
 
+pub use comparison::{Comparison, name_of, subject};
 pub(crate) use condition::empty_text;
 pub use condition::{Condition, Test};
 pub use like::Pattern;
@@ -18,7 +20,7 @@ pub use op::Op;
 pub use range::{Range, behind, joined};
 pub use related::{Compared, Related};
 pub use schema::{FilterAnd, FilterCondition, FilterNot, FilterOr, FilterTree, filter_tree_text};
-pub use tree::{Comparison, MOST_CONDITIONS, Node, name_of, subject, unknown_op};
+pub use tree::{MOST_CONDITIONS, Node, unknown_op};
 
 use crate::record::Record;
 use crate::set::FieldSet;

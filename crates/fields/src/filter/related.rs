@@ -1,7 +1,7 @@
 //! Conditions on the records that a field points to, such as `bike.brand`.
 
+use super::comparison::{Comparison, name_of, subject};
 use super::op::Op;
-use super::tree::{Comparison, Node, name_of, subject};
 use crate::kind::FieldType;
 use crate::set::FieldSet;
 use crate::subject::Subject;
@@ -96,13 +96,5 @@ impl Compared {
             ));
         }
         Ok(Self::Related { through: field.id, name: rest.to_owned() })
-    }
-
-    /// The condition that compares it. `at` says where the name stood, `param` where the value did.
-    pub fn node(self, op: Op, value: Value, at: String, param: String) -> Node {
-        match self {
-            Self::Own(subject) => Node::Is(Comparison { subject, op, value, param }),
-            Self::Related { through, name } => Node::Related(Related { through, name, op, value, param, at }),
-        }
     }
 }

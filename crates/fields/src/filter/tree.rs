@@ -1,10 +1,10 @@
 //! Trees of conditions as they are sent and stored: what they name is known, what they compare with is not yet read.
 
+use super::comparison::{Comparison, name_of};
 use super::op::Op;
 use super::related::{Compared, Related};
 use crate::set::FieldSet;
-use crate::subject::Subject;
-use model::{Error, FieldId, Result};
+use model::{Error, Result};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -32,21 +32,6 @@ pub enum Node {
     Related(Related),
 }
 
-/// What is compared, how, and with what.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
-    /// What is compared.
-    #[serde(rename = "field")]
-    pub subject: Subject,
-    /// How.
-    pub op: Op,
-    /// With what: text, a number, a boolean, a list of these for `in`; any JSON for a field that holds JSON.
-    pub value: Value,
-    /// Where the caller wrote it, for messages.
-    #[serde(skip)]
-    pub param: String,
-}
-
 impl Node {
     /// Reads a tree that a caller sent. `param` says where it stood.
     ///
@@ -55,6 +40,16 @@ impl Node {
     pub fn from_api(fields: &FieldSet, tree: &Value, param: &str) -> Result<Self> {
         let mut left = MOST_CONDITIONS;
         read(fields, tree, param, 1, &mut left)
+    }
+
+    /// The condition on what a caller named. `at` says where the name stood, `param` where the value did.
+    pub fn comparing(compared: Compared, op: Op, value: Value, at: String, param: String) -> Self {
+        match compared {
+            Compared::Own(subject) => Self::Is(Comparison { subject, op, value, param }),
+            Compared::Related { through, name } => {
+                Self::Related(Related { through, name, op, value, param, at })
+            }
+        }
     }
 
     /// The tree as callers write it. A field that is gone is named by its id: `#12`.
@@ -98,26 +93,6 @@ impl Node {
             Self::Is(_) | Self::Related(_) => vec![self],
         }
     }
-}
-
-/// What callers call a subject, also one that is gone.
-pub fn name_of(subject: Subject, fields: &FieldSet) -> String {
-    match (subject.name(fields), subject) {
-        (Some(name), _) => name.to_owned(),
-        (None, Subject::Field(FieldId(id))) => format!("#{id}"),
-        (None, Subject::System(system)) => fields.name_of_column(system).to_owned(),
-    }
-}
-
-/// What a caller means by `name`.
-///
-/// # Errors
-/// 400 `validation_error` about `param`, with the name that was probably meant.
-pub fn subject(fields: &FieldSet, name: &str, param: impl Into<String>) -> Result<Subject> {
-    Subject::named(fields, name).ok_or_else(|| {
-        let hint = fields.nearest(name).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        Error::invalid(param, format_args!("is not a field of this {}{hint}", fields.noun()))
-    })
 }
 
 fn read(fields: &FieldSet, tree: &Value, param: &str, level: usize, left: &mut usize) -> Result<Node> {
@@ -168,7 +143,7 @@ fn condition(fields: &FieldSet, object: &Map<String, Value>, param: &str) -> Res
     let compared = Compared::named(fields, text("field")?, &at)?;
     let op = Op::parse(text("op")?).ok_or_else(|| unknown_op(format!("{param}.op")))?;
     let value = object.get("value").cloned().unwrap_or(Value::Null);
-    Ok(compared.node(op, value, at, format!("{param}.value")))
+    Ok(Node::comparing(compared, op, value, at, format!("{param}.value")))
 }
 
 /// The refusal of an operator that does not exist.

@@ -136,30 +136,7 @@ impl Shapes {
         (referenced.successor)(read, workspace, id)
     }
 
-    /// The shape of the records that a relation or contact field points to; `None` if their collection is gone, and for
-    /// fields of other types.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub fn target_of(
-        &self,
-        read: &mut Read,
-        workspace: WorkspaceId,
-        field: &Field,
-    ) -> Result<Option<Arc<Shape>>> {
-        if let Some((kind, _)) = self.named_by(field.kind) {
-            return crate::sets::for_read(read, self, workspace, kind).map(Some);
-        }
-        let target = field.options.target_collection_id.filter(|_| field.kind == FieldType::Relation);
-        let Some(target) = target else { return Ok(None) };
-        match for_read(read, self, workspace, target) {
-            Ok(target) => Ok(Some(target)),
-            Err(error) if error.code() == Code::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn named_by(&self, kind: FieldType) -> Option<(&'static Kind, ReferencedBy)> {
+    pub(crate) fn named_by(&self, kind: FieldType) -> Option<(&'static Kind, ReferencedBy)> {
         let named = |declared: &&'static Kind| {
             let referenced = declared.referenced_by.filter(|referenced| referenced.kind == kind)?;
             Some((*declared, referenced))
