@@ -12,6 +12,7 @@ mod completion;
 mod contract;
 mod doctor;
 mod events_document;
+mod formulas_document;
 mod init;
 mod login;
 mod output;
@@ -24,6 +25,7 @@ mod team;
 
 pub use contract::table;
 pub use events_document::events_document;
+pub use formulas_document::formulas_document;
 
 use crate::config::{Config, read_config, unknown_variables};
 use crate::logging::Log;
