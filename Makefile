@@ -60,14 +60,15 @@ check: ## check formatting, lints, layers, tests, licences, the OpenAPI document
 	scripts/check-clients
 	scripts/check-chat-page
 
-openapi: ## regenerate the OpenAPI documents and the tables of operations and events
+openapi: ## regenerate the OpenAPI documents and the tables of operations, events and formulas
 	@mkdir -p target
 	cargo run -q --locked -p svc -- openapi > target/openapi.public.json
 	cargo run -q --locked -p svc -- openapi --partner > target/openapi.partner.json
 	cargo run -q --locked -p svc -- openapi --table > target/operations.txt
 	cargo run -q --locked -p svc -- openapi --events > target/events.md
+	cargo run -q --locked -p svc -- openapi --formulas > target/formulas.md
 	mv target/openapi.public.json target/openapi.partner.json .
-	mv target/operations.txt target/events.md docs/
+	mv target/operations.txt target/events.md target/formulas.md docs/
 
 bench: ## run the benchmarks and write docs/benchmarks.md
 	scripts/bench

@@ -13,6 +13,7 @@ mod contract;
 mod conversation;
 mod doctor;
 mod events_document;
+mod formulas_document;
 mod init;
 mod login;
 mod output;
@@ -25,6 +26,7 @@ mod team;
 
 pub use contract::table;
 pub use events_document::events_document;
+pub use formulas_document::formulas_document;
 
 pub(crate) use init::set_up;
 
