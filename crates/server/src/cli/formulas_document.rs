@@ -28,8 +28,8 @@ const OPERATORS: &str = "\n## Operators\n\n\
 
 const TYPES: &str = "\n## Types of fields\n\n\
     The type that the values of a field have in formulas, and the operators with which filters compare them. Computed fields\n\
-    (`formula`, `rollup`, `lookup`) have those of their `result_type`. Formulas read a choice by its label. [data.md](data.md#filters-sorting-and-paging)\n\
-    explains the operators.\n\n\
+    (`formula`, `rollup`, `lookup`) have those of their `result_type`. Formulas read a choice by its label.\n\
+    [data.md](data.md#filters-sorting-and-paging) explains the operators.\n\n\
     | Field | In formulas | Filter operators |\n|---|---|---|\n";
 
 /// The document.
