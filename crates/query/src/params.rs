@@ -192,7 +192,8 @@ impl QueryParams {
             }
             search.clone_from(&saved.search);
         }
-        let mut filter = Filter::of(shape, &Node::And(nodes), now)?;
+        let filter = Filter::of(shape, &Node::And(nodes), now)?;
+        let mut filter = shape.follow_merges(read, filter)?;
         if let Some(text) = search.filter(|text| !text.trim().is_empty()) {
             filter = Filter::All(vec![filter, Filter::Finds(Words::read(shape, &text))]);
         }
