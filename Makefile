@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run build test check openapi bench fmt clean-data
+.PHONY: help run build test check openapi bench package fmt clean-data
 
 # Where `make run` keeps its database and files, and the language model it answers with.
 SVC_DATA_DIR ?= ./data
@@ -25,9 +25,9 @@ help: ## show this list
 
 run: ## install missing packages, download the model, build, and serve demo data
 	scripts/setup
-	@echo 'The first build takes about twelve minutes on two processors; later ones take seconds.'
 	scripts/fetch-model --out '$(MODEL_FILE)'
-	cargo build --release --locked -p svc
+	@echo 'The first build takes about twelve minutes on two processors; later ones take seconds.'
+	scripts/build --release --locked -p svc
 	exec env SVC_DATA_DIR='$(SVC_DATA_DIR)' SVC_MODEL_FILE='$(MODEL_FILE)' ./target/release/svc serve --demo
 
 build: ## build everything, for development
@@ -60,17 +60,25 @@ check: ## check formatting, lints, layers, tests, licences, the OpenAPI document
 	scripts/check-clients
 	scripts/check-chat-page
 
-openapi: ## regenerate the OpenAPI documents and the tables of operations and events
+openapi: ## regenerate the OpenAPI documents and the tables of operations, events and formulas
 	@mkdir -p target
 	cargo run -q --locked -p svc -- openapi > target/openapi.public.json
 	cargo run -q --locked -p svc -- openapi --partner > target/openapi.partner.json
 	cargo run -q --locked -p svc -- openapi --table > target/operations.txt
 	cargo run -q --locked -p svc -- openapi --events > target/events.md
+	cargo run -q --locked -p svc -- openapi --formulas > target/formulas.md
 	mv target/openapi.public.json target/openapi.partner.json .
-	mv target/operations.txt target/events.md docs/
+	mv target/operations.txt target/events.md target/formulas.md docs/
 
 bench: ## run the benchmarks and write docs/benchmarks.md
 	scripts/bench
+
+package: ## build Debian packages, an archive and, with Docker, an image in target/package; install and try them on a clean Debian
+	scripts/setup --package --test
+	scripts/fetch-model --out '$(MODEL_FILE)'
+	@echo 'The first build takes about fifteen minutes on two processors.'
+	scripts/package --model '$(MODEL_FILE)'
+	scripts/check-package
 
 fmt: ## format the code
 	cargo fmt --all

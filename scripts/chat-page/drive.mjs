@@ -40,8 +40,8 @@ async function said(text) {
 try {
   await page.goto(page_url);
   await page.locator("#customers option").first().waitFor({ state: "attached" });
-  await write("What is the capital of France?");
-  await said("Paris");
+  await write("Do you have wooden trains?");
+  await said("Wooden Train");
 
   // The business's side of the page, for which the page has no key.
   await page.click("#as-business");
@@ -64,8 +64,8 @@ try {
   await page.click("#switch");
   await page.locator("#answers").filter({ hasText: "The agent answers." }).waitFor();
   await page.click("#as-customer");
-  await write("What is the capital of Spain?");
-  await said("Madrid");
+  await write("And yoga mats?");
+  await said("Yoga Mat");
 
   // The agent left the question to the person: four messages of the business, and none between them.
   const lines = await page.locator("#chat li").evaluateAll((all) => all.map((line) => line.className.split(" ")[0]));

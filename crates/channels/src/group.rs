@@ -2,7 +2,7 @@
 
 use crate::broadcasts::{self, BroadcastFiles, Broadcasts, RecipientReferences};
 use crate::channels::{self, GetChannel, GetChannelHealth, ListChannels};
-use crate::conversations::Conversations;
+use crate::conversations::{self, Conversations};
 use crate::events::{MessageEvent, TemplateUpdated};
 use crate::inbound::Callbacks;
 use crate::jobs;
@@ -119,6 +119,7 @@ pub fn group(parts: &WorkerParts, kept: Retention, keeping: Keeping) -> Group {
         .contact_references(RecipientReferences)
         .jobs(jobs::jobs(parts, kept))
         .job(retention::job(keeping))
+        .job(conversations::job())
         .file_references(QuickReplyFiles)
         .file_references(BroadcastFiles)
         .file_references(MessageFiles)

@@ -138,7 +138,14 @@ impl Condition {
             Test::Outside(ranges) => (!ranges.iter().any(|range| range.has(entry))).into(),
             Test::Empty => self.is_empty_entry(entry).into(),
             Test::Filled => (!self.is_empty_entry(entry)).into(),
-            Test::Text(_) | Test::Like(_) | Test::Has(_) | Test::Json(_) | Test::Says(_) if is_nothing => {
+            Test::Text(_)
+            | Test::Like(_)
+            | Test::Has(_)
+            | Test::PointsTo(_)
+            | Test::Json(_)
+            | Test::Says(_)
+                if is_nothing =>
+            {
                 Outcome::No
             }
             Test::NotText(_) | Test::HasNot(_) | Test::NotJson(_) | Test::SaysNot(_) if is_nothing => {
@@ -150,6 +157,8 @@ impl Condition {
             Test::NotText(other) => self.on_text(entry, |_, text| other.as_bytes() != text),
             Test::Like(pattern) => self.on_text(entry, |folded, text| pattern.fits_forms(folded, text)),
             Test::Has(elements) => has(entry, elements),
+            // Related records are many: it is told by the record's own list of ids.
+            Test::PointsTo(_) => Outcome::Maybe,
             Test::HasNot(element) => !has(entry, std::slice::from_ref(element)),
             Test::Json(other) => same(entry, other),
             Test::NotJson(other) => !same(entry, other),

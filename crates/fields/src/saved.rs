@@ -1,7 +1,7 @@
 //! Queries that are kept, as views keep them: fields by id, so that they survive new keys and labels.
 
-use crate::filter::{Comparison, Condition, Filter, Node, name_of, subject};
-use crate::kind::Family;
+use crate::filter::{Comparison, Condition, Node, name_of, subject};
+use crate::kind::{Family, FieldType};
 use crate::set::FieldSet;
 use crate::sort;
 use crate::subject::{Part, Subject};
@@ -57,8 +57,8 @@ impl SavedQuery {
     pub fn from_api(fields: &FieldSet, text: &SavedQueryText, now: Timestamp) -> Result<Self> {
         let tree = text.filter_tree.as_ref().filter(|tree| !tree.is_null());
         let filter = tree.map(|tree| Node::from_api(fields, tree, "filter_tree")).transpose()?;
-        if let Some(filter) = &filter {
-            Filter::of(fields, filter, now)?;
+        for comparison in filter.iter().flat_map(Node::comparisons) {
+            Condition::of(fields, comparison, now)?;
         }
         let named = |list: &str, names: &[String]| -> Result<Vec<Subject>> {
             let read = |(place, name): (usize, &String)| subject(fields, name, format!("{list}[{place}]"));
@@ -103,6 +103,12 @@ impl SavedQuery {
                 problems.push(error.message().to_owned());
             }
         }
+        for related in self.filter.iter().flat_map(Node::related) {
+            let field = fields.field_by_id(related.through);
+            if !field.is_some_and(|field| matches!(field.kind, FieldType::Relation | FieldType::Contact)) {
+                problems.push(format!("`filter_tree` names `{}`, which is gone", related.path(fields)));
+            }
+        }
         for part in &self.sort {
             match part.subject.family(fields) {
                 None => {
@@ -142,11 +148,12 @@ impl SavedQuery {
         let compared = self.filter.iter().flat_map(Node::comparisons).map(|comparison| comparison.subject);
         let all =
             compared.chain(self.sort.iter().map(|part| part.subject)).chain(self.group_by.iter().copied());
-        all.filter_map(|subject| match subject {
+        let own = all.filter_map(|subject| match subject {
             Subject::Field(id) => Some(id),
             Subject::System(_) => None,
-        })
-        .collect()
+        });
+        let related = self.filter.iter().flat_map(Node::related).map(|related| related.through);
+        own.chain(related).collect()
     }
 }
 

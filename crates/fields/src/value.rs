@@ -399,11 +399,23 @@ fn check_tags(value: &Value, mode: Mode) -> Checked {
 /// The most records that a relation field of one record may point to.
 pub const MOST_RELATED: usize = 1_000;
 
+/// How many ids a value of the field can have.
+fn most_ids(field: &Field) -> usize {
+    match (field.kind, field.options.cardinality()) {
+        (FieldType::Relation, Cardinality::One) => 1,
+        (FieldType::Relation, Cardinality::Many) => MOST_RELATED,
+        _ => usize::try_from(field.options.max_items.unwrap_or(100)).unwrap_or(100),
+    }
+}
+
+/// Checks ids. The stored form is always a list, also for a field that takes one id and no list.
 fn check_ids(field: &Field, value: &Value, mode: Mode) -> Checked {
     let split;
+    let most = most_ids(field);
+    let wanted = || wrong_type(if most == 1 { "an id, or a list of one id" } else { "a list of ids" });
     let values = match (value, mode) {
         (Value::Array(values), _) => values,
-        (Value::Number(_), Mode::Typecast) => {
+        (Value::Number(_), _) if most == 1 || mode == Mode::Typecast => {
             split = vec![value.clone()];
             &split
         }
@@ -414,22 +426,18 @@ fn check_ids(field: &Field, value: &Value, mode: Mode) -> Checked {
                 .collect();
             &split
         }
-        _ => return Err(wrong_type("a list of ids")),
+        _ => return Err(wanted()),
     };
     let mut ids: Vec<i64> = Vec::new();
     for value in values {
-        let id = value.as_i64().filter(|id| *id > 0).ok_or_else(|| wrong_type("a list of ids"))?;
+        let id = value.as_i64().filter(|id| *id > 0).ok_or_else(wanted)?;
         if !ids.contains(&id) {
             ids.push(id);
         }
     }
-    let most = match (field.kind, field.options.cardinality()) {
-        (FieldType::Relation, Cardinality::One) => 1,
-        (FieldType::Relation, Cardinality::Many) => MOST_RELATED,
-        _ => usize::try_from(field.options.max_items.unwrap_or(100)).unwrap_or(100),
-    };
     if ids.len() > most {
-        return Err(Problem::new("too_many", format!("must have at most {most} ids")));
+        let ids = if most == 1 { "id" } else { "ids" };
+        return Err(Problem::new("too_many", format!("must have at most {most} {ids}")));
     }
     Ok(if ids.is_empty() { None } else { Some(ids.into()) })
 }

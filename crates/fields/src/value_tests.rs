@@ -25,6 +25,7 @@ fn strict_values_have_the_type_of_their_field() {
     let zoned = FieldOptions { time_zone: Some("Europe/Madrid".into()), ..options() };
     let spanish = FieldOptions { default_country: Some("ES".into()), ..options() };
     let one = FieldOptions { cardinality: Some(Cardinality::One), ..options() };
+    let one_item = FieldOptions { max_items: Some(1), ..options() };
     let schema =
         FieldOptions { json_schema: Some(json!({ "type": "object", "required": ["a"] })), ..options() };
     let long = "x".repeat(1001);
@@ -88,7 +89,17 @@ fn strict_values_have_the_type_of_their_field() {
         (T::MultiSelect, choices(&["red", "blue"]), json!("red"), Err("invalid_type")),
         (T::Relation, options(), json!([3, 1, 3]), Ok(json!([3, 1]))),
         (T::Relation, options(), json!([0]), Err("invalid_type")),
-        (T::Relation, one, json!([1, 2]), Err("too_many")),
+        (T::Relation, options(), json!(3), Err("invalid_type")),
+        (T::Relation, one.clone(), json!([1, 2]), Err("too_many")),
+        (T::Relation, one.clone(), json!(3), Ok(json!([3]))),
+        (T::Relation, one.clone(), json!([3]), Ok(json!([3]))),
+        (T::Relation, one.clone(), json!(null), Ok(json!(null))),
+        (T::Relation, one.clone(), json!([]), Ok(json!(null))),
+        (T::Relation, one.clone(), json!(0), Err("invalid_type")),
+        (T::Relation, one, json!("3"), Err("invalid_type")),
+        (T::Contact, one_item.clone(), json!(3), Ok(json!([3]))),
+        (T::Contact, one_item, json!([3, 4]), Err("too_many")),
+        (T::Contact, options(), json!(3), Err("invalid_type")),
         (T::Json, options(), json!({ "a": [1] }), Ok(json!({ "a": [1] }))),
         (T::Json, schema, json!({}), Err("schema_mismatch")),
         (T::Json, options(), json!("x".repeat(70_000)), Err("too_long")),

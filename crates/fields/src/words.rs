@@ -155,15 +155,16 @@ impl Words {
     }
 }
 
-/// Endings of plurals in the languages that have them at the end of a word, the longest first.
-const ENDINGS: [&str; 4] = ["ies", "es", "en", "s"];
-/// The fewest letters that say what is looked for.
-const SHORTEST_STEM: usize = 4;
+/// Endings of plurals in the languages that have them at the end of a word, the longest first, each with the fewest letters
+/// that must be left to say what is looked for.
+const ENDINGS: [(&str, usize); 4] = [("ies", 4), ("es", 3), ("en", 4), ("s", 3)];
 
 /// A word without its ending, if it has one. Words are in lower case and without accents.
 fn without_ending(word: &str) -> Option<&str> {
-    let stem = ENDINGS.iter().find_map(|ending| word.strip_suffix(ending))?;
-    (stem.len() >= SHORTEST_STEM && stem.bytes().all(|byte| byte.is_ascii_lowercase())).then_some(stem)
+    ENDINGS.iter().find_map(|(ending, shortest)| {
+        let stem = word.strip_suffix(ending)?;
+        (stem.len() >= *shortest && stem.bytes().all(|byte| byte.is_ascii_lowercase())).then_some(stem)
+    })
 }
 
 impl Clause {
@@ -265,7 +266,10 @@ mod tests {
             ("trenes", Some("tren")),
             ("lampen", Some("lamp")),
             ("bus", None),
-            ("cars", None),
+            ("cars", Some("car")),
+            ("boxes", Some("box")),
+            ("cities", Some("citi")),
+            ("pen", None),
             ("train", None),
             ("a1234s", None),
         ] {

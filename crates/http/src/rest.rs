@@ -9,7 +9,7 @@ use actix_web::web::{Bytes, BytesMut, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use futures::{Stream, StreamExt, stream};
 use model::{Code, Error, Result};
-use operation::{Head, Pipeline, Response, ResponseBody};
+use operation::{Head, Pipeline, Response, ResponseBody, body_too_large};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -76,7 +76,7 @@ fn check_head(headers: &HeaderMap, path: &str, head: &Head<'_>, pipeline: &Pipel
         // Where there is no operation, the address is wrong and not the size.
         let limit = pipeline.body_limit(head.method, head.path).map_or(LARGEST_BODY, |limit| limit as u64);
         if announced > limit {
-            return Err(too_large(limit));
+            return Err(body_too_large(limit));
         }
     }
     if !path.starts_with(BASE) {
@@ -109,7 +109,7 @@ where
     let deadline = deadline(limit);
     while let Some(chunk) = next_chunk(&mut payload, deadline).await? {
         if body.len() + chunk.len() > limit {
-            return Err(too_large(limit));
+            return Err(body_too_large(limit));
         }
         if body.len() + chunk.len() > SMALL_BODY.max(body.capacity()) {
             // All at once: a place that grows by doubling is copied each time, and ends larger than the body.
@@ -133,7 +133,7 @@ where
             Ok(None) => return,
             Ok(Some(chunk)) => {
                 received += chunk.len();
-                if received > limit { Err(too_large(limit)) } else { Ok(chunk) }
+                if received > limit { Err(body_too_large(limit)) } else { Ok(chunk) }
             }
             Err(error) => Err(error),
         };
@@ -161,10 +161,6 @@ where
         Ok(Some(Ok(chunk))) => Ok(Some(chunk)),
         Ok(Some(Err(error))) => Err(Error::invalid("body", format_args!("could not be read: {error}"))),
     }
-}
-
-fn too_large(limit: impl std::fmt::Display) -> Error {
-    Error::new(Code::PayloadTooLarge, format!("The body exceeds the limit of {limit} bytes."))
 }
 
 fn to_http(response: Response) -> HttpResponse {

@@ -63,6 +63,9 @@ const GREETINGS: &[&str] = &[
     "danke",
 ];
 
+/// Words that add to others: alone they ask how much something is.
+const MORE: [&str; 3] = ["lot", "much", "very"];
+
 /// Decides by the conversation's words alone.
 pub(crate) fn plan(messages: &[Message], tools: &[Tool]) -> Plan {
     let Some(asked) = messages.iter().rposition(|message| message.role == Role::User) else {
@@ -102,14 +105,21 @@ pub(crate) fn plan(messages: &[Message], tools: &[Tool]) -> Plan {
         let searches =
             (0..).zip(tools).filter(|(_, tool)| spaced(&tool.name).split(' ').any(|word| word == "search"));
         let searches: Vec<usize> = searches.map(|(place, _)| place).collect();
-        let says_nothing = |word: &String| GREETINGS.iter().chain(VERBS).any(|common| stem(common) == *word);
-        return match (searches.is_empty(), words.iter().all(says_nothing)) {
+        let says_more = |word: &String| MORE.iter().any(|more| stem(more) == *word);
+        let says_nothing = words.is_empty()
+            || words.iter().all(|word| says_more(word) || is_common(word)) && !words.iter().all(says_more);
+        return match (searches.is_empty(), says_nothing) {
             (true, _) => Plan::Free,
             (false, true) => Plan::Text,
             (false, false) => Plan::Call(searches),
         };
     }
     Plan::Call((0..).zip(points).filter(|(_, points)| *points == best).map(|(place, _)| place).collect())
+}
+
+/// Whether the stem of a word is that of a greeting or of a verb any tool could have.
+pub(crate) fn is_common(word: &str) -> bool {
+    GREETINGS.iter().chain(VERBS).any(|common| stem(common) == word)
 }
 
 /// Does the text contain this name as a word of its own? Names of one plain word count as words, not as names.
@@ -130,7 +140,7 @@ fn score(question: &HashSet<String>, tool: &Tool) -> usize {
 }
 
 /// A text in lower case with one space between its words; `camelCase` counts as two.
-fn spaced(text: &str) -> String {
+pub(crate) fn spaced(text: &str) -> String {
     let mut spaced = String::with_capacity(text.len() + 8);
     let mut lower_before = false;
     for c in text.chars() {
@@ -148,7 +158,7 @@ fn spaced(text: &str) -> String {
 }
 
 /// The meaningful words of a text, without common endings.
-fn words(text: &str) -> HashSet<String> {
+pub(crate) fn words(text: &str) -> HashSet<String> {
     spaced(text)
         .split(' ')
         .filter(|word| word.chars().count() > 2 && !STOP.contains(word))
@@ -220,7 +230,8 @@ mod tests {
     #[test]
     fn what_no_tool_is_near_to_is_searched_for() {
         assert_eq!(ask("Do you know Ana Ruiz?"), Plan::Call(vec![2]));
-        for greeting in ["Hello!", "Good morning", "Thank you", "get it", ""] {
+        assert_eq!(ask("And how much are they?"), Plan::Call(vec![2]));
+        for greeting in ["Hello!", "Good morning", "Thank you very much", "get it", ""] {
             assert_eq!(ask(greeting), Plan::Text, "{greeting}");
         }
     }

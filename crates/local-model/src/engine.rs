@@ -54,6 +54,7 @@ struct Shared {
     queue: Arc<Queue>,
     context: usize,
     label: String,
+    is_small: bool,
 }
 
 impl Drop for Shared {
@@ -81,8 +82,9 @@ impl Engine {
             .name("local-model".to_owned())
             .spawn(move || work(path, threads, &jobs, &ready))
             .map_err(|error| Error::Load(format!("no thread: {error}")))?;
-        let (context, label) = loaded.recv().map_err(|_| Error::Load("the thread ended".to_owned()))??;
-        Ok(Self { shared: Arc::new(Shared { queue, context, label }) })
+        let (context, label, is_small) =
+            loaded.recv().map_err(|_| Error::Load("the thread ended".to_owned()))??;
+        Ok(Self { shared: Arc::new(Shared { queue, context, label, is_small }) })
     }
 
     /// Puts a request into the queue. Does not block; the answer comes through the [`Generation`].
@@ -100,6 +102,12 @@ impl Engine {
     #[must_use]
     pub fn context_tokens(&self) -> usize {
         self.shared.context
+    }
+
+    /// Whether the model has fewer than about a billion parameters: it copies and chooses, but does not reason.
+    #[must_use]
+    pub fn is_small(&self) -> bool {
+        self.shared.is_small
     }
 
     /// A name for the model, from its file, such as `smollm2-135m`.
@@ -219,7 +227,7 @@ impl Queue {
     }
 }
 
-type Loaded = Result<(usize, String), Error>;
+type Loaded = Result<(usize, String, bool), Error>;
 
 /// The body of the thread: loads, then serves until the queue is closed.
 fn work(path: PathBuf, threads: usize, queue: &Queue, ready: &mpsc::SyncSender<Loaded>) {
@@ -244,7 +252,7 @@ fn work(path: PathBuf, threads: usize, queue: &Queue, ready: &mpsc::SyncSender<L
                 return;
             }
         };
-    if ready.send(Ok((session.context(), session.label().to_owned()))).is_err() {
+    if ready.send(Ok((session.context(), session.label().to_owned(), session.is_small()))).is_err() {
         return;
     }
     while let Some(job) = queue.pop() {

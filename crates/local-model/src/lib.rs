@@ -29,6 +29,7 @@ mod guard;
 mod llama;
 mod prompt;
 mod sample;
+mod search_terms;
 mod session;
 mod stream;
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub(crate) struct Shape {
     pub(crate) context: usize,
     pub(crate) vocabulary: usize,
     layers: usize,
-    width: usize,
+    pub(crate) width: usize,
     inner: usize,
     heads: usize,
     kv_heads: usize,

@@ -14,6 +14,7 @@ use crate::{
     llama::{self, Cache, Llama},
     prompt,
     sample::{Sampler, discourage_repetition, mix},
+    search_terms,
     stream::Utf8Stream,
     tokenizer::Tokenizer,
     types::{Completion, Error, Finish, Request, Tool, ToolCall},
@@ -22,6 +23,8 @@ use crate::{
 
 /// So many tokens before the limit, constrained output starts to close what is open.
 const WIND_DOWN: usize = 32;
+/// Models of a billion parameters and more have at least this many values for a token.
+const SMALL: usize = 1_024;
 /// More tools than this are not compared by likelihood: each costs a few tokens' time.
 const RANKED: usize = 8;
 
@@ -71,6 +74,11 @@ impl Session {
     /// Tokens a prompt and its answer may have together.
     pub(crate) fn context(&self) -> usize {
         self.model.shape.context
+    }
+
+    /// Whether the model has fewer than about a billion parameters.
+    pub(crate) fn is_small(&self) -> bool {
+        self.model.shape.width < SMALL
     }
 
     /// A name for the model.
@@ -128,7 +136,9 @@ impl Session {
         let mut settled = Vec::new();
         if let Plan::Call(tools) = plan {
             let tool = self.most_likely(&tools)?;
-            constraint = Some(self.grammars.call([tool])?);
+            let for_terms =
+                self.is_small().then(|| search_terms::with_terms(tool, &request.messages)).flatten();
+            constraint = Some(self.grammars.call([for_terms.as_ref().unwrap_or(tool)])?);
             settled = self.call_start(tool)?;
         }
         let finish = self.generate(logits, settled, constraint, &mut answer, listener)?;
@@ -147,6 +157,7 @@ impl Session {
         match choose::plan(&request.messages, &request.tools) {
             Plan::Call(places) => {
                 let tools = places.iter().filter_map(|place| request.tools.get(*place));
+                let tools = tools.filter(|tool| !self.lacks_terms(tool, request));
                 let tools: Vec<&Tool> = tools.filter(|tool| self.grammars.call([*tool]).is_ok()).collect();
                 if !tools.is_empty() {
                     return Ok((Plan::Call(tools), None));
@@ -160,6 +171,13 @@ impl Session {
             Plan::Text => (),
         }
         Ok((Plan::Text, schema.map(|schema| self.grammars.json(schema)).transpose()?))
+    }
+
+    /// Whether a tool searches for words, and the user named nothing to search for.
+    fn lacks_terms(&self, tool: &Tool, request: &Request) -> bool {
+        self.is_small()
+            && search_terms::argument(tool).is_some()
+            && search_terms::with_terms(tool, &request.messages).is_none()
     }
 
     /// Cuts the cache to its first tokens.

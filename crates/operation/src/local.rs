@@ -73,14 +73,17 @@ impl LocalCalls {
     /// # Errors
     /// `internal_error` for an operation that the service does not have, or that does not answer with JSON.
     pub async fn call(&self, call: LocalCall) -> Result<LocalAnswer> {
-        let response = self.pipeline()?.call_as(call).await?;
+        LocalAnswer::of(self.pipeline()?.call_as(call).await?)
+    }
+}
+
+impl LocalAnswer {
+    /// Reads a response, which must not be a stream.
+    pub(crate) fn of(response: Response) -> Result<Self> {
         let ResponseBody::Json(text) = response.body else {
             return Err(Error::internal("the operation answers with a stream"));
         };
-        Ok(LocalAnswer {
-            status: response.status,
-            body: serde_json::from_str(&text).map_err(Error::internal)?,
-        })
+        Ok(Self { status: response.status, body: serde_json::from_str(&text).map_err(Error::internal)? })
     }
 }
 
@@ -152,7 +155,7 @@ impl Pipeline {
 }
 
 /// The path as a request would have it, for the log and for what an idempotency key is bound to.
-fn address(meta: &Meta, values: &[(&'static str, String)]) -> Result<String> {
+pub(crate) fn address(meta: &Meta, values: &[(&'static str, String)]) -> Result<String> {
     let mut address = meta.path.to_owned();
     for name in meta.path_parameters() {
         let value = values.iter().find(|(other, _)| *other == name).map(|(_, value)| value.as_str());

@@ -49,6 +49,16 @@ text_enum! {
 }
 
 impl Paging {
+    /// The query parameters of the mode, as messages to callers name them.
+    pub(crate) fn parameters(self) -> &'static str {
+        match self {
+            Self::Cursor => "`limit` and `starting_after`",
+            Self::Offset => "`limit` and `offset`",
+            Self::Page => "`limit` and `page`",
+            Self::OptIn => "`paginate=true`, `limit` and `starting_after`",
+        }
+    }
+
     /// The paging of an operation: that of the argument that has one.
     #[doc(hidden)]
     pub const fn first(of: &[Option<Self>]) -> Option<Self> {

@@ -51,7 +51,7 @@ impl Registered {
 
     /// The checks of what goes in. Made when first asked for, so that a start costs nothing for what nobody calls.
     pub(crate) fn checks(&self) -> &Checks {
-        self.checks.get_or_init(|| Checks::new(&self.describe(), self.meta().paging.is_some()))
+        self.checks.get_or_init(|| Checks::new(&self.describe(), self.meta().paging))
     }
 
     /// What goes in and comes out.

@@ -1,7 +1,7 @@
 //! Transport types: what an interface hands to the pipeline, and what it is given to send.
 
 use crate::raw_route::Chunks;
-use model::{Error, RequestId};
+use model::{Code, Error, RequestId};
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -91,6 +91,11 @@ impl fmt::Debug for ResponseBody {
             Self::Events(_) => f.write_str("Events"),
         }
     }
+}
+
+/// The error for a body that exceeds the limit of its operation.
+pub fn body_too_large(limit: impl fmt::Display) -> Error {
+    Error::new(Code::PayloadTooLarge, format!("The body exceeds the limit of {limit} bytes."))
 }
 
 /// The status and the body of an error's answer.

@@ -1,7 +1,7 @@
 //! Input against its schema: the rule stands once, on the type, and is published and enforced from there.
 
 use crate::describe::{Describe, as_json};
-use crate::meta::Method;
+use crate::meta::{Method, Paging};
 use fields::json_errors::{field_errors, parse_json, read_json};
 use jsonschema::Validator;
 use model::{Error, FieldError, Result, whole_number};
@@ -23,21 +23,22 @@ pub(crate) struct Checks {
     parameters: Map<String, Value>,
     /// All parameters that the query may have, and whether each has parts in brackets (`deepObject`).
     known: Vec<(String, bool)>,
+    paging: Option<Paging>,
     query: Option<Validator>,
 }
 
 /// What the body itself is called.
 const WHOLE: &str = "body";
 
-/// What every list with pages takes, whichever mode it has: the parameters of the other modes are ignored.
+/// The parameters of all paging modes.
 const PAGING: [&str; 5] = ["limit", "offset", "page", "paginate", "starting_after"];
 
 /// At most this many mistakes are listed.
 const MOST_ERRORS: usize = 20;
 
 impl Checks {
-    /// The checks of an operation with what it describes; `is_paged` where it is a list that has pages.
-    pub(crate) fn new(describe: &Describe, is_paged: bool) -> Self {
+    /// The checks of an operation with what it describes and its paging mode.
+    pub(crate) fn new(describe: &Describe, paging: Option<Paging>) -> Self {
         let components = describe.components();
         let body_schema = describe.body.as_ref().map(as_json).unwrap_or_default();
         let body = describe.body.as_ref().and_then(|_| {
@@ -61,8 +62,9 @@ impl Checks {
         let described = describe.query.iter().chain(describe.documented.iter().filter(in_query));
         let is_deep = |parameter: &Parameter| matches!(parameter.style, Some(ParameterStyle::DeepObject));
         let described = described.map(|parameter| (parameter.name.clone(), is_deep(parameter)));
-        let paging = PAGING.into_iter().filter(|_| is_paged).map(|name| (name.to_owned(), false));
-        let known = described.chain(paging).collect();
+        // Specification 7.4: lists with offsets ignore `starting_after`.
+        let ignored = (paging == Some(Paging::Offset)).then(|| ("starting_after".to_owned(), false));
+        let known = described.chain(ignored).collect();
         let streamed = describe.streamed;
         Self {
             body,
@@ -73,6 +75,7 @@ impl Checks {
             query: compile(&query),
             parameters,
             known,
+            paging,
         }
     }
 
@@ -99,13 +102,27 @@ impl Checks {
                 "query".clone_into(&mut param);
             }
             if unknown.iter().all(|other| other.param != param) {
-                let near = fields::text::nearest(base, self.known.iter().map(|(known, _)| known.as_str()));
-                let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+                let hint = self.hint(base);
                 unknown
                     .push(FieldError::new(param, format_args!("is not a parameter of this operation{hint}")));
             }
         }
         Error::all_invalid(unknown).map_or(Ok(()), Err)
+    }
+
+    /// What to send instead of an unknown parameter: how this list is paged, or the name that is meant.
+    fn hint(&self, name: &str) -> String {
+        match self.paging {
+            Some(paging) if PAGING.contains(&name) => {
+                format!("; this list is paged with {}", paging.parameters())
+            }
+            None if PAGING.contains(&name) => "; it has no pages".to_owned(),
+            _ => {
+                let known = self.known.iter().map(|(known, _)| known.as_str());
+                let near = fields::text::nearest(name, known);
+                near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+            }
+        }
     }
 
     /// Reads a JSON body. One of which nothing must be there may be left out.

@@ -2,25 +2,23 @@
 //! one that no query uses any more is dropped.
 
 use crate::aggregate::{AggregateGroup, Aggregation, CountedGroup, count_by};
+use crate::counting::{AUTO_INDEX, count_query};
 use crate::planner::Planner;
 use crate::search::{FoundPage, Search};
 use crate::types::{Query, Report};
-use crate::usage::{IndexRequest, LARGE, Needs};
+use crate::usage::{IndexRequest, LARGE};
 use crate::visit::Page;
 use diesel::prelude::*;
 use fields::Filter;
 use fields::sort::Sort;
 use jobs::{Job, JobError};
-use model::{Code, Error, IndexId, Result, Timestamp};
+use model::{IndexId, Result};
 use records::schema::collection_indexes;
 use records::shape::{self, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape, Shapes};
 use records::{columnar, count, indexes};
 use std::sync::Arc;
 use std::time::Duration;
 use store::{PageNumber, Read, Tx};
-
-/// The job that makes an index which queries wished for.
-const AUTO_INDEX: &str = "data.index.wish";
 
 /// Only collections with more items than this get a columnar index.
 const LARGE_ENOUGH_FOR_COLUMNS: i64 = 5_000;
@@ -122,56 +120,6 @@ pub fn counted_search(
     let report = found.as_ref().map(|found| &found.report);
     count_query(planner, shape, &everything, report, 1, read.now());
     found
-}
-
-/// Counts a query that was answered or would have read too much, and sees to what that calls for: an index that should be there, or a note that one is
-/// used. That happens beside the query, and is lost with no harm.
-fn count_query(
-    planner: &Planner,
-    shape: &Shape,
-    query: &Query,
-    report: Result<&Report, &Error>,
-    shown: usize,
-    now: Timestamp,
-) {
-    let rows = planner.budget().rows;
-    let too_much = Report { plan: String::new(), uses: Vec::new(), visited: rows, cost: rows };
-    let report = match report {
-        Ok(report) => report,
-        Err(error) if error.code() == Code::QueryTooExpensive => &too_much,
-        Err(_) => return,
-    };
-    let needs = planner.count(shape, query, report, shown, now);
-    if needs == Needs::default() {
-        return;
-    }
-    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-    let db = planner.background().clone();
-    runtime.spawn(async move {
-        if let Err(error) = db.write(move |tx| see_to(tx, &needs)).await {
-            tracing::warn!(?error, "what queries need could not be noted");
-        }
-    });
-}
-
-/// Asks for indexes that queries wished for, and notes that others are used.
-///
-/// # Errors
-/// When the database fails.
-fn see_to(tx: &mut Tx, needs: &Needs) -> Result<()> {
-    let now = tx.now();
-    for request in &needs.requests {
-        let key = format!(
-            "wish:{}:{}",
-            request.collection_id,
-            serde_json::to_string(&request.parts).map_err(Error::internal)?
-        );
-        tx.enqueue(request.workspace_id, AUTO_INDEX, Some(&key), request, now)?;
-    }
-    diesel::update(collection_indexes::table.filter(collection_indexes::id.eq_any(&needs.used)))
-        .set(collection_indexes::last_used_at.eq(now))
-        .execute(tx.connection())?;
-    Ok(())
 }
 
 /// Makes an index that was wished for, where the collection is large enough and has room for it. Gives the one that is

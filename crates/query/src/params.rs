@@ -1,22 +1,21 @@
 //! What the query string says of filters, order and the like.
 
+use super::related::{RelatedRecords, refuse_many};
 use super::types::Query;
 use diesel::prelude::*;
 use fields::Filter;
-use fields::filter::{
-    Comparison, FilterTree, MOST_CONDITIONS, Node, Op, filter_tree_text, subject, unknown_op,
-};
+use fields::filter::{Compared, FilterTree, MOST_CONDITIONS, Node, Op, filter_tree_text, unknown_op};
 use fields::saved::SavedQuery;
 use fields::sort;
 use fields::sort::Sort;
 use fields::words::Words;
 use fields::{Family, Subject};
-use model::{Error, JsonText, Result, Timestamp, ViewId};
+use model::{Code, Error, JsonText, Result, Timestamp, ViewId};
 use operation::{Describe, FromInput, Input, parse_json};
 use records::schema::collection_views;
 use records::shape::Shape;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use store::Read;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{ParameterBuilder, ParameterIn, ParameterStyle};
@@ -26,6 +25,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 #[derive(Debug, Clone, Default)]
 pub struct QueryParams {
     pairs: Vec<(String, String)>,
+    related: Option<RelatedRecords>,
 }
 
 /// All but `filter_tree` and `filter`, which no plain type describes.
@@ -46,7 +46,14 @@ impl FromInput for QueryParams {
     fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
         let is_ours = |name: &str| NAMES.contains(&name) || name == "filter" || name.starts_with("filter[");
         let pairs = input.query.iter().filter(|(name, _)| is_ours(name)).cloned().collect();
-        Ok(Self { pairs })
+        // An agent's tool gives it one set of records: a filter must not tell it what stands in others.
+        let related = if input.caller.actor.is_some() {
+            None
+        } else {
+            let (shapes, planner) = (input.services.get()?, input.services.get()?);
+            Some(RelatedRecords { shapes, planner, key: Some(input.caller.key.clone()) })
+        };
+        Ok(Self { pairs, related })
     }
 
     fn describe(describe: &mut Describe, _: &'static str) {
@@ -83,7 +90,9 @@ impl QueryParams {
             .description(Some(
                 "For people and command lines; programs use `filter_tree`. Conditions that must all hold, written \
                  `filter[<field>]=<value>` for equality: `filter[status]=open`. With an operator: \
-                 `filter[price][gt]=5`, and `filter[tag][in][]=a&filter[tag][in][]=b` for a list. The operators are \
+                 `filter[price][gt]=5`, and `filter[tag][in][]=a&filter[tag][in][]=b` for a list. \
+                 `filter[supplier.city]=Vigo` compares a field of the records that a field of type `relation` or `contact` \
+                 points to, and holds if one of them meets it. The operators are \
                  `eq`, `neq`, `gt`, `gte`, `lt`, `lte`, `like`, `ilike` and `in`; `GET /items/filter-operators` lists \
                  those of each field type. Generated clients can send only the form without an operator.",
             ))
@@ -108,7 +117,13 @@ pub struct ParsedQuery {
 impl QueryParams {
     /// What an earlier request asked for, as [`QueryParams::into_pairs`] gave it.
     pub fn of(pairs: Vec<(String, String)>) -> Self {
-        Self { pairs }
+        Self { pairs, related: None }
+    }
+
+    /// The same, with what reads related records for filters.
+    #[must_use]
+    pub fn with_related(self, related: RelatedRecords) -> Self {
+        Self { related: Some(related), ..self }
     }
 
     /// Names and values as they stood in the query string.
@@ -129,14 +144,14 @@ impl QueryParams {
     }
 
     /// The conditions of `filter`.
-    fn comparisons(&self, shape: &Shape) -> Result<Vec<Comparison>> {
-        let mut comparisons: Vec<Comparison> = Vec::new();
+    fn conditions(&self, shape: &Shape) -> Result<Vec<Node>> {
+        let mut conditions: Vec<(Compared, Op, Value, String)> = Vec::new();
         for (name, text) in
             self.pairs.iter().filter(|(name, _)| name.starts_with("filter[") || name == "filter")
         {
             let (field, op, is_element) = parts(name)?;
             let param = format!("filter[{}]", cut(field));
-            let subject = subject(shape, field, &param)?;
+            let compared = Compared::named(shape, field, &param)?;
             let op = match op {
                 None => Op::Eq,
                 Some(op) => Op::parse(op).ok_or_else(|| unknown_op(param.clone()))?,
@@ -144,30 +159,57 @@ impl QueryParams {
             if is_element && op != Op::In {
                 return Err(Error::invalid(param, "supports lists only for the operator `in`"));
             }
-            let is_json = subject.family(shape) == Some(Family::Json);
+            let is_json = match &compared {
+                Compared::Own(subject) => subject.family(shape) == Some(Family::Json),
+                Compared::Related { .. } => false,
+            };
             let value = match text.as_str() {
                 "" if is_json => Value::Null,
                 text if is_json => parse_json(text.as_bytes(), &param)?,
                 text => Value::from(text),
             };
-            if is_element {
-                let started =
-                    comparisons.iter_mut().find(|one| one.subject == subject && one.value.is_array());
-                match started.map(|one| &mut one.value) {
-                    Some(Value::Array(elements)) => elements.push(value),
-                    _ => comparisons.push(Comparison { subject, op, value: vec![value].into(), param }),
-                }
-            } else {
-                comparisons.push(Comparison { subject, op, value, param });
+            if !is_element {
+                conditions.push((compared, op, value, param));
+                continue;
+            }
+            let started =
+                conditions.iter_mut().find(|(other, _, list, _)| *other == compared && list.is_array());
+            match started.map(|(_, _, list, _)| list) {
+                Some(Value::Array(elements)) => elements.push(value),
+                _ => conditions.push((compared, op, vec![value].into(), param)),
             }
         }
-        if comparisons.len() > MOST_CONDITIONS {
+        if conditions.len() > MOST_CONDITIONS {
             return Err(Error::invalid(
                 "filter",
                 format_args!("must have at most {MOST_CONDITIONS} conditions"),
             ));
         }
-        Ok(comparisons)
+        let node = |(compared, op, value, param): (Compared, Op, Value, String)| {
+            Node::comparing(compared, op, value, param.clone(), param)
+        };
+        Ok(conditions.into_iter().map(node).collect())
+    }
+
+    /// The filter of a tree, which may be about related records and name merged ones.
+    fn filter(&self, read: &mut Read, shape: &Shape, node: &Node, now: Timestamp) -> Result<Filter> {
+        let filter = match &self.related {
+            Some(related) => related.filter(read, shape, node, now)?,
+            None => Filter::of(shape, node, now)?,
+        };
+        shape.follow_merges(read, filter)
+    }
+
+    /// The filter of a view. One that no longer fits what it reaches is the view's fault, not the request's.
+    fn view_filter(&self, read: &mut Read, shape: &Shape, node: &Node, now: Timestamp) -> Result<Filter> {
+        self.filter(read, shape, node, now).map_err(|error| match error.code() {
+            Code::ValidationError => {
+                let message = "The view uses fields or choices that no longer exist. Change the view first.";
+                let reasons = json!({ "reasons": [error.message()] });
+                Error::new(Code::ViewInvalid, message).with("details", reasons)
+            }
+            _ => error,
+        })
     }
 
     /// The query, and what its cursors are bound to.
@@ -176,7 +218,7 @@ impl QueryParams {
     /// 400 `validation_error`, 404 for a view that is not there, 409 `view_invalid`.
     pub fn read(&self, read: &mut Read, shape: &Shape, trashed: bool) -> Result<ParsedQuery> {
         let now = read.now();
-        let mut nodes: Vec<Node> = self.comparisons(shape)?.into_iter().map(Node::Is).collect();
+        let mut nodes = self.conditions(shape)?;
         if let Some(text) = self.value("filter_tree") {
             let tree: Value = parse_json(text.as_bytes(), "filter_tree")?;
             nodes.push(Node::from_api(shape, &tree, "filter_tree")?);
@@ -184,16 +226,19 @@ impl QueryParams {
         let sorted = self.value("sort").map(|text| sort::read_list(shape, text, "sort"));
         let mut parts = sorted.transpose()?.unwrap_or_default();
         let view = self.value("view_id").map(|id| view(read, shape, id, now)).transpose()?;
+        let node = Node::And(nodes);
+        refuse_many(&node)?;
+        let mut filter = self.filter(read, shape, &node, now)?;
         let mut search = None;
         if let Some((saved, _)) = &view {
-            nodes.extend(saved.filter.clone());
+            if let Some(node) = &saved.filter {
+                filter = Filter::All(vec![filter, self.view_filter(read, shape, node, now)?]);
+            }
             if parts.is_empty() {
                 parts.clone_from(&saved.sort);
             }
             search.clone_from(&saved.search);
         }
-        let filter = Filter::of(shape, &Node::And(nodes), now)?;
-        let mut filter = shape.follow_merges(read, filter)?;
         if let Some(text) = search.filter(|text| !text.trim().is_empty()) {
             filter = Filter::All(vec![filter, Filter::Finds(Words::read(shape, &text))]);
         }

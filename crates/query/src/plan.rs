@@ -202,6 +202,14 @@ fn must(filter: &Filter, subject: Subject) -> impl Iterator<Item = &Condition> {
 /// How many items are thought to point to one by a relation field: links are not counted beforehand.
 const FEW_LINKED: i64 = 20;
 
+/// Lists are looked up in indexes and links by so many elements at the most. With more, all items are read.
+const MOST_LOOKED_UP: usize = 1_000;
+
+/// The elements of which a list must have one, where they are few enough to be looked up.
+fn few_elements(condition: &Condition) -> Option<&[Value]> {
+    condition.elements().filter(|elements| elements.len() <= MOST_LOOKED_UP)
+}
+
 /// Chooses. Where conditions leave it open how far a plan has to go, `sampler` tests some items.
 ///
 /// # Errors
@@ -523,10 +531,7 @@ fn over_set(wanted: PlanRequest<'_>, index: &Index) -> Option<QueryPlan> {
     let subject = index.parts.first()?.subject;
     let Subject::Field(id) = subject else { return None };
     let field = wanted.shape.field_by_id(id)?;
-    let elements = must(wanted.filter, subject).find_map(|condition| match &condition.test {
-        Test::Has(elements) => Some(elements),
-        _ => None,
-    })?;
+    let elements = must(wanted.filter, subject).find_map(few_elements)?;
     let keys: Option<Vec<Range>> =
         elements.iter().map(|element| key::element_key(field, element).map(Range::of)).collect();
     let ranges = fields::filter::joined(keys?);
@@ -552,11 +557,12 @@ fn over_set(wanted: PlanRequest<'_>, index: &Index) -> Option<QueryPlan> {
 fn over_links(wanted: PlanRequest<'_>) -> Vec<QueryPlan> {
     let shape = wanted.shape;
     let of_condition = |condition: &Condition| {
-        let (Subject::Field(id), Family::Ids, Test::Has(elements)) =
-            (condition.subject, condition.family, &condition.test)
+        let (Subject::Field(id), Family::Ids, Some(elements)) =
+            (condition.subject, condition.family, few_elements(condition))
         else {
             return None;
         };
+        let cost = FEW_LINKED.saturating_mul(i64::try_from(elements.len()).unwrap_or(i64::MAX));
         let field = shape.field_by_id(id).filter(|field| field.kind == fields::FieldType::Relation)?;
         let by_id = wanted.sort.filter(|sort| sort.parts.is_empty() && elements.len() == 1);
         let to = elements.iter().map(Value::to_string).collect();
@@ -565,7 +571,7 @@ fn over_links(wanted: PlanRequest<'_>) -> Vec<QueryPlan> {
             ordered: by_id.is_some(),
             reverse: by_id.is_some_and(|sort| sort.newest_first),
             covers: vec![condition.subject],
-            ..QueryPlan::of_few(ScanSource::Links { field: field.id, to }, name, Vec::new(), FEW_LINKED)
+            ..QueryPlan::of_few(ScanSource::Links { field: field.id, to }, name, Vec::new(), cost)
         })
     };
     wanted.filter.musts().into_iter().filter_map(of_condition).collect()

@@ -153,7 +153,7 @@ impl Query {
     }
 
     /// Hands all items to `each`, with the values of `subjects`.
-    fn for_each(
+    pub(super) fn for_each(
         &self,
         read: &mut Read,
         planner: &Planner,

@@ -333,18 +333,15 @@ pub(crate) fn points_to(
     field: FieldId,
     to: &[serde_json::Value],
 ) -> Result<bool> {
-    for target in to.iter().filter_map(serde_json::Value::as_i64) {
-        let link: Option<i64> = item_links::table
-            .filter(item_links::item_id.eq(item))
-            .filter(item_links::field_id.eq(field))
-            .filter(item_links::to_kind.eq("item"))
-            .filter(item_links::to_id.eq(target.to_string()))
-            .select(item_links::id)
-            .get_result(read.connection())
-            .optional()?;
-        if link.is_none() {
-            continue;
-        }
+    let linked: Vec<String> = item_links::table
+        .filter(item_links::item_id.eq(item))
+        .filter(item_links::field_id.eq(field))
+        .filter(item_links::to_kind.eq("item"))
+        .select(item_links::to_id)
+        .load(read.connection())?;
+    let linked: HashSet<i64> = linked.iter().filter_map(|id| id.parse().ok()).collect();
+    let named = to.iter().filter_map(serde_json::Value::as_i64);
+    for target in named.filter(|target| linked.contains(target)) {
         // Links of items in the trash wait for them to come back.
         let live: Option<i64> = items::table
             .filter(items::id.eq(target))

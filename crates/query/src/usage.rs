@@ -178,7 +178,7 @@ fn lacks_columns(shape: &Shape, query: &Query) -> bool {
 fn is_narrow(condition: &Condition) -> bool {
     use fields::filter::Test;
     match &condition.test {
-        Test::Has(_) => true,
+        Test::Has(_) | Test::PointsTo(_) => true,
         Test::Filled => false,
         _ => condition.ranges().is_some_and(|ranges| !ranges.contains(&fields::filter::Range::values())),
     }

@@ -7,6 +7,7 @@ use super::scan::points_to;
 use super::types::{Query, Report};
 use fields::filter::name_of;
 use fields::sort::Sort;
+use fields::value::MOST_RELATED;
 use fields::{Data, Filter, Record, Subject, SystemColumn};
 use model::{Code, Error, IndexId, ItemId, Result};
 use records::indexes::IndexEntry;
@@ -347,7 +348,7 @@ impl<'a> Visit<'a> {
     fn fits(&mut self, read: &mut Read, record: Record<'_>) -> Result<Option<Vec<u8>>> {
         let spending = &mut self.spending;
         let fits = self.filter.fits(self.shape, record, &mut |field, to| {
-            spending.rows += to.len();
+            spending.rows += to.len().min(MOST_RELATED);
             points_to(read, ItemId(record.id()), field, to)
         })?;
         Ok(fits.then(|| self.sort.map(|sort| sort.key(self.shape, record)).unwrap_or_default()))

@@ -11,6 +11,7 @@ pub mod columnar;
 pub mod compute;
 pub mod count;
 pub mod definitions;
+mod expand;
 pub mod indexes;
 mod jobs;
 pub mod links;
@@ -21,6 +22,7 @@ pub mod rows;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 pub mod search;
+pub mod selection;
 pub mod sets;
 pub mod shape;
 

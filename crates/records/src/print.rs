@@ -1,175 +1,24 @@
-//! Items as answers: all of their values or some, with the items that they point to.
+//! Items as answers: all of their values or some, with the objects that they point to.
 //!
 //! What is stored goes out unparsed wherever nothing is left out.
 
-use crate::rows::ItemRow;
-use crate::rows::{live_by_ids, pick};
-use crate::shape::{self, Shape, Shapes};
-use fields::{FieldType, Subject};
-use model::{CollectionId, Error, Result, string_enum};
-use operation::{Describe, FromInput, Input, RawRows, comma_list};
-use serde::Deserialize;
+use crate::rows::{ItemRow, pick};
+use crate::shape::Shape;
+use model::{Error, Result};
+use operation::RawRows;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
-use store::Read;
-use utoipa::IntoParams;
+use std::collections::BTreeMap;
 
-/// The most relation fields that are expanded at once.
-const MOST_EXPANDED: usize = 10;
-/// The most items that are shown for each.
+/// The most objects that are shown for a field of an item.
 const MOST_SHOWN: usize = 25;
-
-/// What of items is wanted.
-#[derive(Debug, Clone, Default)]
-pub struct Selection {
-    fields: Option<Vec<String>>,
-    expand: Vec<String>,
-}
-
-#[derive(Deserialize, IntoParams)]
-#[expect(dead_code, reason = "read by name below; the type tells the contract")]
-struct SelectionParams {
-    /// The keys of the fields in `data`, separated by commas; all fields, or those of the view, if not given.
-    #[param(min_length = 1, example = "name,price")]
-    fields: Option<String>,
-    /// The keys of up to 10 relation fields, separated by commas. The items that they refer to are returned in
-    /// `expanded`, at most 25 each.
-    #[param(min_length = 1)]
-    expand: Option<String>,
-    /// What to add to items. `comment_count` is always included.
-    #[param(inline, style = Form, explode = false, min_items = 1)]
-    include: Option<Vec<ItemPart>>,
-}
-
-string_enum! {
-    /// What can be added to items.
-    enum ItemPart {
-        /// The number of comments.
-        CommentCount = "comment_count",
-    }
-}
-
-impl FromInput for Selection {
-    fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
-        let list = |name: &str| -> Result<Option<Vec<String>>> {
-            let Some(text) = input.query_value(name) else { return Ok(None) };
-            Ok(Some(comma_list(text, name)?.into_iter().map(str::to_owned).collect()))
-        };
-        if let Some(name) = list("include")?.into_iter().flatten().find(|name| name != "comment_count") {
-            let name: String = name.chars().take(63).collect();
-            let rule = format!("does not support `{name}`, only `comment_count`");
-            return Err(Error::invalid("include", rule));
-        }
-        Ok(Self { fields: list("fields")?, expand: list("expand")?.unwrap_or_default() })
-    }
-
-    fn describe(describe: &mut Describe, _: &'static str) {
-        describe.query_parameters::<SelectionParams>();
-    }
-}
-
-/// A relation field that is expanded.
-#[derive(Debug)]
-struct Expanded {
-    key: String,
-    items: BTreeMap<i64, String>,
-}
 
 /// Prints items of one collection.
 #[derive(Debug)]
 pub struct Printer<'a> {
-    shape: &'a Shape,
+    pub(crate) shape: &'a Shape,
     /// The keys of the values that are shown; `None` for all.
-    keys: Option<Vec<&'a str>>,
-    expanded: Vec<Expanded>,
-}
-
-impl Selection {
-    /// Whether more is to be read than the items themselves: those that they point to.
-    pub fn reads_more(&self) -> bool {
-        !self.expand.is_empty()
-    }
-
-    /// Reads what is wanted, and fetches what `rows` point to where that is part of it: once for each field.
-    ///
-    /// # Errors
-    /// 400 `validation_error`, or the database's.
-    pub fn printer<'a>(
-        &self,
-        read: &mut Read,
-        shapes: &Shapes,
-        shape: &'a Shape,
-        visible: Option<&[Subject]>,
-        found: &[&ItemRow],
-    ) -> Result<Printer<'a>> {
-        let field = |param: &str, name: &str| {
-            shape.field(name).ok_or_else(|| {
-                let near = fields::text::nearest(name, shape.fields.iter().map(|field| field.key.as_str()));
-                let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-                let name: String = name.chars().take(63).collect();
-                Error::invalid(
-                    param,
-                    format_args!("contains `{name}`, which is not a field of this {}{hint}", shape.noun()),
-                )
-            })
-        };
-        let mut keys: Option<Vec<&str>> = None;
-        if let Some(names) = &self.fields {
-            let named = names.iter().map(|name| Ok(field("fields", name)?.key.as_str()));
-            keys = Some(named.collect::<Result<_>>()?);
-        } else if let Some(visible) = visible {
-            keys = Some(visible.iter().filter_map(|subject| subject.name(shape)).collect());
-        }
-        let mut expanded = Vec::new();
-        let relations: BTreeSet<&str> = self.expand.iter().map(String::as_str).collect();
-        if relations.len() > MOST_EXPANDED {
-            return Err(Error::invalid("expand", format_args!("must have at most {MOST_EXPANDED} fields")));
-        }
-        for name in relations {
-            let field = field("expand", name)?;
-            let target = field.options.target_collection_id.filter(|_| field.kind == FieldType::Relation);
-            let target = target.ok_or_else(|| {
-                Error::invalid("expand", format_args!("contains `{name}`, which is not a relation field"))
-            })?;
-            expanded.extend(expand(read, shapes, shape, &field.key, target, found)?);
-        }
-        Ok(Printer { shape, keys, expanded })
-    }
-}
-
-/// The items that a relation field of some items points to; `None` where their collection is gone.
-fn expand(
-    read: &mut Read,
-    shapes: &Shapes,
-    shape: &Shape,
-    key: &str,
-    target: CollectionId,
-    found: &[&ItemRow],
-) -> Result<Option<Expanded>> {
-    let target = match shape::for_read(read, shapes, shape.workspace, target) {
-        Ok(target) => target,
-        Err(error) if error.code() == model::Code::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let mut ids = BTreeSet::new();
-    for row in found {
-        ids.extend(pointed_to(row, key)?);
-    }
-    let ids: Vec<i64> = ids.into_iter().collect();
-    let mut items = BTreeMap::new();
-    let printer = Printer::whole(&target);
-    for row in live_by_ids(read, &target, &ids)? {
-        let mut text = String::with_capacity(row.data.as_str().len() + 512);
-        printer.print(&row, &mut text)?;
-        items.insert(row.id.0, text);
-    }
-    Ok(Some(Expanded { key: key.to_owned(), items }))
-}
-
-fn pointed_to(row: &ItemRow, key: &str) -> Result<Vec<i64>> {
-    let data = pick(row.data.as_str(), &[key])?;
-    let ids = data.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    Ok(ids.iter().filter_map(Value::as_i64).take(MOST_SHOWN).collect())
+    pub(crate) keys: Option<Vec<&'a str>>,
+    pub(crate) expanded: Vec<Expanded>,
 }
 
 impl<'a> Printer<'a> {
@@ -210,13 +59,7 @@ impl Printer<'_> {
             if place > 0 {
                 out.push(',');
             }
-            out.push_str(&serde_json::to_string(&expanded.key).map_err(Error::internal)?);
-            out.push_str(":[");
-            let ids = pointed_to(row, &expanded.key)?;
-            let texts: Vec<&str> =
-                ids.iter().filter_map(|id| expanded.items.get(id)).map(String::as_str).collect();
-            out.push_str(&texts.join(","));
-            out.push(']');
+            expanded.print(row, out)?;
         }
         out.push_str("}}");
         Ok(())
@@ -242,5 +85,32 @@ impl Printer<'_> {
             self.print(row, printed.row())?;
         }
         Ok(printed)
+    }
+}
+
+/// A field that is expanded, and the objects that it points to, printed, by id.
+#[derive(Debug)]
+pub(crate) struct Expanded {
+    pub(crate) key: String,
+    pub(crate) objects: BTreeMap<i64, String>,
+}
+
+/// The first ids that a field of an item has.
+pub(crate) fn pointed_to(row: &ItemRow, key: &str) -> Result<Vec<i64>> {
+    let data = pick(row.data.as_str(), &[key])?;
+    let ids = data.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    Ok(ids.iter().filter_map(Value::as_i64).take(MOST_SHOWN).collect())
+}
+
+impl Expanded {
+    /// Prints the objects of an item's field as a member of an object: `"supplier":[…]`.
+    pub(crate) fn print(&self, row: &ItemRow, out: &mut String) -> Result<()> {
+        out.push_str(&serde_json::to_string(&self.key).map_err(Error::internal)?);
+        out.push_str(":[");
+        let ids = pointed_to(row, &self.key)?;
+        let texts: Vec<&str> = ids.iter().filter_map(|id| self.objects.get(id)).map(String::as_str).collect();
+        out.push_str(&texts.join(","));
+        out.push(']');
+        Ok(())
     }
 }

@@ -5,7 +5,7 @@ use crate::schema::collections;
 use crate::shape::{self, CollectionSettings, CollectionStatus, IndexKind, IndexOrigin, Kind, Shape, Shapes};
 use diesel::prelude::*;
 use fields::filter::subject;
-use fields::{Part, Subject};
+use fields::{Field, FieldType, Part, Subject};
 use model::{Cause, Code, CollectionId, FieldId, JsonText, Result, WorkspaceId};
 use std::sync::Arc;
 use store::{Read, Tx};
@@ -25,6 +25,29 @@ pub fn for_read(
             Shape::built_in(read, shapes, workspace, kind).map(Arc::new)
         }
         found => found,
+    }
+}
+
+/// The shape of the records that a relation or contact field points to; `None` if their collection is gone, and for fields of
+/// other types.
+///
+/// # Errors
+/// When the database fails.
+pub fn target_of(
+    read: &mut Read,
+    shapes: &Shapes,
+    workspace: WorkspaceId,
+    field: &Field,
+) -> Result<Option<Arc<Shape>>> {
+    if let Some(kind) = shapes.named_by(field.kind) {
+        return for_read(read, shapes, workspace, kind).map(Some);
+    }
+    let target = field.options.target_collection_id.filter(|_| field.kind == FieldType::Relation);
+    let Some(target) = target else { return Ok(None) };
+    match shape::for_read(read, shapes, workspace, target) {
+        Ok(target) => Ok(Some(target)),
+        Err(error) if error.code() == Code::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -27,6 +27,7 @@ use prometheus::core::Collector;
 use records::activity::BoundedActivity;
 use records::shape::{Kind, Shapes};
 use rest::{Api, Contracts, Home, Readiness};
+use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
@@ -35,7 +36,7 @@ use tokio::sync::watch;
 use transfer::imports::Target;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
-pub const VERSION: &str = "v0.27.0";
+pub const VERSION: &str = "v0.28.0";
 
 /// The areas of all groups, in the order of the published documents.
 const AREAS: [Areas; 7] = [
@@ -166,6 +167,8 @@ pub struct Service {
     pub logs: Logs,
     stop: watch::Sender<bool>,
     log_writer: tokio::task::JoinHandle<()>,
+    /// Keeps other processes from serving the same SQLite file.
+    pub(crate) held: Option<File>,
 }
 
 impl Service {
@@ -316,6 +319,7 @@ impl Service {
             logs,
             stop,
             log_writer,
+            held: None,
         })
     }
 

@@ -3,12 +3,15 @@
 use crate::compose::LogRetention;
 use crate::values::{base_url, http_url, origin, size, whole};
 use agents::providers::{Prices, Tiers};
-use clap::{Arg, Args, Command};
+use clap::{Arg, Args, Command, FromArgMatches as _};
 use events::EventRetention;
 use fields::text::nearest;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use store::logs::Retention;
+
+/// Where the package `svc-model` installs the embedded model.
+const PACKAGED_MODEL: &str = "/usr/share/svc/model.gguf";
 
 /// What an installation sets. `svc serve --help` lists all of it, and docs/configuration.md explains it.
 #[derive(Debug, Clone, Args)]
@@ -126,7 +129,7 @@ pub struct Config {
     #[arg(long, env = "SVC_ALLOW_OUTBOUND", global = true, value_name = "RULES", value_delimiter = ',')]
     pub allow_outbound: Vec<String>,
 
-    /// The embedded model's GGUF file.
+    /// The embedded model's GGUF file. Default: the file of the package `svc-model`, if it is installed.
     #[arg(long, env = "SVC_MODEL_FILE", global = true, value_name = "FILE")]
     pub model_file: Option<PathBuf>,
 
@@ -431,10 +434,27 @@ impl Config {
         }
     }
 
+    /// The embedded model's file: the one that is set, or the one that the package `svc-model` installs.
+    pub fn model_file(&self) -> Option<PathBuf> {
+        let packaged = || Some(PathBuf::from(PACKAGED_MODEL)).filter(|path| path.is_file());
+        self.model_file.clone().or_else(packaged)
+    }
+
     /// How the world reaches the service, without a slash at the end.
     pub fn base_url(&self) -> String {
         let url = self.base_url.clone().unwrap_or_else(|| format!("http://{}", self.listen));
         url.trim_end_matches('/').to_owned()
+    }
+}
+
+impl Default for Config {
+    /// The settings without a file, variables and flags.
+    fn default() -> Self {
+        let bare =
+            Self::augment_args(Command::new("svc")).mut_args(|argument| argument.env(None::<&'static str>));
+        let read = bare.try_get_matches_from(["svc"]).and_then(|matches| Self::from_arg_matches(&matches));
+        // Every setting is optional or has a default.
+        read.unwrap_or_else(|error| error.exit())
     }
 }
 
@@ -456,6 +476,12 @@ pub fn read_config(mut command: Command) -> anyhow::Result<Command> {
         command = command.mut_arg(&name, |argument| argument.default_value(value.clone()));
     }
     Ok(command)
+}
+
+/// Whether the file sets `setting`.
+pub(crate) fn is_in_file(setting: &str) -> anyhow::Result<bool> {
+    let Some(path) = config_path() else { return Ok(false) };
+    Ok(read_file(&path)?.contains_key(setting))
 }
 
 /// The variables of this process that look like settings and are none, as sentences that name the setting that was

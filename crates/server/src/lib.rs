@@ -1,4 +1,6 @@
 //! The service, put together: configuration, composition, command line, lifecycle.
+//!
+//! A program of your own opens it with [`Service::open`] and calls operations with [`Service::call`].
 
 pub mod cli;
 mod compose;
@@ -9,19 +11,17 @@ mod file_storage;
 #[cfg(feature = "local-llm")]
 mod local;
 mod logging;
+mod open;
 mod operator_error;
 mod process;
 mod secret_key;
 mod serve;
+mod settings;
 mod tiers;
 mod traces;
 mod values;
 
-/// What all memory comes from, SQLite's too: the system's own allocator spends a fifth more of a write's time. Without huge
-/// pages, which would keep half as much again resident.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 pub use compose::{LogRetention, Service, ServiceParts, VERSION, registry, sealed_tables};
 pub use config::{Config, read_config};
+pub use operation::{LocalAnswer, OperationInput};
 pub use traces::Traces;

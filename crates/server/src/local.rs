@@ -12,6 +12,11 @@ pub(crate) struct Local(pub(crate) Engine);
 impl Provider for Local {
     fn complete<'a>(&'a self, prompt: &'a Prompt) -> BoxFuture<'a, Result<Completion, ProviderError>> {
         Box::pin(async move {
+            if self.0.is_small()
+                && let Some(text) = quotation(prompt)
+            {
+                return Ok(quoted(text, prompt));
+            }
             let mut generation = self.0.generate(request(prompt)).map_err(failed)?;
             loop {
                 // Dropping the generation, here or with this future, stops the model.
@@ -31,6 +36,27 @@ impl Provider for Local {
                 }
             }
         })
+    }
+}
+
+/// What the last result says, where it is an answer already: a small model would repeat it with mistakes.
+fn quotation(prompt: &Prompt) -> Option<String> {
+    let last = prompt.messages.last().filter(|message| message.role == Role::Tool)?;
+    let rows = rows(&last.content).filter(|_| prompt.output_schema.is_none())?;
+    Some(told(&rows, false))
+}
+
+/// A completion that the model had no part in.
+fn quoted(text: String, prompt: &Prompt) -> Completion {
+    if let Some(sink) = &prompt.sink {
+        sink.say(&text);
+    }
+    let output_tokens = i64::try_from(text.len() / BYTES_PER_TOKEN).unwrap_or(i64::MAX);
+    Completion {
+        text,
+        tool_calls: Vec::new(),
+        finish: Finish::Stop,
+        usage: Some(Usage { output_tokens, ..Usage::default() }),
     }
 }
 
@@ -82,27 +108,40 @@ fn message(message: &Message) -> local_model::Message {
 
 /// The most rows of a tool's result that the model reads: each token costs it time.
 const ROWS: usize = 5;
+/// How many bytes of a text a token has, on average.
+const BYTES_PER_TOKEN: usize = 4;
 /// What it reads where there are none.
 const NOTHING: &str = "I found nothing like that.";
 /// Stands before a result, because it forgets what to do while it reads.
 const REMINDER: &str = "Tell me in one or two short sentences:";
 
 /// A result of one of the service's operations in words that are an answer already, because a small model likes to repeat
-/// what it read: a line for each row, such as `- Tea Pot (price: 27.85, id: 126)`. `None` for any other result.
+/// what it read. `None` for any other result.
 fn brief(content: &str) -> Option<String> {
+    Some(format!("{REMINDER}\n{}", told(&rows(content)?, true)))
+}
+
+/// The rows that an operation found. `None` for any other result.
+fn rows(content: &str) -> Option<Vec<Value>> {
     let start = content.find('{')?;
     let end = content.rfind('}')?;
-    let output: Value = serde_json::from_str(content.get(start..=end)?).ok()?;
-    let rows = output.pointer("/result/data")?.as_array()?;
+    let mut output: Value = serde_json::from_str(content.get(start..=end)?).ok()?;
+    match output.pointer_mut("/result/data")?.take() {
+        Value::Array(rows) => Some(rows),
+        _ => None,
+    }
+}
+
+/// A line for each row, such as `- Tea Pot (price: 27.85)`. By its id another function finds the record.
+fn told(rows: &[Value], with_ids: bool) -> String {
     if rows.is_empty() {
-        return Some(format!("{REMINDER}\n{NOTHING}"));
+        return NOTHING.to_owned();
     }
     let lines = rows.iter().take(ROWS).map(|row| {
         let values = row.get("data").unwrap_or(row).as_object().into_iter().flatten();
         let mut told = values.filter_map(|(name, value)| Some((name.as_str(), plain(value)?)));
         let title = told.next().map(|(_, title)| title).unwrap_or_default();
-        // By its id another function finds the record.
-        let id = row.get("data").and(row.get("id")).and_then(plain).map(|id| ("id", id));
+        let id = row.get("data").and(row.get("id")).filter(|_| with_ids).and_then(plain).map(|id| ("id", id));
         let others: Vec<String> = told.chain(id).map(|(name, value)| format!("{name}: {value}")).collect();
         if others.is_empty() { format!("- {title}") } else { format!("- {title} ({})", others.join(", ")) }
     });
@@ -110,7 +149,7 @@ fn brief(content: &str) -> Option<String> {
     if let more @ 1.. = rows.len() - lines.len() {
         lines.push(format!("and {more} more"));
     }
-    Some(format!("{REMINDER}\nI found:\n{}", lines.join("\n")))
+    format!("I found:\n{}", lines.join("\n"))
 }
 
 /// A value as text, where it has one.
@@ -157,6 +196,12 @@ fn failed(error: local_model::Error) -> ProviderError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_quoted_has_no_ids() {
+        let result = r#"{"ok":true,"result":{"data":[{"id":7,"data":{"name":"Tea Pot","price":27.85}}]}}"#;
+        assert_eq!(told(&rows(result).unwrap(), false), "I found:\n- Tea Pot (price: 27.85)");
+    }
 
     #[test]
     fn results_of_operations_are_lines() {

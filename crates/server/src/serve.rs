@@ -1,27 +1,23 @@
 //! Serving: from the configuration to a listening socket, and back down on SIGTERM.
 
-use crate::compose::{Service, ServiceParts};
+use crate::compose::Service;
 use crate::database::{backend, hold, migrate, open_database};
-use crate::demo::Demo;
-use crate::file_storage::Place;
+use crate::demo::{self, Demo, Given};
 use crate::operator_error::cause;
-use crate::secret_key::{Keys, follow, open_seal};
-use crate::tiers::operator_policy;
-use crate::traces::{Collector, Exporting, Traces};
+use crate::secret_key::{follow, open_seal};
+use crate::settings::Settings;
+use crate::traces::{Exporting, Traces};
 use crate::{Config, tiers};
 use actix_web::dev::{Server, ServerHandle};
 use agents::providers::Tiers;
 use anyhow::Context;
-use auth::{RateWindows, workspaces};
-use channels::{OpenAiTranscriber, Transcriber, TranscriberSettings};
-use egress::{Connector, Policy};
+use auth::workspaces;
+use egress::Connector;
 use events::Delivering;
 use jobs::Running;
-use model::{SystemRandom, WorkspaceId};
-use operation::Limits;
+use model::WorkspaceId;
 use std::io::ErrorKind;
 use std::net::{TcpListener, ToSocketAddrs};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::Db;
 use tokio::net::TcpSocket;
@@ -36,52 +32,44 @@ const BACKLOG: u32 = 1024;
 const LAST_EXPORT: Duration = Duration::from_secs(5);
 
 /// Serves until SIGTERM or SIGINT. Runs live on a runtime of their own: a worker of the HTTP server has one thread, and
-/// ends before they may.
-pub(crate) fn run(config: Config, with_demo: bool) -> anyhow::Result<()> {
+/// ends before they may. With `demo`, the demo workspace is served; it holds the settings that the demo must not choose.
+pub(crate) fn run(config: Config, demo: Option<Given>) -> anyhow::Result<()> {
     let runs = tokio::runtime::Builder::new_multi_thread().thread_name("runs").enable_all().build()?;
-    let result = actix_web::rt::System::new().block_on(serve(config, with_demo, runs.handle().clone()));
+    let result = actix_web::rt::System::new().block_on(serve(config, demo, runs.handle().clone()));
     // What still goes on had its time; its leases run out, and whoever serves next goes on with it.
     runs.shutdown_background();
     result
 }
 
-async fn serve(config: Config, with_demo: bool, runtime: Handle) -> anyhow::Result<()> {
+async fn serve(config: Config, demo: Option<Given>, runtime: Handle) -> anyhow::Result<()> {
     let began = Instant::now();
-    let config = Arc::new(config);
-    let settings = Settings::read(&config).await?;
-    let listeners = settings.listeners;
-    expect_models(&settings.tiers, with_demo)?;
+    let (config, notes) = demo::complete(config, demo).await;
+    let bind = |address: &str| listen(address).with_context(|| format!("listening on {address}"));
+    let listeners = bind(&config.listen)?;
+    let admin_listeners = config.admin_listen.as_deref().map(bind).transpose()?;
+    let mut settings = Settings::read(&config).await?;
+    expect_models(&settings.tiers, notes.is_some())?;
     let _held = hold(&backend(&config)?)?;
     for name in migrate(&config)? {
         tracing::info!(name, "migrated the database");
     }
     let db = open_database(&config)?;
-    let seal = open_seal(&config, settings.keys, &db).await?;
-    let demo = demo(&db, &config, &settings.connector, with_demo).await?;
+    let seal = open_seal(&config, settings.keys.take(), &db).await?;
+    let demo = prepare_demo(&db, &config, &settings.connector, notes).await?;
     let followed = db.background();
-    let (traces, exporting) = Traces::start(settings.collector, &db, &runtime).map_err(cause)?;
-    let service = Service::new(ServiceParts {
-        db,
-        tiers: settings.tiers,
-        connector: settings.connector,
-        network_connector: demo.as_ref().map(|demo| demo.network_connector.clone()),
-        seal,
-        objects: settings.objects.open()?,
-        rates: settings.rates,
-        base_url: config.base_url(),
-        limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },
-        retention: config.log_retention(),
-        transcriber: settings.transcriber.or_else(|| demo.as_ref().map(Demo::transcriber)),
-        traces,
-        runtime,
-    })
-    .map_err(cause)?;
+    let (traces, exporting) = Traces::start(settings.collector.take(), &db, &runtime).map_err(cause)?;
+    let mut parts = settings.parts(&config, db, seal, traces, runtime)?;
+    if let Some(demo) = &demo {
+        parts.network_connector = Some(demo.network_connector.clone());
+        parts.transcriber = parts.transcriber.or_else(|| Some(demo.transcriber()));
+    }
+    let service = Service::new(parts).map_err(cause)?;
 
     if let Some(demo) = &demo {
         demo.connect(&service.pipeline, &listeners).await?;
     }
     let mut server = serve_api(&service, demo.as_ref(), listeners, &config)?;
-    let admin = serve_admin(&service, settings.admin_listeners)?;
+    let admin = serve_admin(&service, admin_listeners)?;
     let mut signals = StopSignals::listen()?;
     let background = (service.jobs.start(), service.deliveries.start(), service.channels.start());
     let key_refresh = tokio::spawn(follow(config.clone(), followed, service.pipeline.seal.clone()));
@@ -116,21 +104,22 @@ fn expect_models(tiers: &Tiers, with_demo: bool) -> anyhow::Result<()> {
     }
     anyhow::ensure!(
         !with_demo,
-        "the demo needs a model, but SVC_MODEL_FILE is not set: `make run` fetches it, or set the tiers to openai:MODEL"
+        "the demo needs a model: start a model server on this machine, set OPENAI_API_KEY, install the package svc-model, or set \
+         SVC_MODEL_FILE (`make run` fetches the file)"
     );
     tracing::warn!(tiers = missing, "no model is configured: runs are rejected with model_not_configured");
     Ok(())
 }
 
-/// Makes the demo if it is wanted. Otherwise says how to begin where there is no workspace.
-async fn demo(
+/// Makes the demo if it is wanted, which then has notes. Otherwise says how to begin where there is no workspace.
+async fn prepare_demo(
     db: &Db,
     config: &Config,
     connector: &Connector,
-    with_demo: bool,
+    notes: Option<Vec<String>>,
 ) -> anyhow::Result<Option<Demo>> {
-    if with_demo {
-        return Demo::prepare(db, config, connector).await.map(Some);
+    if let Some(notes) = notes {
+        return Demo::prepare(db, config, connector, notes).await.map(Some);
     }
     if db.read(|read| workspaces::ids_after(read, WorkspaceId(0), 1)).await.map_err(cause)?.is_empty() {
         tracing::warn!("there is no workspace yet: `svc init` makes one, with a plan and a key");
@@ -172,72 +161,6 @@ fn serve_admin(
         }
     });
     Ok(Some(handle))
-}
-
-/// What the settings stand for. All that can be wrong with them is found here, before anything is made or changed.
-struct Settings {
-    listeners: Vec<TcpListener>,
-    /// `None` where no metrics are to be served.
-    admin_listeners: Option<Vec<TcpListener>>,
-    /// `None` where a key is to be generated.
-    keys: Option<Keys>,
-    connector: Connector,
-    objects: Place,
-    rates: RateWindows,
-    tiers: Tiers,
-    /// `None` where voice notes are not transcribed.
-    transcriber: Option<Arc<dyn Transcriber>>,
-    /// `None` where no traces are to be exported.
-    collector: Option<Collector>,
-}
-
-impl Settings {
-    /// What costs least is looked at first.
-    async fn read(config: &Arc<Config>) -> anyhow::Result<Self> {
-        let backend = backend(config)?;
-        let folder = &config.data_dir;
-        anyhow::ensure!(folder.is_dir() || !folder.exists(), "{} is no folder", folder.display());
-        let keys = Keys::read(config, &backend)?;
-        let policy = Policy::allowing(config.allow_outbound.iter().map(String::as_str))
-            .context("SVC_ALLOW_OUTBOUND")?;
-        let collector = Collector::read(config)?;
-        let connector = Connector::new(policy)?;
-        let objects = Place::read(config, &connector)?;
-        let transcriber = transcriber(config, &connector)?;
-        let listen = |address: &str| listen(address).with_context(|| format!("listening on {address}"));
-        let listeners = listen(&config.listen)?;
-        let admin_listeners = config.admin_listen.as_deref().map(listen).transpose()?;
-        let rates = match &config.redis_url {
-            Some(url) => RateWindows::shared(url, &SystemRandom::default()).await.context("SVC_REDIS_URL")?,
-            None => RateWindows::local(),
-        };
-        // Loading the model takes seconds of computing, which must not stop the runtime.
-        let (loading, beside) = (config.clone(), connector.clone());
-        let tiers = tokio::task::spawn_blocking(move || tiers::tiers(&loading, &beside)).await??;
-        Ok(Self {
-            listeners,
-            admin_listeners,
-            keys,
-            connector,
-            objects,
-            rates,
-            tiers,
-            transcriber,
-            collector,
-        })
-    }
-}
-
-/// What transcribes voice notes, where the installation has something that does.
-fn transcriber(config: &Config, connector: &Connector) -> anyhow::Result<Option<Arc<dyn Transcriber>>> {
-    let Some(base_url) = config.transcriber_base_url.clone() else { return Ok(None) };
-    let connector = connector.under(operator_policy("SVC_TRANSCRIBER_BASE_URL", &base_url)?)?;
-    let settings = TranscriberSettings {
-        base_url,
-        api_key: config.transcriber_api_key.clone(),
-        model: config.transcriber_model.clone(),
-    };
-    Ok(Some(Arc::new(OpenAiTranscriber::new(settings, connector))))
 }
 
 /// Takes every address that `address` stands for, as far as this machine has it. Callers wait from here on until they

@@ -103,8 +103,8 @@ impl Models<'_> {
         if let Some(route) = &self.local {
             return Ok(Some(route.clone()));
         }
-        let Some(file) = &self.config.model_file else { return Ok(None) };
-        let engine = local_model::Engine::load(file, local_model::Options::default())
+        let Some(file) = self.config.model_file() else { return Ok(None) };
+        let engine = local_model::Engine::load(&file, local_model::Options::default())
             .with_context(|| format!("loading {}", file.display()))?;
         let route = Route {
             model: "local".to_owned(),

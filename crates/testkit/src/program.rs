@@ -117,6 +117,7 @@ impl Program {
             live: word_after("live:", &printed),
             test: word_after("test:", &printed),
             chat: word_after(CHAT, &printed),
+            printed: printed.join("\n"),
         };
         (serving, demo)
     }
@@ -131,8 +132,10 @@ impl Program {
         let mut command = self.command();
         command.args(["serve", "--demo"]).stdout(Stdio::piped());
         let mut serving = Serving(command.spawn().unwrap());
-        let printed = BufReader::new(serving.0.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let printed = printed.take_while(|line| !line.starts_with("Reference: ")).collect();
+        let lines = BufReader::new(serving.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let printed = lines.take_while(|line| !line.starts_with("Reference: "));
+        // The servers of the test answer on its thread.
+        let printed = tokio::task::spawn_blocking(move || printed.collect()).await.unwrap();
         let client = self.client();
         until("the service listens", async || client.ask("GET", "/me").try_send().await.ok()).await;
         (serving, printed)
@@ -198,6 +201,8 @@ pub struct Demo {
     pub test: String,
     /// The page of the chat network, such as `http://127.0.0.1:8090`.
     pub chat: String,
+    /// All that was printed.
+    pub printed: String,
 }
 
 /// A serving process, killed when dropped.

@@ -282,7 +282,9 @@ static ITEMS: [Function; 5] = [
         description: "Finds items of the collection.",
         path: &[],
         takes: Takes::Query(&[]),
-        parameters: || list(&json!({ "filter_tree": filter("price") })),
+        parameters: || {
+            list(&json!({ "filter_tree": filter("price"), "sort": sort(), "fields": shown_fields() }))
+        },
     },
     Function {
         suffix: "get",
@@ -335,7 +337,9 @@ static SEARCH: [Function; 1] = [Function {
     parameters: || {
         let q = json!({ "type": "string", "minLength": 1, "maxLength": 500, "description": "The words to find." });
         let page = json!({ "type": "integer", "minimum": 1, "description": "The page; 1 if not given." });
-        json!({ "properties": { "q": q, "limit": limit(), "page": page }, "required": ["q"] })
+        let properties =
+            json!({ "q": q, "sort": sort(), "fields": shown_fields(), "limit": limit(), "page": page });
+        json!({ "properties": properties, "required": ["q"] })
     },
 }];
 
@@ -420,6 +424,16 @@ fn channel_id() -> Value {
 
 fn limit() -> Value {
     json!({ "type": "integer", "minimum": 1, "maximum": 50, "description": "How many at most; 20 if not given." })
+}
+
+fn sort() -> Value {
+    text(
+        "Up to 4 field keys, separated by commas, with `-` before one for descending order, such as `-price,name`.",
+    )
+}
+
+fn shown_fields() -> Value {
+    text("The keys of the fields to return, separated by commas; all fields if not given.")
 }
 
 fn filter(example: &str) -> Value {

@@ -2,7 +2,7 @@
 
 use super::model::{AgentRow, AgentStatus};
 use super::settings::Settings;
-use super::tool::ToolRow;
+use super::tool::{ToolKind, ToolRow, ToolSettings};
 use crate::schema::{agent_tools, agent_versions, agents};
 use diesel::prelude::*;
 use model::{AgentId, Caller, Code, Error, JsonText, Metadata, Result, Timestamp, WorkspaceId};
@@ -273,6 +273,30 @@ pub(crate) fn tools(read: &mut Read, agent: AgentId) -> Result<Vec<ToolRow>> {
         .filter(agent_tools::agent_id.eq(agent))
         .order(agent_tools::name.asc())
         .load(read.connection())?)
+}
+
+/// Gives an agent a tool that nobody has to be asked for. Its version is kept afterwards.
+///
+/// # Errors
+/// When the database fails.
+pub fn give_tool(
+    tx: &mut Tx,
+    agent: &AgentRow,
+    name: &str,
+    kind: ToolKind,
+    settings: &ToolSettings,
+) -> Result<()> {
+    let now = tx.now();
+    let row = ToolRow {
+        agent_id: agent.id,
+        name: name.to_owned(),
+        workspace_id: agent.workspace_id,
+        kind,
+        settings: JsonText::of(settings),
+        created_at: now,
+        updated_at: now,
+    };
+    put_tool(tx, &row)
 }
 
 pub(super) fn put_tool(tx: &mut Tx, row: &ToolRow) -> Result<()> {

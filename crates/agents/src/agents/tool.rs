@@ -221,7 +221,28 @@ pub struct ToolSettings {
     pub repeatable: bool,
 }
 
+/// How often a tool is called in a run at most if its owner does not say, and for how many seconds.
+pub(super) const MOST_CALLS: i64 = 30;
+pub(super) const PATIENCE: i64 = 15;
+
 impl ToolSettings {
+    /// The settings of a tool that calls operations, where its owner says no more.
+    pub fn granted(grant: Grant, description: String, fixed_arguments: Map<String, Value>) -> Self {
+        Self {
+            description,
+            parameters: Value::Object(Map::new()),
+            fixed_arguments,
+            http: None,
+            grant: Some(grant),
+            sealed_headers: None,
+            header_variables: Vec::new(),
+            approval: ToolApproval::default(),
+            max_calls_per_run: MOST_CALLS,
+            timeout_seconds: PATIENCE,
+            repeatable: false,
+        }
+    }
+
     /// A schema of arguments without those that the model does not choose: those that are fixed, and the contact where a
     /// run reaches only one.
     pub(super) fn open(&self, mut open: Value, of_contact: bool) -> Value {

@@ -10,8 +10,8 @@ use super::model::Agent;
 use super::placeholders::{PlaceholderChecks, PlaceholderServices};
 use super::sealed::SEALED_TOOLS;
 use super::tool::{
-    AgentTool, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolKind, ToolRow, ToolScope, ToolSettings,
-    header_place,
+    AgentTool, HttpMethod, HttpTool, MOST_CALLS, PATIENCE, ToolAccess, ToolApproval, ToolKind, ToolRow,
+    ToolScope, ToolSettings, header_place,
 };
 use super::{queries, tool_rules};
 use crate::providers::Tiers;
@@ -225,25 +225,16 @@ impl NewTool {
         tool_rules::check_fixed(&fixed_arguments, &Value::Null)?;
         grants::check_fixed(&fixed_arguments, self.kind, grant.access)?;
         checks.placeholders.check_fixed(read, &fixed_arguments)?;
+        let settings = ToolSettings::granted(grant, self.description.unwrap_or_default(), fixed_arguments);
         Ok(ToolSettings {
-            description: self.description.unwrap_or_default(),
-            parameters: json!({}),
-            fixed_arguments,
-            http: None,
-            sealed_headers: None,
-            header_variables: Vec::new(),
             approval: self.approval,
-            max_calls_per_run: self.max_calls_per_run.unwrap_or(MOST_CALLS),
-            timeout_seconds: self.timeout_seconds.unwrap_or(PATIENCE),
+            max_calls_per_run: self.max_calls_per_run.unwrap_or(settings.max_calls_per_run),
+            timeout_seconds: self.timeout_seconds.unwrap_or(settings.timeout_seconds),
             repeatable: self.repeatable.unwrap_or_default(),
-            grant: Some(grant),
+            ..settings
         })
     }
 }
-
-/// How often a tool is called in a run at most if its owner does not say, and for how many seconds.
-const MOST_CALLS: i64 = 30;
-const PATIENCE: i64 = 15;
 
 /// Refuses the first of the fields that was sent.
 fn refuse(fields: &[(&str, bool)], rule: &str) -> Result<()> {

@@ -15,6 +15,11 @@ const PREFIX: &str = "message:";
 /// Enclose who wrote for the business. No text of a message has them, so that nobody can pass for another.
 const MARK: [char; 2] = ['⟦', '⟧'];
 
+/// Stands for what the contact wrote where it wrote nothing, or where it may not be shown: some models take no answer without
+/// a question before it.
+const WROTE_FIRST: &str = "⟦Note⟧ The business wrote first.";
+const HIDDEN: &str = "⟦Note⟧ What the contact wrote is not shown.";
+
 /// A text without the signs of marks.
 pub(super) fn without_marks(text: &str) -> String {
     text.replace(MARK[0], "[").replace(MARK[1], "]")
@@ -22,7 +27,7 @@ pub(super) fn without_marks(text: &str) -> String {
 
 /// Whether a turn tells who wrote it.
 pub(super) fn is_marked(turn: &Exchange) -> bool {
-    turn.output.as_deref().is_some_and(|output| output.contains(MARK[0]))
+    [&turn.input, &turn.output].into_iter().flatten().any(|text| text.contains(MARK[0]))
 }
 
 /// The place of a turn that ends with a message.
@@ -57,12 +62,16 @@ pub(super) fn turns(
 }
 
 /// Leaves of what the contact wrote what guardrails let the agent see: messages are stored as they came, and while people
-/// answered no guardrail looked at them.
+/// answered no guardrail looked at them. Every turn begins with the contact afterwards.
 pub(super) fn guard(turns: &mut [Exchange], guards: &Guards) {
     for turn in turns {
-        let Some(mut input) = turn.input.take() else { continue };
+        let Some(mut input) = turn.input.take() else {
+            turn.input = Some(WROTE_FIRST.to_owned());
+            continue;
+        };
         let report = guards.look_at(GuardrailStage::Input, &mut input);
-        turn.input = Some(input).filter(|_| !report.is_some_and(|report| report.blocked));
+        let is_blocked = report.is_some_and(|report| report.blocked);
+        turn.input = Some(if is_blocked { HIDDEN.to_owned() } else { input });
     }
 }
 

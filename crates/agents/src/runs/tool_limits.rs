@@ -14,8 +14,8 @@ use operation::ports::{ContactRef, RecordField};
 use serde_json::{Map, Value, json};
 use store::Read;
 
-/// Arguments of lists that say how much is shown, and not what.
-const PAGING: [&str; 3] = ["limit", "starting_after", "page"];
+/// Arguments of lists that say how records are shown, and not which.
+const PRESENTATION: [&str; 5] = ["limit", "starting_after", "page", "sort", "fields"];
 
 /// The fields by which a channel knows who writes. Whoever could claim the number of another person would get that person's
 /// messages from then on.
@@ -87,7 +87,7 @@ impl RunEngine {
             Reach::One(records) => records,
         };
         let Some(list) = records.list() else { return Ok(limited) };
-        let selects = |name: &str| list.has_argument(name) && !PAGING.contains(&name);
+        let selects = |name: &str| list.has_argument(name) && !PRESENTATION.contains(&name);
         let fixed = fixed.iter().filter(|(name, _)| selects(name));
         let fixed: Vec<_> = fixed.map(|(name, value)| (name.clone(), plain(value))).collect();
         let mut conditions = conditions_on(records);

@@ -14,7 +14,6 @@ mod books;
 mod budgets;
 mod grants;
 mod holds;
-mod library;
 mod operations;
 mod parallel;
 mod payments;

@@ -4,8 +4,11 @@ mod assigned;
 mod list;
 mod model;
 mod search;
+mod state;
 
 pub use assigned::AutoAssigned;
+pub(crate) use state::job;
+pub use state::{ConversationState, StateChange, set_state};
 
 use operation::{Domain, EventType, Operations};
 

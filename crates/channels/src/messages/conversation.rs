@@ -14,10 +14,8 @@ pub(crate) const WINDOW_SECONDS: i64 = 24 * 3_600;
 text_enum! {
     /// The status of a conversation.
     pub enum ConversationStatus {
-        /// The contact wrote, or is being written to.
+        /// It goes on.
         Open = "open",
-        /// Waiting for something else than the contact.
-        Pending = "pending",
         /// Hidden until `snoozed_until`, or until the contact writes.
         Snoozed = "snoozed",
         /// Done. It opens again when the contact writes.

@@ -1,7 +1,7 @@
 //! Messages as an agent reads them.
 
 use super::detail::{Detail, Location};
-use super::row::MessageRow;
+use super::row::{MessageRow, MessageType};
 use chatnet::{MessageProduct, MessageReferral};
 use model::Result;
 use serde_json::Value;
@@ -15,6 +15,8 @@ pub(crate) fn readable(row: &MessageRow, transcript: Option<&str>) -> Result<Str
     let text = match transcript {
         Some(words) => words.to_owned(),
         None if row.content.trim().is_empty() => format!("[{}]", row.message_type.as_str()),
+        // A caption is about the file above it.
+        None if has_caption(row.message_type) => format!("[{}] {}", row.message_type.as_str(), row.content),
         None => row.content.clone(),
     };
     let Some(detail) = &row.detail else { return Ok(text) };
@@ -28,6 +30,10 @@ pub(crate) fn readable(row: &MessageRow, transcript: Option<&str>) -> Result<Str
     let lines: Vec<String> =
         std::iter::once(text).chain(more.into_iter().flatten().filter(|line| !line.is_empty())).collect();
     Ok(lines.join("\n"))
+}
+
+fn has_caption(kind: MessageType) -> bool {
+    matches!(kind, MessageType::Image | MessageType::Video | MessageType::Document)
 }
 
 fn place(place: &Location) -> String {

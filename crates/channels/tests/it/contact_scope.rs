@@ -225,6 +225,8 @@ impl Shop {
             "status" => vec![json!("todo"), json!("todo,in_progress,done")],
             "overdue" => vec![json!(false)],
             "limit" => vec![json!(50)],
+            "sort" => vec![json!("-id"), json!("customer.$company"), json!("-customer")],
+            "fields" => vec![json!("name,customer,owner,bike,orders")],
             "page" => vec![json!(1)],
             "due" => vec![json!({ "date": "2030-01-01" })],
             "labels" => vec![json!(["taken"])],
@@ -349,6 +351,12 @@ testkit::on_both! {
         assert_eq!((&changed["data"]["priority"], &changed["data"]["contact_id"]), (&json!("high"), &json!(ana)));
         let found = shop.call_one("orders_find", json!({ "filter_tree": { "field": "name", "op": "like", "value": "%rder%" } })).await;
         assert_eq!((found["data"].as_array().unwrap().len(), &found["data"][0]["id"]), (1, &json!(ana_order)));
+        // What stands in other collections cannot be found out by filters.
+        for field in ["bike.name", "customer.name"] {
+            let refused = json!({ "filter_tree": { "field": field, "op": "like", "value": "%" } });
+            let refused = shop.call_one("orders_find", refused).await;
+            assert!(refused.as_str().unwrap().contains("other records"), "{refused}");
+        }
         let found = shop.call_one("in_orders_search", json!({ "q": "order" })).await;
         assert_eq!((&found["data"][0]["id"], &found["pagination"]["total"]), (&json!(ana_order), &json!(1)), "{found}");
         let data = json!({ "name": "New", "customer": [bruno], "product": [product] });

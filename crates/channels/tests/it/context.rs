@@ -1,6 +1,7 @@
 //! What an agent that answers over a channel knows of the conversation.
 
 use crate::support::Desk;
+use agents::providers::Role;
 use crm::team::{self, NewMember};
 use serde_json::json;
 
@@ -101,6 +102,31 @@ testkit::on_both! {
         let has = |text: &str| heard.iter().any(|one| one == text);
         assert!(has("Show it") && !has("A secret of mine"), "{heard:?}");
         assert_eq!(heard.last().unwrap(), "And now?");
+    }
+
+    async fn a_conversation_that_the_business_began_alternates(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let phone = "5511987654321";
+        desk.customer("Ana", "+5511987654321");
+        desk.contact("Ana", "+5511987654321").await;
+        let new = json!({
+            "name": "notice", "language": "en", "category": "utility",
+            "components": { "body": { "text": "Your order is here." }, "buttons": [{ "type": "quick_reply", "text": "Show it" }] },
+        });
+        desk.post(&desk.path("/chatnet/templates"), new).await.expect(201);
+        desk.network.review("notice", "en", &simulator::Review::Approve).unwrap();
+        desk.settle().await;
+        desk.broadcast_to_all(json!({})).await;
+        desk.let_pass(5).await;
+        let image = json!({ "id": "none", "mime_type": "image/png", "caption": "My bill" });
+        desk.person_writes(phone, "wamid.1", 0, "image", image, json!({})).await;
+        desk.let_pass(1).await;
+        let prompts = desk.app.model.prompts();
+        let said = prompts.last().unwrap().messages.iter().filter(|message| message.role != Role::System);
+        let said: Vec<(Role, &str)> = said.map(|message| (message.role, message.content.as_str())).collect();
+        assert_eq!(said[0], (Role::User, "⟦Note⟧ The business wrote first."));
+        assert_eq!(said[1], (Role::Assistant, "⟦Broadcast of the business⟧ Your order is here.\n[Buttons: Show it]"));
+        assert_eq!(said[2..], [(Role::User, "[image] My bill")]);
     }
 
     async fn an_agent_remembers_as_much_as_it_is_set_to(kind: Kind) {

@@ -1,8 +1,10 @@
 //! Conversations: lists, messages and search.
 
 use crate::support::Desk;
+use channels::conversations::{StateChange, set_state};
 use channels::sample::{self, Sample};
-use model::{ChannelId, ContactId, Env, FileId};
+use chrono::Duration;
+use model::{ChannelId, Code, ContactId, ConversationId, Env, FileId};
 use serde_json::{Value, json};
 
 impl Desk {
@@ -234,5 +236,56 @@ testkit::on_both! {
         while desk.app.service.jobs.run_due().await.unwrap() > 0 {}
         assert_eq!(found("订单").await, [0, 5]);
         assert_eq!(found("νικος").await, [3, 4]);
+    }
+
+    async fn conversations_are_closed_snoozed_and_opened_again(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let contact = desk.contact("Ana", "+5511987654321").await;
+        let talk = desk.talk(desk.channel, contact, None).await;
+        let path = format!("/conversations/{}", talk.conversation);
+        let state = async |change: StateChange| {
+            let id = talk.conversation;
+            desk.app.data.db.write(move |tx| set_state(tx, id, &change)).await
+        };
+        let version = async || desk.get(&path).await.expect(200)["version"].as_i64().unwrap();
+
+        let first = version().await;
+        state(StateChange::Close { reason: Some(" Sold ".to_owned()) }).await.unwrap();
+        let closed = desk.get(&path).await.expect(200);
+        assert_eq!((&closed["status"], &closed["close_reason"]), (&json!("closed"), &json!("Sold")));
+        assert_eq!(closed["closed_at"], json!(desk.app.data.db.now()));
+        assert_eq!(desk.ids("/conversations?status=closed").await, [talk.conversation.0]);
+        assert!(desk.ids("/conversations?status=open").await.is_empty());
+        // A second close changes nothing, not even the time.
+        desk.app.data.clock.advance(Duration::minutes(1));
+        let again = state(StateChange::Close { reason: Some("Sold".to_owned()) }).await.unwrap();
+        assert_eq!((json!(again.closed_at), version().await), (closed["closed_at"].clone(), first + 1));
+
+        let until = desk.app.data.db.now().plus_seconds(3_600);
+        state(StateChange::Snooze { until }).await.unwrap();
+        let snoozed = desk.get(&path).await.expect(200);
+        assert_eq!((&snoozed["status"], &snoozed["snoozed_until"]), (&json!("snoozed"), &json!(until)));
+        assert_eq!((&snoozed["closed_at"], &snoozed["close_reason"]), (&Value::Null, &Value::Null));
+        desk.app.data.clock.advance(Duration::hours(1));
+        desk.app.service.jobs.run_due().await.unwrap();
+        let open = desk.get(&path).await.expect(200);
+        assert_eq!((&open["status"], &open["snoozed_until"]), (&json!("open"), &Value::Null));
+
+        state(StateChange::Close { reason: None }).await.unwrap();
+        desk.talk(desk.channel, contact, None).await;
+        let open = desk.get(&path).await.expect(200);
+        assert_eq!((&open["status"], &open["closed_at"]), (&json!("open"), &Value::Null));
+        let before = version().await;
+        state(StateChange::Reopen).await.unwrap();
+        assert_eq!(version().await, before);
+
+        let now = desk.app.data.db.now();
+        for until in [now, now.plus_seconds(367 * 86_400)] {
+            assert_eq!(state(StateChange::Snooze { until }).await.unwrap_err().param_name(), Some("until"));
+        }
+        let long = StateChange::Close { reason: Some("x".repeat(201)) };
+        assert_eq!(state(long).await.unwrap_err().param_name(), Some("reason"));
+        let missing = desk.app.data.db.write(|tx| set_state(tx, ConversationId(999_999), &StateChange::Reopen)).await;
+        assert_eq!(missing.unwrap_err().code(), Code::NotFound);
     }
 }

@@ -4,7 +4,6 @@ use crate::broadcasts::{open, sale};
 use crate::support::Desk;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use testkit::Kind;
 
 /// Every place of a request that holds the id of a contact, by operation. A new one is added here, and to the test that
 /// uses it below.
@@ -129,21 +128,22 @@ testkit::on_both! {
     async fn tasks_reminders_and_segments_are_about_the_contact_that_remains(kind: Kind) {
         let merged = Merged::open(kind).await;
         let (desk, old, current) = (&merged.desk, merged.old, json!(merged.current));
-        let task = desk.post("/tasks", json!({ "title": "Call", "contact_id": old })).await.expect(201);
+        let tasks = format!("/workspaces/{}/tasks", desk.workspace);
+        let task = desk.post(&tasks, json!({ "title": "Call", "contact_id": old })).await.expect(201);
         assert_eq!(task["contact_id"], current);
-        let path = format!("/tasks/{}", task["id"]);
-        let below = desk.post(&format!("{path}/subtasks"), json!({ "title": "Dial", "contact_id": old })).await.expect(201);
+        let path = format!("{tasks}/{}", task["id"]);
+        let below = desk.post(&format!("{tasks}/{}/subtasks", task["id"]), json!({ "title": "Dial", "contact_id": old })).await.expect(201);
         assert_eq!(below["contact_id"], current);
         merged.patch(&path, json!({ "contact_id": null })).await;
         assert_eq!(merged.patch(&path, json!({ "contact_id": old })).await["contact_id"], current);
         let rows = json!({ "rows": [{ "id": below["id"], "change": { "contact_id": null } }] });
-        desk.post("/tasks/bulk-update", rows).await.expect(200);
+        desk.post(&format!("{tasks}/bulk-update"), rows).await.expect(200);
         let rows = json!({ "rows": [{ "id": below["id"], "change": { "contact_id": old } }] });
-        desk.post("/tasks/bulk-update", rows).await.expect(200);
-        assert_eq!(desk.get(&format!("/tasks/{}", below["id"])).await.expect(200)["contact_id"], current);
-        assert_eq!(merged.found("/tasks?contact_id={id}").await, 2);
-        assert_eq!(merged.found("/tasks?filter[contact_id]={id}").await, 2);
-        assert_eq!(merged.found("/tasks?filter[contact_id][neq]={id}").await, 0);
+        desk.post(&format!("{tasks}/bulk-update"), rows).await.expect(200);
+        assert_eq!(desk.get(&format!("{tasks}/{}", below["id"])).await.expect(200)["contact_id"], current);
+        assert_eq!(merged.found(&format!("{tasks}?contact_id={{id}}")).await, 2);
+        assert_eq!(merged.found(&format!("{tasks}?filter[contact_id]={{id}}")).await, 2);
+        assert_eq!(merged.found(&format!("{tasks}?filter[contact_id][neq]={{id}}")).await, 0);
 
         let new = json!({ "title": "Call", "due_at": "2027-01-01T09:00:00Z", "contact_id": old });
         let reminder = desk.post("/reminders", new).await.expect(201);
@@ -166,7 +166,7 @@ testkit::on_both! {
     async fn values_links_and_filters_of_items_follow_a_merge(kind: Kind) {
         let merged = Merged::open(kind).await;
         let (desk, old, current) = (&merged.desk, merged.old, merged.current);
-        let fields = json!([{ "key": "name", "type": "text" }, { "key": "customer", "type": "contact" }]);
+        let fields = json!([{ "label": "Name", "type": "text" }, { "label": "Customer", "type": "contact" }]);
         let bikes = desk.post("/collections", json!({ "name": "Bikes", "fields": fields })).await.expect(201)["id"].clone();
         let items = format!("/collections/{bikes}/items");
         let item = desk.post(&items, json!({ "data": { "name": "B1", "customer": [old] } })).await.expect(201);
@@ -174,7 +174,7 @@ testkit::on_both! {
         let both = desk.post(&items, json!({ "data": { "name": "B2", "customer": [old, current] } })).await.expect(201);
         assert_eq!(both["data"]["customer"], json!([current]));
         let none = desk.post(&items, json!({ "data": { "name": "B3" } })).await.expect(201);
-        let path = format!("/items/{}", none["id"]);
+        let path = format!("{items}/{}", none["id"]);
         assert_eq!(merged.patch(&path, json!({ "data": { "customer": [old] } })).await["data"]["customer"], json!([current]));
         let missing = desk.post(&items, json!({ "data": { "name": "B4", "customer": [old, 999_999] } })).await;
         assert_eq!(missing.expect_error(400, "validation_error").as_deref(), Some("data.customer"));
@@ -182,10 +182,10 @@ testkit::on_both! {
         assert_eq!(merged.found(&format!("{items}?filter[customer][in][]={{id}}")).await, 3);
         assert_eq!(merged.found(&format!("{items}?filter[customer][neq]={{id}}")).await, 0);
 
-        let links = format!("/items/{}/links", item["id"]);
-        let link = desk.post(&links, json!({ "type": "owner", "to": { "type": "contact", "id": old } })).await.expect(201);
+        let links = format!("{items}/{}/links", item["id"]);
+        let link = desk.post(&links, json!({ "role": "owner", "to": { "type": "contact", "id": old } })).await.expect(201);
         assert_eq!(link["to"]["id"], json!(current));
-        let again = json!({ "type": "owner", "to": { "type": "contact", "id": current } });
+        let again = json!({ "role": "owner", "to": { "type": "contact", "id": current } });
         desk.post(&links, again).await.expect_error(409, "link_exists");
     }
 

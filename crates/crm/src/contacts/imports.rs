@@ -12,7 +12,7 @@ use fields::{Data, Field, FieldOptions, FieldType};
 use files::{Files, MOST_BYTES, NewFile};
 use model::{Actor, Caller, Error, FileId, ImportId, Result, Scope, Timestamp};
 use operation::{Body, Created, Cx, Event, Json, State, operation};
-use query::ParsedQuery;
+use query::{ParsedQuery, RelatedRecords};
 use records::Author;
 use records::rows::{Editor, ItemRow};
 use records::sets;
@@ -252,8 +252,14 @@ impl Target for ContactImports {
         consents::store(tx, &editor, row, ConsentState::OptedOut, consent)
     }
 
-    fn query(&self, read: &mut Read, shape: &Shape, params: Vec<(String, String)>) -> Result<ParsedQuery> {
-        ContactFilters::of(params)?.parsed(read, shape)
+    fn query(
+        &self,
+        read: &mut Read,
+        shape: &Shape,
+        params: Vec<(String, String)>,
+        related: &RelatedRecords,
+    ) -> Result<ParsedQuery> {
+        ContactFilters::of(params, related)?.parsed(read, shape)
     }
 
     fn publish_end(&self, tx: &mut Tx, author: &Author, import: ImportRow) -> Result<()> {

@@ -11,7 +11,10 @@ use fields::words::Words;
 use fields::{Filter, Subject};
 use model::{Caller, Error, Result, SegmentId};
 use operation::{Cursors, Describe, FromInput, Input, Query, RawCursorList, State, With, operation};
-use query::{ParsedQuery, PlacedRow, Planner, Query as RecordQuery, QueryParams, cursor_at, place_behind};
+use query::{
+    ParsedQuery, PlacedRow, Planner, Query as RecordQuery, QueryParams, RelatedRecords, cursor_at,
+    place_behind,
+};
 use records::print::Printer;
 use records::shape::{Shape, Shapes};
 use serde::{Deserialize, Serialize};
@@ -100,10 +103,11 @@ impl ContactFilters {
     ///
     /// # Errors
     /// When it was damaged.
-    pub(super) fn of(pairs: Vec<(String, String)>) -> Result<Self> {
+    pub(super) fn of(pairs: Vec<(String, String)>, related: &RelatedRecords) -> Result<Self> {
         let own = pairs.iter().find(|(name, _)| name == OWN);
         let own = own.map_or(Ok(OwnFilters::default()), |(_, text)| serde_json::from_str(text));
-        Ok(Self { params: QueryParams::of(pairs), own: own.map_err(Error::internal)? })
+        let own = own.map_err(Error::internal)?;
+        Ok(Self { params: QueryParams::of(pairs).with_related(related.clone()), own })
     }
 
     /// Names and values that stand for it.

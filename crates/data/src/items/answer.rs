@@ -3,8 +3,9 @@
 use super::item::Item;
 use model::Result;
 use operation::{RawCreated, RawJson, With};
-use records::print::{Printer, Selection};
+use records::print::Printer;
 use records::rows::ItemRow;
+use records::selection::Selection;
 use records::shape::{Shape, Shapes};
 use store::Read;
 

@@ -56,7 +56,8 @@ pub struct Item {
     pub updated_at: Timestamp,
     /// When the item was moved to the trash. `null` for a live item.
     pub trashed_at: Option<Timestamp>,
-    /// The items that relation fields refer to, by field key, at most 25 each. Only with `expand`.
+    /// The items, contacts, users and files that fields refer to, by field key, at most 25 each. A user has `id`, `name` and
+    /// `email`. Only with `expand`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<Object>)]
     pub expanded: Option<Value>,

@@ -9,11 +9,11 @@ use operation::{
     Body, ExpectedVersion, FromInput, IfMatch, Input, Path, Prepare, PreparedBody, Query, RawCreated, State,
     With, operation,
 };
-use records::print;
 use records::rows;
 use records::rows::values::{self, Missing};
 use records::rows::write::Draft;
 use records::rows::{Editor, ItemChange, PreparedItem};
+use records::selection;
 use records::shape::{Shape, Shapes};
 use store::{Read, Tx};
 
@@ -65,7 +65,7 @@ pub fn get_item(
     Path(collection_id): Path<CollectionId>,
     Path(item_id): Path<ItemId>,
     Query(query): Query<ItemQuery>,
-    wanted: print::Selection,
+    wanted: selection::Selection,
     shapes: State<Shapes>,
 ) -> Result<ItemAnswer> {
     let (shape, row) = rows::find_with_shape(read, &shapes.0, caller.workspace_id(), collection_id, item_id)?;

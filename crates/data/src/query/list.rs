@@ -5,7 +5,7 @@ use auth::Seal;
 use model::{Caller, CollectionId, Result};
 use operation::{Cursors, Describe, FromInput, Input, Path, Query, RawCursorList, State, With, operation};
 use query::{PlacedRow, Planner, QueryParams, cursor_at, place_behind};
-use records::print::Selection;
+use records::selection::Selection;
 use records::shape::{self, Shapes};
 use serde::Deserialize;
 use std::sync::Arc;

@@ -12,6 +12,7 @@ use crate::text;
 use crate::value;
 use model::{FieldId, Result};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// One condition.
 #[derive(Debug, Clone)]
@@ -46,6 +47,8 @@ pub enum Test {
     Has(Vec<Value>),
     /// The list has not this element.
     HasNot(Value),
+    /// The list has one of these ids, which are in ascending order and can be many.
+    PointsTo(Arc<[Value]>),
     /// The JSON is equal.
     Json(Value),
     /// There is no JSON, or it is not equal.
@@ -83,8 +86,16 @@ impl Condition {
             Test::Like(pattern) => {
                 self.with_text(fields, record, |text| text.is_some_and(|text| pattern.fits(text)))
             }
-            Test::Has(elements) => self.has(fields, record, elements, links)?,
-            Test::HasNot(element) => !self.has(fields, record, std::slice::from_ref(element), links)?,
+            Test::Has(elements) => {
+                self.has(fields, record, elements, |value| elements.contains(value), links)?
+            }
+            Test::HasNot(element) => {
+                !self.has(fields, record, std::slice::from_ref(element), |value| value == element, links)?
+            }
+            Test::PointsTo(ids) => {
+                let is_one = |id: &Value| ids.binary_search_by_key(&id.as_i64(), Value::as_i64).is_ok();
+                self.has(fields, record, ids, is_one, links)?
+            }
             Test::Json(other) => {
                 self.value(fields, record).is_some_and(|value| value::same_json(value, other))
             }
@@ -137,10 +148,11 @@ impl Condition {
         fields: &FieldSet,
         record: Record<'_>,
         elements: &[Value],
+        is_one: impl Fn(&Value) -> bool,
         links: &mut dyn FnMut(FieldId, &[Value]) -> Result<bool>,
     ) -> Result<bool> {
         let values = self.value(fields, record).and_then(Value::as_array);
-        if values.is_some_and(|values| values.iter().any(|value| elements.contains(value))) {
+        if values.is_some_and(|values| values.iter().any(is_one)) {
             return Ok(true);
         }
         match self.subject {
@@ -191,7 +203,12 @@ impl Condition {
     /// Whether nearly all values fit that an index finds for it.
     pub fn is_met_by_index(&self) -> bool {
         match &self.test {
-            Test::Empty | Test::Filled | Test::Within(_) | Test::Text(_) | Test::Has(_) => true,
+            Test::Empty
+            | Test::Filled
+            | Test::Within(_)
+            | Test::Text(_)
+            | Test::Has(_)
+            | Test::PointsTo(_) => true,
             Test::Like(pattern) => pattern.is_folded_prefix(),
             _ => false,
         }
@@ -204,6 +221,15 @@ impl Condition {
             Test::Within(_) => true,
             Test::Text(texts) => !texts.iter().any(|text| Range::of(text_key(text)).has_long_texts()),
             _ => false,
+        }
+    }
+
+    /// The elements of which a list must have one.
+    pub fn elements(&self) -> Option<&[Value]> {
+        match &self.test {
+            Test::Has(elements) => Some(elements),
+            Test::PointsTo(ids) => Some(ids),
+            _ => None,
         }
     }
 

@@ -1,28 +1,32 @@
 //! Filters: trees of conditions, as callers write them and ready to be tested on records.
 
+mod comparison;
 mod condition;
 mod exact;
 mod like;
 mod op;
 mod operand;
 mod range;
+mod related;
 pub mod relative;
 mod schema;
 mod tree;
 
+pub use comparison::{Comparison, name_of, subject};
 pub(crate) use condition::empty_text;
 pub use condition::{Condition, Test};
 pub use like::Pattern;
 pub use op::Op;
 pub use range::{Range, behind, joined};
+pub use related::{Compared, Related};
 pub use schema::{FilterAnd, FilterCondition, FilterNot, FilterOr, FilterTree, filter_tree_text};
-pub use tree::{Comparison, MOST_CONDITIONS, Node, name_of, subject, unknown_op};
+pub use tree::{MOST_CONDITIONS, Node, unknown_op};
 
 use crate::record::Record;
 use crate::set::FieldSet;
 use crate::subject::Subject;
 use crate::words::Words;
-use model::{FieldId, Result, Timestamp};
+use model::{Error, FieldId, Result, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -45,7 +49,8 @@ impl Filter {
     /// Reads what a tree compares with. Days are those of `now`.
     ///
     /// # Errors
-    /// 400 `validation_error` with the path of what is wrong.
+    /// 400 `validation_error` with the path of what is wrong, and for conditions on related records: only a query can read
+    /// those.
     pub fn of(fields: &FieldSet, node: &Node, now: Timestamp) -> Result<Self> {
         let all = |nodes: &[Node]| -> Result<Vec<Self>> {
             nodes.iter().map(|node| Self::of(fields, node, now)).collect()
@@ -55,6 +60,10 @@ impl Filter {
             Node::Or(nodes) => Self::Any(all(nodes)?),
             Node::Not(node) => Self::Not(Box::new(Self::of(fields, node, now)?)),
             Node::Is(comparison) => Self::One(Condition::of(fields, comparison, now)?),
+            Node::Related(related) => {
+                let rule = "compares a field of other records, which is not possible here";
+                return Err(Error::invalid(related.at.as_str(), rule));
+            }
         })
     }
 

@@ -1,11 +1,11 @@
 //! What conditions compare with: read as each kind of value wants it (data-crm.md C.4).
 
+use super::comparison::Comparison;
 use super::condition::{Condition, Test};
 use super::like::Pattern;
 use super::op::Op;
 use super::range::{Range, behind, joined};
 use super::relative;
-use super::tree::Comparison;
 use crate::column::SystemColumn;
 use crate::decimal::{self, Decimal};
 use crate::field::Field;

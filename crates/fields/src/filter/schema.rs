@@ -26,7 +26,8 @@ pub enum FilterTree {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FilterCondition {
-    /// The key of the field, or a system field such as `created_at`.
+    /// The key of the field, or a system field such as `created_at`. `supplier.city` is a field of the records that the
+    /// field `supplier` of type `relation` or `contact` points to; one of them must meet the condition.
     pub field: String,
     /// The operator.
     pub op: Op,

@@ -1,9 +1,10 @@
 //! Trees of conditions as they are sent and stored: what they name is known, what they compare with is not yet read.
 
+use super::comparison::{Comparison, name_of};
 use super::op::Op;
+use super::related::{Compared, Related};
 use crate::set::FieldSet;
-use crate::subject::Subject;
-use model::{Error, FieldId, Result};
+use model::{Error, Result};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -27,21 +28,8 @@ pub enum Node {
     Not(Box<Node>),
     /// A comparison.
     Is(Comparison),
-}
-
-/// What is compared, how, and with what.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
-    /// What is compared.
-    #[serde(rename = "field")]
-    pub subject: Subject,
-    /// How.
-    pub op: Op,
-    /// With what: text, a number, a boolean, a list of these for `in`; any JSON for a field that holds JSON.
-    pub value: Value,
-    /// Where the caller wrote it, for messages.
-    #[serde(skip)]
-    pub param: String,
+    /// A comparison with a field of the records that a field points to.
+    Related(Related),
 }
 
 impl Node {
@@ -54,6 +42,16 @@ impl Node {
         read(fields, tree, param, 1, &mut left)
     }
 
+    /// The condition on what a caller named. `at` says where the name stood, `param` where the value did.
+    pub fn comparing(compared: Compared, op: Op, value: Value, at: String, param: String) -> Self {
+        match compared {
+            Compared::Own(subject) => Self::Is(Comparison { subject, op, value, param }),
+            Compared::Related { through, name } => {
+                Self::Related(Related { through, name, op, value, param, at })
+            }
+        }
+    }
+
     /// The tree as callers write it. A field that is gone is named by its id: `#12`.
     pub fn to_api(&self, fields: &FieldSet) -> Value {
         let list = |nodes: &[Self]| -> Value { nodes.iter().map(|node| node.to_api(fields)).collect() };
@@ -64,37 +62,37 @@ impl Node {
             Self::Is(comparison) => json!({
                 "field": name_of(comparison.subject, fields), "op": comparison.op, "value": comparison.value,
             }),
+            Self::Related(related) => json!({
+                "field": related.path(fields), "op": related.op, "value": related.value,
+            }),
         }
     }
 
-    /// Every comparison in it.
+    /// Every comparison of the record itself in it.
     pub fn comparisons(&self) -> Vec<&Comparison> {
+        let own = self.leaves().into_iter().filter_map(|leaf| match leaf {
+            Self::Is(comparison) => Some(comparison),
+            _ => None,
+        });
+        own.collect()
+    }
+
+    /// Every condition on related records in it.
+    pub fn related(&self) -> Vec<&Related> {
+        let related = self.leaves().into_iter().filter_map(|leaf| match leaf {
+            Self::Related(related) => Some(related),
+            _ => None,
+        });
+        related.collect()
+    }
+
+    fn leaves(&self) -> Vec<&Self> {
         match self {
-            Self::And(nodes) | Self::Or(nodes) => nodes.iter().flat_map(Self::comparisons).collect(),
-            Self::Not(node) => node.comparisons(),
-            Self::Is(comparison) => vec![comparison],
+            Self::And(nodes) | Self::Or(nodes) => nodes.iter().flat_map(Self::leaves).collect(),
+            Self::Not(node) => node.leaves(),
+            Self::Is(_) | Self::Related(_) => vec![self],
         }
     }
-}
-
-/// What callers call a subject, also one that is gone.
-pub fn name_of(subject: Subject, fields: &FieldSet) -> String {
-    match (subject.name(fields), subject) {
-        (Some(name), _) => name.to_owned(),
-        (None, Subject::Field(FieldId(id))) => format!("#{id}"),
-        (None, Subject::System(system)) => fields.name_of_column(system).to_owned(),
-    }
-}
-
-/// What a caller means by `name`.
-///
-/// # Errors
-/// 400 `validation_error` about `param`, with the name that was probably meant.
-pub fn subject(fields: &FieldSet, name: &str, param: impl Into<String>) -> Result<Subject> {
-    Subject::named(fields, name).ok_or_else(|| {
-        let hint = fields.nearest(name).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        Error::invalid(param, format_args!("is not a field of this {}{hint}", fields.noun()))
-    })
 }
 
 fn read(fields: &FieldSet, tree: &Value, param: &str, level: usize, left: &mut usize) -> Result<Node> {
@@ -126,13 +124,13 @@ fn read(fields: &FieldSet, tree: &Value, param: &str, level: usize, left: &mut u
             *left = left.checked_sub(1).ok_or_else(|| {
                 Error::invalid(param, format_args!("exceeds the limit of {MOST_CONDITIONS} conditions"))
             })?;
-            comparison(fields, object, param).map(Node::Is)
+            condition(fields, object, param)
         }
         _ => Err(Error::invalid(param, RULE)),
     }
 }
 
-fn comparison(fields: &FieldSet, object: &Map<String, Value>, param: &str) -> Result<Comparison> {
+fn condition(fields: &FieldSet, object: &Map<String, Value>, param: &str) -> Result<Node> {
     if let Some(name) = object.keys().find(|name| !["field", "op", "value"].contains(&name.as_str())) {
         let name: String = name.chars().take(63).collect();
         return Err(Error::invalid(format!("{param}.{name}"), "is not part of a condition"));
@@ -141,10 +139,11 @@ fn comparison(fields: &FieldSet, object: &Map<String, Value>, param: &str) -> Re
         let found = object.get(name).and_then(Value::as_str);
         found.ok_or_else(|| Error::invalid(format!("{param}.{name}"), "must be a string"))
     };
-    let subject = subject(fields, text("field")?, format!("{param}.field"))?;
+    let at = format!("{param}.field");
+    let compared = Compared::named(fields, text("field")?, &at)?;
     let op = Op::parse(text("op")?).ok_or_else(|| unknown_op(format!("{param}.op")))?;
     let value = object.get("value").cloned().unwrap_or(Value::Null);
-    Ok(Comparison { subject, op, value, param: format!("{param}.value") })
+    Ok(Node::comparing(compared, op, value, at, format!("{param}.value")))
 }
 
 /// The refusal of an operator that does not exist.
@@ -158,13 +157,14 @@ impl Serialize for Node {
         use serde::ser::SerializeMap;
         let mut map = match self {
             Self::Is(comparison) => return comparison.serialize(serializer),
+            Self::Related(related) => return related.serialize(serializer),
             _ => serializer.serialize_map(Some(1))?,
         };
         match self {
             Self::And(nodes) => map.serialize_entry("and", nodes)?,
             Self::Or(nodes) => map.serialize_entry("or", nodes)?,
             Self::Not(node) => map.serialize_entry("not", node)?,
-            Self::Is(_) => {}
+            Self::Is(_) | Self::Related(_) => {}
         }
         map.end()
     }
@@ -179,6 +179,8 @@ impl<'de> Deserialize<'de> for Node {
             And { and: Vec<Node> },
             Or { or: Vec<Node> },
             Not { not: Box<Node> },
+            // Before the other comparison, which would take it without `through`.
+            Related(Related),
             Is(Comparison),
         }
         match StoredFilter::deserialize(deserializer)
@@ -187,6 +189,7 @@ impl<'de> Deserialize<'de> for Node {
             StoredFilter::And { and } => Ok(Self::And(and)),
             StoredFilter::Or { or } => Ok(Self::Or(or)),
             StoredFilter::Not { not } => Ok(Self::Not(not)),
+            StoredFilter::Related(related) => Ok(Self::Related(related)),
             StoredFilter::Is(comparison) => Ok(Self::Is(comparison)),
         }
     }

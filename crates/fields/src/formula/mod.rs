@@ -10,6 +10,7 @@ mod lex;
 mod moment;
 mod operand;
 mod parse;
+pub mod reference;
 #[cfg(test)]
 mod tests;
 mod times;

@@ -41,31 +41,57 @@ const MOST_PARTS: usize = 500;
 impl Operator {
     /// The operator that a token stands for, and how tightly it binds.
     fn of(token: &Token) -> Option<(Self, u8)> {
-        let Token::Mark(mark) = token else {
-            return match token {
-                Token::Word(word) if word.eq_ignore_ascii_case("or") => Some((Self::Or, 1)),
-                Token::Word(word) if word.eq_ignore_ascii_case("and") => Some((Self::And, 2)),
-                _ => None,
-            };
+        let is_meant = |mark: &str| match token {
+            Token::Mark(found) => *found == mark,
+            Token::Word(word) => word.eq_ignore_ascii_case(mark),
+            _ => false,
         };
-        Some(match *mark {
-            "||" => (Self::Or, 1),
-            "&&" => (Self::And, 2),
-            "=" | "==" => (Self::Equal, 3),
-            "!=" | "<>" => (Self::Unequal, 3),
-            "<" => (Self::Less, 3),
-            "<=" => (Self::LessOrEqual, 3),
-            ">" => (Self::Greater, 3),
-            ">=" => (Self::GreaterOrEqual, 3),
-            "&" => (Self::Concat, 4),
-            "+" => (Self::Add, 5),
-            "-" => (Self::Subtract, 5),
-            "*" => (Self::Multiply, 6),
-            "/" => (Self::Divide, 6),
-            "%" => (Self::Remainder, 6),
-            _ => return None,
-        })
+        let infix = INFIX.iter().find(|infix| infix.marks.iter().any(|mark| is_meant(mark)))?;
+        Some((infix.operator, infix.binds))
     }
+}
+
+/// An operator between two operands.
+pub(super) struct Infix {
+    /// The ways to write it.
+    pub(super) marks: &'static [&'static str],
+    operator: Operator,
+    /// How tightly it binds.
+    binds: u8,
+    /// A sentence for the documentation.
+    pub(super) about: &'static str,
+    /// An expression, and its result as JSON. A test evaluates it.
+    pub(super) example: (&'static str, &'static str),
+}
+
+macro_rules! infix {
+    ($($binds:literal $operator:ident [$($mark:literal),+] $about:literal, $example:literal => $result:literal;)+) => {
+        /// All operators between two operands, those that bind most tightly first.
+        pub(super) const INFIX: &[Infix] = &[$(Infix {
+            marks: &[$($mark),+],
+            operator: Operator::$operator,
+            binds: $binds,
+            about: $about,
+            example: ($example, $result),
+        }),+];
+    };
+}
+
+infix! {
+    6 Multiply ["*"] "The product of two numbers.", "price * stock" => "0.7";
+    6 Divide ["/"] "The quotient of two numbers.", "stock / 2" => "3.5";
+    6 Remainder ["%"] "The remainder of a division; it has the sign of the divisor.", "-1.5 % 1" => "0.5";
+    5 Add ["+"] "The sum of two numbers.", "price + 0.2" => "0.3";
+    5 Subtract ["-"] "The difference of two numbers.", "stock - 10" => "-3";
+    4 Concat ["&"] "Two values as texts, one after the other.", r#"name & " " & size"# => r#""Red Shoe Large""#;
+    3 Equal ["=", "=="] "Whether two values of one type are equal.", "size = 'Large'" => "true";
+    3 Unequal ["!=", "<>"] "Whether two values of one type differ.", "stock <> 7" => "false";
+    3 Less ["<"] "Whether the first is less, or earlier, than the second.", "price < 1" => "true";
+    3 LessOrEqual ["<="] "The same, or equal.", "stock <= 7" => "true";
+    3 Greater [">"] "Whether the first is greater, or later, than the second.", "since > date(2024, 1, 1)" => "true";
+    3 GreaterOrEqual [">="] "The same, or equal.", "stock >= 8" => "false";
+    2 And ["and", "&&"] "Whether both are true.", "active and stock > 5" => "true";
+    1 Or ["or", "||"] "Whether one or both are true.", "active or stock > 100" => "true";
 }
 
 impl Expr {

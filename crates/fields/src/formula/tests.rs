@@ -1,6 +1,6 @@
 //! What formulas give, and what is refused.
 
-use super::Formula;
+use super::{Formula, reference};
 use crate::ComputedErrors;
 use crate::sample::{choices, fields};
 use crate::{FieldOptions, FieldSet, FieldType};
@@ -44,6 +44,17 @@ fn value(text: &str) -> Value {
     match formula.value(&fields, &|field| Ok(data.get(&field.key).cloned())) {
         Ok(value) => value.unwrap_or(Value::Null),
         Err(reason) => json!({ "failed": reason }),
+    }
+}
+
+#[test]
+fn the_examples_of_the_documentation_compute_what_it_says() {
+    for entry in reference::functions().into_iter().chain(reference::operators()) {
+        assert_eq!(value(entry.example).to_string(), entry.example_result, "{}", entry.example);
+        let name = |form: &String| form.split('(').next().unwrap().to_owned();
+        let is_shown = entry.form.iter().any(|form| entry.example.contains(&name(form)));
+        assert!(is_shown, "{} does not show {:?}", entry.example, entry.form);
+        assert!(entry.about.ends_with('.'), "{}", entry.about);
     }
 }
 

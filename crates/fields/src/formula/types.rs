@@ -39,6 +39,19 @@ impl Type {
         }
     }
 
+    /// The name of the type in the documentation.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "null",
+            Self::Number => "number",
+            Self::Text => "text",
+            Self::Boolean => "boolean",
+            Self::Date => "date",
+            Self::Moment => "time",
+            Self::List => "list",
+        }
+    }
+
     pub(super) fn fits(self, other: Self) -> bool {
         self == other || self == Self::Nothing || other == Self::Nothing
     }

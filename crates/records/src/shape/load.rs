@@ -121,8 +121,13 @@ impl Shapes {
 
     /// The set of the records that values of fields of this type name, in a workspace.
     pub fn set_named_by(&self, kind: FieldType, workspace: WorkspaceId) -> Option<CollectionId> {
+        self.named_by(kind).map(|named| named.set_of(workspace))
+    }
+
+    /// The kind of the records that values of fields of this type name.
+    pub(crate) fn named_by(&self, kind: FieldType) -> Option<&'static Kind> {
         let is_named = |declared: &&&Kind| declared.referenced_by.is_some_and(|by| by.kind == kind);
-        self.kinds.iter().find(is_named).map(|named| named.set_of(workspace))
+        self.kinds.iter().find(is_named).copied()
     }
 
     /// The kinds whose records values name, and what merged ones became.

@@ -16,8 +16,11 @@ pub(super) struct Openapi {
     /// The table of events (docs/events.md).
     #[arg(long, conflicts_with_all = ["partner", "table"])]
     events: bool,
+    /// The functions and operators of formulas, and the operators of filters (docs/formulas.md).
+    #[arg(long, conflicts_with_all = ["partner", "table", "events"])]
+    formulas: bool,
     /// Print JSON, as the documents are anyway.
-    #[arg(long, conflicts_with_all = ["table", "events"])]
+    #[arg(long, conflicts_with_all = ["table", "events", "formulas"])]
     json: bool,
 }
 
@@ -27,6 +30,8 @@ pub(super) fn print(arguments: &Openapi) -> anyhow::Result<()> {
         table(&registry)
     } else if arguments.events {
         super::events_document(&registry)
+    } else if arguments.formulas {
+        super::formulas_document()
     } else {
         let contract = if arguments.partner { Contract::Partner } else { Contract::Public };
         document(&registry, contract, VERSION).map_err(cause)?

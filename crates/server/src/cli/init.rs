@@ -60,19 +60,44 @@ pub(super) async fn init(db: Db, command: Init) -> Result<()> {
 
 /// Makes the workspace and what it needs.
 fn make(tx: &mut Tx, command: &Init, slug: &str) -> Result<Value> {
-    plans::seed_catalogue(tx)?;
-    let new = NewWorkspace { name: command.name.clone(), slug: slug.to_owned(), partner: None };
-    let id = plans::create_workspace(tx, &new)?.id;
-    let workspace = plans::set_plan(tx, id, &command.plan, SubscriptionStatus::Active, None)?;
-    plans::grant_included(tx, id)?;
+    let workspace = make_workspace(tx, &command.name, slug, &command.plan)?;
+    let id = workspace.id;
     let owner = command.owner.as_ref().map(|email| {
         let name = command.owner_name.clone().unwrap_or_else(|| email.clone());
         let new = NewMember { name, email: email.clone(), role: MemberRole::Owner, ..NewMember::default() };
         team::add(tx, id, new).map(|member| member.email)
     });
+    let (key, secret) = full_key(tx, id, "svc init")?;
+    Ok(shown(&workspace, owner.transpose()?, Some(&key), Some(&secret)))
+}
+
+/// A new live key with all scopes, of the workspace with this name, which is made where there is none.
+pub(crate) fn set_up(tx: &mut Tx, name: &str) -> Result<String> {
+    let slug = admin::slug_of(name);
+    let id = match workspaces::find(tx, &slug) {
+        Ok(workspace) => workspace.id,
+        Err(error) if error.code() == Code::WorkspaceNotFound => {
+            make_workspace(tx, name, &slug, "unlimited")?.id
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(full_key(tx, id, "library")?.1)
+}
+
+fn make_workspace(tx: &mut Tx, name: &str, slug: &str, plan: &str) -> Result<WorkspaceRecord> {
+    plans::seed_catalogue(tx)?;
+    let new = NewWorkspace { name: name.to_owned(), slug: slug.to_owned(), partner: None };
+    let id = plans::create_workspace(tx, &new)?.id;
+    let workspace = plans::set_plan(tx, id, plan, SubscriptionStatus::Active, None)?;
+    plans::grant_included(tx, id)?;
+    Ok(workspace)
+}
+
+/// Makes a live key with all scopes of workspaces, and returns its id and its secret.
+fn full_key(tx: &mut Tx, workspace: WorkspaceId, name: &str) -> Result<(String, String)> {
     let scopes: Vec<Scope> = Scope::of_workspaces().collect();
-    let (key, secret) = keys::create(tx, NewKey::of_workspace("svc init", id, Env::Live, scopes))?;
-    Ok(shown(&workspace, owner.transpose()?, Some(key.key.id.as_str()), Some(secret.reveal())))
+    let (stored, secret) = keys::create(tx, NewKey::of_workspace(name, workspace, Env::Live, scopes))?;
+    Ok((stored.key.id.as_str().to_owned(), secret.reveal().to_owned()))
 }
 
 /// What there is of a workspace that was made before.

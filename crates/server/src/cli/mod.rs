@@ -10,8 +10,10 @@ mod chatnet;
 mod client;
 mod completion;
 mod contract;
+mod conversation;
 mod doctor;
 mod events_document;
+mod formulas_document;
 mod init;
 mod login;
 mod output;
@@ -24,8 +26,12 @@ mod team;
 
 pub use contract::table;
 pub use events_document::events_document;
+pub use formulas_document::formulas_document;
 
-use crate::config::{Config, read_config, unknown_variables};
+pub(crate) use init::set_up;
+
+use crate::config::{Config, is_in_file, read_config, unknown_variables};
+use crate::demo::Given;
 use crate::logging::Log;
 use crate::{database, serve};
 use clap::parser::ValueSource;
@@ -94,6 +100,9 @@ enum Command {
     /// The numbers over which workspaces talk to their contacts.
     #[command(subcommand)]
     Channel(channel::ChannelCommand),
+    /// The state of conversations with contacts.
+    #[command(subcommand)]
+    Conversation(conversation::ConversationCommand),
     /// The key under which secrets are encrypted.
     #[command(subcommand)]
     Secrets(secrets::SecretsCommand),
@@ -114,7 +123,9 @@ enum Command {
 
 #[derive(Args)]
 struct Serve {
-    /// Make a demo workspace with a plan, an agent, Energy and keys, unless there is one.
+    /// Make a demo workspace with a plan, an agent, Energy and keys, unless there is one. Unless models are set, its agent
+    /// uses a model server on this machine, or the key in OPENAI_API_KEY. Unless SVC_ALLOW_OUTBOUND is set, webhooks and
+    /// tools may reach loopback addresses.
     #[arg(long)]
     demo: bool,
 }
@@ -141,7 +152,7 @@ pub fn main() -> ExitCode {
         let matches = self::command(command, help_all).get_matches();
         let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         log.install(log_filter(&cli, &matches))?;
-        run(cli)
+        run(cli, &matches)
     });
     if let Err(error) = &done
         && !is_closed_output(error)
@@ -160,20 +171,32 @@ fn log_filter<'a>(cli: &'a Cli, matches: &ArgMatches) -> &'a str {
     if serves || is_set { &cli.config.log } else { "warn" }
 }
 
+/// The settings that the demo would choose, as far as they were given.
+fn given(matches: &ArgMatches) -> anyhow::Result<Given> {
+    let is_given = |setting: &str| -> anyhow::Result<bool> {
+        Ok(matches.value_source(setting) != Some(ValueSource::DefaultValue) || is_in_file(setting)?)
+    };
+    Ok(Given {
+        models: is_given("model_fast")? || is_given("model_balanced")? || is_given("model_advanced")?,
+        openai_base_url: is_given("openai_base_url")?,
+    })
+}
+
 /// Whether the reader of the output has enough, as `head` does.
 fn is_closed_output(error: &anyhow::Error) -> bool {
     let cause = error.root_cause().downcast_ref::<std::io::Error>();
     cause.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-fn run(cli: Cli) -> anyhow::Result<()> {
+fn run(cli: Cli, matches: &ArgMatches) -> anyhow::Result<()> {
     let config = cli.config;
     match cli.command {
         Command::Serve(arguments) => {
             for sentence in unknown_variables(&Cli::command()) {
                 tracing::warn!(variable = sentence, "an environment variable is not a setting");
             }
-            serve::run(config, arguments.demo)
+            let demo = arguments.demo.then(|| given(matches)).transpose()?;
+            serve::run(config, demo)
         }
         Command::Migrate { json } => {
             let applied = database::migrate(&config)?;
@@ -203,6 +226,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Energy(command) => admin::run(&config, |db| admin::energy(db, command)),
         Command::Events(tail::EventsCommand::Tail(arguments)) => client::run(tail::tail(arguments)),
         Command::Key(command) => admin::run(&config, |db| admin::key(db, command)),
+        Command::Conversation(command) => admin::run(&config, |db| conversation::conversation(db, command)),
         Command::Team(command) => admin::run(&config, |db| team::team(db, command)),
         Command::Business(command) => admin::run(&config, |db| business::business(db, command)),
     }

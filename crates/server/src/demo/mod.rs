@@ -1,17 +1,20 @@
 //! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, a collection of products, contacts, a team, tasks,
 //! reminders, a business profile, keys that are printed once, and a channel to a simulated chat network.
 
+mod agent;
 mod chat;
 mod contacts;
+mod model_server;
 mod people;
 mod products;
 mod reminders;
+mod settings;
 mod tasks;
+
+pub(crate) use settings::{Given, complete};
 
 use crate::Config;
 use crate::operator_error::cause;
-use agents::agents::queries::{self as agent_queries, Fresh};
-use agents::agents::{AgentStatus, Settings};
 use auth::keys::{self, NewKey};
 use auth::workspaces::{self, NewWorkspace};
 use billing::ledger::{GrantKind, NewGrant, grant};
@@ -19,7 +22,7 @@ use billing::plans;
 use channels::Transcriber;
 use chat::Chat;
 use egress::Connector;
-use model::{Code, CollectionId, Env, KeyId, Metadata, Result, Scope, SubscriptionStatus, WorkspaceId};
+use model::{Code, CollectionId, Env, KeyId, Result, Scope, SubscriptionStatus, WorkspaceId};
 use operation::Pipeline;
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
@@ -41,6 +44,8 @@ pub(crate) struct Demo {
 /// What to tell the newcomer once the service serves.
 #[derive(Clone)]
 struct Welcome {
+    /// The program, as it was started.
+    program: String,
     listen: String,
     /// The flags by which another command finds the same database.
     database: String,
@@ -51,11 +56,18 @@ struct Welcome {
     products: Option<CollectionId>,
     /// The page on which a person chats as a customer.
     chat: String,
+    /// The settings that the demo chose, in sentences.
+    notes: Vec<String>,
 }
 
 impl Demo {
-    /// Makes the demo workspace where there is none, and starts the chat network.
-    pub(crate) async fn prepare(db: &Db, config: &Config, connector: &Connector) -> anyhow::Result<Self> {
+    /// Makes the demo workspace where there is none, and starts the chat network. `notes` are told to the newcomer.
+    pub(crate) async fn prepare(
+        db: &Db,
+        config: &Config,
+        connector: &Connector,
+        notes: Vec<String>,
+    ) -> anyhow::Result<Self> {
         let made = db.write(|tx| match workspaces::find(tx, SLUG) {
             Ok(workspace) => Ok((workspace.id, None)),
             Err(error) if error.code() == Code::WorkspaceNotFound => {
@@ -68,12 +80,14 @@ impl Demo {
         let chat = Chat::start()?;
         let network_connector = chat.connector(connector, &config.allow_outbound)?;
         let welcome = Welcome {
+            program: std::env::args().next().unwrap_or_else(|| "svc".to_owned()),
             listen: config.listen.clone(),
             database: database_flags(config),
             workspace,
             keys,
             products,
             chat: chat.page().to_owned(),
+            notes,
         };
         Ok(Self { workspace, chat, network_connector, welcome })
     }
@@ -118,20 +132,8 @@ fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
         workspace,
         &NewGrant { note: Some("Demo".to_owned()), ..NewGrant::new(GrantKind::Promo, 100_000) },
     )?;
-    let settings = Settings {
-        description: "Answers questions. Change its instructions to make it yours.".to_owned(),
-        instructions: "You are a helpful assistant. Answer briefly.".to_owned(),
-        max_output_tokens: 128,
-        // A small model is at its best when it does not wander.
-        temperature: Some(0.0),
-        ..Settings::default()
-    };
-    let metadata = Metadata::new();
-    let fresh =
-        Fresh { name: "Assistant", status: AgentStatus::Active, settings: &settings, metadata: &metadata };
-    let agent = agent_queries::insert(tx, workspace, &fresh)?;
-    agent_queries::keep_version(tx, None, &agent, None)?;
-    products::make(tx, workspace)?;
+    let products = products::make(tx, workspace)?;
+    let agent = agent::make(tx, workspace, products)?;
     // Sets of records are made in the order of their ids, in which they are locked.
     tasks::prepare(tx, workspace)?;
     let contacts = contacts::make(tx, workspace)?;
@@ -182,7 +184,7 @@ impl Welcome {
                 writeln!(text, "  curl -s {url}/runs -H 'Authorization: Bearer {live}' \\")?;
                 writeln!(
                     text,
-                    "    -H 'Content-Type: application/json' -d '{{\"input\": \"What is the capital of France?\"}}'"
+                    "    -H 'Content-Type: application/json' -d '{{\"input\": \"Do you have wooden trains?\"}}'"
                 )?;
                 if let Some(products) = self.products {
                     writeln!(text)?;
@@ -199,12 +201,17 @@ impl Welcome {
             }
             None => {
                 writeln!(text, "The demo workspace ({workspace}) is as you left it. For a new key:")?;
-                writeln!(text, "  ./target/release/svc key create --workspace {workspace} --env live \\")?;
+                let program = &self.program;
+                writeln!(text, "  {program} key create --workspace {workspace} --env live \\")?;
                 writeln!(text, "    --scopes runs:execute,runs:read{}", self.database)?;
             }
         }
         writeln!(text)?;
         writeln!(text, "Chat with the agent as a customer: {}", self.chat)?;
+        for note in &self.notes {
+            writeln!(text)?;
+            writeln!(text, "{note}")?;
+        }
         writeln!(text)?;
         writeln!(text, "Reference: http://{}/docs/", self.listen)?;
         writeln!(text)?;

@@ -11,6 +11,8 @@ use records::shape::{self, Shapes};
 use serde_json::{Value, json};
 use store::Tx;
 
+/// What the collection is called.
+pub(super) const NAME: &str = "Products";
 /// How many there are.
 const PRODUCTS: usize = 200;
 
@@ -59,7 +61,7 @@ pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId) -> Result<CollectionId> 
     let author = Author { emits: false, ..Author::system(workspace, "demo") };
     let choices = |labels: &[&str]| json!({ "choices": labels.iter().map(|label| json!({ "label": label })).collect::<Vec<_>>() });
     let new: NewCollection = serde_json::from_value(json!({
-        "name": "Products", "icon": "📦", "color": "#3366cc", "description": "What the demo shop sells.",
+        "name": NAME, "icon": "📦", "color": "#3366cc", "description": "What the demo shop sells.",
         "fields": [
             { "label": "Name", "type": "text", "required": true },
             { "label": "SKU", "type": "text", "unique": true, "options": { "pattern": "[A-Z]{3}-[0-9]{4}" } },

@@ -315,8 +315,7 @@ async fn the_demo_is_made_once_and_kept() {
     let second = welcome(folder.path(), &listen).await;
     assert!(!second.iter().any(|line| line.contains("svc_live_")), "{second:?}");
 
-    let shown_command =
-        second.iter().position(|line| line.trim().starts_with("./target/release/svc ")).unwrap();
+    let shown_command = second.iter().position(|line| line.contains("svc key create ")).unwrap();
     let shown_command = second[shown_command..shown_command + 2].concat().replace(['\\', '\''], " ");
     let words = shown_command.split_whitespace().skip(1);
     let made = text(&svc(folder.path()).args(words).arg("--json").output().unwrap());

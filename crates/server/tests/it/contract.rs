@@ -174,14 +174,44 @@ testkit::on_both! {
             let answer = sweep.send(&op, &with("lmit=5"), Some(key), body.as_deref()).await;
             answer.expect_error(400, "validation_error");
             assert_eq!(answer.text.contains("did you mean `limit`?"), lists, "{}: {}", op.id, answer.text);
-            if lists {
-                // Those of another mode of paging are ignored.
-                for other in ["limit=5", "offset=0", "page=1", "paginate=false"] {
-                    let answer = sweep.send(&op, &with(other), Some(key), body.as_deref()).await;
-                    assert_ne!(answer.status, 400, "{} {other}: {}", op.id, answer.text);
+        }
+    }
+
+    async fn paging_parameters_of_other_modes_are_refused(kind: Kind) {
+        let sweep = Sweep::begin(kind).await;
+        let mut lists = 0;
+        for (document, op) in sweep.operations() {
+            let (key, body) = (sweep.key(&op, true), minimal(document, &op));
+            let path = document.unknown_path(&op, &sweep.workspace);
+            let (taken, hint): (&[&str], _) = match op.paging.as_deref() {
+                None => (&[], "it has no pages"),
+                Some("cursor") => (&["limit", "starting_after"], "this list is paged with `limit` and `starting_after`"),
+                // Specification 7.4: `starting_after` is ignored.
+                Some("offset") => (&["limit", "offset", "starting_after"], "this list is paged with `limit` and `offset`"),
+                Some("page") => (&["limit", "page"], "this list is paged with `limit` and `page`"),
+                Some("opt_in") => (
+                    &["limit", "paginate", "starting_after"],
+                    "this list is paged with `paginate=true`, `limit` and `starting_after`",
+                ),
+                Some(other) => panic!("{}: {other}", op.id),
+            };
+            lists += usize::from(op.paging.is_some());
+            for (name, value) in [("limit", "5"), ("offset", "0"), ("page", "2"), ("paginate", "true"), ("starting_after", "1")] {
+                if op.takes_query(name) {
+                    continue;
                 }
+                let path = format!("{path}{}{name}={value}", if path.contains('?') { '&' } else { '?' });
+                let answer = sweep.send(&op, &path, Some(key), body.as_deref()).await;
+                if taken.contains(&name) {
+                    assert_ne!(answer.status, 400, "{} {name}: {}", op.id, answer.text);
+                    continue;
+                }
+                let param = answer.expect_error(400, "validation_error");
+                assert_eq!(param.as_deref(), Some(name), "{}", op.id);
+                assert!(answer.text.contains(hint), "{} {name}: {}", op.id, answer.text);
             }
         }
+        assert!(lists > 40, "{lists}");
     }
 
     async fn other_methods_are_refused_with_the_list(kind: Kind) {

@@ -30,6 +30,11 @@ pub struct Op {
 
 impl Op {
     /// Whether the operation reads a header.
+    pub fn takes_query(&self, name: &str) -> bool {
+        let is_it = |parameter: &Value| parameter["in"] == "query" && parameter["name"] == name;
+        self.parameters.iter().any(is_it)
+    }
+
     pub fn takes_header(&self, name: &str) -> bool {
         self.parameters.iter().any(|parameter| parameter["in"] == "header" && parameter["name"] == name)
     }

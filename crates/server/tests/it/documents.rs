@@ -1,5 +1,6 @@
 //! What the documents list, against the code that it is about.
 
+use crate::contract::repository_file;
 use model::Code;
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::{Kind, TestApp};
@@ -8,6 +9,12 @@ use testkit::{Kind, TestApp};
 fn rows(document: &str) -> Vec<(&str, &str)> {
     let rows = document.lines().filter_map(|line| line.strip_prefix("| `"));
     rows.filter_map(|row| row.split_once("` |")).collect()
+}
+
+#[test]
+fn the_document_of_formulas_is_up_to_date() {
+    let document = repository_file("docs/formulas.md");
+    assert_eq!(document, server::cli::formulas_document(), "run `make openapi`");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const REFUSED: [(&str, &str, &str); 80] = [
     ("*", "starting_after", "an id or cursor that a page gave"),
     ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
-    ("*", "expand", "relation fields of the collection"),
+    ("*", "expand", "fields of the collection that point to objects"),
     ("*", "primary_field", "a field of the collection"),
     ("*", "agent_version", "`draft` is for test keys"),
     ("*", "data.name", "a field that the collection requires"),

@@ -11,7 +11,7 @@ use diesel::sql_types::BigInt;
 use files::{Generator, attachment, guarded};
 use model::{Error, Result};
 use operation::{BoxFuture, RawAnswer, RawRequest};
-use query::{Budget, Planner};
+use query::{Budget, Planner, RelatedRecords};
 use records::links;
 use records::rows::ItemRow;
 use records::sets;
@@ -227,7 +227,9 @@ impl Reader {
         } else {
             sets::for_read(read, shapes, export.workspace, kind)?
         };
-        let parsed = self.exporter.target(kind)?.query(read, &shape, export.params.clone())?;
+        let related =
+            RelatedRecords { shapes: shapes.clone(), planner: self.exporter.planner.clone(), key: None };
+        let parsed = self.exporter.target(kind)?.query(read, &shape, export.params.clone(), &related)?;
         let visible: Option<Vec<String>> = parsed.visible.as_ref().map(|subjects| {
             subjects.iter().filter_map(|subject| subject.name(&shape)).map(str::to_owned).collect()
         });

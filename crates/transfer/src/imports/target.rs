@@ -3,7 +3,7 @@
 use super::model::ImportRow;
 use fields::Data;
 use model::Result;
-use query::{ParsedQuery, QueryParams};
+use query::{ParsedQuery, QueryParams, RelatedRecords};
 use records::Author;
 use records::rows::ItemRow;
 use records::shape::{Kind, Shape, Shapes};
@@ -19,8 +19,14 @@ pub trait Target: Send + Sync {
     ///
     /// # Errors
     /// 400 `validation_error` for what no longer fits.
-    fn query(&self, read: &mut Read, shape: &Shape, params: Vec<(String, String)>) -> Result<ParsedQuery> {
-        QueryParams::of(params).read(read, shape, false)
+    fn query(
+        &self,
+        read: &mut Read,
+        shape: &Shape,
+        params: Vec<(String, String)>,
+        related: &RelatedRecords,
+    ) -> Result<ParsedQuery> {
+        QueryParams::of(params).with_related(related.clone()).read(read, shape, false)
     }
 
     /// The keys of fields that only the service sets, and whose values imports take all the same.

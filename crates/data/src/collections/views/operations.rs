@@ -4,6 +4,7 @@ use super::events::{ViewChanged, ViewData, ViewEvent};
 use super::model::{CollectionView, NewView, Settings, ViewPatch, ViewRow};
 use super::queries;
 use crate::collections::rank::Rank;
+use ::query::check_related;
 use fields::saved::SavedQuery;
 use fields::saved::SavedQueryText;
 use fields::text;
@@ -73,6 +74,9 @@ pub fn create(
         search: new.search,
     };
     let query = SavedQuery::from_api(&shape, &text, now)?;
+    if let Some(filter) = &query.filter {
+        check_related(tx, shapes, &shape, filter, now)?;
+    }
     let name = new.name.trim();
     queries::refuse_taken_name(&views, name, None)?;
     let settings = Settings { query, materialized_sort: new.materialized_sort };
@@ -196,7 +200,12 @@ pub fn update_view(
     next.is_default = patch.is_default.unwrap_or(row.is_default);
     next.locked = patch.locked.unwrap_or(row.locked);
     next.position = patch.position.unwrap_or(row.position);
-    next.settings = JsonText::of(&changed_settings(&shape, &row, patch, now)?);
+    let is_filtered = matches!(patch.filter_tree, Patch::Set(_));
+    let settings = changed_settings(&shape, &row, patch, now)?;
+    if let Some(filter) = settings.query.filter.as_ref().filter(|_| is_filtered) {
+        check_related(tx, &shapes.0, &shape, filter, now)?;
+    }
+    next.settings = JsonText::of(&settings);
     let after = next.view(&shape, now)?;
     let changed = differences(&before, &after)?;
     if changed.is_empty() {

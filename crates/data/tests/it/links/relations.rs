@@ -156,6 +156,40 @@ testkit::on_both! {
         assert_eq!(library.value(books, second, "authors").await, json!([ann]));
     }
 
+    async fn a_field_for_one_item_takes_its_id_alone(kind: Kind) {
+        let library = Library::open(kind).await;
+        let books = library.books;
+        let (ann, bob) = (library.author("Ann").await, library.author("Bob").await);
+        // Written as an id or as a list, it is always shown as a list.
+        let book = library.put(books, json!({ "title": "A", "editor": ann })).await;
+        for (sent, shown) in [
+            (json!([bob]), json!([bob])),
+            (json!(ann), json!([ann])),
+            (Value::Null, Value::Null),
+            (json!(bob), json!([bob])),
+            (json!([]), Value::Null),
+            (json!(ann), json!([ann])),
+        ] {
+            let changed = library.change(books, book, json!({ "editor": sent })).await.expect(200);
+            assert_eq!(changed["data"]["editor"], shown, "{sent}");
+            assert_eq!(library.value(books, book, "editor").await, shown, "{sent}");
+        }
+        let listed = library.app.get(&library.at(books, ""), &library.key).await.expect(200);
+        assert_eq!(listed[0]["data"]["editor"], json!([ann]));
+        let events = crate::events(&library.app).await;
+        let shown = events.iter().rev().find(|(kind, _)| kind == "item.updated").map(|(_, data)| &data["item"]["data"]["editor"]);
+        assert_eq!(shown, Some(&json!([ann])));
+        let found = library.app.get(&library.at(books, format_args!("?filter[editor]={ann}")), &library.key).await.expect(200);
+        assert_eq!(found[0]["id"], book);
+        for wrong in [json!("x"), json!(0), json!(1.5), json!([ann, bob]), json!({ "id": ann }), json!(true)] {
+            let refused = library.change(books, book, json!({ "editor": wrong })).await;
+            assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("data.editor"), "{wrong}");
+        }
+        // A field for many takes lists only.
+        let refused = library.change(books, book, json!({ "authors": ann })).await;
+        assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("data.authors"));
+    }
+
     async fn a_locked_item_keeps_its_links(kind: Kind) {
         let library = Library::open(kind).await;
         let ann = library.author("Ann").await;

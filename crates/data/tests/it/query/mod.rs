@@ -8,6 +8,7 @@ mod model;
 mod operators;
 mod plans;
 mod property;
+mod related;
 mod search;
 mod texts;
 

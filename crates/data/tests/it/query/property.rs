@@ -14,29 +14,29 @@ const KINDS: [&str; 9] =
     ["text", "number", "integer", "boolean", "date", "datetime", "time", "select", "multi_select"];
 
 /// Random choices that are the same for the same seed.
-struct Dice(TestRunner);
+pub(super) struct Dice(TestRunner);
 
 impl Dice {
-    fn new(seed: u8) -> Self {
+    pub fn new(seed: u8) -> Self {
         let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
         Self(TestRunner::new_with_rng(Config::default(), rng))
     }
 
-    fn below(&mut self, most: usize) -> usize {
+    pub fn below(&mut self, most: usize) -> usize {
         (0..most).new_tree(&mut self.0).unwrap().current()
     }
 
-    fn one<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+    pub fn one<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         &all[self.below(all.len())]
     }
 
-    fn flip(&mut self) -> bool {
+    pub fn flip(&mut self) -> bool {
         any::<bool>().new_tree(&mut self.0).unwrap().current()
     }
 }
 
 /// A value of a type: few different ones, so that there are ties.
-fn value(dice: &mut Dice, kind: &str) -> Value {
+pub(super) fn value(dice: &mut Dice, kind: &str) -> Value {
     let long = "x".repeat(300);
     let (longer, longest) = ("x".repeat(301), "x".repeat(300) + "É");
     match kind {
@@ -116,7 +116,7 @@ fn value(dice: &mut Dice, kind: &str) -> Value {
 }
 
 /// A condition on a field.
-fn condition(dice: &mut Dice, key: &str, kind: &str) -> Value {
+pub(super) fn condition(dice: &mut Dice, key: &str, kind: &str) -> Value {
     let ops: &[&str] = match kind {
         "text" => &["eq", "neq", "gt", "gte", "lt", "lte", "like", "ilike", "in"],
         "boolean" => &["eq", "neq", "in"],
@@ -171,9 +171,9 @@ fn sort_text(sort: &SortParts) -> String {
 }
 
 /// A collection with random fields and indexes, and what it takes to ask it.
-struct World {
-    fields: Vec<(String, &'static str)>,
-    collection: CollectionId,
+pub(super) struct World {
+    pub fields: Vec<(String, &'static str)>,
+    pub collection: CollectionId,
     /// A columnar index, into whose segments changes are written now and then.
     columns: Option<IndexId>,
 }
@@ -186,7 +186,7 @@ impl World {
     }
 }
 
-async fn world(app: &TestApp, key: &Key, dice: &mut Dice, columnar: bool) -> World {
+pub(super) async fn world(app: &TestApp, key: &Key, dice: &mut Dice, columnar: bool) -> World {
     let mut fields: Vec<(String, &'static str)> = vec![("f0".to_owned(), "text")];
     for number in 1..=4 {
         fields.push((format!("f{number}"), *dice.one(&KINDS)));
@@ -226,7 +226,7 @@ async fn world(app: &TestApp, key: &Key, dice: &mut Dice, columnar: bool) -> Wor
     World { fields, collection, columns }
 }
 
-async fn insert(app: &TestApp, key: &Key, dice: &mut Dice, world: &World) -> Value {
+pub(super) async fn insert(app: &TestApp, key: &Key, dice: &mut Dice, world: &World) -> Value {
     let mut data = serde_json::Map::new();
     for (name, kind) in &world.fields {
         if dice.below(4) > 0 {
@@ -278,7 +278,7 @@ fn expected<'a>(world: &World, items: &'a [Value], sort: &SortParts, tree: &Valu
     expected
 }
 
-fn id(item: &Value) -> i64 {
+pub(super) fn id(item: &Value) -> i64 {
     item["id"].as_i64().unwrap()
 }
 

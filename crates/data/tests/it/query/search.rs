@@ -110,7 +110,7 @@ testkit::on_both! {
         let fields = json!([{ "key": "name", "type": "text" }, { "key": "price", "type": "number" }]);
         let collection = seed::collection(&app, &key, fields).await;
         let mut made = Vec::new();
-        for (price, name) in (1..).zip(["Wooden train", "Red lamps", "Blue lamp", "Desk"]) {
+        for (price, name) in (1..).zip(["Wooden train", "Red lamps", "Blue lamp", "Desk", "Yoga mat"]) {
             let item = create(&app, &key, collection, json!({ "name": name, "price": price })).await;
             made.push(item["id"].as_i64().unwrap());
         }
@@ -125,6 +125,7 @@ testkit::on_both! {
             ("\"wooden trains\"", &[], "words"),
             ("bicycles", &[], "stems"),
             ("desk", &[3], "words"),
+            ("yoga mats", &[4], "stems"),
             ("woode trains", &[], "stems"),
         ] {
             let answer = search(&app, &key, collection, &[("q", q)]).await;

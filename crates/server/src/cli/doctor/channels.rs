@@ -7,7 +7,7 @@ use crate::database::backend;
 use crate::operator_error::cause;
 use crate::secret_key::Keys;
 use auth::{Seal, installed_keys};
-use channels::channels::{ChannelStatus, list};
+use channels::channels::{ChannelProvider, ChannelStatus, list};
 use chatnet::ChannelAdapter;
 use futures::future::join_all;
 use store::Db;
@@ -24,6 +24,15 @@ pub(super) async fn channels(config: &Config, opened: Option<Db>) -> anyhow::Res
     rows.retain(|row| row.summary().status != ChannelStatus::Disabled);
     if rows.is_empty() {
         return Ok(Finding::ok("No channel is connected."));
+    }
+    // The demo lets its own simulator be reached, which no setting says.
+    if config.allow_outbound.is_empty() {
+        rows.retain(|row| row.summary().provider != ChannelProvider::Simulator);
+    }
+    if rows.is_empty() {
+        return Ok(Finding::ok(
+            "Only a simulated network is connected. `svc serve --demo` reaches its own; another one needs SVC_ALLOW_OUTBOUND.",
+        ));
     }
     let keys = Keys::read(config, &backend(config)?)?;
     let installed = db.read(installed_keys).await.map_err(cause)?;

@@ -42,11 +42,11 @@ pub(super) async fn embedded(config: &Config) -> anyhow::Result<Finding> {
     if !cfg!(feature = "local-llm") {
         return Ok(Finding::warn(format!("This build has none, but a tier uses it. {WITHOUT_MODEL}")));
     }
-    let Some(path) = &config.model_file else {
+    let Some(path) = config.model_file() else {
         return Ok(Finding::warn(format!("A tier uses it, but SVC_MODEL_FILE is not set. {WITHOUT_MODEL}")));
     };
     let mut begin = [0; 4];
-    let opened = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
+    let opened = File::open(&path).and_then(|mut file| file.read_exact(&mut begin));
     opened.with_context(|| format!("{} cannot be read: check SVC_MODEL_FILE", path.display()))?;
     Ok(if begin == *GGUF {
         Finding::ok(format!("{} is readable.", path.display()))

@@ -1,5 +1,5 @@
 //! The pages for people: the commands of README.md and `docs/` run, in order, against a fresh demo, and answer what the
-//! pages say.
+//! pages say. Each page works alone, and all of them work one after another against one demo.
 
 pub(crate) mod fence;
 mod sample;
@@ -19,7 +19,7 @@ macro_rules! pages {
 
         testkit::on_both! {
             $(async fn $name(kind: Kind) {
-                check(kind, $path).await;
+                check(kind, &[$path]).await;
             })+
         }
     };
@@ -30,6 +30,7 @@ pages! {
     approvals: "docs/approvals.md",
     broadcasts: "docs/broadcasts.md",
     channels: "docs/channels.md",
+    clients: "docs/clients.md",
     command_line: "docs/cli.md",
     configuration: "docs/configuration.md",
     contacts: "docs/contacts.md",
@@ -87,7 +88,7 @@ fn model(request: &Value) -> Value {
     if request["response_format"].is_object() {
         return completion(&json!({ "city": "Paris", "country": "France" }).to_string());
     }
-    completion("The capital of France is Paris.")
+    completion("I found:\n- Junior Wooden Train (price: 27.85, stock: 28)")
 }
 
 /// The addresses of examples: a weather service, a shop, a webhook's receiver.
@@ -189,28 +190,50 @@ fn write(page: &str, folder: &Path, others: &OpenAiServer) -> Vec<Block> {
     blocks
 }
 
-async fn check(kind: Kind, page: &str) {
+/// Runs the commands of pages, one page after another, against one fresh demo.
+async fn check(kind: Kind, pages: &[&str]) {
     let others = other_servers().await;
-    // The addresses of examples lead to this machine.
-    let program = Program::new(kind, BINARY).await.with("SVC_ALLOW_OUTBOUND", "127.0.0.0/8");
+    // The addresses of examples lead to this machine, which the demo may reach.
+    let program = Program::new(kind, BINARY).await;
     program.model.answer(model);
-    let folder = tempfile::tempdir().unwrap();
-    let blocks = write(page, folder.path(), &others);
-    assert!(!blocks.is_empty(), "{page} has no commands");
     let (serving, demo) = program.serve_demo().await;
-    let mut shell = program.shell();
-    shell
-        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/pages/run.sh"))
-        .current_dir(folder.path())
-        .env("BLOCKS", folder.path())
-        .env("URL", format!("http://{}/api/v1", program.listen))
-        .env("KEY", demo.live)
-        .env("CHAT", demo.chat)
-        .stdout(Stdio::null())
-        .stderr(Stdio::inherit());
-    // The servers of this test answer on its thread.
-    tokio::task::spawn_blocking(move || shell.status().unwrap()).await.unwrap();
-    let mistakes: Vec<String> = blocks.iter().flat_map(|block| block.mistakes(page)).collect();
+    let mut mistakes = Vec::new();
+    for page in pages {
+        let folder = tempfile::tempdir().unwrap();
+        let blocks = write(page, folder.path(), &others);
+        assert!(!blocks.is_empty(), "{page} has no commands");
+        let mut shell = program.shell();
+        shell
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/pages/run.sh"))
+            .current_dir(folder.path())
+            .env("BLOCKS", folder.path())
+            .env("URL", format!("http://{}/api/v1", program.listen))
+            .env("KEY", &demo.live)
+            .env("CHAT", &demo.chat)
+            .stdout(Stdio::null())
+            .stderr(Stdio::inherit());
+        // The servers of this test answer on its thread.
+        tokio::task::spawn_blocking(move || shell.status().unwrap()).await.unwrap();
+        mistakes.extend(blocks.iter().flat_map(|block| block.mistakes(page)));
+    }
     assert!(mistakes.is_empty(), "\n{}", mistakes.join("\n"));
     serving.stop().await;
+}
+
+/// The pages with commands in the order in which README.md lists them.
+fn in_order() -> Vec<&'static str> {
+    let readme = std::fs::read_to_string(fence::root().join("README.md")).unwrap();
+    let (_, list) = readme.split_once("## Documentation").unwrap();
+    let place = |page: &str| match page {
+        "README.md" => 0,
+        page => list.find(&format!("]({page})")).unwrap_or_else(|| panic!("README.md does not list {page}")),
+    };
+    let mut pages = PAGES.to_vec();
+    pages.sort_by_key(|page| place(page));
+    pages
+}
+
+#[tokio::test]
+async fn all_pages_one_after_another() {
+    check(Kind::Sqlite, &in_order()).await;
 }

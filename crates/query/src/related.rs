@@ -1,0 +1,134 @@
+//! Conditions on the records that a field points to, such as `filter[bike.brand]=Trek`.
+//!
+//! The records that meet the condition are found first, by a query of their own over their own indexes and within its own
+//! budget. The field must then have one of their ids, which links and set indexes find where the ids are few.
+
+use crate::counting::count_query;
+use crate::planner::Planner;
+use crate::types::Query;
+use fields::filter::{Condition, Node, Related, Test};
+use fields::sort::Sort;
+use fields::{Field, FieldType, Filter, Subject};
+use model::{ApiKey, Error, Result, Scope, Timestamp};
+use records::sets;
+use records::shape::{Shape, Shapes};
+use serde_json::Value;
+use std::fmt;
+use std::sync::Arc;
+use store::Read;
+
+/// The most conditions of one filter that are about related records: each is a query.
+const MOST: usize = 5;
+
+/// Reads related records for filters.
+#[derive(Clone)]
+pub struct RelatedRecords {
+    /// The sets that fields point to.
+    pub shapes: Arc<Shapes>,
+    /// Plans the queries over them.
+    pub planner: Arc<Planner>,
+    /// The key of the request, which needs the scope of what it filters by. `None` for what a request was allowed before.
+    pub key: Option<Arc<ApiKey>>,
+}
+
+impl fmt::Debug for RelatedRecords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RelatedRecords").finish_non_exhaustive()
+    }
+}
+
+impl RelatedRecords {
+    /// The filter of a tree, with conditions on related records answered.
+    ///
+    /// # Errors
+    /// 400 `validation_error` or `query_too_expensive`, 403 `missing_scope`.
+    pub(crate) fn filter(
+        &self,
+        read: &mut Read,
+        shape: &Shape,
+        node: &Node,
+        now: Timestamp,
+    ) -> Result<Filter> {
+        let all = |read: &mut Read, nodes: &[Node]| -> Result<Vec<Filter>> {
+            nodes.iter().map(|node| self.filter(read, shape, node, now)).collect()
+        };
+        Ok(match node {
+            Node::And(nodes) => Filter::All(all(read, nodes)?),
+            Node::Or(nodes) => Filter::Any(all(read, nodes)?),
+            Node::Not(node) => Filter::Not(Box::new(self.filter(read, shape, node, now)?)),
+            Node::Is(_) => Filter::of(shape, node, now)?,
+            Node::Related(related) => self.pointing(read, shape, related, now)?,
+        })
+    }
+
+    /// The condition that a field points to a record which meets another.
+    fn pointing(&self, read: &mut Read, shape: &Shape, related: &Related, now: Timestamp) -> Result<Filter> {
+        let field = field_of(shape, related)?;
+        if let Some(key) = &self.key {
+            key.expect_scope(match field.kind {
+                FieldType::Contact => Scope::ContactsRead,
+                _ => Scope::ItemsRead,
+            })?;
+        }
+        let mut ids = Vec::new();
+        // Nothing in a collection that is gone meets a condition.
+        if let Some(target) = sets::target_of(read, &self.shapes, shape.workspace, field)? {
+            let condition = Condition::of(&target, &related.comparison(shape, &target)?, now)?;
+            let filter = target.follow_merges(read, Filter::One(condition))?;
+            let query = Query::new(filter, Sort::of(&[]), false);
+            let found = query.for_each(read, &self.planner, &target, &[], |fitting| {
+                ids.push(fitting.row.id.0);
+                Ok(())
+            });
+            // It is a query like any other: one that reads too much calls for an index.
+            count_query(&self.planner, &target, &query, found.as_ref(), ids.len(), now);
+            found?;
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        let test = Test::PointsTo(ids.into_iter().map(Value::from).collect());
+        Ok(Filter::One(Condition { subject: Subject::Field(field.id), family: field.family(), test }))
+    }
+}
+
+/// Refuses conditions on related records that no query could answer.
+///
+/// # Errors
+/// 400 `validation_error`.
+pub fn check_related(
+    read: &mut Read,
+    shapes: &Shapes,
+    shape: &Shape,
+    node: &Node,
+    now: Timestamp,
+) -> Result<()> {
+    refuse_many(node)?;
+    for related in node.related() {
+        let field = field_of(shape, related)?;
+        if let Some(target) = sets::target_of(read, shapes, shape.workspace, field)? {
+            Condition::of(&target, &related.comparison(shape, &target)?, now)?;
+        }
+    }
+    Ok(())
+}
+
+fn field_of<'s>(shape: &'s Shape, related: &Related) -> Result<&'s Field> {
+    let field = shape.field_by_id(related.through);
+    field.ok_or_else(|| Error::invalid(related.at.as_str(), "uses a field that no longer exists"))
+}
+
+/// Refuses a tree with too many conditions on related records.
+///
+/// # Errors
+/// 400 `validation_error`.
+pub(crate) fn refuse_many(node: &Node) -> Result<()> {
+    let related = node.related();
+    match related.get(MOST) {
+        None => Ok(()),
+        Some(one) => {
+            let rule =
+                format!("is one too many: a filter compares fields of other records at most {MOST} times");
+            Err(Error::invalid(one.at.as_str(), rule))
+        }
+    }
+}

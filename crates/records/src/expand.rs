@@ -1,0 +1,105 @@
+//! What fields of items point to, in full: items, contacts, members of the team and files.
+
+use crate::print::{Expanded, Printer, pointed_to};
+use crate::rows::ItemRow;
+use crate::rows::live_by_ids;
+use crate::sets;
+use crate::shape::{Shape, Shapes};
+use fields::{Field, FieldType};
+use files::{Files, among};
+use model::{ApiKey, Error, FileId, MemberId, Result, Scope};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use store::Read;
+
+/// Who expands, and what shows files.
+#[derive(Clone)]
+pub(crate) struct Expander {
+    pub(crate) key: Arc<ApiKey>,
+    pub(crate) files: Arc<Files>,
+}
+
+impl fmt::Debug for Expander {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Expander").finish_non_exhaustive()
+    }
+}
+
+impl Expander {
+    /// Reads the objects that a field of some items points to, all of them at once. `None` if their collection is gone.
+    ///
+    /// # Errors
+    /// 400 `validation_error` for a field that points to nothing, 403 `missing_scope` for a key that cannot read the objects
+    /// where they are.
+    pub(crate) fn expand(
+        &self,
+        read: &mut Read,
+        shapes: &Shapes,
+        shape: &Shape,
+        field: &Field,
+        found: &[&ItemRow],
+    ) -> Result<Option<Expanded>> {
+        let scope = match field.kind {
+            FieldType::Relation => Scope::ItemsRead,
+            FieldType::Contact => Scope::ContactsRead,
+            FieldType::User => Scope::ConversationsRead,
+            FieldType::File => Scope::FilesRead,
+            _ => {
+                let rule = format!(
+                    "contains `{}`, whose values are not relations, contacts, users or files",
+                    field.key
+                );
+                return Err(Error::invalid("expand", rule));
+            }
+        };
+        self.key.expect_scope(scope)?;
+        let mut ids = BTreeSet::new();
+        for row in found {
+            ids.extend(pointed_to(row, &field.key)?);
+        }
+        let ids: Vec<i64> = ids.into_iter().collect();
+        let objects = match field.kind {
+            FieldType::User => members(read, shapes, shape, &ids)?,
+            FieldType::File => self.files(read, shape, &ids)?,
+            _ => match sets::target_of(read, shapes, shape.workspace, field)? {
+                Some(target) => records(read, &target, &ids)?,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(Expanded { key: field.key.clone(), objects }))
+    }
+
+    fn files(&self, read: &mut Read, shape: &Shape, ids: &[i64]) -> Result<BTreeMap<i64, String>> {
+        let ids: Vec<FileId> = ids.iter().copied().map(FileId).collect();
+        let now = read.now();
+        let shown = among(read, shape.workspace, &ids)?.into_iter().map(|row| {
+            let file = self.files.show(&row, now)?;
+            Ok((row.id.0, serde_json::to_string(&file).map_err(Error::internal)?))
+        });
+        shown.collect()
+    }
+}
+
+/// Records of the engine: items and contacts.
+fn records(read: &mut Read, target: &Shape, ids: &[i64]) -> Result<BTreeMap<i64, String>> {
+    let printer = Printer::whole(target);
+    let shown = live_by_ids(read, target, ids)?.into_iter().map(|row| {
+        let mut text = String::with_capacity(row.data.as_str().len() + 512);
+        printer.print(&row, &mut text)?;
+        Ok((row.id.0, text))
+    });
+    shown.collect()
+}
+
+fn members(read: &mut Read, shapes: &Shapes, shape: &Shape, ids: &[i64]) -> Result<BTreeMap<i64, String>> {
+    let ids: Vec<MemberId> = ids.iter().copied().map(MemberId).collect();
+    let shown = shapes.members(read, shape.workspace, &ids)?.into_iter().map(|member| {
+        let text = json!({
+            "id": member.id, "object": "team_member", "name": member.name, "email": member.email,
+        });
+        (member.id.0, text.to_string())
+    });
+    Ok(shown.collect())
+}
