@@ -222,6 +222,14 @@ pub trait LinkTargets: Send + Sync {
     /// When the database fails.
     fn hold(&self, tx: &mut Tx, workspace: WorkspaceId, id: &str) -> Result<bool>;
 
+    /// The id of the object that took the place of one that is gone, as when contacts are merged.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn survivor(&self, _read: &mut Read, _workspace: WorkspaceId, _id: &str) -> Result<Option<String>> {
+        Ok(None)
+    }
+
     /// Those of the workspace's live objects that have one of these ids, in no order.
     ///
     /// # Errors

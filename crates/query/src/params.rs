@@ -191,12 +191,13 @@ impl QueryParams {
         Ok(conditions.into_iter().map(node).collect())
     }
 
-    /// The filter of a tree, which may be about related records.
+    /// The filter of a tree, which may be about related records and name merged ones.
     fn filter(&self, read: &mut Read, shape: &Shape, node: &Node, now: Timestamp) -> Result<Filter> {
-        match &self.related {
-            Some(related) => related.filter(read, shape, node, now),
-            None => Filter::of(shape, node, now),
-        }
+        let filter = match &self.related {
+            Some(related) => related.filter(read, shape, node, now)?,
+            None => Filter::of(shape, node, now)?,
+        };
+        shape.follow_merges(read, filter)
     }
 
     /// The filter of a view. One that no longer fits what it reaches is the view's fault, not the request's.

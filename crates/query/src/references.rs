@@ -79,11 +79,9 @@ async fn run(job: JobContext, shapes: Arc<Shapes>) -> Result<(), JobError> {
 
 /// The record that has the place of the one that is to be named by now.
 fn latest(read: &mut Read, shapes: &Shapes, wanted: &Replacement) -> Result<i64> {
-    let mut to = wanted.to;
-    while let Some(next) = shapes.successor(read, wanted.kind, wanted.workspace, ItemId(to))? {
-        to = next.0;
-    }
-    Ok(to)
+    let to = ItemId(wanted.to);
+    let survivors = shapes.merged().survivors(read, wanted.kind, wanted.workspace, &[to])?;
+    Ok(survivors.get(&to).unwrap_or(&to).0)
 }
 
 async fn replace_everywhere(

@@ -74,7 +74,8 @@ impl RelatedRecords {
         // Nothing in a collection that is gone meets a condition.
         if let Some(target) = sets::target_of(read, &self.shapes, shape.workspace, field)? {
             let condition = Condition::of(&target, &related.comparison(shape, &target)?, now)?;
-            let query = Query::new(Filter::One(condition), Sort::of(&[]), false);
+            let filter = target.follow_merges(read, Filter::One(condition))?;
+            let query = Query::new(filter, Sort::of(&[]), false);
             let found = query.for_each(read, &self.planner, &target, &[], |fitting| {
                 ids.push(fitting.row.id.0);
                 Ok(())

@@ -39,7 +39,7 @@ pub fn target_of(
     workspace: WorkspaceId,
     field: &Field,
 ) -> Result<Option<Arc<Shape>>> {
-    if let Some((kind, _)) = shapes.named_by(field.kind) {
+    if let Some(kind) = shapes.named_by(field.kind) {
         return for_read(read, shapes, workspace, kind).map(Some);
     }
     let target = field.options.target_collection_id.filter(|_| field.kind == FieldType::Relation);

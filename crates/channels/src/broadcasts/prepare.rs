@@ -18,7 +18,7 @@ use crate::sends::SendParts;
 use chatnet::TemplateCategory;
 use diesel::dsl::count_star;
 use diesel::prelude::*;
-use model::{Cause, Code, ContactId, Error, JsonText, Result};
+use model::{Cause, Code, ContactId, Error, JsonText, Result, WorkspaceId};
 use operation::ports::{Audience, ContactCard, People};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use store::{Db, Read, Tx};
@@ -118,7 +118,7 @@ fn among(
     }
     let mut conditions = included(audience);
     if let Some(named) = &conditions.ids {
-        let named: HashSet<&ContactId> = named.iter().collect();
+        let named = current(read, people, row.workspace_id, named)?;
         ids.retain(|id| named.contains(id));
     }
     conditions.ids = Some(ids.into_iter().collect());
@@ -159,6 +159,17 @@ fn named(read: &mut Read, people: &People, row: &BroadcastRow, line: &ListedCont
     })
 }
 
+/// Contacts by their ids, with the survivors of merged ones instead of them.
+fn current(
+    read: &mut Read,
+    people: &People,
+    workspace: WorkspaceId,
+    ids: &[ContactId],
+) -> Result<HashSet<ContactId>> {
+    let survivors = people.survivors(read, workspace, ids)?;
+    Ok(ids.iter().map(|id| survivors.get(id).copied().unwrap_or(*id)).collect())
+}
+
 /// Takes those out of some contacts whom the broadcast excludes.
 fn leave_out(
     read: &mut Read,
@@ -172,7 +183,7 @@ fn leave_out(
     let ids: Vec<ContactId> = cards.iter().map(|card| card.id).collect();
     for conditions in excluded(exclusion) {
         if let Some(named) = &conditions.ids {
-            out.extend(named);
+            out.extend(current(read, people, row.workspace_id, named)?);
             continue;
         }
         let among = Audience { ids: Some(ids.clone()), ..conditions };

@@ -54,7 +54,9 @@ pub fn list_conversations(
         query = query.filter(conversations::status.eq(status));
     }
     if let Some(contact) = filter.contact_id {
-        query = query.filter(conversations::contact_id.eq(contact));
+        // The conversations of a merged contact are those of the one that remains.
+        let ids = people.0.ids_of(read, workspace, contact)?;
+        query = query.filter(conversations::contact_id.eq(ids.first().copied().unwrap_or(contact)));
     }
     // Written as the indexes have it, so that those are used.
     match filter.unread {

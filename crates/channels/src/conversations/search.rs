@@ -11,6 +11,7 @@ use diesel::prelude::*;
 use fields::terms;
 use files::Files;
 use model::{Caller, ChannelId, Error, MessageId, Result, WorkspaceId};
+use operation::ports::People;
 use operation::{OptIn, OptInList, Query, State, operation};
 use std::collections::BTreeSet;
 use store::Read;
@@ -35,10 +36,14 @@ const MOST_ENDINGS: usize = 24;
 pub fn search_conversations(
     read: &mut Read,
     caller: &Caller,
-    Query(search): Query<MessageSearch>,
+    Query(mut search): Query<MessageSearch>,
     page: OptIn,
     files: State<Files>,
+    people: State<People>,
 ) -> Result<OptInList<Message>> {
+    if let Some(contact) = search.contact_id {
+        search.contact_id = people.0.ids_of(read, caller.workspace_id(), contact)?.first().copied();
+    }
     let wanted = Wanted::of(&search.q)?;
     let after = page.page().after::<MessageId>()?;
     let found = match wanted {

@@ -21,6 +21,7 @@ mod conversations;
 mod enclosed;
 mod erasure;
 mod files;
+mod merged_ids;
 mod merges;
 mod numbers;
 mod order_of_updates;

@@ -57,7 +57,7 @@ pub fn list_contact_activity(
 ) -> Result<OptInList<ContactActivity>> {
     let shape = contacts(read, &shapes.0, caller)?;
     let contact = contact_id.any(read, &shape)?;
-    let mut ids = merges::merged_into(read, shape.workspace, contact.id)?;
+    let mut ids = merges::merged_into(read, shape.workspace, &[contact.id])?;
     ids.push(contact.id);
     let rows = activity::of_items(read, shape.workspace, &ids, page.page())?;
     let entry = |row: ActivityRow| {

@@ -7,6 +7,7 @@ use super::find::FindContact;
 use super::handoff;
 use super::identity::{self, Identity, create, fill, put};
 use super::kind::CONTACTS;
+use super::merges;
 use super::print::APP_URL;
 use super::segments;
 use super::system_fields::AUTOPILOT_CONFIG;
@@ -15,7 +16,7 @@ use crate::business::Calendar;
 use crate::reminders;
 use fields::filter::{Condition, Node, Range, Test};
 use fields::sort::Sort;
-use fields::{Filter, Subject, SystemColumn, key};
+use fields::{FieldType, Filter, Subject, SystemColumn, key};
 use model::{ActorType, Cause, Code, ContactId, Error, ItemId, Result, RunId, WorkspaceId};
 use operation::ports::{
     Audience, AutoAssignment, BusinessCalendar, ChatIdentity, ConsentStatement, ContactBook, ContactCard,
@@ -86,7 +87,7 @@ impl Book {
             let node = Node::from_api(shape, tree, &format!("{param}.filter_tree"))?;
             all.push(Filter::of(shape, &node, read.now())?);
         }
-        Ok(Filter::All(all))
+        shape.follow_merges(read, Filter::All(all))
     }
 
     /// The live, locked contact that has an identity.
@@ -134,6 +135,13 @@ fn cards_of(shape: &Shape, rows: &[ItemRow]) -> Result<Vec<ContactCard>> {
     rows.iter().map(|row| card(shape, row)).collect()
 }
 
+/// Contacts in the same order, with the survivors of merged ones instead of them.
+fn current(read: &mut Read, shape: &Shape, ids: impl Iterator<Item = ItemId> + Clone) -> Result<Vec<ItemId>> {
+    let named: Vec<ItemId> = ids.clone().collect();
+    let survivors = shape.merged.survivors(read, FieldType::Contact, shape.workspace, &named)?;
+    Ok(ids.map(|id| survivors.get(&id).copied().unwrap_or(id)).collect())
+}
+
 /// The condition that a contact has one of these ids, which are in order.
 fn among(ids: &[ItemId]) -> Filter {
     let range = |id: &ItemId| {
@@ -151,6 +159,24 @@ impl ContactBook for Book {
         let shape = self.shape(read, workspace)?;
         let row = contact.live(read, &shape)?;
         card(&shape, &row)
+    }
+
+    fn ids_of(&self, read: &mut Read, workspace: WorkspaceId, id: ContactId) -> Result<Vec<ContactId>> {
+        let survivors = self.survivors(read, workspace, &[id])?;
+        let survivor = survivors.into_values().next().unwrap_or(id);
+        let merged = merges::merged_into(read, workspace, &[ItemId(survivor.0)])?;
+        Ok(std::iter::once(survivor).chain(merged.into_iter().map(ContactId::from)).collect())
+    }
+
+    fn survivors(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        ids: &[ContactId],
+    ) -> Result<HashMap<ContactId, ContactId>> {
+        let ids: Vec<ItemId> = ids.iter().map(|id| ItemId(id.0)).collect();
+        let survivors = self.shapes.merged().survivors(read, FieldType::Contact, workspace, &ids)?;
+        Ok(survivors.into_iter().map(|(merged, survivor)| (merged.into(), survivor.into())).collect())
     }
 
     fn cards(&self, read: &mut Read, workspace: WorkspaceId, ids: &[ContactId]) -> Result<Vec<ContactCard>> {
@@ -303,8 +329,11 @@ impl ContactBook for Book {
         self.filter(read, &shape, audience, param)?;
         let ids: Vec<i64> = audience.ids.iter().flatten().map(|id| id.0).collect();
         for (chunk, some) in ids.chunks(MOST_IDS).enumerate() {
-            let known: BTreeSet<i64> = rows::live_among(read, shape.collection, some)?.into_iter().collect();
-            if let Some(place) = some.iter().position(|id| !known.contains(id)) {
+            let current = current(read, &shape, some.iter().copied().map(ItemId))?;
+            let wanted: Vec<i64> = current.iter().map(|id| id.0).collect();
+            let known: BTreeSet<i64> =
+                rows::live_among(read, shape.collection, &wanted)?.into_iter().collect();
+            if let Some(place) = wanted.iter().position(|id| !known.contains(id)) {
                 let param = format!("{param}.contact_ids[{}]", chunk * MOST_IDS + place);
                 return Err(Error::invalid(param, "must be the id of a contact"));
             }
@@ -329,8 +358,9 @@ impl ContactBook for Book {
             let found = query.behind(read, &self.planner, &shape, after, most)?;
             return cards_of(&shape, &found);
         };
+        let ids = current(read, &shape, ids.iter().map(|id| ItemId(id.0)))?;
         let behind: BTreeSet<ItemId> =
-            ids.iter().filter(|id| after.is_none_or(|after| **id > after)).map(|id| ItemId(id.0)).collect();
+            ids.into_iter().filter(|id| after.is_none_or(|after| id.0 > after.0)).collect();
         let behind: Vec<ItemId> = behind.into_iter().collect();
         let mut all = Vec::new();
         for some in behind.chunks(MOST_IDS) {

@@ -84,6 +84,6 @@ fn history(read: &mut Read, row: &ItemRow) -> Result<(Vec<ContactConsent>, Vec<I
     let has = diesel::select((exists(consent::of(id)), exists(merges::into(id))));
     let (has_consents, has_merged): (bool, bool) = has.get_result(read.connection())?;
     let consents = if has_consents { consent::of_contact(read, workspace, id)? } else { Vec::new() };
-    let merged = if has_merged { merges::merged_into(read, workspace, id)? } else { Vec::new() };
+    let merged = if has_merged { merges::merged_into(read, workspace, &[id])? } else { Vec::new() };
     Ok((consents, merged))
 }

@@ -26,7 +26,11 @@ pub static CONTACTS: Kind = Kind {
     set_noun: "contact list",
     external_key: "external_id",
     aliases: Some(ALIASES),
-    referenced_by: Some(ReferencedBy { kind: FieldType::Contact, successor: merges::survivor_of }),
+    referenced_by: Some(ReferencedBy {
+        kind: FieldType::Contact,
+        survivors: merges::survivors,
+        merged_into: merges::merged_into,
+    }),
     fields: system_fields,
     param: |key| format!("data.{key}"),
     title: Some("$name"),

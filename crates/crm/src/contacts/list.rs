@@ -144,7 +144,8 @@ impl ContactFilters {
             segment = Some(stamp);
         }
         let bound_to = serde_json::to_string(&(&parsed.bound_to, own, segment)).map_err(Error::internal)?;
-        let query = RecordQuery::new(Filter::All(filters), parsed.query.sort, own.trashed);
+        let filter = shape.follow_merges(read, Filter::All(filters))?;
+        let query = RecordQuery::new(filter, parsed.query.sort, own.trashed);
         Ok(ContactSelection { query, warnings: exact.warnings, bound_to })
     }
 }

@@ -5,6 +5,7 @@ use super::waiting;
 use crate::reminders;
 use crate::schema::{contact_consents, contact_notes};
 use diesel::prelude::*;
+use fields::FieldType;
 use model::{ContactId, ItemId, MemberId, Result, WorkspaceId, whole_number};
 use operation::ports::{ContactReferences, LinkTargets, LinkedTarget, OpenWork, WorkType};
 use records::indexes::count_ids;
@@ -57,6 +58,12 @@ impl LinkTargets for ContactTargets {
         let Some(id) = whole_number(id) else { return Ok(false) };
         let set = CONTACTS.set_of(workspace);
         Ok(!rows::live_among(tx, set, &[id])?.is_empty())
+    }
+
+    fn survivor(&self, read: &mut Read, workspace: WorkspaceId, id: &str) -> Result<Option<String>> {
+        let Some(id) = whole_number(id) else { return Ok(None) };
+        let survivors = self.shapes.merged().survivors(read, FieldType::Contact, workspace, &[ItemId(id)])?;
+        Ok(survivors.into_values().next().map(|survivor| survivor.to_string()))
     }
 
     fn show(&self, read: &mut Read, workspace: WorkspaceId, ids: &[&str]) -> Result<Vec<LinkedTarget>> {

@@ -343,6 +343,7 @@ pub fn get_segment(
     let shape = contacts(read, &shapes.0, caller)?;
     let row = find(read, shape.workspace, segment_id)?;
     let filter = row.filter(&shape, read.now())?;
+    let filter = shape.follow_merges(read, filter)?;
     let query = Query::new(filter, fields::sort::Sort::of(&[]), false);
     let contact_count = count(read, &planner.0, &shape, &query)?;
     Ok(Json(SegmentDetail { segment: row.segment(&shape)?, contact_count }))

@@ -13,7 +13,7 @@ use crate::schema::reminders;
 use crate::team::TeamDirectory;
 use diesel::prelude::*;
 use model::{Caller, Code, ContactId, Error, JsonText, Patch, ReminderId, Result, Scope, Timestamp};
-use operation::ports::{ContactRef, Members};
+use operation::ports::{ContactRef, Members, People};
 use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, With,
     operation,
@@ -45,9 +45,13 @@ pub fn list_reminders(
     caller: &Caller,
     Query(query): Query<ReminderQuery>,
     page: OptIn,
+    people: State<People>,
 ) -> Result<OptInList<Reminder>> {
-    let filter = Filter { status: query.status, contact: query.contact_id };
-    let rows = queries::list(read, caller.workspace_id(), filter, page.page())?;
+    let workspace = caller.workspace_id();
+    // The reminders of a merged contact are those of the one that remains.
+    let ids = query.contact_id.map(|id| people.0.ids_of(read, workspace, id)).transpose()?;
+    let contact = ids.and_then(|ids| ids.first().copied());
+    let rows = queries::list(read, workspace, Filter { status: query.status, contact }, page.page())?;
     let reminders = rows.iter().map(ReminderRow::reminder).collect::<Result<Vec<_>>>()?;
     Ok(page.answer(reminders, |reminder| reminder.id.to_string()))
 }
@@ -60,14 +64,16 @@ pub fn list_reminders(
 pub fn create_reminder(
     tx: &mut Tx,
     caller: &Caller,
-    Body(new): Body<NewReminder>,
+    Body(mut new): Body<NewReminder>,
     shapes: State<Shapes>,
     actions: State<Actions>,
 ) -> Result<With<Created<Reminder>>> {
     if let Some(action) = &new.action {
         check_action(tx, caller, &actions.0, action)?;
     }
-    check_contact(tx, caller, &shapes.0, new.contact_id)?;
+    if let Some(contact) = new.contact_id {
+        new.contact_id = Some(live_contact(tx, caller, &shapes.0, contact)?);
+    }
     if let Some(action) = &new.action {
         message::check(tx, caller, &actions.0.messenger, action, new.contact_id)?;
     }
@@ -91,7 +97,7 @@ pub fn update_reminder(
     tx: &mut Tx,
     caller: &Caller,
     Path(reminder_id): Path<ReminderId>,
-    Body(patch): Body<ReminderPatch>,
+    Body(mut patch): Body<ReminderPatch>,
     if_match: IfMatch,
     shapes: State<Shapes>,
     actions: State<Actions>,
@@ -102,7 +108,7 @@ pub fn update_reminder(
         check_action(tx, caller, &actions.0, action)?;
     }
     if let Patch::Set(contact) = patch.contact_id {
-        check_contact(tx, caller, &shapes.0, Some(contact))?;
+        patch.contact_id = Patch::Set(live_contact(tx, caller, &shapes.0, contact)?);
     }
     if let Patch::Set(assignee) = patch.assignee {
         check_assignee(tx, caller, Some(assignee))?;
@@ -228,13 +234,12 @@ fn snooze(row: &mut ReminderRow, until: &Patch<Timestamp>, now: Timestamp) -> Re
     Ok(())
 }
 
-/// Makes sure that there is such a contact. It is kept until the transaction ends, so that whoever merges or deletes it
-/// finds the reminder.
-fn check_contact(tx: &mut Tx, caller: &Caller, shapes: &Shapes, contact: Option<ContactId>) -> Result<()> {
-    let Some(id) = contact else { return Ok(()) };
+/// The id of the live contact that a body names, or into which that was merged. It is kept until the transaction ends, so
+/// that whoever merges or deletes it finds the reminder.
+fn live_contact(tx: &mut Tx, caller: &Caller, shapes: &Shapes, contact: ContactId) -> Result<ContactId> {
     let shape = sets::for_write(tx, shapes, caller.workspace_id(), &CONTACTS)?;
-    ContactRef::from(id).locked(tx, &shape).map_err(|error| error.param("contact_id"))?;
-    Ok(())
+    let row = ContactRef::from(contact).locked(tx, &shape).map_err(|error| error.param("contact_id"))?;
+    Ok(row.id.into())
 }
 
 fn check_assignee(read: &mut Read, caller: &Caller, assignee: Option<ReminderAssignee>) -> Result<()> {

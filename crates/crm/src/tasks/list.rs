@@ -217,7 +217,8 @@ impl TaskFilters {
         for (param, tree) in own.conditions(now, zone)? {
             let at_param = |error: Error| error.param(param);
             let node = Node::from_api(shape, &tree, param).map_err(at_param)?;
-            filters.push(Filter::of(shape, &node, now).map_err(at_param)?);
+            let filter = Filter::of(shape, &node, now).map_err(at_param)?;
+            filters.push(shape.follow_merges(read, filter)?);
         }
         if let Some(text) = own.q.as_deref().filter(|text| !text.trim().is_empty()) {
             filters.push(Filter::Finds(Words::read(shape, text)));

@@ -15,8 +15,8 @@ use crate::contacts::CONTACTS;
 use crate::reminders::{self, Owner, TaskReminders};
 use crate::team::TeamDirectory;
 use chrono_tz::Tz;
-use fields::Data;
 use fields::value::Mode;
+use fields::{Data, FieldType};
 use model::{AgentId, Caller, Code, Error, ItemId, MemberId, Patch, Result, TaskId, Timestamp, WorkspaceId};
 use operation::ports::{AgentDirectory, BusinessCalendar, Members};
 use records::rows::values::{self, Missing};
@@ -406,9 +406,11 @@ impl<'a> Desk<'a> {
     /// Leaves out of a task that is made of another the contact, the item and the assignee, if they are gone.
     fn leave_out_gone(&self, tx: &mut Tx, task: &Stored, data: &mut Data) -> Result<()> {
         let workspace = self.workspace();
-        let contacts: Vec<i64> = task.contact_id.iter().map(|id| id.0).collect();
-        if !contacts.is_empty() && rows::live_among(tx, CONTACTS.set_of(workspace), &contacts)?.is_empty() {
-            put(data, "contact_id", None);
+        if let Some(contact) = task.contact_id.first().map(|id| ItemId(id.0)) {
+            let survivors = self.shape().merged.survivors(tx, FieldType::Contact, workspace, &[contact])?;
+            let contact = survivors.get(&contact).unwrap_or(&contact).0;
+            let is_gone = rows::live_among(tx, CONTACTS.set_of(workspace), &[contact])?.is_empty();
+            put(data, "contact_id", (!is_gone).then(|| json!([contact])));
         }
         if let Some(item) = task.item_ref()
             && self.missing_item(tx, item)?.is_some()

@@ -67,13 +67,16 @@ pub(crate) fn find(
         let rule = format!("cannot be `{}`: this type is not supported yet", to.kind.as_str());
         return Err(Error::invalid(format!("{at}.type"), rule));
     };
-    let id = match &to.id {
+    let mut id = match &to.id {
         TargetId::Number(id) if to.kind.has_numbers() => id.to_string(),
         TargetId::Text(id) if !to.kind.has_numbers() => id.clone(),
         _ => return Err(wrong_id(to.kind, at)),
     };
     if !targets.hold(tx, workspace, &id)? {
-        return Err(missing());
+        id = targets.survivor(tx, workspace, &id)?.ok_or_else(missing)?;
+        if !targets.hold(tx, workspace, &id)? {
+            return Err(missing());
+        }
     }
     Ok(Found { kind: to.kind, collection: None, id })
 }

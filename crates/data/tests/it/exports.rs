@@ -75,6 +75,56 @@ testkit::on_both! {
         }
     }
 
+    async fn labels_are_written_for_people(kind: Kind) {
+        let app = TestApp::new(kind).await;
+        let key = full(&app).await;
+        let people = ["Ana", "Bea"].map(|name| json!({ "data": { "$name": name } }));
+        let mut contacts = Vec::new();
+        for person in people {
+            contacts.push(app.post("/contacts", &key, person).await.expect(201)["id"].clone());
+        }
+        let brands = seed::collection(&app, &key, json!([{ "key": "name", "type": "text" }])).await;
+        let mut brand_ids = Vec::new();
+        for name in ["Gazelle", "=Cube"] {
+            let made = app.post(&format!("/collections/{brands}/items"), &key, json!({ "data": { "name": name } })).await;
+            brand_ids.push(made.expect(201)["id"].clone());
+        }
+        let choices = json!({ "choices": [{ "key": "in_stock", "label": "In stock" }, { "key": "sale", "label": "On sale" }] });
+        let fields = json!([
+            { "key": "name", "type": "text" },
+            { "key": "state", "type": "select", "options": choices },
+            { "key": "marks", "type": "multi_select", "options": choices },
+            { "key": "brands", "type": "relation", "options": { "target_collection_id": brands } },
+            { "key": "owner", "type": "contact" },
+            { "key": "amount", "type": "number" },
+        ]);
+        let collection = seed::collection(&app, &key, fields).await;
+        let data = json!({
+            "name": "B1", "state": "in_stock", "marks": ["sale", "in_stock"], "brands": brand_ids, "owner": contacts, "amount": 7,
+        });
+        create(&app, &key, collection, json!({ "data": data })).await;
+        create(&app, &key, collection, json!({ "data": { "name": "in_stock", "brands": [brand_ids[0]] } })).await;
+        // What is in the trash has no title for an export.
+        app.delete(&format!("/contacts/{}", contacts[1]), &key).await.expect(200);
+        let columns = "fields=name,state,marks,brands,owner,amount&sort=id";
+        let csv = at(&app, &link(&app, &key, collection, &format!("{columns}&labels=true")).await).await.text;
+        let lines: Vec<&str> = csv.lines().skip(1).map(|line| line.split_once(",,").unwrap().1).collect();
+        let owner = format!("\"Ana, {}\"", contacts[1]);
+        let first = format!("B1,In stock,\"On sale, In stock\",\"Gazelle, =Cube\",{owner},7");
+        assert_eq!(lines, [first.as_str(), "in_stock,,,Gazelle,,"]);
+        let jsonl = at(&app, &link(&app, &key, collection, &format!("{columns}&labels=true&format=jsonl")).await).await.text;
+        let item: Value = serde_json::from_str(jsonl.lines().next().unwrap()).unwrap();
+        assert_eq!(item["data"]["brands"], json!(["Gazelle", "=Cube"]));
+        assert_eq!((&item["data"]["state"], &item["data"]["owner"][0]), (&json!("In stock"), &json!("Ana")));
+        let plain = at(&app, &link(&app, &key, collection, columns).await).await.text;
+        assert!(plain.contains(",B1,in_stock,\"sale, in_stock\","), "{plain}");
+
+        app.patch(&format!("/contacts/{}", contacts[0]), &key, json!({ "data": { "$stage": "won" } })).await.expect(200);
+        let made = app.get("/contacts/export?fields=$name,$stage&labels=true", &key).await.expect(200);
+        let url = made["url"].as_str().unwrap().strip_prefix("https://svc.example").unwrap().to_owned();
+        assert_eq!(at(&app, &url).await.text.lines().nth(1).unwrap(), format!("{},,Ana,Won", contacts[0]));
+    }
+
     async fn filters_order_and_fields_are_kept_in_the_link(kind: Kind) {
         let (app, key, collection) = shop(kind).await;
         for price in [3, 1, 2, 9] {

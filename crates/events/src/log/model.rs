@@ -1,6 +1,6 @@
 //! Types of the API: events.
 
-use model::{Actor, EventId, JsonText, KeyId, RequestId, Timestamp, WorkspaceId};
+use model::{Actor, ContactId, EventId, JsonText, KeyId, RequestId, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -70,9 +70,10 @@ pub struct EventQuery {
     /// Only live events, or only those of test keys.
     #[serde(default)]
     pub(super) livemode: Option<bool>,
-    /// Only events about this contact.
+    /// Only events about this contact, or about one that was merged into it.
     #[serde(default)]
-    pub(super) contact_id: Option<i64>,
+    #[param(value_type = Option<i64>)]
+    pub(super) contact_id: Option<ContactId>,
     /// Only events from this time on.
     #[serde(default)]
     pub(super) since: Option<Timestamp>,

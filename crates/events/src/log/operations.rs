@@ -8,6 +8,7 @@ use crate::outbound::{DeliveryQuery, WebhookDelivery, delivery_page};
 use crate::schema::event_hours;
 use diesel::prelude::*;
 use model::{Caller, Error, EventId, Result, Timestamp};
+use operation::ports::People;
 use operation::{Json, OffsetList, OffsetPage, Path, Query, Rows, State, operation};
 use std::collections::BTreeMap;
 use store::Read;
@@ -23,8 +24,9 @@ pub fn list_events(
     Query(query): Query<EventQuery>,
     page: OffsetPage,
     catalogue: State<Catalogue>,
+    people: State<People>,
 ) -> Result<OffsetList<Event>> {
-    let chosen = Chosen::by(&catalogue.0, &query)?;
+    let chosen = Chosen::by(read, caller.workspace_id(), (&catalogue.0, &people.0), &query)?;
     let (events, total) = queries::page(read, caller.workspace_id(), &chosen, page)?;
     Ok(OffsetList::of(page, events, total))
 }

@@ -4,8 +4,9 @@ use super::model::{Event, EventQuery};
 use super::rows::{EventRow, LoggedEvent};
 use super::types::{Catalogue, matches};
 use diesel::prelude::*;
-use model::{Error, EventId, Result, Timestamp, WorkspaceId};
+use model::{ContactId, Error, EventId, Result, Timestamp, WorkspaceId};
 use operation::comma_list;
+use operation::ports::People;
 use std::collections::BTreeSet;
 use store::schema::events;
 use store::{OffsetPage, OneRow, Read};
@@ -16,7 +17,8 @@ pub(super) struct Chosen {
     /// Names of types; all where there are none.
     kinds: Option<Vec<&'static str>>,
     livemode: Option<bool>,
-    contact_id: Option<i64>,
+    /// All ids of the contact that events are about.
+    contacts: Option<Vec<ContactId>>,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     /// Only what stands behind this place.
@@ -28,11 +30,18 @@ impl Chosen {
     ///
     /// # Errors
     /// `validation_error` at `type` for a name that no type has.
-    pub(super) fn by(catalogue: &Catalogue, query: &EventQuery) -> Result<Self> {
+    pub(super) fn by(
+        read: &mut Read,
+        workspace: WorkspaceId,
+        (catalogue, people): (&Catalogue, &People),
+        query: &EventQuery,
+    ) -> Result<Self> {
+        // Events keep the id of the contact that they were about when they happened.
+        let contacts = query.contact_id.map(|id| people.ids_of(read, workspace, id)).transpose()?;
         Ok(Self {
             kinds: query.kind.as_deref().map(|text| kinds(catalogue, "type", text)).transpose()?,
             livemode: query.livemode,
-            contact_id: query.contact_id,
+            contacts,
             since: query.since,
             until: query.until,
             after: None,
@@ -83,8 +92,10 @@ pub(super) fn page(
         if let Some(livemode) = chosen.livemode {
             rows = rows.filter(events::livemode.eq(livemode));
         }
-        if let Some(contact) = chosen.contact_id {
-            rows = rows.filter(events::contact_id.eq(contact));
+        match chosen.contacts.as_deref() {
+            Some([one]) => rows = rows.filter(events::contact_id.eq(one.0)),
+            Some(all) => rows = rows.filter(events::contact_id.eq_any(all.iter().map(|id| id.0))),
+            None => {}
         }
         if let Some(since) = chosen.since {
             rows = rows.filter(events::created_at.ge(since));

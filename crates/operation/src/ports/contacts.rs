@@ -7,7 +7,7 @@ use model::{
     whole_number,
 };
 use serde_json::Value;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
@@ -158,6 +158,24 @@ pub trait ContactBook: Send + Sync {
     /// # Errors
     /// `not_found`.
     fn find(&self, read: &mut Read, workspace: WorkspaceId, contact: &ContactRef) -> Result<ContactCard>;
+
+    /// All ids of the contact that an id names: first its own, or that of the contact into which it was merged, then those of
+    /// contacts that were merged into it. An id that names no contact is returned alone.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn ids_of(&self, read: &mut Read, workspace: WorkspaceId, id: ContactId) -> Result<Vec<ContactId>>;
+
+    /// The contacts into which those of some contacts were merged that were, by the ids of the merged ones.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn survivors(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        ids: &[ContactId],
+    ) -> Result<HashMap<ContactId, ContactId>>;
 
     /// Those of the workspace's live contacts that have one of these ids, in no order. Ids of merged contacts are those of
     /// none.

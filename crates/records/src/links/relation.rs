@@ -90,7 +90,9 @@ pub(crate) fn take_references(
             let known = ids(before.get(&field.key));
             let fresh: Vec<i64> =
                 ids(data.get(&field.key)).into_iter().filter(|id| !known.contains(id)).collect();
-            errors.extend(refuse_missing(tx, writer.shapes, shape, field, &fresh)?);
+            let missing = missing(tx, writer.shapes, shape, field, &fresh)?;
+            let missing = follow_merges(tx, writer.shapes, shape, (field, data), missing)?;
+            errors.extend(refuse_missing(shape, field, &missing));
             continue;
         }
         let Some(link_change) = link_changes.remove(&field.id) else { continue };
@@ -197,38 +199,63 @@ fn no_such(missing: &[i64], what: &str) -> Problem {
     )
 }
 
-/// Checks that contacts, users and files exist.
-fn refuse_missing(
-    tx: &mut Tx,
-    shapes: &Shapes,
-    shape: &Shape,
-    field: &Field,
-    wanted: &[i64],
-) -> Result<Option<FieldError>> {
+/// Those of some contacts, users or files that do not exist.
+fn missing(tx: &mut Tx, shapes: &Shapes, shape: &Shape, field: &Field, wanted: &[i64]) -> Result<Vec<i64>> {
     if wanted.is_empty() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    let (found, what): (Vec<i64>, _) = match field.kind {
+    let found: Vec<i64> = match field.kind {
         FieldType::File => {
             let named: Vec<FileId> = wanted.iter().copied().map(FileId).collect();
-            let found = files::held(tx, shape.workspace, &named)?;
-            (found.iter().map(|file| file.id.0).collect(), "workspace's files")
+            files::held(tx, shape.workspace, &named)?.iter().map(|file| file.id.0).collect()
         }
         FieldType::Contact => {
             let set = shapes.set_named_by(field.kind, shape.workspace);
-            let found = set.map(|set| rows::live_among(tx, set, wanted)).transpose()?;
-            (found.unwrap_or_default(), "workspace's contacts")
+            set.map(|set| rows::live_among(tx, set, wanted)).transpose()?.unwrap_or_default()
         }
         _ => {
             let named: Vec<MemberId> = wanted.iter().copied().map(MemberId).collect();
-            let found = shapes.members(tx, shape.workspace, &named)?;
-            (found.iter().map(|member| member.id.0).collect(), "members of the team")
+            shapes.members(tx, shape.workspace, &named)?.iter().map(|member| member.id.0).collect()
         }
     };
-    let missing: Vec<i64> = wanted.iter().copied().filter(|id| !found.contains(id)).collect();
-    Ok(Some(missing)
-        .filter(|missing| !missing.is_empty())
-        .map(|missing| no_such(&missing, what).at(shape.param(&field.key))))
+    Ok(wanted.iter().copied().filter(|id| !found.contains(id)).collect())
+}
+
+/// Makes a value name the survivors of merged records. Gives those of the missing ones that have none.
+fn follow_merges(
+    tx: &mut Tx,
+    shapes: &Shapes,
+    shape: &Shape,
+    (field, data): (&Field, &mut Data),
+    gone: Vec<i64>,
+) -> Result<Vec<i64>> {
+    let named: Vec<ItemId> = gone.iter().copied().map(ItemId).collect();
+    let survivors = shapes.merged().survivors(tx, field.kind, shape.workspace, &named)?;
+    if survivors.is_empty() {
+        return Ok(gone);
+    }
+    let wanted: Vec<i64> = survivors.values().map(|id| id.0).collect();
+    let dead = missing(tx, shapes, shape, field, &wanted)?;
+    let survivor = |id: i64| survivors.get(&ItemId(id)).map(|to| to.0).filter(|to| !dead.contains(to));
+    if let Some(Value::Array(value)) = data.get_mut(&field.key) {
+        let mut new: Vec<i64> = Vec::with_capacity(value.len());
+        for id in value.iter().filter_map(Value::as_i64).map(|id| survivor(id).unwrap_or(id)) {
+            if !new.contains(&id) {
+                new.push(id);
+            }
+        }
+        *value = new.into_iter().map(Value::from).collect();
+    }
+    Ok(gone.into_iter().filter(|id| survivor(*id).is_none()).collect())
+}
+
+fn refuse_missing(shape: &Shape, field: &Field, missing: &[i64]) -> Option<FieldError> {
+    let what = match field.kind {
+        FieldType::File => "workspace's files",
+        FieldType::Contact => "workspace's contacts",
+        _ => "members of the team",
+    };
+    (!missing.is_empty()).then(|| no_such(missing, what).at(shape.param(&field.key)))
 }
 
 /// What a write changes of relation fields, as the activity log and events tell it.

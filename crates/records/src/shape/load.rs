@@ -2,12 +2,12 @@
 
 use super::{
     CollectionRow, CollectionSettings, CollectionStatus, FieldRow, Index, IndexRow, IndexStatus, Kind,
-    ReferencedBy, Shape,
+    MergedRecords, Shape,
 };
 use crate::schema::{collection_fields, collection_indexes, collections};
 use diesel::prelude::*;
 use fields::{Field, FieldType};
-use model::{Code, CollectionId, Error, FieldId, ItemId, MemberId, Result, WorkspaceId};
+use model::{Code, CollectionId, Error, FieldId, MemberId, Result, WorkspaceId};
 use operation::ports::{BusinessCalendar, Member, Members};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +18,7 @@ use store::{LockLevel, LockMode, Read, Tx, each};
 #[derive(Debug)]
 pub struct Shapes {
     kinds: Vec<&'static Kind>,
+    merged: MergedRecords,
     pub(super) base_url: Arc<str>,
     members: Option<Arc<dyn Members>>,
     business: Option<Arc<dyn BusinessCalendar>>,
@@ -44,8 +45,10 @@ pub(crate) struct Stamp {
 impl Shapes {
     /// The shapes of sets of these kinds.
     pub fn new(kinds: impl IntoIterator<Item = &'static Kind>) -> Self {
+        let kinds: Vec<_> = kinds.into_iter().collect();
         Self {
-            kinds: kinds.into_iter().collect(),
+            merged: MergedRecords::of(&kinds),
+            kinds,
             base_url: Arc::from(""),
             members: None,
             business: None,
@@ -117,31 +120,19 @@ impl Shapes {
     }
 
     /// The set of the records that values of fields of this type name, in a workspace.
-    pub(crate) fn set_named_by(&self, kind: FieldType, workspace: WorkspaceId) -> Option<CollectionId> {
-        self.named_by(kind).map(|(named, _)| named.set_of(workspace))
+    pub fn set_named_by(&self, kind: FieldType, workspace: WorkspaceId) -> Option<CollectionId> {
+        self.named_by(kind).map(|named| named.set_of(workspace))
     }
 
-    /// The record that took the place of one that values of fields of this type name.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub fn successor(
-        &self,
-        read: &mut Read,
-        kind: FieldType,
-        workspace: WorkspaceId,
-        id: ItemId,
-    ) -> Result<Option<ItemId>> {
-        let Some((_, referenced)) = self.named_by(kind) else { return Ok(None) };
-        (referenced.successor)(read, workspace, id)
+    /// The kind of the records that values of fields of this type name.
+    pub(crate) fn named_by(&self, kind: FieldType) -> Option<&'static Kind> {
+        let is_named = |declared: &&&Kind| declared.referenced_by.is_some_and(|by| by.kind == kind);
+        self.kinds.iter().find(is_named).copied()
     }
 
-    pub(crate) fn named_by(&self, kind: FieldType) -> Option<(&'static Kind, ReferencedBy)> {
-        let named = |declared: &&'static Kind| {
-            let referenced = declared.referenced_by.filter(|referenced| referenced.kind == kind)?;
-            Some((*declared, referenced))
-        };
-        self.kinds.iter().find_map(named)
+    /// The kinds whose records values name, and what merged ones became.
+    pub fn merged(&self) -> &MergedRecords {
+        &self.merged
     }
 
     /// Whether a set has been found to have everything that its kind declares.
@@ -403,5 +394,6 @@ fn load(
         leaving: leaving.into_iter().map(|row| row.field_key).collect(),
         indexes: indexes.iter().map(Index::of).collect::<Result<_>>()?,
         base_url: shapes.base_url.clone(),
+        merged: shapes.merged.clone(),
     })
 }

@@ -7,6 +7,7 @@ mod collection;
 mod field;
 mod index;
 mod load;
+mod merged;
 #[cfg(any(test, feature = "samples"))]
 pub mod sample;
 
@@ -18,12 +19,14 @@ pub use load::{
     within_change,
 };
 pub(crate) use load::{Stamp, stamped};
+pub use merged::MergedRecords;
 
 use crate::Author;
 use crate::activity::{Action, Changes};
 use crate::rows::ItemRow;
 use fields::{Data, Field, FieldSet, FieldType};
 use model::{CollectionId, FieldId, ItemId, Result, WorkspaceId};
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 use store::{Read, Tx};
@@ -74,8 +77,10 @@ pub struct Kind {
 pub struct ReferencedBy {
     /// The type of the fields.
     pub kind: FieldType,
-    /// The record that took the place of another, if one did, as when contacts are merged.
-    pub successor: fn(&mut Read, WorkspaceId, ItemId) -> Result<Option<ItemId>>,
+    /// The records into which those of some records were merged that were, by the ids of the merged ones.
+    pub survivors: fn(&mut Read, WorkspaceId, &[ItemId]) -> Result<HashMap<ItemId, ItemId>>,
+    /// The records that were merged into some.
+    pub merged_into: fn(&mut Read, WorkspaceId, &[ItemId]) -> Result<Vec<ItemId>>,
 }
 
 /// What happened to a record.
@@ -145,6 +150,8 @@ pub struct Shape {
     pub indexes: Vec<Index>,
     /// How the world reaches the service, for links to records.
     pub base_url: Arc<str>,
+    /// The kinds whose merged records values may still name.
+    pub merged: MergedRecords,
 }
 
 impl Deref for Shape {
@@ -180,6 +187,7 @@ impl Shape {
             leaving: Vec::new(),
             indexes: Vec::new(),
             base_url: shapes.base_url.clone(),
+            merged: shapes.merged().clone(),
         })
     }
 

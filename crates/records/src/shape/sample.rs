@@ -35,5 +35,6 @@ pub fn shape(fields: Vec<(&str, FieldType, FieldOptions)>) -> Shape {
         leaving: Vec::new(),
         indexes: Vec::new(),
         base_url: "".into(),
+        merged: super::MergedRecords::default(),
     }
 }

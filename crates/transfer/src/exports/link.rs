@@ -31,6 +31,11 @@ pub struct ExportQuery {
     /// Whether CSV starts with a byte order mark, by which Excel detects UTF-8.
     #[serde(default)]
     bom: bool,
+    /// Whether values are written as people read them: options by their labels, items by their titles, contacts and members
+    /// of the team by their names, files by theirs. What has no title stays an id. Without it, values are those of the API,
+    /// which an import understands.
+    #[serde(default)]
+    labels: bool,
 }
 
 /// A link to an export.
@@ -77,6 +82,7 @@ impl ExportQuery {
             collection: shape.collection,
             format: self.format,
             bom: self.bom,
+            labels: self.labels,
             params,
             fields: fields.transpose()?,
             as_of: now.millis(),

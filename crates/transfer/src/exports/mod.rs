@@ -4,6 +4,7 @@
 //! writes them.
 
 mod guard;
+mod labels;
 mod link;
 mod print;
 mod stream;
@@ -49,6 +50,9 @@ pub struct Export {
     /// The fields and columns that are written, by name; `None` for all fields.
     #[serde(rename = "k")]
     pub fields: Option<Vec<String>>,
+    /// Whether labels and titles are written instead of keys and ids.
+    #[serde(rename = "l", default)]
+    pub labels: bool,
     /// When the link was made, in milliseconds since 1970: items created later are not part of it.
     #[serde(rename = "t")]
     pub as_of: i64,

@@ -2,7 +2,7 @@
 
 use super::guard::guarded;
 use super::{Export, ExportFormat};
-use fields::{ColumnValue, Columns, Family, Field, Subject, SystemColumn};
+use fields::{ColumnValue, Columns, Data, Family, Field, Subject, SystemColumn};
 use model::{Error, Result, Timestamp};
 use records::rows::ItemRow;
 use records::shape::Shape;
@@ -117,15 +117,40 @@ impl<'a> Lines<'a> {
             end_line(out, &line);
             return Ok(());
         }
+        let data = self.values(row, &mut more)?;
+        self.write(row, data)
+    }
+
+    /// The fields that are written.
+    pub(super) fn fields(&self) -> impl Iterator<Item = &'a Field> {
+        self.columns.iter().filter_map(|column| column.field())
+    }
+
+    /// The values of an item. `more` gives all ids of a relation field whose copy in the item is cut.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub(super) fn values(
+        &self,
+        row: &ItemRow,
+        mut more: impl FnMut(&ItemRow, &Field) -> Result<Vec<i64>>,
+    ) -> Result<Data> {
         let mut data = row.values()?;
         if row.more.is_some() {
-            let fields = self.columns.iter().filter_map(|column| column.field());
-            for field in fields.filter(|field| field.kind == fields::FieldType::Relation) {
+            for field in self.fields().filter(|field| field.kind == fields::FieldType::Relation) {
                 if data.contains_key(&field.key) {
                     data.insert(field.key.clone(), more(row, field)?.into());
                 }
             }
         }
+        Ok(data)
+    }
+
+    /// Writes an item with these values.
+    ///
+    /// # Errors
+    /// None that is expected.
+    pub(super) fn write(&mut self, row: &ItemRow, mut data: Data) -> Result<()> {
         match &mut self.text {
             Text::Jsonl(out) => {
                 let fields = || self.columns.iter().filter_map(|column| column.field());

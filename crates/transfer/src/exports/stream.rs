@@ -1,5 +1,6 @@
 //! Exports as they are sent: read in pages, at the pace of the receiver, in constant memory.
 
+use super::labels::Labels;
 use super::print::Lines;
 use super::{Export, ExportFormat};
 use crate::imports::Target;
@@ -12,8 +13,9 @@ use model::{Error, Result};
 use operation::{BoxFuture, RawAnswer, RawRequest};
 use query::{Budget, Planner, RelatedRecords};
 use records::links;
+use records::rows::ItemRow;
 use records::sets;
-use records::shape::{self, Kind, Shapes};
+use records::shape::{self, Kind, Shape, Shapes};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -236,8 +238,14 @@ impl Reader {
         while lines.len() < CHUNK {
             let after = self.after.as_deref();
             let page = parsed.query.page(read, &self.exporter.planner, &shape, after, self.most)?;
-            for found in page.found.iter().filter(|found| found.row.created_at <= export.as_of()) {
-                lines.print(&found.row, |row, field| links::targets_of(read, row, field))?;
+            let found = page.found.iter().map(|found| &found.row);
+            let found: Vec<&ItemRow> = found.filter(|row| row.created_at <= export.as_of()).collect();
+            if export.labels {
+                print_labels(read, shapes, &shape, &mut lines, &found)?;
+            } else {
+                for row in found {
+                    lines.print(row, |row, field| links::targets_of(read, row, field))?;
+                }
             }
             let is_last = page.found.len() < self.most;
             let bytes: usize = page.found.iter().map(|found| found.row.data.as_str().len()).sum();
@@ -251,4 +259,24 @@ impl Reader {
         }
         lines.into_bytes()
     }
+}
+
+/// Writes some items with labels in the place of their values.
+fn print_labels(
+    read: &mut Read,
+    shapes: &Shapes,
+    shape: &Shape,
+    lines: &mut Lines<'_>,
+    found: &[&ItemRow],
+) -> Result<()> {
+    let mut all = Vec::with_capacity(found.len());
+    for row in found {
+        all.push(lines.values(row, |row, field| links::targets_of(read, row, field))?);
+    }
+    let labels = Labels::of(read, shapes, shape, lines.fields(), &all)?;
+    for (row, mut data) in found.iter().zip(all) {
+        labels.put(lines.fields(), &mut data);
+        lines.write(row, data)?;
+    }
+    Ok(())
 }

@@ -1,0 +1,127 @@
+//! What people call the options and objects that values name, for exports that are read and not imported.
+
+use fields::{Data, Field, FieldType};
+use model::{Code, CollectionId, FileId, ItemId, MemberId, Result};
+use records::rows;
+use records::shape::{self, Shape, Shapes};
+use serde_json::Value;
+use std::collections::{BTreeSet, HashMap};
+use store::Read;
+
+/// How many objects one statement names.
+const AT_ONCE: usize = 1_000;
+
+/// The titles of the objects that some records name, by the type of the fields and the id.
+pub(super) struct Labels(HashMap<(FieldType, i64), String>);
+
+impl Labels {
+    /// Reads what the fields of some records name, by one query for each type and each collection that is pointed to.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(super) fn of<'a>(
+        read: &mut Read,
+        shapes: &Shapes,
+        shape: &Shape,
+        fields: impl Iterator<Item = &'a Field>,
+        records: &[Data],
+    ) -> Result<Self> {
+        let mut named: HashMap<(FieldType, Option<CollectionId>), BTreeSet<i64>> = HashMap::new();
+        for field in fields.filter(|field| field.kind.is_reference()) {
+            let ids = records.iter().flat_map(|data| ids(data.get(&field.key)));
+            named.entry((field.kind, field.options.target_collection_id)).or_default().extend(ids);
+        }
+        let mut labels = HashMap::new();
+        for ((kind, target), ids) in named {
+            let ids: Vec<i64> = ids.into_iter().collect();
+            for some in ids.chunks(AT_ONCE) {
+                let found = titles(read, shapes, shape, (kind, target), some)?;
+                let found = found.into_iter().filter(|(_, title)| !title.trim().is_empty());
+                labels.extend(found.map(|(id, title)| ((kind, id), title)));
+            }
+        }
+        Ok(Self(labels))
+    }
+
+    /// Puts labels in the place of the values that have some. What is gone, and what has no title, stays an id.
+    pub(super) fn put<'a>(&self, fields: impl Iterator<Item = &'a Field>, data: &mut Data) {
+        for field in fields {
+            let Some(value) = data.get_mut(&field.key) else { continue };
+            match value {
+                Value::Array(all) => all.iter_mut().for_each(|one| self.put_one(field, one)),
+                one => self.put_one(field, one),
+            }
+        }
+    }
+
+    fn put_one(&self, field: &Field, value: &mut Value) {
+        let label = match value {
+            Value::String(key) if matches!(field.kind, FieldType::Select | FieldType::MultiSelect) => {
+                let choice = field.options.choices().iter().find(|choice| choice.key == *key);
+                choice.map(|choice| choice.label.clone())
+            }
+            Value::Number(id) => id.as_i64().and_then(|id| self.0.get(&(field.kind, id)).cloned()),
+            _ => None,
+        };
+        if let Some(label) = label {
+            *value = label.into();
+        }
+    }
+}
+
+fn ids(value: Option<&Value>) -> impl Iterator<Item = i64> {
+    value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_i64)
+}
+
+/// The titles of live records, the names of files, and the names or e-mail addresses of members.
+fn titles(
+    read: &mut Read,
+    shapes: &Shapes,
+    shape: &Shape,
+    (kind, target): (FieldType, Option<CollectionId>),
+    ids: &[i64],
+) -> Result<Vec<(i64, String)>> {
+    let workspace = shape.workspace;
+    Ok(match kind {
+        FieldType::File => {
+            let ids: Vec<FileId> = ids.iter().copied().map(FileId).collect();
+            let found = files::among(read, workspace, &ids)?;
+            found.into_iter().map(|file| (file.id.0, file.name)).collect()
+        }
+        FieldType::User => {
+            let ids: Vec<MemberId> = ids.iter().copied().map(MemberId).collect();
+            let name = |name: String, email| if name.trim().is_empty() { email } else { name };
+            let found = shapes.members(read, workspace, &ids)?;
+            found.into_iter().map(|member| (member.id.0, name(member.name, member.email))).collect()
+        }
+        _ => {
+            let set = target.or_else(|| shapes.set_named_by(kind, workspace));
+            let pointed_to = set.map(|set| shape::for_read(read, shapes, workspace, set)).transpose();
+            let pointed_to = match pointed_to {
+                Err(error) if error.code() == Code::NotFound => None,
+                found => found?,
+            };
+            match pointed_to {
+                Some(pointed_to) => of_records(read, shapes, kind, &pointed_to, ids)?,
+                None => Vec::new(),
+            }
+        }
+    })
+}
+
+/// The titles of records. A record that was merged into another has the title of the other.
+fn of_records(
+    read: &mut Read,
+    shapes: &Shapes,
+    kind: FieldType,
+    shape: &Shape,
+    ids: &[i64],
+) -> Result<Vec<(i64, String)>> {
+    let ids: Vec<ItemId> = ids.iter().copied().map(ItemId).collect();
+    let survivors = shapes.merged().survivors(read, kind, shape.workspace, &ids)?;
+    let current: BTreeSet<ItemId> = ids.iter().map(|id| *survivors.get(id).unwrap_or(id)).collect();
+    let current: Vec<ItemId> = current.into_iter().collect();
+    let titles: HashMap<ItemId, String> = rows::titles(read, shape, &current)?.into_iter().collect();
+    let title = |id: &ItemId| Some((id.0, titles.get(survivors.get(id).unwrap_or(id))?.clone()));
+    Ok(ids.iter().filter_map(title).collect())
+}
