@@ -14,7 +14,7 @@ pub(crate) const WINDOW_SECONDS: i64 = 24 * 3_600;
 text_enum! {
     /// The status of a conversation.
     pub enum ConversationStatus {
-        /// It goes on.
+        /// Neither closed nor snoozed.
         Open = "open",
         /// Hidden until `snoozed_until`, or until the contact writes.
         Snoozed = "snoozed",

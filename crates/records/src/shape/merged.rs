@@ -1,11 +1,11 @@
 //! Records that others took the place of, as when contacts are merged: what names one means the other.
 
-use super::{Kind, ReferencedBy, Shape};
+use super::{Kind, ReferencedBy, Shape, Survivors};
 use fields::filter::{Condition, Range, Test};
 use fields::{FieldType, Filter, Subject, SystemColumn, key};
 use model::{ItemId, Result, WorkspaceId};
 use serde_json::Value;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use store::Read;
 
@@ -35,8 +35,8 @@ impl MergedRecords {
         kind: FieldType,
         workspace: WorkspaceId,
         ids: &[ItemId],
-    ) -> Result<HashMap<ItemId, ItemId>> {
-        let Some(referenced) = self.by(kind).filter(|_| !ids.is_empty()) else { return Ok(HashMap::new()) };
+    ) -> Result<Survivors> {
+        let Some(referenced) = self.by(kind).filter(|_| !ids.is_empty()) else { return Ok(Survivors::new()) };
         let mut survivors = (referenced.survivors)(read, workspace, ids)?;
         for _ in 0..MOST_STEPS {
             let reached: BTreeSet<ItemId> = survivors.values().copied().collect();

@@ -72,14 +72,17 @@ pub struct Kind {
     pub publish: fn(&mut Tx, &Author, &RecordChange<'_>) -> Result<()>,
 }
 
+/// The records into which others were merged, by the ids of the merged ones.
+pub type Survivors = HashMap<ItemId, ItemId>;
+
 /// How values of fields name records.
 #[derive(Debug, Clone, Copy)]
 pub struct ReferencedBy {
     /// The type of the fields.
     pub kind: FieldType,
-    /// The records into which those of some records were merged that were, by the ids of the merged ones.
-    pub survivors: fn(&mut Read, WorkspaceId, &[ItemId]) -> Result<HashMap<ItemId, ItemId>>,
-    /// The records that were merged into some.
+    /// Finds the survivors of those records that were merged into others.
+    pub survivors: fn(&mut Read, WorkspaceId, &[ItemId]) -> Result<Survivors>,
+    /// Finds the records that were merged into these.
     pub merged_into: fn(&mut Read, WorkspaceId, &[ItemId]) -> Result<Vec<ItemId>>,
 }
 
