@@ -6,7 +6,7 @@ use crate::channels::{self, ChannelRow};
 use crate::network::{Network, refused};
 use crate::schema::message_templates as table;
 use auth::Seal;
-use chatnet::{NewNetworkTemplate, TemplateCategory, TemplateStatus};
+use chatnet::{NewNetworkTemplate, TemplateCategory, TemplateStatus, TemplateUpdate};
 use diesel::prelude::*;
 use model::{ChannelId, Code, Error, MessageTemplateId, Result};
 use operation::{Body, Created, Cx, Deleted, Json, OptIn, OptInList, Path, Query, State, operation};
@@ -99,22 +99,29 @@ pub async fn create_message_template(
         category: new.category,
         components: new.components.to_network(),
     };
-    let submit = async {
-        let account = channel.account(&seal)?;
-        let created = network.0.create_template(&account, &template).await;
-        let mut update = created.map_err(|error| refused(&error, "components"))?;
-        update.components = Some(template.components.clone());
-        update.category = update.category.or(Some(template.category));
-        update.status = update.status.or(Some(TemplateStatus::Pending));
-        Ok::<_, Error>(update)
-    };
-    let update = Arc::new(submit.await?);
-    let row = cx.db.write(move |tx| {
-        let of = (channel.workspace_id, channel.id);
-        let applied = queries::apply(tx, of, &channel.business_id, &update)?;
+    let account = channel.account(&seal)?;
+    let created = network.0.create_template(&account, &template).await;
+    let mut update = created.map_err(|error| refused(&error, "components"))?;
+    update.components = Some(template.components.clone());
+    update.category = update.category.or(Some(template.category));
+    update.status = update.status.or(Some(TemplateStatus::Pending));
+    let (channel, update) = (Arc::new(channel), Arc::new(update));
+    let of = channel.clone();
+    let stored = cx.db.write(move |tx| {
+        let applied = queries::apply(tx, (of.workspace_id, of.id), &of.business_id, &update)?;
         applied.map(|(row, _)| row).ok_or_else(|| Error::internal("a template that was made is none"))
     });
-    row.await?.template().map(Created)
+    let row = stored.await?;
+    // A verdict that came before the template was stored was about none that is known.
+    let asked_at = cx.db.now();
+    let listed = network.0.list_templates(&account).await.unwrap_or_default();
+    let same = |one: &TemplateUpdate| one.name == template.name && one.language == template.language;
+    if let Some(mut verdict) = listed.into_iter().find(same) {
+        verdict.at = Some(asked_at);
+        let verdict = Arc::new(verdict);
+        cx.db.write(move |tx| queries::updated(tx, &channel, &verdict)).await?;
+    }
+    row.template().map(Created)
 }
 
 /// Makes sure that a template can be submitted.

@@ -80,7 +80,7 @@ macro_rules! infix {
 infix! {
     6 Multiply ["*"] "The product of two numbers.", "price * stock" => "0.7";
     6 Divide ["/"] "The quotient of two numbers.", "stock / 2" => "3.5";
-    6 Remainder ["%"] "The remainder of a division; it has the sign of the divisor.", "-1.5 % 1" => "0.5";
+    6 Remainder ["%"] "The remainder of a division. It is never negative.", "-7 % 3" => "2";
     5 Add ["+"] "The sum of two numbers.", "price + 0.2" => "0.3";
     5 Subtract ["-"] "The difference of two numbers.", "stock - 10" => "-3";
     4 Concat ["&"] "Two values as texts, one after the other.", r#"name & " " & size"# => r#""Red Shoe Large""#;
