@@ -9,7 +9,7 @@ use crate::types::Query;
 use fields::filter::{Condition, Node, Related, Test};
 use fields::sort::Sort;
 use fields::{Field, FieldType, Filter, Subject};
-use model::{ApiKey, Error, Result, Scope, Timestamp};
+use model::{ApiKey, Error, ItemId, Result, Scope, Timestamp};
 use records::sets;
 use records::shape::{Shape, Shapes};
 use serde_json::Value;
@@ -84,9 +84,10 @@ impl RelatedRecords {
             count_query(&self.planner, &target, &query, found.as_ref(), ids.len(), now);
             found?;
         }
-        ids.sort_unstable();
-        ids.dedup();
-        let test = Test::PointsTo(ids.into_iter().map(Value::from).collect());
+        let ids: Vec<ItemId> = ids.into_iter().map(ItemId).collect();
+        // A locked record still has the ids of those that were merged.
+        let ids = self.shapes.merged().same(read, field.kind, shape.workspace, &ids)?;
+        let test = Test::PointsTo(ids.into_iter().map(|id| Value::from(id.0)).collect());
         Ok(Filter::One(Condition { subject: Subject::Field(field.id), family: field.family(), test }))
     }
 }

@@ -7,7 +7,7 @@ use crate::sets;
 use crate::shape::{Shape, Shapes};
 use fields::{Field, FieldType};
 use files::{Files, among};
-use model::{ApiKey, Error, FileId, MemberId, Result, Scope};
+use model::{ApiKey, Error, FileId, ItemId, MemberId, Result, Scope};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -64,7 +64,7 @@ impl Expander {
             FieldType::User => members(read, shapes, shape, &ids)?,
             FieldType::File => self.files(read, shape, &ids)?,
             _ => match sets::target_of(read, shapes, shape.workspace, field)? {
-                Some(target) => records(read, &target, &ids)?,
+                Some(target) => current_records(read, shapes, field, &target, &ids)?,
                 None => return Ok(None),
             },
         };
@@ -80,6 +80,27 @@ impl Expander {
         });
         shown.collect()
     }
+}
+
+/// Records of the engine, and for those that were merged into others the others: a locked item still has the old ids.
+fn current_records(
+    read: &mut Read,
+    shapes: &Shapes,
+    field: &Field,
+    target: &Shape,
+    ids: &[i64],
+) -> Result<BTreeMap<i64, String>> {
+    let named: Vec<ItemId> = ids.iter().copied().map(ItemId).collect();
+    let survivors = shapes.merged().survivors(read, field.kind, target.workspace, &named)?;
+    let wanted: BTreeSet<i64> =
+        named.iter().map(|id| survivors.get(id).map_or(id.0, |survivor| survivor.0)).collect();
+    let mut objects = records(read, target, &wanted.into_iter().collect::<Vec<_>>())?;
+    for (merged, survivor) in survivors {
+        if let Some(text) = objects.get(&survivor.0).cloned() {
+            objects.insert(merged.0, text);
+        }
+    }
+    Ok(objects)
 }
 
 /// Records of the engine: items and contacts.

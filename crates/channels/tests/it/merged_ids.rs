@@ -189,6 +189,23 @@ testkit::on_both! {
         desk.post(&links, again).await.expect_error(409, "link_exists");
     }
 
+    async fn locked_items_are_found_by_the_contact_that_remains(kind: Kind) {
+        let desk = Desk::open(kind).await;
+        let (ben, ana) = (desk.contact("Ben", "+5511987650001").await, desk.contact("Ana", "+5511987650002").await);
+        let fields = json!([{ "label": "Customer", "type": "contact" }]);
+        let bikes = desk.post("/collections", json!({ "name": "Bikes", "fields": fields })).await.expect(201)["id"].clone();
+        let items = format!("/collections/{bikes}/items");
+        let item = desk.post(&items, json!({ "data": { "customer": [ben] } })).await.expect(201);
+        desk.post(&format!("{items}/{}/lock", item["id"]), json!({})).await.expect(200);
+        desk.post(&format!("/contacts/{ana}/merge"), json!({ "source_id": ben })).await.expect(200);
+        desk.app.service.jobs.run_due().await.unwrap();
+        for filter in [format!("filter[customer]={ana}"), format!("filter[customer]={ben}"), "filter[customer.$name]=Ana".to_owned()] {
+            let found = desk.get(&format!("{items}?{filter}&expand=customer")).await.expect(200);
+            assert_eq!(found[0]["data"]["customer"], json!([ben]), "{filter}: the item is locked");
+            assert_eq!(found[0]["expanded"]["customer"][0]["id"], json!(ana), "{filter}");
+        }
+    }
+
     async fn messages_broadcasts_and_events_follow_a_merge(kind: Kind) {
         let merged = Merged::open(kind).await;
         let (desk, old, current) = (&merged.desk, merged.old, merged.current);
