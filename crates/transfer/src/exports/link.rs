@@ -31,9 +31,8 @@ pub struct ExportQuery {
     /// Whether CSV starts with a byte order mark, by which Excel detects UTF-8.
     #[serde(default)]
     bom: bool,
-    /// Whether values are written as people read them: options by their labels, items by their titles, contacts and members
-    /// of the team by their names, files by theirs. What has no title stays an id. Without it, values are those of the API,
-    /// which an import understands.
+    /// `true` writes the labels of options, the titles of items, and the names of contacts, members of the team and files. What
+    /// has no title stays an id. Without it, values are those of the API, which an import understands.
     #[serde(default)]
     labels: bool,
 }
