@@ -81,15 +81,7 @@ testkit::on_both! {
             desk.let_pass(1).await;
         };
         write("wamid.1", "text", json!({ "body": "A secret of mine" })).await;
-        let new = json!({
-            "name": "notice", "language": "en", "category": "utility",
-            "components": { "body": { "text": "Your order is here." }, "buttons": [{ "type": "quick_reply", "text": "Show it" }] },
-        });
-        desk.post(&desk.path("/chatnet/templates"), new).await.expect(201);
-        desk.network.review("notice", "en", &simulator::Review::Approve).unwrap();
-        desk.settle().await;
-        desk.broadcast_to_all(json!({})).await;
-        desk.let_pass(5).await;
+        desk.broadcast_with_button().await;
         write("wamid.2", "button", json!({ "text": "Show it", "payload": "Show it" })).await;
         write("wamid.3", "image", json!({ "id": "none", "mime_type": "image/png" })).await;
         write("wamid.4", "revoke", json!({ "original_message_id": "wamid.1" })).await;
@@ -109,15 +101,7 @@ testkit::on_both! {
         let phone = "5511987654321";
         desk.customer("Ana", "+5511987654321");
         desk.contact("Ana", "+5511987654321").await;
-        let new = json!({
-            "name": "notice", "language": "en", "category": "utility",
-            "components": { "body": { "text": "Your order is here." }, "buttons": [{ "type": "quick_reply", "text": "Show it" }] },
-        });
-        desk.post(&desk.path("/chatnet/templates"), new).await.expect(201);
-        desk.network.review("notice", "en", &simulator::Review::Approve).unwrap();
-        desk.settle().await;
-        desk.broadcast_to_all(json!({})).await;
-        desk.let_pass(5).await;
+        desk.broadcast_with_button().await;
         let image = json!({ "id": "none", "mime_type": "image/png", "caption": "My bill" });
         desk.person_writes(phone, "wamid.1", 0, "image", image, json!({})).await;
         desk.let_pass(1).await;
@@ -145,6 +129,19 @@ testkit::on_both! {
 }
 
 impl Desk {
+    /// Sends all contacts a template with the button "Show it".
+    async fn broadcast_with_button(&self) {
+        let new = json!({
+            "name": "notice", "language": "en", "category": "utility",
+            "components": { "body": { "text": "Your order is here." }, "buttons": [{ "type": "quick_reply", "text": "Show it" }] },
+        });
+        self.post(&self.path("/chatnet/templates"), new).await.expect(201);
+        self.network.review("notice", "en", &simulator::Review::Approve).unwrap();
+        self.settle().await;
+        self.broadcast_to_all(json!({})).await;
+        self.let_pass(5).await;
+    }
+
     /// What the model was given last.
     fn heard(&self) -> Vec<String> {
         let prompts = self.app.model.prompts();

@@ -120,7 +120,7 @@ impl Shapes {
     }
 
     /// The set of the records that values of fields of this type name, in a workspace.
-    pub fn set_named_by(&self, kind: FieldType, workspace: WorkspaceId) -> Option<CollectionId> {
+    pub(crate) fn set_named_by(&self, kind: FieldType, workspace: WorkspaceId) -> Option<CollectionId> {
         self.named_by(kind).map(|named| named.set_of(workspace))
     }
 

@@ -1,9 +1,10 @@
 //! What people call the options and objects that values name, for exports that are read and not imported.
 
 use fields::{Data, Field, FieldType};
-use model::{Code, CollectionId, FileId, ItemId, MemberId, Result};
+use model::{FileId, ItemId, MemberId, Result};
 use records::rows;
-use records::shape::{self, Shape, Shapes};
+use records::sets;
+use records::shape::{Shape, Shapes};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use store::Read;
@@ -26,18 +27,19 @@ impl Labels {
         fields: impl Iterator<Item = &'a Field>,
         records: &[Data],
     ) -> Result<Self> {
-        let mut named: HashMap<(FieldType, Option<CollectionId>), BTreeSet<i64>> = HashMap::new();
+        let mut named: HashMap<_, (&Field, BTreeSet<i64>)> = HashMap::new();
         for field in fields.filter(|field| field.kind.is_reference()) {
             let ids = records.iter().flat_map(|data| ids(data.get(&field.key)));
-            named.entry((field.kind, field.options.target_collection_id)).or_default().extend(ids);
+            let target = (field.kind, field.options.target_collection_id);
+            named.entry(target).or_insert_with(|| (field, BTreeSet::new())).1.extend(ids);
         }
         let mut labels = HashMap::new();
-        for ((kind, target), ids) in named {
+        for (field, ids) in named.into_values() {
             let ids: Vec<i64> = ids.into_iter().collect();
             for some in ids.chunks(AT_ONCE) {
-                let found = titles(read, shapes, shape, (kind, target), some)?;
+                let found = titles(read, shapes, shape, field, some)?;
                 let found = found.into_iter().filter(|(_, title)| !title.trim().is_empty());
-                labels.extend(found.map(|(id, title)| ((kind, id), title)));
+                labels.extend(found.map(|(id, title)| ((field.kind, id), title)));
             }
         }
         Ok(Self(labels))
@@ -78,11 +80,11 @@ fn titles(
     read: &mut Read,
     shapes: &Shapes,
     shape: &Shape,
-    (kind, target): (FieldType, Option<CollectionId>),
+    field: &Field,
     ids: &[i64],
 ) -> Result<Vec<(i64, String)>> {
     let workspace = shape.workspace;
-    Ok(match kind {
+    Ok(match field.kind {
         FieldType::File => {
             let ids: Vec<FileId> = ids.iter().copied().map(FileId).collect();
             let found = files::among(read, workspace, &ids)?;
@@ -94,18 +96,10 @@ fn titles(
             let found = shapes.members(read, workspace, &ids)?;
             found.into_iter().map(|member| (member.id.0, name(member.name, member.email))).collect()
         }
-        _ => {
-            let set = target.or_else(|| shapes.set_named_by(kind, workspace));
-            let pointed_to = set.map(|set| shape::for_read(read, shapes, workspace, set)).transpose();
-            let pointed_to = match pointed_to {
-                Err(error) if error.code() == Code::NotFound => None,
-                found => found?,
-            };
-            match pointed_to {
-                Some(pointed_to) => of_records(read, shapes, kind, &pointed_to, ids)?,
-                None => Vec::new(),
-            }
-        }
+        kind => match sets::target_of(read, shapes, workspace, field)? {
+            Some(target) => of_records(read, shapes, kind, &target, ids)?,
+            None => Vec::new(),
+        },
     })
 }
 
