@@ -27,7 +27,7 @@ run: ## install missing packages, download the model, build, and serve demo data
 	scripts/setup
 	scripts/fetch-model --out '$(MODEL_FILE)'
 	@echo 'The first build takes about twelve minutes on two processors; later ones take seconds.'
-	scripts/build --release --locked -p svc
+	scripts/build --release --locked -p server
 	exec env SVC_DATA_DIR='$(SVC_DATA_DIR)' SVC_MODEL_FILE='$(MODEL_FILE)' ./target/release/svc serve --demo
 
 build: ## build everything, for development
@@ -62,11 +62,11 @@ check: ## check formatting, lints, layers, tests, licences, the OpenAPI document
 
 openapi: ## regenerate the OpenAPI documents and the tables of operations, events and formulas
 	@mkdir -p target
-	cargo run -q --locked -p svc -- openapi > target/openapi.public.json
-	cargo run -q --locked -p svc -- openapi --partner > target/openapi.partner.json
-	cargo run -q --locked -p svc -- openapi --table > target/operations.txt
-	cargo run -q --locked -p svc -- openapi --events > target/events.md
-	cargo run -q --locked -p svc -- openapi --formulas > target/formulas.md
+	cargo run -q --locked -p server -- openapi > target/openapi.public.json
+	cargo run -q --locked -p server -- openapi --partner > target/openapi.partner.json
+	cargo run -q --locked -p server -- openapi --table > target/operations.txt
+	cargo run -q --locked -p server -- openapi --events > target/events.md
+	cargo run -q --locked -p server -- openapi --formulas > target/formulas.md
 	mv target/openapi.public.json target/openapi.partner.json .
 	mv target/operations.txt target/events.md target/formulas.md docs/
 

@@ -1,6 +1,6 @@
 //! The service inside another program: no socket, and the same checks as for a request.
 //!
-//! docs/library.md shows this file. Run it: `cargo run -p svc --example library`
+//! docs/library.md shows this file. Run it: `cargo run -p server --example library`
 
 #![expect(clippy::indexing_slicing, reason = "JSON that is missing is null")]
 

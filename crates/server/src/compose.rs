@@ -1,116 +1,78 @@
-//! The composition: which areas there are, and what they are handed.
+//! The composition: the groups of areas, and what the program hands to them.
 
 use crate::process;
 use crate::traces::Traces;
 use agents::RunEngine;
 use agents::providers::Tiers;
-use agents::runs::{RunDirectory, RunEngineParts};
-use auth::{Directory, Quotas, RateWindows, Seal, SealedTable, Spending};
-use billing::{BillingSettings, Ledger};
-use channels::{BoundedCallbacks, Keeping, Network, Transcriber, Uploads, Wakes, WorkerParts, Workers};
+use auth::{CountContacts, Directory, Quotas, RateWindows, Seal, SealedTable, Spending, SpentMicros};
+use billing::BillingSettings;
+use channels::{Network, Transcriber, Workers};
 use chatnet::Chatnet;
 use egress::Connector;
-use events::inbound::{Receiver, ReceiverParts};
-use events::{Deliveries, EventRetention, EventsParts};
+use events::Deliveries;
 use files::{Files, Objects};
-use jobs::{Job, Runner};
-use model::{Error, Result};
-use operation::ports::{
-    AutoAssignment, CollectionDirectory, ContactUses, FileUses, LinkDirectory, OpenWorkDirectory,
-    VariableUserDirectory, WorkspaceVariables,
-};
+use jobs::Runner;
+use model::Result;
 use operation::{
-    Areas, BoundedRequestLog, Group, Limits, LocalCalls, Metrics, Pipeline, RawRoute, Registry, RequestLog,
-    RequestMetrics, Services, TableGauge,
+    BaseUrl, Declarations, Group, Limits, LocalCalls, Metrics, Parts, Pipeline, RawRoute, Registry,
+    RequestLog, RequestMetrics, Services,
 };
-use prometheus::core::Collector;
-use records::activity::BoundedActivity;
+use ports::{
+    BusinessCalendar, ContactReferences, ContactUses, FileReferences, FileUses, LinkDirectory, LinkTargets,
+    Members, OpenWork, OpenWorkDirectory, VariableUserDirectory, VariableUsers,
+};
 use records::shape::{Kind, Shapes};
 use rest::{Api, Contracts, Home, Readiness};
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
-use store::logs::{BoundedLog, Logs, Retention};
+use store::logs::{LogKind, Logs, Retentions};
 use tokio::sync::watch;
-use transfer::imports::Target;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
 pub const VERSION: &str = "v0.28.0";
 
-/// The areas of all groups, in the order of the published documents.
-const AREAS: [Areas; 7] = [
-    billing::identity,
-    agents::areas,
-    billing::areas,
-    data::areas,
-    crm::areas,
-    channels::areas,
-    events::areas,
+/// All groups. Each can use what those before it have started, and what any of them declares.
+const GROUPS: [Group; 9] = [
+    operation::FOUNDATION,
+    transfer::ENGINE,
+    data::GROUP,
+    crm::CONTACTS_GROUP,
+    billing::GROUP,
+    agents::GROUP,
+    channels::GROUP,
+    crm::TASKS_GROUP,
+    events::GROUP,
 ];
+
+/// What all groups declare.
+fn declared() -> Result<Declarations> {
+    GROUPS.iter().try_fold(Declarations::default(), |declarations, group| (group.declare)(declarations))
+}
 
 /// All areas.
 ///
 /// # Errors
 /// When two operations claim the same address or id.
 pub fn registry() -> Result<Registry> {
-    AREAS.into_iter().try_fold(Registry::new(), |registry, add| add(registry))
+    declared()?.registry()
 }
-
-/// The kinds of records of all groups.
-fn kinds() -> [&'static Kind; 3] {
-    [&data::items::ITEMS, &crm::contacts::CONTACTS, &crm::tasks::TASKS]
-}
-
-/// What imports write the records of all groups with.
-fn import_targets() -> Vec<Arc<dyn Target>> {
-    data::import_targets().into_iter().chain(crm::import_targets()).collect()
-}
-
-/// The tables of all groups with sealed values. Nothing can be sealed for others.
-const SEALED: [&[&SealedTable]; 5] =
-    [auth::SEALED, agents::SEALED, data::SEALED, channels::SEALED, events::SEALED];
 
 /// The tables of all groups with sealed values.
-pub fn sealed_tables() -> impl Iterator<Item = &'static SealedTable> {
-    SEALED.into_iter().flatten().copied()
+///
+/// # Errors
+/// When two groups contradict each other.
+pub fn sealed_tables() -> Result<Vec<&'static SealedTable>> {
+    Ok(declared()?.sealed)
 }
 
-/// How long the logs of the service are kept, and up to which size.
-#[derive(Debug, Clone, Copy)]
-pub struct LogRetention {
-    /// The request log.
-    pub requests: Retention,
-    /// The activity of items. Collections may keep theirs for a shorter time.
-    pub activity: Retention,
-    /// Callbacks of chat networks.
-    pub callbacks: Retention,
-    /// Events, deliveries and received requests.
-    pub events: EventRetention,
-}
-
-impl LogRetention {
-    /// The logs themselves, for trimming them and for showing their sizes.
-    pub fn logs(self) -> Logs {
-        let own: [Arc<dyn BoundedLog>; 3] = [
-            Arc::new(BoundedRequestLog(self.requests)),
-            Arc::new(BoundedActivity(self.activity)),
-            Arc::new(BoundedCallbacks(self.callbacks)),
-        ];
-        Logs::new(own.into_iter().chain(self.events.logs()))
-    }
-}
-
-impl Default for LogRetention {
-    fn default() -> Self {
-        let of_days = Retention::of_days;
-        Self {
-            requests: of_days(30),
-            activity: of_days(3_650),
-            callbacks: of_days(14),
-            events: EventRetention::default(),
-        }
-    }
+/// The logs of all groups that have a size.
+///
+/// # Errors
+/// When two groups contradict each other.
+pub fn log_kinds() -> Result<Vec<LogKind>> {
+    Ok(declared()?.logs)
 }
 
 /// What a service is made of. Tests hand in a database of their own, scripted models and short waits.
@@ -133,8 +95,8 @@ pub struct ServiceParts {
     pub base_url: String,
     /// What the installation set.
     pub limits: Limits,
-    /// How long logs are kept.
-    pub retention: LogRetention,
+    /// How long logs are kept, where that differs from the default.
+    pub retention: Retentions,
     /// What transcribes voice notes.
     pub transcriber: Option<Arc<dyn Transcriber>>,
     /// Records spans.
@@ -176,147 +138,49 @@ impl Service {
     ///
     /// # Errors
     /// When two operations claim the same address or id, or two jobs the same name.
-    #[expect(clippy::too_many_lines, reason = "one list of everything that the service is made of")]
     pub fn new(parts: ServiceParts) -> Result<Self> {
-        let ServiceParts {
-            db,
-            tiers,
-            connector,
-            network_connector,
-            seal,
-            objects,
-            rates,
-            base_url,
-            limits,
-            retention,
-            transcriber,
-            traces,
-            runtime,
-        } = parts;
-        let registry = Arc::new(registry()?);
-        let contracts = Contracts::new(registry.clone(), VERSION);
-        let directory = Arc::new(Directory::new(db.clone()).counting_contacts(crm::contacts::count_up_to));
-        let spending = Arc::new(Spending::new(db.clone(), billing::ledger::spent_micros));
-        let quotas = Arc::new(Quotas::new(db.clone()));
-        let rates = Arc::new(rates);
-        let settings = BillingSettings { recharge_url: None };
-        let ledger = Ledger::new(settings.recharge_url.clone()).with_spending(spending.clone());
-        let (tiers, connector, seal) = (Arc::new(tiers), Arc::new(connector), Arc::new(seal));
-        let operations = LocalCalls::default();
-        let variables = WorkspaceVariables::new(data::VariableValues::new(seal.clone()));
-        let shapes = Shapes::new(kinds()).at(&base_url).with_members(Arc::new(crm::TeamDirectory));
-        let shapes = Arc::new(shapes.with_business(Arc::new(crm::Calendar)));
-        let assigned = AutoAssignment(Arc::new(channels::conversations::AutoAssigned));
-        let people = crm::people(&shapes, &db, assigned.clone());
-        let collections = CollectionDirectory::new(data::collections::CollectionNames(shapes.clone()));
-        let engine = RunEngine::new(RunEngineParts {
-            db: db.clone(),
-            tiers: tiers.clone(),
-            meter: Arc::new(ledger),
-            connector: connector.clone(),
-            seal: seal.clone(),
-            directory: directory.clone(),
-            base_url: base_url.clone(),
-            spending: spending.clone(),
-            turns: Arc::new(channels::messages::Turns(Arc::new(crm::TeamDirectory))),
-            tracer: traces.tracer.clone(),
-            operations: operations.clone(),
-            variables: variables.clone(),
-            people: people.clone(),
-            collections: collections.clone(),
-            business: Arc::new(crm::Calendar),
-            runtime,
-        })?;
-        let receiver = Receiver::new(ReceiverParts {
-            db: db.clone(),
-            seal: seal.clone(),
-            directory: directory.clone(),
-            rates: rates.clone(),
-            base_url: base_url.clone(),
-            tracer: traces.tracer.clone(),
-        });
-        let files = Arc::new(Files::new(objects, seal.clone(), base_url));
-        let types = registry.event_types().to_vec();
-        let events = EventsParts::new(&db, types, connector.clone(), seal.clone(), traces.tracer.clone())?;
-        let outbound = connector.collectors();
-        let (file_uses, contact_uses) = (FileUses::default(), ContactUses::default());
-        let talking = WorkerParts {
-            db: db.clone(),
-            network: Network(Arc::new(Chatnet::new(
-                network_connector.unwrap_or_else(|| (*connector).clone()),
-            ))),
-            seal: seal.clone(),
-            people: people.clone(),
-            runs: Arc::new(engine.clone()),
-            files: files.clone(),
-            file_uses: file_uses.clone(),
-            transcriber,
-            uploads: Uploads::default(),
-            wakes: Wakes::default(),
-        };
-        let logs = retention.logs();
-        let keeping = Keeping { days: Arc::new(crm::Retention), file_uses: file_uses.clone() };
-        let groups = [
-            operation::foundation(retention.requests, logs.clone()),
-            agents::group(&engine, tiers, connector),
-            billing::group(settings, Arc::new(RunDirectory)),
-            transfer::group(&db, &files, &shapes, import_targets(), retention.activity),
-            data::group(&shapes),
-            crm::group(
-                &shapes,
-                Arc::new(engine.clone()),
-                people,
-                channels::messenger(&talking),
-                assigned,
-                contact_uses.clone(),
-            ),
-            channels::group(&talking, retention.callbacks, keeping),
-            events.group(receiver, retention.events),
-        ];
-        let Joined { services, jobs, raw_routes, mut metrics, table_gauges } =
-            join(groups, file_uses, contact_uses)?;
-        seal.declare(sealed_tables());
-        let jobs = Runner::new(db.clone()).with(jobs);
-        let services = services.with_shared(seal.clone()).with(variables).with(collections);
+        let (db, limits, tracer) = (parts.db.clone(), parts.limits.clone(), parts.traces.tracer.clone());
+        let exported = parts.traces.collectors();
+        let declared = declared()?;
+        let registry = Arc::new(declared.registry()?);
+        let services = foundation(parts, declared, &registry)?;
+        let logs: Logs = services.cloned()?;
+        let Parts { services, jobs, raw_routes, mut metrics, table_gauges } = start_groups(services)?;
         let (stop, stopping) = watch::channel(false);
-        let (log, log_writer) = RequestLog::start(db.clone(), quotas.clone(), stopping)?;
+        let (log, log_writer) = RequestLog::start(db.clone(), services.get()?, stopping)?;
         let requests = RequestMetrics::new(&registry)?;
         metrics.extend(db.metrics()?);
         metrics.extend(process::collectors(db.now(), VERSION)?);
-        metrics.extend(traces.collectors());
-        metrics.extend(outbound.into_iter().chain(log.collectors()).chain(requests.collectors()));
-        let metrics = Arc::new(Metrics::new(db.clone(), metrics, table_gauges)?);
-        let readiness = Arc::new(Readiness::new(db.clone()));
-        let pipeline = Pipeline {
-            registry,
-            db,
-            directory,
-            rates,
-            quotas,
-            spending,
-            seal,
+        metrics.extend(exported);
+        metrics.extend(services.get::<Connector>()?.collectors());
+        metrics.extend(log.collectors().into_iter().chain(requests.collectors()));
+        let pipeline = Arc::new(Pipeline {
+            registry: registry.clone(),
+            db: db.clone(),
+            directory: services.get()?,
+            rates: services.get()?,
+            quotas: services.get()?,
+            spending: services.get()?,
+            seal: services.get()?,
             claims: auth::idempotency::Claims::default(),
             log,
             metrics: Some(requests),
-            tracer: traces.tracer,
-            services: Arc::new(services),
+            tracer,
+            services: Arc::new(services.clone()),
             limits,
-        };
-        let (pipeline, contracts) = (Arc::new(pipeline), Arc::new(contracts));
-        operations.connect(&pipeline);
-        let raw_routes = raw_routes.into();
-        let deliveries = events.deliveries;
+        });
+        services.get::<LocalCalls>()?.connect(&pipeline);
         Ok(Self {
-            pipeline,
-            contracts,
-            raw_routes,
-            engine,
-            jobs,
-            deliveries,
-            channels: Workers::new(talking),
-            readiness,
-            metrics,
+            contracts: Arc::new(Contracts::new(registry, VERSION)),
+            raw_routes: raw_routes.into(),
+            engine: services.cloned::<RunEngine>()?,
+            jobs: Runner::new(db.clone()).with(jobs),
+            deliveries: services.cloned::<Deliveries>()?,
+            channels: services.cloned::<Workers>()?,
+            readiness: Arc::new(Readiness::new(db.clone())),
+            metrics: Arc::new(Metrics::new(db, metrics, table_gauges)?),
             logs,
+            pipeline,
             stop,
             log_writer,
             held: None,
@@ -349,67 +213,52 @@ impl Service {
     }
 }
 
-/// What all groups add to the service.
-#[derive(Default)]
-struct Joined {
-    services: Services,
-    jobs: Vec<Job>,
-    raw_routes: Vec<Arc<dyn RawRoute>>,
-    metrics: Vec<Box<dyn Collector>>,
-    table_gauges: Vec<TableGauge>,
+/// What groups stand on: what the program hands to them, and what they have declared.
+fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Registry>) -> Result<Services> {
+    let (db, seal, services) = (parts.db, Arc::new(parts.seal), declared.services);
+    seal.declare(declared.sealed);
+    let directory = Directory::new(db.clone()).counting_contacts(services.cloned::<CountContacts>()?);
+    let spending = Spending::new(db.clone(), services.cloned::<SpentMicros>()?);
+    let shapes = Shapes::new(services.all::<&'static Kind>())
+        .at(&parts.base_url)
+        .with_members(services.cloned::<Arc<dyn Members>>()?)
+        .with_business(services.cloned::<Arc<dyn BusinessCalendar>>()?);
+    let network = parts.network_connector.unwrap_or_else(|| parts.connector.clone());
+    let services = services
+        .with(directory)
+        .with(spending)
+        .with(Quotas::new(db.clone()))
+        .with(parts.rates)
+        .with(shapes)
+        .with(Files::new(parts.objects, seal.clone(), parts.base_url.clone()))
+        .with(Network(Arc::new(Chatnet::new(network))))
+        .with(parts.tiers)
+        .with(parts.connector)
+        .with(parts.transcriber)
+        .with(parts.traces.tracer)
+        .with(parts.runtime)
+        .with(BaseUrl(parts.base_url))
+        .with(BillingSettings { recharge_url: None })
+        .with(Logs::new(&declared.logs, &parts.retention)?)
+        .with(parts.retention)
+        .with(LocalCalls::default())
+        .with(FileUses::default())
+        .with(ContactUses::default());
+    Ok(services.with(db).with_shared(seal).with_shared(registry.clone()))
 }
 
-/// Puts groups together: what one offers to the others is handed to them as services. `file_uses` then knows what refers to
-/// files, and `contact_uses` what refers to contacts.
-///
-/// # Errors
-/// When two jobs have the same name: the runner would run one of them for the rows of both.
-fn join(
-    groups: impl IntoIterator<Item = Group>,
-    file_uses: FileUses,
-    contact_uses: ContactUses,
-) -> Result<Joined> {
-    let mut joined = Joined::default();
-    let (mut link_targets, mut open_work, mut variable_users) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut file_references, mut contact_references) = (Vec::new(), Vec::new());
-    for group in groups {
-        joined.services = joined.services.and(group.services);
-        for job in group.jobs {
-            if joined.jobs.iter().any(|other| other.kind() == job.kind()) {
-                return Err(Error::internal(format!("two jobs have the name {}", job.kind())));
-            }
-            joined.jobs.push(job);
-        }
-        joined.raw_routes.extend(group.raw_routes);
-        joined.metrics.extend(group.metrics);
-        joined.table_gauges.extend(group.table_gauges);
-        link_targets.extend(group.link_targets);
-        open_work.extend(group.open_work);
-        variable_users.extend(group.variable_users);
-        file_references.extend(group.file_references);
-        contact_references.extend(group.contact_references);
+/// Starts all groups, and then the directories of what each of them offers to the others.
+fn start_groups(foundation: Services) -> Result<Parts> {
+    let mut all = Parts { services: foundation, ..Parts::default() };
+    for group in &GROUPS {
+        let parts = (group.start)(&all.services)?;
+        all = all.and(parts)?;
     }
-    let links = LinkDirectory::new(link_targets);
-    joined.services = joined.services.with(links).with(OpenWorkDirectory::new(open_work));
-    joined.services = joined.services.with(VariableUserDirectory::new(variable_users));
-    file_uses.connect(file_references);
-    contact_uses.connect(contact_references);
-    joined.services = joined.services.with(file_uses).with(contact_uses);
-    Ok(joined)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_is_that_of_one_job() {
-        let group = |kind| Group::default().job(Job::after(kind, "", "", |_| async { Ok(()) }));
-        let joined = |kinds: &[&'static str]| {
-            join(kinds.iter().copied().map(group), FileUses::default(), ContactUses::default())
-        };
-        assert_eq!(joined(&["a", "b"]).unwrap().jobs.len(), 2);
-        let error = joined(&["a", "b", "a"]).err().unwrap();
-        assert_eq!(error.cause().unwrap().to_string(), "two jobs have the name a");
-    }
+    let services = &all.services;
+    services.get::<FileUses>()?.connect(services.all::<Arc<dyn FileReferences>>());
+    services.get::<ContactUses>()?.connect(services.all::<Arc<dyn ContactReferences>>());
+    let links = LinkDirectory::new(services.all::<Arc<dyn LinkTargets>>());
+    let open_work = OpenWorkDirectory::new(services.all::<Arc<dyn OpenWork>>());
+    let variable_users = VariableUserDirectory::new(services.all::<Arc<dyn VariableUsers>>());
+    Ok(all.service(links).service(open_work).service(variable_users))
 }

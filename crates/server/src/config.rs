@@ -1,14 +1,12 @@
 //! Configuration: a file, then environment variables, then flags; the later wins.
 
-use crate::compose::LogRetention;
 use crate::values::{base_url, http_url, origin, size, whole};
 use agents::providers::{Prices, Tiers};
 use clap::{Arg, Args, Command, FromArgMatches as _};
-use events::EventRetention;
-use fields::text::nearest;
+use input::nearest;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use store::logs::Retention;
+use store::logs::{Retention, Retentions};
 
 /// Where the package `svc-model` installs the embedded model.
 const PACKAGED_MODEL: &str = "/usr/share/svc/model.gguf";
@@ -394,7 +392,7 @@ pub struct Config {
     #[arg(long, env = "OTEL_TRACES_SAMPLER_ARG", global = true, value_name = "SHARE", default_value = "1")]
     pub otlp_sampler_arg: String,
 
-    /// What is logged, such as `info` or `info,svc_operation=debug`. Commands that end with an answer log `warn` by default.
+    /// What is logged, such as `info` or `info,operation=debug`. Commands that end with an answer log `warn` by default.
     #[arg(long, env = "SVC_LOG", global = true, value_name = "FILTER", default_value = "info")]
     pub log: String,
 
@@ -420,18 +418,15 @@ impl Config {
     }
 
     /// How long logs are kept, and up to which size.
-    pub fn log_retention(&self) -> LogRetention {
+    pub fn log_retentions(&self) -> Retentions {
         let retention = |days, bytes| Retention { days, bytes };
-        LogRetention {
-            requests: retention(self.request_log_days, self.request_log_size),
-            activity: retention(self.activity_days, self.activity_size),
-            callbacks: retention(self.callback_days, self.callback_size),
-            events: EventRetention {
-                events: retention(self.event_days, self.event_size),
-                deliveries: retention(self.delivery_days, self.delivery_size),
-                inbound_requests: retention(self.inbound_days, self.inbound_size),
-            },
-        }
+        Retentions::default()
+            .with("request_logs", retention(self.request_log_days, self.request_log_size))
+            .with("item_activity", retention(self.activity_days, self.activity_size))
+            .with("channel_callbacks", retention(self.callback_days, self.callback_size))
+            .with("events", retention(self.event_days, self.event_size))
+            .with("webhook_deliveries", retention(self.delivery_days, self.delivery_size))
+            .with("inbound_requests", retention(self.inbound_days, self.inbound_size))
     }
 
     /// The embedded model's file: the one that is set, or the one that the package `svc-model` installs.

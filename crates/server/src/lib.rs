@@ -21,7 +21,7 @@ mod tiers;
 mod traces;
 mod values;
 
-pub use compose::{LogRetention, Service, ServiceParts, VERSION, registry, sealed_tables};
+pub use compose::{Service, ServiceParts, VERSION, log_kinds, registry, sealed_tables};
 pub use config::{Config, read_config};
 pub use operation::{LocalAnswer, OperationInput};
 pub use traces::Traces;

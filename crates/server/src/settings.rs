@@ -74,7 +74,7 @@ impl Settings {
             rates: self.rates,
             base_url: config.base_url(),
             limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },
-            retention: config.log_retention(),
+            retention: config.log_retentions(),
             transcriber: self.transcriber,
             traces,
             runtime,

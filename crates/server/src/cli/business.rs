@@ -42,8 +42,8 @@ pub(super) async fn business(db: Db, command: BusinessCommand) -> Result<()> {
             (profile, json)
         }
         BusinessCommand::Set { workspace, fields, json } => {
-            let value = operation::parse_json(fields.as_bytes(), "body")?;
-            let patch: BusinessPatch = operation::read_json(value, "", "body")?;
+            let value = input::parse_json(fields.as_bytes(), "body")?;
+            let patch: BusinessPatch = input::read_json(value, "", "body")?;
             let profile = db
                 .write(move |tx| {
                     let id = workspace_id(tx, &workspace)?;

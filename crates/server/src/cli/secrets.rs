@@ -92,9 +92,10 @@ async fn pause(wait: Duration, until: &str) {
 async fn reseal(db: &Db, keys: &Keys) -> anyhow::Result<Vec<Value>> {
     let seal = Arc::new(Seal::with_keys(keys.current.clone(), keys.previous.clone()));
     let mut resealed: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let tables = sealed_tables().map_err(cause)?;
     let unreadable = loop {
         let (mut changed, mut unreadable) = (0, BTreeMap::new());
-        for table in sealed_tables() {
+        for table in &tables {
             let done = reseal_table(db, &seal, table).await.map_err(cause)?;
             *resealed.entry(table.table).or_default() += done.resealed;
             unreadable.insert(table.table, done.unreadable);

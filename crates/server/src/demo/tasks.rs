@@ -5,7 +5,7 @@ use crm::TeamDirectory;
 use crm::contacts::CONTACTS;
 use crm::tasks::{TASKS, create_sample};
 use model::{AgentId, ContactId, MemberId, Result, TaskId, WorkspaceId};
-use operation::ports::AgentDirectory;
+use ports::AgentDirectory;
 use records::shape::Shapes;
 use records::{Author, sets};
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ use billing::processor::{
 use model::{Cause, Env, WorkspaceId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use testkit::{Key, Script, TestApp};
+use testkit::{Key, Kind, Script, TestApp};
 
 /// Makes one of everything that has an id, with every optional field filled, and gives the ids by the names that
 /// paths have for them. An area that adds ids adds them here.
@@ -369,36 +369,35 @@ async fn deliver_one(app: &TestApp, key: &Key) -> Value {
     app.get(&path, key).await.expect(200)[0].clone()
 }
 
-testkit::on_both! {
-    async fn stored_objects_fit_the_contract(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        let ids = seed(&sweep).await;
-        for (document, op) in sweep.operations().filter(|(_, op)| op.method == "GET") {
-            let mut path = op.path.clone();
-            for name in document.ids(&op) {
-                let id = ids.get(name.as_str()).unwrap_or_else(|| panic!("{}: seed a {name}", op.id));
-                path = path.replace(&format!("{{{name}}}"), id);
-            }
-            let mut queries = vec![String::new()];
-            if op.paging.as_deref() == Some("opt_in") {
-                queries.push("?paginate=true&limit=1".to_owned());
-            }
-            if op.id == "searchItems" {
-                queries = vec!["?q=full".to_owned(), "?q=full&page=1&limit=1".to_owned()];
-            }
-            if op.id == "searchConversations" {
-                queries = vec!["?q=espresso".to_owned(), "?q=espresso&paginate=true&limit=1".to_owned()];
-            }
-            if op.id == "getRun" {
-                queries.push("?include=steps".to_owned());
-            }
-            for query in queries {
-                let answer = sweep.send(&op, &format!("{path}{query}"), Some(sweep.key(&op, true)), None).await;
-                let data = answer.expect(200);
-                assert_ne!(data, Value::Null, "{}", op.id);
-                // A list without rows would prove nothing.
-                assert_ne!(data, json!([]), "{}: seed a row", op.id);
-            }
+#[testkit::both]
+async fn stored_objects_fit_the_contract(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    let ids = seed(&sweep).await;
+    for (document, op) in sweep.operations().filter(|(_, op)| op.method == "GET") {
+        let mut path = op.path.clone();
+        for name in document.ids(&op) {
+            let id = ids.get(name.as_str()).unwrap_or_else(|| panic!("{}: seed a {name}", op.id));
+            path = path.replace(&format!("{{{name}}}"), id);
+        }
+        let mut queries = vec![String::new()];
+        if op.paging.as_deref() == Some("opt_in") {
+            queries.push("?paginate=true&limit=1".to_owned());
+        }
+        if op.id == "searchItems" {
+            queries = vec!["?q=full".to_owned(), "?q=full&page=1&limit=1".to_owned()];
+        }
+        if op.id == "searchConversations" {
+            queries = vec!["?q=espresso".to_owned(), "?q=espresso&paginate=true&limit=1".to_owned()];
+        }
+        if op.id == "getRun" {
+            queries.push("?include=steps".to_owned());
+        }
+        for query in queries {
+            let answer = sweep.send(&op, &format!("{path}{query}"), Some(sweep.key(&op, true)), None).await;
+            let data = answer.expect(200);
+            assert_ne!(data, Value::Null, "{}", op.id);
+            // A list without rows would prove nothing.
+            assert_ne!(data, json!([]), "{}: seed a row", op.id);
         }
     }
 }

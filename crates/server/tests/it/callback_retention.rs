@@ -4,7 +4,7 @@ use crate::retention::{Tenant, number, of_size, size, ten_seconds};
 use channels::channels::{ChannelProvider, ChannelSettings, ConnectChannel, connect};
 use chrono::Duration;
 use model::{ChannelId, WorkspaceId};
-use testkit::TestApp;
+use testkit::{Kind, TestApp};
 
 const SECRET: &str = "the-network's";
 const MOST: i64 = 256 << 10;
@@ -59,45 +59,46 @@ async fn bytes(app: &TestApp) -> i64 {
     number(app, sum).await
 }
 
-testkit::on_both! {
-    async fn callbacks_stay_below_their_size_under_load(kind: Kind) {
-        let app = TestApp::with_retention(kind, of_size(MOST)).await;
-        let (quiet, loud) = (Tenant::new(&app).await, Tenant::new(&app).await);
-        let (quiet, loud) = (Line::connect(&app, quiet.key.workspace).await, Line::connect(&app, loud.key.workspace).await);
-        quiet.receive(&app, 20).await;
-        for round in 1..=40 {
-            loud.receive(&app, 10).await;
-            app.service.channels.run_due().await.unwrap();
-            ten_seconds(&app).await;
-            let size = size(&app, "channel_callbacks").await;
-            assert!(size.size.bytes < MOST && bytes(&app).await < MOST, "{size:?} in round {round}");
-        }
-        let (size, left) = (size(&app, "channel_callbacks").await, loud.rows(&app).await);
-        assert!(size.size.bytes > MOST / 2 && left < 400, "{size:?}, {left} rows");
-        assert_eq!(quiet.rows(&app).await, 20, "a flood pushes out its own callbacks");
-    }
-
-    async fn callbacks_that_wait_stay(kind: Kind) {
-        let app = TestApp::with_retention(kind, of_size(MOST)).await;
-        let tenant = Tenant::new(&app).await;
-        let line = Line::connect(&app, tenant.key.workspace).await;
-        line.receive(&app, 400).await;
-        for _ in 0..3 {
-            ten_seconds(&app).await;
-        }
-        app.data.clock.advance(Duration::days(15));
-        app.service.jobs.run_due().await.unwrap();
-        assert_eq!(line.rows(&app).await, 400);
-        let log = size(&app, "channel_callbacks").await;
-        assert!(log.size.rows == 400 && log.size.bytes > MOST, "{log:?}");
-
+#[testkit::both]
+async fn callbacks_stay_below_their_size_under_load(kind: Kind) {
+    let app = TestApp::with_retention(kind, of_size(MOST)).await;
+    let (quiet, loud) = (Tenant::new(&app).await, Tenant::new(&app).await);
+    let (quiet, loud) =
+        (Line::connect(&app, quiet.key.workspace).await, Line::connect(&app, loud.key.workspace).await);
+    quiet.receive(&app, 20).await;
+    for round in 1..=40 {
+        loud.receive(&app, 10).await;
         app.service.channels.run_due().await.unwrap();
         ten_seconds(&app).await;
-        let log = size(&app, "channel_callbacks").await;
-        assert!(log.size.bytes < MOST, "{log:?}");
-        assert_eq!(log.size.rows, line.rows(&app).await);
-        app.data.clock.advance(Duration::hours(1));
-        app.service.jobs.run_due().await.unwrap();
-        assert_eq!((line.rows(&app).await, size(&app, "channel_callbacks").await.size.bytes), (0, 0));
+        let size = size(&app, "channel_callbacks").await;
+        assert!(size.size.bytes < MOST && bytes(&app).await < MOST, "{size:?} in round {round}");
     }
+    let (size, left) = (size(&app, "channel_callbacks").await, loud.rows(&app).await);
+    assert!(size.size.bytes > MOST / 2 && left < 400, "{size:?}, {left} rows");
+    assert_eq!(quiet.rows(&app).await, 20, "a flood pushes out its own callbacks");
+}
+
+#[testkit::both]
+async fn callbacks_that_wait_stay(kind: Kind) {
+    let app = TestApp::with_retention(kind, of_size(MOST)).await;
+    let tenant = Tenant::new(&app).await;
+    let line = Line::connect(&app, tenant.key.workspace).await;
+    line.receive(&app, 400).await;
+    for _ in 0..3 {
+        ten_seconds(&app).await;
+    }
+    app.data.clock.advance(Duration::days(15));
+    app.service.jobs.run_due().await.unwrap();
+    assert_eq!(line.rows(&app).await, 400);
+    let log = size(&app, "channel_callbacks").await;
+    assert!(log.size.rows == 400 && log.size.bytes > MOST, "{log:?}");
+
+    app.service.channels.run_due().await.unwrap();
+    ten_seconds(&app).await;
+    let log = size(&app, "channel_callbacks").await;
+    assert!(log.size.bytes < MOST, "{log:?}");
+    assert_eq!(log.size.rows, line.rows(&app).await);
+    app.data.clock.advance(Duration::hours(1));
+    app.service.jobs.run_due().await.unwrap();
+    assert_eq!((line.rows(&app).await, size(&app, "channel_callbacks").await.size.bytes), (0, 0));
 }

@@ -88,70 +88,72 @@ fn accepted(receiver: &Receiver, path: &str) -> Vec<(i64, i64)> {
         .collect()
 }
 
-testkit::on_both! {
-    async fn every_event_arrives_through_the_storm(kind: Kind) {
-        let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await.with("SVC_ALLOW_OUTBOUND", "127.0.0.0/8");
-        let (client, data) = (program.client(), &program.data);
-        let receiver = Receiver::start().await;
-        receiver.answer(weather);
-        let key = program.key("webhooks:manage,conversations:read,events:read");
-        let workspace = key.workspace;
-        // SQLite has one process; on PostgreSQL two share the work.
-        let mut workers = vec![program.serve().await];
-        if kind == Kind::Postgres {
-            workers.push(program.serve_at(&Program::address()).await);
-        }
-        for (path, ordering) in [("/none", "none"), ("/ordered", "per_entity")] {
-            let body = json!({ "url": receiver.url(path), "enabled_events": ["contact.*"], "ordering": ordering });
-            client.ask("POST", "/webhook-endpoints").key(&key).json(&body).send().await.expect(201);
-        }
-        let events = events();
-        for round in 0..2 {
-            emit_events(data, workspace, events * round / 2, events * (round + 1) / 2).await;
-            let enough = usize::try_from(events * (round + 1) / 4).unwrap();
-            patiently("deliveries are under way", async || receiver.count() > enough).await;
-            workers.pop().unwrap().kill();
-            if kind == Kind::Postgres && round == 0 {
-                drop_connections(data).await;
-            }
-            let_leases_end(data).await;
-            workers.push(program.serve_at(&Program::address()).await);
-        }
-        let open = async || {
-            let left = data.db.read(|read| {
-                Ok(webhook_deliveries::table
-                    .filter(webhook_deliveries::status.ne("succeeded"))
-                    .count()
-                    .get_result::<i64>(read.connection())?)
-            });
-            // Connections that the storm has cut come to light when they are used.
-            left.await.unwrap_or(-1)
-        };
-        patiently("every delivery succeeds", async || open().await == 0).await;
-        for path in ["/none", "/ordered"] {
-            let numbers: BTreeSet<i64> = accepted(&receiver, path).into_iter().map(|(_, number)| number).collect();
-            assert_eq!(numbers, (0..events).collect(), "{path}");
-        }
-        let mut last: BTreeMap<i64, i64> = BTreeMap::new();
-        for (entity, number) in accepted(&receiver, "/ordered") {
-            let before = last.insert(entity, number);
-            assert!(before.is_none_or(|before| before < number), "{number} came after {before:?}");
-        }
-        let bodies: BTreeMap<String, BTreeSet<Vec<u8>>> =
-            receiver.delivered().into_iter().fold(BTreeMap::new(), |mut bodies, one| {
-                bodies.entry(one.headers["webhook-id"].clone()).or_default().insert(one.body);
-                bodies
-            });
-        assert!(bodies.values().all(|bodies| bodies.len() == 1), "an event has one body, to all and always");
-        patiently("no lease stays", async || {
-            let held = data.db.read(|read| {
-                let held = webhook_queues::table.filter(webhook_queues::lease_until.is_not_null());
-                Ok(held.count().get_result::<i64>(read.connection())?)
-            });
-            held.await.unwrap_or(-1) == 0
-        })
-        .await;
+#[testkit::both]
+async fn every_event_arrives_through_the_storm(kind: Kind) {
+    let program =
+        Program::new(kind, env!("CARGO_BIN_EXE_svc")).await.with("SVC_ALLOW_OUTBOUND", "127.0.0.0/8");
+    let (client, data) = (program.client(), &program.data);
+    let receiver = Receiver::start().await;
+    receiver.answer(weather);
+    let key = program.key("webhooks:manage,conversations:read,events:read");
+    let workspace = key.workspace;
+    // SQLite has one process; on PostgreSQL two share the work.
+    let mut workers = vec![program.serve().await];
+    if kind == Kind::Postgres {
+        workers.push(program.serve_at(&Program::address()).await);
     }
+    for (path, ordering) in [("/none", "none"), ("/ordered", "per_entity")] {
+        let body =
+            json!({ "url": receiver.url(path), "enabled_events": ["contact.*"], "ordering": ordering });
+        client.ask("POST", "/webhook-endpoints").key(&key).json(&body).send().await.expect(201);
+    }
+    let events = events();
+    for round in 0..2 {
+        emit_events(data, workspace, events * round / 2, events * (round + 1) / 2).await;
+        let enough = usize::try_from(events * (round + 1) / 4).unwrap();
+        patiently("deliveries are under way", async || receiver.count() > enough).await;
+        workers.pop().unwrap().kill();
+        if kind == Kind::Postgres && round == 0 {
+            drop_connections(data).await;
+        }
+        let_leases_end(data).await;
+        workers.push(program.serve_at(&Program::address()).await);
+    }
+    let open = async || {
+        let left = data.db.read(|read| {
+            Ok(webhook_deliveries::table
+                .filter(webhook_deliveries::status.ne("succeeded"))
+                .count()
+                .get_result::<i64>(read.connection())?)
+        });
+        // Connections that the storm has cut come to light when they are used.
+        left.await.unwrap_or(-1)
+    };
+    patiently("every delivery succeeds", async || open().await == 0).await;
+    for path in ["/none", "/ordered"] {
+        let numbers: BTreeSet<i64> =
+            accepted(&receiver, path).into_iter().map(|(_, number)| number).collect();
+        assert_eq!(numbers, (0..events).collect(), "{path}");
+    }
+    let mut last: BTreeMap<i64, i64> = BTreeMap::new();
+    for (entity, number) in accepted(&receiver, "/ordered") {
+        let before = last.insert(entity, number);
+        assert!(before.is_none_or(|before| before < number), "{number} came after {before:?}");
+    }
+    let bodies: BTreeMap<String, BTreeSet<Vec<u8>>> =
+        receiver.delivered().into_iter().fold(BTreeMap::new(), |mut bodies, one| {
+            bodies.entry(one.headers["webhook-id"].clone()).or_default().insert(one.body);
+            bodies
+        });
+    assert!(bodies.values().all(|bodies| bodies.len() == 1), "an event has one body, to all and always");
+    patiently("no lease stays", async || {
+        let held = data.db.read(|read| {
+            let held = webhook_queues::table.filter(webhook_queues::lease_until.is_not_null());
+            Ok(held.count().get_result::<i64>(read.connection())?)
+        });
+        held.await.unwrap_or(-1) == 0
+    })
+    .await;
 }
 
 /// Waits for up to four minutes, and longer for more events than by default.

@@ -32,183 +32,189 @@ fn slugs(output: &Output) -> Vec<String> {
     rows.iter().map(|row| row["slug"].as_str().unwrap().to_owned()).collect()
 }
 
-testkit::on_both! {
-    async fn a_key_takes_all_scopes_those_that_read_or_those_of_an_area(kind: Kind) {
-        let program = Program::new(kind, SVC).await;
-        program.run(&["workspace", "create", "--name", "Acme"]);
-        let scopes = |words: &str| -> Vec<String> {
-            let made =
-                program.run(&["key", "create", "--workspace", "acme", "--env", "test", "--scopes", words]);
-            serde_json::from_value(made["scopes"].clone()).unwrap()
-        };
-        let all = scopes("all");
-        assert!(all.iter().any(|scope| scope == "contacts:write"), "{all:?}");
-        let read = scopes("read");
-        assert!(read.len() < all.len() && read.iter().all(|scope| scope.ends_with(":read")), "{read:?}");
-        let area = scopes("contacts:*,contacts:read,runs:read");
-        let of_area = all.iter().filter(|scope| scope.starts_with("contacts:")).count();
-        assert_eq!(area.len(), of_area + 1, "{area:?}");
-        assert!(area.iter().any(|scope| scope == "runs:read"), "{area:?}");
+#[testkit::both]
+async fn a_key_takes_all_scopes_those_that_read_or_those_of_an_area(kind: Kind) {
+    let program = Program::new(kind, SVC).await;
+    program.run(&["workspace", "create", "--name", "Acme"]);
+    let scopes = |words: &str| -> Vec<String> {
+        let made = program.run(&["key", "create", "--workspace", "acme", "--env", "test", "--scopes", words]);
+        serde_json::from_value(made["scopes"].clone()).unwrap()
+    };
+    let all = scopes("all");
+    assert!(all.iter().any(|scope| scope == "contacts:write"), "{all:?}");
+    let read = scopes("read");
+    assert!(read.len() < all.len() && read.iter().all(|scope| scope.ends_with(":read")), "{read:?}");
+    let area = scopes("contacts:*,contacts:read,runs:read");
+    let of_area = all.iter().filter(|scope| scope.starts_with("contacts:")).count();
+    assert_eq!(area.len(), of_area + 1, "{area:?}");
+    assert!(area.iter().any(|scope| scope == "runs:read"), "{area:?}");
+}
+
+#[testkit::both]
+async fn one_command_makes_an_installation_and_a_second_changes_nothing(kind: Kind) {
+    let program = Program::new(kind, SVC).await;
+    let log = program.data_dir().join("log");
+    program.serve_logging(&program.listen, std::fs::File::create(&log).unwrap()).await.stop().await;
+    let logged = std::fs::read_to_string(&log).unwrap();
+    assert!(logged.contains("svc init"), "{logged}");
+
+    let words = ["init", "--name", "Acme & Sons", "--owner", "eva@example.com", "--owner-name", "Eva"];
+    let made = program.run(&words);
+    assert_eq!((&made["created"], &made["plan"]), (&json!(true), &json!("unlimited")));
+    assert_eq!((&made["workspace"], &made["owner"]), (&json!("acme-sons"), &json!("eva@example.com")));
+    let secret = made["secret"].as_str().unwrap();
+    let again = program.run(&words);
+    assert_eq!((&again["created"], &again["secret"]), (&json!(false), &Value::Null));
+    for name in ["workspace_id", "workspace", "plan", "owner", "key_id"] {
+        assert_eq!(again[name], made[name], "{name}");
     }
+    assert_eq!(program.run(&["key", "list"]).as_array().unwrap().len(), 1);
+    assert_eq!(program.run(&["team", "list", "--workspace", "acme-sons"]).as_array().unwrap().len(), 1);
+    assert!(program.fails(&["init", "--name", "Other", "--plan", "gold"]).contains("catalogue"));
+    assert_eq!(program.run(&["workspace", "list"]).as_array().unwrap().len(), 1);
 
-    async fn one_command_makes_an_installation_and_a_second_changes_nothing(kind: Kind) {
-        let program = Program::new(kind, SVC).await;
-        let log = program.data_dir().join("log");
-        program.serve_logging(&program.listen, std::fs::File::create(&log).unwrap()).await.stop().await;
-        let logged = std::fs::read_to_string(&log).unwrap();
-        assert!(logged.contains("svc init"), "{logged}");
+    // Without Energy its agents run all the same, and what they would cost is seen.
+    let serving = program.serve().await;
+    let (client, bearer) = (program.client(), format!("Bearer {secret}"));
+    let ask = |method: &str, path: &str| client.ask(method, path).header("authorization", &bearer);
+    let agent = json!({ "name": "Assistant", "status": "active" });
+    ask("POST", "/agents").json(&agent).send().await.expect(201);
+    let run = ask("POST", "/runs").json(&json!({ "input": "Hi" })).send().await.expect(200);
+    let cost = run["energy"]["amount"].as_i64().unwrap();
+    assert!(cost > 0, "{run}");
+    let energy = ask("GET", "/billing/energy").send().await.expect(200);
+    assert_eq!((&energy["balance"], &energy["spent_this_month"]), (&json!(0), &json!(cost)));
+    serving.stop().await;
+}
 
-        let words = ["init", "--name", "Acme & Sons", "--owner", "eva@example.com", "--owner-name", "Eva"];
-        let made = program.run(&words);
-        assert_eq!((&made["created"], &made["plan"]), (&json!(true), &json!("unlimited")));
-        assert_eq!((&made["workspace"], &made["owner"]), (&json!("acme-sons"), &json!("eva@example.com")));
-        let secret = made["secret"].as_str().unwrap();
-        let again = program.run(&words);
-        assert_eq!((&again["created"], &again["secret"]), (&json!(false), &Value::Null));
-        for name in ["workspace_id", "workspace", "plan", "owner", "key_id"] {
-            assert_eq!(again[name], made[name], "{name}");
-        }
-        assert_eq!(program.run(&["key", "list"]).as_array().unwrap().len(), 1);
-        assert_eq!(program.run(&["team", "list", "--workspace", "acme-sons"]).as_array().unwrap().len(), 1);
-        assert!(program.fails(&["init", "--name", "Other", "--plan", "gold"]).contains("catalogue"));
-        assert_eq!(program.run(&["workspace", "list"]).as_array().unwrap().len(), 1);
+#[testkit::both]
+async fn plans_are_created_and_changed(kind: Kind) {
+    let program = Program::new(kind, SVC).await;
+    let built_in = program.run(&["plan", "list"]);
+    assert_eq!(built_in[0]["id"], "trial");
+    let words =
+        "plan create gold --name Gold --price-cents 900 --currency EUR --rpm none --contacts none --quota 7";
+    let made = program.run(&words.split(' ').collect::<Vec<_>>());
+    assert_eq!((&made["rate_limit_rpm"], &made["monthly_quota"]), (&Value::Null, &json!(7)));
+    assert_eq!((&made["position"], &made["energy_metered"]), (&json!(7), &json!(true)));
+    assert!(program.fails(&["plan", "create", "gold"]).contains("svc plan update"));
+    let changed = program.run(&["plan", "update", "gold", "--energy-metered", "false", "--rpm", "5"]);
+    assert_eq!((&changed["energy_metered"], &changed["rate_limit_rpm"]), (&json!(false), &json!(5)));
+    assert_eq!((&changed["name"], &changed["monthly_quota"]), (&json!("Gold"), &json!(7)));
+    assert!(program.fails(&["plan", "update", "silver", "--rpm", "5"]).contains("svc plan list"));
+    // What an operator changes of a built-in plan lasts.
+    program.run(&["plan", "update", "pro", "--included-energy", "123"]);
+    program.run(&["workspace", "create", "--name", "Acme"]);
+    program.run(&["plan", "set", "--workspace", "acme", "--plan", "pro"]);
+    let pro = program.run(&["plan", "list"]);
+    assert_eq!(pro[2]["included_energy"], 123);
+    let key =
+        program.run(&["key", "create", "--workspace", "acme", "--env", "live", "--scopes", "billing:read"]);
+    let serving = program.serve().await;
+    let bearer = format!("Bearer {}", key["secret"].as_str().unwrap());
+    let energy = program.client().ask("GET", "/billing/energy").header("authorization", &bearer).send().await;
+    assert_eq!(energy.expect(200)["balance"], 123);
+    serving.stop().await;
+}
 
-        // Without Energy its agents run all the same, and what they would cost is seen.
-        let serving = program.serve().await;
-        let (client, bearer) = (program.client(), format!("Bearer {secret}"));
-        let ask = |method: &str, path: &str| client.ask(method, path).header("authorization", &bearer);
-        let agent = json!({ "name": "Assistant", "status": "active" });
-        ask("POST", "/agents").json(&agent).send().await.expect(201);
-        let run = ask("POST", "/runs").json(&json!({ "input": "Hi" })).send().await.expect(200);
-        let cost = run["energy"]["amount"].as_i64().unwrap();
-        assert!(cost > 0, "{run}");
-        let energy = ask("GET", "/billing/energy").send().await.expect(200);
-        assert_eq!((&energy["balance"], &energy["spent_this_month"]), (&json!(0), &json!(cost)));
-        serving.stop().await;
+#[testkit::both]
+async fn a_service_without_a_model_starts(kind: Kind) {
+    let program = Program::new(kind, SVC).await.with("SVC_MODEL_FAST", "local");
+    let key = program.key("agents:write,runs:execute,runs:read");
+    let serving = program.serve().await;
+    let client = program.client();
+    let agent = |tier: &str| json!({ "name": tier, "status": "active", "model": tier });
+    let make = async |tier: &str| {
+        client.ask("POST", "/agents").key(&key).json(&agent(tier)).send().await.expect(201)["id"].clone()
+    };
+    let (fast, balanced) = (make("fast").await, make("balanced").await);
+    let run = async |agent: &Value| {
+        client.ask("POST", "/runs").key(&key).json(&json!({ "input": "Hi", "agent_id": agent })).send().await
+    };
+    let refused = run(&fast).await;
+    refused.expect_error(409, "model_not_configured");
+    for setting in ["SVC_MODEL_FILE", "SVC_MODEL_FAST", "SVC_OPENAI_BASE_URL"] {
+        assert!(refused.text.contains(setting), "{}", refused.text);
     }
+    run(&balanced).await.expect(200);
+    serving.stop().await;
+    let demo = program.fails(&["serve", "--demo"]);
+    assert!(demo.contains("the demo needs a model"), "{demo}");
+}
 
-    async fn plans_are_created_and_changed(kind: Kind) {
-        let program = Program::new(kind, SVC).await;
-        let built_in = program.run(&["plan", "list"]);
-        assert_eq!(built_in[0]["id"], "trial");
-        let words = "plan create gold --name Gold --price-cents 900 --currency EUR --rpm none --contacts none --quota 7";
-        let made = program.run(&words.split(' ').collect::<Vec<_>>());
-        assert_eq!((&made["rate_limit_rpm"], &made["monthly_quota"]), (&Value::Null, &json!(7)));
-        assert_eq!((&made["position"], &made["energy_metered"]), (&json!(7), &json!(true)));
-        assert!(program.fails(&["plan", "create", "gold"]).contains("svc plan update"));
-        let changed = program.run(&["plan", "update", "gold", "--energy-metered", "false", "--rpm", "5"]);
-        assert_eq!((&changed["energy_metered"], &changed["rate_limit_rpm"]), (&json!(false), &json!(5)));
-        assert_eq!((&changed["name"], &changed["monthly_quota"]), (&json!("Gold"), &json!(7)));
-        assert!(program.fails(&["plan", "update", "silver", "--rpm", "5"]).contains("svc plan list"));
-        // What an operator changes of a built-in plan lasts.
-        program.run(&["plan", "update", "pro", "--included-energy", "123"]);
-        program.run(&["workspace", "create", "--name", "Acme"]);
-        program.run(&["plan", "set", "--workspace", "acme", "--plan", "pro"]);
-        let pro = program.run(&["plan", "list"]);
-        assert_eq!(pro[2]["included_energy"], 123);
-        let key = program.run(&["key", "create", "--workspace", "acme", "--env", "live", "--scopes", "billing:read"]);
-        let serving = program.serve().await;
-        let bearer = format!("Bearer {}", key["secret"].as_str().unwrap());
-        let energy = program.client().ask("GET", "/billing/energy").header("authorization", &bearer).send().await;
-        assert_eq!(energy.expect(200)["balance"], 123);
-        serving.stop().await;
+#[testkit::both]
+async fn nothing_is_logged_before_an_answer(kind: Kind) {
+    let program = Program::new(kind, SVC).await;
+    program.run(&["init", "--name", "Acme"]);
+    for words in [
+        "plan set --workspace acme --plan starter --json",
+        "energy grant --workspace acme --amount 5 --json",
+        "key list --json",
+        "team add --workspace acme --name Eva --email eva@example.com --json",
+    ] {
+        let mut command = program.command();
+        command.env_remove("SVC_LOG").args(words.split(' '));
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{words}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words}");
     }
+}
 
-    async fn a_service_without_a_model_starts(kind: Kind) {
-        let program = Program::new(kind, SVC).await.with("SVC_MODEL_FAST", "local");
-        let key = program.key("agents:write,runs:execute,runs:read");
-        let serving = program.serve().await;
-        let client = program.client();
-        let agent = |tier: &str| json!({ "name": tier, "status": "active", "model": tier });
-        let make = async |tier: &str| {
-            client.ask("POST", "/agents").key(&key).json(&agent(tier)).send().await.expect(201)["id"].clone()
-        };
-        let (fast, balanced) = (make("fast").await, make("balanced").await);
-        let run = async |agent: &Value| {
-            client.ask("POST", "/runs").key(&key).json(&json!({ "input": "Hi", "agent_id": agent })).send().await
-        };
-        let refused = run(&fast).await;
-        refused.expect_error(409, "model_not_configured");
-        for setting in ["SVC_MODEL_FILE", "SVC_MODEL_FAST", "SVC_OPENAI_BASE_URL"] {
-            assert!(refused.text.contains(setting), "{}", refused.text);
-        }
-        run(&balanced).await.expect(200);
-        serving.stop().await;
-        let demo = program.fails(&["serve", "--demo"]);
-        assert!(demo.contains("the demo needs a model"), "{demo}");
-    }
+#[testkit::both]
+async fn every_command_prints_json(kind: Kind) {
+    let program = Program::new(kind, SVC).await;
+    let workspace = program.run(&["workspace", "create", "--name", "Acme & Sons"]);
+    assert_eq!(workspace["slug"], "acme-sons");
+    let listed = program.run(&["workspace", "list"]);
+    assert_eq!(listed[0]["id"], workspace["id"]);
 
-    async fn nothing_is_logged_before_an_answer(kind: Kind) {
-        let program = Program::new(kind, SVC).await;
-        program.run(&["init", "--name", "Acme"]);
-        for words in [
-            "plan set --workspace acme --plan starter --json",
-            "energy grant --workspace acme --amount 5 --json",
-            "key list --json",
-            "team add --workspace acme --name Eva --email eva@example.com --json",
-        ] {
-            let mut command = program.command();
-            command.env_remove("SVC_LOG").args(words.split(' '));
-            let output = command.output().unwrap();
-            assert!(output.status.success(), "{words}");
-            assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{words}");
-        }
-    }
+    let set = program.run(&["plan", "set", "--workspace", "acme-sons", "--plan", "pro"]);
+    assert_eq!(set["id"], workspace["id"]);
+    let granted = program.run(&["energy", "grant", "--workspace", "acme-sons", "--amount", "500"]);
+    assert_eq!(granted["amount"], 500);
 
-    async fn every_command_prints_json(kind: Kind) {
-        let program = Program::new(kind, SVC).await;
-        let workspace = program.run(&["workspace", "create", "--name", "Acme & Sons"]);
-        assert_eq!(workspace["slug"], "acme-sons");
-        let listed = program.run(&["workspace", "list"]);
-        assert_eq!(listed[0]["id"], workspace["id"]);
+    let words = "--workspace acme-sons --env test --rpm 700 --quota 9000 --budget-cents 300 --cutoff";
+    let mut create = vec!["key", "create", "--scopes", "runs:read,agents:read"];
+    create.extend(words.split(' '));
+    let made = program.run(&create);
+    assert!(made["secret"].as_str().unwrap().starts_with("svc_test_"));
+    let id = made["id"].as_str().unwrap();
+    let budget = program.run(&["key", "budget", id, "--cents", "500"]);
+    assert_eq!((&budget["budget_cents"], &budget["budget_cutoff"]), (&500.into(), &true.into()));
+    let warns = program.run(&["key", "budget", id, "--cents", "500", "--cutoff=false"]);
+    assert_eq!(warns["budget_cutoff"], false);
+    assert!(program.run(&["key", "budget", id, "--none"])["budget_cents"].is_null());
+    let key = &program.run(&["key", "list", "--workspace", "acme-sons"])[0];
+    assert_eq!((&key["rate_limit_rpm"], &key["monthly_quota"]), (&700.into(), &9000.into()));
+    assert!(key["secret"].is_null(), "a secret is shown once");
 
-        let set = program.run(&["plan", "set", "--workspace", "acme-sons", "--plan", "pro"]);
-        assert_eq!(set["id"], workspace["id"]);
-        let granted = program.run(&["energy", "grant", "--workspace", "acme-sons", "--amount", "500"]);
-        assert_eq!(granted["amount"], 500);
+    let of_acme = |words: &[&'static str]| [words, &["--workspace", "acme-sons"]].concat();
+    let words = of_acme(&["team", "add", "--name", "Eva", "--email", "eva@example.com", "--capacity", "5"]);
+    let eva = program.run(&words);
+    assert_eq!((&eva["role"], &eva["capacity"]), (&json!("agent"), &json!(5)));
+    let member = eva["id"].to_string();
+    let words =
+        ["team", "set", &member, "--workspace", "acme-sons", "--no-capacity", "--availability", "away"];
+    let away = program.run(&words);
+    assert_eq!((&away["capacity"], &away["availability"]["status"]), (&Value::Null, &json!("away")));
+    assert_eq!(program.run(&of_acme(&["team", "list"]))[0]["name"], "Eva");
+    assert_eq!(program.run(&["team", "remove", &member, "--workspace", "acme-sons"])["removed"], true);
+    assert_eq!(program.run(&of_acme(&["team", "list"])), json!([]));
+    let set = program.run(&of_acme(&["business", "set", "{\"time_zone\": \"Europe/Madrid\"}"]));
+    assert_eq!(set, program.run(&of_acme(&["business", "show"])));
+    assert_eq!((&set["name"], &set["time_zone"]), (&json!("Acme & Sons"), &json!("Europe/Madrid")));
 
-        let words = "--workspace acme-sons --env test --rpm 700 --quota 9000 --budget-cents 300 --cutoff";
-        let mut create = vec!["key", "create", "--scopes", "runs:read,agents:read"];
-        create.extend(words.split(' '));
-        let made = program.run(&create);
-        assert!(made["secret"].as_str().unwrap().starts_with("svc_test_"));
-        let id = made["id"].as_str().unwrap();
-        let budget = program.run(&["key", "budget", id, "--cents", "500"]);
-        assert_eq!((&budget["budget_cents"], &budget["budget_cutoff"]), (&500.into(), &true.into()));
-        let warns = program.run(&["key", "budget", id, "--cents", "500", "--cutoff=false"]);
-        assert_eq!(warns["budget_cutoff"], false);
-        assert!(program.run(&["key", "budget", id, "--none"])["budget_cents"].is_null());
-        let key = &program.run(&["key", "list", "--workspace", "acme-sons"])[0];
-        assert_eq!((&key["rate_limit_rpm"], &key["monthly_quota"]), (&700.into(), &9000.into()));
-        assert!(key["secret"].is_null(), "a secret is shown once");
-
-        let of_acme = |words: &[&'static str]| [words, &["--workspace", "acme-sons"]].concat();
-        let words = of_acme(&["team", "add", "--name", "Eva", "--email", "eva@example.com", "--capacity", "5"]);
-        let eva = program.run(&words);
-        assert_eq!((&eva["role"], &eva["capacity"]), (&json!("agent"), &json!(5)));
-        let member = eva["id"].to_string();
-        let words = ["team", "set", &member, "--workspace", "acme-sons", "--no-capacity", "--availability", "away"];
-        let away = program.run(&words);
-        assert_eq!((&away["capacity"], &away["availability"]["status"]), (&Value::Null, &json!("away")));
-        assert_eq!(program.run(&of_acme(&["team", "list"]))[0]["name"], "Eva");
-        assert_eq!(program.run(&["team", "remove", &member, "--workspace", "acme-sons"])["removed"], true);
-        assert_eq!(program.run(&of_acme(&["team", "list"])), json!([]));
-        let set = program.run(&of_acme(&["business", "set", "{\"time_zone\": \"Europe/Madrid\"}"]));
-        assert_eq!(set, program.run(&of_acme(&["business", "show"])));
-        assert_eq!((&set["name"], &set["time_zone"]), (&json!("Acme & Sons"), &json!("Europe/Madrid")));
-
-        let serving = program.serve().await;
-        let (client, bearer) = (program.client(), format!("Bearer {}", made["secret"].as_str().unwrap()));
-        let me = async || client.ask("GET", "/me").header("authorization", &bearer).send().await;
-        assert_eq!(me().await.expect(200)["workspace"]["slug"], "acme-sons");
-        program.run(&["workspace", "block", "acme-sons", "--reason", "Unpaid."]);
-        // The service remembers workspaces for some seconds, and asks again then.
-        let blocked = until("the workspace is blocked", async || Some(me().await).filter(|me| me.status == 403));
-        assert_eq!(blocked.await.body["error"]["message"], "Unpaid.");
-        assert!(program.run(&["workspace", "unblock", "acme-sons"])["blocked_reason"].is_null());
-        assert_eq!(program.run(&["key", "revoke", id])["status"], "revoked");
-        serving.stop().await;
-    }
+    let serving = program.serve().await;
+    let (client, bearer) = (program.client(), format!("Bearer {}", made["secret"].as_str().unwrap()));
+    let me = async || client.ask("GET", "/me").header("authorization", &bearer).send().await;
+    assert_eq!(me().await.expect(200)["workspace"]["slug"], "acme-sons");
+    program.run(&["workspace", "block", "acme-sons", "--reason", "Unpaid."]);
+    // The service remembers workspaces for some seconds, and asks again then.
+    let blocked = until("the workspace is blocked", async || Some(me().await).filter(|me| me.status == 403));
+    assert_eq!(blocked.await.body["error"]["message"], "Unpaid.");
+    assert!(program.run(&["workspace", "unblock", "acme-sons"])["blocked_reason"].is_null());
+    assert_eq!(program.run(&["key", "revoke", id])["status"], "revoked");
+    serving.stop().await;
 }
 
 #[test]

@@ -8,6 +8,7 @@ use operation::{Contract, document};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
+use testkit::Kind;
 
 /// Specification 5.2.
 const RESTRICTED: [&str; 8] = [
@@ -39,196 +40,215 @@ const DEMANDING: [(&str, &str, &str); 8] = [
     ("importFileFromUrl", "fetch_failed", "url"),
 ];
 
-testkit::on_both! {
-    async fn without_a_key_nothing_is_returned(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        for (document, op) in sweep.operations() {
-            let path = document.unknown_path(&op, &sweep.workspace);
-            let answer = sweep.send(&op, &path, None, Some(b"{")).await;
-            answer.expect_error(401, "missing_api_key");
-            assert_eq!(answer.body["error"]["type"], "authentication_error");
+#[testkit::both]
+async fn without_a_key_nothing_is_returned(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    for (document, op) in sweep.operations() {
+        let path = document.unknown_path(&op, &sweep.workspace);
+        let answer = sweep.send(&op, &path, None, Some(b"{")).await;
+        answer.expect_error(401, "missing_api_key");
+        assert_eq!(answer.body["error"]["type"], "authentication_error");
+    }
+}
+
+#[testkit::both]
+async fn only_what_changes_something_takes_a_key_for_its_repetition(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    let mut reading = Vec::new();
+    for (document, op) in sweep.operations() {
+        let offers = op.takes_header("Idempotency-Key");
+        let extension = &document.0["paths"][&op.path][op.method.to_lowercase()]["x-svc-idempotent"];
+        assert_eq!(extension == &json!(true), offers, "{}", op.id);
+        match op.method.as_str() {
+            "GET" => assert!(!offers, "{}", op.id),
+            _ if !offers => reading.push(op.id),
+            _ => {}
         }
     }
+    // Their functions take neither a transaction nor the means to begin one, so they keep no answer either.
+    assert_eq!(reading, ["normalizePhone"]);
+}
 
-    async fn only_what_changes_something_takes_a_key_for_its_repetition(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        let mut reading = Vec::new();
-        for (document, op) in sweep.operations() {
-            let offers = op.takes_header("Idempotency-Key");
-            let extension = &document.0["paths"][&op.path][op.method.to_lowercase()]["x-svc-idempotent"];
-            assert_eq!(extension == &json!(true), offers, "{}", op.id);
-            match op.method.as_str() {
-                "GET" => assert!(!offers, "{}", op.id),
-                _ if !offers => reading.push(op.id),
-                _ => {}
+#[testkit::both]
+async fn every_scope_is_required(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    for (document, op) in sweep.operations() {
+        let Some(scope) = &op.scope else { continue };
+        let known = Scope::parse(scope).unwrap_or_else(|| panic!("{}: {scope} is no scope", op.id));
+        assert!(!known.is_retired(), "{}: {scope} unlocks nothing", op.id);
+        assert_eq!(op.partner_only, known.is_partner_only(), "{}", op.id);
+        let other = if scope == "tasks:read" { "tasks:write" } else { "tasks:read" };
+        let key =
+            sweep.app.key(model::WorkspaceId(sweep.workspace.parse().unwrap()), Env::Live, &[other]).await;
+        let path = document.unknown_path(&op, &sweep.workspace);
+        // Whoever lacks the scope learns nothing of the body or of ids.
+        let answer = sweep.send(&op, &path, Some(&key), Some(b"{")).await;
+        assert_eq!(answer.expect_error(403, "missing_scope").as_ref(), Some(scope), "{}", op.id);
+        assert_eq!(answer.body["error"]["type"], "invalid_request_error");
+        assert_eq!(answer.headers["x-svc-required-scope"], *scope);
+    }
+}
+
+#[testkit::both]
+async fn test_keys_are_kept_from_real_effects(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    for (document, op) in sweep.operations() {
+        let by_scope = op.scope.as_deref().is_some_and(|scope| RESTRICTED.contains(&scope));
+        assert_eq!(op.restricted, by_scope, "{}", op.id);
+        if op.restricted {
+            let path = document.unknown_path(&op, &sweep.workspace);
+            let answer = sweep.send(&op, &path, Some(sweep.key(&op, false)), Some(b"{")).await;
+            assert_eq!(answer.expect_error(403, "test_mode_restricted"), op.scope, "{}", op.id);
+        }
+    }
+}
+
+#[testkit::both]
+async fn ids_that_name_nothing_are_not_found(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    for (document, op) in sweep.operations().filter(|(_, op)| op.path.contains('{')) {
+        let body = minimal(document, &op);
+        let path = document.unknown_path(&op, "999999999");
+        let answer = sweep.send(&op, &path, Some(sweep.key(&op, true)), body.as_deref()).await;
+        let code = if op.path.contains("{workspaceId}") { "workspace_not_found" } else { "not_found" };
+        answer.expect_error(404, code);
+    }
+}
+
+#[testkit::both]
+async fn the_smallest_request_succeeds(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    for (document, op) in sweep.operations() {
+        let path = document.unknown_path(&op, &sweep.workspace);
+        if op.path.replace("{workspaceId}", "").contains('{') {
+            continue;
+        }
+        let body = minimal(document, &op);
+        let answer = sweep.send(&op, &path, Some(sweep.key(&op, true)), body.as_deref()).await;
+        if let Some((_, code, param)) = DEMANDING.iter().find(|(id, ..)| *id == op.id) {
+            assert_eq!(answer.expect_error(400, code).as_deref(), Some(*param), "{}", op.id);
+            continue;
+        }
+        assert!(answer.status < 300, "{}: {}", op.id, answer.text);
+        assert!(answer.body.get("data").is_some(), "{}", op.id);
+    }
+}
+
+#[testkit::both]
+async fn rows_of_lists_have_names(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    for (document, op) in sweep.operations() {
+        let Some(answer) = document.answer_schema(&op, 200) else { continue };
+        let rows = &answer["allOf"][0]["properties"]["data"]["items"];
+        // `Rows<T>` and the lists of the four pagings name their rows; `Json<Vec<T>>` writes them out.
+        assert!(rows.get("properties").is_none() && rows.get("allOf").is_none(), "{}: {rows}", op.id);
+    }
+}
+
+#[testkit::both]
+async fn bodies_are_read_strictly(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    for (document, op) in sweep.operations() {
+        let Some(schema) = &op.body else { continue };
+        let key = sweep.key(&op, true);
+        let path = document.unknown_path(&op, &sweep.workspace);
+        let no_body: &[_] = if op.body_is_optional { &[] } else { &[&b""[..]] };
+        for broken in
+            no_body.iter().copied().chain([&b"{"[..], b"{\"a\":1}}", b"\xff", b"[]", b"null", b"\"x\""])
+        {
+            let answer = sweep.send(&op, &path, Some(key), Some(broken)).await;
+            let param = answer.expect_error(400, "validation_error");
+            assert_eq!(param.as_deref(), Some("body"), "{} {}", op.id, String::from_utf8_lossy(broken));
+        }
+        let mut body = document.sample(schema, "body");
+        body["surprise"] = json!(1);
+        let answer = sweep.send(&op, &path, Some(key), Some(body.to_string().as_bytes())).await;
+        let param = answer.expect_error(400, "validation_error");
+        assert_eq!(param.as_deref(), Some("surprise"), "{}", op.id);
+        let asking =
+            sweep.app.ask(&op.method, &path).key(key).bytes("text/plain", body.to_string().as_bytes());
+        asking.send().await.expect_error(415, "unsupported_media_type");
+    }
+}
+
+#[testkit::both]
+async fn unknown_query_parameters_are_refused(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    for (document, op) in sweep.operations() {
+        let (key, body) = (sweep.key(&op, true), minimal(document, &op));
+        let path = document.unknown_path(&op, &sweep.workspace);
+        // Required parameters are there already.
+        let with = |more: &str| format!("{path}{}{more}", if path.contains('?') { '&' } else { '?' });
+        let lists = op.paging.is_some();
+        let answer = sweep.send(&op, &with("no_such_parameter=1"), Some(key), body.as_deref()).await;
+        assert_eq!(answer.status, 400, "{}: {}", op.id, answer.text);
+        let param = answer.expect_error(400, "validation_error");
+        assert_eq!(param.as_deref(), Some("no_such_parameter"), "{}", op.id);
+        let answer = sweep.send(&op, &with("lmit=5"), Some(key), body.as_deref()).await;
+        answer.expect_error(400, "validation_error");
+        assert_eq!(answer.text.contains("did you mean `limit`?"), lists, "{}: {}", op.id, answer.text);
+    }
+}
+
+#[testkit::both]
+async fn paging_parameters_of_other_modes_are_refused(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    let mut lists = 0;
+    for (document, op) in sweep.operations() {
+        let (key, body) = (sweep.key(&op, true), minimal(document, &op));
+        let path = document.unknown_path(&op, &sweep.workspace);
+        let (taken, hint): (&[&str], _) = match op.paging.as_deref() {
+            None => (&[], "it has no pages"),
+            Some("cursor") => {
+                (&["limit", "starting_after"], "this list is paged with `limit` and `starting_after`")
             }
-        }
-        // Their functions take neither a transaction nor the means to begin one, so they keep no answer either.
-        assert_eq!(reading, ["normalizePhone"]);
-    }
-
-    async fn every_scope_is_required(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        for (document, op) in sweep.operations() {
-            let Some(scope) = &op.scope else { continue };
-            let known = Scope::parse(scope).unwrap_or_else(|| panic!("{}: {scope} is no scope", op.id));
-            assert!(!known.is_retired(), "{}: {scope} unlocks nothing", op.id);
-            assert_eq!(op.partner_only, known.is_partner_only(), "{}", op.id);
-            let other = if scope == "tasks:read" { "tasks:write" } else { "tasks:read" };
-            let key = sweep.app.key(model::WorkspaceId(sweep.workspace.parse().unwrap()), Env::Live, &[other]).await;
-            let path = document.unknown_path(&op, &sweep.workspace);
-            // Whoever lacks the scope learns nothing of the body or of ids.
-            let answer = sweep.send(&op, &path, Some(&key), Some(b"{")).await;
-            assert_eq!(answer.expect_error(403, "missing_scope").as_ref(), Some(scope), "{}", op.id);
-            assert_eq!(answer.body["error"]["type"], "invalid_request_error");
-            assert_eq!(answer.headers["x-svc-required-scope"], *scope);
-        }
-    }
-
-    async fn test_keys_are_kept_from_real_effects(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        for (document, op) in sweep.operations() {
-            let by_scope = op.scope.as_deref().is_some_and(|scope| RESTRICTED.contains(&scope));
-            assert_eq!(op.restricted, by_scope, "{}", op.id);
-            if op.restricted {
-                let path = document.unknown_path(&op, &sweep.workspace);
-                let answer = sweep.send(&op, &path, Some(sweep.key(&op, false)), Some(b"{")).await;
-                assert_eq!(answer.expect_error(403, "test_mode_restricted"), op.scope, "{}", op.id);
+            // Specification 7.4: `starting_after` is ignored.
+            Some("offset") => {
+                (&["limit", "offset", "starting_after"], "this list is paged with `limit` and `offset`")
             }
-        }
-    }
-
-    async fn ids_that_name_nothing_are_not_found(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        for (document, op) in sweep.operations().filter(|(_, op)| op.path.contains('{')) {
-            let body = minimal(document, &op);
-            let path = document.unknown_path(&op, "999999999");
-            let answer = sweep.send(&op, &path, Some(sweep.key(&op, true)), body.as_deref()).await;
-            let code = if op.path.contains("{workspaceId}") { "workspace_not_found" } else { "not_found" };
-            answer.expect_error(404, code);
-        }
-    }
-
-    async fn the_smallest_request_succeeds(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        for (document, op) in sweep.operations() {
-            let path = document.unknown_path(&op, &sweep.workspace);
-            if op.path.replace("{workspaceId}", "").contains('{') {
+            Some("page") => (&["limit", "page"], "this list is paged with `limit` and `page`"),
+            Some("opt_in") => (
+                &["limit", "paginate", "starting_after"],
+                "this list is paged with `paginate=true`, `limit` and `starting_after`",
+            ),
+            Some(other) => panic!("{}: {other}", op.id),
+        };
+        lists += usize::from(op.paging.is_some());
+        for (name, value) in
+            [("limit", "5"), ("offset", "0"), ("page", "2"), ("paginate", "true"), ("starting_after", "1")]
+        {
+            if op.takes_query(name) {
                 continue;
             }
-            let body = minimal(document, &op);
-            let answer = sweep.send(&op, &path, Some(sweep.key(&op, true)), body.as_deref()).await;
-            if let Some((_, code, param)) = DEMANDING.iter().find(|(id, ..)| *id == op.id) {
-                assert_eq!(answer.expect_error(400, code).as_deref(), Some(*param), "{}", op.id);
+            let path = format!("{path}{}{name}={value}", if path.contains('?') { '&' } else { '?' });
+            let answer = sweep.send(&op, &path, Some(key), body.as_deref()).await;
+            if taken.contains(&name) {
+                assert_ne!(answer.status, 400, "{} {name}: {}", op.id, answer.text);
                 continue;
             }
-            assert!(answer.status < 300, "{}: {}", op.id, answer.text);
-            assert!(answer.body.get("data").is_some(), "{}", op.id);
-        }
-    }
-
-    async fn rows_of_lists_have_names(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        for (document, op) in sweep.operations() {
-            let Some(answer) = document.answer_schema(&op, 200) else { continue };
-            let rows = &answer["allOf"][0]["properties"]["data"]["items"];
-            // `Rows<T>` and the lists of the four pagings name their rows; `Json<Vec<T>>` writes them out.
-            assert!(rows.get("properties").is_none() && rows.get("allOf").is_none(), "{}: {rows}", op.id);
-        }
-    }
-
-    async fn bodies_are_read_strictly(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        for (document, op) in sweep.operations() {
-            let Some(schema) = &op.body else { continue };
-            let key = sweep.key(&op, true);
-            let path = document.unknown_path(&op, &sweep.workspace);
-            let no_body: &[_] = if op.body_is_optional { &[] } else { &[&b""[..]] };
-            for broken in no_body.iter().copied().chain([&b"{"[..], b"{\"a\":1}}", b"\xff", b"[]", b"null", b"\"x\""]) {
-                let answer = sweep.send(&op, &path, Some(key), Some(broken)).await;
-                let param = answer.expect_error(400, "validation_error");
-                assert_eq!(param.as_deref(), Some("body"), "{} {}", op.id, String::from_utf8_lossy(broken));
-            }
-            let mut body = document.sample(schema, "body");
-            body["surprise"] = json!(1);
-            let answer = sweep.send(&op, &path, Some(key), Some(body.to_string().as_bytes())).await;
             let param = answer.expect_error(400, "validation_error");
-            assert_eq!(param.as_deref(), Some("surprise"), "{}", op.id);
-            let asking = sweep.app.ask(&op.method, &path).key(key).bytes("text/plain", body.to_string().as_bytes());
-            asking.send().await.expect_error(415, "unsupported_media_type");
+            assert_eq!(param.as_deref(), Some(name), "{}", op.id);
+            assert!(answer.text.contains(hint), "{} {name}: {}", op.id, answer.text);
         }
     }
+    assert!(lists > 40, "{lists}");
+}
 
-    async fn unknown_query_parameters_are_refused(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        for (document, op) in sweep.operations() {
-            let (key, body) = (sweep.key(&op, true), minimal(document, &op));
-            let path = document.unknown_path(&op, &sweep.workspace);
-            // Required parameters are there already.
-            let with = |more: &str| format!("{path}{}{more}", if path.contains('?') { '&' } else { '?' });
-            let lists = op.paging.is_some();
-            let answer = sweep.send(&op, &with("no_such_parameter=1"), Some(key), body.as_deref()).await;
-            assert_eq!(answer.status, 400, "{}: {}", op.id, answer.text);
-            let param = answer.expect_error(400, "validation_error");
-            assert_eq!(param.as_deref(), Some("no_such_parameter"), "{}", op.id);
-            let answer = sweep.send(&op, &with("lmit=5"), Some(key), body.as_deref()).await;
-            answer.expect_error(400, "validation_error");
-            assert_eq!(answer.text.contains("did you mean `limit`?"), lists, "{}: {}", op.id, answer.text);
-        }
-    }
-
-    async fn paging_parameters_of_other_modes_are_refused(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        let mut lists = 0;
-        for (document, op) in sweep.operations() {
-            let (key, body) = (sweep.key(&op, true), minimal(document, &op));
-            let path = document.unknown_path(&op, &sweep.workspace);
-            let (taken, hint): (&[&str], _) = match op.paging.as_deref() {
-                None => (&[], "it has no pages"),
-                Some("cursor") => (&["limit", "starting_after"], "this list is paged with `limit` and `starting_after`"),
-                // Specification 7.4: `starting_after` is ignored.
-                Some("offset") => (&["limit", "offset", "starting_after"], "this list is paged with `limit` and `offset`"),
-                Some("page") => (&["limit", "page"], "this list is paged with `limit` and `page`"),
-                Some("opt_in") => (
-                    &["limit", "paginate", "starting_after"],
-                    "this list is paged with `paginate=true`, `limit` and `starting_after`",
-                ),
-                Some(other) => panic!("{}: {other}", op.id),
-            };
-            lists += usize::from(op.paging.is_some());
-            for (name, value) in [("limit", "5"), ("offset", "0"), ("page", "2"), ("paginate", "true"), ("starting_after", "1")] {
-                if op.takes_query(name) {
-                    continue;
-                }
-                let path = format!("{path}{}{name}={value}", if path.contains('?') { '&' } else { '?' });
-                let answer = sweep.send(&op, &path, Some(key), body.as_deref()).await;
-                if taken.contains(&name) {
-                    assert_ne!(answer.status, 400, "{} {name}: {}", op.id, answer.text);
-                    continue;
-                }
-                let param = answer.expect_error(400, "validation_error");
-                assert_eq!(param.as_deref(), Some(name), "{}", op.id);
-                assert!(answer.text.contains(hint), "{} {name}: {}", op.id, answer.text);
-            }
-        }
-        assert!(lists > 40, "{lists}");
-    }
-
-    async fn other_methods_are_refused_with_the_list(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        let key = &sweep.keys[&(false, true)];
-        for (path, known) in sweep.documents.iter().flat_map(Document::paths) {
-            let path = path.replace("{workspaceId}", &sweep.workspace);
-            for method in METHODS.iter().filter(|method| !known.iter().any(|known| known == *method)) {
-                sweep.app.data.clock.advance(chrono::Duration::seconds(61));
-                let path = path.replace(['{', '}'], "");
-                let answer = sweep.app.ask(method, &path).key(key).send().await;
-                answer.expect_error(405, "method_not_allowed");
-                well_formed(&answer, &path);
-                has_rate_headers(&answer, &path);
-                let allow: BTreeSet<&str> = answer.headers["allow"].split(", ").collect();
-                assert_eq!(allow, known.iter().map(String::as_str).collect(), "{path}");
-            }
+#[testkit::both]
+async fn other_methods_are_refused_with_the_list(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    let key = &sweep.keys[&(false, true)];
+    for (path, known) in sweep.documents.iter().flat_map(Document::paths) {
+        let path = path.replace("{workspaceId}", &sweep.workspace);
+        for method in METHODS.iter().filter(|method| !known.iter().any(|known| known == *method)) {
+            sweep.app.data.clock.advance(chrono::Duration::seconds(61));
+            let path = path.replace(['{', '}'], "");
+            let answer = sweep.app.ask(method, &path).key(key).send().await;
+            answer.expect_error(405, "method_not_allowed");
+            well_formed(&answer, &path);
+            has_rate_headers(&answer, &path);
+            let allow: BTreeSet<&str> = answer.headers["allow"].split(", ").collect();
+            assert_eq!(allow, known.iter().map(String::as_str).collect(), "{path}");
         }
     }
 }

@@ -25,57 +25,57 @@ pub async fn doctor(
     (findings, output.status.success())
 }
 
-testkit::on_both! {
-    async fn an_installation_in_order_passes(kind: Kind) {
-        let redis = std::env::var("SVC_TEST_REDIS_URL").expect("run tests with `scripts/with-services`");
-        let program = Program::new(kind, SVC).await.with("SVC_REDIS_URL", redis);
-        let serving = program.serve().await;
-        let (findings, is_success) = doctor(&program, &[]).await;
-        assert!(is_success, "{findings:?}");
-        let wrong: Vec<_> = findings.iter().filter(|(_, (status, _))| status == "fail").collect();
-        assert!(wrong.is_empty(), "{wrong:?}");
-        for check in ["database", "secret key", "files", "logs", "clock", "redis", "model server"] {
-            assert_eq!(findings[check].0, "ok", "{check}: {}", findings[check].1);
-        }
-        assert!(findings["listen address"].1.contains("running svc"), "{findings:?}");
-        serving.stop().await;
-        let (findings, _) = doctor(&program, &[]).await;
-        assert!(findings["listen address"].1.contains("free"), "{findings:?}");
+#[testkit::both]
+async fn an_installation_in_order_passes(kind: Kind) {
+    let redis = std::env::var("SVC_TEST_REDIS_URL").expect("run tests with `scripts/with-services`");
+    let program = Program::new(kind, SVC).await.with("SVC_REDIS_URL", redis);
+    let serving = program.serve().await;
+    let (findings, is_success) = doctor(&program, &[]).await;
+    assert!(is_success, "{findings:?}");
+    let wrong: Vec<_> = findings.iter().filter(|(_, (status, _))| status == "fail").collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    for check in ["database", "secret key", "files", "logs", "clock", "redis", "model server"] {
+        assert_eq!(findings[check].0, "ok", "{check}: {}", findings[check].1);
     }
+    assert!(findings["listen address"].1.contains("running svc"), "{findings:?}");
+    serving.stop().await;
+    let (findings, _) = doctor(&program, &[]).await;
+    assert!(findings["listen address"].1.contains("free"), "{findings:?}");
+}
 
-    async fn each_fault_is_found_and_no_secret_shown(kind: Kind) {
-        let program = Program::new(kind, SVC).await;
-        program.serve().await.stop().await;
+#[testkit::both]
+async fn each_fault_is_found_and_no_secret_shown(kind: Kind) {
+    let program = Program::new(kind, SVC).await;
+    program.serve().await.stop().await;
+    #[cfg(feature = "otlp")]
+    let program = program.with("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    for (check, name, value) in [
+        ("secret key", "SVC_SECRET_KEY", ANOTHER_KEY),
+        ("redis", "SVC_REDIS_URL", "redis://:hunter2-secret@127.0.0.1:1/"),
+        ("redis", "SVC_REDIS_URL", "memcached://:hunter2-secret@x"),
+        ("database", "SVC_DATABASE_URL", "postgres://x:hunter2-secret@127.0.0.1:1/x"),
+        ("embedded model", "SVC_MODEL_FAST", "nonsense"),
+        ("model server", "SVC_OPENAI_BASE_URL", "http://127.0.0.1:1/v1"),
+        ("outbound", "SVC_ALLOW_OUTBOUND", "10.0.0.0/99"),
         #[cfg(feature = "otlp")]
-        let program = program.with("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1");
-        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let taken = taken.local_addr().unwrap().to_string();
-        for (check, name, value) in [
-            ("secret key", "SVC_SECRET_KEY", ANOTHER_KEY),
-            ("redis", "SVC_REDIS_URL", "redis://:hunter2-secret@127.0.0.1:1/"),
-            ("redis", "SVC_REDIS_URL", "memcached://:hunter2-secret@x"),
-            ("database", "SVC_DATABASE_URL", "postgres://x:hunter2-secret@127.0.0.1:1/x"),
-            ("embedded model", "SVC_MODEL_FAST", "nonsense"),
-            ("model server", "SVC_OPENAI_BASE_URL", "http://127.0.0.1:1/v1"),
-            ("outbound", "SVC_ALLOW_OUTBOUND", "10.0.0.0/99"),
-            #[cfg(feature = "otlp")]
-            ("traces", "OTEL_TRACES_SAMPLER", "nonsense"),
-            ("listen address", "SVC_LISTEN", "nonsense"),
-            ("listen address", "SVC_LISTEN", &taken),
-            ("admin address", "SVC_ADMIN_LISTEN", &taken),
-        ] {
-            let (findings, is_success) = doctor(&program, &[(name, value)]).await;
-            assert!(!is_success, "{name}");
-            assert_eq!(findings[check].0, "fail", "{name}={value}: {findings:?}");
-            let text = format!("{findings:?}");
-            testkit::assert_absent(&text, "hunter2-secret");
-            testkit::assert_absent(&text, &ANOTHER_KEY[..12]);
-        }
-        // The service starts without it.
-        let (findings, _) = doctor(&program, &[("SVC_MODEL_FAST", "local")]).await;
-        let (status, message) = &findings["embedded model"];
-        assert!(status == "warn" && message.contains("model_not_configured"), "{findings:?}");
+        ("traces", "OTEL_TRACES_SAMPLER", "nonsense"),
+        ("listen address", "SVC_LISTEN", "nonsense"),
+        ("listen address", "SVC_LISTEN", &taken),
+        ("admin address", "SVC_ADMIN_LISTEN", &taken),
+    ] {
+        let (findings, is_success) = doctor(&program, &[(name, value)]).await;
+        assert!(!is_success, "{name}");
+        assert_eq!(findings[check].0, "fail", "{name}={value}: {findings:?}");
+        let text = format!("{findings:?}");
+        testkit::assert_absent(&text, "hunter2-secret");
+        testkit::assert_absent(&text, &ANOTHER_KEY[..12]);
     }
+    // The service starts without it.
+    let (findings, _) = doctor(&program, &[("SVC_MODEL_FAST", "local")]).await;
+    let (status, message) = &findings["embedded model"];
+    assert!(status == "warn" && message.contains("model_not_configured"), "{findings:?}");
 }
 
 #[tokio::test]

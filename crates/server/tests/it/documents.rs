@@ -79,19 +79,18 @@ async fn every_job_stands_in_the_house() {
     assert_eq!(documented, declared, "write this into docs/architecture.md:\n{}\n", declared.join("\n"));
 }
 
-testkit::on_both! {
-    async fn every_metric_is_documented(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let (_, section) = include_str!("../../../../docs/monitoring.md").split_once("\n## Metrics\n").unwrap();
-        let section = section.split("\n## ").next().unwrap();
-        let documented = section.lines().filter(|line| line.starts_with("| `"));
-        let documented: Vec<&str> =
-            documented.filter(|line| kind == Kind::Sqlite || !line.contains("| `svc_sqlite_")).collect();
-        let row = |metric: &operation::MetricInfo| {
-            let labels: Vec<String> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
-            format!("| `{}` | {} | {} |", metric.name, labels.join(", "), metric.help)
-        };
-        let registered: Vec<String> = app.service.metrics.described().iter().map(row).collect();
-        assert_eq!(documented, registered, "write this into docs/monitoring.md:\n{}\n", registered.join("\n"));
-    }
+#[testkit::both]
+async fn every_metric_is_documented(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let (_, section) = include_str!("../../../../docs/monitoring.md").split_once("\n## Metrics\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let documented = section.lines().filter(|line| line.starts_with("| `"));
+    let documented: Vec<&str> =
+        documented.filter(|line| kind == Kind::Sqlite || !line.contains("| `svc_sqlite_")).collect();
+    let row = |metric: &operation::MetricInfo| {
+        let labels: Vec<String> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
+        format!("| `{}` | {} | {} |", metric.name, labels.join(", "), metric.help)
+    };
+    let registered: Vec<String> = app.service.metrics.described().iter().map(row).collect();
+    assert_eq!(documented, registered, "write this into docs/monitoring.md:\n{}\n", registered.join("\n"));
 }

@@ -10,6 +10,7 @@ use crate::valid::{self, address};
 use operation::{Contract, document, lacking_examples};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use testkit::Kind;
 
 /// Texts that show nothing.
 const PLACEHOLDERS: [&str; 9] = ["", "string", "text", "example", "foo", "bar", "test", "value", "x"];
@@ -169,47 +170,47 @@ async fn shop(sweep: &Sweep) -> BTreeMap<String, String> {
     ids
 }
 
-testkit::on_both! {
-    async fn examples_are_done(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        let ids = shop(&sweep).await;
-        let mut operations: Vec<(&Document, Op)> = sweep.operations().collect();
-        // What is in something is deleted before it.
-        operations.sort_by_key(|(_, op)| {
-            let depth = op.path.split('/').count();
-            let deleted = (op.method == "DELETE").then_some(usize::MAX - depth);
-            (deleted, !FIRST.contains(&op.id.as_str()))
-        });
-        let mut failed = Vec::new();
-        for (document, op) in operations {
-            let mut ids = ids.clone();
-            let others = OTHERS.iter().filter(|(id, ..)| *id == op.id);
-            ids.extend(others.map(|(_, name, id)| ((*name).to_owned(), (*id).to_owned())));
-            let path = address(&op, document, &ids);
-            for (_, method, before) in BEFORE.iter().filter(|(id, ..)| *id == op.id) {
-                let is_it = |(_, op): &(&Document, Op)| op.path == *before && op.method == *method;
-                let (document, before) = sweep.operations().find(is_it).unwrap();
-                let body = before.body.is_some().then(|| document.request_example(&before).to_string().into_bytes());
-                let path = address(&before, document, &ids);
-                sweep.send(&before, &path, Some(sweep.key(&before, true)), body.as_deref()).await;
-            }
-            let body = op.body.is_some().then(|| document.request_example(&op).to_string().into_bytes());
-            let (status, example) = document.response_example(&op);
-            for query in document.query_examples(&op) {
-                let path = format!("{path}{query}");
-                let answer = sweep.send(&op, &path, Some(sweep.key(&op, true)), body.as_deref()).await;
-                if let Some((_, code)) = ELSEWHERE.iter().find(|(id, _)| *id == op.id) {
-                    answer.expect_error(400, code);
-                    continue;
-                }
-                if answer.status != status {
-                    failed.push(format!("{} {path}: {}", op.id, answer.text));
-                    continue;
-                }
-                let object = |answer: &Value| answer["data"].get("object").cloned();
-                assert_eq!(object(&answer.body), object(&example), "{}", op.id);
-            }
+#[testkit::both]
+async fn examples_are_done(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    let ids = shop(&sweep).await;
+    let mut operations: Vec<(&Document, Op)> = sweep.operations().collect();
+    // What is in something is deleted before it.
+    operations.sort_by_key(|(_, op)| {
+        let depth = op.path.split('/').count();
+        let deleted = (op.method == "DELETE").then_some(usize::MAX - depth);
+        (deleted, !FIRST.contains(&op.id.as_str()))
+    });
+    let mut failed = Vec::new();
+    for (document, op) in operations {
+        let mut ids = ids.clone();
+        let others = OTHERS.iter().filter(|(id, ..)| *id == op.id);
+        ids.extend(others.map(|(_, name, id)| ((*name).to_owned(), (*id).to_owned())));
+        let path = address(&op, document, &ids);
+        for (_, method, before) in BEFORE.iter().filter(|(id, ..)| *id == op.id) {
+            let is_it = |(_, op): &(&Document, Op)| op.path == *before && op.method == *method;
+            let (document, before) = sweep.operations().find(is_it).unwrap();
+            let body =
+                before.body.is_some().then(|| document.request_example(&before).to_string().into_bytes());
+            let path = address(&before, document, &ids);
+            sweep.send(&before, &path, Some(sweep.key(&before, true)), body.as_deref()).await;
         }
-        assert!(failed.is_empty(), "{}", failed.join("\n"));
+        let body = op.body.is_some().then(|| document.request_example(&op).to_string().into_bytes());
+        let (status, example) = document.response_example(&op);
+        for query in document.query_examples(&op) {
+            let path = format!("{path}{query}");
+            let answer = sweep.send(&op, &path, Some(sweep.key(&op, true)), body.as_deref()).await;
+            if let Some((_, code)) = ELSEWHERE.iter().find(|(id, _)| *id == op.id) {
+                answer.expect_error(400, code);
+                continue;
+            }
+            if answer.status != status {
+                failed.push(format!("{} {path}: {}", op.id, answer.text));
+                continue;
+            }
+            let object = |answer: &Value| answer["data"].get("object").cloned();
+            assert_eq!(object(&answer.body), object(&example), "{}", op.id);
+        }
     }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

@@ -7,7 +7,7 @@ use model::Timestamp;
 use serde_json::{Value, json};
 use store::Db;
 use store::schema::jobs;
-use testkit::{Answer, Key, OpenAiServer, Program, until};
+use testkit::{Answer, Key, Kind, OpenAiServer, Program, until};
 
 /// What the model's server says that wants to pay.
 fn wants_to_pay(sum: i64) -> Value {
@@ -51,49 +51,54 @@ async fn set_up(program: &Program, tool: &OpenAiServer) -> Key {
     key
 }
 
-testkit::on_both! {
-    async fn an_approval_request_outlives_its_process(kind: Kind) {
-        let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await.with("SVC_ALLOW_OUTBOUND", "127.0.0.0/8");
-        let tool = OpenAiServer::start().await;
-        let (client, db, model) = (program.client(), &program.data.db, &program.model);
-        let mut serving = program.serve().await;
-        let key = set_up(&program, &tool).await;
-        let read = async |run: &Value| -> Value {
-            let path = format!("/runs/{}?include=steps", run["id"].as_str().unwrap());
-            client.ask("GET", &path).key(&key).send().await.expect(200)
-        };
-        let approve = async |run: &Value| -> Result<Answer, _> {
-            let url = run["required_action"]["approval_url"].as_str().unwrap();
-            let path = url.strip_prefix(&format!("http://{}", program.listen)).unwrap();
-            assert_eq!(client.ask_beside("GET", path).send().await.status, 200);
-            client.ask_beside("POST", path).json(&json!({ "decision": "approve" })).try_send().await
-        };
+#[testkit::both]
+async fn an_approval_request_outlives_its_process(kind: Kind) {
+    let program =
+        Program::new(kind, env!("CARGO_BIN_EXE_svc")).await.with("SVC_ALLOW_OUTBOUND", "127.0.0.0/8");
+    let tool = OpenAiServer::start().await;
+    let (client, db, model) = (program.client(), &program.data.db, &program.model);
+    let mut serving = program.serve().await;
+    let key = set_up(&program, &tool).await;
+    let read = async |run: &Value| -> Value {
+        let path = format!("/runs/{}?include=steps", run["id"].as_str().unwrap());
+        client.ask("GET", &path).key(&key).send().await.expect(200)
+    };
+    let approve = async |run: &Value| -> Result<Answer, _> {
+        let url = run["required_action"]["approval_url"].as_str().unwrap();
+        let path = url.strip_prefix(&format!("http://{}", program.listen)).unwrap();
+        assert_eq!(client.ask_beside("GET", path).send().await.status, 200);
+        client.ask_beside("POST", path).json(&json!({ "decision": "approve" })).try_send().await
+    };
 
-        model.then(200, None, wants_to_pay(0));
-        let run = json!({ "input": "Pay" });
-        let run = client.ask("POST", "/runs").key(&key).json(&run).send().await.expect(200);
-        assert_eq!((&run["status"], tool.requests()), (&json!("requires_action"), 0));
-        serving.kill();
-        serving = program.serve().await;
+    model.then(200, None, wants_to_pay(0));
+    let run = json!({ "input": "Pay" });
+    let run = client.ask("POST", "/runs").key(&key).json(&run).send().await.expect(200);
+    assert_eq!((&run["status"], tool.requests()), (&json!("requires_action"), 0));
+    serving.kill();
+    serving = program.serve().await;
+    approve(&run).await.unwrap().expect(200);
+    let done =
+        until("the run ends", async || Some(read(&run).await).filter(|run| run["status"] == "completed"))
+            .await;
+    assert_eq!((&done["output"], tool.requests()), (&json!("ok"), 1));
+
+    // Killed right after the answer: before the call, in it or behind it.
+    for sum in 1..3 {
+        model.then(200, None, wants_to_pay(sum));
+        let before = tool.requests();
+        let run =
+            client.ask("POST", "/runs").key(&key).json(&json!({ "input": "Pay" })).send().await.expect(200);
         approve(&run).await.unwrap().expect(200);
-        let done = until("the run ends", async || Some(read(&run).await).filter(|run| run["status"] == "completed")).await;
-        assert_eq!((&done["output"], tool.requests()), (&json!("ok"), 1));
-
-        // Killed right after the answer: before the call, in it or behind it.
-        for sum in 1..3 {
-            model.then(200, None, wants_to_pay(sum));
-            let before = tool.requests();
-            let run = client.ask("POST", "/runs").key(&key).json(&json!({ "input": "Pay" })).send().await.expect(200);
-            approve(&run).await.unwrap().expect(200);
-            serving.kill();
-            let_leases_end(db).await;
-            serving = program.serve().await;
-            let done = until("the run ends", async || Some(read(&run).await).filter(|run| run["status"] == "completed")).await;
-            let step = &done["steps"][1];
-            let calls = tool.requests() - before;
-            assert!(calls == 1 || (calls == 0 && step["status"] == "unknown"), "{calls} {step}");
-            assert_eq!(step["input"]["approval"]["decision"], "approved");
-        }
-        drop(serving);
+        serving.kill();
+        let_leases_end(db).await;
+        serving = program.serve().await;
+        let done =
+            until("the run ends", async || Some(read(&run).await).filter(|run| run["status"] == "completed"))
+                .await;
+        let step = &done["steps"][1];
+        let calls = tool.requests() - before;
+        assert!(calls == 1 || (calls == 0 && step["status"] == "unknown"), "{calls} {step}");
+        assert_eq!(step["input"]["approval"]["decision"], "approved");
     }
+    drop(serving);
 }

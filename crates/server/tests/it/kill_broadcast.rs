@@ -7,7 +7,7 @@
 use crate::shop::{Shop, setting};
 use serde_json::json;
 use simulator::Faults;
-use testkit::until;
+use testkit::{Kind, until};
 
 enum Trouble {
     Kill,
@@ -42,45 +42,44 @@ fn faults() -> Faults {
     }
 }
 
-testkit::on_both! {
-    async fn each_recipient_gets_it_once_whatever_goes_wrong(kind: Kind) {
-        let recipients = setting("SVC_TEST_RECIPIENTS", 300);
-        let shop = Shop::open(kind, 60.max(recipients / 40), 8).await;
-        let client = shop.program.client();
-        let mut serving = shop.program.serve().await;
-        shop.network.set_faults(faults());
-        let broadcast = shop.broadcast(&client, recipients).await;
-        for (share, trouble) in PLAN {
-            shop.accepted(recipients * share / 100).await;
-            match trouble {
-                Trouble::Kill => {
-                    serving.kill();
-                    shop.let_leases_end().await;
-                    serving = shop.program.serve().await;
-                }
-                Trouble::Pause => {
-                    let paused = shop.post(&client, &format!("/broadcasts/{broadcast}/pause"), json!({})).await;
-                    assert!(paused["counts"]["pending"].as_i64().unwrap() > 0, "{paused}");
-                    let rest = until("what was in the outbox is sent", async || {
-                        let shown = shop.shown(&client, broadcast).await;
-                        (shown["counts"]["sending"] == 0).then_some(shown)
-                    });
-                    let rest = rest.await;
-                    // What the network asked to send again later, and what was not answered for sure, waits again.
-                    let count = |shown: &serde_json::Value, state| shown["counts"][state].as_i64().unwrap();
-                    let waited = count(&paused, "pending");
-                    let most = waited + count(&paused, "sending");
-                    assert_eq!(rest["status"], "paused");
-                    assert!((waited..=most).contains(&count(&rest, "pending")), "{rest} after {paused}");
-                    shop.post(&client, &format!("/broadcasts/{broadcast}/send"), json!({})).await;
-                }
+#[testkit::both]
+async fn each_recipient_gets_it_once_whatever_goes_wrong(kind: Kind) {
+    let recipients = setting("SVC_TEST_RECIPIENTS", 300);
+    let shop = Shop::open(kind, 60.max(recipients / 40), 8).await;
+    let client = shop.program.client();
+    let mut serving = shop.program.serve().await;
+    shop.network.set_faults(faults());
+    let broadcast = shop.broadcast(&client, recipients).await;
+    for (share, trouble) in PLAN {
+        shop.accepted(recipients * share / 100).await;
+        match trouble {
+            Trouble::Kill => {
+                serving.kill();
+                shop.let_leases_end().await;
+                serving = shop.program.serve().await;
+            }
+            Trouble::Pause => {
+                let paused = shop.post(&client, &format!("/broadcasts/{broadcast}/pause"), json!({})).await;
+                assert!(paused["counts"]["pending"].as_i64().unwrap() > 0, "{paused}");
+                let rest = until("what was in the outbox is sent", async || {
+                    let shown = shop.shown(&client, broadcast).await;
+                    (shown["counts"]["sending"] == 0).then_some(shown)
+                });
+                let rest = rest.await;
+                // What the network asked to send again later, and what was not answered for sure, waits again.
+                let count = |shown: &serde_json::Value, state| shown["counts"][state].as_i64().unwrap();
+                let waited = count(&paused, "pending");
+                let most = waited + count(&paused, "sending");
+                assert_eq!(rest["status"], "paused");
+                assert!((waited..=most).contains(&count(&rest, "pending")), "{rest} after {paused}");
+                shop.post(&client, &format!("/broadcasts/{broadcast}/send"), json!({})).await;
             }
         }
-        shop.completed(&client, broadcast).await;
-        let unknown = shop.expect_exactly_one_each(&client, broadcast, recipients).await;
-        // Gateways that fail and answers that never come, and what was under way at the three kills.
-        let most = recipients / 20 + 3 * 128;
-        assert!(unknown <= most, "{unknown} are unknown");
-        serving.stop().await;
     }
+    shop.completed(&client, broadcast).await;
+    let unknown = shop.expect_exactly_one_each(&client, broadcast, recipients).await;
+    // Gateways that fail and answers that never come, and what was under way at the three kills.
+    let most = recipients / 20 + 3 * 128;
+    assert!(unknown <= most, "{unknown} are unknown");
+    serving.stop().await;
 }

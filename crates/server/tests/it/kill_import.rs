@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use store::Db;
 use store::schema::{events, jobs};
-use testkit::{Program, until};
+use testkit::{Kind, Program, until};
 use transfer::schema::item_imports;
 
 /// Every so many rows there is one that cannot be taken.
@@ -69,56 +69,56 @@ async fn numbers(db: &Db) -> Vec<i64> {
     numbers
 }
 
-testkit::on_both! {
-    async fn a_killed_import_goes_on_and_doubles_nothing(kind: Kind) {
-        let rows: i64 = std::env::var("SVC_TEST_IMPORT_ROWS").map_or(3_000, |text| text.parse().unwrap());
-        let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await;
-        let (client, db) = (program.client(), &program.data.db);
-        let key = program.key("collections:write,collections:read,items:write,items:read");
+#[testkit::both]
+async fn a_killed_import_goes_on_and_doubles_nothing(kind: Kind) {
+    let rows: i64 = std::env::var("SVC_TEST_IMPORT_ROWS").map_or(3_000, |text| text.parse().unwrap());
+    let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await;
+    let (client, db) = (program.client(), &program.data.db);
+    let key = program.key("collections:write,collections:read,items:write,items:read");
 
-        let mut serving = program.serve().await;
-        let new = json!({ "name": "Rows", "fields": [
-            { "field_key": "number", "type": "integer" },
-            { "field_key": "label", "type": "text" },
-            { "field_key": "amount", "type": "number" },
-        ] });
-        let collection = client.ask("POST", "/collections").key(&key).json(&new).send().await.expect(201);
-        let path = format!("/collections/{}", collection["id"]);
-        let new_import = json!({ "content": file(rows) });
-        let asking = client.ask("POST", &format!("{path}/items/import")).key(&key).json(&new_import);
-        let import = asking.send().await.expect(201);
+    let mut serving = program.serve().await;
+    let new = json!({ "name": "Rows", "fields": [
+        { "field_key": "number", "type": "integer" },
+        { "field_key": "label", "type": "text" },
+        { "field_key": "amount", "type": "number" },
+    ] });
+    let collection = client.ask("POST", "/collections").key(&key).json(&new).send().await.expect(201);
+    let path = format!("/collections/{}", collection["id"]);
+    let new_import = json!({ "content": file(rows) });
+    let asking = client.ask("POST", &format!("{path}/items/import")).key(&key).json(&new_import);
+    let import = asking.send().await.expect(201);
 
-        let mut done = 0;
-        for part in [0, rows / 3] {
-            beyond(db, part.max(done)).await;
-            serving.kill();
-            let (now, goes_on) = progress(db).await;
-            assert!(now > done && now < rows && goes_on, "{now} of {rows} rows: not in the middle of the import");
-            done = now;
-            let_lease_end(db).await;
-            serving = program.serve().await;
-        }
-        while beyond(db, done).await.1 {
-            done = progress(db).await.0;
-        }
-
-        let path = format!("{path}/imports/{}", import["id"].as_str().unwrap());
-        let ended = client.ask("GET", &path).key(&key).send().await.expect(200);
-        let failed = rows / WRONG;
-        assert_eq!(ended["status"], "completed_with_errors");
-        let counts = json!({ "created": rows - failed, "updated": 0, "unchanged": 0, "skipped": 0, "failed": failed });
-        assert_eq!((&ended["counts"], &ended["processed"]["rows"]), (&counts, &json!(rows)));
-        assert_eq!(ended["processed"], ended["total"]);
-        let event_numbers: Vec<i64> =
-            ended["errors"].as_array().unwrap().iter().map(|error| error["row"].as_i64().unwrap()).collect();
-        assert_eq!(event_numbers, (1..=failed.min(1_000)).map(|place| place * WRONG).collect::<Vec<_>>());
-        let expected: Vec<i64> = (1..=rows).filter(|number| number % WRONG != 0).collect();
-        assert!(numbers(db).await == expected, "each row that could be taken is one item");
-        let ends = db.read(|read| {
-            let ends = events::table.filter(events::kind.eq("import.completed"));
-            Ok(ends.count().get_result::<i64>(read.connection())?)
-        });
-        assert_eq!(ends.await.unwrap(), 1, "its end is told once");
-        drop(serving);
+    let mut done = 0;
+    for part in [0, rows / 3] {
+        beyond(db, part.max(done)).await;
+        serving.kill();
+        let (now, goes_on) = progress(db).await;
+        assert!(now > done && now < rows && goes_on, "{now} of {rows} rows: not in the middle of the import");
+        done = now;
+        let_lease_end(db).await;
+        serving = program.serve().await;
     }
+    while beyond(db, done).await.1 {
+        done = progress(db).await.0;
+    }
+
+    let path = format!("{path}/imports/{}", import["id"].as_str().unwrap());
+    let ended = client.ask("GET", &path).key(&key).send().await.expect(200);
+    let failed = rows / WRONG;
+    assert_eq!(ended["status"], "completed_with_errors");
+    let counts =
+        json!({ "created": rows - failed, "updated": 0, "unchanged": 0, "skipped": 0, "failed": failed });
+    assert_eq!((&ended["counts"], &ended["processed"]["rows"]), (&counts, &json!(rows)));
+    assert_eq!(ended["processed"], ended["total"]);
+    let event_numbers: Vec<i64> =
+        ended["errors"].as_array().unwrap().iter().map(|error| error["row"].as_i64().unwrap()).collect();
+    assert_eq!(event_numbers, (1..=failed.min(1_000)).map(|place| place * WRONG).collect::<Vec<_>>());
+    let expected: Vec<i64> = (1..=rows).filter(|number| number % WRONG != 0).collect();
+    assert!(numbers(db).await == expected, "each row that could be taken is one item");
+    let ends = db.read(|read| {
+        let ends = events::table.filter(events::kind.eq("import.completed"));
+        Ok(ends.count().get_result::<i64>(read.connection())?)
+    });
+    assert_eq!(ends.await.unwrap(), 1, "its end is told once");
+    drop(serving);
 }

@@ -9,7 +9,7 @@ use ring::hmac;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use testkit::{Answer, Client, Key, Program, until};
+use testkit::{Answer, Client, Key, Kind, Program, until};
 
 const SECRET: &str = "It's a Secret to Everybody";
 
@@ -64,68 +64,71 @@ async fn log(client: &Client, key: &Key, webhook: &str) -> BTreeMap<String, Valu
     }
 }
 
-testkit::on_both! {
-    async fn what_was_answered_is_in_the_log_once(kind: Kind) {
-        let number: usize = std::env::var("SVC_TEST_INBOUND_REQUESTS").map_or(1000, |text| text.parse().unwrap());
-        let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await;
-        let client = program.client();
-        let key = program.key("webhooks:manage");
+#[testkit::both]
+async fn what_was_answered_is_in_the_log_once(kind: Kind) {
+    let number: usize = std::env::var("SVC_TEST_INBOUND_REQUESTS").map_or(1000, |text| text.parse().unwrap());
+    let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await;
+    let client = program.client();
+    let key = program.key("webhooks:manage");
 
-        let first = program.serve().await;
-        let new = json!({
-            "name": "Killed", "rate_limit": { "per_minute": 1_000_000 },
-            "verification": { "type": "github", "secrets": [SECRET] },
-        });
-        let webhook = client.ask("POST", "/inbound-webhooks").key(&key).json(&new).send().await.expect(201);
-        let (id, url) = (webhook["id"].as_str().unwrap(), webhook["url"].as_str().unwrap());
-        let path = url.strip_prefix(&format!("http://{}", program.listen)).unwrap();
+    let first = program.serve().await;
+    let new = json!({
+        "name": "Killed", "rate_limit": { "per_minute": 1_000_000 },
+        "verification": { "type": "github", "secrets": [SECRET] },
+    });
+    let webhook = client.ask("POST", "/inbound-webhooks").key(&key).json(&new).send().await.expect(201);
+    let (id, url) = (webhook["id"].as_str().unwrap(), webhook["url"].as_str().unwrap());
+    let path = url.strip_prefix(&format!("http://{}", program.listen)).unwrap();
 
-        // Sixteen at a time; a request that is not answered is sent again to the next process, as senders do.
-        let answered = AtomicUsize::new(0);
-        let sending = stream::iter(0..number)
-            .map(async |number| {
-                let answer = until("a request is answered", async || send(&client, path, number).await).await;
-                answered.fetch_add(1, Ordering::Relaxed);
-                (number, answer)
-            })
-            .buffer_unordered(16)
-            .collect::<Vec<_>>();
-        let killing = async {
-            until("half are answered", async || (answered.load(Ordering::Relaxed) > number / 2).then_some(())).await;
-            first.kill();
-            program.serve().await
-        };
-        let (answers, second) = tokio::join!(sending, killing);
-        assert_eq!(answers.len(), number);
+    // Sixteen at a time; a request that is not answered is sent again to the next process, as senders do.
+    let answered = AtomicUsize::new(0);
+    let sending = stream::iter(0..number)
+        .map(async |number| {
+            let answer = until("a request is answered", async || send(&client, path, number).await).await;
+            answered.fetch_add(1, Ordering::Relaxed);
+            (number, answer)
+        })
+        .buffer_unordered(16)
+        .collect::<Vec<_>>();
+    let killing = async {
+        until("half are answered", async || (answered.load(Ordering::Relaxed) > number / 2).then_some(()))
+            .await;
+        first.kill();
+        program.serve().await
+    };
+    let (answers, second) = tokio::join!(sending, killing);
+    assert_eq!(answers.len(), number);
 
-        let rows = log(&client, &key, id).await;
-        let mut taken: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        let (mut new, mut again) = (0, 0);
-        for (number, answer) in &answers {
-            if answer.status >= 400 {
-                continue;
-            }
-            let id = answer.body["data"]["id"].as_str().unwrap();
-            let row = &rows[id];
-            assert_eq!(row["status"], "accepted", "{row}");
-            assert!(row["event_id"].is_string(), "{row}");
-            let delivery = request(*number).delivery;
-            assert_eq!(row["headers"]["x-github-delivery"], delivery);
-            taken.entry(delivery).or_default().insert(id.to_owned());
-            if answer.status == 202 { new += 1 } else { again += 1 }
+    let rows = log(&client, &key, id).await;
+    let mut taken: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let (mut new, mut again) = (0, 0);
+    for (number, answer) in &answers {
+        if answer.status >= 400 {
+            continue;
         }
-        assert!(taken.values().all(|ids| ids.len() == 1), "a delivery was taken twice: {taken:?}");
-        let of = |status: &str| rows.values().filter(|row| row["status"] == status).count();
-        // What was committed and not answered before the kill was sent again: at most what was under way.
-        assert!((new..=new + 16).contains(&of("accepted")), "{new} answers, {} rows", of("accepted"));
-        assert!((again..=again + 32).contains(&of("duplicate")), "{again} answers, {} rows", of("duplicate"));
-        assert_eq!(of("accepted"), taken.len(), "every delivery that was kept was answered in the end");
-        let emitted = program.data.db.read(|read| {
-            use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
-            use store::schema::events;
-            Ok(events::table.filter(events::kind.eq("webhook.received")).count().get_result::<i64>(read.connection())?)
-        });
-        assert_eq!(emitted.await.unwrap(), i64::try_from(of("accepted")).unwrap());
-        drop(second);
+        let id = answer.body["data"]["id"].as_str().unwrap();
+        let row = &rows[id];
+        assert_eq!(row["status"], "accepted", "{row}");
+        assert!(row["event_id"].is_string(), "{row}");
+        let delivery = request(*number).delivery;
+        assert_eq!(row["headers"]["x-github-delivery"], delivery);
+        taken.entry(delivery).or_default().insert(id.to_owned());
+        if answer.status == 202 { new += 1 } else { again += 1 }
     }
+    assert!(taken.values().all(|ids| ids.len() == 1), "a delivery was taken twice: {taken:?}");
+    let of = |status: &str| rows.values().filter(|row| row["status"] == status).count();
+    // What was committed and not answered before the kill was sent again: at most what was under way.
+    assert!((new..=new + 16).contains(&of("accepted")), "{new} answers, {} rows", of("accepted"));
+    assert!((again..=again + 32).contains(&of("duplicate")), "{again} answers, {} rows", of("duplicate"));
+    assert_eq!(of("accepted"), taken.len(), "every delivery that was kept was answered in the end");
+    let emitted = program.data.db.read(|read| {
+        use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
+        use store::schema::events;
+        Ok(events::table
+            .filter(events::kind.eq("webhook.received"))
+            .count()
+            .get_result::<i64>(read.connection())?)
+    });
+    assert_eq!(emitted.await.unwrap(), i64::try_from(of("accepted")).unwrap());
+    drop(second);
 }

@@ -204,177 +204,190 @@ async fn replicas(program: &Program, kind: Kind) -> Vec<Serving> {
     all
 }
 
-testkit::on_both! {
-    async fn a_killed_import_of_contacts_goes_on_and_doubles_nothing(kind: Kind) {
-        let rows = setting("SVC_TEST_CONTACT_ROWS", 10_000);
-        let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await;
-        let (client, db) = (program.client(), &program.data.db);
-        let key = program.key("contacts:write,contacts:read");
-        let mut serving = program.serve().await;
-        let new_import = json!({ "content": file(rows) });
-        client.ask("POST", "/contacts/import").key(&key).json(&new_import).send().await.expect(201);
-        let mut done = 0;
-        for part in [0, rows / 3] {
-            beyond(db, part.max(done)).await;
-            serving.kill();
-            let (now, goes_on) = progress(db).await;
-            assert!(now > done && now < rows && goes_on, "{now} of {rows} rows: not in the middle of the import");
-            done = now;
-            let_leases_end(db, "data.import").await;
-            serving = program.serve().await;
-        }
-        while beyond(db, done).await.1 {
-            done = progress(db).await.0;
-        }
-        let mut expected = BTreeMap::new();
-        let (mut failed, mut updated) = (0, 0);
-        for number in 1..=rows {
-            if is_wrong(number) {
-                failed += 1;
-            } else if is_again(number) {
-                updated += 1;
-                expected.insert(email(number - 1), format!("Again, {number}"));
-            } else {
-                expected.insert(email(number), format!("Name {number}"));
-            }
-        }
-        assert!(contacts(db).await == expected, "each row that could be taken is one contact or changed one");
-        let row = db.read(|read| {
-            use item_imports as i;
-            let counts = (i::status, i::created_count, i::updated_count, i::unchanged_count, i::skipped_count, i::failed_count);
-            Ok(i::table.select(counts).get_result::<(String, i64, i64, i64, i64, i64)>(read.connection())?)
-        });
-        let count = |number: usize| i64::try_from(number).unwrap();
-        let counts = ("completed_with_errors".to_owned(), count(expected.len()), count(updated), 0, 0, count(failed));
-        assert_eq!(row.await.unwrap(), counts);
-        assert_eq!(count_of(db, "contact.import.completed").await, 1, "its end is told once");
-        // Whoever was made by this import is found by each identity.
-        let last = (1..=rows).rev().find(|number| !is_wrong(*number) && !is_again(*number)).unwrap();
-        for name in [format!("external:r{last}"), format!("phone:+55119{:08}", 80_000_000 + last)] {
-            let found = client.ask("GET", &format!("/contacts/{name}")).key(&key).send().await.expect(200);
-            assert_eq!(found["data"]["$email"], email(last));
-        }
-        serving.stop().await;
+#[testkit::both]
+async fn a_killed_import_of_contacts_goes_on_and_doubles_nothing(kind: Kind) {
+    let rows = setting("SVC_TEST_CONTACT_ROWS", 10_000);
+    let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await;
+    let (client, db) = (program.client(), &program.data.db);
+    let key = program.key("contacts:write,contacts:read");
+    let mut serving = program.serve().await;
+    let new_import = json!({ "content": file(rows) });
+    client.ask("POST", "/contacts/import").key(&key).json(&new_import).send().await.expect(201);
+    let mut done = 0;
+    for part in [0, rows / 3] {
+        beyond(db, part.max(done)).await;
+        serving.kill();
+        let (now, goes_on) = progress(db).await;
+        assert!(now > done && now < rows && goes_on, "{now} of {rows} rows: not in the middle of the import");
+        done = now;
+        let_leases_end(db, "data.import").await;
+        serving = program.serve().await;
     }
-
-    async fn a_killed_merge_happens_wholly_or_not_at_all(kind: Kind) {
-        const PAIRS: usize = 24;
-        let notes = setting("SVC_TEST_MERGE_NOTES", 200);
-        let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await;
-        let (client, db) = (program.client(), &program.data.db);
-        let key = program.key("contacts:write,contacts:read,tasks:write,tasks:read");
-        let serving = program.serve().await;
-        let mut pairs = Pairs { client: &client, key: &key, all: Vec::new() };
-        let at = format!("/workspaces/{}/tasks", key.workspace);
-        let mut tasks = Vec::new();
-        for pair in 0..PAIRS {
-            let person = |who: &str| json!({ "data": { "$name": who, "$email": format!("{who}{pair}@example.com") } });
-            let survivor = pairs.create("/contacts", person("a")).await;
-            let other = pairs.create("/contacts", person("b")).await;
-            pairs.all.push((survivor, other));
-            let task = pairs.create(&at, json!({ "title": "Call", "contact_id": other })).await;
-            tasks.push((task, survivor));
-        }
-        let first = pairs.all[0].0;
-        let note = pairs.create(&format!("/contacts/{first}/notes"), json!({ "body": "x" })).await;
-        let all = pairs.all.iter().flat_map(|(survivor, other)| [*survivor, *other]).collect();
-        write_notes(db, all, notes).await;
-        let note = client.ask("DELETE", &format!("/contacts/{first}/notes/{note}")).key(&key).send().await;
-        assert_eq!(note.status, 200);
-
-        let merging = async {
-            let mut unanswered = None;
-            for pair in 0..PAIRS {
-                if pairs.merge(pair).await.is_none() {
-                    unanswered = Some(pair);
-                    break;
-                }
-            }
-            unanswered
-        };
-        let killing = async {
-            until("some are merged", async || (pairs.merged(db, notes).await.len() >= 3).then_some(())).await;
-            serving.kill();
-        };
-        let (unanswered, ()) = tokio::join!(merging, killing);
-        let merged = pairs.merged(db, notes).await;
-        let unanswered = unanswered.expect("a merge is under way when the service is killed");
-        assert!(merged.len() == unanswered || merged.len() == unanswered + 1, "{merged:?}, {unanswered} was unanswered");
-
-        let_leases_end(db, "data.references.replace").await;
-        let serving = program.serve().await;
-        for pair in 0..PAIRS {
-            let answer = pairs.merge(pair).await.unwrap();
-            let (survivor, other) = pairs.all[pair];
-            assert_eq!(answer.expect(200)["id"], survivor);
-            assert_eq!(answer.expect(200)["merged_ids"], json!([other]));
-            assert_eq!(answer.headers.contains_key("idempotent-replayed"), merged.contains(&pair), "{pair}");
-            let found = client.ask("GET", &format!("/contacts/email:b{pair}@example.com")).key(&key).send().await;
-            assert_eq!(found.expect(200)["id"], survivor);
-        }
-        assert_eq!(pairs.merged(db, notes).await.len(), PAIRS);
-        assert_eq!(count_of(db, "contact.merged").await, PAIRS);
-        for (task, survivor) in tasks {
-            until("the task follows", async || {
-                let task = client.ask("GET", &format!("{at}/{task}")).key(&key).send().await.expect(200);
-                (task["contact_id"] == survivor).then_some(())
-            })
-            .await;
-        }
-        serving.stop().await;
+    while beyond(db, done).await.1 {
+        done = progress(db).await.0;
     }
-
-    async fn killed_reminders_fire_once_for_each_moment(kind: Kind) {
-        let wanted = setting("SVC_TEST_REMINDERS", 2_000);
-        let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await;
-        let (client, db) = (program.client(), &program.data.db);
-        let key = program.key("reminders:write,reminders:read");
-        let serving = program.serve().await;
-        for recurrence in [Value::Null, json!({ "type": "rrule", "rule": "FREQ=DAILY" })] {
-            let new = json!({ "title": "x", "due_at": "2099-01-01T09:00:00Z", "recurrence": recurrence });
-            client.ask("POST", "/reminders").key(&key).json(&new).send().await.expect(201);
+    let mut expected = BTreeMap::new();
+    let (mut failed, mut updated) = (0, 0);
+    for number in 1..=rows {
+        if is_wrong(number) {
+            failed += 1;
+        } else if is_again(number) {
+            updated += 1;
+            expected.insert(email(number - 1), format!("Again, {number}"));
+        } else {
+            expected.insert(email(number), format!("Name {number}"));
         }
-        serving.stop().await;
-        // Many like these two, whose moment came a while ago.
-        let number = db.write(move |tx| {
-            let columns = "workspace_id, livemode, title, note, status, due_at, timezone, recurrence, contact_id, assignee_id, \
-                action, cancel_on_reply, next_slot_at, slots_done, snoozed_until, wake_at, last_fired_at, fire_count, \
-                last_error, key_id, metadata, version, created_by, created_at, updated_at";
-            let copy = format!("INSERT INTO reminders ({columns}) SELECT {columns} FROM reminders");
-            let mut number = 2;
-            while number < wanted {
-                diesel::sql_query(&copy).execute(tx.connection())?;
-                number *= 2;
-            }
-            let moment = Timestamp::parse("2026-01-02T09:00:00Z").unwrap();
-            let due = (reminders::due_at.eq(moment), reminders::next_slot_at.eq(moment), reminders::wake_at.eq(moment));
-            diesel::update(reminders::table).set(due).execute(tx.connection())?;
-            Ok(number)
-        });
-        let number = number.await.unwrap();
+    }
+    assert!(contacts(db).await == expected, "each row that could be taken is one contact or changed one");
+    let row = db.read(|read| {
+        use item_imports as i;
+        let counts = (
+            i::status,
+            i::created_count,
+            i::updated_count,
+            i::unchanged_count,
+            i::skipped_count,
+            i::failed_count,
+        );
+        Ok(i::table.select(counts).get_result::<(String, i64, i64, i64, i64, i64)>(read.connection())?)
+    });
+    let count = |number: usize| i64::try_from(number).unwrap();
+    let counts =
+        ("completed_with_errors".to_owned(), count(expected.len()), count(updated), 0, 0, count(failed));
+    assert_eq!(row.await.unwrap(), counts);
+    assert_eq!(count_of(db, "contact.import.completed").await, 1, "its end is told once");
+    // Whoever was made by this import is found by each identity.
+    let last = (1..=rows).rev().find(|number| !is_wrong(*number) && !is_again(*number)).unwrap();
+    for name in [format!("external:r{last}"), format!("phone:+55119{:08}", 80_000_000 + last)] {
+        let found = client.ask("GET", &format!("/contacts/{name}")).key(&key).send().await.expect(200);
+        assert_eq!(found["data"]["$email"], email(last));
+    }
+    serving.stop().await;
+}
 
-        let mut serving = replicas(&program, kind).await;
-        for part in [0, number / 2] {
-            let firing = until("reminders fire", async || {
-                let done = fired(db).await.iter().filter(|count| **count > 0).count();
-                (done > part).then_some(done)
-            });
-            let seen = firing.await;
-            serving.into_iter().for_each(Serving::kill);
+#[testkit::both]
+async fn a_killed_merge_happens_wholly_or_not_at_all(kind: Kind) {
+    const PAIRS: usize = 24;
+    let notes = setting("SVC_TEST_MERGE_NOTES", 200);
+    let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await;
+    let (client, db) = (program.client(), &program.data.db);
+    let key = program.key("contacts:write,contacts:read,tasks:write,tasks:read");
+    let serving = program.serve().await;
+    let mut pairs = Pairs { client: &client, key: &key, all: Vec::new() };
+    let at = format!("/workspaces/{}/tasks", key.workspace);
+    let mut tasks = Vec::new();
+    for pair in 0..PAIRS {
+        let person =
+            |who: &str| json!({ "data": { "$name": who, "$email": format!("{who}{pair}@example.com") } });
+        let survivor = pairs.create("/contacts", person("a")).await;
+        let other = pairs.create("/contacts", person("b")).await;
+        pairs.all.push((survivor, other));
+        let task = pairs.create(&at, json!({ "title": "Call", "contact_id": other })).await;
+        tasks.push((task, survivor));
+    }
+    let first = pairs.all[0].0;
+    let note = pairs.create(&format!("/contacts/{first}/notes"), json!({ "body": "x" })).await;
+    let all = pairs.all.iter().flat_map(|(survivor, other)| [*survivor, *other]).collect();
+    write_notes(db, all, notes).await;
+    let note = client.ask("DELETE", &format!("/contacts/{first}/notes/{note}")).key(&key).send().await;
+    assert_eq!(note.status, 200);
+
+    let merging = async {
+        let mut unanswered = None;
+        for pair in 0..PAIRS {
+            if pairs.merge(pair).await.is_none() {
+                unanswered = Some(pair);
+                break;
+            }
+        }
+        unanswered
+    };
+    let killing = async {
+        until("some are merged", async || (pairs.merged(db, notes).await.len() >= 3).then_some(())).await;
+        serving.kill();
+    };
+    let (unanswered, ()) = tokio::join!(merging, killing);
+    let merged = pairs.merged(db, notes).await;
+    let unanswered = unanswered.expect("a merge is under way when the service is killed");
+    assert!(
+        merged.len() == unanswered || merged.len() == unanswered + 1,
+        "{merged:?}, {unanswered} was unanswered"
+    );
+
+    let_leases_end(db, "data.references.replace").await;
+    let serving = program.serve().await;
+    for pair in 0..PAIRS {
+        let answer = pairs.merge(pair).await.unwrap();
+        let (survivor, other) = pairs.all[pair];
+        assert_eq!(answer.expect(200)["id"], survivor);
+        assert_eq!(answer.expect(200)["merged_ids"], json!([other]));
+        assert_eq!(answer.headers.contains_key("idempotent-replayed"), merged.contains(&pair), "{pair}");
+        let found = client.ask("GET", &format!("/contacts/email:b{pair}@example.com")).key(&key).send().await;
+        assert_eq!(found.expect(200)["id"], survivor);
+    }
+    assert_eq!(pairs.merged(db, notes).await.len(), PAIRS);
+    assert_eq!(count_of(db, "contact.merged").await, PAIRS);
+    for (task, survivor) in tasks {
+        until("the task follows", async || {
+            let task = client.ask("GET", &format!("{at}/{task}")).key(&key).send().await.expect(200);
+            (task["contact_id"] == survivor).then_some(())
+        })
+        .await;
+    }
+    serving.stop().await;
+}
+
+#[testkit::both]
+async fn killed_reminders_fire_once_for_each_moment(kind: Kind) {
+    let wanted = setting("SVC_TEST_REMINDERS", 2_000);
+    let program = Program::new(kind, env!("CARGO_BIN_EXE_svc")).await;
+    let (client, db) = (program.client(), &program.data.db);
+    let key = program.key("reminders:write,reminders:read");
+    let serving = program.serve().await;
+    for recurrence in [Value::Null, json!({ "type": "rrule", "rule": "FREQ=DAILY" })] {
+        let new = json!({ "title": "x", "due_at": "2099-01-01T09:00:00Z", "recurrence": recurrence });
+        client.ask("POST", "/reminders").key(&key).json(&new).send().await.expect(201);
+    }
+    serving.stop().await;
+    // Many like these two, whose moment came a while ago.
+    let number = db.write(move |tx| {
+        let columns = "workspace_id, livemode, title, note, status, due_at, timezone, recurrence, contact_id, assignee_id, \
+            action, cancel_on_reply, next_slot_at, slots_done, snoozed_until, wake_at, last_fired_at, fire_count, \
+            last_error, key_id, metadata, version, created_by, created_at, updated_at";
+        let copy = format!("INSERT INTO reminders ({columns}) SELECT {columns} FROM reminders");
+        let mut number = 2;
+        while number < wanted {
+            diesel::sql_query(&copy).execute(tx.connection())?;
+            number *= 2;
+        }
+        let moment = Timestamp::parse("2026-01-02T09:00:00Z").unwrap();
+        let due = (reminders::due_at.eq(moment), reminders::next_slot_at.eq(moment), reminders::wake_at.eq(moment));
+        diesel::update(reminders::table).set(due).execute(tx.connection())?;
+        Ok(number)
+    });
+    let number = number.await.unwrap();
+
+    let mut serving = replicas(&program, kind).await;
+    for part in [0, number / 2] {
+        let firing = until("reminders fire", async || {
             let done = fired(db).await.iter().filter(|count| **count > 0).count();
-            assert!(done >= seen && done < number, "{done} of {number}: not in the middle");
-            assert_eq!(count_of(db, "reminder.fired").await, done);
-            let_leases_end(db, "reminders.fire").await;
-            serving = replicas(&program, kind).await;
-        }
-        let all = until("all reminders have fired", async || {
-            let counts = fired(db).await;
-            counts.iter().all(|count| *count > 0).then_some(counts)
+            (done > part).then_some(done)
         });
-        assert!(all.await.iter().all(|count| *count == 1), "each fires once, also for moments that were missed");
-        assert_eq!(count_of(db, "reminder.fired").await, number);
-        for serving in serving {
-            serving.stop().await;
-        }
+        let seen = firing.await;
+        serving.into_iter().for_each(Serving::kill);
+        let done = fired(db).await.iter().filter(|count| **count > 0).count();
+        assert!(done >= seen && done < number, "{done} of {number}: not in the middle");
+        assert_eq!(count_of(db, "reminder.fired").await, done);
+        let_leases_end(db, "reminders.fire").await;
+        serving = replicas(&program, kind).await;
+    }
+    let all = until("all reminders have fired", async || {
+        let counts = fired(db).await;
+        counts.iter().all(|count| *count > 0).then_some(counts)
+    });
+    assert!(all.await.iter().all(|count| *count == 1), "each fires once, also for moments that were missed");
+    assert_eq!(count_of(db, "reminder.fired").await, number);
+    for serving in serving {
+        serving.stop().await;
     }
 }

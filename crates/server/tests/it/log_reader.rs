@@ -35,27 +35,27 @@ fn read_until(reader: &mut PipeReader, text: &str) -> String {
     }
 }
 
-testkit::on_both! {
-    async fn that_ends(kind: Kind) {
-        let program = talkative(kind).await;
-        let (mut reader, writer) = pipe().unwrap();
-        let serving = program.serve_logging(&program.listen, writer).await;
-        read_until(&mut reader, "serving");
-        drop(reader);
-        ask(&program, 20).await;
-        serving.stop().await;
-    }
+#[testkit::both]
+async fn that_ends(kind: Kind) {
+    let program = talkative(kind).await;
+    let (mut reader, writer) = pipe().unwrap();
+    let serving = program.serve_logging(&program.listen, writer).await;
+    read_until(&mut reader, "serving");
+    drop(reader);
+    ask(&program, 20).await;
+    serving.stop().await;
+}
 
-    async fn that_never_reads(kind: Kind) {
-        let program = talkative(kind).await;
-        let (mut reader, writer) = pipe().unwrap();
-        let serving = program.serve_logging(&program.listen, writer).await;
-        ask(&program, 200).await;
-        serving.stop().await;
-        let mut log = Vec::new();
-        reader.read_to_end(&mut log).unwrap();
-        assert!(log.len() >= PIPE_BYTES, "the pipe was never full: {}", log.len());
-    }
+#[testkit::both]
+async fn that_never_reads(kind: Kind) {
+    let program = talkative(kind).await;
+    let (mut reader, writer) = pipe().unwrap();
+    let serving = program.serve_logging(&program.listen, writer).await;
+    ask(&program, 200).await;
+    serving.stop().await;
+    let mut log = Vec::new();
+    reader.read_to_end(&mut log).unwrap();
+    assert!(log.len() >= PIPE_BYTES, "the pipe was never full: {}", log.len());
 }
 
 #[tokio::test]

@@ -77,110 +77,113 @@ async fn traffic(app: &TestApp) -> Key {
     key
 }
 
-testkit::on_both! {
-    async fn metrics_say_what_happened(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        traffic(&app).await;
-        let scraped = Scraped::of(&app).await;
-        well_formed(&scraped);
-        let requests = |operation, status, gate| [("operation", operation), ("status", status), ("gate", gate)];
-        for (labels, count) in [
-            (requests("getMe", "200", "none"), 1.0),
-            (requests("getMe", "400", "body"), 1.0),
-            (requests("none", "404", "route"), 1.0),
-            (requests("none", "401", "credential"), 1.0),
-            (requests("listRuns", "403", "scope"), 1.0),
-            (requests("createRun", "200", "none"), 2.0),
-        ] {
-            scraped.expect("svc_requests_total", &labels, count);
-        }
-        scraped.expect("svc_request_duration_seconds", &[("operation", "getMe")], 2.0);
-        scraped.expect("svc_runs_total", &[("status", "completed")], 1.0);
-        scraped.expect("svc_runs_open", &[("status", "in_progress")], 1.0);
-        scraped.expect("svc_runs_open", &[("status", "queued")], 0.0);
-        assert!(scraped.value("svc_energy_held", &[]).unwrap() > 0.0, "{}", scraped.text);
-        let model = ("model", "scripted-1");
-        scraped.expect("svc_model_calls_total", &[model, ("outcome", "ok")], 1.0);
-        scraped.expect("svc_model_tokens_total", &[model, ("direction", "input")], 100.0);
-        scraped.expect("svc_model_tokens_total", &[model, ("direction", "output")], 7.0);
-        scraped.expect("svc_webhook_attempts_total", &[("outcome", "succeeded")], 1.0);
-        scraped.expect("svc_webhook_attempts_total", &[("outcome", "retried")], 1.0);
-        scraped.expect("svc_webhook_deliveries_open", &[("status", "due")], 1.0);
-        scraped.expect("svc_outbound_requests_total", &[("outcome", "2xx")], 1.0);
-        scraped.expect("svc_outbound_requests_total", &[("outcome", "5xx")], 1.0);
-        scraped.expect("svc_jobs_due", &[], 0.0);
-        scraped.expect("svc_log_rows", &[("log", "webhook_deliveries")], 2.0);
-        for log in ["events", "webhook_deliveries"] {
-            assert!(scraped.value("svc_log_size_bytes", &[("log", log)]).unwrap() > 0.0, "{}", scraped.text);
-        }
-        scraped.expect("svc_table_metrics_success", &[], 1.0);
-        scraped.expect("svc_build_info", &[("version", server::VERSION)], 1.0);
-        assert!(scraped.value("svc_database_wait_seconds", &[]).unwrap() > 0.0);
-        let groups = scraped.value("svc_sqlite_group_size", &[]);
-        assert_eq!(groups.is_some_and(|groups| groups > 0.0), kind == Kind::Sqlite, "{groups:?}");
+#[testkit::both]
+async fn metrics_say_what_happened(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    traffic(&app).await;
+    let scraped = Scraped::of(&app).await;
+    well_formed(&scraped);
+    let requests = |operation, status, gate| [("operation", operation), ("status", status), ("gate", gate)];
+    for (labels, count) in [
+        (requests("getMe", "200", "none"), 1.0),
+        (requests("getMe", "400", "body"), 1.0),
+        (requests("none", "404", "route"), 1.0),
+        (requests("none", "401", "credential"), 1.0),
+        (requests("listRuns", "403", "scope"), 1.0),
+        (requests("createRun", "200", "none"), 2.0),
+    ] {
+        scraped.expect("svc_requests_total", &labels, count);
     }
-
-    async fn jobs_that_wait_are_counted(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        app.db()
-            .write(|tx| {
-                let now = tx.now();
-                for (key, seconds) in [("a", -61), ("b", -59), ("c", 60)] {
-                    tx.enqueue(None, "data.import", Some(key), &(), now.plus_seconds(seconds))?;
-                }
-                Ok(())
-            })
-            .await
-            .unwrap();
-        let scraped = Scraped::of(&app).await;
-        scraped.expect("svc_jobs_due", &[], 2.0);
-        scraped.expect("svc_jobs_late", &[], 1.0);
+    scraped.expect("svc_request_duration_seconds", &[("operation", "getMe")], 2.0);
+    scraped.expect("svc_runs_total", &[("status", "completed")], 1.0);
+    scraped.expect("svc_runs_open", &[("status", "in_progress")], 1.0);
+    scraped.expect("svc_runs_open", &[("status", "queued")], 0.0);
+    assert!(scraped.value("svc_energy_held", &[]).unwrap() > 0.0, "{}", scraped.text);
+    let model = ("model", "scripted-1");
+    scraped.expect("svc_model_calls_total", &[model, ("outcome", "ok")], 1.0);
+    scraped.expect("svc_model_tokens_total", &[model, ("direction", "input")], 100.0);
+    scraped.expect("svc_model_tokens_total", &[model, ("direction", "output")], 7.0);
+    scraped.expect("svc_webhook_attempts_total", &[("outcome", "succeeded")], 1.0);
+    scraped.expect("svc_webhook_attempts_total", &[("outcome", "retried")], 1.0);
+    scraped.expect("svc_webhook_deliveries_open", &[("status", "due")], 1.0);
+    scraped.expect("svc_outbound_requests_total", &[("outcome", "2xx")], 1.0);
+    scraped.expect("svc_outbound_requests_total", &[("outcome", "5xx")], 1.0);
+    scraped.expect("svc_jobs_due", &[], 0.0);
+    scraped.expect("svc_log_rows", &[("log", "webhook_deliveries")], 2.0);
+    for log in ["events", "webhook_deliveries"] {
+        assert!(scraped.value("svc_log_size_bytes", &[("log", log)]).unwrap() > 0.0, "{}", scraped.text);
     }
+    scraped.expect("svc_table_metrics_success", &[], 1.0);
+    scraped.expect("svc_build_info", &[("version", server::VERSION)], 1.0);
+    assert!(scraped.value("svc_database_wait_seconds", &[]).unwrap() > 0.0);
+    let groups = scraped.value("svc_sqlite_group_size", &[]);
+    assert_eq!(groups.is_some_and(|groups| groups > 0.0), kind == Kind::Sqlite, "{groups:?}");
+}
 
-    async fn callbacks_that_wait_are_counted(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let line = Line::connect(&app, app.workspace().await).await;
-        line.receive(&app, 5).await;
-        let open = [("pending", 3.0), ("failed", 2.0)];
-        app.sql("UPDATE channel_callbacks SET status = 'failed' WHERE id <= (SELECT min(id) + 1 FROM channel_callbacks)").await;
-        let scraped = Scraped::of(&app).await;
-        for (status, count) in open {
-            scraped.expect("svc_channel_callbacks_open", &[("status", status)], count);
-        }
+#[testkit::both]
+async fn jobs_that_wait_are_counted(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    app.db()
+        .write(|tx| {
+            let now = tx.now();
+            for (key, seconds) in [("a", -61), ("b", -59), ("c", 60)] {
+                tx.enqueue(None, "data.import", Some(key), &(), now.plus_seconds(seconds))?;
+            }
+            Ok(())
+        })
+        .await
+        .unwrap();
+    let scraped = Scraped::of(&app).await;
+    scraped.expect("svc_jobs_due", &[], 2.0);
+    scraped.expect("svc_jobs_late", &[], 1.0);
+}
+
+#[testkit::both]
+async fn callbacks_that_wait_are_counted(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let line = Line::connect(&app, app.workspace().await).await;
+    line.receive(&app, 5).await;
+    let open = [("pending", 3.0), ("failed", 2.0)];
+    app.sql("UPDATE channel_callbacks SET status = 'failed' WHERE id <= (SELECT min(id) + 1 FROM channel_callbacks)").await;
+    let scraped = Scraped::of(&app).await;
+    for (status, count) in open {
+        scraped.expect("svc_channel_callbacks_open", &[("status", status)], count);
     }
+}
 
-    async fn metrics_of_tables_that_cannot_be_read_are_left_out(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        app.sql("ALTER TABLE jobs RENAME TO lost").await;
-        let scraped = Scraped::of(&app).await;
-        scraped.expect("svc_table_metrics_success", &[], 0.0);
-        assert_eq!(scraped.value("svc_energy_held", &[]), None);
-        assert!(scraped.value("svc_database_reads_total", &[]).is_some());
-    }
+#[testkit::both]
+async fn metrics_of_tables_that_cannot_be_read_are_left_out(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    app.sql("ALTER TABLE jobs RENAME TO lost").await;
+    let scraped = Scraped::of(&app).await;
+    scraped.expect("svc_table_metrics_success", &[], 0.0);
+    assert_eq!(scraped.value("svc_energy_held", &[]), None);
+    assert!(scraped.value("svc_database_reads_total", &[]).is_some());
+}
 
-    async fn readiness_says_why_not(kind: Kind) {
-        let ask = async |app: &TestApp| {
-            let answer = app.ask_beside("GET", "/ready").send().await;
-            let admin = app.admin().ask_beside("GET", "/ready").send().await;
-            assert_eq!((answer.status, &answer.body), (admin.status, &admin.body));
-            (answer.status, answer.body)
-        };
-        let not_ready = |reason: &str| (503, json!({ "status": "not_ready", "reason": reason }));
-        let app = TestApp::new(kind).await;
-        assert_eq!(ask(&app).await, (200, json!({ "status": "ready" })));
-        app.service.readiness.stop();
-        assert_eq!(ask(&app).await, not_ready("stopping"));
+#[testkit::both]
+async fn readiness_says_why_not(kind: Kind) {
+    let ask = async |app: &TestApp| {
+        let answer = app.ask_beside("GET", "/ready").send().await;
+        let admin = app.admin().ask_beside("GET", "/ready").send().await;
+        assert_eq!((answer.status, &answer.body), (admin.status, &admin.body));
+        (answer.status, answer.body)
+    };
+    let not_ready = |reason: &str| (503, json!({ "status": "not_ready", "reason": reason }));
+    let app = TestApp::new(kind).await;
+    assert_eq!(ask(&app).await, (200, json!({ "status": "ready" })));
+    app.service.readiness.stop();
+    assert_eq!(ask(&app).await, not_ready("stopping"));
 
-        let app = TestApp::new(kind).await;
-        app.sql("DELETE FROM __diesel_schema_migrations WHERE version = '0014'").await;
-        assert_eq!(ask(&app).await, not_ready("migrations_pending"));
+    let app = TestApp::new(kind).await;
+    app.sql("DELETE FROM __diesel_schema_migrations WHERE version = '0014'").await;
+    assert_eq!(ask(&app).await, not_ready("migrations_pending"));
 
-        let app = TestApp::new(kind).await;
-        app.sql("ALTER TABLE __diesel_schema_migrations RENAME COLUMN version TO lost").await;
-        assert_eq!(ask(&app).await, not_ready("database_unavailable"));
-        let health = app.admin().ask_beside("GET", "/health").send().await;
-        assert_eq!((health.status, health.body), (200, json!({ "status": "ok" })));
-    }
+    let app = TestApp::new(kind).await;
+    app.sql("ALTER TABLE __diesel_schema_migrations RENAME COLUMN version TO lost").await;
+    assert_eq!(ask(&app).await, not_ready("database_unavailable"));
+    let health = app.admin().ask_beside("GET", "/health").send().await;
+    assert_eq!((health.status, health.body), (200, json!({ "status": "ok" })));
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use store::Tx;
-use testkit::{Client, Key, TestApp, until};
+use testkit::{Client, Key, Kind, TestApp, until};
 use utoipa::openapi::path::{ParameterBuilder, ParameterIn, ParameterStyle};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -145,6 +145,7 @@ struct Shelves;
 
 impl Domain for Shelves {
     const AREA: &'static str = "Shelves";
+    const ORDER: u16 = 0;
     const DESCRIPTION: &'static str = "Shelves for tests.";
 
     fn operations() -> Operations {
@@ -271,228 +272,256 @@ impl Bed {
     }
 }
 
-testkit::on_both! {
-    async fn headers_and_versions(kind: Kind) {
-        let bed = Bed::new(kind).await;
-        let ask = |tag: &'static str| bed.client.ask("GET", "/shelves/version").key(&bed.key).header("if-match", tag);
-        let answer = ask("W/\"7\"").send().await;
-        well_formed(&answer, "a version");
-        assert_eq!(answer.expect(200), 7);
-        assert_eq!(answer.headers["etag"], "\"8\"");
-        assert_eq!(ask("*").send().await.expect(200), Value::Null);
-        assert_eq!(bed.get("/shelves/version").await.expect(200), Value::Null);
-        assert_eq!(ask("seven").send().await.expect_error(400, "validation_error").as_deref(), Some("If-Match"));
-        let published = &bed.document["paths"]["/shelves/version"]["get"]["parameters"][0];
-        assert_eq!((&published["name"], &published["in"]), (&json!("If-Match"), &json!("header")));
+#[testkit::both]
+async fn headers_and_versions(kind: Kind) {
+    let bed = Bed::new(kind).await;
+    let ask =
+        |tag: &'static str| bed.client.ask("GET", "/shelves/version").key(&bed.key).header("if-match", tag);
+    let answer = ask("W/\"7\"").send().await;
+    well_formed(&answer, "a version");
+    assert_eq!(answer.expect(200), 7);
+    assert_eq!(answer.headers["etag"], "\"8\"");
+    assert_eq!(ask("*").send().await.expect(200), Value::Null);
+    assert_eq!(bed.get("/shelves/version").await.expect(200), Value::Null);
+    assert_eq!(ask("seven").send().await.expect_error(400, "validation_error").as_deref(), Some("If-Match"));
+    let published = &bed.document["paths"]["/shelves/version"]["get"]["parameters"][0];
+    assert_eq!((&published["name"], &published["in"]), (&json!("If-Match"), &json!("header")));
+}
+
+#[testkit::both]
+async fn bodies_may_be_large_or_left_out(kind: Kind) {
+    let bed = Bed::new(kind).await;
+    let post = |size: usize| {
+        bed.client.ask("POST", "/shelves").key(&bed.key).json(&json!({ "name": "x".repeat(size) }))
+    };
+    assert_eq!(post(2 << 20).send().await.expect(201), json!({ "name": (2 << 20).to_string() }));
+    post(3 << 20).send().await.expect_error(413, "payload_too_large");
+    let nothing = bed.client.ask("POST", "/shelves").key(&bed.key).send().await;
+    assert_eq!(nothing.expect(201), json!({ "name": null }));
+    // An empty change is a mistake, and 1 MiB is the rule.
+    let patch =
+        |body: &[u8]| bed.client.ask("PATCH", "/shelves").key(&bed.key).bytes("application/json", body);
+    assert_eq!(patch(b"").send().await.expect_error(400, "validation_error").as_deref(), Some("body"));
+    patch(&[b' '; (1 << 20) + 1]).send().await.expect_error(413, "payload_too_large");
+    let published = &bed.document["paths"]["/shelves"];
+    assert_eq!(published["post"]["x-svc-max-body-bytes"], 3 << 20);
+    assert_eq!(published["post"]["requestBody"]["required"], false);
+    assert_eq!(published["patch"]["requestBody"]["required"], true);
+    assert_eq!(published["patch"].get("x-svc-max-body-bytes"), None);
+}
+
+#[testkit::both]
+async fn pages_have_numbers(kind: Kind) {
+    let bed = Bed::new(kind).await;
+    let answer = bed.get("/shelves/search?filter%5Bb%5D%5Bgt%5D=5&page=3&limit=20&filter[a]=x+y").await;
+    well_formed(&answer, "a page");
+    assert_eq!(answer.expect(200), json!([{ "name": "filter[b][gt]=5" }, { "name": "filter[a]=x y" }]));
+    assert_eq!(answer.body["pagination"], json!({ "page": 3, "limit": 20, "total": 41, "pages": 3 }));
+    assert_eq!(answer.body["total_is_exact"], true);
+    assert_eq!(bed.get("/shelves/search?limit=500").await.body["pagination"]["limit"], 100);
+    for (query, param) in
+        [("page=0", "page"), ("page=x", "page"), ("page=9223372036854775808", "page"), ("limit=0", "limit")]
+    {
+        let answer = bed.get(&format!("/shelves/search?{query}")).await;
+        assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some(param));
     }
+    bed.get("/shelves/search?page=9223372036854775807").await.expect(200);
+    let published = &bed.document["paths"]["/shelves/search"]["get"];
+    assert_eq!(published["x-svc-pagination"], "page");
+    let filter =
+        published["parameters"].as_array().unwrap().iter().find(|one| one["name"] == "filter").unwrap();
+    assert_eq!(filter["style"], "deepObject");
+    let answer = &published["responses"]["200"]["content"]["application/json"]["schema"];
+    assert_eq!(answer["properties"]["total_is_exact"]["type"], "boolean");
+}
 
-    async fn bodies_may_be_large_or_left_out(kind: Kind) {
-        let bed = Bed::new(kind).await;
-        let post = |size: usize| bed.client.ask("POST", "/shelves").key(&bed.key).json(&json!({ "name": "x".repeat(size) }));
-        assert_eq!(post(2 << 20).send().await.expect(201), json!({ "name": (2 << 20).to_string() }));
-        post(3 << 20).send().await.expect_error(413, "payload_too_large");
-        let nothing = bed.client.ask("POST", "/shelves").key(&bed.key).send().await;
-        assert_eq!(nothing.expect(201), json!({ "name": null }));
-        // An empty change is a mistake, and 1 MiB is the rule.
-        let patch = |body: &[u8]| bed.client.ask("PATCH", "/shelves").key(&bed.key).bytes("application/json", body);
-        assert_eq!(patch(b"").send().await.expect_error(400, "validation_error").as_deref(), Some("body"));
-        patch(&[b' '; (1 << 20) + 1]).send().await.expect_error(413, "payload_too_large");
-        let published = &bed.document["paths"]["/shelves"];
-        assert_eq!(published["post"]["x-svc-max-body-bytes"], 3 << 20);
-        assert_eq!(published["post"]["requestBody"]["required"], false);
-        assert_eq!(published["patch"]["requestBody"]["required"], true);
-        assert_eq!(published["patch"].get("x-svc-max-body-bytes"), None);
-    }
-
-    async fn pages_have_numbers(kind: Kind) {
-        let bed = Bed::new(kind).await;
-        let answer = bed.get("/shelves/search?filter%5Bb%5D%5Bgt%5D=5&page=3&limit=20&filter[a]=x+y").await;
-        well_formed(&answer, "a page");
-        assert_eq!(answer.expect(200), json!([{ "name": "filter[b][gt]=5" }, { "name": "filter[a]=x y" }]));
-        assert_eq!(answer.body["pagination"], json!({ "page": 3, "limit": 20, "total": 41, "pages": 3 }));
-        assert_eq!(answer.body["total_is_exact"], true);
-        assert_eq!(bed.get("/shelves/search?limit=500").await.body["pagination"]["limit"], 100);
-        for (query, param) in [("page=0", "page"), ("page=x", "page"), ("page=9223372036854775808", "page"), ("limit=0", "limit")] {
-            let answer = bed.get(&format!("/shelves/search?{query}")).await;
-            assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some(param));
-        }
-        bed.get("/shelves/search?page=9223372036854775807").await.expect(200);
-        let published = &bed.document["paths"]["/shelves/search"]["get"];
-        assert_eq!(published["x-svc-pagination"], "page");
-        let filter = published["parameters"].as_array().unwrap().iter().find(|one| one["name"] == "filter").unwrap();
-        assert_eq!(filter["style"], "deepObject");
-        let answer = &published["responses"]["200"]["content"]["application/json"]["schema"];
-        assert_eq!(answer["properties"]["total_is_exact"]["type"], "boolean");
-    }
-
-    async fn a_panic_is_an_error_like_any_other(kind: Kind) {
-        let bed = Bed::new(kind).await;
-        let mut broken = Vec::new();
-        for (method, path) in [
-            ("GET", "/broken/input"),
-            ("GET", "/broken/plain"),
-            ("POST", "/broken/transaction"),
-            ("POST", "/broken/outside"),
-        ] {
-            let ask = || bed.client.ask(method, path).key(&bed.key);
-            broken.push((path, ask().send().await));
-            // What panics leaves no claim behind that a resend would wait for.
-            for _ in 0..2 {
-                broken.push((path, ask().header("idempotency-key", path).send().await));
-            }
-        }
-        for (path, answer) in &broken {
-            answer.expect_error(500, "internal_error");
-            has_rate_headers(answer, path);
-            testkit::assert_absent(&answer.text, "hidden-in-a-panic");
-        }
-        let beside = bed.client.ask_beside("GET", "/echo/panic").send().await;
-        assert_eq!(beside.status, 500);
-        assert!(beside.headers["x-request-id"].starts_with("req_"));
-        testkit::assert_absent(&beside.text, "hidden-in-a-panic");
-        bed.get("/shelves/version").await.expect(200);
-
-        let data = bed.app.stop().await;
-        let logged = data.db.read(|read| {
-            use operation::schema::request_logs as log;
-            let rows: Vec<(String, Option<String>, Option<String>)> = log::table
-                .filter(log::status.eq(500))
-                .select((log::id, log::code, log::gate))
-                .load(read.connection())?;
-            Ok(rows)
-        });
-        let logged = logged.await.unwrap();
-        assert_eq!(logged.len(), broken.len());
-        for (path, answer) in &broken {
-            let row = logged.iter().find(|row| row.0 == answer.headers["x-request-id"]).expect("a row");
-            let gate = if *path == "/broken/input" { "body" } else { "operation" };
-            assert_eq!((row.1.as_deref(), row.2.as_deref()), (Some("internal_error"), Some(gate)), "{path}");
+#[testkit::both]
+async fn a_panic_is_an_error_like_any_other(kind: Kind) {
+    let bed = Bed::new(kind).await;
+    let mut broken = Vec::new();
+    for (method, path) in [
+        ("GET", "/broken/input"),
+        ("GET", "/broken/plain"),
+        ("POST", "/broken/transaction"),
+        ("POST", "/broken/outside"),
+    ] {
+        let ask = || bed.client.ask(method, path).key(&bed.key);
+        broken.push((path, ask().send().await));
+        // What panics leaves no claim behind that a resend would wait for.
+        for _ in 0..2 {
+            broken.push((path, ask().header("idempotency-key", path).send().await));
         }
     }
-
-    async fn a_deprecated_operation_says_so_until_its_end(kind: Kind) {
-        let bed = Bed::new(kind).await;
-        let workspace = bed.key.workspace;
-        let narrow = bed.app.key(workspace, Env::Live, &["agents:read"]).await;
-        let slow = bed.app.key_with(workspace, Env::Live, &["runs:read"], |new| new.rate_limit_rpm = Some(1)).await;
-        let ask = || bed.client.ask("GET", "/shelves/old");
-        let answers = async || {
-            bed.app.data.clock.advance(Duration::seconds(61));
-            [
-                (200, ask().key(&bed.key).send().await),
-                (401, ask().send().await),
-                (403, ask().key(&narrow).send().await),
-                (200, ask().key(&slow).send().await),
-                (429, ask().key(&slow).send().await),
-                (400, ask().header("x-filler", &"x".repeat(17 * 1024)).send().await),
-            ]
-        };
-        let sunset = "Mon, 20 Jul 2026 00:00:00 GMT";
-        for (status, answer) in answers().await {
-            assert_eq!(answer.status, status, "{}", answer.text);
-            assert_eq!((answer.headers["deprecation"].as_str(), answer.headers["sunset"].as_str()), ("true", sunset));
-            let link = "</docs/>; rel=\"deprecation\"; type=\"text/html\"; title=\"GET /shelves/search\"";
-            assert_eq!(answer.headers["link"], link);
-        }
-        assert!(!bed.get("/shelves/search").await.headers.contains_key("deprecation"));
-        let post = bed.client.ask("POST", "/shelves/old").key(&bed.key).send().await;
-        post.expect_error(405, "method_not_allowed");
-        assert!(!post.headers.contains_key("deprecation"));
-
-        let published = &bed.document["paths"]["/shelves/old"]["get"];
-        assert_eq!(published["deprecated"], true);
-        assert_eq!((&published["x-deprecated-at"], &published["x-sunset"]), (&json!("2026-01-10"), &json!("2026-07-20")));
-        assert_eq!(published["x-alternative"], "GET /shelves/search");
-        assert!(published["responses"].get("410").is_some());
-        assert!(bed.document["paths"]["/shelves"]["post"].get("deprecated").is_none());
-
-        let end = Timestamp::parse("2026-07-20T00:00:00Z").unwrap();
-        let left = Duration::milliseconds(end.millis() - bed.app.db().now().millis());
-        bed.app.data.clock.advance(left - Duration::milliseconds(1));
-        ask().key(&bed.key).send().await.expect(200);
-        bed.app.data.clock.advance(Duration::milliseconds(1));
-        let retired = ask().key(&bed.key).send().await;
-        retired.expect_error(410, "endpoint_retired");
-        assert!(retired.body["error"]["message"].as_str().unwrap().contains("GET /shelves/search"));
-        assert_eq!(retired.headers["link"], "</api/v1/shelves/search>; rel=\"successor-version\"");
-        assert_eq!(retired.headers["sunset"], sunset);
-        ask().send().await.expect_error(401, "missing_api_key");
+    for (path, answer) in &broken {
+        answer.expect_error(500, "internal_error");
+        has_rate_headers(answer, path);
+        testkit::assert_absent(&answer.text, "hidden-in-a-panic");
     }
+    let beside = bed.client.ask_beside("GET", "/echo/panic").send().await;
+    assert_eq!(beside.status, 500);
+    assert!(beside.headers["x-request-id"].starts_with("req_"));
+    testkit::assert_absent(&beside.text, "hidden-in-a-panic");
+    bed.get("/shelves/version").await.expect(200);
 
-    async fn a_repetition_has_the_headers_of_the_answer(kind: Kind) {
-        let bed = Bed::new(kind).await;
-        let ask = || bed.client.ask("POST", "/shelves/kept").key(&bed.key).header("idempotency-key", "once").send();
-        let first = ask().await;
-        assert!(first.headers.contains_key("x-once"));
-        let again = ask().await;
-        assert_eq!((again.expect(200), &again.headers["idempotent-replayed"]), (first.expect(200), &"true".to_owned()));
-        for name in ["etag", "location"] {
-            assert_eq!(again.headers[name], first.headers[name]);
-        }
-        assert!(!again.headers.contains_key("x-once"));
+    let data = bed.app.stop().await;
+    let logged = data.db.read(|read| {
+        use operation::schema::request_logs as log;
+        let rows: Vec<(String, Option<String>, Option<String>)> = log::table
+            .filter(log::status.eq(500))
+            .select((log::id, log::code, log::gate))
+            .load(read.connection())?;
+        Ok(rows)
+    });
+    let logged = logged.await.unwrap();
+    assert_eq!(logged.len(), broken.len());
+    for (path, answer) in &broken {
+        let row = logged.iter().find(|row| row.0 == answer.headers["x-request-id"]).expect("a row");
+        let gate = if *path == "/broken/input" { "body" } else { "operation" };
+        assert_eq!((row.1.as_deref(), row.2.as_deref()), (Some("internal_error"), Some(gate)), "{path}");
     }
+}
 
-    async fn a_body_that_is_announced_too_large_is_refused_first(kind: Kind) {
-        let bed = Bed::new(kind).await;
-        let announce = async |path: &str, length: usize| {
-            use tokio::io::{AsyncReadExt, AsyncWriteExt};
-            let mut stream = tokio::net::TcpStream::connect(&bed.address).await.unwrap();
-            let head = format!("POST /api/v1{path} HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
-            stream.write_all(head.as_bytes()).await.unwrap();
-            let mut answer = [0; 12];
-            stream.read_exact(&mut answer).await.unwrap();
-            String::from_utf8_lossy(&answer[9..]).into_owned()
-        };
-        // Nothing of it was sent, and no key.
-        assert_eq!(announce("/shelves", (3 << 20) + 1).await, "413");
-        assert_eq!(announce("/shelves", 3 << 20).await, "401");
-        assert_eq!(announce("/shelves/kept", (1 << 20) + 1).await, "413");
-        assert_eq!(announce("/nowhere", (1 << 20) + 1).await, "401");
-        assert_eq!(announce("/nowhere", 27 << 20).await, "413");
-    }
-
-    async fn what_is_beside_the_api(kind: Kind) {
-        let bed = Bed::new(kind).await;
-        let published = bed
-            .client
-            .ask_beside("PROPFIND", "/echo/a%2Fb/c?x=%20y&z")
-            .header("x-signature", "v1,abc")
-            .bytes("text/xml", b"<a/>")
-            .send()
-            .await;
-        assert_eq!((published.status, published.headers["x-echo"].as_str()), (207, "yes"));
-        assert_eq!(published.headers["content-type"], "application/vnd.echo");
+#[testkit::both]
+async fn a_deprecated_operation_says_so_until_its_end(kind: Kind) {
+    let bed = Bed::new(kind).await;
+    let workspace = bed.key.workspace;
+    let narrow = bed.app.key(workspace, Env::Live, &["agents:read"]).await;
+    let slow =
+        bed.app.key_with(workspace, Env::Live, &["runs:read"], |new| new.rate_limit_rpm = Some(1)).await;
+    let ask = || bed.client.ask("GET", "/shelves/old");
+    let answers = async || {
+        bed.app.data.clock.advance(Duration::seconds(61));
+        [
+            (200, ask().key(&bed.key).send().await),
+            (401, ask().send().await),
+            (403, ask().key(&narrow).send().await),
+            (200, ask().key(&slow).send().await),
+            (429, ask().key(&slow).send().await),
+            (400, ask().header("x-filler", &"x".repeat(17 * 1024)).send().await),
+        ]
+    };
+    let sunset = "Mon, 20 Jul 2026 00:00:00 GMT";
+    for (status, answer) in answers().await {
+        assert_eq!(answer.status, status, "{}", answer.text);
         assert_eq!(
-            published.body,
-            json!({
-                "method": "PROPFIND", "rest": "a%2Fb/c", "query": "x=%20y&z", "signature": "v1,abc",
-                "peer": "127.0.0.1", "body": "<a/>",
-            })
+            (answer.headers["deprecation"].as_str(), answer.headers["sunset"].as_str()),
+            ("true", sunset)
         );
-        let large = bed.client.ask_beside("POST", "/echo/").bytes("text/plain", &[b'x'; 1001]).send().await;
-        assert_eq!(large.status, 413);
-        let headers = bed.client.ask_beside("GET", "/echo/").header("x-filler", &"x".repeat(17 * 1024)).send().await;
-        assert_eq!(headers.status, 400);
-        // The API itself is where it was.
-        bed.app.get("/me", &bed.key).await.expect(200);
-        bed.client.ask_beside("GET", "/echoes").send().await.expect_error(404, "route_not_found");
+        let link = "</docs/>; rel=\"deprecation\"; type=\"text/html\"; title=\"GET /shelves/search\"";
+        assert_eq!(answer.headers["link"], link);
     }
+    assert!(!bed.get("/shelves/search").await.headers.contains_key("deprecation"));
+    let post = bed.client.ask("POST", "/shelves/old").key(&bed.key).send().await;
+    post.expect_error(405, "method_not_allowed");
+    assert!(!post.headers.contains_key("deprecation"));
 
-    async fn streams_are_sent_whole_and_end_with_their_reader(kind: Kind) {
+    let published = &bed.document["paths"]["/shelves/old"]["get"];
+    assert_eq!(published["deprecated"], true);
+    assert_eq!(
+        (&published["x-deprecated-at"], &published["x-sunset"]),
+        (&json!("2026-01-10"), &json!("2026-07-20"))
+    );
+    assert_eq!(published["x-alternative"], "GET /shelves/search");
+    assert!(published["responses"].get("410").is_some());
+    assert!(bed.document["paths"]["/shelves"]["post"].get("deprecated").is_none());
+
+    let end = Timestamp::parse("2026-07-20T00:00:00Z").unwrap();
+    let left = Duration::milliseconds(end.millis() - bed.app.db().now().millis());
+    bed.app.data.clock.advance(left - Duration::milliseconds(1));
+    ask().key(&bed.key).send().await.expect(200);
+    bed.app.data.clock.advance(Duration::milliseconds(1));
+    let retired = ask().key(&bed.key).send().await;
+    retired.expect_error(410, "endpoint_retired");
+    assert!(retired.body["error"]["message"].as_str().unwrap().contains("GET /shelves/search"));
+    assert_eq!(retired.headers["link"], "</api/v1/shelves/search>; rel=\"successor-version\"");
+    assert_eq!(retired.headers["sunset"], sunset);
+    ask().send().await.expect_error(401, "missing_api_key");
+}
+
+#[testkit::both]
+async fn a_repetition_has_the_headers_of_the_answer(kind: Kind) {
+    let bed = Bed::new(kind).await;
+    let ask =
+        || bed.client.ask("POST", "/shelves/kept").key(&bed.key).header("idempotency-key", "once").send();
+    let first = ask().await;
+    assert!(first.headers.contains_key("x-once"));
+    let again = ask().await;
+    assert_eq!(
+        (again.expect(200), &again.headers["idempotent-replayed"]),
+        (first.expect(200), &"true".to_owned())
+    );
+    for name in ["etag", "location"] {
+        assert_eq!(again.headers[name], first.headers[name]);
+    }
+    assert!(!again.headers.contains_key("x-once"));
+}
+
+#[testkit::both]
+async fn a_body_that_is_announced_too_large_is_refused_first(kind: Kind) {
+    let bed = Bed::new(kind).await;
+    let announce = async |path: &str, length: usize| {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
-        let bed = Bed::new(kind).await;
-        let whole = bed.client.ask_beside("GET", "/flood/160").send().await;
-        assert_eq!((whole.status, whole.text.len()), (200, 160 * 64 * 1024));
+        let mut stream = tokio::net::TcpStream::connect(&bed.address).await.unwrap();
+        let head = format!(
+            "POST /api/v1{path} HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        String::from_utf8_lossy(&answer[9..]).into_owned()
+    };
+    // Nothing of it was sent, and no key.
+    assert_eq!(announce("/shelves", (3 << 20) + 1).await, "413");
+    assert_eq!(announce("/shelves", 3 << 20).await, "401");
+    assert_eq!(announce("/shelves/kept", (1 << 20) + 1).await, "413");
+    assert_eq!(announce("/nowhere", (1 << 20) + 1).await, "401");
+    assert_eq!(announce("/nowhere", 27 << 20).await, "413");
+}
 
-        bed.flood.ended.store(false, Ordering::SeqCst);
-        let before = bed.flood.chunks.load(Ordering::SeqCst);
-        let mut reader = tokio::net::TcpStream::connect(&bed.address).await.unwrap();
-        reader.write_all(b"GET /flood/endless HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
-        reader.read_exact(&mut [0; 1000]).await.unwrap();
-        drop(reader);
-        let ended = async || bed.flood.ended.load(Ordering::SeqCst).then_some(());
-        until("the end of the stream", ended).await;
-        // What was made went out or waits in the sockets' buffers; nothing piled up.
-        assert!(bed.flood.chunks.load(Ordering::SeqCst) - before < 1000);
-    }
+#[testkit::both]
+async fn what_is_beside_the_api(kind: Kind) {
+    let bed = Bed::new(kind).await;
+    let published = bed
+        .client
+        .ask_beside("PROPFIND", "/echo/a%2Fb/c?x=%20y&z")
+        .header("x-signature", "v1,abc")
+        .bytes("text/xml", b"<a/>")
+        .send()
+        .await;
+    assert_eq!((published.status, published.headers["x-echo"].as_str()), (207, "yes"));
+    assert_eq!(published.headers["content-type"], "application/vnd.echo");
+    assert_eq!(
+        published.body,
+        json!({
+            "method": "PROPFIND", "rest": "a%2Fb/c", "query": "x=%20y&z", "signature": "v1,abc",
+            "peer": "127.0.0.1", "body": "<a/>",
+        })
+    );
+    let large = bed.client.ask_beside("POST", "/echo/").bytes("text/plain", &[b'x'; 1001]).send().await;
+    assert_eq!(large.status, 413);
+    let headers =
+        bed.client.ask_beside("GET", "/echo/").header("x-filler", &"x".repeat(17 * 1024)).send().await;
+    assert_eq!(headers.status, 400);
+    // The API itself is where it was.
+    bed.app.get("/me", &bed.key).await.expect(200);
+    bed.client.ask_beside("GET", "/echoes").send().await.expect_error(404, "route_not_found");
+}
+
+#[testkit::both]
+async fn streams_are_sent_whole_and_end_with_their_reader(kind: Kind) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let bed = Bed::new(kind).await;
+    let whole = bed.client.ask_beside("GET", "/flood/160").send().await;
+    assert_eq!((whole.status, whole.text.len()), (200, 160 * 64 * 1024));
+
+    bed.flood.ended.store(false, Ordering::SeqCst);
+    let before = bed.flood.chunks.load(Ordering::SeqCst);
+    let mut reader = tokio::net::TcpStream::connect(&bed.address).await.unwrap();
+    reader.write_all(b"GET /flood/endless HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    reader.read_exact(&mut [0; 1000]).await.unwrap();
+    drop(reader);
+    let ended = async || bed.flood.ended.load(Ordering::SeqCst).then_some(());
+    until("the end of the stream", ended).await;
+    // What was made went out or waits in the sockets' buffers; nothing piled up.
+    assert!(bed.flood.chunks.load(Ordering::SeqCst) - before < 1000);
 }

@@ -12,7 +12,7 @@ use operation::Cursors;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use testkit::Answer;
+use testkit::{Answer, Kind};
 
 /// No list gives such positions. They come in cursors under the service's own key, which no caller can make.
 const HOSTILE: [&str; 27] = [
@@ -118,60 +118,61 @@ fn unkeyed(op: &Op, workspace: i64, filters: &str, position: &str) -> String {
     URL_SAFE_NO_PAD.encode(json!({ "position": position, "seal": seal }).to_string())
 }
 
-testkit::on_both! {
-    async fn garbage_is_no_position(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        let ids = seed(&sweep).await;
-        for (document, op) in sweep.operations().filter(|(_, op)| op.paging.is_some()) {
-            let list = List::new(&sweep, document, &op, &ids);
-            let long = "x".repeat(1500);
-            for garbage in GARBAGE.into_iter().chain([long.as_str()]) {
-                let answer = list.page(&sweep, garbage).await;
-                // Lists with offsets ignore it, but for what no query may have.
-                let is_refused = op.paging.as_deref() != Some("offset") || garbage == "%00";
-                assert_eq!(answer.status, if is_refused { 400 } else { 200 }, "{}: {garbage}", op.id);
-            }
+#[testkit::both]
+async fn garbage_is_no_position(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    let ids = seed(&sweep).await;
+    for (document, op) in sweep.operations().filter(|(_, op)| op.paging.is_some()) {
+        let list = List::new(&sweep, document, &op, &ids);
+        let long = "x".repeat(1500);
+        for garbage in GARBAGE.into_iter().chain([long.as_str()]) {
+            let answer = list.page(&sweep, garbage).await;
+            // Lists with offsets ignore it, but for what no query may have.
+            let is_refused = op.paging.as_deref() != Some("offset") || garbage == "%00";
+            assert_eq!(answer.status, if is_refused { 400 } else { 200 }, "{}: {garbage}", op.id);
         }
     }
+}
 
-    async fn a_cursor_holds_unchanged_and_for_its_list_only(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        let ids = seed(&sweep).await;
-        let workspace: i64 = sweep.workspace.parse().unwrap();
-        let mut earlier: Option<String> = None;
-        for (document, op) in sweep.operations().filter(|(_, op)| op.has_cursors()) {
-            let list = List::new(&sweep, document, &op, &ids);
-            let cursor = list.cursors.encode("abc");
-            let mut foreign: Vec<String> = [0, cursor.len() / 2, cursor.len() - 1]
-                .map(|place| {
-                    let other = if cursor.as_bytes()[place] == b'A' { "B" } else { "A" };
-                    format!("{}{other}{}", &cursor[..place], &cursor[place + 1..])
-                })
-                .into();
-            foreign.push(unkeyed(&op, workspace, &list.filters, "abc"));
-            foreign.extend(earlier.replace(list.cursors.encode("1")));
-            for cursor in foreign {
-                assert_eq!(list.page(&sweep, &cursor).await.status, 400, "{}: {cursor}", op.id);
-            }
+#[testkit::both]
+async fn a_cursor_holds_unchanged_and_for_its_list_only(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    let ids = seed(&sweep).await;
+    let workspace: i64 = sweep.workspace.parse().unwrap();
+    let mut earlier: Option<String> = None;
+    for (document, op) in sweep.operations().filter(|(_, op)| op.has_cursors()) {
+        let list = List::new(&sweep, document, &op, &ids);
+        let cursor = list.cursors.encode("abc");
+        let mut foreign: Vec<String> = [0, cursor.len() / 2, cursor.len() - 1]
+            .map(|place| {
+                let other = if cursor.as_bytes()[place] == b'A' { "B" } else { "A" };
+                format!("{}{other}{}", &cursor[..place], &cursor[place + 1..])
+            })
+            .into();
+        foreign.push(unkeyed(&op, workspace, &list.filters, "abc"));
+        foreign.extend(earlier.replace(list.cursors.encode("1")));
+        for cursor in foreign {
+            assert_eq!(list.page(&sweep, &cursor).await.status, 400, "{}: {cursor}", op.id);
         }
-        assert!(earlier.is_some());
     }
+    assert!(earlier.is_some());
+}
 
-    async fn a_hostile_position_is_a_page_or_a_mistake(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        let ids = seed(&sweep).await;
-        for (document, op) in sweep.operations().filter(|(_, op)| op.has_cursors()) {
-            let list = List::new(&sweep, document, &op, &ids);
-            let long = "9".repeat(1200);
-            for position in HOSTILE.into_iter().chain([long.as_str()]) {
-                list.page(&sweep, &list.cursors.encode(position)).await;
-            }
-            // What is sealed here is what the list opens: otherwise all of it would have been refused at the door.
-            let mut is_read = false;
-            for position in READABLE {
-                is_read |= list.page(&sweep, &list.cursors.encode(position)).await.status == 200;
-            }
-            assert!(is_read, "{}: add a position to READABLE", op.id);
+#[testkit::both]
+async fn a_hostile_position_is_a_page_or_a_mistake(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    let ids = seed(&sweep).await;
+    for (document, op) in sweep.operations().filter(|(_, op)| op.has_cursors()) {
+        let list = List::new(&sweep, document, &op, &ids);
+        let long = "9".repeat(1200);
+        for position in HOSTILE.into_iter().chain([long.as_str()]) {
+            list.page(&sweep, &list.cursors.encode(position)).await;
         }
+        // What is sealed here is what the list opens: otherwise all of it would have been refused at the door.
+        let mut is_read = false;
+        for position in READABLE {
+            is_read |= list.page(&sweep, &list.cursors.encode(position)).await.status == 200;
+        }
+        assert!(is_read, "{}: add a position to READABLE", op.id);
     }
 }

@@ -181,26 +181,25 @@ async fn check(program: &Program, contents: &Contents, tool: &OpenAiServer, rece
     assert!(events.iter().all(|event| now.contains(event)), "{events:?} {now:?}");
 }
 
-testkit::on_both! {
-    async fn a_restored_service_continues(kind: Kind) {
-        let (tool, receiver) = (OpenAiServer::start().await, Receiver::start().await);
-        let folder = tempfile::tempdir().unwrap();
-        let backup = folder.path().join("backup");
-        let contents = {
-            let program = installation(kind).await;
-            let serving = program.serve().await;
-            let contents = fill(&program, &tool, &receiver).await;
-            follow(&program, "back up", kind, &backup).await;
-            serving.kill();
-            contents
-        };
+#[testkit::both]
+async fn a_restored_service_continues(kind: Kind) {
+    let (tool, receiver) = (OpenAiServer::start().await, Receiver::start().await);
+    let folder = tempfile::tempdir().unwrap();
+    let backup = folder.path().join("backup");
+    let contents = {
         let program = installation(kind).await;
-        drop_database(&program, kind).await;
-        follow(&program, "restore", kind, &backup).await;
-        let_leases_end(&open(&program, kind)).await;
-        program.model.then(200, None, tool_call("stock", &json!({})));
         let serving = program.serve().await;
-        check(&program, &contents, &tool, &receiver).await;
-        serving.stop().await;
-    }
+        let contents = fill(&program, &tool, &receiver).await;
+        follow(&program, "back up", kind, &backup).await;
+        serving.kill();
+        contents
+    };
+    let program = installation(kind).await;
+    drop_database(&program, kind).await;
+    follow(&program, "restore", kind, &backup).await;
+    let_leases_end(&open(&program, kind)).await;
+    program.model.then(200, None, tool_call("stock", &json!({})));
+    let serving = program.serve().await;
+    check(&program, &contents, &tool, &receiver).await;
+    serving.stop().await;
 }

@@ -7,28 +7,18 @@ use diesel::sql_types::BigInt;
 use model::{Env, RequestId};
 use operation::LogRow;
 use serde_json::{Value, json};
-use server::LogRetention;
 use std::collections::BTreeSet;
-use store::logs::{LogSize, Retention};
-use testkit::{Key, MessageSent, Receiver, TestApp, until};
+use store::logs::{LogSize, Retention, Retentions};
+use testkit::{Key, Kind, MessageSent, Receiver, TestApp, until};
 
 const KIB: i64 = 1 << 10;
 
 /// Logs of this size.
-pub fn of_size(bytes: i64) -> LogRetention {
-    let mut retention = LogRetention::default();
-    let events = &mut retention.events;
-    for log in [
-        &mut retention.requests,
-        &mut retention.activity,
-        &mut retention.callbacks,
-        &mut events.events,
-        &mut events.deliveries,
-        &mut events.inbound_requests,
-    ] {
-        *log = Retention { bytes, ..*log };
-    }
-    retention
+pub fn of_size(bytes: i64) -> Retentions {
+    let kinds = server::log_kinds().unwrap();
+    kinds.iter().fold(Retentions::default(), |retentions, kind| {
+        retentions.with(kind.name, Retention { days: kind.days, bytes })
+    })
 }
 
 /// Runs what is due 10 seconds later, as the service does.
@@ -127,164 +117,182 @@ impl Tenant {
     }
 }
 
-testkit::on_both! {
-    async fn logs_stay_below_their_size_under_load(kind: Kind) {
-        let mut retention = of_size(256 * KIB);
-        retention.activity.bytes = 96 * KIB;
-        retention.events.events.bytes = 512 * KIB;
-        let app = TestApp::with_retention(kind, retention).await;
-        let loud = Tenant::new(&app).await;
-        let inbound = loud.inbound(&app).await;
-        ten_seconds(&app).await;
-        for round in 1..=25 {
-            for number in 0..20 {
-                let order = json!({ "order": number, "text": "x".repeat(300) });
-                assert_eq!(app.ask_beside("POST", &inbound).json(&order).send().await.status, 202);
-            }
-            loud.write(&app, 20).await;
-            loud.request(&app, 60).await;
-            let before = sizes(&app).await;
-            ten_seconds(&app).await;
-            for size in before.into_iter().chain(sizes(&app).await) {
-                assert!(size.size.bytes < size.most_bytes, "{size:?} in round {round}");
-            }
+#[testkit::both]
+async fn logs_stay_below_their_size_under_load(kind: Kind) {
+    let retention = of_size(256 * KIB)
+        .with("item_activity", Retention { bytes: 96 * KIB, ..Retention::of_days(3_650) })
+        .with("events", Retention { bytes: 512 * KIB, ..Retention::of_days(30) });
+    let app = TestApp::with_retention(kind, retention).await;
+    let loud = Tenant::new(&app).await;
+    let inbound = loud.inbound(&app).await;
+    ten_seconds(&app).await;
+    for round in 1..=25 {
+        for number in 0..20 {
+            let order = json!({ "order": number, "text": "x".repeat(300) });
+            assert_eq!(app.ask_beside("POST", &inbound).json(&order).send().await.status, 202);
         }
-        let logs = [("events", 1_000), ("item_activity", 500), ("request_logs", 1_500), ("inbound_requests", 500)];
-        for (log, written) in logs {
-            let (size, rows) = (size(&app, log).await, loud.rows(&app, log).await);
-            assert!(size.size.bytes > size.most_bytes / 2 && rows < written, "{size:?}, {rows} rows");
-        }
-        // Activity is counted by the next run.
+        loud.write(&app, 20).await;
+        loud.request(&app, 60).await;
+        let before = sizes(&app).await;
         ten_seconds(&app).await;
-        ten_seconds(&app).await;
-        for log in ["events", "item_activity", "request_logs"] {
-            let (size, rows) = (size(&app, log).await, number(&app, format!("SELECT count(*) AS n FROM {log}")).await);
-            assert_eq!(size.size.rows, rows, "{log}");
+        for size in before.into_iter().chain(sizes(&app).await) {
+            assert!(size.size.bytes < size.most_bytes, "{size:?} in round {round}");
         }
     }
-
-    async fn a_flood_pushes_out_its_own_rows(kind: Kind) {
-        let app = TestApp::with_retention(kind, of_size(256 * KIB)).await;
-        let (quiet, loud) = (Tenant::new(&app).await, Tenant::new(&app).await);
-        quiet.write(&app, 50).await;
-        quiet.request(&app, 50).await;
-        let logs = ["events", "item_activity", "request_logs"];
-        let mut before = Vec::new();
-        for log in logs {
-            before.push(quiet.rows(&app, log).await);
-        }
-        let place = app.get("/events", &quiet.key).await.expect(200)[0]["sequence"].clone();
-        ten_seconds(&app).await;
-        for _ in 0..12 {
-            loud.write(&app, 150).await;
-            loud.request(&app, 150).await;
-            ten_seconds(&app).await;
-        }
-        for (log, before) in logs.into_iter().zip(before) {
-            assert!(quiet.rows(&app, log).await >= before, "{log}");
-            assert!(loud.rows(&app, log).await < 1_500, "{log}");
-        }
-        let live = format!("/events/live?after={place}&wait_seconds=0");
-        assert_eq!(app.get(&live, &quiet.key).await.expect(200), json!([]), "nothing of its own is gone");
-        app.get(&live, &loud.key).await.expect_error(410, "cursor_expired");
-        let first = number(&app, format!("SELECT min(position) AS n FROM events WHERE workspace_id = {}", loud.key.workspace)).await;
-        let next = app.get(&format!("/events/live?after={}&wait_seconds=0", first - 1), &loud.key).await.expect(200);
-        assert_eq!(next[0]["sequence"], first);
+    let logs =
+        [("events", 1_000), ("item_activity", 500), ("request_logs", 1_500), ("inbound_requests", 500)];
+    for (log, written) in logs {
+        let (size, rows) = (size(&app, log).await, loud.rows(&app, log).await);
+        assert!(size.size.bytes > size.most_bytes / 2 && rows < written, "{size:?}, {rows} rows");
     }
-
-    async fn what_is_still_to_be_delivered_stays(kind: Kind) {
-        let most = 512 * KIB;
-        let app = TestApp::with_retention(kind, of_size(most)).await;
-        let key = app.key(app.bare_workspace("scale", 0).await, Env::Live, &["*"]).await;
-        let (up, down) = (Receiver::start().await, Receiver::start().await);
-        down.answer_status(500);
-        for receiver in [&up, &down] {
-            let endpoint = json!({ "url": receiver.url("/"), "enabled_events": ["contact.*"] });
-            app.post("/webhook-endpoints", &key, endpoint).await.expect(201);
-        }
-        ten_seconds(&app).await;
-        for round in 0..15 {
-            for id in 0..10 {
-                app.emit(key.workspace, MessageSent::new(round * 10 + id, "x".repeat(2_000))).await;
-            }
-            app.deliver().await;
-            ten_seconds(&app).await;
-        }
-        let size = size(&app, "webhook_deliveries").await;
-        assert!(size.size.bytes < most, "{size:?}");
-        let waiting = "SELECT count(*) AS n FROM webhook_deliveries WHERE ended_at IS NULL";
-        let ended = "SELECT count(*) AS n FROM webhook_deliveries WHERE ended_at IS NOT NULL";
-        assert_eq!(number(&app, waiting).await, 150);
-        assert!(number(&app, ended).await < 150);
-        assert_eq!(up.delivered().len(), 150);
-
-        down.forget();
-        down.answer_status(200);
-        for _ in 0..48 {
-            app.data.clock.advance(Duration::minutes(30));
-            app.deliver().await;
-        }
-        assert_eq!(number(&app, waiting).await, 0);
-        let ids: BTreeSet<String> = down.delivered().iter().map(|sent| sent.json()["id"].to_string()).collect();
-        assert_eq!(ids.len(), 150);
-
-        // What is left is counted to the last byte.
-        let log = app.service.logs.find("webhook_deliveries").unwrap();
-        while app.db().write({ let log = log.clone(); move |tx| log.evict(tx, key.workspace, most) }).await.unwrap().rows > 0 {}
-        for table in ["webhook_deliveries", "webhook_attempts", "webhook_bodies"] {
-            assert_eq!(number(&app, format!("SELECT count(*) AS n FROM {table}")).await, 0, "{table}");
-        }
-        assert_eq!(number(&app, "SELECT bytes AS n FROM log_sizes WHERE log = 'webhook_deliveries'").await, 0);
-    }
-
-    async fn rows_are_deleted_in_pieces(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let loud = Tenant::new(&app).await;
-        for _ in 0..2 {
-            loud.write(&app, 1_000).await;
-            ten_seconds(&app).await;
-        }
-        loud.request(&app, 1_200).await;
-        ten_seconds(&app).await;
-        for name in ["events", "item_activity", "request_logs"] {
-            let (log, workspace) = (app.service.logs.find(name).unwrap(), loud.key.workspace);
-            let before = loud.rows(&app, name).await;
-            let gone = app.db().write(move |tx| log.evict(tx, workspace, i64::MAX)).await.unwrap();
-            assert_eq!(loud.rows(&app, name).await, before - gone.rows, "{name}");
-            assert!((1..=500).contains(&gone.rows), "{name}: {gone:?}");
-        }
+    // Activity is counted by the next run.
+    ten_seconds(&app).await;
+    ten_seconds(&app).await;
+    for log in ["events", "item_activity", "request_logs"] {
+        let (size, rows) =
+            (size(&app, log).await, number(&app, format!("SELECT count(*) AS n FROM {log}")).await);
+        assert_eq!(size.size.rows, rows, "{log}");
     }
 }
 
-testkit::on_both! {
-    async fn rows_that_several_delete_are_counted_once(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let (up, loud) = (Receiver::start().await, Tenant::new(&app).await);
-        let inbound = loud.inbound(&app).await;
-        let endpoint = json!({ "url": up.url("/"), "enabled_events": ["item.*"] });
-        app.post("/webhook-endpoints", &loud.key, endpoint).await.expect(201);
-        loud.write(&app, 300).await;
-        loud.request(&app, 1_200).await;
-        for number in 0..300 {
-            app.ask_beside("POST", &inbound).json(&json!({ "order": number })).send().await;
+#[testkit::both]
+async fn a_flood_pushes_out_its_own_rows(kind: Kind) {
+    let app = TestApp::with_retention(kind, of_size(256 * KIB)).await;
+    let (quiet, loud) = (Tenant::new(&app).await, Tenant::new(&app).await);
+    quiet.write(&app, 50).await;
+    quiet.request(&app, 50).await;
+    let logs = ["events", "item_activity", "request_logs"];
+    let mut before = Vec::new();
+    for log in logs {
+        before.push(quiet.rows(&app, log).await);
+    }
+    let place = app.get("/events", &quiet.key).await.expect(200)[0]["sequence"].clone();
+    ten_seconds(&app).await;
+    for _ in 0..12 {
+        loud.write(&app, 150).await;
+        loud.request(&app, 150).await;
+        ten_seconds(&app).await;
+    }
+    for (log, before) in logs.into_iter().zip(before) {
+        assert!(quiet.rows(&app, log).await >= before, "{log}");
+        assert!(loud.rows(&app, log).await < 1_500, "{log}");
+    }
+    let live = format!("/events/live?after={place}&wait_seconds=0");
+    assert_eq!(app.get(&live, &quiet.key).await.expect(200), json!([]), "nothing of its own is gone");
+    app.get(&live, &loud.key).await.expect_error(410, "cursor_expired");
+    let first = number(
+        &app,
+        format!("SELECT min(position) AS n FROM events WHERE workspace_id = {}", loud.key.workspace),
+    )
+    .await;
+    let next =
+        app.get(&format!("/events/live?after={}&wait_seconds=0", first - 1), &loud.key).await.expect(200);
+    assert_eq!(next[0]["sequence"], first);
+}
+
+#[testkit::both]
+async fn what_is_still_to_be_delivered_stays(kind: Kind) {
+    let most = 512 * KIB;
+    let app = TestApp::with_retention(kind, of_size(most)).await;
+    let key = app.key(app.bare_workspace("scale", 0).await, Env::Live, &["*"]).await;
+    let (up, down) = (Receiver::start().await, Receiver::start().await);
+    down.answer_status(500);
+    for receiver in [&up, &down] {
+        let endpoint = json!({ "url": receiver.url("/"), "enabled_events": ["contact.*"] });
+        app.post("/webhook-endpoints", &key, endpoint).await.expect(201);
+    }
+    ten_seconds(&app).await;
+    for round in 0..15 {
+        for id in 0..10 {
+            app.emit(key.workspace, MessageSent::new(round * 10 + id, "x".repeat(2_000))).await;
         }
-        // Events are counted when they are placed in the log.
         app.deliver().await;
-        for _ in 0..3 {
-            ten_seconds(&app).await;
-        }
-        for name in ["events", "webhook_deliveries", "item_activity", "request_logs", "inbound_requests"] {
-            let workspace = loud.key.workspace;
-            let evict = async || {
-                let log = app.service.logs.find(name).unwrap();
-                app.db().write(move |tx| log.evict(tx, workspace, 20_000)).await.unwrap()
-            };
-            let gone = tokio::join!(evict(), evict(), evict());
-            assert!([gone.0, gone.1, gone.2].iter().all(|gone| gone.rows > 0), "{name}: {gone:?}");
-            let (left, counted) = (loud.rows(&app, name).await, size(&app, name).await.size.rows);
-            let others = number(&app, format!("SELECT count(*) AS n FROM {name}")).await - left;
-            assert_eq!(counted, left + others, "{name}");
-        }
+        ten_seconds(&app).await;
+    }
+    let size = size(&app, "webhook_deliveries").await;
+    assert!(size.size.bytes < most, "{size:?}");
+    let waiting = "SELECT count(*) AS n FROM webhook_deliveries WHERE ended_at IS NULL";
+    let ended = "SELECT count(*) AS n FROM webhook_deliveries WHERE ended_at IS NOT NULL";
+    assert_eq!(number(&app, waiting).await, 150);
+    assert!(number(&app, ended).await < 150);
+    assert_eq!(up.delivered().len(), 150);
+
+    down.forget();
+    down.answer_status(200);
+    for _ in 0..48 {
+        app.data.clock.advance(Duration::minutes(30));
+        app.deliver().await;
+    }
+    assert_eq!(number(&app, waiting).await, 0);
+    let ids: BTreeSet<String> = down.delivered().iter().map(|sent| sent.json()["id"].to_string()).collect();
+    assert_eq!(ids.len(), 150);
+
+    // What is left is counted to the last byte.
+    let log = app.service.logs.find("webhook_deliveries").unwrap();
+    while app
+        .db()
+        .write({
+            let log = log.clone();
+            move |tx| log.evict(tx, key.workspace, most)
+        })
+        .await
+        .unwrap()
+        .rows
+        > 0
+    {}
+    for table in ["webhook_deliveries", "webhook_attempts", "webhook_bodies"] {
+        assert_eq!(number(&app, format!("SELECT count(*) AS n FROM {table}")).await, 0, "{table}");
+    }
+    assert_eq!(number(&app, "SELECT bytes AS n FROM log_sizes WHERE log = 'webhook_deliveries'").await, 0);
+}
+
+#[testkit::both]
+async fn rows_are_deleted_in_pieces(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let loud = Tenant::new(&app).await;
+    for _ in 0..2 {
+        loud.write(&app, 1_000).await;
+        ten_seconds(&app).await;
+    }
+    loud.request(&app, 1_200).await;
+    ten_seconds(&app).await;
+    for name in ["events", "item_activity", "request_logs"] {
+        let (log, workspace) = (app.service.logs.find(name).unwrap(), loud.key.workspace);
+        let before = loud.rows(&app, name).await;
+        let gone = app.db().write(move |tx| log.evict(tx, workspace, i64::MAX)).await.unwrap();
+        assert_eq!(loud.rows(&app, name).await, before - gone.rows, "{name}");
+        assert!((1..=500).contains(&gone.rows), "{name}: {gone:?}");
+    }
+}
+
+#[testkit::both]
+async fn rows_that_several_delete_are_counted_once(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let (up, loud) = (Receiver::start().await, Tenant::new(&app).await);
+    let inbound = loud.inbound(&app).await;
+    let endpoint = json!({ "url": up.url("/"), "enabled_events": ["item.*"] });
+    app.post("/webhook-endpoints", &loud.key, endpoint).await.expect(201);
+    loud.write(&app, 300).await;
+    loud.request(&app, 1_200).await;
+    for number in 0..300 {
+        app.ask_beside("POST", &inbound).json(&json!({ "order": number })).send().await;
+    }
+    // Events are counted when they are placed in the log.
+    app.deliver().await;
+    for _ in 0..3 {
+        ten_seconds(&app).await;
+    }
+    for name in ["events", "webhook_deliveries", "item_activity", "request_logs", "inbound_requests"] {
+        let workspace = loud.key.workspace;
+        let evict = async || {
+            let log = app.service.logs.find(name).unwrap();
+            app.db().write(move |tx| log.evict(tx, workspace, 20_000)).await.unwrap()
+        };
+        let gone = tokio::join!(evict(), evict(), evict());
+        assert!([gone.0, gone.1, gone.2].iter().all(|gone| gone.rows > 0), "{name}: {gone:?}");
+        let (left, counted) = (loud.rows(&app, name).await, size(&app, name).await.size.rows);
+        let others = number(&app, format!("SELECT count(*) AS n FROM {name}")).await - left;
+        assert_eq!(counted, left + others, "{name}");
     }
 }
 
@@ -306,43 +314,42 @@ async fn on_disk(app: &TestApp, tables: &[&str]) -> i64 {
     number(app, format!("{sizes} WHERE relname IN ({names})")).await
 }
 
-testkit::on_both! {
-    async fn sizes_are_those_on_disk_within_a_tenth(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let (up, tenant) = (Receiver::start().await, Tenant::new(&app).await);
-        let inbound = tenant.inbound(&app).await;
-        for _ in 0..3 {
-            tenant.write(&app, 1_000).await;
-            tenant.request(&app, 1_000).await;
+#[testkit::both]
+async fn sizes_are_those_on_disk_within_a_tenth(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let (up, tenant) = (Receiver::start().await, Tenant::new(&app).await);
+    let inbound = tenant.inbound(&app).await;
+    for _ in 0..3 {
+        tenant.write(&app, 1_000).await;
+        tenant.request(&app, 1_000).await;
+    }
+    let endpoint = json!({ "url": up.url("/"), "enabled_events": ["item.*"] });
+    app.post("/webhook-endpoints", &tenant.key, endpoint).await.expect(201);
+    for number in 0..5 {
+        tenant.write(&app, 200).await;
+        for part in 0..100 {
+            let order = json!({ "order": number * 100 + part, "text": "x".repeat(270) });
+            app.ask_beside("POST", &inbound).json(&order).send().await;
         }
-        let endpoint = json!({ "url": up.url("/"), "enabled_events": ["item.*"] });
-        app.post("/webhook-endpoints", &tenant.key, endpoint).await.expect(201);
-        for number in 0..5 {
-            tenant.write(&app, 200).await;
-            for part in 0..100 {
-                let order = json!({ "order": number * 100 + part, "text": "x".repeat(270) });
-                app.ask_beside("POST", &inbound).json(&order).send().await;
-            }
-        }
-        let line = Line::connect(&app, tenant.key.workspace).await;
-        line.receive(&app, 500).await;
-        app.service.channels.run_due().await.unwrap();
-        ten_seconds(&app).await;
-        ten_seconds(&app).await;
-        for size in sizes(&app).await {
-            let tables: &[&str] = match size.log {
-                "webhook_deliveries" => &["webhook_deliveries", "webhook_attempts", "webhook_bodies"],
-                log => &[log],
-            };
-            let (rows, bytes) = (size.size.rows, size.size.bytes);
-            let counted = format!("{} takes {bytes} bytes for {rows} rows, as counted", size.log);
-            // PostgreSQL keeps rows that were replaced for as long as a transaction is open that may see them, such as one
-            // of its own `ANALYZE`.
-            until(&counted, async || {
-                let disk = on_disk(&app, tables).await;
-                ((disk - bytes).abs() * 10 <= disk).then_some(())
-            })
-            .await;
-        }
+    }
+    let line = Line::connect(&app, tenant.key.workspace).await;
+    line.receive(&app, 500).await;
+    app.service.channels.run_due().await.unwrap();
+    ten_seconds(&app).await;
+    ten_seconds(&app).await;
+    for size in sizes(&app).await {
+        let tables: &[&str] = match size.log {
+            "webhook_deliveries" => &["webhook_deliveries", "webhook_attempts", "webhook_bodies"],
+            log => &[log],
+        };
+        let (rows, bytes) = (size.size.rows, size.size.bytes);
+        let counted = format!("{} takes {bytes} bytes for {rows} rows, as counted", size.log);
+        // PostgreSQL keeps rows that were replaced for as long as a transaction is open that may see them, such as one
+        // of its own `ANALYZE`.
+        until(&counted, async || {
+            let disk = on_disk(&app, tables).await;
+            ((disk - bytes).abs() * 10 <= disk).then_some(())
+        })
+        .await;
     }
 }

@@ -5,7 +5,7 @@ use diesel::sql_types::{BigInt, Bool, Text};
 use std::collections::BTreeMap;
 use std::path::Path;
 use store::{AnyConnection, Read};
-use testkit::TestDb;
+use testkit::{Kind, TestDb};
 
 /// Columns in order, each as `name TYPE` or `name TYPE NULL`, and the primary key.
 pub(crate) type Tables = BTreeMap<String, (Vec<String>, Vec<String>)>;
@@ -30,12 +30,7 @@ fn sources(folder: &Path, found: &mut Vec<String>) {
 fn expected() -> Tables {
     let mut tables = Tables::new();
     let mut pages = Vec::new();
-    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap() {
-        let folder = entry.unwrap().path().join("src");
-        if folder.is_dir() {
-            sources(&folder, &mut pages);
-        }
-    }
+    sources(concat!(env!("CARGO_MANIFEST_DIR"), "/..").as_ref(), &mut pages);
     for block in pages.iter().flat_map(|page| page.split("diesel::table! {\n").skip(1)) {
         let mut lines = block.lines().map(str::trim).filter(|line| !line.is_empty());
         let (name, key) = lines.next().unwrap().strip_suffix(") {").unwrap().split_once(" (").unwrap();
@@ -130,22 +125,21 @@ fn diesel_type(kind: &str) -> &'static str {
     }
 }
 
-testkit::on_both! {
-    async fn the_schema_is_what_the_migrations_make(kind: Kind) {
-        let expected = expected();
-        assert!(expected.len() >= 25 && expected["jobs"].0.len() == 12, "the schema is read as it is written");
-        let actual = TestDb::new(kind).db.read(actual).await.unwrap();
-        assert_eq!(actual.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
-        for (table, expected) in &expected {
-            assert_eq!(&actual[table], expected, "{table}");
-        }
+#[testkit::both]
+async fn the_schema_is_what_the_migrations_make(kind: Kind) {
+    let expected = expected();
+    assert!(expected.len() >= 25 && expected["jobs"].0.len() == 12, "the schema is read as it is written");
+    let actual = TestDb::new(kind).db.read(actual).await.unwrap();
+    assert_eq!(actual.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    for (table, expected) in &expected {
+        assert_eq!(&actual[table], expected, "{table}");
     }
 }
 
 #[tokio::test]
 async fn whatever_names_a_contact_follows_it_when_it_is_merged() {
     let app = testkit::TestApp::new(testkit::Kind::Sqlite).await;
-    let uses = app.service.pipeline.services.get::<operation::ports::ContactUses>().unwrap();
+    let uses = app.service.pipeline.services.get::<ports::ContactUses>().unwrap();
     let mut followed: Vec<&str> = uses.tables().collect();
     followed.sort_unstable();
     // What happened does not change.

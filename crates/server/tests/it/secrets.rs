@@ -172,7 +172,7 @@ fn declared() -> BTreeSet<(String, String)> {
     let columns = |sealed: &'static auth::SealedTable| {
         sealed.columns.iter().map(|column| (sealed.table.to_owned(), (*column).to_owned()))
     };
-    server::sealed_tables().flat_map(columns).collect()
+    server::sealed_tables().unwrap().into_iter().flat_map(columns).collect()
 }
 
 /// Rotates, and gives how many values were sealed anew and how many are unreadable.
@@ -186,58 +186,58 @@ fn rotate(program: &Program, wait: &str) -> (i64, i64) {
 /// headers, a webhook's token and secrets, a channel's credentials.
 const LEAST_SEALED: i64 = 10;
 
-testkit::on_both! {
-    async fn the_key_is_rotated_while_the_service_runs(kind: Kind) {
-        let program = Program::new(kind, SVC).await.with("SVC_SECRET_KEY", ONE_KEY);
-        let mut installation = Installation::of(program).await;
-        assert_eq!(installation.sealed_columns().await, declared());
-        let alone = installation.program.fails(&["secrets", "rotate"]);
-        assert!(alone.contains("SVC_SECRET_KEY_PREVIOUS"), "{alone}");
+#[testkit::both]
+async fn the_key_is_rotated_while_the_service_runs(kind: Kind) {
+    let program = Program::new(kind, SVC).await.with("SVC_SECRET_KEY", ONE_KEY);
+    let mut installation = Installation::of(program).await;
+    assert_eq!(installation.sealed_columns().await, declared());
+    let alone = installation.program.fails(&["secrets", "rotate"]);
+    assert!(alone.contains("SVC_SECRET_KEY_PREVIOUS"), "{alone}");
 
-        // All replicas get both keys. Until the rotation the old one seals, so that none is left behind.
-        installation.program =
-            installation.program.with("SVC_SECRET_KEY", ANOTHER_KEY).with("SVC_SECRET_KEY_PREVIOUS", ONE_KEY);
-        let serving = installation.program.serve().await;
-        installation.check().await;
-        let (resealed, unreadable) = rotate(&installation.program, "5");
-        assert!(resealed >= LEAST_SEALED && unreadable == 0, "{resealed} {unreadable}");
-        installation.check().await;
-        // What was sealed since then is sealed under the new key.
-        let other = json!({ "name": "Other" });
-        let (client, key) = (installation.program.client(), &installation.key);
-        let sent = client.ask("POST", "/agents").key(key).header("idempotency-key", "other").json(&other).send();
-        sent.await.expect(201);
-        assert_eq!(rotate(&installation.program, "0"), (0, 0));
-        serving.stop().await;
+    // All replicas get both keys. Until the rotation the old one seals, so that none is left behind.
+    installation.program =
+        installation.program.with("SVC_SECRET_KEY", ANOTHER_KEY).with("SVC_SECRET_KEY_PREVIOUS", ONE_KEY);
+    let serving = installation.program.serve().await;
+    installation.check().await;
+    let (resealed, unreadable) = rotate(&installation.program, "5");
+    assert!(resealed >= LEAST_SEALED && unreadable == 0, "{resealed} {unreadable}");
+    installation.check().await;
+    // What was sealed since then is sealed under the new key.
+    let other = json!({ "name": "Other" });
+    let (client, key) = (installation.program.client(), &installation.key);
+    let sent = client.ask("POST", "/agents").key(key).header("idempotency-key", "other").json(&other).send();
+    sent.await.expect(201);
+    assert_eq!(rotate(&installation.program, "0"), (0, 0));
+    serving.stop().await;
 
-        installation.program = installation.program.with("SVC_SECRET_KEY_PREVIOUS", "");
-        let serving = installation.program.serve().await;
-        installation.check().await;
-        installation.check_tool().await;
-        serving.stop().await;
-        let stderr = installation.program.fails_with("SVC_SECRET_KEY", ONE_KEY, &["serve"]);
-        assert!(stderr.contains("SVC_SECRET_KEY"), "{stderr}");
-        testkit::assert_absent(&stderr, &ONE_KEY[..12]);
-    }
+    installation.program = installation.program.with("SVC_SECRET_KEY_PREVIOUS", "");
+    let serving = installation.program.serve().await;
+    installation.check().await;
+    installation.check_tool().await;
+    serving.stop().await;
+    let stderr = installation.program.fails_with("SVC_SECRET_KEY", ONE_KEY, &["serve"]);
+    assert!(stderr.contains("SVC_SECRET_KEY"), "{stderr}");
+    testkit::assert_absent(&stderr, &ONE_KEY[..12]);
+}
 
-    async fn a_rotation_that_was_killed_is_resumed(kind: Kind) {
-        let program = Program::new(kind, SVC).await.with("SVC_SECRET_KEY", ONE_KEY);
-        let mut installation = Installation::of(program).await;
-        installation.program =
-            installation.program.with("SVC_SECRET_KEY", ANOTHER_KEY).with("SVC_SECRET_KEY_PREVIOUS", ONE_KEY);
-        kill_while_waiting(&installation.program, "encrypt under the new key");
-        // The new key alone does not do: values are sealed under the old one.
-        let stderr = installation.program.fails_with("SVC_SECRET_KEY_PREVIOUS", "", &["serve"]);
-        assert!(stderr.contains("has not ended"), "{stderr}");
-        let serving = installation.program.serve().await;
-        installation.check().await;
-        serving.stop().await;
-        assert!(rotate(&installation.program, "0").0 >= LEAST_SEALED);
-        installation.program = installation.program.with("SVC_SECRET_KEY_PREVIOUS", "");
-        let _serving = installation.program.serve().await;
-        installation.check().await;
-        installation.check_tool().await;
-    }
+#[testkit::both]
+async fn a_rotation_that_was_killed_is_resumed(kind: Kind) {
+    let program = Program::new(kind, SVC).await.with("SVC_SECRET_KEY", ONE_KEY);
+    let mut installation = Installation::of(program).await;
+    installation.program =
+        installation.program.with("SVC_SECRET_KEY", ANOTHER_KEY).with("SVC_SECRET_KEY_PREVIOUS", ONE_KEY);
+    kill_while_waiting(&installation.program, "encrypt under the new key");
+    // The new key alone does not do: values are sealed under the old one.
+    let stderr = installation.program.fails_with("SVC_SECRET_KEY_PREVIOUS", "", &["serve"]);
+    assert!(stderr.contains("has not ended"), "{stderr}");
+    let serving = installation.program.serve().await;
+    installation.check().await;
+    serving.stop().await;
+    assert!(rotate(&installation.program, "0").0 >= LEAST_SEALED);
+    installation.program = installation.program.with("SVC_SECRET_KEY_PREVIOUS", "");
+    let _serving = installation.program.serve().await;
+    installation.check().await;
+    installation.check_tool().await;
 }
 
 /// Begins a rotation and kills it while it waits.

@@ -47,23 +47,22 @@ async fn create(app: &TestApp, key: &Key) -> Answer {
     app.ask("POST", "/agents").key(key).header("idempotency-key", "one").json(&agent).send().await
 }
 
-testkit::on_both! {
-    async fn writing_is_refused_and_resumes_when_there_is_room(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let workspace = app.bare_workspace("scale", 0).await;
-        let key = app.key(workspace, model::Env::Live, &["*"]).await;
-        assert_eq!(ready(&app, 200).await, json!({ "status": "ready" }));
-        fill(&app, kind).await;
-        for _ in 0..2 {
-            let refused = create(&app, &key).await;
-            refused.expect_error(503, "storage_full");
-            assert_eq!(refused.headers["retry-after"], "30");
-        }
-        assert_eq!(ready(&app, 503).await, json!({ "status": "not_ready", "reason": "storage_full" }));
-        assert_eq!(app.get("/agents", &key).await.expect(200), json!([]));
-        make_room(&app, kind).await;
-        ready(&app, 200).await;
-        // The same request, with its key.
-        create(&app, &key).await.expect(201);
+#[testkit::both]
+async fn writing_is_refused_and_resumes_when_there_is_room(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let workspace = app.bare_workspace("scale", 0).await;
+    let key = app.key(workspace, model::Env::Live, &["*"]).await;
+    assert_eq!(ready(&app, 200).await, json!({ "status": "ready" }));
+    fill(&app, kind).await;
+    for _ in 0..2 {
+        let refused = create(&app, &key).await;
+        refused.expect_error(503, "storage_full");
+        assert_eq!(refused.headers["retry-after"], "30");
     }
+    assert_eq!(ready(&app, 503).await, json!({ "status": "not_ready", "reason": "storage_full" }));
+    assert_eq!(app.get("/agents", &key).await.expect(200), json!([]));
+    make_room(&app, kind).await;
+    ready(&app, 200).await;
+    // The same request, with its key.
+    create(&app, &key).await.expect(201);
 }

@@ -9,7 +9,7 @@ use operation::schema::request_logs;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use store::Db;
-use testkit::{Answer, TestApp, TestDb};
+use testkit::{Answer, Kind, TestApp, TestDb};
 
 /// A row of the request log: every column.
 type Row = (
@@ -86,132 +86,150 @@ async fn get(app: &TestApp, path: &str, headers: &str) -> Answer {
     app.raw(format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n").as_bytes()).await
 }
 
-testkit::on_both! {
-    async fn every_request_leaves_a_row_without_secrets(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let workspace = app.workspace().await;
-        let key = app.key(workspace, Env::Live, &["runs:read", "runs:execute"]).await;
-        app.model.usage(100, 50);
-        let mut answers = Vec::new();
-        let secret = json!({ "input": HIDDEN[0] });
-        let run = || app.ask("POST", "/runs").key(&key).header("idempotency-key", HIDDEN[1]);
-        answers.push(run().header("x-client-request-id", "mine-1").json(&secret).send().await);
-        answers.push(run().header("x-client-request-id", "two words").json(&secret).send().await);
-        answers.push(app.get(&format!("/agents?note={}", HIDDEN[2]), &key).await);
-        answers.push(app.get("/nowhere", &key).await);
-        answers.push(app.ask("DELETE", "/runs").key(&key).send().await);
-        answers.push(app.ask("GET", "/me").header("authorization", &format!("Bearer {}", HIDDEN[3])).send().await);
-        answers.push(app.post("/runs", &key, json!({ "input": "" })).await);
-        let test_key = app.key(workspace, Env::Test, &["runs:read"]).await;
-        answers.push(app.get("/me", &test_key).await);
-        let data = app.stop().await;
-        let rows = logged(&data.db).await;
-        let rows: Vec<&Row> = answers
-            .iter()
-            .map(|answer| rows.iter().find(|row| row.0.0 == answer.headers["x-request-id"]).expect("a row"))
-            .collect();
+#[testkit::both]
+async fn every_request_leaves_a_row_without_secrets(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let workspace = app.workspace().await;
+    let key = app.key(workspace, Env::Live, &["runs:read", "runs:execute"]).await;
+    app.model.usage(100, 50);
+    let mut answers = Vec::new();
+    let secret = json!({ "input": HIDDEN[0] });
+    let run = || app.ask("POST", "/runs").key(&key).header("idempotency-key", HIDDEN[1]);
+    answers.push(run().header("x-client-request-id", "mine-1").json(&secret).send().await);
+    answers.push(run().header("x-client-request-id", "two words").json(&secret).send().await);
+    answers.push(app.get(&format!("/agents?note={}", HIDDEN[2]), &key).await);
+    answers.push(app.get("/nowhere", &key).await);
+    answers.push(app.ask("DELETE", "/runs").key(&key).send().await);
+    answers
+        .push(app.ask("GET", "/me").header("authorization", &format!("Bearer {}", HIDDEN[3])).send().await);
+    answers.push(app.post("/runs", &key, json!({ "input": "" })).await);
+    let test_key = app.key(workspace, Env::Test, &["runs:read"]).await;
+    answers.push(app.get("/me", &test_key).await);
+    let data = app.stop().await;
+    let rows = logged(&data.db).await;
+    let rows: Vec<&Row> = answers
+        .iter()
+        .map(|answer| rows.iter().find(|row| row.0.0 == answer.headers["x-request-id"]).expect("a row"))
+        .collect();
 
-        let short: Vec<Value> = rows
-            .iter()
-            .map(|((_, _, at, _, operation, method, path, status), (code, gate, live, _, energy, replayed, client))| {
-                json!([at.is_some(), operation, method, path, status, code, gate, live, energy, replayed, client])
-            })
-            .collect();
-        assert_eq!(
-            json!(short),
-            json!([
-                [true, "createRun", "POST", "/runs", 200, null, null, true, 2, false, "mine-1"],
-                [true, "createRun", "POST", "/runs", 200, null, null, true, 0, true, null],
-                [true, "listAgents", "GET", "/agents", 403, "missing_scope", "scope", true, 0, false, null],
-                [false, null, "GET", "/nowhere", 404, "route_not_found", "route", true, 0, false, null],
-                [false, null, "DELETE", "/runs", 405, "method_not_allowed", "route", true, 0, false, null],
-                [false, null, "GET", "/me", 401, "invalid_api_key", "credential", null, 0, false, null],
-                [true, "createRun", "POST", "/runs", 400, "validation_error", "body", true, 0, false, null],
-                [true, "getMe", "GET", "/me", 200, null, null, false, 0, false, null],
-            ])
-        );
-        for row in &rows {
-            assert!(row.1.3 >= 0);
-            assert_eq!(row.0.1, Timestamp::parse("2026-01-15T12:00:00Z").unwrap());
-            assert_eq!(row.0.3.is_some(), row.1.1.as_deref() != Some("credential"), "the key's id");
-            let text = format!("{row:?}");
-            let tail = &key.secret[9..];
-            for hidden in HIDDEN.into_iter().chain([tail, &tail[..12], &test_key.secret[9..]]) {
-                testkit::assert_absent(&text, hidden);
-            }
+    let short: Vec<Value> = rows
+        .iter()
+        .map(
+            |(
+                (_, _, at, _, operation, method, path, status),
+                (code, gate, live, _, energy, replayed, client),
+            )| {
+                json!([
+                    at.is_some(),
+                    operation,
+                    method,
+                    path,
+                    status,
+                    code,
+                    gate,
+                    live,
+                    energy,
+                    replayed,
+                    client
+                ])
+            },
+        )
+        .collect();
+    assert_eq!(
+        json!(short),
+        json!([
+            [true, "createRun", "POST", "/runs", 200, null, null, true, 2, false, "mine-1"],
+            [true, "createRun", "POST", "/runs", 200, null, null, true, 0, true, null],
+            [true, "listAgents", "GET", "/agents", 403, "missing_scope", "scope", true, 0, false, null],
+            [false, null, "GET", "/nowhere", 404, "route_not_found", "route", true, 0, false, null],
+            [false, null, "DELETE", "/runs", 405, "method_not_allowed", "route", true, 0, false, null],
+            [false, null, "GET", "/me", 401, "invalid_api_key", "credential", null, 0, false, null],
+            [true, "createRun", "POST", "/runs", 400, "validation_error", "body", true, 0, false, null],
+            [true, "getMe", "GET", "/me", 200, null, null, false, 0, false, null],
+        ])
+    );
+    for row in &rows {
+        assert!(row.1.3 >= 0);
+        assert_eq!(row.0.1, Timestamp::parse("2026-01-15T12:00:00Z").unwrap());
+        assert_eq!(row.0.3.is_some(), row.1.1.as_deref() != Some("credential"), "the key's id");
+        let text = format!("{row:?}");
+        let tail = &key.secret[9..];
+        for hidden in HIDDEN.into_iter().chain([tail, &tail[..12], &test_key.secret[9..]]) {
+            testkit::assert_absent(&text, hidden);
         }
-
     }
+}
 
-    async fn what_is_remembered_is_logged_like_the_first(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let key = app.full_key().await;
-        let ask = || {
-            let new = json!({ "name": "Assistant" });
-            app.ask("POST", "/agents").key(&key).header("idempotency-key", "once").json(&new).send()
-        };
-        let answers = [ask().await, ask().await];
-        for answer in &answers {
-            assert_eq!((answer.status, &answer.body["error"]["code"]), (409, &json!("duplicate_value")));
-        }
-        let rows = logged(&app.stop().await.db).await;
-        let answered = answers.map(|answer| {
-            let row = rows.iter().find(|row| row.0.0 == answer.headers["x-request-id"]).expect("a row");
-            (row.0.7, row.1.0.clone().unwrap(), row.1.1.clone().unwrap(), row.1.5)
-        });
-        let row = |gate: &str, replayed| (409, "duplicate_value".to_owned(), gate.to_owned(), replayed);
-        assert_eq!(answered, [row("operation", false), row("idempotency", true)]);
+#[testkit::both]
+async fn what_is_remembered_is_logged_like_the_first(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = app.full_key().await;
+    let ask = || {
+        let new = json!({ "name": "Assistant" });
+        app.ask("POST", "/agents").key(&key).header("idempotency-key", "once").json(&new).send()
+    };
+    let answers = [ask().await, ask().await];
+    for answer in &answers {
+        assert_eq!((answer.status, &answer.body["error"]["code"]), (409, &json!("duplicate_value")));
     }
+    let rows = logged(&app.stop().await.db).await;
+    let answered = answers.map(|answer| {
+        let row = rows.iter().find(|row| row.0.0 == answer.headers["x-request-id"]).expect("a row");
+        (row.0.7, row.1.0.clone().unwrap(), row.1.1.clone().unwrap(), row.1.5)
+    });
+    let row = |gate: &str, replayed| (409, "duplicate_value".to_owned(), gate.to_owned(), replayed);
+    assert_eq!(answered, [row("operation", false), row("idempotency", true)]);
+}
 
-    async fn rows_and_outcomes_are_kept_as_long_as_promised(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let key = app.full_key().await;
-        let made = app.ask("POST", "/agents").key(&key).header("idempotency-key", "once");
-        made.json(&json!({ "name": "Second" })).send().await.expect(201);
-        // More than one transaction deletes.
-        let data = app.stop().await;
-        let many = many_rows(&data).await;
-        let app = TestApp::start(data, many, RateWindows::local(), None).await;
-        let left = async || {
-            let outcomes = app.db().read(|read| {
-                Ok(idempotency_keys::table.count().get_result::<i64>(read.connection())?)
-            });
-            (logged(app.db()).await.len(), outcomes.await.unwrap())
-        };
-        let (rows, outcomes) = left().await;
-        assert!(rows > 2_500 && outcomes == 2_501, "{rows} {outcomes}");
-        app.data.clock.advance(Duration::hours(23));
-        app.service.jobs.run_due().await.unwrap();
-        assert_eq!(left().await, (rows, outcomes));
-        app.data.clock.advance(Duration::hours(2));
-        app.service.jobs.run_due().await.unwrap();
-        assert_eq!(left().await, (rows, 0));
-        app.data.clock.advance(Duration::days(29));
-        app.service.jobs.run_due().await.unwrap();
-        assert_eq!(left().await.0, 0);
-    }
+#[testkit::both]
+async fn rows_and_outcomes_are_kept_as_long_as_promised(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = app.full_key().await;
+    let made = app.ask("POST", "/agents").key(&key).header("idempotency-key", "once");
+    made.json(&json!({ "name": "Second" })).send().await.expect(201);
+    // More than one transaction deletes.
+    let data = app.stop().await;
+    let many = many_rows(&data).await;
+    let app = TestApp::start(data, many, RateWindows::local(), None).await;
+    let left = async || {
+        let outcomes =
+            app.db().read(|read| Ok(idempotency_keys::table.count().get_result::<i64>(read.connection())?));
+        (logged(app.db()).await.len(), outcomes.await.unwrap())
+    };
+    let (rows, outcomes) = left().await;
+    assert!(rows > 2_500 && outcomes == 2_501, "{rows} {outcomes}");
+    app.data.clock.advance(Duration::hours(23));
+    app.service.jobs.run_due().await.unwrap();
+    assert_eq!(left().await, (rows, outcomes));
+    app.data.clock.advance(Duration::hours(2));
+    app.service.jobs.run_due().await.unwrap();
+    assert_eq!(left().await, (rows, 0));
+    app.data.clock.advance(Duration::days(29));
+    app.service.jobs.run_due().await.unwrap();
+    assert_eq!(left().await.0, 0);
+}
 
-    async fn secrets_are_nowhere_in_the_database(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let key = app.full_key().await;
-        let agent = app.get("/agents", &key).await.expect(200)[0]["id"].to_string();
-        let tool = json!({
-            "type": "http",
-            "description": "Looks something up.",
-            "http": { "url": "https://example.com/", "headers": { "authorization": "Bearer hidden-in-the-tool" } },
-        });
-        let shown = app.put(&format!("/agents/{agent}/tools/look_up"), &key, tool).await;
-        shown.expect(200);
-        testkit::assert_absent(&shown.text, "hidden-in-the-tool");
-        let (backend, stored) = (app.data.backend.clone(), app.stop().await);
-        // What PostgreSQL writes is not ours to read; SQLite's file shows that nothing is stored as it came.
-        if let store::Backend::Sqlite(path) = backend {
-            stored.db.tidy().await.unwrap();
-            for file in [path.clone(), format!("{path}-wal")] {
-                let bytes = std::fs::read(file).unwrap_or_default();
-                for secret in [&key.secret[9..], "hidden-in-the-tool"] {
-                    assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()), "{secret}");
-                }
+#[testkit::both]
+async fn secrets_are_nowhere_in_the_database(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = app.full_key().await;
+    let agent = app.get("/agents", &key).await.expect(200)[0]["id"].to_string();
+    let tool = json!({
+        "type": "http",
+        "description": "Looks something up.",
+        "http": { "url": "https://example.com/", "headers": { "authorization": "Bearer hidden-in-the-tool" } },
+    });
+    let shown = app.put(&format!("/agents/{agent}/tools/look_up"), &key, tool).await;
+    shown.expect(200);
+    testkit::assert_absent(&shown.text, "hidden-in-the-tool");
+    let (backend, stored) = (app.data.backend.clone(), app.stop().await);
+    // What PostgreSQL writes is not ours to read; SQLite's file shows that nothing is stored as it came.
+    if let store::Backend::Sqlite(path) = backend {
+        stored.db.tidy().await.unwrap();
+        for file in [path.clone(), format!("{path}-wal")] {
+            let bytes = std::fs::read(file).unwrap_or_default();
+            for secret in [&key.secret[9..], "hidden-in-the-tool"] {
+                assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()), "{secret}");
             }
         }
     }

@@ -10,216 +10,225 @@ use std::sync::Arc;
 use testkit::{Kind, TestApp, read_all, read_answer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-testkit::on_both! {
-    async fn paths(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let key = app.full_key().await;
-        for (path, expected) in [
-            ("/agents/abc", NOT_FOUND),
-            ("/agents/-1", NOT_FOUND),
-            ("/agents/1.0", NOT_FOUND),
-            ("/agents/99999999999999999999", NOT_FOUND),
-            ("/agents/%zz", NOT_FOUND),
-            ("/agents/1%2F2", NOT_FOUND),
-            ("/agents/%00", NO_ROUTE),
-            ("/agents/%ff", NO_ROUTE),
-            ("/agents/", NO_ROUTE),
-            ("/runs/key_1", NOT_FOUND),
-            ("/runs/run_%27;--", NOT_FOUND),
-            ("/billing/invoices/inv_", NOT_FOUND),
-            ("/nowhere", NO_ROUTE),
-            ("", NO_ROUTE),
-        ] {
-            let request = format!(
-                "GET /api/v1{path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\nconnection: close\r\n\r\n",
-                key.secret
-            );
-            check(path, &app.raw(request.as_bytes()).await, expected);
-        }
+#[testkit::both]
+async fn paths(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = app.full_key().await;
+    for (path, expected) in [
+        ("/agents/abc", NOT_FOUND),
+        ("/agents/-1", NOT_FOUND),
+        ("/agents/1.0", NOT_FOUND),
+        ("/agents/99999999999999999999", NOT_FOUND),
+        ("/agents/%zz", NOT_FOUND),
+        ("/agents/1%2F2", NOT_FOUND),
+        ("/agents/%00", NO_ROUTE),
+        ("/agents/%ff", NO_ROUTE),
+        ("/agents/", NO_ROUTE),
+        ("/runs/key_1", NOT_FOUND),
+        ("/runs/run_%27;--", NOT_FOUND),
+        ("/billing/invoices/inv_", NOT_FOUND),
+        ("/nowhere", NO_ROUTE),
+        ("", NO_ROUTE),
+    ] {
+        let request = format!(
+            "GET /api/v1{path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\nconnection: close\r\n\r\n",
+            key.secret
+        );
+        check(path, &app.raw(request.as_bytes()).await, expected);
     }
+}
 
-    async fn methods(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let key = app.full_key().await;
-        for method in ["OPTIONS", "TRACE", "get", "BREW"] {
-            let request = format!(
-                "{method} /api/v1/runs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\nconnection: close\r\n\r\n",
-                key.secret
-            );
-            let answer = app.raw(request.as_bytes()).await;
-            check(method, &answer, (405, "method_not_allowed", None));
-            assert_eq!(answer.headers["allow"], "POST, GET");
-        }
-        // As everything in answer to HEAD, the error has no body.
+#[testkit::both]
+async fn methods(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = app.full_key().await;
+    for method in ["OPTIONS", "TRACE", "get", "BREW"] {
+        let request = format!(
+            "{method} /api/v1/runs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\nconnection: close\r\n\r\n",
+            key.secret
+        );
+        let answer = app.raw(request.as_bytes()).await;
+        check(method, &answer, (405, "method_not_allowed", None));
+        assert_eq!(answer.headers["allow"], "POST, GET");
+    }
+    // As everything in answer to HEAD, the error has no body.
+    let head = format!(
+        "HEAD /api/v1/me HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\nconnection: close\r\n\r\n",
+        key.secret
+    );
+    let answer = app.raw(head.as_bytes()).await;
+    assert_eq!((answer.status, answer.text.as_str()), (405, ""));
+}
+
+#[testkit::both]
+async fn bodies_in_pieces(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = app.full_key().await;
+    let send = async |pieces: usize| {
         let head = format!(
-            "HEAD /api/v1/me HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\nconnection: close\r\n\r\n",
-            key.secret
-        );
-        let answer = app.raw(head.as_bytes()).await;
-        assert_eq!((answer.status, answer.text.as_str()), (405, ""));
-    }
-
-    async fn bodies_in_pieces(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let key = app.full_key().await;
-        let send = async |pieces: usize| {
-            let head = format!(
-                "POST /api/v1/runs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
-                 content-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n",
-                key.secret
-            );
-            let mut request = head.into_bytes();
-            request.extend_from_slice(b"10\r\n{\"input\":\"Hello\"\r\n");
-            for _ in 0..pieces {
-                request.extend_from_slice(b"10000\r\n");
-                request.extend_from_slice(&[b' '; 0x10000]);
-                request.extend_from_slice(b"\r\n");
-            }
-            request.extend_from_slice(b"1\r\n}\r\n0\r\n\r\n");
-            app.raw(&request).await
-        };
-        check("in pieces", &send(15).await, OK);
-        check("too much in pieces", &send(16).await, (413, "payload_too_large", None));
-        let broken = format!(
             "POST /api/v1/runs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
-             transfer-encoding: chunked\r\nconnection: close\r\n\r\nnot a size\r\n",
+             content-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n",
             key.secret
         );
-        check("broken pieces", &app.raw(broken.as_bytes()).await, invalid("body"));
-    }
-
-    async fn headers(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let key = app.full_key().await;
-        let long = "x".repeat(300);
-        for (name, value, expected) in [
-            ("idempotency-key", long.as_str(), invalid("Idempotency-Key")),
-            ("idempotency-key", "", invalid("Idempotency-Key")),
-            ("idempotency-key", "\"\"", invalid("Idempotency-Key")),
-            ("idempotency-key", "ü", invalid("Idempotency-Key")),
-            ("x-svc-workspace", &long, NO_WORKSPACE),
-            ("x-svc-workspace", "", NO_WORKSPACE),
-            ("x-svc-workspace", "-1", NO_WORKSPACE),
-            ("x-svc-workspace", "99999999999999999999", NO_WORKSPACE),
-            ("x-svc-workspace", "no-such-slug", NO_WORKSPACE),
-            ("x-client-request-id", &long, OK),
-            ("x-client-request-id", "ü", OK),
-            ("traceparent", &long, OK),
-            ("x-filler", &"x".repeat(17 * 1024), invalid("headers")),
-        ] {
-            let asking = app.ask("POST", "/runs").key(&key).header(name, value).json(&json!({ "input": "Hello" }));
-            check(&format!("{name}: {value}"), &asking.send().await, expected);
+        let mut request = head.into_bytes();
+        request.extend_from_slice(b"10\r\n{\"input\":\"Hello\"\r\n");
+        for _ in 0..pieces {
+            request.extend_from_slice(b"10000\r\n");
+            request.extend_from_slice(&[b' '; 0x10000]);
+            request.extend_from_slice(b"\r\n");
         }
-        // Announced, and never sent: it is refused before anything is read.
-        let announced = b"POST /api/v1/runs HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999\r\nconnection: close\r\n\r\n";
-        check("100 MB announced", &app.raw(announced).await, (413, "payload_too_large", None));
-    }
+        request.extend_from_slice(b"1\r\n}\r\n0\r\n\r\n");
+        app.raw(&request).await
+    };
+    check("in pieces", &send(15).await, OK);
+    check("too much in pieces", &send(16).await, (413, "payload_too_large", None));
+    let broken = format!(
+        "POST /api/v1/runs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+         transfer-encoding: chunked\r\nconnection: close\r\n\r\nnot a size\r\n",
+        key.secret
+    );
+    check("broken pieces", &app.raw(broken.as_bytes()).await, invalid("body"));
+}
 
-    async fn what_is_no_request(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let long = "x".repeat(140_000);
-        let many = "x: y\r\n".repeat(97);
-        let get = |path: &[u8], headers: &str| {
-            [b"GET /api/v1", path, b" HTTP/1.1\r\nhost: x\r\n", headers.as_bytes(), b"\r\n"].concat()
-        };
-        let line = |line: &str| format!("{line}\r\nhost: x\r\n\r\n").into_bytes();
-        let no_host = b"GET /api/v1/me HTTP/1.1\r\n\r\n".to_vec();
-        let cases: &[(&str, Vec<u8>, &str)] = &[
-            ("a raw byte in the path", get(b"/me\xff", ""), "head"),
-            ("a NUL in the path", get(b"/me\0", ""), "head"),
-            ("a path that is none", line("GET /api/v1/me^`{} HTTP/1.1"), "path"),
-            ("a method that is none", line("G(T /api/v1/me HTTP/1.1"), "head"),
-            ("another version", line("GET /api/v1/me HTTP/3.0"), "version"),
-            ("no version", line("GET /api/v1/me"), "head"),
-            ("no HTTP", b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03\r\n\r\n".to_vec(), "head"),
-            ("HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), "version"),
-            ("no host", no_host, "head"),
-            ("two hosts", get(b"/me", "host: y\r\n"), "head"),
-            ("a control character in a name", get(b"/me", "x\x01y: z\r\n"), "head"),
-            ("a control character in a value", get(b"/me", "x: \x01\r\n"), "head"),
-            ("a header without a colon", get(b"/me", "nonsense\r\n"), "head"),
-            ("a header without a name", get(b"/me", ": x\r\n"), "head"),
-            ("a folded header", get(b"/me", "x: y\r\n z\r\n"), "head"),
-            ("both lengths", get(b"/me", "content-length: 3\r\ntransfer-encoding: chunked\r\n"), "head"),
-            ("a negative length", get(b"/me", "content-length: -1\r\n"), "head"),
-            ("a signed length", get(b"/me", "content-length: +1\r\n"), "head"),
-            ("two lengths", get(b"/me", "content-length: 1\r\ncontent-length: 1\r\n"), "head"),
-            ("another encoding", get(b"/me", "transfer-encoding: gzip\r\n"), "head"),
-            ("a large header", get(b"/me", &format!("x-filler: {long}\r\n")), "headers"),
-            ("many headers", get(b"/me", &many), "headers"),
-            ("a long path", get(long.as_bytes(), ""), "headers"),
-        ];
-        for (what, request, param) in cases {
-            let answer = app.raw(request).await;
-            check(what, &answer, invalid(param));
-            assert_eq!(answer.headers["connection"], "close", "{what}");
-            assert!(answer.headers.contains_key("date"), "{what}");
-        }
+#[testkit::both]
+async fn headers(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = app.full_key().await;
+    let long = "x".repeat(300);
+    for (name, value, expected) in [
+        ("idempotency-key", long.as_str(), invalid("Idempotency-Key")),
+        ("idempotency-key", "", invalid("Idempotency-Key")),
+        ("idempotency-key", "\"\"", invalid("Idempotency-Key")),
+        ("idempotency-key", "ü", invalid("Idempotency-Key")),
+        ("x-svc-workspace", &long, NO_WORKSPACE),
+        ("x-svc-workspace", "", NO_WORKSPACE),
+        ("x-svc-workspace", "-1", NO_WORKSPACE),
+        ("x-svc-workspace", "99999999999999999999", NO_WORKSPACE),
+        ("x-svc-workspace", "no-such-slug", NO_WORKSPACE),
+        ("x-client-request-id", &long, OK),
+        ("x-client-request-id", "ü", OK),
+        ("traceparent", &long, OK),
+        ("x-filler", &"x".repeat(17 * 1024), invalid("headers")),
+    ] {
+        let asking =
+            app.ask("POST", "/runs").key(&key).header(name, value).json(&json!({ "input": "Hello" }));
+        check(&format!("{name}: {value}"), &asking.send().await, expected);
     }
+    // Announced, and never sent: it is refused before anything is read.
+    let announced =
+        b"POST /api/v1/runs HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999\r\nconnection: close\r\n\r\n";
+    check("100 MB announced", &app.raw(announced).await, (413, "payload_too_large", None));
+}
 
-    async fn what_is_no_request_after_one_that_is(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let good = "GET /health HTTP/1.1\r\nhost: x\r\n\r\n";
-        let key = app.full_key().await;
-        let slow = format!(
-            "GET /api/v1/me HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n",
+#[testkit::both]
+async fn what_is_no_request(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let long = "x".repeat(140_000);
+    let many = "x: y\r\n".repeat(97);
+    let get = |path: &[u8], headers: &str| {
+        [b"GET /api/v1", path, b" HTTP/1.1\r\nhost: x\r\n", headers.as_bytes(), b"\r\n"].concat()
+    };
+    let line = |line: &str| format!("{line}\r\nhost: x\r\n\r\n").into_bytes();
+    let no_host = b"GET /api/v1/me HTTP/1.1\r\n\r\n".to_vec();
+    let cases: &[(&str, Vec<u8>, &str)] = &[
+        ("a raw byte in the path", get(b"/me\xff", ""), "head"),
+        ("a NUL in the path", get(b"/me\0", ""), "head"),
+        ("a path that is none", line("GET /api/v1/me^`{} HTTP/1.1"), "path"),
+        ("a method that is none", line("G(T /api/v1/me HTTP/1.1"), "head"),
+        ("another version", line("GET /api/v1/me HTTP/3.0"), "version"),
+        ("no version", line("GET /api/v1/me"), "head"),
+        ("no HTTP", b"\x16\x03\x01\x02\0\x01\0\x01\xfc\x03\x03\r\n\r\n".to_vec(), "head"),
+        ("HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), "version"),
+        ("no host", no_host, "head"),
+        ("two hosts", get(b"/me", "host: y\r\n"), "head"),
+        ("a control character in a name", get(b"/me", "x\x01y: z\r\n"), "head"),
+        ("a control character in a value", get(b"/me", "x: \x01\r\n"), "head"),
+        ("a header without a colon", get(b"/me", "nonsense\r\n"), "head"),
+        ("a header without a name", get(b"/me", ": x\r\n"), "head"),
+        ("a folded header", get(b"/me", "x: y\r\n z\r\n"), "head"),
+        ("both lengths", get(b"/me", "content-length: 3\r\ntransfer-encoding: chunked\r\n"), "head"),
+        ("a negative length", get(b"/me", "content-length: -1\r\n"), "head"),
+        ("a signed length", get(b"/me", "content-length: +1\r\n"), "head"),
+        ("two lengths", get(b"/me", "content-length: 1\r\ncontent-length: 1\r\n"), "head"),
+        ("another encoding", get(b"/me", "transfer-encoding: gzip\r\n"), "head"),
+        ("a large header", get(b"/me", &format!("x-filler: {long}\r\n")), "headers"),
+        ("many headers", get(b"/me", &many), "headers"),
+        ("a long path", get(long.as_bytes(), ""), "headers"),
+    ];
+    for (what, request, param) in cases {
+        let answer = app.raw(request).await;
+        check(what, &answer, invalid(param));
+        assert_eq!(answer.headers["connection"], "close", "{what}");
+        assert!(answer.headers.contains_key("date"), "{what}");
+    }
+}
+
+#[testkit::both]
+async fn what_is_no_request_after_one_that_is(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let good = "GET /health HTTP/1.1\r\nhost: x\r\n\r\n";
+    let key = app.full_key().await;
+    let slow = format!("GET /api/v1/me HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\r\n", key.secret);
+    for first in [good, slow.as_str()] {
+        let bytes = app.raw_bytes(format!("{first}nonsense\r\n\r\n").as_bytes()).await;
+        let text = String::from_utf8(bytes).unwrap();
+        let second = text.find("HTTP/1.1 400 ").unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(read_answer(&text.as_bytes()[..second]).status, 200, "{text}");
+        check("the second", &read_answer(&text.as_bytes()[second..]), invalid("head"));
+    }
+}
+
+#[testkit::both]
+async fn chunks_that_are_none(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = app.full_key().await;
+    for chunks in
+        ["-1\r\n{}\r\n0\r\n\r\n", "ffffffffffffffffff\r\n", "2\r\n{}{}\r\n", "\r\n", "2;\x01\r\n{}\r\n"]
+    {
+        let request = format!(
+            "POST /api/v1/runs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+             content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n{chunks}",
             key.secret
         );
-        for first in [good, slow.as_str()] {
-            let bytes = app.raw_bytes(format!("{first}nonsense\r\n\r\n").as_bytes()).await;
-            let text = String::from_utf8(bytes).unwrap();
-            let second = text.find("HTTP/1.1 400 ").unwrap_or_else(|| panic!("{text}"));
-            assert_eq!(read_answer(&text.as_bytes()[..second]).status, 200, "{text}");
-            check("the second", &read_answer(&text.as_bytes()[second..]), invalid("head"));
-        }
+        check(chunks, &app.raw(request.as_bytes()).await, invalid("body"));
     }
+}
 
-    async fn chunks_that_are_none(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let key = app.full_key().await;
-        for chunks in ["-1\r\n{}\r\n0\r\n\r\n", "ffffffffffffffffff\r\n", "2\r\n{}{}\r\n", "\r\n", "2;\x01\r\n{}\r\n"] {
-            let request = format!(
-                "POST /api/v1/runs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
-                 content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n{chunks}",
-                key.secret
-            );
-            check(chunks, &app.raw(request.as_bytes()).await, invalid("body"));
-        }
-    }
+#[testkit::both]
+async fn what_ends_too_early(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let mut stream = app.connect().await;
+    stream.write_all(b"GET /api/v1/me HTTP/1.1\r\nhost: x\r\n").await.unwrap();
+    stream.shutdown().await.unwrap();
+    check("half a head", &read_answer(&read_all(&mut stream).await), invalid("head"));
+    // Nothing was asked.
+    let mut stream = app.connect().await;
+    stream.shutdown().await.unwrap();
+    assert_eq!(read_all(&mut stream).await, b"");
+}
 
-    async fn what_ends_too_early(kind: Kind) {
-        let app = TestApp::new(kind).await;
+#[testkit::both]
+async fn a_file_may_look_like_an_answer(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let workspace = app.bare_workspace("scale", 0).await;
+    let text = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\ndate: Sun, 22 Nov 2026 03:00:00 GMT\r\n\r\n";
+    let files: Arc<Files> = app.service.pipeline.services.get().unwrap();
+    let uploaded_by = Cause::system("test").actor;
+    let new = NewFile { name: "a.txt".to_owned(), most_bytes: 1 << 20, workspace, uploaded_by };
+    let row =
+        files.store(app.db(), new, stream::iter([Ok::<_, std::io::Error>(Bytes::from(text))])).await.unwrap();
+    let url = files.signed_url(&row, app.data.db.now().plus_seconds(60));
+    let path = url.strip_prefix("https://svc.example").unwrap();
+    for connection in ["close", "keep-alive"] {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: {connection}\r\n\r\n");
         let mut stream = app.connect().await;
-        stream.write_all(b"GET /api/v1/me HTTP/1.1\r\nhost: x\r\n").await.unwrap();
-        stream.shutdown().await.unwrap();
-        check("half a head", &read_answer(&read_all(&mut stream).await), invalid("head"));
-        // Nothing was asked.
-        let mut stream = app.connect().await;
-        stream.shutdown().await.unwrap();
-        assert_eq!(read_all(&mut stream).await, b"");
-    }
-
-    async fn a_file_may_look_like_an_answer(kind: Kind) {
-        let app = TestApp::new(kind).await;
-        let workspace = app.bare_workspace("scale", 0).await;
-        let text = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\ndate: Sun, 22 Nov 2026 03:00:00 GMT\r\n\r\n";
-        let files: Arc<Files> = app.service.pipeline.services.get().unwrap();
-        let uploaded_by = Cause::system("test").actor;
-        let new = NewFile { name: "a.txt".to_owned(), most_bytes: 1 << 20, workspace, uploaded_by };
-        let row = files.store(app.db(), new, stream::iter([Ok::<_, std::io::Error>(Bytes::from(text))])).await.unwrap();
-        let url = files.signed_url(&row, app.data.db.now().plus_seconds(60));
-        let path = url.strip_prefix("https://svc.example").unwrap();
-        for connection in ["close", "keep-alive"] {
-            let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: {connection}\r\n\r\n");
-            let mut stream = app.connect().await;
-            stream.write_all(request.as_bytes()).await.unwrap();
-            let (mut answer, mut byte) = (String::new(), [0]);
-            while !answer.ends_with(text) {
-                assert_eq!(stream.read(&mut byte).await.unwrap(), 1, "{answer}");
-                answer.push(char::from(byte[0]));
-            }
-            assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let (mut answer, mut byte) = (String::new(), [0]);
+        while !answer.ends_with(text) {
+            assert_eq!(stream.read(&mut byte).await.unwrap(), 1, "{answer}");
+            answer.push(char::from(byte[0]));
         }
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     }
 }
 

@@ -4,7 +4,7 @@ use billing::schema::{agent_months, energy_holds};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use model::WorkspaceId;
-use server::LogRetention;
+use store::logs::{Logs, Retentions};
 use store::schema::{events, log_sizes};
 use testkit::{Kind, TestDb};
 
@@ -78,124 +78,140 @@ const LOGGED: &str = "
         VALUES ('evt_2', 'full', 7, '{}', '2026-01-01 00:00:00'),
         ('evt_0', 'full', 7, '{}', '2026-01-01 00:00:00');";
 
-testkit::on_both! {
-    async fn logs_are_counted_as_they_are(kind: Kind) {
-        // With the migration after it, whose columns the program reads.
-        let steps = match kind {
-            Kind::Sqlite => [
-                concat!(
-                    include_str!("../../../../migrations/sqlite/0017_monitoring/down.sql"),
-                    include_str!("../../../../migrations/sqlite/0015_log_sizes/down.sql"),
-                ),
-                LOGGED,
-                concat!(
-                    include_str!("../../../../migrations/sqlite/0015_log_sizes/up.sql"),
-                    include_str!("../../../../migrations/sqlite/0017_monitoring/up.sql"),
-                ),
-            ],
-            Kind::Postgres => [
-                concat!(
-                    include_str!("../../../../migrations/postgres/0017_monitoring/down.sql"),
-                    include_str!("../../../../migrations/postgres/0015_log_sizes/down.sql"),
-                ),
-                LOGGED,
-                concat!(
-                    include_str!("../../../../migrations/postgres/0015_log_sizes/up.sql"),
-                    include_str!("../../../../migrations/postgres/0017_monitoring/up.sql"),
-                ),
-            ],
-        };
-        let test = TestDb::new(kind);
-        upgrade(&test, steps).await;
-        let columns = (log_sizes::log, log_sizes::workspace_id, log_sizes::row_count, log_sizes::purged_to);
-        let sizes: Vec<(String, i64, i64, i64)> = test
-            .db
-            .read(move |read| {
-                let sizes = log_sizes::table.order((log_sizes::log, log_sizes::workspace_id));
-                Ok(sizes.select(columns).load(read.connection())?)
-            })
-            .await
-            .unwrap();
-        let rows = |log: &str, workspace, rows, purged_to| (log.to_owned(), workspace, rows, purged_to);
-        assert_eq!(sizes, [
+#[testkit::both]
+async fn logs_are_counted_as_they_are(kind: Kind) {
+    // With the migration after it, whose columns the program reads.
+    let steps = match kind {
+        Kind::Sqlite => [
+            concat!(
+                include_str!("../../../../migrations/sqlite/0017_monitoring/down.sql"),
+                include_str!("../../../../migrations/sqlite/0015_log_sizes/down.sql"),
+            ),
+            LOGGED,
+            concat!(
+                include_str!("../../../../migrations/sqlite/0015_log_sizes/up.sql"),
+                include_str!("../../../../migrations/sqlite/0017_monitoring/up.sql"),
+            ),
+        ],
+        Kind::Postgres => [
+            concat!(
+                include_str!("../../../../migrations/postgres/0017_monitoring/down.sql"),
+                include_str!("../../../../migrations/postgres/0015_log_sizes/down.sql"),
+            ),
+            LOGGED,
+            concat!(
+                include_str!("../../../../migrations/postgres/0015_log_sizes/up.sql"),
+                include_str!("../../../../migrations/postgres/0017_monitoring/up.sql"),
+            ),
+        ],
+    };
+    let test = TestDb::new(kind);
+    upgrade(&test, steps).await;
+    let columns = (log_sizes::log, log_sizes::workspace_id, log_sizes::row_count, log_sizes::purged_to);
+    let sizes: Vec<(String, i64, i64, i64)> = test
+        .db
+        .read(move |read| {
+            let sizes = log_sizes::table.order((log_sizes::log, log_sizes::workspace_id));
+            Ok(sizes.select(columns).load(read.connection())?)
+        })
+        .await
+        .unwrap();
+    let rows = |log: &str, workspace, rows, purged_to| (log.to_owned(), workspace, rows, purged_to);
+    assert_eq!(
+        sizes,
+        [
             rows("events", 7, 2, 41),
             rows("events", 8, 0, 41),
             rows("request_logs", 0, 1, 0),
             rows("request_logs", 7, 1, 0),
             rows("webhook_deliveries", 7, 1, 0),
-        ]);
-        // Deleting all of it by the rules of the program comes out even.
-        let logs = LogRetention::default().logs();
-        for (log, workspace, ..) in sizes.into_iter().filter(|(_, _, rows, _)| *rows > 0) {
-            let log = logs.find(&log).unwrap();
-            test.db.write(move |tx| log.evict(tx, WorkspaceId(workspace), i64::MAX)).await.unwrap();
-        }
-        let left: Vec<(String, i64, i64)> = test
-            .db
-            .read(|read| {
-                let left = log_sizes::table.filter(log_sizes::bytes.ne(0)).order(log_sizes::log);
-                Ok(left.select((log_sizes::log, log_sizes::row_count, log_sizes::workspace_id)).load(read.connection())?)
-            })
-            .await
-            .unwrap();
-        // The newest event and a pending delivery stay.
-        assert_eq!(left, [("events".to_owned(), 1, 7), ("webhook_deliveries".to_owned(), 1, 7)]);
+        ]
+    );
+    // Deleting all of it by the rules of the program comes out even.
+    let logs = Logs::new(&server::log_kinds().unwrap(), &Retentions::default()).unwrap();
+    for (log, workspace, ..) in sizes.into_iter().filter(|(_, _, rows, _)| *rows > 0) {
+        let log = logs.find(&log).unwrap();
+        test.db.write(move |tx| log.evict(tx, WorkspaceId(workspace), i64::MAX)).await.unwrap();
     }
+    let left: Vec<(String, i64, i64)> = test
+        .db
+        .read(|read| {
+            let left = log_sizes::table.filter(log_sizes::bytes.ne(0)).order(log_sizes::log);
+            Ok(left
+                .select((log_sizes::log, log_sizes::row_count, log_sizes::workspace_id))
+                .load(read.connection())?)
+        })
+        .await
+        .unwrap();
+    // The newest event and a pending delivery stay.
+    assert_eq!(left, [("events".to_owned(), 1, 7), ("webhook_deliveries".to_owned(), 1, 7)]);
+}
 
-    async fn old_events_get_the_keys_that_the_request_log_knows(kind: Kind) {
-        let steps = match kind {
-            Kind::Sqlite => [
-                include_str!("../../../../migrations/sqlite/0008_event_causes/down.sql"),
-                OLD,
-                include_str!("../../../../migrations/sqlite/0008_event_causes/up.sql"),
-            ],
-            Kind::Postgres => [
-                include_str!("../../../../migrations/postgres/0008_event_causes/down.sql"),
-                OLD,
-                include_str!("../../../../migrations/postgres/0008_event_causes/up.sql"),
-            ],
-        };
-        let test = TestDb::new(kind);
-        upgrade(&test, steps).await;
-        let columns = (events::key_id, events::actor, events::root_event_id, events::depth);
-        let rows: Vec<Row> = test
-            .db
-            .read(move |read| Ok(events::table.order(events::id).select(columns).load(read.connection())?))
-            .await
-            .unwrap();
-        let actor = r#"{"type":"api_key","id":"key_1"}"#.to_owned();
-        assert_eq!(rows, [(Some("key_1".to_owned()), Some(actor), None, 0), (None, None, None, 0), (None, None, None, 0)]);
-    }
+#[testkit::both]
+async fn old_events_get_the_keys_that_the_request_log_knows(kind: Kind) {
+    let steps = match kind {
+        Kind::Sqlite => [
+            include_str!("../../../../migrations/sqlite/0008_event_causes/down.sql"),
+            OLD,
+            include_str!("../../../../migrations/sqlite/0008_event_causes/up.sql"),
+        ],
+        Kind::Postgres => [
+            include_str!("../../../../migrations/postgres/0008_event_causes/down.sql"),
+            OLD,
+            include_str!("../../../../migrations/postgres/0008_event_causes/up.sql"),
+        ],
+    };
+    let test = TestDb::new(kind);
+    upgrade(&test, steps).await;
+    let columns = (events::key_id, events::actor, events::root_event_id, events::depth);
+    let rows: Vec<Row> = test
+        .db
+        .read(move |read| Ok(events::table.order(events::id).select(columns).load(read.connection())?))
+        .await
+        .unwrap();
+    let actor = r#"{"type":"api_key","id":"key_1"}"#.to_owned();
+    assert_eq!(
+        rows,
+        [(Some("key_1".to_owned()), Some(actor), None, 0), (None, None, None, 0), (None, None, None, 0)]
+    );
+}
 
-    async fn agents_have_spent_what_the_ledger_says(kind: Kind) {
-        let steps = match kind {
-            Kind::Sqlite => [
-                include_str!("../../../../migrations/sqlite/0009_agent_months/down.sql"),
-                SPENT,
-                include_str!("../../../../migrations/sqlite/0009_agent_months/up.sql"),
-            ],
-            Kind::Postgres => [
-                include_str!("../../../../migrations/postgres/0009_agent_months/down.sql"),
-                SPENT,
-                include_str!("../../../../migrations/postgres/0009_agent_months/up.sql"),
-            ],
-        };
-        let test = TestDb::new(kind);
-        upgrade(&test, steps).await;
-        let months: Vec<(i64, i64, String, i64)> = test
-            .db
-            .read(|read| Ok(agent_months::table.order((agent_months::agent_id, agent_months::month)).load(read.connection())?))
-            .await
-            .unwrap();
-        assert_eq!(months, [(7, 3, "2025-12".into(), 30), (7, 3, "2026-01".into(), 7), (7, 4, "2026-01".into(), 5)]);
-        let holds: Vec<(String, i64)> = test
-            .db
-            .read(|read| {
-                let columns = (energy_holds::run_id, energy_holds::agent_id);
-                Ok(energy_holds::table.order(energy_holds::run_id).select(columns).load(read.connection())?)
-            })
-            .await
-            .unwrap();
-        assert_eq!(holds, [("run_1".into(), 3), ("run_2".into(), 0)]);
-    }
+#[testkit::both]
+async fn agents_have_spent_what_the_ledger_says(kind: Kind) {
+    let steps = match kind {
+        Kind::Sqlite => [
+            include_str!("../../../../migrations/sqlite/0009_agent_months/down.sql"),
+            SPENT,
+            include_str!("../../../../migrations/sqlite/0009_agent_months/up.sql"),
+        ],
+        Kind::Postgres => [
+            include_str!("../../../../migrations/postgres/0009_agent_months/down.sql"),
+            SPENT,
+            include_str!("../../../../migrations/postgres/0009_agent_months/up.sql"),
+        ],
+    };
+    let test = TestDb::new(kind);
+    upgrade(&test, steps).await;
+    let months: Vec<(i64, i64, String, i64)> = test
+        .db
+        .read(|read| {
+            Ok(agent_months::table
+                .order((agent_months::agent_id, agent_months::month))
+                .load(read.connection())?)
+        })
+        .await
+        .unwrap();
+    assert_eq!(
+        months,
+        [(7, 3, "2025-12".into(), 30), (7, 3, "2026-01".into(), 7), (7, 4, "2026-01".into(), 5)]
+    );
+    let holds: Vec<(String, i64)> = test
+        .db
+        .read(|read| {
+            let columns = (energy_holds::run_id, energy_holds::agent_id);
+            Ok(energy_holds::table.order(energy_holds::run_id).select(columns).load(read.connection())?)
+        })
+        .await
+        .unwrap();
+    assert_eq!(holds, [("run_1".into(), 3), ("run_2".into(), 0)]);
 }

@@ -6,6 +6,7 @@ use crate::document::{Document, Op};
 use crate::sweep::{Sweep, minimal};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use testkit::Kind;
 
 /// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
 /// about the syntax of a text, and stand in the description of what they are about.
@@ -133,74 +134,101 @@ fn requests(document: &Document, op: &Op) -> Vec<(String, Option<Value>)> {
     requests
 }
 
-testkit::on_both! {
-    async fn what_the_contract_allows_is_done(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        let ids = ids(&sweep).await;
-        let (mut refused, mut surprising) = (BTreeSet::new(), Vec::new());
-        let mut operations: Vec<(&Document, Op)> = sweep.operations().collect();
-        // What is changed beyond recognition, or gone, is asked for no more.
-        let last = ["updateField", "moveItem", "bulkDeleteItems"];
-        operations.sort_by_key(|(_, op)| (op.method == "DELETE", last.contains(&op.id.as_str())));
-        for (document, op) in operations {
-            let path = address(&op, document, &ids);
-            for (place, (query, mut body)) in requests(document, &op).into_iter().enumerate() {
-                // Names are unique.
-                if let Some(name) = body.as_mut().and_then(|body| body.get_mut("name")) {
-                    *name = format!("x{place}").into();
-                }
-                let bytes = body.as_ref().map(|body| body.to_string().into_bytes());
-                let answer = sweep.send(&op, &format!("{path}{query}"), Some(sweep.key(&op, true)), bytes.as_deref()).await;
-                if answer.status != 400 {
-                    continue;
-                }
-                let param = answer.body["error"]["param"].as_str().unwrap_or_default();
-                let known = REFUSED.iter().position(|(id, at, _)| ["*", op.id.as_str()].contains(id) && *at == param);
-                match known {
-                    Some(known) => drop(refused.insert(known)),
-                    None => surprising.push(format!("{}{query} {body:?} → {}", op.id, answer.text)),
-                }
+#[testkit::both]
+async fn what_the_contract_allows_is_done(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    let ids = ids(&sweep).await;
+    let (mut refused, mut surprising) = (BTreeSet::new(), Vec::new());
+    let mut operations: Vec<(&Document, Op)> = sweep.operations().collect();
+    // What is changed beyond recognition, or gone, is asked for no more.
+    let last = ["updateField", "moveItem", "bulkDeleteItems"];
+    operations.sort_by_key(|(_, op)| (op.method == "DELETE", last.contains(&op.id.as_str())));
+    for (document, op) in operations {
+        let path = address(&op, document, &ids);
+        for (place, (query, mut body)) in requests(document, &op).into_iter().enumerate() {
+            // Names are unique.
+            if let Some(name) = body.as_mut().and_then(|body| body.get_mut("name")) {
+                *name = format!("x{place}").into();
+            }
+            let bytes = body.as_ref().map(|body| body.to_string().into_bytes());
+            let answer = sweep
+                .send(&op, &format!("{path}{query}"), Some(sweep.key(&op, true)), bytes.as_deref())
+                .await;
+            if answer.status != 400 {
+                continue;
+            }
+            let param = answer.body["error"]["param"].as_str().unwrap_or_default();
+            let known =
+                REFUSED.iter().position(|(id, at, _)| ["*", op.id.as_str()].contains(id) && *at == param);
+            match known {
+                Some(known) => drop(refused.insert(known)),
+                None => surprising.push(format!("{}{query} {body:?} → {}", op.id, answer.text)),
             }
         }
-        assert!(surprising.is_empty(), "{}", surprising.join("\n"));
-        let idle: Vec<_> = (0..REFUSED.len()).filter(|known| !refused.contains(known)).map(|known| REFUSED[known]).collect();
-        assert!(idle.is_empty(), "these are done, so they need no exception: {idle:?}");
     }
+    assert!(surprising.is_empty(), "{}", surprising.join("\n"));
+    let idle: Vec<_> =
+        (0..REFUSED.len()).filter(|known| !refused.contains(known)).map(|known| REFUSED[known]).collect();
+    assert!(idle.is_empty(), "these are done, so they need no exception: {idle:?}");
+}
 
-    async fn ids_have_one_spelling(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        let ids = ids(&sweep).await;
-        for (document, op) in sweep.operations() {
-            let body = minimal(document, &op);
-            for name in document.ids(&op).into_iter().filter(|name| ids[name].parse::<i64>().is_ok()) {
-                let id = &ids[&name];
-                for other in [format!("+{id}"), format!("%2B{id}"), format!("0{id}"), format!("{id}.0"), format!("%20{id}"), format!("{id}%20"), format!("{id}e0")] {
-                    let mut ids = ids.clone();
-                    ids.insert(name.clone(), other);
-                    let path = address(&op, document, &ids);
-                    let answer = sweep.send(&op, &path, Some(sweep.key(&op, true)), body.as_deref()).await;
-                    let code = if name == "workspaceId" { "workspace_not_found" } else { "not_found" };
-                    answer.expect_error(404, code);
-                }
+#[testkit::both]
+async fn ids_have_one_spelling(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    let ids = ids(&sweep).await;
+    for (document, op) in sweep.operations() {
+        let body = minimal(document, &op);
+        for name in document.ids(&op).into_iter().filter(|name| ids[name].parse::<i64>().is_ok()) {
+            let id = &ids[&name];
+            for other in [
+                format!("+{id}"),
+                format!("%2B{id}"),
+                format!("0{id}"),
+                format!("{id}.0"),
+                format!("%20{id}"),
+                format!("{id}%20"),
+                format!("{id}e0"),
+            ] {
+                let mut ids = ids.clone();
+                ids.insert(name.clone(), other);
+                let path = address(&op, document, &ids);
+                let answer = sweep.send(&op, &path, Some(sweep.key(&op, true)), body.as_deref()).await;
+                let code = if name == "workspaceId" { "workspace_not_found" } else { "not_found" };
+                answer.expect_error(404, code);
             }
         }
     }
+}
 
-    async fn limits_of_opt_in_lists_are_published(kind: Kind) {
-        let sweep = Sweep::begin(kind).await;
-        let ids = ids(&sweep).await;
-        let mut seen = 0;
-        for (document, op) in sweep.operations().filter(|(_, op)| op.paging.as_deref() == Some("opt_in")) {
-            seen += 1;
-            assert_eq!(document.query_schema(&op, "limit")["maximum"], 100, "{}", op.id);
-            let path = address(&op, document, &ids);
-            let query = if op.id == "searchConversations" { "q=espresso&" } else { "" };
-            for form in ["", "paginate=true&"] {
-                let ask = async |limit: &str| sweep.send(&op, &format!("{path}?{query}{form}limit={limit}"), Some(sweep.key(&op, true)), None).await;
-                ask("100").await.expect(200);
-                assert_eq!(ask("101").await.expect_error(400, "validation_error").as_deref(), Some("limit"), "{}", op.id);
-            }
+#[testkit::both]
+async fn limits_of_opt_in_lists_are_published(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    let ids = ids(&sweep).await;
+    let mut seen = 0;
+    for (document, op) in sweep.operations().filter(|(_, op)| op.paging.as_deref() == Some("opt_in")) {
+        seen += 1;
+        assert_eq!(document.query_schema(&op, "limit")["maximum"], 100, "{}", op.id);
+        let path = address(&op, document, &ids);
+        let query = if op.id == "searchConversations" { "q=espresso&" } else { "" };
+        for form in ["", "paginate=true&"] {
+            let ask = async |limit: &str| {
+                sweep
+                    .send(
+                        &op,
+                        &format!("{path}?{query}{form}limit={limit}"),
+                        Some(sweep.key(&op, true)),
+                        None,
+                    )
+                    .await
+            };
+            ask("100").await.expect(200);
+            assert_eq!(
+                ask("101").await.expect_error(400, "validation_error").as_deref(),
+                Some("limit"),
+                "{}",
+                op.id
+            );
         }
-        assert!(seen > 10, "{seen}");
     }
+    assert!(seen > 10, "{seen}");
 }

@@ -2,6 +2,7 @@
 
 use super::Finding;
 use crate::Config;
+use crate::compose::log_kinds;
 use crate::database::{backend, open_database};
 use crate::operator_error::cause;
 use crate::secret_key::Keys;
@@ -10,7 +11,7 @@ use auth::installed_keys;
 use model::{Clock, SystemClock, Timestamp};
 use std::path::Path;
 use store::dialect::{database_time, size_bytes};
-use store::logs::LogSize;
+use store::logs::{LogSize, Logs};
 use store::{Backend, Db};
 
 /// From here on clocks differ by so much that leases and signed links end at the wrong time.
@@ -79,7 +80,7 @@ pub(super) async fn logs(config: &Config, opened: Option<Db>) -> anyhow::Result<
     let Some(db) = opened else {
         return Ok(Finding::warn("Not measured, because the database is not ready."));
     };
-    let logs = config.log_retention().logs();
+    let logs = Logs::new(&log_kinds().map_err(cause)?, &config.log_retentions()).map_err(cause)?;
     let sizes = db.read(move |read| logs.sizes(read)).await.map_err(cause)?;
     let size =
         |log: &LogSize| format!("{} {} of {} MiB", log.log, log.size.bytes >> 20, log.most_bytes >> 20);

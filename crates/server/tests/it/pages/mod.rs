@@ -17,11 +17,12 @@ macro_rules! pages {
     ($($name:ident: $path:literal,)+) => {
         const PAGES: &[&str] = &[$($path),+];
 
-        testkit::on_both! {
-            $(async fn $name(kind: Kind) {
+        $(
+            #[testkit::both]
+            async fn $name(kind: Kind) {
                 check(kind, &[$path]).await;
-            })+
-        }
+            }
+        )+
     };
 }
 

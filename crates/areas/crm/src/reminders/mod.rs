@@ -1,0 +1,53 @@
+//! Reminders: what the team, or an agent, is to think of at a moment, once or again and again.
+//!
+//! A reminder that waits has a moment at which it fires (`wake_at`). Firing is one transaction: it locks the row, moves it
+//! on to its next moment and emits the event, so that no moment is used twice, whichever replica comes to it and
+//! whenever a server dies. What a firing starts is a job of the same transaction.
+
+mod actions;
+mod add;
+mod events;
+mod files;
+mod fire;
+mod message;
+mod model;
+mod of_tasks;
+mod operations;
+mod queries;
+mod series;
+mod start;
+
+pub use actions::Actions;
+pub use add::{Owner, add};
+pub(crate) use files::ReminderFiles;
+pub use fire::fire_due;
+pub(crate) use fire::jobs;
+pub use model::NewReminder;
+pub(crate) use of_tasks::{TaskReminders, delete_of_task, follow};
+pub(crate) use queries::cancel_on_reply;
+pub use queries::{delete_of_contact, move_to_contact};
+
+use operation::{Domain, EventType, Operations};
+
+/// Reminders.
+pub struct Reminders;
+
+impl Domain for Reminders {
+    const AREA: &'static str = "Reminders";
+    const ORDER: u16 = 130;
+    const DESCRIPTION: &'static str = "Reminders fire at a date, or at all dates of a recurrence in a time zone: they publish an event, and \
+         can run an agent or send a message. They can be snoozed and completed.";
+
+    fn operations() -> Operations {
+        vec![
+            Box::new(operations::ListReminders),
+            Box::new(operations::CreateReminder),
+            Box::new(operations::UpdateReminder),
+            Box::new(operations::DeleteReminder),
+        ]
+    }
+
+    fn event_types() -> Vec<EventType> {
+        EventType::of::<events::ReminderFired<'_>>()
+    }
+}

@@ -1,0 +1,205 @@
+//! Operations on variables.
+
+use super::model::{DeleteVariableQuery, NewVariable, Variable, VariablePatch, VariableRow, VariableUsage};
+use super::value::{Checked, check};
+use super::{queries, sealed};
+use crate::schema::variables;
+use auth::Seal;
+use diesel::prelude::*;
+use model::{Caller, Code, Error, JsonText, Patch, Result, VariableId, WorkspaceId};
+use operation::{
+    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, Rows, State, With,
+    operation,
+};
+use ports::{VariableReference, VariableUserDirectory};
+use serde_json::{Value, json};
+use store::{Read, Tx};
+
+/// List variables; secret values are never returned
+///
+/// Lists the workspace's variables in the order in which they were created, with the number of objects that refer to each.
+#[operation(get "/variables", scope = "variables:read", ceiling = 300)]
+pub fn list_variables(
+    read: &mut Read,
+    caller: &Caller,
+    page: OptIn,
+    users: State<VariableUserDirectory>,
+) -> Result<OptInList<Variable>> {
+    let workspace = caller.workspace_id();
+    let rows = queries::list(read, workspace, page.page())?;
+    let references = users.0.references(read, workspace)?;
+    let all = rows.into_iter().map(|row| row.variable(&references)).collect::<Result<Vec<_>>>()?;
+    Ok(page.answer(all, |variable| variable.id.to_string()))
+}
+
+/// Create a variable
+///
+/// A value that is not of the variable's type is a 400. The value of a `secret` is stored encrypted and never returned. A
+/// key that another variable has for the same `env` is a 409 `duplicate_value`.
+#[operation(post "/variables", scope = "variables:write")]
+pub fn create_variable(
+    tx: &mut Tx,
+    caller: &Caller,
+    Body(new): Body<NewVariable>,
+    users: State<VariableUserDirectory>,
+    seal: State<Seal>,
+) -> Result<Created<Variable>> {
+    let workspace = caller.workspace_id();
+    let value = check(new.kind, new.value)?;
+    queries::lock(tx, workspace)?;
+    queries::refuse_many(tx, workspace)?;
+    queries::refuse_taken(tx, workspace, &new.key, new.env)?;
+    let now = tx.now();
+    let id: VariableId = diesel::insert_into(variables::table)
+        .values((
+            variables::workspace_id.eq(workspace),
+            variables::key.eq(&new.key),
+            variables::env.eq(new.env),
+            variables::kind.eq(new.kind),
+            variables::metadata.eq(JsonText::of(&new.metadata.unwrap_or_default())),
+            variables::version.eq(1),
+            variables::last_set_at.eq(now),
+            variables::created_at.eq(now),
+            variables::updated_at.eq(now),
+        ))
+        .returning(variables::id)
+        .get_result(tx.connection())?;
+    let mut row = queries::find(tx, workspace, id)?;
+    row.description = new.description;
+    row.group_name = new.group.map(|group| group.trim().to_owned());
+    put(tx, &seal.0, workspace, &mut row, value)?;
+    queries::store(tx, &row)?;
+    Ok(Created(shown(tx, workspace, row, &users.0)?))
+}
+
+/// One variable
+///
+/// Returns the variable. The value of a `secret` is `null`. The `ETag` header is the variable's version.
+#[operation(get "/variables/{variableId}", scope = "variables:read")]
+pub fn get_variable(
+    read: &mut Read,
+    caller: &Caller,
+    Path(variable_id): Path<VariableId>,
+    users: State<VariableUserDirectory>,
+) -> Result<With<Json<Variable>>> {
+    let workspace = caller.workspace_id();
+    let row = queries::find(read, workspace, variable_id)?;
+    Ok(tagged(shown(read, workspace, row, &users.0)?))
+}
+
+/// Change a variable
+///
+/// Fields that are not sent stay unchanged. The key, the type and `env` cannot be changed: create another variable. With
+/// `version` or `If-Match`, the request is rejected with 409 `version_conflict` if the variable was changed in the meantime.
+#[operation(patch "/variables/{variableId}", scope = "variables:write")]
+pub fn update_variable(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(variable_id): Path<VariableId>,
+    Body(patch): Body<VariablePatch>,
+    if_match: IfMatch,
+    users: State<VariableUserDirectory>,
+    seal: State<Seal>,
+) -> Result<With<Json<Variable>>> {
+    let workspace = caller.workspace_id();
+    let expected = ExpectedVersion::new(if_match, patch.version)?;
+    queries::lock(tx, workspace)?;
+    let mut row = queries::find(tx, workspace, variable_id)?;
+    expected.check(row.version)?;
+    let now = tx.now();
+    let value = match patch.value {
+        Patch::Keep => None,
+        Patch::Clear => Some(Value::Null),
+        Patch::Set(value) => Some(value),
+    };
+    if let Some(value) = value {
+        let value = check(row.kind, value)?;
+        put(tx, &seal.0, workspace, &mut row, value)?;
+        row.last_set_at = now;
+    }
+    patch.description.apply(&mut row.description);
+    patch.group.apply(&mut row.group_name);
+    if let Some(metadata) = &patch.metadata {
+        row.metadata = JsonText::of(metadata);
+    }
+    row.version += 1;
+    row.updated_at = now;
+    queries::store(tx, &row)?;
+    Ok(tagged(shown(tx, workspace, row, &users.0)?))
+}
+
+/// Delete a variable
+///
+/// A variable that something refers to is a 409 `variable_in_use`, which lists the usages, unless you send `force=true`.
+#[operation(delete "/variables/{variableId}", scope = "variables:write")]
+pub fn delete_variable(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(variable_id): Path<VariableId>,
+    Query(query): Query<DeleteVariableQuery>,
+    users: State<VariableUserDirectory>,
+) -> Result<Deleted<Variable>> {
+    let workspace = caller.workspace_id();
+    queries::lock(tx, workspace)?;
+    let row = queries::find(tx, workspace, variable_id)?;
+    if query.force != Some(true) {
+        let usages = usages(tx, workspace, &row, &users.0)?;
+        if !usages.is_empty() {
+            let message = "Something refers to the variable. Remove the references, or send `force=true`.";
+            return Err(Error::new(Code::VariableInUse, message).with("details", json!({ "usages": usages })));
+        }
+    }
+    diesel::delete(variables::table.find(variable_id)).execute(tx.connection())?;
+    Ok(Deleted::of("variable", variable_id))
+}
+
+/// The agents, skills, functions and flows that use it
+///
+/// Lists the objects that refer to the variable as `{{vars.key}}`, with the field in which they do.
+#[operation(get "/variables/{variableId}/usages", scope = "variables:read")]
+pub fn list_variable_usages(
+    read: &mut Read,
+    caller: &Caller,
+    Path(variable_id): Path<VariableId>,
+    users: State<VariableUserDirectory>,
+) -> Result<Rows<VariableUsage>> {
+    let workspace = caller.workspace_id();
+    let row = queries::find(read, workspace, variable_id)?;
+    Ok(Rows(usages(read, workspace, &row, &users.0)?))
+}
+
+/// Puts a value into a row: a secret is sealed for it.
+fn put(tx: &Tx, seal: &Seal, workspace: WorkspaceId, row: &mut VariableRow, value: Checked) -> Result<()> {
+    match value {
+        Checked::Plain(value) => row.value = Some(value),
+        Checked::Secret(secret) => {
+            let place = sealed::place(workspace, row.id);
+            row.sealed_value = Some(seal.seal(&sealed::SEALED, &place, &secret, &*tx.random())?);
+        }
+    }
+    Ok(())
+}
+
+fn shown(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    row: VariableRow,
+    users: &VariableUserDirectory,
+) -> Result<Variable> {
+    row.variable(&users.references(read, workspace)?)
+}
+
+fn usages(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    row: &VariableRow,
+    users: &VariableUserDirectory,
+) -> Result<Vec<VariableUsage>> {
+    let is_ours = |reference: &VariableReference| reference.key == row.key;
+    Ok(users.references(read, workspace)?.into_iter().filter(is_ours).map(VariableUsage::from).collect())
+}
+
+/// A variable with its version, which `If-Match` takes back.
+fn tagged(variable: Variable) -> With<Json<Variable>> {
+    With::etag(variable.version, Json(variable))
+}

@@ -1,0 +1,283 @@
+//! Full-text search.
+
+use super::indexes::run_jobs;
+use super::{create, ids, query};
+use crate::{full, seed};
+use ::model::CollectionId;
+use serde_json::json;
+use testkit::{Answer, Key, Kind, TestApp};
+
+async fn search(app: &TestApp, key: &Key, collection: CollectionId, pairs: &[(&str, &str)]) -> Answer {
+    let pairs: Vec<(String, String)> =
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    app.get(&format!("/collections/{collection}/items/search?{}", query(&pairs)), key).await
+}
+
+#[testkit::both]
+async fn words_phrases_and_fields_are_found(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = full(&app).await;
+    let fields = json!([
+        { "key": "name", "type": "text" },
+        { "key": "text", "type": "long_text" },
+        { "key": "size", "type": "select", "options": seed::choices(&["small", "large"]) },
+        { "key": "price", "type": "number" },
+    ]);
+    let collection = seed::collection(&app, &key, fields.clone()).await;
+    let other = seed::collection(&app, &key, fields).await;
+    create(&app, &key, other, json!({ "name": "red shoe" })).await;
+    let mut made = Vec::new();
+    for data in [
+        json!({ "name": "Red shoe", "text": "a shoe that is very red", "size": "large", "price": 1 }),
+        json!({ "name": "Blue café", "text": "Not red. Shoe!", "price": 2 }),
+        json!({ "name": "Shoelace", "text": "for shoes", "size": "small", "price": 3 }),
+    ] {
+        made.push(create(&app, &key, collection, data).await["id"].as_i64().unwrap());
+    }
+    for (q, places) in [
+        ("red shoe", &[0, 1][..]),
+        ("sho", &[2, 0, 1]),
+        ("sho red", &[]),
+        ("red sho", &[0, 1]),
+        ("\"red shoe\"", &[0, 1]),
+        ("\"shoe red\"", &[]),
+        ("\"very red\"", &[0]),
+        ("name:sho", &[0, 2]),
+        ("name:\"red shoe\"", &[0]),
+        ("size:large", &[0]),
+        ("LARGE", &[0]),
+        ("CAFE", &[1]),
+        ("café", &[1]),
+        ("price:1", &[]),
+        ("AND OR NOT", &[]),
+        ("* \" ' ( ) : & | ! -", &[]),
+        ("red'); DROP TABLE items; --", &[]),
+    ] {
+        let answer = search(&app, &key, collection, &[("q", q)]).await;
+        let mut found = ids(&answer);
+        let mut expected: Vec<i64> = places.iter().map(|place: &usize| made[*place]).collect();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{q}");
+        assert_eq!(answer.body["pagination"]["total"], places.len(), "{q}");
+        assert_eq!(
+            (&answer.body["total_is_exact"], &answer.body["ranking"]),
+            (&json!(true), &json!("relevance"))
+        );
+    }
+    // In the title it counts more than in the text.
+    assert_eq!(ids(&search(&app, &key, collection, &[("q", "red")]).await), [made[0], made[1]]);
+    let filtered =
+        search(&app, &key, collection, &[("q", "sho"), ("filter[price][gte]", "2"), ("sort", "-price")]);
+    let filtered = filtered.await;
+    assert_eq!(ids(&filtered), [made[2], made[1]]);
+    assert_eq!(filtered.body["ranking"], "sort");
+    let page =
+        search(&app, &key, collection, &[("q", "sho"), ("limit", "2"), ("page", "2"), ("fields", "name")])
+            .await;
+    assert_eq!(page.body["pagination"], json!({ "page": 2, "limit": 2, "total": 3, "pages": 2 }));
+    assert_eq!(page.expect(200)[0]["data"].as_object().unwrap().len(), 1);
+    // A change is found at once, and what is in the trash is not found.
+    let item = |place: usize| format!("/collections/{collection}/items/{}", made[place]);
+    app.patch(&item(0), &key, json!({ "data": { "name": "Green boot", "text": null } })).await.expect(200);
+    app.delete(&item(1), &key).await.expect(200);
+    assert_eq!(ids(&search(&app, &key, collection, &[("q", "red")]).await), [0_i64; 0]);
+    assert_eq!(ids(&search(&app, &key, collection, &[("q", "green")]).await), [made[0]]);
+    for (pairs, param) in [
+        (vec![], "q"),
+        (vec![("q", "")], "q"),
+        (vec![("q", "a"), ("page", "0")], "page"),
+        (vec![("q", "a"), ("page", "101"), ("limit", "100")], "page"),
+        (vec![("q", "a"), ("filter[nope]", "1")], "filter[nope]"),
+    ] {
+        let answer = search(&app, &key, collection, &pairs).await;
+        assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some(param), "{pairs:?}");
+    }
+}
+
+#[testkit::both]
+async fn of_many_the_newest_come_first(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = full(&app).await;
+    let collection = seed::collection(&app, &key, json!([{ "key": "name", "type": "text" }])).await;
+    let first =
+        create(&app, &key, collection, json!({ "name": "common word" })).await["id"].as_i64().unwrap();
+    multiply(&app, kind, collection, first, 2_100).await;
+    let answer = search(&app, &key, collection, &[("q", "common wo"), ("limit", "3")]).await;
+    assert_eq!(ids(&answer), [first + 2_100, first + 2_099, first + 2_098]);
+    assert_eq!(answer.body["ranking"], "recency");
+    assert_eq!(answer.body["pagination"]["total"], 2_101);
+    let some =
+        search(&app, &key, collection, &[("q", "name:common"), ("filter[id][lte]", &first.to_string())])
+            .await;
+    assert_eq!(ids(&some), [first]);
+    assert_eq!(some.body["pagination"]["total"], 1);
+}
+
+#[testkit::both]
+async fn plurals_are_found_where_no_item_has_the_words_themselves(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = full(&app).await;
+    let fields = json!([{ "key": "name", "type": "text" }, { "key": "price", "type": "number" }]);
+    let collection = seed::collection(&app, &key, fields).await;
+    let mut made = Vec::new();
+    for (price, name) in (1..).zip(["Wooden train", "Red lamps", "Blue lamp", "Desk", "Yoga mat"]) {
+        let item = create(&app, &key, collection, json!({ "name": name, "price": price })).await;
+        made.push(item["id"].as_i64().unwrap());
+    }
+    for (q, places, matching) in [
+        ("wooden trains", &[0][..], "stems"),
+        ("trains wooden", &[0], "stems"),
+        ("name:trains", &[0], "stems"),
+        ("red lamps", &[1], "words"),
+        ("blue lamps", &[2], "stems"),
+        ("lamps", &[1], "words"),
+        ("lamps red", &[1], "words"),
+        ("\"wooden trains\"", &[], "words"),
+        ("bicycles", &[], "stems"),
+        ("desk", &[3], "words"),
+        ("yoga mats", &[4], "stems"),
+        ("woode trains", &[], "stems"),
+    ] {
+        let answer = search(&app, &key, collection, &[("q", q)]).await;
+        let expected: Vec<i64> = places.iter().map(|place: &usize| made[*place]).collect();
+        assert_eq!((ids(&answer), &answer.body["matching"]), (expected, &json!(matching)), "{q}");
+        assert_eq!(answer.body["pagination"]["total"], places.len(), "{q}");
+    }
+    // Filters hold for both searches.
+    let answer = search(&app, &key, collection, &[("q", "wooden trains"), ("filter[price][gt]", "1")]).await;
+    assert_eq!((ids(&answer), &answer.body["matching"]), (vec![], &json!("stems")));
+}
+
+#[testkit::both]
+async fn words_that_are_searched_often_are_found_in_memory(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = full(&app).await;
+    let fields = json!([
+        { "key": "name", "type": "text" },
+        { "key": "size", "type": "select", "options": seed::choices(&["small", "large"]) },
+    ]);
+    let collection = seed::collection(&app, &key, fields).await;
+    let index = seed::columns(&app, &key, collection).await;
+    let mut made = Vec::new();
+    for name in ["red shoe", "red boot", "blue shoe", "red shoes"] {
+        let item = create(&app, &key, collection, json!({ "name": name, "size": "small" })).await;
+        made.push(item["id"].as_i64().unwrap());
+    }
+    let asked = async |q: &str| {
+        let answer = search(&app, &key, collection, &[("q", q), ("sort", "name")]).await;
+        let total = answer.body["pagination"]["total"].as_i64().unwrap();
+        let found = ids(&answer);
+        assert_eq!(total, i64::try_from(found.len()).unwrap(), "{q}");
+        (found, answer.headers["x-svc-query-plan"].split(';').next().unwrap().to_owned())
+    };
+    let in_memory = async |q: &str, expected: &[i64]| {
+        assert_eq!(asked(q).await, (expected.to_vec(), "search(memory)".to_owned()), "{q}");
+    };
+    for _ in 0..2 {
+        in_memory("red shoe", &[made[0], made[3]]).await;
+        in_memory("\"red shoe\"", &[made[0]]).await;
+        in_memory("size:small red", &[made[1], made[0], made[3]]).await;
+    }
+    // What changes is found at once.
+    let item = |place: usize| format!("/collections/{collection}/items/{}", made[place]);
+    app.patch(&item(1), &key, json!({ "data": { "name": "red shoehorn" } })).await.expect(200);
+    in_memory("red shoe", &[made[0], made[1], made[3]]).await;
+    app.delete(&item(0), &key).await.expect(200);
+    in_memory("red shoe", &[made[1], made[3]]).await;
+    in_memory("\"red shoe\"", &[]).await;
+    app.post(&format!("{}/restore", item(0)), &key, json!({})).await.expect(200);
+    let new = create(&app, &key, collection, json!({ "name": "red shoebox", "size": "large" })).await;
+    let new = new["id"].as_i64().unwrap();
+    in_memory("red shoe", &[made[0], new, made[1], made[3]]).await;
+    in_memory("size:small red", &[made[0], made[1], made[3]]).await;
+    let page = search(&app, &key, collection, &[("q", "red shoe"), ("limit", "2"), ("page", "2")]).await;
+    assert_eq!((ids(&page).len(), &page.body["pagination"]["total"]), (2, &json!(4)));
+    // What is written into segments stays known.
+    seed::merge(&app, index).await;
+    in_memory("red shoe", &[made[0], new, made[1], made[3]]).await;
+    app.patch(&item(3), &key, json!({ "data": { "name": "Blue" } })).await.expect(200);
+    // So many changes that what is in memory is brought up to date, and then so many that it begins anew.
+    for changes in [60, 2_001] {
+        app.sql(format!(
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {changes}) \
+             INSERT INTO item_changes (index_id, item_id) SELECT {}, {new} + i FROM n",
+            index.0
+        ))
+        .await;
+        for _ in 0..2 {
+            in_memory("red shoe", &[made[0], new, made[1]]).await;
+            in_memory("blue", &[made[3], made[2]]).await;
+        }
+    }
+    // A choice that is renamed has other words.
+    in_memory("small", &[made[3], made[2], made[0], made[1]]).await;
+    let fields = app.get(&format!("/collections/{collection}/fields"), &key).await.expect(200);
+    let size = fields.as_array().unwrap().iter().find(|field| field["field_key"] == "size").unwrap();
+    let small = format!("/collections/{collection}/fields/{}/options/1", size["id"]);
+    assert_eq!(app.patch(&small, &key, json!({ "label": "tiny" })).await.expect(200)["key"], "small");
+    run_jobs(&app).await;
+    in_memory("small", &[]).await;
+    in_memory("tiny", &[made[3], made[2], made[0], made[1]]).await;
+    // Nobody reads so many changes, until they are written into segments.
+    app.sql(format!(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20001) \
+         INSERT INTO item_changes (index_id, item_id) SELECT {}, {new} + i FROM n",
+        index.0
+    ))
+    .await;
+    assert_eq!(asked("tiny").await, (vec![made[3], made[2], made[0], made[1]], "search".to_owned()));
+}
+
+#[testkit::both]
+async fn searches_that_find_many_ask_for_a_columnar_index(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = full(&app).await;
+    let collection = seed::collection(&app, &key, json!([{ "key": "name", "type": "text" }])).await;
+    let first =
+        create(&app, &key, collection, json!({ "name": "common word" })).await["id"].as_i64().unwrap();
+    multiply(&app, kind, collection, first, 10_500).await;
+    let asked = async || {
+        let answer = search(&app, &key, collection, &[("q", "common wo"), ("limit", "3")]).await;
+        assert_eq!(ids(&answer), [first + 10_500, first + 10_499, first + 10_498]);
+        assert_eq!(answer.body["pagination"]["total"], 10_501);
+        answer.headers["x-svc-query-plan"].clone()
+    };
+    for _ in 0..3 {
+        assert_eq!(asked().await, "search; visited=10501");
+    }
+    let asked_for = testkit::until("a columnar index is asked for", async || {
+        let waiting =
+            crate::number(&app, "SELECT count(*) AS n FROM jobs WHERE kind = 'data.index.wish'").await;
+        (waiting > 0).then_some(())
+    });
+    asked_for.await;
+    run_jobs(&app).await;
+    for _ in 0..2 {
+        assert_eq!(asked().await, "search; visited=10501");
+    }
+    for _ in 0..2 {
+        assert_eq!(asked().await, "search(memory); visited=0");
+    }
+}
+
+/// Copies the item `first`, whose name is "common word", so many times.
+async fn multiply(app: &TestApp, kind: testkit::Kind, collection: CollectionId, first: i64, times: i64) {
+    app.sql(format!(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {times}) \
+         INSERT INTO items (workspace_id, collection_id, data, title, comment_count, version, created_by, \
+         updated_by, created_at, updated_at) SELECT workspace_id, collection_id, data, title, 0, 1, created_by, \
+         updated_by, created_at, updated_at FROM n, (SELECT * FROM items LIMIT 1) AS one"
+    ))
+    .await;
+    let (column, terms) = match kind {
+        testkit::Kind::Sqlite => ("rowid", format!("'{collection}xcommon {collection}xword'")),
+        testkit::Kind::Postgres => {
+            ("item_id", format!("'{collection}xcommon:1 {collection}xword:2'::tsvector"))
+        }
+    };
+    app.sql(format!(
+        "INSERT INTO item_search ({column}, terms) SELECT id, {terms} FROM items WHERE id > {first}"
+    ))
+    .await;
+}

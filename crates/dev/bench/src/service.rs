@@ -1,0 +1,332 @@
+//! The whole service as `svc serve` composes it, on a fresh database with workspaces and keys, that obeys commands on
+//! lines: `stats` tells how often the database was asked, `callbacks` how many are to be applied, `deliver` starts deliveries that were held back, `claim` makes
+//! those that are due and says when it began, `stop` ends it all and holds the books against each other.
+
+use crate::child::words;
+use crate::machine::wall_micros;
+use crate::stub;
+use agents::agents::queries::{self as agent_queries, Fresh};
+use agents::agents::{AgentStatus, Settings};
+use agents::providers::{
+    BoxFuture, Completion, Finish, OpenAi, OpenAiSettings, Prompt, Provider, ProviderError, Route, TierSetup,
+    Tiers, Usage,
+};
+use anyhow::{Context, Result};
+use auth::keys::{self, NewKey};
+use auth::schema::plans as plan_table;
+use auth::workspaces::NewWorkspace;
+use auth::{RateWindows, Seal};
+use billing::ledger::{GrantKind, NewGrant, check_invariants, grant};
+use billing::plans;
+use channels::channels::{ChannelProvider, ChannelSettings, ConnectChannel, connect};
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+use egress::{Connector, Policy};
+use events::Delivering;
+use model::{
+    Clock, Env, KeyId, Metadata, Random, Scope, SubscriptionStatus, SystemClock, SystemRandom, WorkspaceId,
+};
+use operation::{Limits, Pipeline};
+use serde_json::{Map, Value, json};
+use server::{Service, ServiceParts, Traces};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use store::logs::Retentions;
+use store::{Backend, Db, Options, Read, Tx};
+use tokio::runtime::Handle;
+
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The database: `sqlite:PATH` or `postgres://…`, empty.
+    #[arg(long)]
+    database: String,
+    /// SQLite: readers. PostgreSQL: connections.
+    #[arg(long, default_value_t = 8)]
+    connections: u32,
+    /// The model's server; without one, a provider inside the process answers.
+    #[arg(long)]
+    model_server: Option<String>,
+    /// Workspaces, each with a key.
+    #[arg(long, default_value_t = 1)]
+    workspaces: usize,
+    /// Do nothing by itself, so that everything the database is asked comes from requests.
+    #[arg(long)]
+    quiet: bool,
+    /// Deliver no events until asked to.
+    #[arg(long)]
+    hold_deliveries: bool,
+    /// Where the API of a chat network is. The first workspace gets a channel on it.
+    #[arg(long)]
+    network: Option<String>,
+    /// Let no agent answer over the channel.
+    #[arg(long)]
+    no_answers: bool,
+    /// The folder for files. Without one a temporary folder is used.
+    #[arg(long)]
+    files: Option<PathBuf>,
+    /// Count no requests for `/metrics`.
+    #[arg(long)]
+    without_metrics: bool,
+}
+
+/// A provider without HTTP.
+struct AtOnce;
+
+impl Provider for AtOnce {
+    fn complete<'a>(
+        &'a self,
+        _: &'a Prompt,
+    ) -> BoxFuture<'a, std::result::Result<Completion, ProviderError>> {
+        let (input_tokens, output_tokens) = stub::TOKENS;
+        let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
+        let text = stub::TEXT.to_owned();
+        Box::pin(async move {
+            Ok(Completion { text, tool_calls: Vec::new(), finish: Finish::Stop, usage: Some(usage) })
+        })
+    }
+}
+
+pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
+    // As `svc serve` keeps files: in memory they would count as the service's own.
+    let temporary = tempfile::Builder::new().prefix("bench-files-").tempdir()?;
+    let folder = arguments.files.as_deref().unwrap_or(temporary.path());
+    let db = database(&arguments.database, arguments.connections)?;
+    let number = arguments.workspaces;
+    let made =
+        db.write(move |tx| (0..number).map(|number| make(tx, number)).collect::<model::Result<Vec<_>>>());
+    let made: Vec<Made> = made.await.map_err(described)?;
+    let mut service = Service::new(ServiceParts {
+        db: db.clone(),
+        tiers: tiers(arguments.model_server.as_deref())?,
+        // Webhooks are received on this machine.
+        connector: Connector::new(Policy::allowing(["127.0.0.1"])?)?,
+        network_connector: None,
+        seal: Seal::new(&[7; 32]).map_err(described)?,
+        objects: files::objects_in(folder).map_err(described)?,
+        rates: RateWindows::local(),
+        base_url: "http://127.0.0.1".to_owned(),
+        limits: Limits::default(),
+        retention: Retentions::default(),
+        transcriber: None,
+        traces: Traces::off(db.random()).map_err(described)?,
+        runtime,
+    })
+    .map_err(described)?;
+    if arguments.without_metrics {
+        service.pipeline = Arc::new(Pipeline { metrics: None, ..Pipeline::clone(&service.pipeline) });
+    }
+    if let (Some(base_url), Some(first)) = (&arguments.network, made.first()) {
+        connect_channel(&service.pipeline, first, base_url.clone(), !arguments.no_answers).await?;
+    }
+    let api = service.api();
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?.to_string();
+    let server = rest::server(&api, vec![listener], Duration::from_secs(5))?.run();
+    let handle = server.handle();
+    tokio::spawn(server);
+    let running = (!arguments.quiet).then(|| service.jobs.start());
+    let delivers = !arguments.quiet && !arguments.hold_deliveries;
+    let channels = (!arguments.quiet).then(|| service.channels.start());
+    let mut delivering = delivers.then(|| service.deliveries.start());
+    let keys: Vec<&str> = made.iter().map(|made| made.secret.as_str()).collect();
+    println!("{}", json!({ "address": address, "keys": keys }));
+
+    obey(&service, &mut delivering).await?;
+    handle.stop(true).await;
+    if let Some(running) = running {
+        running.stop(Duration::from_secs(5)).await;
+    }
+    if let Some(channels) = channels {
+        channels.stop(Duration::from_secs(5)).await;
+    }
+    if let Some(delivering) = delivering {
+        delivering.stop(Duration::from_secs(5)).await;
+    }
+    let pipeline = service.pipeline.clone();
+    service.stop(Duration::from_secs(30)).await;
+    println!("{}", books(&pipeline, made.iter().map(|made| made.workspace).collect()).await?);
+    Ok(())
+}
+
+/// An empty database.
+fn database(url: &str, connections: u32) -> Result<Db> {
+    let backend = Backend::parse(url).map_err(anyhow::Error::msg)?;
+    Db::migrate(&backend).map_err(described)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let random: Arc<dyn Random> = Arc::new(SystemRandom::default());
+    Db::open(Options { backend, connections, clock, random }).map_err(described)
+}
+
+/// Obeys commands, until one stops it.
+async fn obey(service: &Service, delivering: &mut Option<Delivering>) -> Result<()> {
+    let mut words = words();
+    while let Some(word) = words.recv().await {
+        let began = wall_micros();
+        match word.as_str() {
+            "callbacks" => println!("{}", waiting_callbacks(&service.pipeline).await?),
+            "stats" => println!("{}", stats(&service.pipeline)),
+            "deliver" => {
+                delivering.get_or_insert_with(|| service.deliveries.start());
+                println!("{}", json!({ "began": began }));
+            }
+            "claim" => {
+                let attempts = service.deliveries.run_due().await.map_err(described)?;
+                println!("{}", json!({ "began": began, "attempts": attempts }));
+            }
+            _ => break,
+        }
+    }
+    Ok(())
+}
+
+fn described(error: model::Error) -> anyhow::Error {
+    match error.cause() {
+        Some(cause) => anyhow::anyhow!("{error} ({cause})"),
+        None => anyhow::anyhow!("{error}"),
+    }
+}
+
+/// A workspace that was made.
+#[derive(Debug)]
+struct Made {
+    workspace: WorkspaceId,
+    key: KeyId,
+    secret: String,
+}
+
+/// Connects a channel on a simulated network, without limits, whose agent answers at once.
+async fn connect_channel(service: &Pipeline, of: &Made, base_url: String, answers: bool) -> Result<()> {
+    let network = simulator::Settings::default();
+    let new = ConnectChannel {
+        workspace: of.workspace,
+        provider: ChannelProvider::Simulator,
+        name: "Bench".to_owned(),
+        address: None,
+        base_url,
+        number_id: network.number_id,
+        business_id: network.business_id,
+        access_token: network.access_token,
+        app_secret: network.app_secret,
+        verify_token: network.verify_token,
+        agent: None,
+        key: answers.then(|| of.key.clone()),
+        settings: ChannelSettings { reply_debounce_ms: 0, ..ChannelSettings::default() },
+        messages_per_second: 0,
+    };
+    let seal = service.seal.clone();
+    service.db.write(move |tx| connect(tx, &seal, &new)).await.map_err(described)?;
+    Ok(())
+}
+
+/// A workspace with an agent, Energy and a key. Its plan has limits, so that they are counted, but none is met.
+fn make(tx: &mut Tx, number: usize) -> model::Result<Made> {
+    if number == 0 {
+        plans::seed_catalogue(tx)?;
+        diesel::update(plan_table::table)
+            .filter(plan_table::id.eq("scale"))
+            .set((
+                plan_table::rate_limit_rpm.eq(1_000_000_000),
+                plan_table::monthly_quota.eq(1_000_000_000_000),
+            ))
+            .execute(tx.connection())?;
+    }
+    let new =
+        NewWorkspace { name: format!("Bench {number}"), slug: format!("bench-{number}"), partner: None };
+    let workspace = plans::create_workspace(tx, &new)?.id;
+    plans::set_plan(tx, workspace, "scale", SubscriptionStatus::Active, None)?;
+    grant(tx, workspace, &NewGrant::new(GrantKind::Purchase, 100_000_000_000))?;
+    let settings = Settings {
+        instructions: "You are a helpful assistant. Answer briefly.".to_owned(),
+        ..Settings::default()
+    };
+    let metadata = Metadata::new();
+    let fresh =
+        Fresh { name: "Assistant", status: AgentStatus::Active, settings: &settings, metadata: &metadata };
+    let agent = agent_queries::insert(tx, workspace, &fresh)?;
+    agent_queries::keep_version(tx, None, &agent, None)?;
+    let new = NewKey::of_workspace("Bench", workspace, Env::Live, Scope::of_workspaces().collect());
+    let (stored, secret) = keys::create(tx, new)?;
+    Ok(Made { workspace, key: stored.key.id, secret: secret.reveal().to_owned() })
+}
+
+fn tiers(model_server: Option<&str>) -> Result<Tiers> {
+    let provider: Arc<dyn Provider> = match model_server {
+        Some(address) => {
+            let settings = OpenAiSettings { base_url: format!("http://{address}/v1"), api_key: None };
+            Arc::new(OpenAi::new(settings, Connector::new(Policy::allowing([address])?)?))
+        }
+        None => Arc::new(AtOnce),
+    };
+    let setup = |prices| TierSetup {
+        routes: vec![Route {
+            provider: provider.clone(),
+            model: "stub".to_owned(),
+            label: "stub".to_owned(),
+            context_tokens: 32_768,
+        }],
+        prices,
+    };
+    let [fast, balanced, advanced] = Tiers::DEFAULT_PRICES;
+    Ok(Tiers { fast: setup(fast), balanced: setup(balanced), advanced: setup(advanced) })
+}
+
+/// How many callbacks of the chat network are still to be applied.
+async fn waiting_callbacks(pipeline: &Pipeline) -> Result<Value> {
+    let sql = "SELECT COUNT(*) AS n FROM channel_callbacks WHERE status <> 'done' AND status = 'pending'";
+    let waiting = pipeline.db.read(move |read| {
+        let number: Number = diesel::sql_query(sql).get_result(read.connection())?;
+        Ok(number.n)
+    });
+    Ok(json!({ "waiting": waiting.await.map_err(described)? }))
+}
+
+fn stats(pipeline: &Pipeline) -> Value {
+    let stats = pipeline.db.stats();
+    json!({ "reads": stats.reads, "writes": stats.writes, "log_writes": pipeline.log.transactions() })
+}
+
+/// What must fit together once everything is written.
+const BOOKS: [(&str, &str); 15] = [
+    ("runs", "SELECT COUNT(*) AS n FROM runs"),
+    ("completed", "SELECT COUNT(*) AS n FROM runs WHERE status = 'completed' AND output IS NOT NULL"),
+    ("steps", "SELECT COUNT(*) AS n FROM run_steps WHERE status = 'completed'"),
+    ("executions", "SELECT COUNT(*) AS n FROM executions WHERE status = 'completed'"),
+    ("debits", "SELECT COUNT(*) AS n FROM energy_entries WHERE kind = 'debit'"),
+    ("settled_holds", "SELECT COUNT(*) AS n FROM energy_holds WHERE state = 'settled'"),
+    ("events", "SELECT COUNT(*) AS n FROM events WHERE kind = 'run.completed'"),
+    ("received", "SELECT COUNT(*) AS n FROM inbound_requests WHERE status = 'processed'"),
+    ("received_again", "SELECT COUNT(*) AS n FROM inbound_requests WHERE status = 'duplicate'"),
+    ("received_events", "SELECT COUNT(*) AS n FROM events WHERE kind = 'webhook.received'"),
+    ("delivered", "SELECT COUNT(*) AS n FROM webhook_deliveries WHERE status = 'succeeded'"),
+    ("inbound_messages", "SELECT COUNT(*) AS n FROM messages WHERE direction = 'inbound'"),
+    ("callbacks", "SELECT COUNT(*) AS n FROM channel_callbacks WHERE status = 'done'"),
+    ("log_rows", "SELECT COUNT(*) AS n FROM request_logs"),
+    ("counted", "SELECT CAST(COALESCE(SUM(requests), 0) AS BIGINT) AS n FROM key_requests"),
+];
+
+#[derive(QueryableByName)]
+struct Number {
+    #[diesel(sql_type = BigInt)]
+    n: i64,
+}
+
+async fn books(pipeline: &Pipeline, workspaces: Vec<WorkspaceId>) -> Result<Value> {
+    let counts = pipeline.db.read(move |read: &mut Read| {
+        let mut counts = Map::new();
+        for (name, sql) in BOOKS {
+            let number: Number = diesel::sql_query(sql).get_result(read.connection())?;
+            counts.insert(name.to_owned(), number.n.into());
+        }
+        let mut wrong = Vec::new();
+        for workspace in &workspaces {
+            wrong.extend(check_invariants(read, *workspace)?);
+        }
+        counts.insert("wrong".to_owned(), wrong.into());
+        Ok(counts)
+    });
+    let mut counts = counts.await.map_err(described).context("reading the books")?;
+    counts.insert("log_dropped".to_owned(), pipeline.log.dropped().into());
+    Ok(Value::Object(counts))
+}

@@ -1,0 +1,360 @@
+//! The whole service behind its front door: a real socket, a real database, a scripted model.
+
+use crate::client::{Answer, Asking, Client};
+use crate::{Key, Kind, ScriptedModel, TestDb};
+use actix_web::dev::ServerHandle;
+use agents::providers::{Provider, Route, TierSetup, Tiers};
+use auth::keys::{self, NewKey};
+use auth::partners;
+use auth::workspaces::{self, NewWorkspace};
+use auth::{RateWindows, Seal};
+use billing::ledger::{GrantKind, NewGrant, grant};
+use billing::plans;
+use channels::Transcriber;
+use egress::{Connector, Policy};
+use files::{Objects, objects_in_memory};
+use model::{Cause, Env, Event, EventId, KeyOwner, PartnerId, Scope, SubscriptionStatus, WorkspaceId};
+use operation::Limits;
+use serde_json::{Value, json};
+use server::{Service, ServiceParts, Traces};
+use std::cell::Cell;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use store::Db;
+use store::logs::Retentions;
+
+/// A running service.
+pub struct TestApp {
+    /// Its database and clock.
+    pub data: TestDb,
+    /// The composed service.
+    pub service: Service,
+    /// Where the bytes of files are.
+    pub objects: Objects,
+    /// The model behind all tiers.
+    pub model: Arc<ScriptedModel>,
+    /// Where it listens, such as `http://127.0.0.1:40001`.
+    pub origin: String,
+    client: Client,
+    handle: ServerHandle,
+    workspaces: AtomicUsize,
+}
+
+/// Limits within which a test need not wait for long.
+fn short_limits() -> Limits {
+    Limits {
+        duplicate_wait: Duration::from_millis(400),
+        keep_alive: Duration::from_millis(100),
+        key_check: Duration::from_millis(100),
+        ..Limits::default()
+    }
+}
+
+fn settings() -> (Limits, Retentions) {
+    (short_limits(), Retentions::default())
+}
+
+impl TestApp {
+    /// A service on a fresh database.
+    pub async fn new(kind: Kind) -> Self {
+        let data = TestDb::new(kind);
+        let db = data.db.clone();
+        Self::start(data, db, RateWindows::local(), None).await
+    }
+
+    /// A service whose tiers are answered by `provider`.
+    pub async fn with_provider(kind: Kind, provider: Arc<dyn Provider>) -> Self {
+        let data = TestDb::new(kind);
+        let db = data.db.clone();
+        Self::start(data, db, RateWindows::local(), Some(provider)).await
+    }
+
+    /// A service with everything of its own but the database handle's place: pass `data.reopen()` of another app's
+    /// database to make a second replica.
+    pub async fn start(
+        data: TestDb,
+        db: Db,
+        rates: RateWindows,
+        provider: Option<Arc<dyn Provider>>,
+    ) -> Self {
+        Self::start_with(data, db, rates, provider, objects_in_memory(), settings(), None)
+    }
+
+    /// A service in which a duplicate waits so long for the first request with its `Idempotency-Key`; 400 ms in others.
+    pub async fn with_duplicate_wait(kind: Kind, duplicate_wait: Duration) -> Self {
+        let data = TestDb::new(kind);
+        let db = data.db.clone();
+        let limits = Limits { duplicate_wait, ..short_limits() };
+        Self::start_with(
+            data,
+            db,
+            RateWindows::local(),
+            None,
+            objects_in_memory(),
+            (limits, Retentions::default()),
+            None,
+        )
+    }
+
+    /// A service whose logs are kept in this way.
+    pub async fn with_retention(kind: Kind, retention: Retentions) -> Self {
+        let data = TestDb::new(kind);
+        let db = data.db.clone();
+        let limits = short_limits();
+        Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), (limits, retention), None)
+    }
+
+    /// A service that transcribes voice notes.
+    pub async fn with_transcriber(kind: Kind, transcriber: Arc<dyn Transcriber>) -> Self {
+        let data = TestDb::new(kind);
+        let db = data.db.clone();
+        let (rates, objects) = (RateWindows::local(), objects_in_memory());
+        Self::start_with(data, db, rates, None, objects, settings(), Some(transcriber))
+    }
+
+    fn start_with(
+        data: TestDb,
+        db: Db,
+        rates: RateWindows,
+        provider: Option<Arc<dyn Provider>>,
+        objects: Objects,
+        (limits, retention): (Limits, Retentions),
+        transcriber: Option<Arc<dyn Transcriber>>,
+    ) -> Self {
+        let model = Arc::new(ScriptedModel::default());
+        let provider = provider.unwrap_or_else(|| model.clone());
+        let setup = |number: usize| TierSetup {
+            routes: vec![Route {
+                provider: provider.clone(),
+                model: "scripted".to_owned(),
+                label: "scripted-1".to_owned(),
+                context_tokens: 32_768,
+            }],
+            prices: Tiers::DEFAULT_PRICES[number],
+        };
+        let loopback = || Policy::allowing(["127.0.0.0/8"]).unwrap();
+        let traces = Traces::off(db.random()).unwrap();
+        let service = Service::new(ServiceParts {
+            db,
+            tiers: Tiers { fast: setup(0), balanced: setup(1), advanced: setup(2) },
+            connector: Connector::new(loopback()).unwrap(),
+            network_connector: None,
+            seal: Seal::new(&[7; 32]).unwrap(),
+            objects: objects.clone(),
+            rates,
+            base_url: "https://svc.example".to_owned(),
+            limits,
+            retention,
+            transcriber,
+            traces,
+            runtime: tokio::runtime::Handle::current(),
+        })
+        .unwrap();
+        let api = service.api();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        // Longer than a test takes: a connection that ends just as it is used again would fail the test.
+        let keep_alive = Duration::from_secs(600);
+        let server =
+            rest::server(&api, vec![listener], keep_alive).unwrap().workers(1).disable_signals().run();
+        let handle = server.handle();
+        tokio::spawn(server);
+        let client = Client::new(&origin);
+        Self { data, service, objects, model, origin, client, handle, workspaces: AtomicUsize::new(0) }
+    }
+
+    /// A second replica on this one's database and files, with a model of its own.
+    pub async fn replica(&self, rates: RateWindows) -> Self {
+        let data = self.data.share();
+        let db = data.db.clone();
+        Self::start_with(data, db, rates, None, self.objects.clone(), settings(), None)
+    }
+
+    /// The database.
+    pub fn db(&self) -> &Db {
+        &self.service.pipeline.db
+    }
+
+    /// A workspace on the plan `scale` with 1,000,000 Energy and an active default agent.
+    pub async fn workspace(&self) -> WorkspaceId {
+        let workspace = self.bare_workspace("scale", 1_000_000).await;
+        let key = self.key(workspace, Env::Live, &["agents:write"]).await;
+        let agent = json!({ "name": "Assistant", "instructions": "Be brief.", "status": "active" });
+        self.post("/agents", &key, agent).await.expect(201);
+        workspace
+    }
+
+    /// A workspace on `plan` with `energy` and without agents.
+    pub async fn bare_workspace(&self, plan: &str, energy: i64) -> WorkspaceId {
+        let number = self.workspaces.fetch_add(1, Ordering::SeqCst);
+        let plan = plan.to_owned();
+        self.db()
+            .write(move |tx| {
+                plans::seed_catalogue(tx)?;
+                let name = format!("Workspace {number}");
+                let new = NewWorkspace { name, slug: format!("workspace-{number}"), partner: None };
+                let id = plans::create_workspace(tx, &new)?.id;
+                plans::set_plan(tx, id, &plan, SubscriptionStatus::Active, None)?;
+                if energy > 0 {
+                    grant(tx, id, &NewGrant::new(GrantKind::Purchase, energy))?;
+                }
+                Ok(id)
+            })
+            .await
+            .unwrap()
+    }
+
+    /// A key of a workspace. `["*"]` stands for all scopes that a workspace key may have.
+    pub async fn key(&self, workspace: WorkspaceId, env: Env, scopes: &[&str]) -> Key {
+        self.key_with(workspace, env, scopes, |_| {}).await
+    }
+
+    /// A key with more than scopes.
+    pub async fn key_with(
+        &self,
+        workspace: WorkspaceId,
+        env: Env,
+        scopes: &[&str],
+        change: impl Fn(&mut NewKey) + Send + 'static,
+    ) -> Key {
+        let scopes: Vec<Scope> = if scopes == ["*"] {
+            Scope::of_workspaces().collect()
+        } else {
+            scopes.iter().map(|text| Scope::parse(text).expect("a known scope")).collect()
+        };
+        let made = self.db().write(move |tx| {
+            let mut new = NewKey::of_workspace("Test", workspace, env, scopes.clone());
+            change(&mut new);
+            let (stored, secret) = keys::create(tx, new)?;
+            Ok(Key { secret: secret.reveal().to_owned(), id: stored.key.id, workspace })
+        });
+        made.await.unwrap()
+    }
+
+    /// A live key with all scopes of a fresh workspace with an agent.
+    pub async fn full_key(&self) -> Key {
+        let workspace = self.workspace().await;
+        self.key(workspace, Env::Live, &["*"]).await
+    }
+
+    /// A partner, and a key of it with `scopes`; `clients` workspaces are attributed to it.
+    pub async fn partner_key(&self, env: Env, scopes: &[&str], clients: &[WorkspaceId]) -> (PartnerId, Key) {
+        let clients = clients.to_vec();
+        let attributed = clients.clone();
+        let partner: PartnerId = self
+            .db()
+            .write(move |tx| {
+                let partner = partners::create(tx, "Partner")?.id;
+                for client in &attributed {
+                    workspaces::attribute(tx, *client, Some(partner))?;
+                }
+                Ok(partner)
+            })
+            .await
+            .unwrap();
+        self.service.pipeline.directory.forget();
+        let first = clients.first().copied().unwrap_or(WorkspaceId(0));
+        let key = self.key_with(first, env, scopes, move |new| new.owner = KeyOwner::Partner(partner)).await;
+        (partner, key)
+    }
+
+    /// Runs one SQL statement, for states that no operation makes. What was remembered of keys and workspaces is
+    /// forgotten.
+    pub async fn sql(&self, statement: impl Into<String>) {
+        use diesel::RunQueryDsl;
+        let statement = statement.into();
+        let done =
+            self.db().write(move |tx| Ok(diesel::sql_query(&statement).execute(tx.connection())?)).await;
+        done.unwrap();
+        self.service.pipeline.directory.forget();
+    }
+
+    /// Runs the jobs that become due until a request is answered that waits for one of them.
+    pub async fn while_jobs_run<T>(&self, request: impl Future<Output = T>) -> T {
+        let is_answered = Cell::new(false);
+        let answer = async {
+            let answer = request.await;
+            is_answered.set(true);
+            answer
+        };
+        let jobs = async {
+            while !is_answered.get() {
+                self.service.jobs.run_due().await.unwrap();
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::join!(answer, jobs).0
+    }
+
+    /// A caller of the operators' address, which is served from now on.
+    pub fn admin(&self) -> Client {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(rest::admin_server(&self.service.api(), vec![listener]).unwrap());
+        Client::new(&origin)
+    }
+
+    /// A request to be filled in.
+    pub fn ask(&self, method: &str, path: &str) -> Asking<'_> {
+        self.client.ask(method, path)
+    }
+
+    /// A request to an address beside the API.
+    pub fn ask_beside(&self, method: &str, path: &str) -> Asking<'_> {
+        self.client.ask_beside(method, path)
+    }
+
+    /// `GET` with a key.
+    pub async fn get(&self, path: &str, key: &Key) -> Answer {
+        self.ask("GET", path).key(key).send().await
+    }
+
+    /// `POST` with a key.
+    pub async fn post(&self, path: &str, key: &Key, body: Value) -> Answer {
+        self.ask("POST", path).key(key).json(&body).send().await
+    }
+
+    /// `PATCH` with a key.
+    pub async fn patch(&self, path: &str, key: &Key, body: Value) -> Answer {
+        self.ask("PATCH", path).key(key).json(&body).send().await
+    }
+
+    /// `PUT` with a key.
+    pub async fn put(&self, path: &str, key: &Key, body: Value) -> Answer {
+        self.ask("PUT", path).key(key).json(&body).send().await
+    }
+
+    /// `DELETE` with a key.
+    pub async fn delete(&self, path: &str, key: &Key) -> Answer {
+        self.ask("DELETE", path).key(key).send().await
+    }
+
+    /// Emits a live event of a workspace, as an operation would.
+    pub async fn emit(&self, workspace: WorkspaceId, event: impl Event + Send + Sync + 'static) -> EventId {
+        self.emit_in(workspace, true, event).await
+    }
+
+    /// The same, live or for a test key.
+    pub async fn emit_in(
+        &self,
+        workspace: WorkspaceId,
+        livemode: bool,
+        event: impl Event + Send + Sync + 'static,
+    ) -> EventId {
+        self.db().write(move |tx| tx.emit(workspace, &Cause::system("test"), livemode, &event)).await.unwrap()
+    }
+
+    /// Places events and makes every delivery that is due; says how many attempts that were.
+    pub async fn deliver(&self) -> usize {
+        self.service.deliveries.run_due().await.unwrap()
+    }
+
+    /// Stops serving and waits until everything is written.
+    pub async fn stop(self) -> TestDb {
+        self.handle.stop(true).await;
+        self.service.stop(Duration::from_secs(5)).await;
+        self.data
+    }
+}

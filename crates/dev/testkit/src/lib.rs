@@ -1,0 +1,55 @@
+//! What tests stand on: a private database per test on both backends, a clock that they move, and with the feature `app` the
+//! whole service behind its front door, with a scripted model.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot be set up must fail"
+)]
+#![cfg_attr(
+    feature = "app",
+    expect(clippy::indexing_slicing, reason = "a test that looks in the wrong place must fail")
+)]
+
+mod absent;
+#[cfg(feature = "app")]
+mod app;
+#[cfg(feature = "app")]
+mod client;
+mod database;
+#[cfg(feature = "app")]
+mod emitted;
+#[cfg(feature = "app")]
+mod energy;
+#[cfg(feature = "app")]
+mod events;
+#[cfg(feature = "app")]
+mod listening;
+#[cfg(feature = "app")]
+mod program;
+#[cfg(feature = "app")]
+mod raw;
+#[cfg(feature = "app")]
+mod receiver;
+#[cfg(feature = "app")]
+mod scripted;
+
+pub use absent::assert_absent;
+#[cfg(feature = "app")]
+pub use app::TestApp;
+#[cfg(feature = "app")]
+pub use client::{Answer, Asking, Client, Key, until};
+pub use database::{Kind, TestDb};
+#[cfg(feature = "app")]
+pub use events::{ConversionSent, MessageSent};
+#[cfg(feature = "app")]
+pub use listening::{Heard, Listening};
+#[cfg(feature = "app")]
+pub use program::{Demo, Program, Serving};
+#[cfg(feature = "app")]
+pub use raw::{read_all, read_answer};
+#[cfg(feature = "app")]
+pub use receiver::{Answering, Delivered, Receiver};
+#[cfg(feature = "app")]
+pub use scripted::{OpenAiServer, Script, ScriptedModel, completion, tool_call};
+pub use testkit_macros::both;

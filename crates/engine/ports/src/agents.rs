@@ -1,0 +1,102 @@
+//! Agents, for whoever assigns work to them or lets them run without a request.
+
+use super::conversations::ChannelQuestion;
+use model::{AgentId, Answering, ChannelId, KeyId, ReminderId, Result, RunId, WorkspaceId};
+use operation::BoxFuture;
+use std::sync::Arc;
+use store::Read;
+
+/// A run that is started without a request.
+#[derive(Debug, Clone)]
+pub struct StartRun {
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// The key on whose behalf it runs, and which pays. It must still have `runs:execute`.
+    pub key: KeyId,
+    /// The agent; `None` for the workspace's default agent.
+    pub agent: Option<AgentId>,
+    /// The input.
+    pub input: String,
+    /// What starts it, which the run shows as its trigger.
+    pub trigger: StartedBy,
+    /// The contact whom the agent answers, whose id it is told.
+    pub answering: Option<Answering>,
+    /// The messages that it answers over a channel. Its memory is then the conversation over that channel.
+    pub question: Option<ChannelQuestion>,
+    /// The conversation whose memory it has. `None` for one of its own.
+    pub conversation: Option<String>,
+    /// Whether a run that the conversation still has is cancelled and forgotten. Otherwise the new run waits for its end.
+    pub supersedes: bool,
+    /// What names this start among all: of several attempts with one name, one makes a run.
+    pub once: String,
+}
+
+/// What starts a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartedBy {
+    /// A reminder.
+    Reminder(ReminderId),
+    /// A contact that wrote over a channel.
+    Channel(ChannelId),
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunEnd {
+    /// The word for it, such as `completed`.
+    pub status: &'static str,
+    /// The agent.
+    pub agent: AgentId,
+    /// The answer, where the run was completed.
+    pub output: Option<String>,
+}
+
+/// Runs of agents, for other groups.
+pub trait AgentRuns: Send + Sync {
+    /// Makes sure that a run of this agent, or of the default agent, could be started now.
+    ///
+    /// # Errors
+    /// As those of `POST /runs`: `not_found`, `agent_inactive`, `agent_not_configured`.
+    fn expect_active(&self, read: &mut Read, workspace: WorkspaceId, agent: Option<AgentId>) -> Result<()>;
+
+    /// Starts a run, which then goes on in the background. Once it was started, starting it again within a day gives the
+    /// same run.
+    ///
+    /// # Errors
+    /// As those of `POST /runs`; `missing_scope` where the key may not run agents any more, `workspace_blocked`.
+    fn start(&self, run: StartRun) -> BoxFuture<Result<RunId>>;
+
+    /// Waits for the end of a run, on whichever replica it is. A run that waits for an approval has not ended.
+    ///
+    /// # Errors
+    /// `not_found`.
+    fn ended(&self, workspace: WorkspaceId, run: RunId) -> BoxFuture<Result<RunEnd>>;
+}
+
+/// The agents of all workspaces. The group that keeps them implements it.
+pub trait LiveAgents: Send + Sync {
+    /// Those of the workspace's agents that have one of these ids and were not deleted, in no order.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn among(&self, read: &mut Read, workspace: WorkspaceId, ids: &[AgentId]) -> Result<Vec<AgentId>>;
+}
+
+/// The agents of all workspaces. A service that operations ask for.
+#[derive(Clone)]
+pub struct AgentDirectory(Arc<dyn LiveAgents>);
+
+impl AgentDirectory {
+    /// The directory of these agents.
+    pub fn new(agents: impl LiveAgents + 'static) -> Self {
+        Self(Arc::new(agents))
+    }
+
+    /// Whether the workspace has an agent with this id that was not deleted.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn has(&self, read: &mut Read, workspace: WorkspaceId, id: AgentId) -> Result<bool> {
+        Ok(!self.0.among(read, workspace, &[id])?.is_empty())
+    }
+}

@@ -1,0 +1,10 @@
+//! Imports and exports: files of rows that become records, and records as files.
+
+pub mod exports;
+mod group;
+pub mod imports;
+#[expect(missing_docs, reason = "columns are described where their rows are")]
+pub mod schema;
+pub mod tables;
+
+pub use group::ENGINE;

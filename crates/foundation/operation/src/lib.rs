@@ -1,0 +1,219 @@
+//! The operation as the unit: its declaration, the registry of all of them, the one pipeline that runs them, and
+//! the OpenAPI documents made from them.
+//!
+//! Nothing here knows actix or writes a query. An interface (REST, MCP, later flows) makes a [`Head`], asks
+//! [`Pipeline::admit`], then hands over the body.
+
+mod answer;
+mod arriving;
+mod batched;
+mod cursor;
+mod deprecation;
+mod describe;
+mod disposition;
+mod embedded;
+mod events;
+mod examples;
+mod gate;
+mod gates;
+mod generators;
+mod group;
+mod input;
+mod lists;
+mod local;
+mod log;
+mod meta;
+mod metrics;
+mod openapi;
+mod paging;
+mod panics;
+mod pipeline;
+mod progress;
+mod raw;
+mod raw_route;
+mod registry;
+#[expect(missing_docs, reason = "columns are described where their rows are")]
+pub mod schema;
+mod services;
+mod spans;
+mod stream;
+mod streamed;
+mod transport;
+mod validate;
+mod version;
+
+pub use answer::{Answer, Created, Deleted, Json, Reply, ReplyBody, Rows, With};
+pub use arriving::{BodyChunks, StreamedBody};
+pub use batched::{Alone, BatchedCall, Together, WaitingCalls};
+pub use cursor::Cursors;
+pub use describe::Describe;
+pub use disposition::Disposition;
+pub use embedded::OperationInput;
+pub use events::EventType;
+pub use examples::{sample, tidy as tidy_examples};
+pub use group::{Declarations, FOUNDATION, Group, Parts};
+pub use input::{Body, FromInput, Input, Path, Prepare, PreparedBody, Query, State};
+pub use lists::{CursorList, Nothing, OffsetList, OptInList, PageList, Pagination};
+pub use local::{LocalAnswer, LocalCall, LocalCalls};
+pub use log::{LogRow, REQUEST_LOG, RequestLog};
+pub use meta::Deprecated;
+pub use meta::{Meta, Method, Paging};
+pub use metrics::{Counts, MetricInfo, Metrics, RequestMetrics, TableGauge};
+pub use openapi::{Contract, document, lacking_examples};
+pub use transport::{Head, Limits, Response, ResponseBody, known_method};
+// The derive and the trait that it implements, under one name.
+pub use model::Event;
+pub use operation_macros::{Event, operation};
+pub use paging::OptIn;
+pub use pipeline::Admitted;
+pub use progress::Pipeline;
+pub use raw::{RawCreated, RawCursorList, RawJson, RawPageList, RawRows};
+pub use raw_route::{Chunks, RawAnswer, RawBody, RawRequest, RawRoute};
+pub use registry::{Domain, Operations, Registered, Registry};
+pub use services::Services;
+pub use spans::{describe_raw, http_span, note_http, root_http_span};
+pub use store::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
+pub use stream::{EventStream, StreamEvent};
+pub use streamed::{FilePart, Multipart, Octets};
+pub use transport::{body_too_large, error_reply};
+pub use version::{ExpectedVersion, IfMatch};
+
+use model::{Caller, Error, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use store::{Db, Read, Tx};
+
+/// The path below which the operations live.
+pub const BASE: &str = "/api/v1";
+
+/// Something that the service can do. Implemented by `#[operation]`.
+pub trait Operation: Send + Sync + 'static {
+    /// What was declared.
+    fn meta(&self) -> &'static Meta;
+    /// Tells what goes in and comes out, for the contract and for checking bodies.
+    fn describe(&self, describe: &mut Describe);
+    /// Reads the input and gives what is to be run.
+    ///
+    /// # Errors
+    /// `validation_error`, or `not_found` for an id in the path that cannot be one.
+    fn bind(&self, input: &Input<'_>) -> Result<Call>;
+}
+
+/// A future that an interface awaits.
+pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Work that needs no database.
+pub type Plain = Box<dyn FnOnce(&Caller) -> Result<Reply> + Send>;
+/// Work that reads.
+pub type Reading = Box<dyn FnOnce(&mut Read, &Caller) -> Result<Reply> + Send>;
+/// Work that is one transaction.
+pub type Writing = Box<dyn Fn(&mut Tx, &Caller) -> Result<Reply> + Send>;
+/// Work that speaks to the outside.
+pub type Speaking = Box<dyn FnOnce(Arc<Cx>) -> BoxFuture<Result<Reply>> + Send>;
+
+/// An operation with its input, ready to run in the right kind of access.
+pub enum Call {
+    /// It needs no database.
+    Caller(Plain),
+    /// It reads.
+    Read(Reading),
+    /// It is one transaction, which the database may run again.
+    Tx(Writing),
+    /// It reads, and may share what it reads by with other calls of the operation.
+    BatchedRead(BatchedCall<Read>),
+    /// It is one transaction, which may be shared with other calls of the operation.
+    BatchedTx(BatchedCall<Tx>),
+    /// It speaks to the outside.
+    Cx(Speaking),
+}
+
+/// What an operation that speaks to the outside works with. It opens its own transactions, and none of them is
+/// held across an `.await`.
+pub struct Cx {
+    /// The database.
+    pub db: Db,
+    /// Who asks.
+    pub caller: Caller,
+    /// The right to execute, where the request carries an `Idempotency-Key`.
+    pub claim: Option<auth::idempotency::Claim>,
+    answered: AtomicBool,
+    energy: AtomicI64,
+}
+
+impl Cx {
+    /// A context without a claim, for callers that are no requests.
+    pub fn new(db: Db, caller: Caller) -> Self {
+        Self { db, caller, claim: None, answered: AtomicBool::new(false), energy: AtomicI64::new(0) }
+    }
+
+    /// Makes the change of an operation that has more to do before its answer, such as bringing items in line.
+    ///
+    /// What `work` gives is noted under the request's `Idempotency-Key` in the same transaction. Should the server die
+    /// before the answer, the resend that takes over is given it here, and nothing is changed twice.
+    ///
+    /// # Errors
+    /// Those of `work`, or the database's.
+    pub async fn change<T>(&self, work: impl Fn(&mut Tx) -> Result<T> + Send + 'static) -> Result<T>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+    {
+        let made = self.try_change(move |tx| work(tx).map(Some)).await?;
+        made.ok_or_else(|| Error::internal("a change that was made is none"))
+    }
+
+    /// As [`Self::change`], where `work` may find that it cannot make the change now: nothing is noted then.
+    ///
+    /// # Errors
+    /// Those of `work`, or the database's.
+    pub async fn try_change<T>(
+        &self,
+        work: impl Fn(&mut Tx) -> Result<Option<T>> + Send + 'static,
+    ) -> Result<Option<T>>
+    where
+        T: Serialize + DeserializeOwned + Send + 'static,
+    {
+        if let Some(made) = self.made()? {
+            return Ok(Some(made));
+        }
+        let claim = self.claim.clone();
+        self.db
+            .write(move |tx| {
+                let made = work(tx)?;
+                if let (Some(made), Some(claim)) = (&made, &claim) {
+                    auth::idempotency::attach(
+                        tx,
+                        claim,
+                        &serde_json::to_string(made).map_err(Error::internal)?,
+                    )?;
+                }
+                Ok(made)
+            })
+            .await
+    }
+
+    /// What [`Self::change`] made under the request's `Idempotency-Key` before the server died; `None` where nothing was.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub fn made<T: DeserializeOwned>(&self) -> Result<Option<T>> {
+        let noted = self.claim.as_ref().and_then(|claim| claim.resource.as_deref());
+        noted.map(serde_json::from_str).transpose().map_err(Error::internal)
+    }
+
+    /// Says that the operation stored the claim's outcome itself, with its last transaction.
+    pub fn mark_answered(&self) {
+        self.answered.store(true, Ordering::Release);
+    }
+
+    /// Notes the Energy spent, for the request log.
+    pub fn note_energy(&self, energy: i64) {
+        self.energy.store(energy, Ordering::Relaxed);
+    }
+}
+
+/// How the world reaches the service, without `/api/v1` and without a slash at the end.
+#[derive(Debug, Clone)]
+pub struct BaseUrl(pub String);

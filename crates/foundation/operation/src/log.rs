@@ -1,0 +1,353 @@
+//! The request log: a row per request, written in batches and never on the request's path.
+
+use crate::schema::request_logs;
+use auth::Quotas;
+use diesel::dsl::sql;
+use diesel::expression::SqlLiteral;
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp as SqlTimestamp};
+use model::{Error, KeyId, Result, Timestamp, WorkspaceId};
+use prometheus::IntCounter;
+use prometheus::core::Collector;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use store::logs::{BoundedLog, LogKind, PerRow, Retention, Size, add, lock, row_bytes, sum, up_to};
+use store::{AnyConnection, CachedChange, Db, PgConnection, Read, SqliteConnection, Tx, column, insert_rows};
+use tokio::sync::{Notify, mpsc, watch};
+
+/// What is kept of a request. No header, no query, no body: nothing a caller sends but the path.
+#[derive(Debug, Clone)]
+pub struct LogRow {
+    /// The request id.
+    pub id: String,
+    /// When it came.
+    pub created_at: Timestamp,
+    /// The workspace it operated.
+    pub workspace_id: Option<WorkspaceId>,
+    /// The key that asked.
+    pub key_id: Option<KeyId>,
+    /// The operation id.
+    pub operation: Option<&'static str>,
+    /// The method, cut at 10 characters.
+    pub method: String,
+    /// The path, cut at 300 characters.
+    pub path: String,
+    /// The HTTP status.
+    pub status: i64,
+    /// The error code.
+    pub code: Option<&'static str>,
+    /// The gate that answered, where none let it through.
+    pub gate: Option<&'static str>,
+    /// Whether the key was live.
+    pub livemode: Option<bool>,
+    /// From the first byte to the answer, in microseconds.
+    pub latency_us: i64,
+    /// The Energy spent.
+    pub energy: i64,
+    /// Whether the answer was a stored one.
+    pub replayed: bool,
+    /// The caller's own id for the request.
+    pub client_request_id: Option<String>,
+    /// The id of the trace that the request came with. One without a trace has the trace of its own id.
+    pub trace_id: Option<String>,
+}
+
+/// Rows that may wait to be written. Beyond it rows are dropped and counted: a slow disk must not slow requests.
+const WAITING: usize = 16_384;
+const BATCH: usize = 500;
+const EVERY: Duration = Duration::from_millis(250);
+/// How often it is told at most that rows were dropped.
+const REPORTED_EVERY: Duration = Duration::from_secs(10);
+
+/// Where the pipeline drops its rows.
+#[derive(Clone)]
+pub struct RequestLog {
+    sender: mpsc::Sender<LogRow>,
+    dropped: IntCounter,
+    transactions: Arc<AtomicU64>,
+    /// Wakes the writer before its time.
+    hurry: Arc<Notify>,
+}
+
+impl RequestLog {
+    /// A log, and the task that writes it. The task ends, with everything written, once `stop` turns true.
+    ///
+    /// # Errors
+    /// Never: names and help texts of metrics are constants.
+    pub fn start(
+        db: Db,
+        quotas: Arc<Quotas>,
+        stop: watch::Receiver<bool>,
+    ) -> Result<(Self, tokio::task::JoinHandle<()>)> {
+        let (sender, receiver) = mpsc::channel(WAITING);
+        let dropped = IntCounter::new(
+            "svc_request_log_dropped_total",
+            "Rows that the request log lost, because too many were waiting to be written.",
+        );
+        let dropped = dropped.map_err(Error::internal)?;
+        let log = Self { sender, dropped, transactions: Arc::default(), hurry: Arc::default() };
+        let writing = tokio::spawn(write_behind(db, quotas, log.clone(), receiver, stop));
+        Ok((log, writing))
+    }
+
+    /// What is exported.
+    pub fn collectors(&self) -> Vec<Box<dyn Collector>> {
+        vec![Box::new(self.dropped.clone())]
+    }
+
+    /// Takes a row, or drops it when too many wait.
+    pub fn push(&self, row: LogRow) {
+        if self.sender.try_send(row).is_err() {
+            self.dropped.inc();
+        }
+        if self.sender.capacity() < WAITING / 2 {
+            self.hurry.notify_one();
+        }
+    }
+
+    /// How many rows were dropped.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.get()
+    }
+
+    /// How many transactions the log has asked for so far, those of the monthly counts included.
+    pub fn transactions(&self) -> u64 {
+        self.transactions.load(Ordering::Relaxed)
+    }
+}
+
+async fn write_behind(
+    db: Db,
+    quotas: Arc<Quotas>,
+    log: RequestLog,
+    mut receiver: mpsc::Receiver<LogRow>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let transactions = &log.transactions;
+    let mut drops = Drops::default();
+    loop {
+        let stopping = tokio::select! {
+            () = tokio::time::sleep(EVERY) => false,
+            () = log.hurry.notified() => false,
+            _ = stop.wait_for(|stop| *stop) => true,
+        };
+        loop {
+            let mut rows = Vec::with_capacity(BATCH);
+            while rows.len() < BATCH
+                && let Ok(row) = receiver.try_recv()
+            {
+                rows.push(row);
+            }
+            if rows.is_empty() {
+                break;
+            }
+            let count = rows.len();
+            // In the order in which they are stored, which fills the pages of the database better.
+            rows.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+            transactions.fetch_add(1, Ordering::Relaxed);
+            let store = move |tx: &mut Tx| {
+                // A crash loses rows that wait in memory all the same.
+                tx.answer_before_flush();
+                insert(tx, &rows)
+            };
+            if let Err(error) = db.write(store).await {
+                tracing::error!(?error, count, "request log rows were lost");
+            }
+        }
+        match quotas.flush().await {
+            Ok(wrote) => {
+                transactions.fetch_add(u64::from(wrote), Ordering::Relaxed);
+            }
+            Err(error) => tracing::error!(?error, "request counts could not be written; they wait"),
+        }
+        drops.report(log.dropped(), stopping);
+        if stopping {
+            return;
+        }
+    }
+}
+
+/// What was told of dropped rows.
+#[derive(Default)]
+struct Drops {
+    reported: u64,
+    last: Option<Instant>,
+}
+
+impl Drops {
+    /// Reports those that came since the last time; not at every turn, because those who cause them come in crowds.
+    fn report(&mut self, dropped: u64, at_last: bool) {
+        let is_soon = self.last.is_some_and(|last| last.elapsed() < REPORTED_EVERY);
+        if dropped > self.reported && (at_last || !is_soon) {
+            tracing::warn!(rows = dropped - self.reported, in_all = dropped, "request log rows were dropped");
+            (self.reported, self.last) = (dropped, Some(Instant::now()));
+        }
+    }
+}
+
+fn insert(tx: &mut Tx, rows: &[LogRow]) -> Result<()> {
+    match tx.connection() {
+        AnyConnection::Sqlite(connection) => insert_on_sqlite(connection, rows)?,
+        AnyConnection::Postgres(connection) => insert_on_postgres(connection, rows)?,
+    }
+    let fixed = ROW_BYTES.on(tx);
+    let sizes = rows.iter().map(|row| (row.workspace(), Size::row(fixed + row.text_bytes())));
+    add(tx, LOG, &sum(sizes));
+    Ok(())
+}
+
+fn insert_on_sqlite(connection: &mut SqliteConnection, rows: &[LogRow]) -> Result<()> {
+    let insert = "INSERT OR IGNORE INTO request_logs (id, created_at, workspace_id, key_id, operation, method, path, status, \
+                  code, gate, livemode, latency_us, energy, replayed, client_request_id, trace_id)";
+    let places = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    insert_rows(connection, insert, places, rows, |statement, row| {
+        statement
+            .bind::<Text, _>(row.id.as_str())
+            .bind::<SqlTimestamp, _>(row.created_at)
+            .bind::<Nullable<BigInt>, _>(row.workspace_id)
+            .bind::<Nullable<Text>, _>(row.key_id.as_ref())
+            .bind::<Nullable<Text>, _>(row.operation)
+            .bind::<Text, _>(row.method.as_str())
+            .bind::<Text, _>(row.path.as_str())
+            .bind::<BigInt, _>(row.status)
+            .bind::<Nullable<Text>, _>(row.code)
+            .bind::<Nullable<Text>, _>(row.gate)
+            .bind::<Nullable<Bool>, _>(row.livemode)
+            .bind::<BigInt, _>(row.latency_us)
+            .bind::<BigInt, _>(row.energy)
+            .bind::<Bool, _>(row.replayed)
+            .bind::<Nullable<Text>, _>(row.client_request_id.as_deref())
+            .bind::<Nullable<Text>, _>(row.trace_id.as_deref())
+    })?;
+    Ok(())
+}
+
+/// Inserts rows by one statement whose text is the same for any number of them, so that it is prepared once.
+fn insert_on_postgres(connection: &mut PgConnection, rows: &[LogRow]) -> QueryResult<()> {
+    let insert = diesel::sql_query(
+        "INSERT INTO request_logs (id, created_at, workspace_id, key_id, operation, method, path, status, code, gate, \
+         livemode, latency_us, energy, replayed, client_request_id, trace_id) \
+         SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
+         ON CONFLICT DO NOTHING",
+    )
+    .bind::<Array<Text>, _>(column(rows, |row| row.id.as_str()))
+    .bind::<Array<SqlTimestamp>, _>(column(rows, |row| row.created_at))
+    .bind::<Array<Nullable<BigInt>>, _>(column(rows, |row| row.workspace_id))
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.key_id.as_ref()))
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.operation))
+    .bind::<Array<Text>, _>(column(rows, |row| row.method.as_str()))
+    .bind::<Array<Text>, _>(column(rows, |row| row.path.as_str()))
+    .bind::<Array<BigInt>, _>(column(rows, |row| row.status))
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.code))
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.gate))
+    .bind::<Array<Nullable<Bool>>, _>(column(rows, |row| row.livemode))
+    .bind::<Array<BigInt>, _>(column(rows, |row| row.latency_us))
+    .bind::<Array<BigInt>, _>(column(rows, |row| row.energy))
+    .bind::<Array<Bool>, _>(column(rows, |row| row.replayed))
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.client_request_id.as_deref()))
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.trace_id.as_deref()));
+    CachedChange(insert).run(connection)
+}
+
+/// Its name among the logs that have a size.
+const LOG: &str = "request_logs";
+
+/// What a row takes beside [`LogRow::text_bytes`].
+const ROW_BYTES: PerRow = PerRow { sqlite: 134, postgres: 284 };
+
+impl LogRow {
+    /// Whose row it is; 0 stands for nobody.
+    fn workspace(&self) -> WorkspaceId {
+        self.workspace_id.unwrap_or(WorkspaceId(0))
+    }
+
+    /// The bytes of its texts, as [`size_column`] counts them.
+    fn text_bytes(&self) -> i64 {
+        let texts = [
+            self.operation,
+            Some(self.path.as_str()),
+            self.code,
+            self.gate,
+            self.client_request_id.as_deref(),
+            self.key_id.as_ref().map(KeyId::as_str),
+            self.trace_id.as_deref(),
+        ];
+        texts.into_iter().flatten().map(|text| i64::try_from(text.len()).unwrap_or(0)).sum()
+    }
+}
+
+/// The bytes of a row that is stored.
+fn size_column(read: &mut Read) -> SqlLiteral<BigInt> {
+    let texts = ["path", "operation", "code", "gate", "client_request_id", "key_id", "trace_id"];
+    sql(&row_bytes(read, ROW_BYTES, &texts))
+}
+
+/// How many rows a transaction deletes: it must not keep others waiting.
+const PIECE: i64 = 500;
+
+/// The request log, among the logs that have a size.
+pub const REQUEST_LOG: LogKind =
+    LogKind { name: LOG, days: 30, bounded: |retention| Arc::new(BoundedRequestLog(retention)) };
+
+/// The request log, as something that has a size.
+pub(crate) struct BoundedRequestLog(Retention);
+
+impl BoundedLog for BoundedRequestLog {
+    fn name(&self) -> &'static str {
+        LOG
+    }
+
+    fn most_bytes(&self) -> i64 {
+        self.0.bytes
+    }
+
+    fn evict(&self, tx: &mut Tx, workspace: WorkspaceId, excess: i64) -> Result<Size> {
+        let (log, bytes) = (lock(tx, LOG)?, size_column(tx));
+        let own = || {
+            let rows = request_logs::table.into_boxed();
+            match workspace {
+                WorkspaceId(0) => rows.filter(request_logs::workspace_id.is_null()),
+                workspace => rows.filter(request_logs::workspace_id.eq(workspace)),
+            }
+        };
+        let oldest: Vec<(String, i64)> = own()
+            .order(request_logs::id.asc())
+            .limit(PIECE)
+            .select((request_logs::id, bytes))
+            .load(tx.connection())?;
+        let gone = up_to(oldest, excess, |(_, bytes)| *bytes);
+        let ids: Vec<&str> = gone.iter().map(|(id, _)| id.as_str()).collect();
+        diesel::delete(request_logs::table.filter(request_logs::id.eq_any(ids))).execute(tx.connection())?;
+        let sizes = sum(gone.iter().map(|(_, bytes)| (workspace, Size::row(*bytes))));
+        log.subtract(tx, &sizes);
+        Ok(sizes.get(&workspace).copied().unwrap_or_default())
+    }
+
+    fn oldest(&self, read: &mut Read) -> Result<Option<Timestamp>> {
+        let first = request_logs::table.order(request_logs::id.asc()).select(request_logs::created_at);
+        Ok(first.first(read.connection()).optional()?)
+    }
+}
+
+/// Deletes rows that are older than their time, some at a time; ids begin with the time. Gives their number; zero when
+/// there are none left.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn purge_request_logs(tx: &mut Tx, retention: Retention) -> Result<usize> {
+    let before = tx.now().plus_seconds(-retention.seconds());
+    let (log, bytes) = (lock(tx, LOG)?, size_column(tx));
+    let oldest: Vec<(String, Timestamp, Option<WorkspaceId>, i64)> = request_logs::table
+        .order(request_logs::id.asc())
+        .limit(PIECE)
+        .select((request_logs::id, request_logs::created_at, request_logs::workspace_id, bytes))
+        .load(tx.connection())?;
+    let old: Vec<_> = oldest.into_iter().take_while(|(_, created, ..)| *created < before).collect();
+    let ids: Vec<&str> = old.iter().map(|(id, ..)| id.as_str()).collect();
+    diesel::delete(request_logs::table.filter(request_logs::id.eq_any(ids))).execute(tx.connection())?;
+    let sizes =
+        old.iter().map(|(.., workspace, bytes)| (workspace.unwrap_or(WorkspaceId(0)), Size::row(*bytes)));
+    log.subtract(tx, &sum(sizes));
+    Ok(old.len())
+}
