@@ -10,8 +10,8 @@
 use super::changes::{Size, Sizes};
 use super::retention::{BoundedLog, LogKind, Retentions};
 use super::sizes::sizes_of;
-use crate::{Db, Read, Tx};
-use model::{Error, Result, Timestamp, WorkspaceId};
+use crate::{Db, Read};
+use model::{Error, Result, Timestamp};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
