@@ -154,6 +154,7 @@ fn level(sizes: &Sizes, budget: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::WorkspaceId;
 
     fn sizes(bytes: &[i64]) -> Sizes {
         (1..).zip(bytes).map(|(id, bytes)| (WorkspaceId(id), Size::row(*bytes))).collect()
