@@ -9,7 +9,7 @@ use crate::decimal::{self, Decimal};
 use crate::field::Field;
 use crate::invisible;
 use crate::kind::FieldType;
-use crate::options::Cardinality;
+use crate::options::{Cardinality, FieldOptions};
 use crate::phone;
 use crate::problem::Problem;
 use crate::text;
@@ -319,9 +319,24 @@ fn check_choice(field: &Field, value: &Value, mode: Mode) -> Result<String, Prob
             return Ok(choice.key.clone());
         }
     }
-    let near = text::nearest(&text, field.options.choices().iter().map(|choice| choice.key.as_str()));
-    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    Err(Problem::new("unknown_option", format!("has no choice `{}`{hint}", cut(&text))))
+    let rule = format!("has no choice `{}`{}", cut(&text), choice_hint(&field.options, &text));
+    Err(Problem::new("unknown_option", rule))
+}
+
+/// The most choices that a message lists.
+const MOST_LISTED: usize = 20;
+
+/// The end of a message about an unknown choice. Callers that cannot look the choices up, such as agents, correct themselves by it.
+fn choice_hint(options: &FieldOptions, wrong: &str) -> String {
+    let live = options.choices().iter().filter(|choice| !choice.archived);
+    let keys: Vec<&str> = live.map(|choice| choice.key.as_str()).collect();
+    if let Some(near) = text::nearest(wrong, keys.iter().copied()) {
+        return format!("; did you mean `{near}`?");
+    }
+    match keys.len() {
+        1..=MOST_LISTED => format!("; its choices are `{}`", keys.join("`, `")),
+        _ => String::new(),
+    }
 }
 
 fn check_choices(field: &Field, value: &Value, mode: Mode) -> Checked {
