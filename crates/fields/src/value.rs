@@ -319,23 +319,24 @@ fn check_choice(field: &Field, value: &Value, mode: Mode) -> Result<String, Prob
             return Ok(choice.key.clone());
         }
     }
-    let rule = format!("has no choice `{}`{}", cut(&text), choice_hint(&field.options, &text));
-    Err(Problem::new("unknown_option", rule))
+    Err(Problem::new("unknown_option", unknown_choice(&field.options, &text)))
 }
 
 /// The most choices that a message lists.
 const MOST_LISTED: usize = 20;
 
-/// The end of a message about an unknown choice. Callers that cannot look the choices up, such as agents, correct themselves by it.
-fn choice_hint(options: &FieldOptions, wrong: &str) -> String {
+/// The rule that a text breaks which names no choice. Callers that cannot look the choices up, such as agents, correct
+/// themselves by it.
+pub(crate) fn unknown_choice(options: &FieldOptions, wrong: &str) -> String {
+    let shown = cut(wrong);
     let live = options.choices().iter().filter(|choice| !choice.archived);
     let keys: Vec<&str> = live.map(|choice| choice.key.as_str()).collect();
     if let Some(near) = text::nearest(wrong, keys.iter().copied()) {
-        return format!("; did you mean `{near}`?");
+        return format!("has no choice `{shown}`; did you mean `{near}`?");
     }
     match keys.len() {
-        1..=MOST_LISTED => format!("; its choices are `{}`", keys.join("`, `")),
-        _ => String::new(),
+        1..=MOST_LISTED => format!("has no choice `{shown}`; its choices are `{}`", keys.join("`, `")),
+        _ => format!("has no choice `{shown}`"),
     }
 }
 

@@ -154,6 +154,10 @@ testkit::on_both! {
         assert_eq!(crm.get(&dee["id"]).await["data"].get("$stage"), None);
         assert_eq!(crm.names("sort=$stage,$name").await, ["Ana", "Bea", "Cem", "Dee"]);
         assert_eq!(crm.names("q=trial").await, Vec::<String>::new());
+        let found = app.get(&format!("/contacts/segments/{}", segment["id"]), key).await;
+        found.expect_error(409, "invalid_state");
+        let message = found.body["error"]["message"].as_str().unwrap();
+        assert!(message.contains("`$stage` has no choice `trial_ride`; its choices are `won`, `new`"), "{message}");
         for stage in ["trial_ride", "contacted"] {
             let refused = app.post("/contacts", key, json!({ "data": { "$name": "Eve", "$stage": stage } })).await;
             assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("data.$stage"), "{stage}");
