@@ -46,6 +46,8 @@ pub struct Field {
     pub managed: bool,
     /// Whether callers never see it: queries cannot name it, search ignores it, and lists of changes leave it out.
     pub hidden: bool,
+    /// Whether a workspace can change the choices, for a field that the service defines. Those of its own fields it always can.
+    pub open_choices: bool,
     /// The form in which a text is kept, for fields that the service defines, or why it is none.
     pub form: Option<TextForm>,
     /// The country of the business, as an ISO 3166 code: that of telephone numbers without `+` where the options name none.
@@ -75,6 +77,19 @@ impl Field {
         self.id.0 < 0
     }
 
+    /// Whether a workspace can change the definition: of its own fields everything, of one of the service's the choices.
+    pub fn is_changeable(&self) -> bool {
+        !self.is_built_in() || self.open_choices
+    }
+
+    /// Takes the choices that a workspace has given to a field that the service defines.
+    pub fn take_choices(&mut self, stored: Self) {
+        self.options = stored.options;
+        self.version = stored.version;
+        self.created_at = stored.created_at;
+        self.updated_at = stored.updated_at;
+    }
+
     /// Whether values that callers send may not name it.
     pub fn is_read_only(&self) -> bool {
         self.managed || self.kind.is_read_only()
@@ -100,6 +115,7 @@ impl Field {
             updated_at: never,
             managed: false,
             hidden: false,
+            open_choices: false,
             form: None,
             home_country: None,
             compiled: Compiled::default(),

@@ -9,7 +9,7 @@ use crate::decimal::{self, Decimal};
 use crate::field::Field;
 use crate::invisible;
 use crate::kind::FieldType;
-use crate::options::Cardinality;
+use crate::options::{Cardinality, FieldOptions};
 use crate::phone;
 use crate::problem::Problem;
 use crate::text;
@@ -319,9 +319,25 @@ fn check_choice(field: &Field, value: &Value, mode: Mode) -> Result<String, Prob
             return Ok(choice.key.clone());
         }
     }
-    let near = nearest(&text, field.options.choices().iter().map(|choice| choice.key.as_str()));
-    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    Err(Problem::new("unknown_option", format!("has no choice `{}`{hint}", cut(&text))))
+    Err(Problem::new("unknown_option", unknown_choice(&field.options, &text)))
+}
+
+/// The most choices that a message lists.
+const MOST_LISTED: usize = 20;
+
+/// The rule that a text breaks which names no choice. Callers that cannot look the choices up, such as agents, correct
+/// themselves by it.
+pub(crate) fn unknown_choice(options: &FieldOptions, wrong: &str) -> String {
+    let shown = cut(wrong);
+    let live = options.choices().iter().filter(|choice| !choice.archived);
+    let keys: Vec<&str> = live.map(|choice| choice.key.as_str()).collect();
+    if let Some(near) = nearest(wrong, keys.iter().copied()) {
+        return format!("has no choice `{shown}`; did you mean `{near}`?");
+    }
+    match keys.len() {
+        1..=MOST_LISTED => format!("has no choice `{shown}`; its choices are `{}`", keys.join("`, `")),
+        _ => format!("has no choice `{shown}`"),
+    }
 }
 
 fn check_choices(field: &Field, value: &Value, mode: Mode) -> Checked {

@@ -24,7 +24,7 @@ fn missing<'a>(shape: &Shape, inputs: impl Iterator<Item = &'a Data>) -> NewChoi
         .fields
         .iter()
         .filter(|field| {
-            matches!(field.kind, FieldType::Select | FieldType::MultiSelect) && !field.is_built_in()
+            matches!(field.kind, FieldType::Select | FieldType::MultiSelect) && field.is_changeable()
         })
         .collect();
     if fields.is_empty() {

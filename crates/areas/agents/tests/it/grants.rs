@@ -171,13 +171,16 @@ async fn wrong_arguments_are_the_models_to_correct(kind: Kind) {
         Granted::with(kind, "contacts", json!({ "type": "contacts", "access": "read_write" })).await;
     let Granted { app, key, .. } = &granted;
     let id = granted.contact().await;
+    let stages = json!([{ "key": "won", "label": "Sold" }, { "key": "lost", "label": "Lost" }, { "label": "Test ride" }]);
+    let stages = json!({ "options": { "choices": stages } });
+    app.patch("/variables/contact-fields/$stage", key, stages).await.expect(200);
     let update = |data: Value| call("contacts_update", json!({ "contact_id": id, "data": data }));
     app.model
         .then(call("contacts_get", json!({ "id": id })))
         .then(update(json!({ "$stage": "nowhere" })))
         .then(call("contacts_get", json!({ "contact_id": "phone:+34911111111" })))
         .then(call("contacts_tag", json!({ "contact_id": id, "tag": "a\u{0}b" })))
-        .then(update(json!({ "$stage": "lost" })))
+        .then(update(json!({ "$stage": "test_ride" })))
         .then(say("done"));
     let steps = granted.run(key).await;
     assert!(result(&steps[0]).as_str().unwrap().starts_with("the arguments do not fit: "), "{}", steps[0]);
@@ -186,6 +189,8 @@ async fn wrong_arguments_are_the_models_to_correct(kind: Kind) {
         refused.starts_with("the arguments were refused: ") && refused.contains("data.$stage"),
         "{refused}"
     );
+    // So the model knows the stages of the workspace.
+    assert!(refused.contains("`won`, `lost`, `test_ride`"), "{refused}");
     assert_eq!(result(&steps[2])["code"], "not_found");
     assert_eq!(steps[3]["status"], "failed");
     assert_eq!(steps[4]["status"], "completed");

@@ -1,7 +1,7 @@
 //! Contact fields as callers see and write them.
 
 use fields::{FieldOptions, FieldType};
-use model::{FieldId, Patch, Timestamp};
+use model::{Error, FieldError, FieldId, Patch, Result, Timestamp};
 use records::definitions::rewrite::Progress;
 use records::definitions::{CollectionField, ConversionReport, FieldPatch, NewField};
 use records::shape::IndexStatus;
@@ -215,6 +215,40 @@ pub struct ContactFieldPatch {
     #[schema(minimum = 1)]
     #[serde(default)]
     pub(super) version: Option<i64>,
+}
+
+impl ContactFieldPatch {
+    /// Accepts a change of a system field only if it changes nothing but the choices, and leaves one that new values can use.
+    ///
+    /// # Errors
+    /// All that is sent and cannot be changed.
+    pub(super) fn expect_choices_only(&self, key: &str) -> Result<()> {
+        let sent = [
+            ("label", self.label.is_some()),
+            ("type", self.kind.is_some()),
+            ("description", !matches!(self.description, Patch::Keep)),
+            ("required", self.required.is_some()),
+            ("unique", self.unique.is_some()),
+            ("default", !matches!(self.default, Patch::Keep)),
+            ("archived", self.archived.is_some()),
+        ];
+        let rule = format!("cannot be changed for the system field `{key}`; only `options.choices` can");
+        let mut mistakes: Vec<FieldError> = sent
+            .into_iter()
+            .filter(|(_, is_sent)| *is_sent)
+            .map(|(name, _)| FieldError::new(name, rule.clone()))
+            .collect();
+        let choices = self.options.as_ref().and_then(|options| options.get("choices"));
+        let can_be_used = |choice: &Value| choice.get("archived") != Some(&Value::Bool(true));
+        let some_can = |choices: &Value| choices.as_array().is_some_and(|all| all.iter().any(can_be_used));
+        if choices.is_some_and(|choices| !some_can(choices)) {
+            mistakes.push(FieldError::new(
+                "options.choices",
+                "must have at least one choice that is not archived",
+            ));
+        }
+        Error::all_invalid(mistakes).map_or(Ok(()), Err)
+    }
 }
 
 impl From<ContactFieldPatch> for FieldPatch {

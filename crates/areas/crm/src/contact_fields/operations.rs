@@ -3,7 +3,7 @@
 use super::model::{ContactField, ContactFieldDeletion, ContactFieldPatch, NewContactField};
 use crate::contacts::{CONTACTS, segments};
 use fields::Field;
-use model::{Caller, Error, FieldId, Result, WorkspaceId};
+use model::{Caller, Code, Error, Result};
 use operation::{
     Body, Created, Cx, Deleted, ExpectedVersion, IfMatch, Json, Path, Query, Rows, State, operation,
 };
@@ -13,13 +13,12 @@ use records::definitions::remove::delete;
 use records::definitions::{CollectionField, create, read_field, rewrite};
 use records::sets;
 use records::shape::{Shape, Shapes};
-use std::sync::Arc;
 use store::Read;
 
 /// The workspace's contact field definitions
 ///
 /// Lists the fields that the workspace has defined, in their order. `GET /contacts/system-fields` lists those that every
-/// workspace has.
+/// workspace has, such as `$stage`.
 #[operation(get "/variables/contact-fields", scope = "variables:read")]
 pub fn list_contact_fields(
     read: &mut Read,
@@ -58,7 +57,8 @@ pub async fn create_contact_field(
 
 /// One contact field definition
 ///
-/// Returns the field with its options. `converting` shows the progress of a type change.
+/// Returns the field with its options. `converting` shows the progress of a type change. The key `$stage` names the stages
+/// of the opportunity pipeline, which are a system field with choices of the workspace.
 #[operation(get "/variables/contact-fields/{fieldKey}", scope = "variables:read")]
 pub fn get_contact_field(
     read: &mut Read,
@@ -77,6 +77,9 @@ pub fn get_contact_field(
 /// A change of type converts the values of all contacts: at once for up to 5,000, in the background for more, with the
 /// progress in `converting`. A conversion that loses values is rejected with 409, unless `force` is `true`. With
 /// `dry_run`, nothing is changed, and `conversion` reports what would happen.
+///
+/// The key `$stage` changes the stages of the opportunity pipeline: `options.choices` replaces the list, and at least one
+/// stage that is not archived must remain. Nothing else of this field can be changed.
 #[operation(patch "/variables/contact-fields/{fieldKey}", scope = "variables:write")]
 pub async fn update_contact_field(
     cx: &Cx,
@@ -88,7 +91,20 @@ pub async fn update_contact_field(
     let expected = ExpectedVersion::new(if_match, patch.version)?;
     let workspace = cx.caller.workspace_id();
     let known = shapes.clone();
-    let field = cx.db.read(move |read| find(read, &known, workspace, &field_key)).await?;
+    let for_system = patch.clone();
+    let find_field = move |read: &mut Read| {
+        let shape = sets::for_read(read, &known, workspace, &CONTACTS)?;
+        let field = named(&shape, &field_key)?;
+        if field.is_built_in() {
+            for_system.expect_choices_only(&field.key)?;
+        }
+        Ok((field.id, shape.is_stored()))
+    };
+    let (field, is_stored) = cx.db.read(find_field).await?;
+    if !is_stored {
+        let known = shapes.clone();
+        cx.db.write(move |tx| sets::ensure(tx, &known, workspace, &CONTACTS)).await?;
+    }
     let target = FieldTarget { collection: CONTACTS.set_of(workspace), field, expected };
     let field = run(cx, &shapes, target, move |_| Ok(patch.clone().into())).await?;
     Ok(Json(field.into()))
@@ -96,7 +112,7 @@ pub async fn update_contact_field(
 
 /// Delete a contact field and its values
 ///
-/// A field that a segment uses is a 409 `field_in_use`. With `force=true` it is deleted anyway, and the filters of those
+/// A system field is a 409 `invalid_state`, and a field that a segment uses is a 409 `field_in_use`. With `force=true` it is deleted anyway, and the filters of those
 /// segments must be changed. The key can be used again when the values are removed from all contacts.
 #[operation(delete "/variables/contact-fields/{fieldKey}", scope = "variables:write")]
 pub async fn delete_contact_field(
@@ -108,7 +124,13 @@ pub async fn delete_contact_field(
     let author = Author::of(&cx.caller);
     let known = shapes.clone();
     let change = cx.change(move |tx| {
-        let field = find(tx, &known, author.workspace, &field_key)?;
+        let shape = sets::for_read(tx, &known, author.workspace, &CONTACTS)?;
+        let field = named(&shape, &field_key)?;
+        if field.is_built_in() {
+            let message = format!("`{}` is a system field, which cannot be deleted.", field.key);
+            return Err(Error::new(Code::InvalidState, message));
+        }
+        let field = field.id;
         let set = CONTACTS.set_of(author.workspace);
         let users = |tx: &mut store::Tx, shape: &Shape| segments::users_of(tx, shape, field);
         Ok((field, delete(tx, &known, &author, set, field, query.force, users)?))
@@ -118,16 +140,11 @@ pub async fn delete_contact_field(
     Ok(Deleted::of("contact_field", field))
 }
 
-/// The field that the workspace has defined with this key.
+/// The field with this key whose definition the workspace can change.
 ///
 /// # Errors
 /// `not_found`.
 fn named<'a>(shape: &'a Shape, key: &str) -> Result<&'a Field> {
-    let field = shape.field(key).filter(|field| !field.is_built_in());
+    let field = shape.field(key).filter(|field| field.is_changeable());
     field.ok_or_else(|| Error::not_found("contact field"))
-}
-
-fn find(read: &mut Read, shapes: &Arc<Shapes>, workspace: WorkspaceId, key: &str) -> Result<FieldId> {
-    let shape = sets::for_read(read, shapes, workspace, &CONTACTS)?;
-    named(&shape, key).map(|field| field.id)
 }

@@ -102,7 +102,8 @@ pub struct ContactImportRequest {
     #[serde(default)]
     #[schema(default = "reject_row")]
     pub on_invalid: OnInvalid,
-    /// Whether to add options to the workspace's own `select` and `multi_select` fields for values that name none.
+    /// Whether to add options to `$stage` and to the workspace's own `select` and `multi_select` fields for values that name
+    /// none.
     #[serde(default)]
     pub create_options: bool,
     /// What to do with the tags of a row whose contact has tags.

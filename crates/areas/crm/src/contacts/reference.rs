@@ -1,13 +1,15 @@
-//! What is the same for all workspaces: system fields, operators, stages, sources, and telephone numbers.
+//! What contacts have without a definition of the workspace: system fields, operators, stages, sources, and telephone numbers.
 
+use super::find::contacts;
 use super::model::{NormalizedPhone, PhoneQuestion};
-use super::system_fields::{SOURCES, STAGES, system_fields};
+use super::system_fields::{SOURCES, STAGE};
 use crate::business::Calendar;
 use fields::filter::Op;
 use fields::{Choice, FieldType, phone};
 use model::{Caller, Result};
-use operation::{Body, Json, Rows, operation};
+use operation::{Body, Json, Rows, State, operation};
 use ports::BusinessCalendar;
+use records::shape::Shapes;
 use serde::Serialize;
 use store::Read;
 use utoipa::ToSchema;
@@ -41,6 +43,8 @@ pub struct KeyAndLabel {
     pub key: String,
     /// The label for people.
     pub label: String,
+    /// Whether the choice is archived: contacts keep it, but new values cannot use it.
+    pub archived: bool,
 }
 
 /// An operator of contact filters.
@@ -55,18 +59,22 @@ pub struct ContactFilterOperator {
     pub filters: bool,
 }
 
-/// A stage or a source.
+/// A stage of the opportunity pipeline.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(example = json!({ "key": "new", "label": "New", "position": 0 }))]
+#[schema(example = json!({ "key": "new", "label": "New", "color": "green", "position": 0 }))]
 pub struct PipelineStage {
     /// The key, as `$stage` has it.
-    pub key: &'static str,
+    pub key: String,
     /// Always `pipeline_stage`.
     pub object: &'static str,
     /// The label for people.
-    pub label: &'static str,
+    pub label: String,
+    /// The colour of the label, if it has one.
+    pub color: Option<String>,
     /// The place in the pipeline, from 0.
     pub position: i64,
+    /// Whether the stage is archived: contacts keep it, but no other contact can get it.
+    pub archived: bool,
 }
 
 /// Where a contact can come from.
@@ -83,17 +91,27 @@ pub struct ContactSource {
 
 /// The system keys (prefixed with $) and their types
 ///
-/// Lists the fields that every workspace has. Fields of its own are listed by `GET /variables/contact-fields`.
+/// Lists the fields that every workspace has. The choices of `$stage` are those that the workspace gives it. Fields of its
+/// own are listed by `GET /variables/contact-fields`.
 #[operation(get "/contacts/system-fields", scope = any_key)]
-pub fn list_contact_system_fields() -> Result<Rows<ContactSystemField>> {
-    let labelled = |choice: &Choice| KeyAndLabel { key: choice.key.clone(), label: choice.label.clone() };
-    let visible = system_fields().into_iter().filter(|field| !field.hidden);
+pub fn list_contact_system_fields(
+    read: &mut Read,
+    caller: &Caller,
+    shapes: State<Shapes>,
+) -> Result<Rows<ContactSystemField>> {
+    let shape = contacts(read, &shapes.0, caller)?;
+    let labelled = |choice: &Choice| KeyAndLabel {
+        key: choice.key.clone(),
+        label: choice.label.clone(),
+        archived: choice.archived,
+    };
+    let visible = shape.fields.iter().filter(|field| field.is_built_in() && !field.hidden);
     let fields = visible.map(|field| ContactSystemField {
         object: "contact_system_field",
         choices: field.options.choices().iter().map(labelled).collect(),
         read_only: field.is_read_only(),
-        key: field.key,
-        label: field.label,
+        key: field.key.clone(),
+        label: field.label.clone(),
         kind: field.kind,
         unique: field.unique,
     });
@@ -116,16 +134,24 @@ pub fn list_contact_filter_operators() -> Result<Rows<ContactFilterOperator>> {
 
 /// The stages of the opportunity pipeline in order
 ///
-/// These are the choices of the system field `$stage`.
+/// These are the choices of the system field `$stage`. `PATCH /variables/contact-fields/$stage` changes them.
 #[operation(get "/contacts/pipeline-stages", scope = any_key)]
-pub fn list_pipeline_stages() -> Result<Rows<PipelineStage>> {
-    let stage = |(position, (key, label)): (i64, &(&'static str, &'static str))| PipelineStage {
-        key,
+pub fn list_pipeline_stages(
+    read: &mut Read,
+    caller: &Caller,
+    shapes: State<Shapes>,
+) -> Result<Rows<PipelineStage>> {
+    let shape = contacts(read, &shapes.0, caller)?;
+    let choices = shape.field(STAGE).map(|field| field.options.choices()).unwrap_or_default();
+    let stage = |(position, choice): (i64, &Choice)| PipelineStage {
+        key: choice.key.clone(),
         object: "pipeline_stage",
-        label,
+        label: choice.label.clone(),
+        color: choice.color.clone(),
         position,
+        archived: choice.archived,
     };
-    Ok(Rows((0..).zip(STAGES).map(stage).collect()))
+    Ok(Rows((0..).zip(choices).map(stage).collect()))
 }
 
 /// Where a contact can come from

@@ -19,6 +19,9 @@ pub(super) const AUTOPILOT_CONFIG: &str = "$autopilot_config";
 /// The hidden field with who assigned the conversation when.
 pub(super) const ROUTING_CONFIG: &str = "$routing_config";
 
+/// The stage of the opportunity pipeline.
+pub(super) const STAGE: &str = "$stage";
+
 /// Key and label of where a contact can come from.
 pub(super) const SOURCES: &[(&str, &str)] = &[
     ("website", "Website"),
@@ -33,8 +36,8 @@ pub(super) const SOURCES: &[(&str, &str)] = &[
     ("other", "Other"),
 ];
 
-/// Key and label of the stages of the opportunity pipeline, in order.
-pub(super) const STAGES: &[(&str, &str)] = &[
+/// Key and label of the stages of the opportunity pipeline, in order, until the workspace changes them.
+const STAGES: &[(&str, &str)] = &[
     ("new", "New"),
     ("contacted", "Contacted"),
     ("qualified", "Qualified"),
@@ -64,7 +67,11 @@ pub(super) fn system_fields() -> Vec<Field> {
         formed(built_in(8, "$country", "Country", FieldType::Text, text(2)), country),
         formed(built_in(9, "$timezone", "Time zone", FieldType::Text, text(64)), time_zone),
         built_in(10, "$source", "Source", FieldType::Select, choices(SOURCES)),
-        built_in(11, "$stage", "Stage", FieldType::Select, choices(STAGES)),
+        Field {
+            open_choices: true,
+            version: 1,
+            ..built_in(11, STAGE, "Stage", FieldType::Select, choices(STAGES))
+        },
         built_in(12, "$company", "Company", FieldType::Text, text(200)),
         built_in(13, "$birthday", "Birthday", FieldType::Date, plain()),
         managed(built_in(14, "$created_via", "Created via", FieldType::Select, choices(CREATED_VIA)), None),

@@ -1,6 +1,6 @@
 //! What conditions compare with: read as each kind of value wants it (data-crm.md C.4).
 
-use super::comparison::Comparison;
+use super::comparison::{Comparison, name_of};
 use super::condition::{Condition, Test};
 use super::like::Pattern;
 use super::op::Op;
@@ -11,7 +11,7 @@ use crate::decimal::{self, Decimal};
 use crate::field::Field;
 use crate::key;
 use crate::kind::{Family, FieldType};
-use crate::options::Choice;
+use crate::options::{Choice, FieldOptions};
 use crate::phone;
 use crate::set::FieldSet;
 use crate::subject::Subject;
@@ -44,6 +44,9 @@ impl Condition {
     /// 400 `validation_error`: an operator that the type does not take, or an operand that it cannot be compared with.
     pub fn of(fields: &FieldSet, comparison: &Comparison, now: Timestamp) -> Result<Condition> {
         let Comparison { subject, op, value, param } = comparison;
+        // A stored filter has no place in the request, so messages name the field.
+        let stored = param.is_empty().then(|| name_of(*subject, fields));
+        let param = stored.as_deref().unwrap_or(param);
         let family = subject
             .family(fields)
             .ok_or_else(|| Error::invalid(param, "uses a field that no longer exists"))?;
@@ -264,9 +267,9 @@ impl Reader<'_> {
             (Some(choice), None) => Ok(choice.key.as_str().into()),
             (Some(_), Some(_)) => Err(self.wrong("is the label of several choices; send a key")),
             _ => {
-                let near = input::nearest(text, choices.iter().map(|choice| choice.key.as_str()));
-                let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-                Err(self.wrong(format_args!("is not a choice of this field{hint}")))
+                let none = FieldOptions::default();
+                let options = self.field.map_or(&none, |field| &field.options);
+                Err(self.wrong(value::unknown_choice(options, text)))
             }
         }
     }

@@ -188,7 +188,19 @@ fn refuse_losses(shape: &Shape, proposal: &Proposal, report: &ConversionReport) 
         .with("details", json!({ "conversion": report })))
 }
 
+/// The row of a field that can be changed. A field that the service defines has a row of the choices that the workspace
+/// has given to it; until the first change, the row is the one that the change stores.
+///
+/// # Errors
+/// `not_found`.
 pub(crate) fn stored(read: &mut Read, shape: &Shape, id: FieldId) -> Result<FieldRow> {
+    if let Some(field) = shape.field_by_id(id).filter(|field| field.is_built_in() && field.is_changeable()) {
+        let next_number = define::row_of_key(shape, &field.key)
+            .select(collection_fields::next_number)
+            .get_result(read.connection())
+            .optional()?;
+        return Ok(FieldRow::of(shape, field, next_number.unwrap_or(1)));
+    }
     collection_fields::table
         .filter(collection_fields::id.eq(id))
         .filter(collection_fields::workspace_id.eq(shape.workspace))
@@ -398,7 +410,7 @@ fn apply(
     if proposal.changes_type() && !proposal.patch.force {
         refuse_used(tx, &shape, change.field)?;
     }
-    define::store(tx, change.field, &proposal.next, before.version + 1)?;
+    define::store(tx, &shape, change.field, &proposal.next, before.version + 1)?;
     if proposal.reindex {
         proposal.plan.indexes = table::drop_of_field(tx, change.collection, change.field)?;
     }

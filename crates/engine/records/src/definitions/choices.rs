@@ -42,7 +42,7 @@ pub(crate) fn add_choices(
     settle_choices(choices, field.options.choices(), &mut next.next_number, "options")
         .map_err(|mistake| Error::internal(mistake.message))?;
     let before = seen_field(shape, id, None)?;
-    define::store(tx, id, &next, field.version + 1)?;
+    define::store(tx, shape, id, &next, field.version + 1)?;
     shape::bump(tx, shape.collection)?;
     publish_change(tx, shapes, author, shape.collection, &before)
 }

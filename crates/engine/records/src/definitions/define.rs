@@ -2,7 +2,7 @@
 
 use super::model::NewField;
 use crate::schema::collection_fields;
-use crate::shape::FieldRow;
+use crate::shape::{FieldRow, Shape};
 use diesel::prelude::*;
 use fields::field_keys;
 use fields::option_rules::{self, settle_choices};
@@ -216,8 +216,27 @@ pub fn insert(
         .get_result(tx.connection())?)
 }
 
-/// Stores a changed field, as its next version.
-pub fn store(tx: &mut Tx, id: FieldId, definition: &Definition, version: i64) -> Result<()> {
+/// The row of a field of the workspace or of one that the service defines, by its key.
+#[diesel::dsl::auto_type(no_type_alias)]
+pub(crate) fn row_of_key<'a>(shape: &'a Shape, key: &'a str) -> _ {
+    let collection: CollectionId = shape.collection;
+    let workspace: WorkspaceId = shape.workspace;
+    collection_fields::table
+        .filter(collection_fields::collection_id.eq(collection))
+        .filter(collection_fields::workspace_id.eq(workspace))
+        .filter(collection_fields::field_key.eq(key))
+}
+
+/// Stores a changed field, as its next version. A field that the service defines gets a row with its first change.
+pub(crate) fn store(
+    tx: &mut Tx,
+    shape: &Shape,
+    id: FieldId,
+    definition: &Definition,
+    version: i64,
+) -> Result<()> {
+    let is_built_in = shape.field_by_id(id).is_some_and(Field::is_built_in);
+    let id = if is_built_in { row_of_built_in(tx, shape, definition)? } else { id };
     let now = tx.now();
     diesel::update(collection_fields::table.find(id))
         .set((
@@ -235,6 +254,14 @@ pub fn store(tx: &mut Tx, id: FieldId, definition: &Definition, version: i64) ->
         ))
         .execute(tx.connection())?;
     Ok(())
+}
+
+fn row_of_built_in(tx: &mut Tx, shape: &Shape, definition: &Definition) -> Result<FieldId> {
+    let row = row_of_key(shape, &definition.key).select(collection_fields::id);
+    match row.get_result(tx.connection()).optional()? {
+        Some(id) => Ok(id),
+        None => Ok(insert(tx, shape.workspace, shape.collection, definition, 0)?.id),
+    }
 }
 
 /// The field that makes the best title: the first line of text, else the first that can be read.

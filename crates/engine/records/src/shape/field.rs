@@ -1,5 +1,6 @@
 //! A field as it is stored.
 
+use super::Shape;
 use crate::schema::collection_fields;
 use diesel::prelude::*;
 use fields::{Compiled, Field, FieldType};
@@ -31,6 +32,30 @@ pub struct FieldRow {
 }
 
 impl FieldRow {
+    /// The row that stores a field of a shape.
+    pub(crate) fn of(shape: &Shape, field: &Field, next_number: i64) -> Self {
+        Self {
+            id: field.id,
+            workspace_id: shape.workspace,
+            collection_id: shape.collection,
+            field_key: field.key.clone(),
+            label: field.label.clone(),
+            kind: field.kind.as_str().to_owned(),
+            description: field.description.clone(),
+            required: field.required,
+            is_unique: field.unique,
+            default_value: field.default.as_ref().map(JsonText::of),
+            options: JsonText::of(&field.options),
+            position: field.position,
+            archived: field.archived,
+            next_number,
+            version: field.version,
+            created_at: field.created_at,
+            updated_at: field.updated_at,
+            trashed_at: None,
+        }
+    }
+
     /// The field, ready for use.
     ///
     /// # Errors
@@ -55,6 +80,7 @@ impl FieldRow {
             updated_at: self.updated_at,
             managed: false,
             hidden: false,
+            open_choices: false,
             form: None,
             home_country: None,
             compiled: Compiled::default(),

@@ -379,7 +379,11 @@ fn load(
     let mut fields = (kind.fields)();
     let primary = kind.title_field(&fields).or(stamp.primary_field_id);
     for row in rows {
-        fields.push(row.field()?);
+        let stored = row.field()?;
+        match fields.iter_mut().find(|field| field.open_choices && field.key == stored.key) {
+            Some(built_in) => built_in.take_choices(stored),
+            None => fields.push(stored),
+        }
     }
     shapes.place(read, workspace, &mut fields)?;
     Ok(Shape {

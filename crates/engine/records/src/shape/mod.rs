@@ -195,7 +195,7 @@ impl Shape {
     }
 
     /// Whether the set is there: it is made with the first record.
-    pub(crate) fn is_stored(&self) -> bool {
+    pub fn is_stored(&self) -> bool {
         self.version != UNSTORED
     }
 

@@ -8,7 +8,7 @@ use testkit::Kind;
 const FIELDS: &str = "/variables/contact-fields";
 
 impl Crm {
-    async fn field(&self, body: Value) -> Value {
+    pub(super) async fn field(&self, body: Value) -> Value {
         self.app.post(FIELDS, &self.key, body).await.expect(201)
     }
 }

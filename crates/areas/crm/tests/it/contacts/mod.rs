@@ -19,6 +19,7 @@ mod prepared;
 mod racing_merges;
 mod segments;
 mod spellings;
+mod stages;
 
 use model::Env;
 use serde_json::{Value, json};
