@@ -9,7 +9,6 @@ use billing::BillingSettings;
 use channels::{Network, Transcriber, Workers};
 use chatnet::Chatnet;
 use egress::Connector;
-use events::Deliveries;
 use files::{Files, Objects};
 use jobs::Runner;
 use model::Result;
@@ -29,12 +28,13 @@ use std::time::Duration;
 use store::Db;
 use store::logs::{LogKind, Logs, Retentions};
 use tokio::sync::watch;
+use webhooks::Deliveries;
 
 /// The version of the contract: that of the newest heading in CHANGELOG.md.
 pub const VERSION: &str = "v0.28.0";
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
-const GROUPS: [Group; 9] = [
+const GROUPS: [Group; 11] = [
     operation::FOUNDATION,
     transfer::ENGINE,
     data::GROUP,
@@ -44,6 +44,8 @@ const GROUPS: [Group; 9] = [
     channels::GROUP,
     crm::TASKS_GROUP,
     events::GROUP,
+    webhooks::GROUP,
+    inbound::GROUP,
 ];
 
 /// What all groups declare.

@@ -13,7 +13,7 @@ use agents::providers::Tiers;
 use anyhow::Context;
 use auth::workspaces;
 use egress::Connector;
-use events::Delivering;
+use webhooks::Delivering;
 use jobs::Running;
 use model::WorkspaceId;
 use std::io::ErrorKind;

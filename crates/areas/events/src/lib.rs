@@ -1,19 +1,28 @@
-//! Events and webhooks: the event log, webhooks out, and webhooks in.
+//! Event log: what is stored of an event, in which order, and how it is read.
 //!
-//! Outbound: an event is committed with the change that caused it, fanned out to the endpoints that subscribed to
-//! it, and delivered at least once. Inbound: outside systems post to a URL of ours, and what they post is on the disk
-//! before they are answered.
+//! An event is committed with the change that caused it, and gets its place in the log afterwards ([`place`]).
 
+mod announced;
+mod feed;
 mod group;
-pub mod inbound;
-pub mod log;
-pub mod outbound;
+mod live;
+mod model;
+mod operations;
+mod placing;
+mod queries;
+mod rows;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
+mod size;
+mod types;
 
+pub use feed::Feed;
 pub use group::GROUP;
-pub use log::{Catalogue, Feed, Sequencer};
-pub use outbound::{Deliveries, Delivering, signing};
+pub use placing::place;
+pub use queries::{placed_between, placed_event, placed_since};
+pub use rows::{LoggedEvent, NewPosition, hour};
+pub use size::{EVENT_LOG, purge_old};
+pub use types::{Catalogue, EventTypeInfo, matches};
 
 use operation::{Domain, EventType, Operations};
 
@@ -27,32 +36,16 @@ impl Domain for Events {
          page by page, or follow it with a long poll.";
 
     fn operations() -> Operations {
-        log::operations()
+        vec![
+            Box::new(operations::ListEvents),
+            Box::new(live::ListLiveEvents),
+            Box::new(operations::GetEventStats),
+            Box::new(operations::ListEventTypes),
+            Box::new(operations::GetEvent),
+        ]
     }
 
     fn event_types() -> Vec<EventType> {
-        log::announced()
-    }
-}
-
-/// Webhooks, out and in.
-pub struct Webhooks;
-
-impl Domain for Webhooks {
-    const AREA: &'static str = "Webhooks";
-    const ORDER: u16 = 220;
-    const DESCRIPTION: &'static str = "Outbound webhooks send events to your HTTPS endpoints, signed and with retries. Inbound webhooks are \
-         URLs that receive requests from other systems, verify them and publish them as events.";
-
-    fn operations() -> Operations {
-        let mut all = outbound::operations();
-        all.extend(inbound::operations());
-        all
-    }
-
-    fn event_types() -> Vec<EventType> {
-        let mut all = EventType::of::<outbound::EndpointEvent<'_>>();
-        all.extend(EventType::of::<inbound::InboundEvent>());
-        all
+        announced::announced()
     }
 }

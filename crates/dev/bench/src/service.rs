@@ -22,7 +22,7 @@ use channels::channels::{ChannelProvider, ChannelSettings, ConnectChannel, conne
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use egress::{Connector, Policy};
-use events::Delivering;
+use webhooks::Delivering;
 use model::{
     Clock, Env, KeyId, Metadata, Random, Scope, SubscriptionStatus, SystemClock, SystemRandom, WorkspaceId,
 };

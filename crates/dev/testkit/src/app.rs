@@ -172,6 +172,15 @@ impl TestApp {
         Self::start_with(data, db, rates, None, self.objects.clone(), settings(), None)
     }
 
+    /// Subscribes an endpoint to events of contacts; `more` are other settings of it.
+    pub async fn subscribe(&self, key: &Key, url: &str, more: Value) -> Value {
+        let mut body = json!({ "url": url, "enabled_events": ["contact.*"] });
+        for (name, value) in more.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        self.post("/webhook-endpoints", key, body).await.expect(201)
+    }
+
     /// The database.
     pub fn db(&self) -> &Db {
         &self.service.pipeline.db

@@ -7,7 +7,7 @@ use crate::values::{http_url, whole};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use egress::{Connector, Limits, Method, Request, Response};
-use events::signing::{Signer, new_secret};
+use webhooks::signing::{Signer, new_secret};
 use model::{Clock, SystemClock, SystemRandom};
 use serde_json::Value;
 use std::time::Duration;

@@ -4,7 +4,7 @@
 //! `SVC_CHAOS_EVENTS` sets how many events there are: 800 by default, so that it fits into `make test`.
 
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
-use events::schema::{webhook_deliveries, webhook_queues};
+use webhooks::schema::{webhook_deliveries, webhook_queues};
 use model::{Cause, Timestamp, WorkspaceId};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};

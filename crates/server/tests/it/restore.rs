@@ -4,7 +4,7 @@
 use crate::pages::fence;
 use agents::schema::runs;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
-use events::signing::Signer;
+use webhooks::signing::Signer;
 use model::{SystemClock, SystemRandom, Timestamp};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -1,11 +1,21 @@
 //! Reading the log: filters, counts, types, and the long poll.
 
-use crate::{contact, key};
 use chrono::Duration;
 use model::Env;
 use serde_json::{Value, json};
 use std::time::Instant;
-use testkit::{ConversionSent, Kind, TestApp};
+use testkit::{ConversionSent, Key, Kind, MessageSent, TestApp};
+
+/// A live key with all scopes of a workspace without agents.
+async fn key(app: &TestApp) -> Key {
+    let workspace = app.bare_workspace("scale", 0).await;
+    app.key(workspace, Env::Live, &["*"]).await
+}
+
+/// An event about a contact.
+fn contact(id: i64, text: &str) -> MessageSent {
+    MessageSent::new(id, text)
+}
 
 #[testkit::both]
 async fn the_log_is_filtered_and_paged(kind: Kind) {
@@ -131,7 +141,7 @@ async fn what_is_old_is_forgotten(kind: Kind) {
     let app = TestApp::new(kind).await;
     let key = key(&app).await;
     let receiver = testkit::Receiver::start().await;
-    let endpoint = crate::subscribe(&app, &key, &receiver.url("/"), json!({})).await;
+    let endpoint = app.subscribe(&key, &receiver.url("/"), json!({})).await;
     for number in 0..3 {
         app.emit(key.workspace, contact(number, "old")).await;
     }
@@ -142,7 +152,8 @@ async fn what_is_old_is_forgotten(kind: Kind) {
     app.service.jobs.run_due().await.unwrap();
     let left: Vec<Value> = app.get("/events", &key).await.expect(200).as_array().unwrap().clone();
     assert_eq!(left.len(), 1);
-    assert_eq!(crate::deliveries(&app, &key, &endpoint).await.len(), 1);
+    let deliveries = format!("/webhook-endpoints/{}/deliveries", endpoint["id"].as_str().unwrap());
+    assert_eq!(app.get(&deliveries, &key).await.expect(200).as_array().unwrap().len(), 1);
     let sequence = left[0]["sequence"].as_i64().unwrap();
     app.get("/events/live?after=1", &key).await.expect_error(410, "cursor_expired");
     assert_eq!(app.get("/events/live?after=0", &key).await.expect(200)[0]["sequence"], sequence);

@@ -1,4 +1,4 @@
-//! Events and webhooks through the whole service, on both databases.
+//! The event log through the whole service, on both databases.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -7,65 +7,4 @@
 )]
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
-mod batches;
-mod causes;
-mod delivery;
-mod endpoints;
-mod fairness;
-mod hostile;
-mod inbound;
-mod inbound_bodies;
-mod inbound_mapping;
-mod inbound_receive;
-mod inbound_vendors;
-mod interop;
 mod log;
-mod order;
-mod replay;
-mod standing;
-
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use model::Env;
-use serde_json::{Value, json};
-use testkit::{Delivered, Key, MessageSent, TestApp};
-
-/// A live key with all scopes of a workspace without agents.
-pub async fn key(app: &TestApp) -> Key {
-    let workspace = app.bare_workspace("scale", 0).await;
-    app.key(workspace, Env::Live, &["*"]).await
-}
-
-/// An event about a contact.
-pub fn contact(id: i64, text: &str) -> MessageSent {
-    MessageSent::new(id, text)
-}
-
-/// Subscribes an endpoint to contacts' events, with what else is said.
-pub async fn subscribe(app: &TestApp, key: &Key, url: &str, more: Value) -> Value {
-    let mut body = json!({ "url": url, "enabled_events": ["contact.*"] });
-    for (name, value) in more.as_object().unwrap() {
-        body[name] = value.clone();
-    }
-    app.post("/webhook-endpoints", key, body).await.expect(201)
-}
-
-/// The deliveries of an endpoint, newest first.
-pub async fn deliveries(app: &TestApp, key: &Key, endpoint: &Value) -> Vec<Value> {
-    let path = format!("/webhook-endpoints/{}/deliveries?limit=100", endpoint["id"].as_str().unwrap());
-    app.get(&path, key).await.expect(200).as_array().unwrap().clone()
-}
-
-/// Whether one of the signatures is that of this secret.
-pub fn is_signed(delivered: &Delivered, secret: &str) -> bool {
-    let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
-    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &key);
-    let header = |name: &str| delivered.headers[name].clone();
-    let mut signed = format!("{}.{}.", header("webhook-id"), header("webhook-timestamp")).into_bytes();
-    signed.extend_from_slice(&delivered.body);
-    assert_eq!(header("webhook-signature"), header("x-svc-signature"));
-    header("webhook-signature").split(' ').any(|signature| {
-        let signature = STANDARD.decode(signature.strip_prefix("v1,").unwrap()).unwrap();
-        ring::hmac::verify(&key, &signed, &signature).is_ok()
-    })
-}

@@ -1,0 +1,98 @@
+//! Rows of the event log.
+
+use super::model::{Event, EventCause, EventRequest};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text, Timestamp as SqlTimestamp};
+use model::{ActorType, Cause, EventId, JsonText, KeyId, RequestId, Timestamp, Trace, WorkspaceId};
+use store::schema::events;
+
+/// A row of `events` that has its position.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = events)]
+pub(super) struct EventRow {
+    id: EventId,
+    workspace_id: WorkspaceId,
+    kind: String,
+    livemode: bool,
+    data: JsonText,
+    request_id: Option<RequestId>,
+    created_at: Timestamp,
+    position: Option<i64>,
+    key_id: Option<KeyId>,
+    idempotency_key: Option<String>,
+    actor: Option<JsonText>,
+    root_event_id: Option<EventId>,
+    depth: i64,
+}
+
+impl EventRow {
+    /// As callers see it.
+    pub(super) fn event(self) -> Event {
+        let key = |id: &KeyId| Cause::actor(ActorType::ApiKey, id).actor;
+        let actor = self.actor.or_else(|| self.key_id.as_ref().map(key));
+        let request = self.request_id.map(|id| EventRequest {
+            id,
+            key_id: self.key_id,
+            idempotency_key: self.idempotency_key,
+        });
+        let caused_by = EventCause {
+            root_event_id: self.root_event_id.unwrap_or_else(|| self.id.clone()),
+            depth: self.depth,
+            actor,
+        };
+        Event {
+            id: self.id,
+            object: "event",
+            kind: self.kind,
+            created_at: self.created_at,
+            livemode: self.livemode,
+            workspace_id: self.workspace_id,
+            sequence: self.position.unwrap_or_default(),
+            data: self.data,
+            request,
+            caused_by,
+        }
+    }
+}
+
+/// An event of the log, as it is delivered.
+#[derive(Debug, Clone, Queryable)]
+pub struct LoggedEvent {
+    pub position: i64,
+    pub id: EventId,
+    pub workspace_id: WorkspaceId,
+    pub kind: String,
+    pub livemode: bool,
+    pub data: JsonText,
+    pub created_at: Timestamp,
+    pub request_id: Option<RequestId>,
+    pub traceparent: Option<String>,
+}
+
+impl LoggedEvent {
+    /// The trace of the request that led to it; `None` where there was no request.
+    pub fn trace(&self) -> Option<Trace> {
+        let sent = self.traceparent.as_deref().and_then(|parent| Trace::parse(parent, None));
+        sent.or_else(|| self.request_id.as_ref().map(|id| Trace::of_id(id.as_str())))
+    }
+}
+
+/// An event that was just given its position: what is needed of each, whether anybody subscribes to it or not.
+#[derive(Debug, Clone, QueryableByName)]
+pub struct NewPosition {
+    #[diesel(sql_type = BigInt)]
+    pub position: i64,
+    #[diesel(sql_type = BigInt)]
+    pub workspace_id: WorkspaceId,
+    #[diesel(sql_type = Text)]
+    pub kind: String,
+    #[diesel(sql_type = SqlTimestamp)]
+    pub created_at: Timestamp,
+    #[diesel(sql_type = BigInt)]
+    pub bytes: i64,
+}
+
+/// The hour that a moment is in.
+pub fn hour(time: Timestamp) -> Timestamp {
+    Timestamp::from_millis(time.millis() - time.millis().rem_euclid(3_600_000))
+}

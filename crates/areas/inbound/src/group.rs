@@ -1,0 +1,56 @@
+//! What inbound webhooks add to the service.
+
+use crate::receive::receiver::{Receiver, ReceiverParts};
+use crate::receive::size::INBOUND_LOG;
+use crate::{InboundWebhooks, jobs, sealed};
+use ::jobs::Job;
+use model::Result;
+use operation::{BaseUrl, Group, Parts, Services};
+use std::time::Duration;
+use store::logs::{Retention, Retentions};
+
+/// URLs that receive requests from other systems.
+pub const GROUP: Group = Group {
+    declare: |declarations| {
+        Ok(declarations.area::<InboundWebhooks>().sealed([&sealed::SEALED]).log(INBOUND_LOG))
+    },
+    start,
+};
+
+fn start(services: &Services) -> Result<Parts> {
+    let BaseUrl(base_url) = services.cloned()?;
+    let receiver = Receiver::new(ReceiverParts {
+        db: services.cloned()?,
+        seal: services.get()?,
+        directory: services.get()?,
+        rates: services.get()?,
+        base_url,
+        tracer: services.cloned()?,
+    });
+    let kept = services.get::<Retentions>()?.of(&INBOUND_LOG);
+    Ok(Parts::default().jobs(inbound_jobs(&receiver, kept)).raw_route(receiver.clone()).service(receiver))
+}
+
+fn inbound_jobs(receiver: &Receiver, kept: Retention) -> [Job; 3] {
+    let processing = receiver.clone();
+    [
+        Job::every(
+            "inbound.purge",
+            Duration::from_secs(3600),
+            "deletes received requests, and the keys that detect duplicates, after their time",
+            move |job| jobs::purge(job, kept),
+        ),
+        Job::after(
+            jobs::FORGET,
+            "an inbound webhook is deleted",
+            "deletes its requests in pieces",
+            jobs::forget,
+        ),
+        Job::after(
+            jobs::REPROCESS,
+            "requests of an inbound webhook are processed again",
+            "does it in pieces",
+            move |job| jobs::reprocess(job, processing.clone()),
+        ),
+    ]
+}

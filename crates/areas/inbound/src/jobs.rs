@@ -1,0 +1,84 @@
+//! Background jobs for received requests.
+
+use super::Receiver;
+use super::queries;
+use crate::receive::received::{self, Which};
+use crate::receive::reprocessed::StoredRequest;
+use jobs::{JobContext, JobError};
+use model::{InboundWebhookId, WorkspaceId};
+use serde::{Deserialize, Serialize};
+use store::OffsetPage;
+use store::logs::Retention;
+
+/// Maps once more the requests of a webhook that have failed.
+pub const REPROCESS: &str = "inbound.reprocess";
+/// Deletes the requests of a webhook that was deleted.
+pub const FORGET: &str = "inbound.forget";
+
+/// The webhook that a job is about.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Of {
+    pub(super) workspace: WorkspaceId,
+    pub(super) webhook: InboundWebhookId,
+}
+
+/// Maps once more what has failed, oldest first. Requests that fit now cause their event.
+///
+/// # Errors
+/// When the database fails, or the service stops: then it begins anew, and finds what is left.
+pub async fn reprocess(job: JobContext, receiver: Receiver) -> Result<(), JobError> {
+    let Of { workspace, webhook } = job.payload.parse().map_err(JobError::give_up)?;
+    let mut after = None;
+    loop {
+        let (own, from) = (webhook.clone(), after.clone());
+        let ids = job.db.read(move |read| received::failed(read, workspace, &own, from.as_ref())).await?;
+        let Some(last) = ids.last().cloned() else { return Ok(()) };
+        for id in ids {
+            if job.soft.is_cancelled() {
+                return Err(JobError::hand_back());
+            }
+            let (own, which) = (webhook.clone(), Which { id: Some(id.clone()), status: None });
+            let read = move |read: &mut store::Read| {
+                let row = queries::webhook(read, workspace, &own)?;
+                let page = OffsetPage { limit: 1, offset: 0 };
+                let (requests, _) = received::requests(read, (workspace, &own), &which, page, 1 << 20)?;
+                Ok((row, requests.into_iter().next()))
+            };
+            let (row, request) = match job.db.read(read).await {
+                Ok(found) => found,
+                // The webhook was deleted meanwhile.
+                Err(error) if error.code() == model::Code::NotFound => return Ok(()),
+                Err(error) => return Err(error.into()),
+            };
+            let Some(request) = request else { continue };
+            let hook = receiver.compile(row)?;
+            let ending = StoredRequest::stored(request).ending(&hook);
+            job.db.write(move |tx| received::finish_reprocessed(tx, workspace, &id, &ending)).await?;
+        }
+        after = Some(last);
+    }
+}
+
+/// Deletes what a deleted webhook has received.
+///
+/// # Errors
+/// When the database fails.
+pub async fn forget(job: JobContext) -> Result<(), JobError> {
+    let Of { workspace, webhook } = job.payload.parse().map_err(JobError::give_up)?;
+    loop {
+        let own = webhook.clone();
+        if job.db.write(move |tx| received::forget(tx, workspace, &own)).await? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Deletes requests after their time, and what is remembered of requests after its time.
+///
+/// # Errors
+/// When the database fails.
+pub async fn purge(job: JobContext, retention: Retention) -> Result<(), JobError> {
+    // Some at a time, so that no transaction is long.
+    while job.db.write(move |tx| received::purge(tx, retention)).await? > 0 {}
+    Ok(())
+}

@@ -1,0 +1,223 @@
+//! Rows of inbound webhooks, with the settings that are stored in them.
+
+use super::dedupe::Dedupe;
+use super::mapping::Mapping;
+use crate::verify::request::is_header_name;
+use super::sealed::{SEALED, place};
+use crate::verify::verification::{Secrets, Verification};
+use auth::Seal;
+use ipnet::IpNet;
+use model::{Error, InboundWebhookId, JsonText, Random, Result, Timestamp, WorkspaceId, text_enum};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use utoipa::ToSchema;
+
+text_enum! {
+    /// The state of an inbound webhook.
+    #[schema(as = InboundWebhookStatus)]
+    pub enum Status {
+        /// The URL accepts requests.
+        Enabled = "enabled",
+        /// The URL returns 410.
+        Disabled = "disabled",
+    }
+}
+
+/// The maximum rate of requests from all senders. Each replica of the service counts separately.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = InboundRateLimit)]
+#[schema(example = json!({ "per_minute": 60, "burst": 120 }))]
+pub struct RateLimit {
+    /// The sustained number of requests per minute.
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    pub per_minute: i64,
+    /// The number of requests that can arrive at once; twice `per_minute` if not given.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    pub burst: Option<i64>,
+}
+
+impl Default for RateLimit {
+    fn default() -> Self {
+        Self { per_minute: 60, burst: Some(120) }
+    }
+}
+
+impl RateLimit {
+    /// The burst, given or not.
+    pub(super) fn burst(self) -> i64 {
+        self.burst.unwrap_or(self.per_minute.saturating_mul(2))
+    }
+}
+
+text_enum! {
+    /// The type of response to the sender.
+    #[derive(Default)]
+    #[schema(as = InboundResponseType)]
+    pub enum ResponseKind {
+        /// 202 with the id of the request, or 200 for a duplicate.
+        #[default]
+        Ack = "ack",
+        /// The given status and body for every accepted request.
+        Static = "static",
+    }
+}
+
+/// The response to the sender. It does not apply to rejected requests.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = InboundResponse)]
+pub struct ResponseSettings {
+    /// The type of response.
+    #[serde(rename = "type")]
+    pub kind: ResponseKind,
+    /// For `static`: the status; 200 if not given.
+    #[serde(default)]
+    #[schema(minimum = 200, maximum = 299)]
+    pub status: Option<u16>,
+    /// For `static`: the body; empty if not given.
+    #[serde(default)]
+    #[schema(max_length = 4096)]
+    pub body: Option<String>,
+    /// For `static`: the media type of the body; `text/plain; charset=utf-8` if not given.
+    #[serde(default)]
+    #[schema(max_length = 100)]
+    pub content_type: Option<String>,
+}
+
+/// What callers set, beside name, status and notes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Settings {
+    pub(super) description: String,
+    pub(super) verification: Verification,
+    pub(super) allowed_ips: Vec<String>,
+    pub(super) dedupe: Option<Dedupe>,
+    pub(super) mapping: Option<Mapping>,
+    pub(super) response: ResponseSettings,
+    pub(super) rate_limit: RateLimit,
+    pub(super) capture: bool,
+}
+
+impl Settings {
+    /// The rule in force: the one that was set, or the preset's.
+    pub(super) fn dedupe(&self) -> Dedupe {
+        self.dedupe.clone().unwrap_or_else(|| Dedupe::preset(self.verification.kind))
+    }
+
+    /// The networks that may send; empty where all may.
+    pub(super) fn networks(&self) -> Result<Vec<IpNet>> {
+        let network = |(place, text): (usize, &String)| {
+            let rule = "must be an IP address or a network such as 203.0.113.0/24";
+            read_network(text).ok_or_else(|| Error::invalid(format!("allowed_ips[{place}]"), rule))
+        };
+        self.allowed_ips.iter().enumerate().map(network).collect()
+    }
+
+    /// Everything that a schema cannot say.
+    pub(super) fn check(&self) -> Result<()> {
+        self.networks()?;
+        self.dedupe().compile()?;
+        if let Some(mapping) = &self.mapping {
+            mapping.compile()?;
+        }
+        let response = &self.response;
+        if response.kind == ResponseKind::Ack {
+            for (name, given) in [
+                ("status", response.status.is_some()),
+                ("body", response.body.is_some()),
+                ("content_type", response.content_type.is_some()),
+            ] {
+                if given {
+                    return Err(Error::invalid(format!("response.{name}"), "is allowed only for `static`"));
+                }
+            }
+        }
+        let is_empty_by_nature = matches!(response.status, Some(204 | 205));
+        if is_empty_by_nature && response.body.as_ref().is_some_and(|body| !body.is_empty()) {
+            return Err(Error::invalid("response.body", "must be empty with this status"));
+        }
+        let content_type = response.content_type.as_deref();
+        if content_type.is_some_and(|text| !is_content_type(text)) {
+            return Err(Error::invalid("response.content_type", "is not a media type"));
+        }
+        Ok(())
+    }
+}
+
+fn read_network(text: &str) -> Option<IpNet> {
+    text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
+}
+
+fn is_content_type(text: &str) -> bool {
+    let media = text.split(';').next().unwrap_or_default().trim();
+    media.split_once('/').is_some_and(|(kind, sub)| is_header_name(kind) && is_header_name(sub))
+        && text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+}
+
+/// An inbound webhook as it is stored.
+#[derive(Debug, Clone, diesel::Queryable)]
+pub(super) struct WebhookRow {
+    pub(super) workspace_id: WorkspaceId,
+    pub(super) id: InboundWebhookId,
+    pub(super) name: String,
+    pub(super) status: Status,
+    pub(super) token_hash: Vec<u8>,
+    pub(super) sealed_token: String,
+    pub(super) previous_token_hash: Option<Vec<u8>>,
+    pub(super) previous_token_until: Option<Timestamp>,
+    pub(super) settings: JsonText,
+    pub(super) sealed_secrets: Option<String>,
+    pub(super) metadata: JsonText,
+    pub(super) version: i64,
+    pub(super) failures: i64,
+    pub(super) failing_since: Option<Timestamp>,
+    pub(super) created_at: Timestamp,
+    pub(super) updated_at: Timestamp,
+}
+
+/// After this many seconds without a refusal of the row that `verification_failures` counts, it is forgotten.
+pub(super) const FAILURE_WINDOW_SECONDS: i64 = 600;
+
+/// Seals a token for its webhook.
+pub(super) fn seal_token(
+    seal: &Seal,
+    workspace: WorkspaceId,
+    id: &InboundWebhookId,
+    token: &str,
+    random: &dyn Random,
+) -> Result<String> {
+    seal.seal(&SEALED, &place(workspace, id, "token"), token, random)
+}
+
+/// Seals the secrets of a webhook; `None` where there are none.
+pub(super) fn seal_secrets(
+    seal: &Seal,
+    workspace: WorkspaceId,
+    id: &InboundWebhookId,
+    secrets: &Secrets,
+    random: &dyn Random,
+) -> Result<Option<String>> {
+    if *secrets == Secrets::default() {
+        return Ok(None);
+    }
+    let text = serde_json::to_string(secrets).map_err(Error::internal)?;
+    seal.seal(&SEALED, &place(workspace, id, "secrets"), &text, random).map(Some)
+}
+
+impl WebhookRow {
+    pub(super) fn settings(&self) -> Result<Settings> {
+        self.settings.parse()
+    }
+
+    pub(super) fn secrets(&self, seal: &Seal) -> Result<Secrets> {
+        let Some(sealed) = &self.sealed_secrets else { return Ok(Secrets::default()) };
+        let text = seal.open(&place(self.workspace_id, &self.id, "secrets"), sealed)?;
+        serde_json::from_str(&text).map_err(Error::internal)
+    }
+
+    /// The secret part of its URL.
+    pub(super) fn token(&self, seal: &Seal) -> Result<String> {
+        seal.open(&place(self.workspace_id, &self.id, "token"), &self.sealed_token)
+    }
+}

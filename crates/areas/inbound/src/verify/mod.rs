@@ -1,0 +1,12 @@
+//! Verification of a request: what of it is read, and how its sender is known.
+
+pub(crate) mod answer;
+pub(crate) mod body;
+pub(crate) mod handshake;
+pub(crate) mod request;
+pub(crate) mod scheme;
+pub(crate) mod signature;
+pub(crate) mod source;
+pub(crate) mod verification;
+#[cfg(test)]
+mod scheme_tests;

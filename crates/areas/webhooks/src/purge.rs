@@ -1,0 +1,81 @@
+//! Background jobs for deliveries: skipping what is not sent any more, and deleting what is old.
+
+use super::endpoints::SkipPayload;
+use super::rows::Status;
+use super::size;
+use events::purge_old;
+use crate::schema::{event_hours, webhook_deliveries, webhook_hours};
+use diesel::prelude::*;
+use jobs::{JobContext, JobError};
+use model::{Result, Timestamp};
+use store::logs::Retention;
+use store::{Tx, each};
+
+const CHUNK: i64 = 1000;
+const DAY: i64 = 86_400;
+/// Events are counted by hour for so long.
+const COUNTED_DAYS: i64 = 30;
+
+/// The job `webhooks.skip`.
+pub(crate) async fn skip(job: JobContext) -> Result<(), JobError> {
+    let SkipPayload { workspace_id, endpoint_id, through } = job.payload.parse()?;
+    let mut after = 0;
+    loop {
+        let endpoint = endpoint_id.clone();
+        let last = job.db.write(move |tx| {
+            use webhook_deliveries as d;
+            let now = tx.now();
+            let numbers: Vec<(i64, Status)> = d::table
+                .filter(d::endpoint_id.eq(&endpoint))
+                .filter(d::workspace_id.eq(workspace_id))
+                .filter(d::number.gt(after))
+                .filter(d::number.le(through))
+                .order(d::number)
+                .limit(CHUNK)
+                .select((d::number, d::status))
+                .load(tx.connection())?;
+            let pending: Vec<i64> = numbers
+                .iter()
+                .filter(|(_, status)| *status == Status::Pending)
+                .map(|(number, _)| *number)
+                .collect();
+            if !pending.is_empty() {
+                each!(tx.connection(), |connection| diesel::update(
+                    d::table.filter(d::number.eq_any(&pending)).filter(d::status.eq(Status::Pending))
+                )
+                .set((d::status.eq(Status::Skipped), d::due_at.eq(None::<Timestamp>), d::ended_at.eq(now),))
+                .execute(connection))?;
+            }
+            Ok(numbers.last().map(|(number, _)| *number))
+        });
+        match last.await? {
+            Some(last) => after = last,
+            None => return Ok(()),
+        }
+        if job.soft.is_cancelled() {
+            return Err(JobError::hand_back());
+        }
+    }
+}
+
+/// The job `events.purge`: takes some at a time, so that no transaction is long.
+pub(crate) async fn purge(job: JobContext, events: Retention, deliveries: Retention) -> Result<(), JobError> {
+    while job.db.write(move |tx| purge_old(tx, events)).await? > 0 {}
+    let mut after = 0;
+    while let Some(last) = job.db.write(move |tx| size::purge_old(tx, deliveries, after)).await? {
+        after = last;
+        if job.soft.is_cancelled() {
+            return Err(JobError::hand_back());
+        }
+    }
+    job.db.write(purge_hours).await?;
+    Ok(())
+}
+
+fn purge_hours(tx: &mut Tx) -> Result<()> {
+    let days = |days: i64| tx.now().plus_seconds(-days * DAY);
+    let (hours, rates) = (days(COUNTED_DAYS), days(2));
+    diesel::delete(event_hours::table.filter(event_hours::hour.lt(hours))).execute(tx.connection())?;
+    diesel::delete(webhook_hours::table.filter(webhook_hours::hour.lt(rates))).execute(tx.connection())?;
+    Ok(())
+}
