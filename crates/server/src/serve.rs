@@ -16,6 +16,7 @@ use egress::Connector;
 use webhooks::Delivering;
 use jobs::Running;
 use model::WorkspaceId;
+use rest::ServerOptions;
 use std::io::ErrorKind;
 use std::net::{TcpListener, ToSocketAddrs};
 use std::time::{Duration, Instant};
@@ -137,14 +138,12 @@ fn serve_api(
     let mut api = service.api();
     api.cors_origins = config.cors_origins.clone().into();
     api.home.chat = demo.map(Demo::chat_page);
-    // Signals are ours: requests are the first of several that get their time.
-    let mut server = rest::server(&api, listeners, KEEP_ALIVE)?
-        .disable_signals()
-        .shutdown_timeout(config.shutdown_seconds);
-    if let Some(workers) = config.workers {
-        server = server.workers(workers);
-    }
-    Ok(server.run())
+    let options = ServerOptions {
+        keep_alive: KEEP_ALIVE,
+        workers: config.workers,
+        shutdown_seconds: config.shutdown_seconds,
+    };
+    Ok(rest::server(&api, listeners, &options)?)
 }
 
 /// Serves health, readiness and metrics where there is an address for them, until the handle is stopped.

@@ -123,7 +123,9 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     let api = service.api();
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?.to_string();
-    let server = rest::server(&api, vec![listener], Duration::from_secs(5))?.run();
+    let options =
+        rest::ServerOptions { keep_alive: Duration::from_secs(5), workers: None, shutdown_seconds: 30 };
+    let server = rest::server(&api, vec![listener], &options)?;
     let handle = server.handle();
     tokio::spawn(server);
     let running = (!arguments.quiet).then(|| service.jobs.start());

@@ -156,9 +156,12 @@ impl TestApp {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         // Longer than a test takes: a connection that ends just as it is used again would fail the test.
-        let keep_alive = Duration::from_secs(600);
-        let server =
-            rest::server(&api, vec![listener], keep_alive).unwrap().workers(1).disable_signals().run();
+        let options = rest::ServerOptions {
+            keep_alive: Duration::from_secs(600),
+            workers: Some(1),
+            shutdown_seconds: 30,
+        };
+        let server = rest::server(&api, vec![listener], &options).unwrap();
         let handle = server.handle();
         tokio::spawn(server);
         let client = Client::new(&origin);

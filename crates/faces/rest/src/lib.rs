@@ -1,7 +1,6 @@
 //! REST interface: HTTP in, the pipeline called, HTTP out. It knows no operation.
 
 mod admin;
-mod bare;
 mod contract;
 mod cors;
 mod file;
@@ -18,7 +17,7 @@ pub use admin::admin_server;
 pub use contract::Contracts;
 pub use operation::BASE;
 pub use probes::Readiness;
-pub use server::server;
+pub use server::{ServerOptions, server};
 
 use actix_web::guard;
 use actix_web::middleware::from_fn;

@@ -231,7 +231,6 @@ impl Claims {
 }
 
 impl Batched for Ask {
-    type Access = Tx;
     type Maker = ();
     type Output = Known;
 

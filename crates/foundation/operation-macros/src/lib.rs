@@ -270,7 +270,7 @@ fn call(
     })
 }
 
-/// A function that reads or is one transaction, and the one that serves several calls at once, as the pipeline calls them.
+/// A function that is one transaction, and the one that serves several calls at once, as the pipeline calls them.
 fn batched_call(
     function: &ItemFn,
     together: &Ident,
@@ -279,16 +279,11 @@ fn batched_call(
     (variables, types): (&[Ident], &[Type]),
 ) -> Result<TokenStream2> {
     let name = &function.sig.ident;
-    let (call, waiting) = match access {
-        Access::Read => (quote!(BatchedRead), quote!(waiting_reads)),
-        Access::Tx => (quote!(BatchedTx), quote!(waiting_calls)),
-        _ => {
-            let message = "only operations that take &mut Read or &mut Tx are served together";
-            return Err(Error::new(name.span(), message));
-        }
-    };
-    Ok(quote!(::operation::Call::#call(::operation::BatchedCall::new(
-        input.#waiting(),
+    if !matches!(access, Access::Tx) {
+        return Err(Error::new(name.span(), "only operations that take &mut Tx are served together"));
+    }
+    Ok(quote!(::operation::Call::Batched(::operation::BatchedCall::new(
+        input.waiting_calls(),
         (#(#variables,)*),
         // The database may have to run a transaction again, so the input is given away as a copy.
         |access, caller, inputs: &(#(#types,)*)| {

@@ -4,55 +4,37 @@ use crate::Reply;
 use model::{Caller, Result};
 use std::any::Any;
 use std::sync::Arc;
-use store::{Access, Batched, Batches, Db, Read, Tx};
+use store::{Batched, Batches, Db, Tx};
 
-/// The calls of one operation that wait for the database in this process. `A` is what it needs of that.
-pub struct WaitingCalls<A: Access>(Arc<Batches<Part<A>>>);
+/// The calls of one operation that wait for the database in this process.
+#[derive(Clone, Default)]
+pub struct WaitingCalls(Arc<Batches<Part>>);
 
-impl<A: Access> Clone for WaitingCalls<A> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
-impl<A: Access> Default for WaitingCalls<A> {
-    fn default() -> Self {
-        Self(Arc::default())
-    }
-}
-
-/// An operation with its input, which may share a transaction, or what it reads by, with other calls of the operation.
-pub struct BatchedCall<A: Access> {
-    waiting: WaitingCalls<A>,
-    work: Arc<dyn Work<A>>,
+/// An operation with its input, which may share a transaction with other calls of the operation.
+pub struct BatchedCall {
+    waiting: WaitingCalls,
+    work: Arc<dyn Work>,
 }
 
 /// What `#[operation(…, together = …)]` makes of an operation that is called alone.
-pub type Alone<A, I> = fn(&mut A, &Caller, &I) -> Result<Reply>;
+pub type Alone<I> = fn(&mut Tx, &Caller, &I) -> Result<Reply>;
 /// What it makes of the function that serves several calls. `None` stands for a call that left no trace and is to be served
 /// alone.
-pub type Together<A, I> = fn(&mut A, &[(&Caller, &I)]) -> Result<Vec<Option<Reply>>>;
+pub type Together<I> = fn(&mut Tx, &[(&Caller, &I)]) -> Result<Vec<Option<Reply>>>;
 
-impl<A: Access> BatchedCall<A> {
+impl BatchedCall {
     /// The call of an operation with `inputs`.
     pub fn new<I: Send + Sync + 'static>(
-        waiting: WaitingCalls<A>,
+        waiting: WaitingCalls,
         inputs: I,
-        alone: Alone<A, I>,
-        together: Together<A, I>,
+        alone: Alone<I>,
+        together: Together<I>,
     ) -> Self {
         Self { waiting, work: Arc::new(Served { inputs, alone, together }) }
     }
 }
 
-impl BatchedCall<Read> {
-    /// Makes the call, alone or with those that wait.
-    pub(crate) async fn read(self, db: &Db, caller: Caller) -> Result<Reply> {
-        db.read_batched(&self.waiting.0, (), Part { caller, work: self.work }).await
-    }
-}
-
-impl BatchedCall<Tx> {
+impl BatchedCall {
     /// Makes the call, alone or with those that wait.
     pub(crate) async fn write(self, db: &Db, caller: Caller) -> Result<Reply> {
         db.write_batched(&self.waiting.0, (), Part { caller, work: self.work }).await
@@ -65,47 +47,46 @@ impl BatchedCall<Tx> {
 }
 
 /// A caller's part in a batch.
-struct Part<A: Access> {
+struct Part {
     caller: Caller,
-    work: Arc<dyn Work<A>>,
+    work: Arc<dyn Work>,
 }
 
-impl<A: Access> Batched for Part<A> {
-    type Access = A;
+impl Batched for Part {
     type Maker = ();
     type Output = Reply;
 
-    fn alone(&self, (): &(), access: &mut A) -> Result<Reply> {
-        self.work.alone(access, &self.caller)
+    fn alone(&self, (): &(), tx: &mut Tx) -> Result<Reply> {
+        self.work.alone(tx, &self.caller)
     }
 
-    fn together((): &(), parts: &[&Self], access: &mut A) -> Result<Vec<Option<Reply>>> {
+    fn together((): &(), parts: &[&Self], tx: &mut Tx) -> Result<Vec<Option<Reply>>> {
         match parts.first() {
-            Some(first) => first.work.together(access, parts),
+            Some(first) => first.work.together(tx, parts),
             None => Ok(Vec::new()),
         }
     }
 }
 
 /// The inputs of an operation and what serves them, whatever their type.
-trait Work<A: Access>: Any + Send + Sync {
-    fn alone(&self, access: &mut A, caller: &Caller) -> Result<Reply>;
+trait Work: Any + Send + Sync {
+    fn alone(&self, tx: &mut Tx, caller: &Caller) -> Result<Reply>;
     /// Serves the calls of one operation, of which this is one.
-    fn together(&self, access: &mut A, parts: &[&Part<A>]) -> Result<Vec<Option<Reply>>>;
+    fn together(&self, tx: &mut Tx, parts: &[&Part]) -> Result<Vec<Option<Reply>>>;
 }
 
-struct Served<A, I> {
+struct Served<I> {
     inputs: I,
-    alone: Alone<A, I>,
-    together: Together<A, I>,
+    alone: Alone<I>,
+    together: Together<I>,
 }
 
-impl<A: Access, I: Send + Sync + 'static> Work<A> for Served<A, I> {
-    fn alone(&self, access: &mut A, caller: &Caller) -> Result<Reply> {
-        (self.alone)(access, caller, &self.inputs)
+impl<I: Send + Sync + 'static> Work for Served<I> {
+    fn alone(&self, tx: &mut Tx, caller: &Caller) -> Result<Reply> {
+        (self.alone)(tx, caller, &self.inputs)
     }
 
-    fn together(&self, access: &mut A, parts: &[&Part<A>]) -> Result<Vec<Option<Reply>>> {
+    fn together(&self, tx: &mut Tx, parts: &[&Part]) -> Result<Vec<Option<Reply>>> {
         let calls = parts.iter().map(|part| {
             let served = (&*part.work as &dyn Any).downcast_ref::<Self>()?;
             Some((&part.caller, &served.inputs))
@@ -114,6 +95,6 @@ impl<A: Access, I: Send + Sync + 'static> Work<A> for Served<A, I> {
         // One queue holds the calls of one operation, so all have inputs of one type.
         let calls =
             calls.ok_or_else(|| model::Error::internal("calls of two operations are in one queue"))?;
-        (self.together)(access, &calls)
+        (self.together)(tx, &calls)
     }
 }

@@ -12,7 +12,7 @@ use std::any::Any;
 use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
-use store::{Read, Tx};
+use store::Tx;
 use utoipa::{IntoParams, ToSchema};
 
 /// A request behind the guard, not yet read.
@@ -43,13 +43,8 @@ impl Input<'_> {
     }
 
     /// The calls of the operation that may share a transaction.
-    pub fn waiting_calls(&self) -> WaitingCalls<Tx> {
+    pub fn waiting_calls(&self) -> WaitingCalls {
         self.registered.waiting_calls.clone()
-    }
-
-    /// The calls of the operation that may share what they read by.
-    pub fn waiting_reads(&self) -> WaitingCalls<Read> {
-        self.registered.waiting_reads.clone()
     }
 
     /// The checks of the fields of a form.

@@ -75,7 +75,7 @@ pub use spans::{describe_raw, http_span, note_http, root_http_span};
 pub use store::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use stream::{EventStream, StreamEvent};
 pub use streamed::{FilePart, Multipart, Octets};
-pub use transport::{body_too_large, error_reply};
+pub use transport::body_too_large;
 pub use version::{ExpectedVersion, IfMatch};
 
 use model::{Caller, Error, Result};
@@ -122,10 +122,8 @@ pub enum Call {
     Read(Reading),
     /// It is one transaction, which the database may run again.
     Tx(Writing),
-    /// It reads, and may share what it reads by with other calls of the operation.
-    BatchedRead(BatchedCall<Read>),
     /// It is one transaction, which may be shared with other calls of the operation.
-    BatchedTx(BatchedCall<Tx>),
+    Batched(BatchedCall),
     /// It speaks to the outside.
     Cx(Speaking),
 }

@@ -226,8 +226,7 @@ impl Pipeline {
             Call::Caller(work) => work(&caller),
             Call::Read(work) => self.db.read(move |read| work(read, &caller)).await,
             Call::Tx(work) => self.db.write(move |tx| work(tx, &caller)).await,
-            Call::BatchedRead(call) => call.read(&self.db, caller).await,
-            Call::BatchedTx(call) => call.write(&self.db, caller).await,
+            Call::Batched(call) => call.write(&self.db, caller).await,
             Call::Cx(work) => {
                 let cx = Arc::new(Cx::new(self.db.clone(), caller));
                 let result = work(cx.clone()).await;
@@ -251,7 +250,7 @@ impl Pipeline {
                 self.db.write(move |tx| once_in_transaction(tx, &ask, |tx| work(tx, &caller))).await
             }
             // Its outcome is stored in its transaction, so it has one of its own.
-            Call::BatchedTx(call) => {
+            Call::Batched(call) => {
                 let (caller, ask) = (caller.clone(), ask.clone());
                 self.db.write(move |tx| once_in_transaction(tx, &ask, |tx| call.run_in(tx, &caller))).await
             }

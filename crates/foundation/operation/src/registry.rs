@@ -8,7 +8,6 @@ use crate::validate::Checks;
 use crate::{EventType, Operation};
 use model::{Error, Result};
 use std::sync::{Arc, OnceLock};
-use store::{Read, Tx};
 
 /// An area of the contract: a set of operations that belong together.
 pub trait Domain {
@@ -41,8 +40,7 @@ pub struct Registered {
     pub area: &'static str,
     pub(crate) area_description: &'static str,
     checks: OnceLock<Checks>,
-    pub(crate) waiting_reads: WaitingCalls<Read>,
-    pub(crate) waiting_calls: WaitingCalls<Tx>,
+    pub(crate) waiting_calls: WaitingCalls,
     pub(crate) retiring: Option<Arc<Retiring>>,
 }
 
@@ -136,7 +134,6 @@ impl Registry {
             area,
             area_description,
             checks: OnceLock::new(),
-            waiting_reads: WaitingCalls::default(),
             waiting_calls: WaitingCalls::default(),
             retiring,
         });

@@ -99,7 +99,7 @@ pub fn body_too_large(limit: impl fmt::Display) -> Error {
 }
 
 /// The status and the body of an error's answer.
-pub fn error_reply(error: &Error, request: &RequestId) -> (u16, String) {
+pub(crate) fn error_reply(error: &Error, request: &RequestId) -> (u16, String) {
     let body = serde_json::json!({ "success": false, "error": error.body(), "request_id": request });
     (error.code().status(), body.to_string())
 }

@@ -1,15 +1,14 @@
-//! Changes of one kind that many requests make at once, and reads of one kind.
+//! Changes of one kind that many requests make at once.
 //!
 //! On PostgreSQL those that wait while a transaction is on its way share the next one, whatever their workspaces, and make their
 //! changes by statements of many rows: a statement is a round trip, and costs the server more than a row does. Side by side
-//! they would also wait for each other's row locks, such as that of a workspace's account. Reads share a connection and
-//! its statements in the same way. What is out of the ordinary is done alone.
+//! they would also wait for each other's row locks, such as that of a workspace's account. What is out of the ordinary is
+//! made alone.
 
 use crate::Backend;
 use crate::db::{Committed, Db, Inner, may_retry};
 use crate::threads::{Answer, Priority};
-use crate::tx::{Read, Tx};
-use access::Access as _;
+use crate::tx::Tx;
 use model::{Error, Result};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,10 +21,8 @@ const MOST: usize = 64;
 /// would, so it gives way where another transaction holds a row for longer than a change takes.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '50ms'";
 
-/// A change, or a read, of a kind that many requests make at once.
+/// A change of a kind that many requests make at once.
 pub trait Batched: Send + Sync + Sized + 'static {
-    /// What it needs of the database: [`Tx`], or [`Read`].
-    type Access: Access;
     /// Who makes it.
     type Maker: Clone + Send + Sync + 'static;
     /// What it gives.
@@ -35,7 +32,7 @@ pub trait Batched: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// What the caller gets.
-    fn alone(&self, maker: &Self::Maker, access: &mut Self::Access) -> Result<Self::Output>;
+    fn alone(&self, maker: &Self::Maker, tx: &mut Tx) -> Result<Self::Output>;
 
     /// Makes several on PostgreSQL, and gives what each gives, in their order. `None` stands for one that left no trace and
     /// is to be made alone, because it is out of the ordinary.
@@ -45,70 +42,8 @@ pub trait Batched: Send + Sync + Sized + 'static {
     fn together(
         maker: &Self::Maker,
         batch: &[&Self],
-        access: &mut Self::Access,
+        tx: &mut Tx,
     ) -> Result<Vec<Option<Self::Output>>>;
-}
-
-/// What batches can be given of the database.
-pub trait Access: access::Access {}
-impl Access for Tx {}
-impl Access for Read {}
-
-#[expect(
-    private_interfaces,
-    reason = "nobody outside can name this trait, so that it is implemented only here"
-)]
-mod access {
-    use super::{Answer, BEGIN, Committed, Error, Inner, Read, Result, Tx};
-    use crate::metrics::Metrics;
-    use prometheus::IntCounter;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-
-    pub trait Access: Sized + 'static {
-        /// What counts how often such access was asked for.
-        fn asked(metrics: &Metrics) -> &IntCounter;
-        /// Does work for which others wait. It gives way rather than wait long for a lock.
-        fn first<T>(inner: &Inner, work: &impl Fn(&mut Self) -> Result<T>) -> Result<Committed<T>>;
-        /// Does work for which nobody waits but the one who gets the answer.
-        fn alone<T: Send + 'static>(inner: &Inner, work: &impl Fn(&mut Self) -> Result<T>, answer: Answer<T>);
-    }
-
-    impl Access for Tx {
-        fn asked(metrics: &Metrics) -> &IntCounter {
-            &metrics.writes
-        }
-
-        fn first<T>(inner: &Inner, work: &impl Fn(&mut Self) -> Result<T>) -> Result<Committed<T>> {
-            inner.transaction_once(BEGIN, work)
-        }
-
-        fn alone<T: Send + 'static>(
-            inner: &Inner,
-            work: &impl Fn(&mut Self) -> Result<T>,
-            answer: Answer<T>,
-        ) {
-            inner.write(work, answer);
-        }
-    }
-
-    impl Access for Read {
-        fn asked(metrics: &Metrics) -> &IntCounter {
-            &metrics.reads
-        }
-
-        fn first<T>(inner: &Inner, work: &impl Fn(&mut Self) -> Result<T>) -> Result<Committed<T>> {
-            catch_unwind(AssertUnwindSafe(|| inner.look(work)))
-                .unwrap_or_else(|_| Err(Error::internal("a read panicked")))
-        }
-
-        fn alone<T: Send + 'static>(
-            inner: &Inner,
-            work: &impl Fn(&mut Self) -> Result<T>,
-            answer: Answer<T>,
-        ) {
-            inner.read(work, answer);
-        }
-    }
 }
 
 /// The changes of one kind that wait in this process, all with one maker.
@@ -127,8 +62,8 @@ struct Waiting<C: Batched> {
 }
 
 impl<C: Batched> Waiting<C> {
-    fn alone(&self, access: &mut C::Access) -> Result<C::Output> {
-        self.change.alone(&self.maker, access)
+    fn alone(&self, tx: &mut Tx) -> Result<C::Output> {
+        self.change.alone(&self.maker, tx)
     }
 }
 
@@ -165,7 +100,7 @@ impl Db {
     ///
     /// # Errors
     /// What the change fails with, or the database.
-    pub async fn write_batched<C: Batched<Access = Tx>>(
+    pub async fn write_batched<C: Batched>(
         &self,
         batches: &Arc<Batches<C>>,
         maker: C::Maker,
@@ -175,23 +110,6 @@ impl Db {
             return self.write(move |tx| change.alone(&maker, tx)).await;
         }
         self.join(batches, maker, change).await
-    }
-
-    /// As [`Self::read`], for a read of a kind that many requests make at once. On PostgreSQL those that wait share
-    /// statements.
-    ///
-    /// # Errors
-    /// What the read fails with, or the database.
-    pub async fn read_batched<C: Batched<Access = Read>>(
-        &self,
-        batches: &Arc<Batches<C>>,
-        maker: C::Maker,
-        wanted: C,
-    ) -> Result<C::Output> {
-        if !self.takes_batches() {
-            return self.read(move |read| wanted.alone(&maker, read)).await;
-        }
-        self.join(batches, maker, wanted).await
     }
 
     /// Background work waits for a connection's turn, and has few at a time.
@@ -207,7 +125,7 @@ impl Db {
     ) -> Result<C::Output> {
         let (reply, answer) = oneshot::channel();
         let is_first = batches.join(Waiting { maker, change, answer: Answer::new(reply) });
-        C::Access::asked(&self.inner.metrics).inc();
+        self.inner.metrics.writes.inc();
         if is_first {
             let (inner, batches) = (self.inner.clone(), batches.clone());
             self.inner.threads.spawn(Priority::Normal, move || serve(&inner, &batches));
@@ -235,7 +153,7 @@ fn serve<C: Batched>(inner: &Arc<Inner>, batches: &Arc<Batches<C>>) {
 /// Makes a change for which those behind it wait.
 fn make_one<C: Batched>(inner: &Arc<Inner>, only: Waiting<C>) {
     let since = inner.session();
-    match C::Access::first(inner, &|access: &mut C::Access| only.alone(access)) {
+    match inner.transaction_once(BEGIN, &|tx: &mut Tx| only.alone(tx)) {
         Ok(committed) => {
             let answer = only.answer;
             inner.confirm(committed, move |made| answer.send(made));
@@ -248,8 +166,8 @@ fn make_one<C: Batched>(inner: &Arc<Inner>, only: Waiting<C>) {
 /// Makes several changes in one transaction; those that cannot be, each alone.
 fn make_together<C: Batched>(inner: &Arc<Inner>, waiting: Vec<Waiting<C>>) {
     let changes: Vec<&C> = waiting.iter().map(|waiting| &waiting.change).collect();
-    let made = C::Access::first(inner, &|access: &mut C::Access| match waiting.first() {
-        Some(first) => C::together(&first.maker, &changes, access),
+    let made = inner.transaction_once(BEGIN, &|tx: &mut Tx| match waiting.first() {
+        Some(first) => C::together(&first.maker, &changes, tx),
         None => Ok(Vec::new()),
     });
     let Ok(Committed { value: outputs, hooks, confirmation }) = made else {
@@ -274,7 +192,7 @@ fn make_together<C: Batched>(inner: &Arc<Inner>, waiting: Vec<Waiting<C>>) {
 fn make_alone<C: Batched>(inner: &Arc<Inner>, waiting: Waiting<C>) {
     let own = inner.clone();
     let Waiting { maker, change, answer } = waiting;
-    let make = move || C::Access::alone(&own, &|access: &mut C::Access| change.alone(&maker, access), answer);
+    let make = move || own.write(&|tx: &mut Tx| change.alone(&maker, tx), answer);
     inner.threads.spawn(Priority::Normal, make);
 }
 

@@ -32,7 +32,7 @@ mod tx;
 mod writer;
 
 pub use backup::backup_sqlite;
-pub use batches::{Access, Batched, Batches};
+pub use batches::{Batched, Batches};
 pub use cached::{Cached, CachedChange};
 pub use connection::Backend;
 pub use db::{Db, Options, Stats};

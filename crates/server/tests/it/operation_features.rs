@@ -261,8 +261,12 @@ impl Bed {
         api.raw_routes = Arc::new([Arc::new(Echo), Arc::new(FloodRoute(flood.clone()))]);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let server = rest::server(&api, vec![listener], std::time::Duration::from_secs(600)).unwrap();
-        tokio::spawn(server.workers(1).disable_signals().run());
+        let options = rest::ServerOptions {
+            keep_alive: std::time::Duration::from_secs(600),
+            workers: Some(1),
+            shutdown_seconds: 30,
+        };
+        tokio::spawn(rest::server(&api, vec![listener], &options).unwrap());
         let client = Client::new(&format!("http://{address}"));
         Self { app, client, address, key, flood, document }
     }

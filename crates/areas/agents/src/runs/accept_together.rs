@@ -37,7 +37,6 @@ struct Begun<'a> {
 }
 
 impl Batched for Acceptance {
-    type Access = Tx;
     type Maker = RunEngine;
     type Output = Accepted;
 

@@ -21,7 +21,6 @@ struct Finished<'a> {
 }
 
 impl Batched for Completion {
-    type Access = Tx;
     type Maker = RunEngine;
     type Output = Ended;
 

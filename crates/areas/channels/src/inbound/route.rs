@@ -116,7 +116,6 @@ struct NewCallback {
 }
 
 impl Batched for NewCallback {
-    type Access = Tx;
     type Maker = ();
     type Output = ();
 

@@ -3,7 +3,7 @@
 use super::answer::{self, ItemAnswer};
 use super::item::Item;
 use super::model::{ItemPatch, ItemQuery, ItemReplacement, NewItem, mode};
-use super::together::{create_items, get_items};
+use super::together::create_items;
 use model::{Caller, CollectionId, Error, ItemId, Result};
 use operation::{
     Body, ExpectedVersion, FromInput, IfMatch, Input, Path, Prepare, PreparedBody, Query, RawCreated, State,
@@ -58,7 +58,7 @@ impl Prepare for NewItem {
 ///
 /// Returns the item with its values. The `ETag` header is the item's version. Send it as `If-Match` with a change to
 /// prevent overwriting changes by others.
-#[operation(get "/collections/{collectionId}/items/{itemId}", scope = "items:read", together = get_items)]
+#[operation(get "/collections/{collectionId}/items/{itemId}", scope = "items:read")]
 pub fn get_item(
     read: &mut Read,
     caller: &Caller,

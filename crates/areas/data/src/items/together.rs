@@ -1,36 +1,16 @@
-//! Items for many requests at once, on PostgreSQL: they are read by the statement that would read one of them, and those of
-//! one collection are stored by the statements that would store one.
+//! Items that many requests create at once, on PostgreSQL: those of one collection are stored by the statements that would
+//! store one.
 
-use super::answer::{self, ItemAnswer};
+use super::answer;
 use super::item::Item;
-use super::model::{ItemQuery, NewItem};
-use model::{Caller, CollectionId, ItemId, Result, WorkspaceId};
-use operation::{Path, PreparedBody, Query, RawCreated, State, With};
+use super::model::NewItem;
+use model::{Caller, CollectionId, Result, WorkspaceId};
+use operation::{Path, PreparedBody, RawCreated, State, With};
 use records::Author;
-use records::rows::{self, Editor, NewItem as ReadyItem, create_ready};
-use records::selection::Selection;
+use records::rows::{Editor, NewItem as ReadyItem, create_ready};
 use records::shape::{IndexKind, Shapes};
 use std::collections::BTreeMap;
-use store::{Read, Tx};
-
-/// The input of [`get_item`](super::operations::get_item).
-type Wanted = (Path<CollectionId>, Path<ItemId>, Query<ItemQuery>, Selection, State<Shapes>);
-
-/// Reads the items of those calls that can be answered with one. What else is to be said of a call, it is told when it is
-/// served alone.
-pub(super) fn get_items(read: &mut Read, calls: &[(&Caller, &Wanted)]) -> Result<Vec<Option<ItemAnswer>>> {
-    let Some((_, (.., State(shapes)))) = calls.first() else { return Ok(Vec::new()) };
-    let ids: Vec<ItemId> = calls.iter().map(|(_, (_, Path(item), ..))| *item).collect();
-    let found = rows::find_all_with_shapes(read, shapes, &ids)?;
-    let answer = |(caller, wanted): &(&Caller, &Wanted)| {
-        let (Path(collection), Path(item), Query(query), selection, State(shapes)) = wanted;
-        let (shape, row) = found.get(caller.workspace_id(), *collection, *item)?;
-        // Nobody waits while others read on.
-        let is_shown = (query.trashed || row.trashed_at.is_none()) && !selection.reads_more();
-        is_shown.then(|| answer::selected(read, shapes, shape, selection, row).ok())?
-    };
-    Ok(calls.iter().map(answer).collect())
-}
+use store::Tx;
 
 /// The input of [`create_item`](super::operations::create_item).
 type Inputs = (Path<CollectionId>, PreparedBody<NewItem>, State<Shapes>);

@@ -9,7 +9,7 @@ use fields::invisible::bare;
 use model::{Code, CollectionId, Error, ItemId, Result, WorkspaceId};
 use operation::ExpectedVersion;
 use serde_json::json;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use store::{AnyConnection, LockLevel, LockMode, Read, Tx, each};
 
@@ -63,44 +63,6 @@ pub fn find_with_shape(
         .optional())?;
     let (stamp, row) = found.ok_or_else(|| Error::not_found("collection"))?;
     Ok((shape::stamped(read, shapes, workspace, collection, stamp)?, row))
-}
-
-/// Items of several collections, with their shapes.
-pub struct FoundItems(HashMap<ItemId, (Arc<Shape>, ItemRow)>);
-
-impl FoundItems {
-    /// An item of a workspace's collection, live or in the trash, with the shape of the collection. `None` if it was not
-    /// found there.
-    pub fn get(
-        &self,
-        workspace: WorkspaceId,
-        collection: CollectionId,
-        id: ItemId,
-    ) -> Option<&(Arc<Shape>, ItemRow)> {
-        let found = self.0.get(&id)?;
-        let (_, row) = found;
-        (row.workspace_id == workspace && row.collection_id == collection).then_some(found)
-    }
-}
-
-/// The items with these ids whose collections are live, with the shapes of those, by one query.
-///
-/// # Errors
-/// When the database fails.
-pub fn find_all_with_shapes(read: &mut Read, shapes: &Shapes, ids: &[ItemId]) -> Result<FoundItems> {
-    let their_collection =
-        collections::id.eq(items::collection_id).and(collections::workspace_id.eq(items::workspace_id));
-    let found: Vec<(Stamp, ItemRow)> = each!(read.connection(), |connection| items::table
-        .inner_join(collections::table.on(their_collection))
-        .filter(items::id.eq_any(ids))
-        .filter(collections::trashed_at.is_null())
-        .select((Stamp::as_select(), ItemRow::as_select()))
-        .load(connection))?;
-    let with_shapes = found.into_iter().map(|(stamp, row)| {
-        let shape = shape::stamped(read, shapes, row.workspace_id, row.collection_id, stamp)?;
-        Ok((row.id, (shape, row)))
-    });
-    with_shapes.collect::<Result<_>>().map(FoundItems)
 }
 
 /// Those of some ids that are live records of a set.

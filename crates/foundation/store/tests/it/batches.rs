@@ -33,7 +33,6 @@ struct Change {
 }
 
 impl Batched for Change {
-    type Access = Tx;
     type Maker = ();
     type Output = i64;
 
@@ -186,7 +185,6 @@ async fn sqlite_makes_each_alone() {
     let test = TestDb::new(Kind::Sqlite);
     struct Plain;
     impl Batched for Plain {
-        type Access = Tx;
         type Maker = &'static str;
         type Output = ();
         fn alone(&self, name: &&'static str, tx: &mut Tx) -> Result<()> {
@@ -199,84 +197,4 @@ async fn sqlite_makes_each_alone() {
     let batches = Arc::default();
     test.db.write_batched(&batches, "alone", Plain).await.unwrap();
     assert_eq!(marks(&test.db).await, ["alone"]);
-}
-
-/// A read that says how many share it.
-struct Look(How);
-
-impl Batched for Look {
-    type Access = Read;
-    type Maker = ();
-    type Output = usize;
-
-    fn alone(&self, (): &(), read: &mut Read) -> Result<usize> {
-        match &self.0 {
-            How::Refused => return Err(Error::new(Code::NotFound, "No.")),
-            How::Waits(begun, go) => {
-                if let Some(begun) = begun.lock().unwrap().take() {
-                    begun.send(()).unwrap();
-                }
-                go.lock().unwrap().recv().map_err(Error::internal)?;
-            }
-            _ => {}
-        }
-        Ok(diesel::select(diesel::dsl::sql::<BigInt>("CAST(1 AS BIGINT)"))
-            .get_result::<i64>(read.connection())? as usize)
-    }
-
-    fn together((): &(), looks: &[&Self], _: &mut Read) -> Result<Vec<Option<usize>>> {
-        let look = |look: &&Self| match look.0 {
-            How::Panics => panic!("a read that panics together with others"),
-            How::Ordinary => Some(looks.len()),
-            _ => None,
-        };
-        Ok(looks.iter().map(look).collect())
-    }
-}
-
-/// Asks for reads while the first is on its way, and gives what they say.
-async fn looks(db: &Db, hows: Vec<How>) -> Vec<Result<usize>> {
-    let (go, wait) = mpsc::channel();
-    let (begin, begun) = oneshot::channel();
-    let batches: Arc<Batches<Look>> = Arc::default();
-    let ask = |how| {
-        let (db, batches) = (db.clone(), batches.clone());
-        async move { db.read_batched(&batches, (), Look(how)).await }
-    };
-    let first = tokio::spawn(ask(How::Waits(Mutex::new(Some(begin)), Mutex::new(wait))));
-    begun.await.unwrap();
-    let mut waiting = Vec::new();
-    for how in hows {
-        let reads = db.stats().reads;
-        waiting.push(tokio::spawn(ask(how)));
-        while db.stats().reads == reads {
-            tokio::task::yield_now().await;
-        }
-    }
-    go.send(()).unwrap();
-    assert_eq!(first.await.unwrap().unwrap(), 1);
-    let mut answers = Vec::new();
-    for waiting in waiting {
-        answers.push(waiting.await.unwrap());
-    }
-    answers
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn reads_that_wait_share_a_batch() {
-    let test = TestDb::new(Kind::Postgres);
-    let answers = looks(&test.db, vec![How::Ordinary, How::Apart, How::Ordinary, How::Refused]).await;
-    let [one, apart, two, refused] = answers.try_into().unwrap();
-    assert_eq!((one.unwrap(), apart.unwrap(), two.unwrap()), (4, 1, 4));
-    assert_eq!(refused.unwrap_err().code(), Code::NotFound);
-    let alone = test.db.read_batched(&Arc::default(), (), Look(How::Refused)).await;
-    assert_eq!(alone.unwrap_err().code(), Code::NotFound);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_read_that_panics_takes_no_other_with_it() {
-    let test = TestDb::new(Kind::Postgres);
-    let answers = looks(&test.db, vec![How::Ordinary, How::Panics, How::Ordinary]).await;
-    let answers: Vec<usize> = answers.into_iter().map(Result::unwrap).collect();
-    assert_eq!(answers, [1, 1, 1]);
 }

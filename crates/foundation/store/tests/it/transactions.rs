@@ -42,7 +42,6 @@ impl Event for Changed {
 struct InTurn<F>(F);
 
 impl<F: Fn(&mut Tx) -> Result<()> + Send + Sync + 'static> Batched for InTurn<F> {
-    type Access = Tx;
     type Maker = ();
     type Output = ();
 
