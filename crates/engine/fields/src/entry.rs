@@ -4,14 +4,14 @@
 //! other value is its JSON. What is too long, or not known in full, has the entry [`UNKNOWN`]: then only the record tells
 //! whether a condition holds.
 
-use crate::decimal::MOST_INTEGER;
+use crate::values::decimal::MOST_INTEGER;
 use crate::filter::{Condition, Test, empty_text};
 use crate::key;
-use crate::kind::{Family, FieldType};
+use crate::values::kind::{Family, FieldType};
 use crate::record::Record;
-use crate::set::FieldSet;
-use crate::subject::{Part, Subject};
-use crate::{SystemColumn, value};
+use crate::definitions::set::FieldSet;
+use crate::definitions::subject::{Part, Subject};
+use crate::{SystemColumn, checking::value};
 use chrono::NaiveDate;
 use memchr::memmem::Finder;
 use model::Timestamp;
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
     use crate::filter::{Filter, Node, Pattern};
     use crate::record::{ColumnValue, Columns, Data};
-    use crate::sample::{choices, field};
+    use crate::definitions::sample::{choices, field};
     use model::Timestamp;
     use proptest::prelude::*;
     use serde_json::json;

@@ -4,9 +4,9 @@
 //! a descending part the value's bytes are inverted and the rank is not, so that they come last there too. Every
 //! value's bytes have a fixed length or an end of their own, so that parts can follow each other.
 
-use crate::field::Field;
-use crate::kind::Family;
-use crate::{text, value};
+use crate::definitions::field::Field;
+use crate::values::kind::Family;
+use crate::{values::text, checking::value};
 use chrono::{Datelike, Timelike};
 use memchr::memchr;
 use serde_json::{Number, Value};

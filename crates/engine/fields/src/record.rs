@@ -1,11 +1,11 @@
 //! A record as filters, sorts and keys see it: its values by field, and the columns that every record has.
 
-use crate::column::SystemColumn;
-use crate::field::Field;
+use crate::definitions::column::SystemColumn;
+use crate::definitions::field::Field;
 use crate::key;
-use crate::kind::Family;
-use crate::set::FieldSet;
-use crate::subject::{Part, Subject};
+use crate::values::kind::Family;
+use crate::definitions::set::FieldSet;
+use crate::definitions::subject::{Part, Subject};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 

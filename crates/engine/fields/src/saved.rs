@@ -1,10 +1,10 @@
 //! Queries that are kept, as views keep them: fields by id, so that they survive new keys and labels.
 
 use crate::filter::{Comparison, Condition, Node, name_of, subject};
-use crate::kind::{Family, FieldType};
-use crate::set::FieldSet;
+use crate::values::kind::{Family, FieldType};
+use crate::definitions::set::FieldSet;
 use crate::sort;
-use crate::subject::{Part, Subject};
+use crate::definitions::subject::{Part, Subject};
 use model::{Code, Error, FieldId, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -176,7 +176,7 @@ pub fn refuse_ungroupable(fields: &FieldSet, subject: Subject, param: &str) -> R
 mod tests {
     use super::*;
     use crate::FieldType as Type;
-    use crate::sample::{choices, fields};
+    use crate::definitions::sample::{choices, fields};
 
     fn shop() -> FieldSet {
         fields(vec![

@@ -1,8 +1,8 @@
 //! Comparisons of a record's own fields and columns, and how callers name those.
 
 use super::op::Op;
-use crate::set::FieldSet;
-use crate::subject::Subject;
+use crate::definitions::set::FieldSet;
+use crate::definitions::subject::Subject;
 use model::{Error, FieldId, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -2,12 +2,12 @@
 
 use super::condition::{Condition, Test};
 use super::range::Range;
-use crate::column::SystemColumn;
+use crate::definitions::column::SystemColumn;
 use crate::key;
-use crate::kind::Family;
-use crate::set::FieldSet;
-use crate::subject::Subject;
-use crate::{decimal, text, value};
+use crate::values::kind::Family;
+use crate::definitions::set::FieldSet;
+use crate::definitions::subject::Subject;
+use crate::{values::decimal, values::text, checking::value};
 use serde_json::Value;
 
 impl Condition {
@@ -91,7 +91,7 @@ fn column_key(column: SystemColumn, text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{choices, field};
+    use crate::definitions::sample::{choices, field};
     use crate::{ColumnValue, Columns, Data, FieldOptions, FieldType, Filter, Record};
     use proptest::prelude::*;
     use serde_json::json;

@@ -23,9 +23,9 @@ pub use schema::{FilterAnd, FilterCondition, FilterNot, FilterOr, FilterTree, fi
 pub use tree::{MOST_CONDITIONS, Node, unknown_op};
 
 use crate::record::Record;
-use crate::set::FieldSet;
-use crate::subject::Subject;
-use crate::words::Words;
+use crate::definitions::set::FieldSet;
+use crate::definitions::subject::Subject;
+use crate::search::words::Words;
 use model::{Error, FieldId, Result, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -135,7 +135,7 @@ impl Filter {
                 filters.iter().for_each(|filter| filter.subjects(fields, into));
             }
             Self::Not(filter) => filter.subjects(fields, into),
-            Self::Finds(_) => into.extend(super::words::searchable(fields).map(|field| field.id)),
+            Self::Finds(_) => into.extend(super::search::words::searchable(fields).map(|field| field.id)),
             Self::One(condition) => {
                 if let Subject::Field(id) = condition.subject {
                     into.insert(id);

@@ -65,7 +65,7 @@ pub fn moment(text: &str, now: Timestamp) -> Option<Timestamp> {
 
 /// The first moment of a day in `zone`.
 pub fn midnight(day: NaiveDate, zone: Tz) -> Option<Timestamp> {
-    crate::value::datetime(&day.format("%Y-%m-%d").to_string(), Some(zone))
+    crate::checking::value::datetime(&day.format("%Y-%m-%d").to_string(), Some(zone))
 }
 
 /// The day that it is in `zone`.

@@ -3,7 +3,7 @@
 use super::comparison::{Comparison, name_of};
 use super::op::Op;
 use super::related::{Compared, Related};
-use crate::set::FieldSet;
+use crate::definitions::set::FieldSet;
 use model::{Error, Result};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,16 +1,16 @@
 //! What an expression gives for a record.
 
 use super::Formula;
-use super::moment::Moment;
-use super::operand::{Figure, Operand};
-use super::parse::{Expr, Operator};
-use super::times;
-use crate::computed_error::ComputedError;
-use crate::decimal;
-use crate::field::Field;
-use crate::kind::Family;
-use crate::set::FieldSet;
-use crate::{text, value};
+use crate::expression::moment::Moment;
+use crate::expression::operand::{Figure, Operand};
+use crate::expression::parse::{Expr, Operator};
+use super::zone_of;
+use crate::values::computed_error::ComputedError;
+use crate::values::decimal;
+use crate::definitions::field::Field;
+use crate::values::kind::Family;
+use crate::definitions::set::FieldSet;
+use crate::{values::text, checking::value};
 use chrono_tz::Tz;
 use serde_json::Value;
 use std::cmp::Ordering;
@@ -49,7 +49,7 @@ impl Operand {
             (Family::Select, Value::String(key)) => Some(Self::Text(label(key))),
             (Family::Date, Value::String(text)) => value::date(text).map(Self::Date),
             (Family::Datetime, Value::String(text)) => {
-                let zone = times::zone_of(fields, field).unwrap_or(Tz::UTC);
+                let zone = zone_of(fields, field).unwrap_or(Tz::UTC);
                 value::datetime(text, None).map(|at| Self::Moment(Moment::new(at, zone)))
             }
             (Family::Choices | Family::Ids | Family::Json, Value::Array(elements)) => {

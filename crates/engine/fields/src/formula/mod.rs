@@ -5,52 +5,21 @@
 //! what has no answer (a division by zero, a date out of the calendar) is no value.
 
 mod eval;
-mod functions;
-mod lex;
-mod moment;
-mod operand;
-mod parse;
-pub mod reference;
 #[cfg(test)]
 mod tests;
-mod times;
-mod types;
 mod typing;
 
-pub use times::zone_of;
+pub use crate::expression::{Formula, reference};
 
-use crate::problem::Problem;
-use std::collections::BTreeSet;
+use crate::definitions::field::Field;
+use crate::definitions::set::FieldSet;
+use chrono_tz::Tz;
 
-/// The most characters of an expression.
-const LONGEST: usize = 2_000;
-
-/// A parsed expression.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Formula {
-    root: parse::Expr,
-}
-
-impl Formula {
-    /// Parses an expression.
-    ///
-    /// # Errors
-    /// What is wrong with it, and where.
-    pub fn parse(text: &str) -> Result<Self, Problem> {
-        if text.chars().count() > LONGEST {
-            return Err(Problem::new("formula_too_long", format!("must have at most {LONGEST} characters")));
-        }
-        Ok(Self { root: parse::parse(&lex::tokens(text)?)? })
-    }
-
-    /// The keys of the fields that it reads.
-    pub fn fields(&self) -> BTreeSet<&str> {
-        let mut keys = BTreeSet::new();
-        self.root.visit(&mut |expr| {
-            if let parse::Expr::Field(key) = expr {
-                keys.insert(key.as_str());
-            }
-        });
-        keys
-    }
+/// The time zone in which the moments of a field are looked at: its own, or that of a field that a formula reads.
+pub fn zone_of(fields: &FieldSet, field: &Field) -> Option<Tz> {
+    let own = field.options.time_zone.as_deref().and_then(|zone| zone.parse().ok());
+    own.or_else(|| {
+        let mut read = field.formula()?.fields().into_iter().filter_map(|key| fields.field(key));
+        read.find_map(|other| if other.key == field.key { None } else { zone_of(fields, other) })
+    })
 }

@@ -2,7 +2,7 @@
 
 use super::{Formula, reference};
 use crate::ComputedErrors;
-use crate::sample::{choices, fields};
+use crate::definitions::sample::{choices, fields};
 use crate::{FieldOptions, FieldSet, FieldType};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -267,7 +267,7 @@ proptest! {
     fn exact_results_are_those_of_big_decimals(
         a in "-?[0-9]{1,12}[.][0-9]{1,4}", b in "-?[0-9]{1,12}[.][0-9]{1,4}", c in "-?[0-9]{1,9}[.][0-9]{1,2}",
     ) {
-        use crate::decimal;
+        use crate::values::decimal;
         let number = |text: &str| text.parse::<decimal::Decimal>().unwrap();
         let exact = (number(&a) + number(&b)) * number(&c) - number(&b);
         let expected = decimal::kept(&exact).unwrap_or_else(|loss| json!({ "failed": loss.code() }));

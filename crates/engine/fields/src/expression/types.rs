@@ -1,10 +1,10 @@
 //! The types that values within expressions have.
 
-use crate::kind::Family;
+use crate::values::kind::Family;
 
 /// The type of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Type {
+pub(crate) enum Type {
     /// That of `null`, which fits everywhere.
     Nothing,
     Number,
@@ -16,7 +16,7 @@ pub(super) enum Type {
 }
 
 impl Type {
-    pub(super) fn of(family: Family) -> Self {
+    pub(crate) fn of(family: Family) -> Self {
         match family {
             Family::Number => Self::Number,
             Family::Text | Family::Time | Family::Select => Self::Text,
@@ -27,7 +27,7 @@ impl Type {
         }
     }
 
-    pub(super) fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Nothing => "null",
             Self::Number => "a number",
@@ -40,7 +40,7 @@ impl Type {
     }
 
     /// The name of the type in the documentation.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Nothing => "null",
             Self::Number => "number",
@@ -52,7 +52,7 @@ impl Type {
         }
     }
 
-    pub(super) fn fits(self, other: Self) -> bool {
+    pub(crate) fn fits(self, other: Self) -> bool {
         self == other || self == Self::Nothing || other == Self::Nothing
     }
 }

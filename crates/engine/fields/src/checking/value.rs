@@ -4,15 +4,15 @@
 #[path = "value_tests.rs"]
 mod tests;
 
-use crate::decimal::MOST_INTEGER;
-use crate::decimal::{self, Decimal};
-use crate::field::Field;
-use crate::invisible;
-use crate::kind::FieldType;
-use crate::options::{Cardinality, FieldOptions};
-use crate::phone;
-use crate::problem::Problem;
-use crate::text;
+use crate::values::decimal::MOST_INTEGER;
+use crate::values::decimal::{self, Decimal};
+use crate::definitions::field::Field;
+use crate::values::invisible;
+use crate::values::kind::FieldType;
+use crate::definitions::options::{Cardinality, FieldOptions};
+use crate::values::phone;
+use crate::values::problem::Problem;
+use crate::values::text;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 use input::{nearest, numbers};
 use model::Timestamp;

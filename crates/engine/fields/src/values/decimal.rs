@@ -5,7 +5,7 @@
 //! numbers that fields hold, and [`kept`] is the one place that decides it. Arithmetic is done on [`Decimal`], which has
 //! room for all digits, and its result goes through [`kept`] again.
 
-use crate::problem::Problem;
+use crate::values::problem::Problem;
 use bigdecimal::num_bigint::BigInt;
 use bigdecimal::{RoundingMode, ToPrimitive, Zero};
 use serde_json::value::RawValue;
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::FieldType;
     use crate::key;
-    use crate::sample::field;
+    use crate::definitions::sample::field;
     use proptest::prelude::*;
     use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Usual names of columns in lists of people, in several languages.
 
-use crate::terms::words;
+use crate::search::terms::words;
 
 /// Names without case, accents and spaces, by the key of the contact field. Telephone numbers are in two groups: of two columns
 /// the one with mobile numbers is better, because these are the numbers of chat networks.

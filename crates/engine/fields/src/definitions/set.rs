@@ -1,9 +1,9 @@
 //! A set of fields: what records of one kind have.
 
-use crate::column::SystemColumn;
-use crate::field::Field;
-use crate::kind::FieldType;
-use crate::options::Choice;
+use crate::definitions::column::SystemColumn;
+use crate::definitions::field::Field;
+use crate::values::kind::FieldType;
+use crate::definitions::options::Choice;
 use model::FieldId;
 use std::collections::HashSet;
 use std::ops::Deref;

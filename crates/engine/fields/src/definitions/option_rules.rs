@@ -1,9 +1,9 @@
 //! Which options each type of field takes, and which values they may have.
 
-use crate::decimal::MOST_INTEGER;
-use crate::decimal::{self, Decimal};
-use crate::json_schema;
-use crate::text;
+use crate::values::decimal::MOST_INTEGER;
+use crate::values::decimal::{self, Decimal};
+use crate::values::json_schema;
+use crate::values::text;
 use crate::{Choice, FieldOptions, FieldType};
 use model::{FieldError, OptionId};
 use serde_json::Value;
@@ -198,7 +198,7 @@ pub fn settle_choices(
             let taken = |key: &str| {
                 others.iter().any(|other| other == key) || stored.iter().any(|old| old.key == key)
             };
-            choice.key = crate::field_keys::free_key(&choice.label, "choice", taken);
+            choice.key = crate::definitions::field_keys::free_key(&choice.label, "choice", taken);
         }
     }
     Ok(())

@@ -4,8 +4,8 @@
 //! [`WIDEST`] digits, and a result that rests on one is rounded once, when it is shown or stored.
 
 use super::moment::Moment;
-use crate::computed_error::ComputedError;
-use crate::decimal::{self, Decimal, Loss};
+use crate::values::computed_error::ComputedError;
+use crate::values::decimal::{self, Decimal, Loss};
 use bigdecimal::{RoundingMode, ToPrimitive, Zero};
 use chrono::NaiveDate;
 use serde_json::Value;
@@ -40,7 +40,7 @@ impl Operand {
     ///
     /// # Errors
     /// Why there is no answer.
-    pub(super) fn into_json(self) -> Result<Option<Value>, ComputedError> {
+    pub(crate) fn into_json(self) -> Result<Option<Value>, ComputedError> {
         Ok(match self {
             Self::Nothing | Self::List(_) => None,
             Self::Failed(reason) => return Err(reason),
@@ -56,7 +56,7 @@ impl Operand {
     }
 
     /// It as people read it.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self {
             Self::Nothing | Self::Failed(_) => String::new(),
             Self::Number(number) => number.text(),
@@ -69,7 +69,7 @@ impl Operand {
     }
 
     /// Whether it is nothing, or a text or list without content.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         match self {
             Self::Nothing | Self::Failed(_) => true,
             Self::Text(text) => text.is_empty(),
@@ -79,7 +79,7 @@ impl Operand {
     }
 
     /// Only `true` is; nothing is not.
-    pub(super) fn is_true(&self) -> bool {
+    pub(crate) fn is_true(&self) -> bool {
         *self == Self::Boolean(true)
     }
 }
@@ -124,13 +124,13 @@ impl From<i64> for Figure {
 
 impl Figure {
     /// The value of a field. One that was `computed` and has all the digits that are kept may have been rounded to them.
-    pub(super) fn stored(value: Decimal, computed: bool) -> Self {
+    pub(crate) fn stored(value: Decimal, computed: bool) -> Self {
         let exact = !computed || value.normalized().digits() < u64::from(decimal::MOST_DIGITS);
         Self { value, exact }
     }
 
     /// Its order among numbers. Numbers that were rounded are equal where they are stored as the same.
-    pub(super) fn order(&self, other: &Self) -> Ordering {
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
         let stored = |figure: &Self| decimal::to_digits(&figure.value, decimal::MOST_DIGITS);
         if !(self.exact && other.exact) && stored(self) == stored(other) {
             return Ordering::Equal;
@@ -139,12 +139,12 @@ impl Figure {
     }
 
     /// The stored form.
-    pub(super) fn json(&self) -> Result<Value, Loss> {
+    pub(crate) fn json(&self) -> Result<Value, Loss> {
         if self.exact { decimal::kept(&self.value) } else { decimal::rounded(&self.value) }
     }
 
     /// It as people read it, with all digits where it has them.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self.json() {
             Ok(value) => value.to_string(),
             Err(_) => self.value.normalized().to_string(),
@@ -152,25 +152,25 @@ impl Figure {
     }
 
     /// The nearest whole number towards zero, within 64 bits.
-    pub(super) fn whole(&self) -> i64 {
+    pub(crate) fn whole(&self) -> i64 {
         let whole = self.steady().with_scale_round(0, RoundingMode::Down);
         let end = if whole < Decimal::zero() { i64::MIN } else { i64::MAX };
         whole.to_i64().unwrap_or(end)
     }
 
-    pub(super) fn add(&self, other: &Self) -> Operand {
+    pub(crate) fn add(&self, other: &Self) -> Operand {
         self.made(other, &self.value + &other.value)
     }
 
-    pub(super) fn subtract(&self, other: &Self) -> Operand {
+    pub(crate) fn subtract(&self, other: &Self) -> Operand {
         self.made(other, &self.value - &other.value)
     }
 
-    pub(super) fn multiply(&self, other: &Self) -> Operand {
+    pub(crate) fn multiply(&self, other: &Self) -> Operand {
         self.made(other, &self.value * &other.value)
     }
 
-    pub(super) fn divide(&self, other: &Self) -> Operand {
+    pub(crate) fn divide(&self, other: &Self) -> Operand {
         if other.value.is_zero() {
             return Operand::Failed(ComputedError::DivisionByZero);
         }
@@ -178,7 +178,7 @@ impl Figure {
     }
 
     /// What is left of a division, never negative.
-    pub(super) fn remainder(&self, other: &Self) -> Operand {
+    pub(crate) fn remainder(&self, other: &Self) -> Operand {
         if other.value.is_zero() {
             return Operand::Failed(ComputedError::DivisionByZero);
         }
@@ -187,24 +187,24 @@ impl Figure {
         self.made(other, rest)
     }
 
-    pub(super) fn negate(&self) -> Operand {
+    pub(crate) fn negate(&self) -> Operand {
         settled(-&self.value, self.exact)
     }
 
-    pub(super) fn abs(&self) -> Operand {
+    pub(crate) fn abs(&self) -> Operand {
         settled(self.value.abs(), self.exact)
     }
 
     /// To places after the point; what comes out has no more digits than it shows.
-    pub(super) fn round(&self, places: i64, mode: RoundingMode) -> Operand {
+    pub(crate) fn round(&self, places: i64, mode: RoundingMode) -> Operand {
         settled(self.steady().with_scale_round(places, mode), true)
     }
 
-    pub(super) fn sqrt(&self) -> Operand {
+    pub(crate) fn sqrt(&self) -> Operand {
         self.value.sqrt().map_or(Operand::Failed(ComputedError::NoRealNumber), |root| settled(root, false))
     }
 
-    pub(super) fn power(&self, exponent: &Self) -> Operand {
+    pub(crate) fn power(&self, exponent: &Self) -> Operand {
         let times = exponent.value.to_i64().filter(|_| exponent.value.is_integer());
         match times.filter(|times| times.abs() <= MOST_EXPONENT) {
             Some(0) => Operand::Number(1.into()),

@@ -7,8 +7,8 @@ use model::Timestamp;
 /// A moment, and the time zone in which it is looked at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
-    pub(super) at: Timestamp,
-    pub(super) zone: Tz,
+    pub(crate) at: Timestamp,
+    pub(crate) zone: Tz,
 }
 
 impl PartialEq for Moment {
@@ -18,21 +18,21 @@ impl PartialEq for Moment {
 }
 
 impl Moment {
-    pub(super) fn new(at: Timestamp, zone: Tz) -> Self {
+    pub(crate) fn new(at: Timestamp, zone: Tz) -> Self {
         Self { at, zone }
     }
 
     /// The time on the clocks.
-    pub(super) fn local(self) -> NaiveDateTime {
+    pub(crate) fn local(self) -> NaiveDateTime {
         self.instant().with_timezone(&self.zone).naive_local()
     }
 
-    pub(super) fn instant(self) -> DateTime<chrono::Utc> {
+    pub(crate) fn instant(self) -> DateTime<chrono::Utc> {
         DateTime::from_timestamp_millis(self.at.millis()).unwrap_or_default()
     }
 
     /// It as people read it: RFC 3339, with the offset of its zone.
-    pub(super) fn text(self) -> String {
+    pub(crate) fn text(self) -> String {
         if self.zone == Tz::UTC {
             return self.at.rfc3339();
         }
@@ -41,7 +41,7 @@ impl Moment {
 
     /// The moment at which the clocks show a time: of two the one with the offset that this one has, and of a time that they
     /// skip, as much later.
-    pub(super) fn with_local(self, local: NaiveDateTime) -> Self {
+    pub(crate) fn with_local(self, local: NaiveDateTime) -> Self {
         let offset = self.instant().with_timezone(&self.zone).offset().fix();
         let latest = self.zone.from_local_datetime(&local).latest();
         let at = match latest.filter(|latest| latest.offset().fix() == offset) {

@@ -102,7 +102,7 @@ impl FieldType {
         letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
     }
 
-    /// How values compare. The result of a computed field has a type of its own ([`super::Field::family`]).
+    /// How values compare. The result of a computed field has a type of its own ([`crate::Field::family`]).
     pub fn own_family(self) -> Family {
         match self {
             Self::Text | Self::LongText | Self::Email | Self::Url | Self::Phone | Self::CreatedBy => {

@@ -1,9 +1,9 @@
 //! What filters, sorts and indexes go by: fields, and the columns that every record has.
 
-use crate::column::SystemColumn;
-use crate::field::Field;
-use crate::kind::Family;
-use crate::set::FieldSet;
+use crate::definitions::column::SystemColumn;
+use crate::definitions::field::Field;
+use crate::values::kind::Family;
+use crate::definitions::set::FieldSet;
 use model::{FieldId, Result};
 use serde::{Deserialize, Serialize};
 

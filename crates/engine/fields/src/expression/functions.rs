@@ -3,31 +3,31 @@
 use super::operand::{Figure, Operand};
 use super::times;
 use super::types::Type;
-use crate::decimal;
-use crate::text;
+use crate::values::decimal;
+use crate::values::text;
 use bigdecimal::RoundingMode;
 use chrono::{Datelike, NaiveDate};
 use std::cmp::Ordering;
 
 /// A function.
-pub(super) struct Function {
-    pub(super) name: &'static str,
+pub(crate) struct Function {
+    pub(crate) name: &'static str,
     /// What it takes. The last one may come again where `repeats`.
-    pub(super) takes: &'static [Wanted],
+    pub(crate) takes: &'static [Wanted],
     /// How many of them must be there.
-    pub(super) least: usize,
-    pub(super) repeats: bool,
-    pub(super) gives: Given,
+    pub(crate) least: usize,
+    pub(crate) repeats: bool,
+    pub(crate) gives: Given,
     /// A sentence for the documentation.
-    pub(super) about: &'static str,
+    pub(crate) about: &'static str,
     /// An expression, and its result as JSON. A test evaluates it.
-    pub(super) example: (&'static str, &'static str),
-    pub(super) run: fn(&[Operand]) -> Operand,
+    pub(crate) example: (&'static str, &'static str),
+    pub(crate) run: fn(&[Operand]) -> Operand,
 }
 
 /// What an argument must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(crate) enum Wanted {
     Number,
     Text,
     Boolean,
@@ -55,7 +55,7 @@ impl Wanted {
 
 /// What comes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Given {
+pub(crate) enum Given {
     Always(Type),
     /// What the arguments that are alike are.
     Alike,
@@ -76,12 +76,12 @@ impl PartialEq for Function {
 }
 
 impl Function {
-    pub(super) fn takes(&self, count: usize) -> bool {
+    pub(crate) fn takes(&self, count: usize) -> bool {
         count >= self.least && (self.repeats || count <= self.takes.len())
     }
 
     /// How many arguments, in words.
-    pub(super) fn arity(&self) -> String {
+    pub(crate) fn arity(&self) -> String {
         match (self.least, self.takes.len()) {
             (least, _) if self.repeats => format!("at least {least} arguments"),
             (1, 1) => "one argument".to_owned(),
@@ -91,7 +91,7 @@ impl Function {
     }
 
     /// Its name with its arguments: `round(number[, number])`.
-    pub(super) fn signature(&self) -> String {
+    pub(crate) fn signature(&self) -> String {
         let mut arguments = String::new();
         for (place, wanted) in self.takes.iter().enumerate() {
             let comma = if place > 0 { ", " } else { "" };
@@ -104,7 +104,7 @@ impl Function {
     }
 
     /// The type of its result, in a word.
-    pub(super) fn result(&self) -> &'static str {
+    pub(crate) fn result(&self) -> &'static str {
         match self.gives {
             Given::Always(kind) => kind.name(),
             Given::Alike => "that of the values",
@@ -113,18 +113,18 @@ impl Function {
     }
 
     /// What the argument at `place` must be.
-    pub(super) fn wanted(&self, place: usize) -> Wanted {
+    pub(crate) fn wanted(&self, place: usize) -> Wanted {
         self.takes.get(place).or(self.takes.last()).copied().unwrap_or(Wanted::Anything)
     }
 }
 
 /// The function with this name, in whatever case.
-pub(super) fn named(name: &str) -> Option<&'static Function> {
+pub(crate) fn named(name: &str) -> Option<&'static Function> {
     FUNCTIONS.iter().find(|function| function.name.eq_ignore_ascii_case(name))
 }
 
 /// What was probably meant, as the end of a sentence.
-pub(super) fn hint(name: &str) -> String {
+pub(crate) fn hint(name: &str) -> String {
     let near = input::nearest(&name.to_ascii_lowercase(), FUNCTIONS.iter().map(|function| function.name));
     near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
@@ -134,7 +134,7 @@ use Wanted as W;
 
 macro_rules! functions {
     ($($name:literal ($($takes:expr),*) $(least $least:literal)? $(repeats $repeats:literal)? gives $gives:expr, $about:literal, $example:literal => $result:literal, $run:expr;)+) => {
-        pub(super) const FUNCTIONS: &[Function] = &[$(Function {
+        pub(crate) const FUNCTIONS: &[Function] = &[$(Function {
             name: $name,
             takes: &[$($takes),*],
             least: { const TAKES: &[W] = &[$($takes),*]; #[allow(unused_mut, unused_assignments, reason = "set where said")] { let mut least = TAKES.len(); $(least = $least;)? least } },

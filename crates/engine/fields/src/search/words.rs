@@ -1,12 +1,12 @@
 //! What a search looks for: words, the beginnings of words, phrases, in any field or in one.
 
-use crate::field::Field;
-use crate::kind::FieldType;
-use crate::phone;
+use crate::definitions::field::Field;
+use crate::values::kind::FieldType;
+use crate::values::phone;
 use crate::record::Record;
-use crate::set::FieldSet;
-use crate::terms::{Wanted, each_token, tokens, wanted, wanted_phrase};
-use crate::value;
+use crate::definitions::set::FieldSet;
+use crate::search::terms::{Wanted, each_token, tokens, wanted, wanted_phrase};
+use crate::checking::value;
 use model::{CollectionId, FieldId};
 use serde_json::Value;
 
@@ -136,7 +136,7 @@ impl Words {
 
     /// As FTS5 asks for it.
     pub fn fts5(&self, collection: CollectionId) -> String {
-        let prefix = crate::terms::prefix(collection);
+        let prefix = crate::search::terms::prefix(collection);
         let clause = |clause: &Clause| {
             let words: Vec<String> = clause.words.iter().map(|word| format!("{prefix}{word}")).collect();
             format!("\"{}\"{}", words.join(" "), if clause.open { "*" } else { "" })
@@ -146,7 +146,7 @@ impl Words {
 
     /// As PostgreSQL asks for it.
     pub fn tsquery(&self, collection: CollectionId) -> String {
-        let prefix = crate::terms::prefix(collection);
+        let prefix = crate::search::terms::prefix(collection);
         let clause = |clause: &Clause| {
             let words: Vec<String> = clause.words.iter().map(|word| format!("'{prefix}{word}'")).collect();
             format!("({}{})", words.join(" <-> "), if clause.open { ":*" } else { "" })
@@ -277,7 +277,7 @@ mod tests {
         }
     }
     use crate::FieldType as Type;
-    use crate::sample::fields;
+    use crate::definitions::sample::fields;
     use crate::{ColumnValue, Columns, Data, SystemColumn};
 
     #[test]

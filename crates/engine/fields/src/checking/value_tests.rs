@@ -1,7 +1,7 @@
 //! What each type takes, and the form in which it is kept.
 
 use super::{Mode, check, same_json};
-use crate::sample::{choices, field};
+use crate::definitions::sample::{choices, field};
 use crate::{Cardinality, FieldOptions, FieldType};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,9 +1,9 @@
 //! When two values of a unique field are the same.
 
-use crate::field::Field;
-use crate::kind::FieldType;
-use crate::phone;
-use crate::text;
+use crate::definitions::field::Field;
+use crate::values::kind::FieldType;
+use crate::values::phone;
+use crate::values::text;
 use serde_json::Value;
 
 /// What is the same for all values of a field that count as one; `None` for an empty text, which is no value.

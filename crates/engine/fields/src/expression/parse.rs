@@ -3,11 +3,11 @@
 use super::functions::{self, Function};
 use super::lex::{Spot, Token, problem};
 use super::operand::Operand;
-use crate::problem::Problem;
+use crate::values::problem::Problem;
 
 /// An expression.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Expr {
+pub(crate) enum Expr {
     Literal(Operand),
     Field(String),
     Negate(Box<Expr>),
@@ -17,7 +17,7 @@ pub(super) enum Expr {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operator {
+pub(crate) enum Operator {
     Or,
     And,
     Equal,
@@ -52,22 +52,22 @@ impl Operator {
 }
 
 /// An operator between two operands.
-pub(super) struct Infix {
+pub(crate) struct Infix {
     /// The ways to write it.
-    pub(super) marks: &'static [&'static str],
+    pub(crate) marks: &'static [&'static str],
     operator: Operator,
     /// How tightly it binds.
     binds: u8,
     /// A sentence for the documentation.
-    pub(super) about: &'static str,
+    pub(crate) about: &'static str,
     /// An expression, and its result as JSON. A test evaluates it.
-    pub(super) example: (&'static str, &'static str),
+    pub(crate) example: (&'static str, &'static str),
 }
 
 macro_rules! infix {
     ($($binds:literal $operator:ident [$($mark:literal),+] $about:literal, $example:literal => $result:literal;)+) => {
         /// All operators between two operands, those that bind most tightly first.
-        pub(super) const INFIX: &[Infix] = &[$(Infix {
+        pub(crate) const INFIX: &[Infix] = &[$(Infix {
             marks: &[$($mark),+],
             operator: Operator::$operator,
             binds: $binds,
@@ -96,7 +96,7 @@ infix! {
 
 impl Expr {
     /// Shows every part of it to `see`.
-    pub(super) fn visit<'a>(&'a self, see: &mut impl FnMut(&'a Self)) {
+    pub(crate) fn visit<'a>(&'a self, see: &mut impl FnMut(&'a Self)) {
         see(self);
         match self {
             Self::Literal(_) | Self::Field(_) => {}
@@ -110,7 +110,7 @@ impl Expr {
     }
 }
 
-pub(super) fn parse(spots: &[Spot]) -> Result<Expr, Problem> {
+pub(crate) fn parse(spots: &[Spot]) -> Result<Expr, Problem> {
     let mut parser = Parser { spots, place: 0, depth: 0, parts: 0 };
     let expr = parser.expression(0)?;
     match parser.peek() {

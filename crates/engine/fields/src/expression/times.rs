@@ -6,23 +6,11 @@
 
 use super::moment::Moment;
 use super::operand::Operand;
-use crate::field::Field;
-use crate::set::FieldSet;
 use chrono::{Datelike, Days, Duration, Months, NaiveDate, NaiveDateTime, Timelike};
-use chrono_tz::Tz;
 use model::Timestamp;
 
-/// The time zone in which the moments of a field are looked at: its own, or that of a field that a formula reads.
-pub fn zone_of(fields: &FieldSet, field: &Field) -> Option<Tz> {
-    let own = field.options.time_zone.as_deref().and_then(|zone| zone.parse().ok());
-    own.or_else(|| {
-        let mut read = field.formula()?.fields().into_iter().filter_map(|key| fields.field(key));
-        read.find_map(|other| if other.key == field.key { None } else { zone_of(fields, other) })
-    })
-}
-
 /// The day of a day or a moment.
-pub(super) fn day(operand: &Operand) -> Option<NaiveDate> {
+pub(crate) fn day(operand: &Operand) -> Option<NaiveDate> {
     match operand {
         Operand::Date(day) => Some(*day),
         Operand::Moment(moment) => in_calendar(moment.local().date()),
@@ -31,7 +19,7 @@ pub(super) fn day(operand: &Operand) -> Option<NaiveDate> {
 }
 
 /// Minutes since midnight.
-pub(super) fn minutes(operand: &Operand) -> u32 {
+pub(crate) fn minutes(operand: &Operand) -> u32 {
     match operand {
         Operand::Moment(moment) => moment.local().hour() * 60 + moment.local().minute(),
         _ => 0,
@@ -43,7 +31,7 @@ fn in_calendar(day: NaiveDate) -> Option<NaiveDate> {
 }
 
 /// A time so many units later.
-pub(super) fn added(time: &Operand, amount: i64, unit: &str) -> Option<Operand> {
+pub(crate) fn added(time: &Operand, amount: i64, unit: &str) -> Option<Operand> {
     let unit = Unit::named(unit)?;
     match time {
         Operand::Date(day) => {
@@ -65,7 +53,7 @@ pub(super) fn added(time: &Operand, amount: i64, unit: &str) -> Option<Operand> 
 }
 
 /// Whole units from one time to another. A day begins at midnight where the other time is.
-pub(super) fn between(from: &Operand, to: &Operand, unit: &str) -> Option<i64> {
+pub(crate) fn between(from: &Operand, to: &Operand, unit: &str) -> Option<i64> {
     let unit = Unit::named(unit)?;
     let midnight = |day: &NaiveDate| day.and_time(chrono::NaiveTime::MIN);
     let (from, to) = match (from, to) {

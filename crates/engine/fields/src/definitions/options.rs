@@ -1,7 +1,7 @@
 //! What a field's type can be told: limits, choices, targets.
 
-use crate::computed_error::ComputedError;
-use crate::kind::FieldType;
+use crate::values::computed_error::ComputedError;
+use crate::values::kind::FieldType;
 use model::{CollectionId, FieldId, OptionId, string_enum};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};

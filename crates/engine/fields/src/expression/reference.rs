@@ -3,7 +3,7 @@
 use super::functions::{FUNCTIONS, Function};
 use super::parse::{INFIX, Infix};
 use super::types::Type;
-use crate::kind::FieldType;
+use crate::values::kind::FieldType;
 
 /// A function or an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The columns that every record has beside its fields.
 
-use crate::kind::Family;
+use crate::values::kind::Family;
 
 /// The columns that all records have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

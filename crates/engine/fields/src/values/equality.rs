@@ -1,6 +1,6 @@
 //! JSON values compared by what they say: `1.0`, `1` and `1e0` are one number.
 
-use crate::decimal;
+use crate::values::decimal;
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
 

@@ -1,10 +1,10 @@
 //! Text, cut into tokens.
 
-use crate::decimal::{self, Decimal};
-use crate::problem::Problem;
+use crate::values::decimal::{self, Decimal};
+use crate::values::problem::Problem;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Token {
+pub(crate) enum Token {
     Number(Decimal),
     Text(String),
     /// A field, a function or a word such as `and`.
@@ -17,9 +17,9 @@ pub(super) enum Token {
 
 /// A token, and the character it begins at, from 1.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Spot {
-    pub(super) token: Token,
-    pub(super) at: usize,
+pub(crate) struct Spot {
+    pub(crate) token: Token,
+    pub(crate) at: usize,
 }
 
 /// Longer ones first, so that `<=` is not read as `<`.
@@ -28,11 +28,11 @@ const MARKS: [&str; 21] = [
     "!", ";",
 ];
 
-pub(super) fn problem(at: usize, message: impl std::fmt::Display) -> Problem {
+pub(crate) fn problem(at: usize, message: impl std::fmt::Display) -> Problem {
     Problem::new("invalid_formula", format!("cannot be understood at character {at}: {message}"))
 }
 
-pub(super) fn tokens(text: &str) -> Result<Vec<Spot>, Problem> {
+pub(crate) fn tokens(text: &str) -> Result<Vec<Spot>, Problem> {
     let letters: Vec<char> = text.chars().collect();
     let mut spots = Vec::new();
     let mut place = 0;

@@ -6,8 +6,8 @@
 //!
 //! Some countries have changed how numbers are written, and chat networks still use the old form: see [`CHANGES`].
 
-use crate::invisible::bare;
-use crate::problem::Problem;
+use crate::values::invisible::bare;
+use crate::values::problem::Problem;
 use phonenumber::country::Source;
 use phonenumber::metadata::{DATABASE, Metadata};
 use phonenumber::{Mode, PhoneNumber, Type, country};
