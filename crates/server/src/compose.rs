@@ -2,6 +2,7 @@
 
 use crate::process;
 use crate::traces::Traces;
+use crate::version::VERSION;
 use agents::RunEngine;
 use agents::providers::Tiers;
 use auth::{CountContacts, Directory, Quotas, RateWindows, Seal, SealedTable, Spending, SpentMicros};
@@ -29,9 +30,6 @@ use store::Db;
 use store::logs::{LogKind, Logs, Retentions};
 use tokio::sync::watch;
 use webhooks::Deliveries;
-
-/// The version of the contract: that of the newest heading in CHANGELOG.md.
-pub const VERSION: &str = "v0.28.0";
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
 const GROUPS: [Group; 11] = [

@@ -20,8 +20,10 @@ mod settings;
 mod tiers;
 mod traces;
 mod values;
+mod version;
 
-pub use compose::{Service, ServiceParts, VERSION, log_kinds, registry, sealed_tables};
+pub use compose::{Service, ServiceParts, log_kinds, registry, sealed_tables};
 pub use config::{Config, read_config};
 pub use operation::{LocalAnswer, OperationInput};
 pub use traces::Traces;
+pub use version::VERSION;

@@ -1,44 +1,12 @@
 //! What a test or a person asks of the simulator itself.
 
+use crate::control_error::ControlError;
 use crate::world::callbacks::about;
 use crate::world::{
     ChatLine, NewUser, Number, Part, Person, Refused, Template, User, Work, World, digits, not_found, user_id,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-
-/// Why something that was asked of the simulator is not done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ControlError {
-    /// Whether what was named does not exist.
-    pub is_missing: bool,
-    /// For people.
-    pub message: String,
-}
-
-impl ControlError {
-    pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self { is_missing: false, message: message.into() }
-    }
-
-    pub(crate) fn missing(what: &str, id: &str) -> Self {
-        Self { is_missing: true, message: format!("There is no {what} {id}.") }
-    }
-}
-
-impl std::fmt::Display for ControlError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for ControlError {}
-
-impl From<Refused> for ControlError {
-    fn from(refused: Refused) -> Self {
-        Self::invalid(refused.details)
-    }
-}
 
 /// A template that exists without a submission.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

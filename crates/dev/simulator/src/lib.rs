@@ -5,7 +5,9 @@
 //! and `/` is a page on which a person chats as a customer, and answers for the business.
 
 mod clock;
+mod connection;
 mod control;
+mod control_error;
 mod dispatch;
 mod ogg;
 mod server;
@@ -14,7 +16,8 @@ mod simulator;
 mod world;
 
 pub use clock::VirtualClock;
-pub use control::{ControlError, NewTemplate, Review};
+pub use control::{NewTemplate, Review};
+pub use control_error::ControlError;
 pub use settings::{Connection, Service, Settings, StartError};
 pub use simulator::Simulator;
 pub use world::{

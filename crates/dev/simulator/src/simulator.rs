@@ -1,7 +1,9 @@
 //! The handle.
 
 use crate::clock::VirtualClock;
-use crate::control::{ControlError, NewTemplate, Review};
+use crate::connection::{connection, verify};
+use crate::control_error::ControlError;
+use crate::control::{NewTemplate, Review};
 use crate::settings::{Connection, Service, Settings, StartError};
 use crate::world::{
     Action, Behaviour, CallbackCounts, ChatLine, Faults, NewUser, Number, ReadMark, SendFault, Sent, Shared,
@@ -327,37 +329,4 @@ impl Simulator {
         };
         tokio::time::timeout(WAIT, wait).await.is_ok()
     }
-}
-
-pub(crate) fn connection(shared: &Shared) -> Connection {
-    let world = shared.lock();
-    let settings = &world.settings;
-    Connection {
-        base_url: format!("{}/v23.0", shared.origin),
-        number_id: settings.number_id.clone(),
-        business_id: settings.business_id.clone(),
-        access_token: settings.access_token.clone(),
-        app_secret: settings.app_secret.clone(),
-        verify_token: settings.verify_token.clone(),
-        page: shared.origin.clone(),
-    }
-}
-
-/// The network's handshake.
-pub(crate) async fn verify(connector: &Connector, url: &str, verify_token: &str) -> Result<(), ControlError> {
-    const CHALLENGE: &str = "1158201444";
-    let mut with_query = Url::parse(url).map_err(|_| ControlError::invalid("The URL is malformed."))?;
-    with_query
-        .query_pairs_mut()
-        .append_pair("hub.mode", "subscribe")
-        .append_pair("hub.challenge", CHALLENGE)
-        .append_pair("hub.verify_token", verify_token);
-    let answer = connector.send(Request::get(with_query.as_str())).await;
-    let answer =
-        answer.map_err(|error| ControlError::invalid(format!("The URL does not answer: {error}.")))?;
-    if answer.status == 200 && answer.body.as_ref() == CHALLENGE.as_bytes() {
-        return Ok(());
-    }
-    let message = format!("The URL answered {} and not with the challenge.", answer.status);
-    Err(ControlError::invalid(message))
 }

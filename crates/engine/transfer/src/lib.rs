@@ -2,6 +2,7 @@
 
 pub mod exports;
 mod group;
+mod guard;
 pub mod imports;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;

@@ -14,6 +14,7 @@ mod erased;
 mod flusher;
 mod full_text;
 mod lock_order;
+mod log_changes;
 pub mod logs;
 mod many_rows;
 mod metrics;

@@ -2,7 +2,7 @@
 
 use crate::full_text::FullText;
 use crate::lock_order::{LockLevel, LockMode, LockOrder};
-use crate::logs::Changes;
+use crate::log_changes::Changes;
 use crate::outbox::{EventRow, Origin, Outbox};
 use crate::schema::jobs;
 use crate::{AnyConnection, Backend, each};

@@ -1,6 +1,7 @@
 //! `svc openapi`.
 
-use crate::compose::{VERSION, registry};
+use crate::compose::registry;
+use crate::version::VERSION;
 use crate::operator_error::cause;
 use clap::Args;
 use operation::{Contract, Registry, document};

@@ -4,7 +4,7 @@
 
 use super::{Traces, counter};
 use crate::Config;
-use crate::compose::VERSION;
+use crate::version::VERSION;
 use crate::tiers::operator_policy;
 use anyhow::Context;
 use egress::{Connector, HeaderName, HeaderValue, Limits, Request, frames_message};

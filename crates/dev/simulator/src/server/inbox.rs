@@ -2,7 +2,7 @@
 //! service for it, with a key that no page gets.
 
 use super::local::{Done, done, parsed};
-use crate::control::ControlError;
+use crate::control_error::ControlError;
 use crate::settings::Service;
 use crate::world::{Shared, User};
 use actix_web::web::{self, Bytes, Data, Path, ServiceConfig};

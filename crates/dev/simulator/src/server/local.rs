@@ -1,7 +1,7 @@
 //! Requests of this machine only, and of no page of another origin, with their answers.
 
 use super::answer;
-use crate::control::ControlError;
+use crate::control_error::ControlError;
 use actix_web::guard::GuardContext;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HOST, HeaderValue, ORIGIN};

@@ -3,7 +3,7 @@
 use super::callbacks::about;
 use super::users::{Action, ChatLine, Choice, ChoiceKind, digits, user_id};
 use super::{Part, World};
-use crate::control::ControlError;
+use crate::control_error::ControlError;
 use crate::ogg;
 use bytes::Bytes;
 use ring::digest;

@@ -1,5 +1,6 @@
 //! Errors in the network's own words.
 
+use crate::control_error::ControlError;
 use serde_json::{Value, json};
 
 /// A request that the network does not fulfil.
@@ -10,6 +11,12 @@ pub(crate) struct Refused {
     pub(crate) subcode: Option<i64>,
     pub(crate) details: String,
     pub(crate) retry_after: Option<u64>,
+}
+
+impl From<Refused> for ControlError {
+    fn from(refused: Refused) -> Self {
+        Self::invalid(refused.details)
+    }
 }
 
 impl Refused {

@@ -3,14 +3,12 @@
 //! The link carries all that it gives ([`Export`]); [`stream`] reads the records as the receiver takes them, and [`print`]
 //! writes them.
 
-mod guard;
 mod labels;
 mod link;
 mod print;
 mod stream;
 
-pub use guard::guarded;
-pub(crate) use guard::unguarded;
+pub use crate::guard::guarded;
 pub use link::{ExportLink, ExportQuery};
 pub use stream::Exporter;
 

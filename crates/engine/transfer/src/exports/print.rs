@@ -1,6 +1,6 @@
 //! Items as lines of CSV or JSON.
 
-use super::guard::guarded;
+use crate::guard::guarded;
 use super::{Export, ExportFormat};
 use fields::{ColumnValue, Columns, Data, Family, Field, Subject, SystemColumn};
 use model::{Error, Result, Timestamp};

@@ -5,7 +5,7 @@ use super::printed::{flattened, written};
 use super::reader::{FileFault, Record};
 use super::target::Target;
 use super::{dates, decimals};
-use crate::exports::unguarded;
+use crate::guard::unguarded;
 use crate::tables::is_short_of_a_quote;
 use fields::Data;
 use fields::invisible::is_blank;

@@ -1,6 +1,6 @@
 //! How long logs are kept.
 
-use super::changes::Size;
+use crate::log_changes::Size;
 use crate::{Read, Tx};
 use model::{Result, Timestamp, WorkspaceId};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! How many rows and bytes each workspace has in each log.
 
-use super::changes::{Size, Sizes, sum};
+use crate::log_changes::{Size, Sizes, sum};
 use crate::schema::{log_marks, log_sizes};
 use crate::{AnyConnection, Read, Tx};
 use diesel::prelude::*;
