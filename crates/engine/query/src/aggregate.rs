@@ -1,7 +1,7 @@
 //! Counting and summing items, in groups.
 
 use super::params::QueryParams;
-use super::planner::Planner;
+use super::planning::planner::Planner;
 use super::scan;
 use super::tally::{self, Cell, Function, Group, Groups, Level};
 use super::types::{Query, Report};

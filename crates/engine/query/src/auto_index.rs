@@ -3,7 +3,7 @@
 
 use crate::aggregate::{AggregateGroup, Aggregation, CountedGroup, count_by};
 use crate::counting::{AUTO_INDEX, count_query};
-use crate::planner::Planner;
+use crate::planning::planner::Planner;
 use crate::search::{FoundPage, Search};
 use crate::types::{Query, Report};
 use crate::usage::{IndexRequest, LARGE};

@@ -1,7 +1,7 @@
 //! Running a query over the columnar index of a collection.
 
-use super::plan::{self, QueryPlan};
-use super::planner::{Planner, Sample, Sampler};
+use super::planning::plan::{self, QueryPlan};
+use super::planning::planner::{Planner, Sample, Sampler};
 use super::runs::{self, Placed, Runs};
 use super::types::{Query, Report};
 use super::visit::{Fitting, MOST_FETCHED, Page, PlacedRow, Visit};

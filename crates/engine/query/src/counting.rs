@@ -1,6 +1,6 @@
 //! Counting queries, and asking for the indexes from which they would profit.
 
-use crate::planner::Planner;
+use crate::planning::planner::Planner;
 use crate::types::{Query, Report};
 use crate::usage::Needs;
 use diesel::prelude::*;

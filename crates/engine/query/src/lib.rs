@@ -4,6 +4,7 @@
 //! budget. Indexes only narrow what is looked at: every record that is answered was tested by [`fields::Filter::fits`],
 //! so that a query means the same with any indexes or none, on both databases.
 
+mod planning;
 pub mod aggregate;
 mod auto_index;
 mod candidates;
@@ -11,11 +12,8 @@ mod column_scan;
 mod columns;
 mod counting;
 mod cursor;
-mod key_ranges;
 mod ordered;
 mod params;
-mod plan;
-mod planner;
 pub mod references;
 mod related;
 mod run;
@@ -31,7 +29,7 @@ mod word_lists;
 pub use auto_index::{counted_aggregate, counted_counts, counted_page, counted_search, grant_index};
 pub use cursor::{ListPosition, cursor_at, place_behind};
 pub use params::{ParsedQuery, QueryParams};
-pub use planner::{Budget, Planner};
+pub use planning::planner::{Budget, Planner};
 pub use related::{RelatedRecords, check_related};
 pub use types::{Query, Report};
 pub use usage::{IndexRequest, Needs};

@@ -1,7 +1,7 @@
 //! Choosing how to go through everything that a query finds, piece by piece.
 
-use super::plan::{PlanRequest, QueryPlan, id_bounds, over_indexes};
-use super::planner::Planner;
+use super::planning::plan::{PlanRequest, QueryPlan, id_bounds, over_indexes};
+use super::planning::planner::Planner;
 use model::Result;
 use store::Read;
 

@@ -4,7 +4,7 @@
 //! budget. The field must then have one of their ids, which links and set indexes find where the ids are few.
 
 use crate::counting::count_query;
-use crate::planner::Planner;
+use crate::planning::planner::Planner;
 use crate::types::Query;
 use fields::filter::{Condition, Node, Related, Test};
 use fields::sort::Sort;

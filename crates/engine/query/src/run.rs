@@ -3,8 +3,8 @@
 use super::columns::{ColumnarQuery, Summary};
 use super::cursor::{shorten, whole_place};
 use super::ordered;
-use super::plan::{self, PlanRequest, QueryPlan};
-use super::planner::{MOST_COUNTED, Planner, Sampler};
+use super::planning::plan::{self, PlanRequest, QueryPlan};
+use super::planning::planner::{MOST_COUNTED, Planner, Sampler};
 use super::types::{Query, Report};
 use super::visit::{Fitting, Page, Visit};
 use fields::key;

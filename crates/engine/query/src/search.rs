@@ -6,7 +6,7 @@
 
 use super::candidates::Candidates;
 use super::params::QueryParams;
-use super::planner::Planner;
+use super::planning::planner::Planner;
 use super::types::Report;
 use super::visit::Visit;
 use fields::words::{Occurrences, Words, searchable};

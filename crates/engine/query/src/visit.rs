@@ -1,7 +1,7 @@
 //! Running a plan over items, within a budget.
 
-use super::plan::QueryPlan;
-use super::planner::{Budget, Planner};
+use super::planning::plan::QueryPlan;
+use super::planning::planner::{Budget, Planner};
 use super::runs::{self, Placed, Runs};
 use super::scan::points_to;
 use super::types::{Query, Report};

@@ -1,10 +1,10 @@
 //! The published contract, made from the registry: OpenAPI 3.1.
 
 use crate::BASE;
-use crate::describe::{Describe, Success, as_json};
-use crate::examples;
-use crate::generators::complete;
-use crate::meta::{Meta, Paging};
+use crate::declaration::describe::{Describe, Success, as_json};
+use crate::declaration::examples;
+use crate::declaration::generators::complete;
+use crate::declaration::meta::{Meta, Paging};
 use crate::registry::{Registered, Registry};
 use model::{Code, Error, ErrorType, LONGEST_RETRY_AFTER, Result};
 use serde_json::{Map, Value, json};

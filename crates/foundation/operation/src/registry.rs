@@ -1,10 +1,10 @@
 //! All operations, found by method and path.
 
 use crate::batched::WaitingCalls;
-use crate::deprecation::Retiring;
-use crate::describe::Describe;
-use crate::meta::{Meta, Method};
-use crate::validate::Checks;
+use crate::declaration::deprecation::Retiring;
+use crate::declaration::describe::Describe;
+use crate::declaration::meta::{Meta, Method};
+use crate::declaration::validate::Checks;
 use crate::{EventType, Operation};
 use model::{Error, Result};
 use std::sync::{Arc, OnceLock};

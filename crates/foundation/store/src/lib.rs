@@ -3,15 +3,12 @@
 //! One code base runs on embedded SQLite and on PostgreSQL. [`Db::read`] hands out a reader, [`Db::write`] a
 //! transaction; nothing else touches the database. What must differ between the two stands in [`dialect`].
 
-mod backup;
+mod connections;
+mod postgres;
+mod sqlite;
 mod batches;
-mod cached;
-mod checkpoints;
-mod connection;
 mod db;
 pub mod dialect;
-mod erased;
-mod flusher;
 mod full_text;
 mod lock_order;
 mod log_changes;
@@ -22,7 +19,6 @@ mod migrations;
 mod one_row;
 mod outbox;
 mod pages;
-mod repeated;
 mod room;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
@@ -30,14 +26,13 @@ mod statistics;
 mod threads;
 mod trial;
 mod tx;
-mod writer;
 
-pub use backup::backup_sqlite;
+pub use sqlite::backup::backup_sqlite;
 pub use batches::{Batched, Batches};
-pub use cached::{Cached, CachedChange};
-pub use connection::Backend;
+pub use connections::cached::{Cached, CachedChange};
+pub use connections::connection::Backend;
 pub use db::{Db, Options, Stats};
-pub use erased::{AnyConnection, PgConnection, SqliteConnection};
+pub use connections::erased::{AnyConnection, PgConnection, SqliteConnection};
 pub use lock_order::{LockLevel, LockMode};
 pub use many_rows::insert_rows;
 pub use metrics::MOST_COUNTED;

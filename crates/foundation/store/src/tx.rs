@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 /// A connection that is owned (SQLite's writer) or borrowed from a pool.
 pub(crate) enum Held {
     Owned(Box<AnyConnection>),
-    Pooled(PooledConnection<crate::connection::Manager>),
+    Pooled(PooledConnection<crate::connections::connection::Manager>),
 }
 
 /// A reader. Queries take `&mut Read`, and a transaction passes for one.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 /// What a webhook's requests are counted in. It outlives changes of the webhook.
 #[derive(Debug, Default)]
-pub(super) struct Bucket(AtomicI64);
+pub(crate) struct Bucket(AtomicI64);
 
 const MINUTE_MICROS: i64 = 60_000_000;
 
@@ -17,7 +17,7 @@ impl Bucket {
     ///
     /// # Errors
     /// After how many seconds there is room, where there is none now.
-    pub(super) fn take(&self, limit: RateLimit, now: Timestamp) -> Result<(), i64> {
+    pub(crate) fn take(&self, limit: RateLimit, now: Timestamp) -> Result<(), i64> {
         let now = now.millis().saturating_mul(1000);
         let step = MINUTE_MICROS / limit.per_minute.max(1);
         let slack = step.saturating_mul(limit.burst().max(1) - 1);
@@ -30,7 +30,7 @@ impl Bucket {
     }
 
     /// Whether it is full, so that a new one would be the same.
-    pub(super) fn is_full(&self, now: Timestamp) -> bool {
+    pub(crate) fn is_full(&self, now: Timestamp) -> bool {
         self.0.load(Ordering::Acquire) <= now.millis().saturating_mul(1000)
     }
 }

@@ -37,38 +37,38 @@ text_enum! {
 }
 
 /// What is kept of any request.
-pub(super) struct Kept {
-    pub(super) workspace: WorkspaceId,
-    pub(super) webhook: InboundWebhookId,
-    pub(super) id: ReceivedRequestId,
-    pub(super) method: String,
-    pub(super) peer: String,
-    pub(super) query: String,
-    pub(super) content_type: Option<String>,
-    pub(super) headers: JsonText,
-    pub(super) body_bytes: i64,
-    pub(super) received_at: Timestamp,
+pub(crate) struct Kept {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) webhook: InboundWebhookId,
+    pub(crate) id: ReceivedRequestId,
+    pub(crate) method: String,
+    pub(crate) peer: String,
+    pub(crate) query: String,
+    pub(crate) content_type: Option<String>,
+    pub(crate) headers: JsonText,
+    pub(crate) body_bytes: i64,
+    pub(crate) received_at: Timestamp,
 }
 
 /// A request that is to be taken.
-pub(super) struct Taken {
-    pub(super) kept: Kept,
+pub(crate) struct Taken {
+    pub(crate) kept: Kept,
     /// What it is remembered by, and until when.
-    pub(super) digest: Option<(Vec<u8>, Timestamp)>,
-    pub(super) ending: Ending,
+    pub(crate) digest: Option<(Vec<u8>, Timestamp)>,
+    pub(crate) ending: Ending,
 }
 
 /// How a request ends.
-pub(super) struct Ending {
-    pub(super) status: RequestStatus,
-    pub(super) error: Option<JsonText>,
-    pub(super) result: Option<JsonText>,
+pub(crate) struct Ending {
+    pub(crate) status: RequestStatus,
+    pub(crate) error: Option<JsonText>,
+    pub(crate) result: Option<JsonText>,
     /// What is published of it; nothing where it did not match or fit.
-    pub(super) event: Option<InboundEvent>,
+    pub(crate) event: Option<InboundEvent>,
 }
 
 /// The result of an evaluation.
-pub(super) enum Evaluation {
+pub(crate) enum Evaluation {
     /// A question, with its answer. Nothing is kept.
     Answered(RawAnswer),
     /// It could not be verified.
@@ -80,7 +80,7 @@ pub(super) enum Evaluation {
 }
 
 /// Evaluates a request.
-pub(super) fn evaluate(hook: &Hook, request: &Incoming<'_>, random: &dyn Random) -> Evaluation {
+pub(crate) fn evaluate(hook: &Hook, request: &Incoming<'_>, random: &dyn Random) -> Evaluation {
     match request.method {
         "POST" => {}
         "GET" if hook.handshake.has_get() => {}
@@ -127,7 +127,7 @@ fn kept(hook: &Hook, request: &Incoming<'_>, random: &dyn Random) -> Kept {
 }
 
 /// Maps a request and says what is published of it.
-pub(super) fn ending(
+pub(crate) fn ending(
     hook: &Hook,
     request: &Incoming<'_>,
     id: &ReceivedRequestId,

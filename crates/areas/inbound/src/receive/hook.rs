@@ -15,20 +15,20 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 /// A webhook, ready to receive.
-pub(super) struct Hook {
-    pub(super) workspace: WorkspaceId,
-    pub(super) id: InboundWebhookId,
-    pub(super) name: String,
-    pub(super) status: Status,
-    pub(super) scheme: Scheme,
-    pub(super) handshake: Handshake,
-    pub(super) dedupe: Rule,
-    pub(super) mapping: Option<Compiled>,
-    pub(super) response: ResponseSettings,
-    pub(super) rate_limit: RateLimit,
-    pub(super) bucket: Arc<Bucket>,
+pub(crate) struct Hook {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) id: InboundWebhookId,
+    pub(crate) name: String,
+    pub(crate) status: Status,
+    pub(crate) scheme: Scheme,
+    pub(crate) handshake: Handshake,
+    pub(crate) dedupe: Rule,
+    pub(crate) mapping: Option<Compiled>,
+    pub(crate) response: ResponseSettings,
+    pub(crate) rate_limit: RateLimit,
+    pub(crate) bucket: Arc<Bucket>,
     /// The header with the sender's secret, which is not to be kept.
-    pub(super) secret_header: Option<String>,
+    pub(crate) secret_header: Option<String>,
     networks: Vec<IpNet>,
     previous: Option<(Vec<u8>, Timestamp)>,
 }
@@ -38,7 +38,7 @@ impl Hook {
     ///
     /// # Errors
     /// When its secrets do not open, or what is stored does not fit together.
-    pub(super) fn compile(row: WebhookRow, seal: &Seal, bucket: Arc<Bucket>) -> Result<Self> {
+    pub(crate) fn compile(row: WebhookRow, seal: &Seal, bucket: Arc<Bucket>) -> Result<Self> {
         let status = row.status;
         let settings = row.settings()?;
         let secrets = row.secrets(seal)?;
@@ -62,13 +62,13 @@ impl Hook {
     }
 
     /// Whether this token opens it now: the present one does, the one before until its time is over.
-    pub(super) fn opens_with(&self, token: &TokenHash, now: Timestamp) -> bool {
+    pub(crate) fn opens_with(&self, token: &TokenHash, now: Timestamp) -> bool {
         let previous = self.previous.as_ref().filter(|(hash, _)| hash == token);
         previous.is_none_or(|(_, until)| now < *until)
     }
 
     /// Whether this address may send.
-    pub(super) fn admits(&self, peer: IpAddr) -> Result<(), Refusal> {
+    pub(crate) fn admits(&self, peer: IpAddr) -> Result<(), Refusal> {
         let peer = peer.to_canonical();
         let admitted =
             self.networks.is_empty() || self.networks.iter().any(|network| network.contains(&peer));

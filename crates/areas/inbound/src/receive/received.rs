@@ -23,7 +23,7 @@ const BATCH: i64 = 1000;
 
 /// Where a request was kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Appended {
+pub(crate) enum Appended {
     /// It is new.
     New,
     /// It came before, under this id.
@@ -36,7 +36,7 @@ fn sender(webhook: &InboundWebhookId) -> Cause {
 }
 
 /// Keeps a request with its event, once: what came before is only noted. `trace` is that of the request, if it has a span.
-pub(super) fn append(tx: &mut Tx, taken: &Taken, body: &[u8], trace: Option<&Trace>) -> Result<Appended> {
+pub(crate) fn append(tx: &mut Tx, taken: &Taken, body: &[u8], trace: Option<&Trace>) -> Result<Appended> {
     let Taken { kept, digest, ending } = taken;
     if let Some((digest, until)) = digest
         && let Some(first) = remember(tx, kept, digest, *until)?
@@ -118,7 +118,7 @@ fn insert_request(
 }
 
 /// Notes a request that could not be verified, without its body, and says so in an event when there were many.
-pub(super) fn note_refusal(tx: &mut Tx, kept: &Kept, refusal: Refusal) -> Result<()> {
+pub(crate) fn note_refusal(tx: &mut Tx, kept: &Kept, refusal: Refusal) -> Result<()> {
     let error = json!({ "param": "verification", "message": refusal.as_str() });
     let ending = Ending {
         status: RequestStatus::Rejected,
@@ -158,24 +158,24 @@ pub(super) fn note_refusal(tx: &mut Tx, kept: &Kept, refusal: Refusal) -> Result
 /// A received request as it is stored, but for its body.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = inbound_requests)]
-pub(super) struct RequestRow {
-    pub(super) id: ReceivedRequestId,
-    pub(super) status: RequestStatus,
-    pub(super) method: String,
-    pub(super) peer: String,
-    pub(super) query: String,
-    pub(super) content_type: Option<String>,
-    pub(super) headers: JsonText,
-    pub(super) body_bytes: i64,
-    pub(super) duplicate_of: Option<ReceivedRequestId>,
-    pub(super) error: Option<JsonText>,
-    pub(super) result: Option<JsonText>,
-    pub(super) event_id: Option<EventId>,
-    pub(super) received_at: Timestamp,
+pub(crate) struct RequestRow {
+    pub(crate) id: ReceivedRequestId,
+    pub(crate) status: RequestStatus,
+    pub(crate) method: String,
+    pub(crate) peer: String,
+    pub(crate) query: String,
+    pub(crate) content_type: Option<String>,
+    pub(crate) headers: JsonText,
+    pub(crate) body_bytes: i64,
+    pub(crate) duplicate_of: Option<ReceivedRequestId>,
+    pub(crate) error: Option<JsonText>,
+    pub(crate) result: Option<JsonText>,
+    pub(crate) event_id: Option<EventId>,
+    pub(crate) received_at: Timestamp,
 }
 
 /// A received request with its body, whole or cut; `None` is a body of no bytes.
-pub(super) type WithBody = (RequestRow, Option<Vec<u8>>);
+pub(crate) type WithBody = (RequestRow, Option<Vec<u8>>);
 
 #[diesel::declare_sql_function]
 extern "SQL" {
@@ -189,14 +189,14 @@ extern "SQL" {
 
 /// Which requests of a webhook.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Which {
-    pub(super) status: Option<RequestStatus>,
-    pub(super) id: Option<ReceivedRequestId>,
+pub(crate) struct Which {
+    pub(crate) status: Option<RequestStatus>,
+    pub(crate) id: Option<ReceivedRequestId>,
 }
 
 /// The requests of a webhook that was found in the workspace, newest first, and how many there are. Bodies are cut at
 /// `body_limit` bytes.
-pub(super) fn requests(
+pub(crate) fn requests(
     read: &mut Read,
     row: (WorkspaceId, &InboundWebhookId),
     which: &Which,
@@ -228,7 +228,7 @@ pub(super) fn requests(
 }
 
 /// The last requests of a webhook that were taken with bodies of at most `most_bytes`, newest first.
-pub(super) fn taken(
+pub(crate) fn taken(
     read: &mut Read,
     row: (WorkspaceId, &InboundWebhookId),
     page: OffsetPage,
@@ -248,7 +248,7 @@ pub(super) fn taken(
 }
 
 /// Writes how a request ended that had failed. One that was mapped meanwhile stays as it is.
-pub(super) fn finish_reprocessed(
+pub(crate) fn finish_reprocessed(
     tx: &mut Tx,
     workspace: WorkspaceId,
     id: &ReceivedRequestId,
@@ -276,7 +276,7 @@ pub(super) fn finish_reprocessed(
 }
 
 /// Ids of the requests of a webhook that have failed, oldest first, from after `after` on.
-pub(super) fn failed(
+pub(crate) fn failed(
     read: &mut Read,
     workspace: WorkspaceId,
     webhook: &InboundWebhookId,
@@ -298,7 +298,7 @@ pub(super) fn failed(
 }
 
 /// Deletes some requests of a webhook that is gone, and what is remembered of them; gives how many rows.
-pub(super) fn forget(tx: &mut Tx, workspace: WorkspaceId, webhook: &InboundWebhookId) -> Result<usize> {
+pub(crate) fn forget(tx: &mut Tx, workspace: WorkspaceId, webhook: &InboundWebhookId) -> Result<usize> {
     let (log, columns) = (size::lock(tx)?, size::columns(tx));
     let rows: Vec<size::Row> = inbound_requests::table
         .filter(inbound_requests::workspace_id.eq(workspace))
@@ -324,7 +324,7 @@ pub(super) fn forget(tx: &mut Tx, workspace: WorkspaceId, webhook: &InboundWebho
 
 /// Deletes some requests that are older than their time, and some of what need not be remembered any more; gives how many
 /// rows.
-pub(super) fn purge(tx: &mut Tx, retention: Retention) -> Result<usize> {
+pub(crate) fn purge(tx: &mut Tx, retention: Retention) -> Result<usize> {
     let now = tx.now();
     let horizon = now.plus_seconds(-retention.seconds());
     let (log, columns) = (size::lock(tx)?, size::columns(tx));

@@ -63,22 +63,22 @@ impl Receiver {
     }
 
     /// Forgets what it knows of webhooks, so that a change holds from now on. Other replicas notice within ten seconds.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.0.hooks.clear();
     }
 
     /// The URL that ends in a token.
-    pub(super) fn url_of(&self, token: &str) -> String {
+    pub(crate) fn url_of(&self, token: &str) -> String {
         self.0.url_of(token)
     }
 
     /// What seals and opens.
-    pub(super) fn seal(&self) -> &Seal {
+    pub(crate) fn seal(&self) -> &Seal {
         &self.0.parts.seal
     }
 
     /// A stored webhook, compiled, for mapping once more what it received.
-    pub(super) fn compile(&self, row: crate::rows::WebhookRow) -> Result<Hook> {
+    pub(crate) fn compile(&self, row: crate::rows::WebhookRow) -> Result<Hook> {
         Hook::compile(row, self.seal(), Arc::default())
     }
 }

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// A request that did not just come in.
-pub(super) struct StoredRequest {
-    pub(super) id: ReceivedRequestId,
+pub(crate) struct StoredRequest {
+    pub(crate) id: ReceivedRequestId,
     headers: Vec<(String, Bytes)>,
     method: String,
     query: String,
@@ -22,7 +22,7 @@ pub(super) struct StoredRequest {
 
 impl StoredRequest {
     /// A stored request, with what was kept of its headers.
-    pub(super) fn stored((row, body): WithBody) -> Self {
+    pub(crate) fn stored((row, body): WithBody) -> Self {
         Self {
             headers: pairs(&row.headers),
             peer: row.peer.parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
@@ -35,7 +35,7 @@ impl StoredRequest {
     }
 
     /// A request that was made up.
-    pub(super) fn made_up(
+    pub(crate) fn made_up(
         id: ReceivedRequestId,
         headers: impl IntoIterator<Item = (String, String)>,
         query: String,
@@ -68,12 +68,12 @@ impl StoredRequest {
     }
 
     /// The body as it is read.
-    pub(super) fn body(&self) -> Value {
+    pub(crate) fn body(&self) -> Value {
         self.incoming().read_body().1
     }
 
     /// How it ends under a webhook's mapping.
-    pub(super) fn ending(&self, hook: &Hook) -> Ending {
+    pub(crate) fn ending(&self, hook: &Hook) -> Ending {
         let incoming = self.incoming();
         let (form, body) = incoming.read_body();
         ending(hook, &incoming, &self.id, form, body)

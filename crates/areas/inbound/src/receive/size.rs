@@ -15,7 +15,7 @@ use store::{Read, Tx};
 const LOG: &str = "inbound_requests";
 
 /// Rows that one transaction deletes.
-pub(super) const PIECE: i64 = 200;
+pub(crate) const PIECE: i64 = 200;
 
 /// What a row takes beside its long texts and its body.
 const ROW_BYTES: PerRow = PerRow { sqlite: 330, postgres: 450 };
@@ -24,18 +24,18 @@ const ROW_BYTES: PerRow = PerRow { sqlite: 330, postgres: 450 };
 const COUNTED_AFTER: i64 = 10;
 
 /// A request that may be deleted.
-pub(super) type Row = (ReceivedRequestId, WorkspaceId, Timestamp, i64);
+pub(crate) type Row = (ReceivedRequestId, WorkspaceId, Timestamp, i64);
 
 /// What is read of requests that may be deleted.
 type Columns = (r::id, r::workspace_id, r::received_at, SqlLiteral<BigInt>);
 
-pub(super) fn columns(read: &mut Read) -> Columns {
+pub(crate) fn columns(read: &mut Read) -> Columns {
     let bytes = logs::row_bytes(read, ROW_BYTES, &["peer", "query", "headers", "body"]);
     (r::id, r::workspace_id, r::received_at, sql(&bytes))
 }
 
 /// The right to delete requests; they are chosen once it is held.
-pub(super) fn lock(tx: &mut Tx) -> Result<LogLock> {
+pub(crate) fn lock(tx: &mut Tx) -> Result<LogLock> {
     logs::lock(tx, LOG)
 }
 
@@ -45,7 +45,7 @@ fn counted_to(read: &mut Read, log: &LogLock) -> Result<Timestamp> {
 }
 
 /// Deletes requests.
-pub(super) fn delete(tx: &mut Tx, log: &LogLock, rows: &[Row]) -> Result<Sizes> {
+pub(crate) fn delete(tx: &mut Tx, log: &LogLock, rows: &[Row]) -> Result<Sizes> {
     let counted_to = counted_to(tx, log)?;
     let mut ids: BTreeMap<WorkspaceId, Vec<&ReceivedRequestId>> = BTreeMap::new();
     for (id, workspace, ..) in rows {

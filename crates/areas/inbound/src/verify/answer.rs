@@ -6,19 +6,19 @@ use serde::Serialize;
 use serde_json::json;
 
 /// JSON.
-pub(super) fn json(status: u16, body: &impl Serialize) -> RawAnswer {
+pub(crate) fn json(status: u16, body: &impl Serialize) -> RawAnswer {
     RawAnswer::status(status).body("application/json", serde_json::to_vec(body).unwrap_or_default())
 }
 
 /// Plain text, which no browser takes for anything else.
-pub(super) fn text(status: u16, body: String) -> RawAnswer {
+pub(crate) fn text(status: u16, body: String) -> RawAnswer {
     RawAnswer::status(status)
         .body("text/plain; charset=utf-8", body)
         .header("x-content-type-options", "nosniff")
 }
 
 /// An error in the API's envelope.
-pub(super) fn refusal(error: &Error, request: &RequestId) -> RawAnswer {
+pub(crate) fn refusal(error: &Error, request: &RequestId) -> RawAnswer {
     let body = json!({ "success": false, "error": error.body(), "request_id": request });
     let answer = json(error.code().status(), &body).header("x-request-id", request.as_str());
     match error.retry_after_seconds() {

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 /// How a body was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     Json,
     Fields,
     Text,
@@ -18,13 +18,13 @@ pub(super) enum Form {
 
 impl Form {
     /// Whether a sender says that this body is JSON, and it is none.
-    pub(super) fn says_json_but_is_none(self, media_type: Option<&str>, body: &[u8]) -> bool {
+    pub(crate) fn says_json_but_is_none(self, media_type: Option<&str>, body: &[u8]) -> bool {
         self != Self::Json && media_type.is_some_and(is_json) && !body.trim_ascii().is_empty()
     }
 }
 
 /// Reads a body for mapping. Nothing is refused: what is not what it says it is, is text, and what is no text is base64.
-pub(super) fn read_body(content_type: Option<&str>, body: &[u8]) -> (Form, Value) {
+pub(crate) fn read_body(content_type: Option<&str>, body: &[u8]) -> (Form, Value) {
     let media = content_type.and_then(media_type);
     let media = media.as_deref();
     let charset = content_type.and_then(charset::label).filter(|label| charset::is_known(label));
@@ -44,7 +44,7 @@ pub(super) fn read_body(content_type: Option<&str>, body: &[u8]) -> (Form, Value
 }
 
 /// The media type of a content type, in lower case and without parameters.
-pub(super) fn media_type(content_type: &str) -> Option<String> {
+pub(crate) fn media_type(content_type: &str) -> Option<String> {
     let media = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     (!media.is_empty()).then(|| media.chars().take(200).collect())
 }

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 const LONGEST: usize = 4096;
 
 /// How a kind of sender asks.
-pub(super) enum Handshake {
+pub(crate) enum Handshake {
     None,
     Slack,
     Meta(Option<Secret>),
@@ -25,7 +25,7 @@ pub(super) enum Handshake {
 }
 
 impl Handshake {
-    pub(super) fn of(kind: Kind, secrets: &Secrets) -> Self {
+    pub(crate) fn of(kind: Kind, secrets: &Secrets) -> Self {
         match kind {
             Kind::Slack => Self::Slack,
             Kind::Meta => {
@@ -43,12 +43,12 @@ impl Handshake {
     }
 
     /// Whether `GET` is a question.
-    pub(super) fn has_get(&self) -> bool {
+    pub(crate) fn has_get(&self) -> bool {
         matches!(self, Self::Meta(_) | Self::Dropbox)
     }
 
     /// Answers a question that is not signed; `None` where the request is none.
-    pub(super) fn unsigned(&self, request: &Incoming<'_>) -> Option<Result<RawAnswer, Refusal>> {
+    pub(crate) fn unsigned(&self, request: &Incoming<'_>) -> Option<Result<RawAnswer, Refusal>> {
         match (self, request.method) {
             (Self::Meta(token), "GET") => Some(meta(token.as_ref(), request)),
             (Self::Dropbox, "GET") => {
@@ -60,7 +60,7 @@ impl Handshake {
     }
 
     /// Answers a question in a body that was verified; `None` where the request is none.
-    pub(super) fn signed(&self, body: &Value) -> Option<RawAnswer> {
+    pub(crate) fn signed(&self, body: &Value) -> Option<RawAnswer> {
         let text = |pointer: &str| {
             let text = body.pointer(pointer).and_then(Value::as_str);
             text.filter(|text| text.len() <= LONGEST)

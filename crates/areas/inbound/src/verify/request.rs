@@ -13,53 +13,53 @@ const KEPT_HEADER_BYTES: usize = 8 * 1024;
 const REDACTED: &str = "[redacted]";
 
 /// A request, before anything of it is believed.
-pub(super) struct Incoming<'a> {
+pub(crate) struct Incoming<'a> {
     /// The method, in capitals.
-    pub(super) method: &'a str,
+    pub(crate) method: &'a str,
     /// The whole address as the sender was given it, with its query.
-    pub(super) url: String,
+    pub(crate) url: String,
     /// The query, as sent.
-    pub(super) query: &'a str,
+    pub(crate) query: &'a str,
     /// Names in lower case, and values.
-    pub(super) headers: &'a [(String, Bytes)],
+    pub(crate) headers: &'a [(String, Bytes)],
     /// Who is connected.
-    pub(super) peer: IpAddr,
+    pub(crate) peer: IpAddr,
     /// The body, as sent.
-    pub(super) body: &'a [u8],
+    pub(crate) body: &'a [u8],
     /// When it came.
-    pub(super) now: Timestamp,
+    pub(crate) now: Timestamp,
 }
 
 impl<'a> Incoming<'a> {
     /// The first value of a header; the name in any case.
-    pub(super) fn header(&self, name: &str) -> Option<&'a [u8]> {
+    pub(crate) fn header(&self, name: &str) -> Option<&'a [u8]> {
         let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, value)| &**value)
     }
 
     /// A header as text; what is no UTF-8 in it is replaced.
-    pub(super) fn header_text(&self, name: &str) -> Option<Cow<'a, str>> {
+    pub(crate) fn header_text(&self, name: &str) -> Option<Cow<'a, str>> {
         self.header(name).map(String::from_utf8_lossy)
     }
 
     /// The first value of a query parameter.
-    pub(super) fn query_value(&self, name: &str) -> Option<Cow<'a, str>> {
+    pub(crate) fn query_value(&self, name: &str) -> Option<Cow<'a, str>> {
         let mut pairs = url::form_urlencoded::parse(self.query.as_bytes());
         pairs.find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
     /// The media type, in lower case and without parameters.
-    pub(super) fn media_type(&self) -> Option<String> {
+    pub(crate) fn media_type(&self) -> Option<String> {
         media_type(&self.header_text("content-type")?)
     }
 
     /// The body, read for mapping.
-    pub(super) fn read_body(&self) -> (Form, Value) {
+    pub(crate) fn read_body(&self) -> (Form, Value) {
         read_body(self.header_text("content-type").as_deref(), self.body)
     }
 
     /// The headers worth keeping, without secrets. `secret_header` is the one that holds the sender's secret.
-    pub(super) fn kept_headers(&self, secret_header: Option<&str>) -> Map<String, Value> {
+    pub(crate) fn kept_headers(&self, secret_header: Option<&str>) -> Map<String, Value> {
         let mut kept = Map::new();
         let mut bytes = 0;
         for (name, value) in self.headers {
@@ -83,7 +83,7 @@ impl<'a> Incoming<'a> {
     }
 
     /// The query without secrets, bounded.
-    pub(super) fn kept_query(&self) -> String {
+    pub(crate) fn kept_query(&self) -> String {
         let mut kept = url::form_urlencoded::Serializer::new(String::new());
         for (name, value) in url::form_urlencoded::parse(self.query.as_bytes()).take(100) {
             let value = if sounds_secret(&name) { Cow::Borrowed(REDACTED) } else { value };
@@ -103,7 +103,7 @@ fn sounds_secret(name: &str) -> bool {
 }
 
 /// Whether a text can name a header.
-pub(super) fn is_header_name(text: &str) -> bool {
+pub(crate) fn is_header_name(text: &str) -> bool {
     (1..=100).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.!#$%&'*+^`|~".contains(&byte))
 }

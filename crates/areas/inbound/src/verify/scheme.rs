@@ -14,7 +14,7 @@ use ring::hmac;
 
 text_enum! {
     /// Why a request is refused, as the log says it.
-    pub(super) enum Refusal {
+    pub(crate) enum Refusal {
         MissingHeader = "missing_header",
         Malformed = "malformed_signature",
         WrongSecret = "wrong_secret",
@@ -28,7 +28,7 @@ text_enum! {
 type Checked = std::result::Result<(), Refusal>;
 
 /// A check, ready to run.
-pub(super) enum Scheme {
+pub(crate) enum Scheme {
     /// Anybody.
     Open,
     /// A header has the value, after a word such as `Bearer`.
@@ -52,7 +52,7 @@ enum Format {
 }
 
 /// A signature over parts of the request.
-pub(super) struct Signature {
+pub(crate) struct Signature {
     header: Vec<String>,
     format: Format,
     encoding: Encoding,
@@ -68,7 +68,7 @@ impl Scheme {
     ///
     /// # Errors
     /// When what is stored does not fit, which the operations prevent.
-    pub(super) fn compile(from: &Verification, sealed: &Secrets) -> Result<Self> {
+    pub(crate) fn compile(from: &Verification, sealed: &Secrets) -> Result<Self> {
         let secrets = || sealed.secrets.iter().map(|secret| Secret::new(secret.as_bytes())).collect();
         let in_header =
             |header: &str, word| Self::Secret { header: header.to_owned(), word, secrets: secrets() };
@@ -103,7 +103,7 @@ impl Scheme {
     }
 
     /// Whether the request comes from whom it should.
-    pub(super) fn check(&self, request: &Incoming<'_>) -> Checked {
+    pub(crate) fn check(&self, request: &Incoming<'_>) -> Checked {
         match self {
             Self::Open => Ok(()),
             Self::Secret { header, word, secrets } => {

@@ -8,7 +8,7 @@ use ring::{hmac, signature};
 
 /// A piece of what is signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Text(String),
     Body,
     Timestamp,
@@ -18,31 +18,31 @@ pub(super) enum Part {
 }
 
 /// A secret that can only be compared, in constant time.
-pub(super) struct Secret {
+pub(crate) struct Secret {
     key: hmac::Key,
     tag: hmac::Tag,
 }
 
 impl Secret {
-    pub(super) fn new(secret: &[u8]) -> Self {
+    pub(crate) fn new(secret: &[u8]) -> Self {
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
         let tag = hmac::sign(&key, secret);
         Self { key, tag }
     }
 
-    pub(super) fn is(&self, sent: &[u8]) -> bool {
+    pub(crate) fn is(&self, sent: &[u8]) -> bool {
         hmac::verify(&self.key, sent, self.tag.as_ref()).is_ok()
     }
 }
 
 /// What verifies a signature.
-pub(super) enum Key {
+pub(crate) enum Key {
     Hmac(hmac::Key),
     Ed25519(Vec<u8>),
 }
 
 impl Key {
-    pub(super) fn verifies(&self, message: &[u8], sent: &[u8]) -> bool {
+    pub(crate) fn verifies(&self, message: &[u8], sent: &[u8]) -> bool {
         match self {
             Self::Hmac(key) => hmac::verify(key, message, sent).is_ok(),
             Self::Ed25519(key) => {
@@ -52,12 +52,12 @@ impl Key {
     }
 }
 
-pub(super) fn from_base64(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
     let text = text.trim_end_matches('=');
     STANDARD_NO_PAD.decode(text).or_else(|_| URL_SAFE_NO_PAD.decode(text)).ok()
 }
 
-pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     if !rest.is_empty() {
@@ -67,7 +67,7 @@ pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Lower-case hexadecimal.
-pub(super) fn to_hex(bytes: &[u8]) -> String {
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         for nibble in [byte >> 4, byte & 15] {
             text.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
@@ -77,13 +77,13 @@ pub(super) fn to_hex(bytes: &[u8]) -> String {
 }
 
 /// A public key of 32 bytes.
-pub(super) fn public_key(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn public_key(text: &str) -> Option<Vec<u8>> {
     let key = from_hex(text).filter(|key| key.len() == 32);
     key.or_else(|| from_base64(text).filter(|key| key.len() == 32))
 }
 
 /// A key of Standard Webhooks: `whsec_` is an HMAC secret, `whpk_` an ed25519 key; without either it is an HMAC secret.
-pub(super) fn standard_key(text: &str) -> Option<Key> {
+pub(crate) fn standard_key(text: &str) -> Option<Key> {
     if let Some(key) = text.strip_prefix("whpk_") {
         return public_key(key).map(Key::Ed25519);
     }
@@ -96,7 +96,7 @@ pub(super) fn standard_key(text: &str) -> Option<Key> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn signed_parts(template: &str) -> std::result::Result<Vec<Part>, &'static str> {
+pub(crate) fn signed_parts(template: &str) -> std::result::Result<Vec<Part>, &'static str> {
     let mut parts = Vec::new();
     let mut rest = template;
     while !rest.is_empty() {

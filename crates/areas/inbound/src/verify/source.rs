@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 /// A place in a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Source {
+pub(crate) enum Source {
     Body(Vec<Segment>),
     Header(String),
     Query(String),
@@ -17,7 +17,7 @@ pub(super) enum Source {
 
 /// A step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Segment {
+pub(crate) enum Segment {
     Name(String),
     /// Counted from the end where it is negative.
     Place(i64),
@@ -31,7 +31,7 @@ impl Source {
     ///
     /// # Errors
     /// What is wrong with it, as a rule for the caller.
-    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
+    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         const RULE: &str = "must be a path such as `$.order.items[0].id`, or `header:NAME`, or `query:NAME`";
         if text.len() > LONGEST {
             return Err("must have at most 200 bytes");
@@ -53,7 +53,7 @@ impl Source {
     }
 
     /// The value there; `body` is the request's body as it was read.
-    pub(super) fn find<'a>(&self, request: &Incoming<'_>, body: &'a Value) -> Option<Cow<'a, Value>> {
+    pub(crate) fn find<'a>(&self, request: &Incoming<'_>, body: &'a Value) -> Option<Cow<'a, Value>> {
         match self {
             Self::Body(segments) => segments.iter().try_fold(body, step).map(Cow::Borrowed),
             Self::Header(name) => {
@@ -120,7 +120,7 @@ fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
 }
 
 /// A path of names as text.
-pub(super) fn path_of(names: &[&str]) -> String {
+pub(crate) fn path_of(names: &[&str]) -> String {
     names.iter().fold("$".to_owned(), |path, name| {
         let mut letters = name.chars();
         let plain = letters.next().is_some_and(|letter| is_name_letter(letter) && !letter.is_ascii_digit())

@@ -166,10 +166,10 @@ pub struct NewVerification {
 
 /// What is sealed of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Secrets {
-    pub(super) secrets: Vec<String>,
+pub(crate) struct Secrets {
+    pub(crate) secrets: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) verify_token: Option<String>,
+    pub(crate) verify_token: Option<String>,
 }
 
 /// The fields of a verification beside its type, and whether a kind has them.
@@ -257,7 +257,7 @@ impl Default for Verification {
 
 impl NewVerification {
     /// What is stored in the open and what is sealed. `stored` is what was there before.
-    pub(super) fn settle(self, stored: Option<(&Verification, &Secrets)>) -> Result<(Verification, Secrets)> {
+    pub(crate) fn settle(self, stored: Option<(&Verification, &Secrets)>) -> Result<(Verification, Secrets)> {
         let stored = stored.filter(|(before, _)| before.kind == self.kind).map(|(_, secrets)| secrets);
         let secrets = Secrets {
             secrets: self

@@ -12,12 +12,12 @@ pub(crate) const SEALED: SealedTable =
     SealedTable { table: "webhook_endpoints", columns: &["headers", "secret", "previous_secret"], reseal };
 
 /// The seal's place of an endpoint's secrets.
-pub(super) fn place(id: &WebhookEndpointId) -> String {
+pub(crate) fn place(id: &WebhookEndpointId) -> String {
     format!("webhook_endpoint:{id}")
 }
 
 /// The seal's place of the header values that go along.
-pub(super) fn headers_place(id: &WebhookEndpointId) -> String {
+pub(crate) fn headers_place(id: &WebhookEndpointId) -> String {
     format!("{}:headers", place(id))
 }
 

@@ -1,0 +1,233 @@
+//! Answers that are streams of events: an operation tells what happens, and here it is printed as server-sent events,
+//! kept alive while nothing happens, and ended when its key may no longer be used.
+
+use crate::log::{LogRow, RequestLog};
+use crate::raw_route::Chunks;
+use crate::transport::Limits;
+use crate::transport::error_reply;
+use auth::Directory;
+use bytes::Bytes;
+use futures::{Stream, StreamExt, stream};
+use model::{Code, Error, KeyId, RequestId, Result, Scope, Span, WorkspaceId};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+use store::Db;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep};
+
+/// Something that happened.
+#[derive(Debug)]
+pub struct StreamEvent {
+    name: String,
+    data: Result<String>,
+    energy: i64,
+}
+
+impl StreamEvent {
+    /// What happened: a name such as `run.created`, and JSON.
+    pub fn new(name: impl Into<String>, data: impl Into<String>) -> Self {
+        Self { name: name.into(), data: Ok(data.into()), energy: 0 }
+    }
+
+    /// A failure, told in the envelope of an error answer.
+    pub fn failed(name: impl Into<String>, error: Error) -> Self {
+        Self { name: name.into(), data: Err(error), energy: 0 }
+    }
+
+    /// With the Energy spent so far, for the request log.
+    #[must_use]
+    pub fn spent(mut self, energy: i64) -> Self {
+        self.energy = energy;
+        self
+    }
+}
+
+/// What happens, as it happens. It is polled only as fast as the caller reads, and dropped when the caller hangs up.
+pub type EventStream = Pin<Box<dyn Stream<Item = StreamEvent> + Send>>;
+
+/// What a quiet stream sends, so that nothing on the way takes it for dead.
+const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
+/// The event of a stream that ends although what it tells of goes on.
+const BROKEN_OFF: &str = "error";
+
+/// What goes on beside a stream.
+pub(crate) struct Sending {
+    events: EventStream,
+    request: RequestId,
+    key: Option<KeyWatch>,
+    row: LastingRow,
+    keep_alive: Duration,
+    check: Interval,
+    number: u64,
+    is_over: bool,
+}
+
+impl Sending {
+    pub(crate) fn new(
+        events: EventStream,
+        request: RequestId,
+        key: Option<KeyWatch>,
+        row: LastingRow,
+        limits: &Limits,
+    ) -> Self {
+        let mut check = interval_at(Instant::now() + limits.key_check, limits.key_check);
+        // After a pause of the machine one look is enough.
+        check.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let keep_alive = limits.keep_alive;
+        Self { events, request, key, row, keep_alive, check, number: 0, is_over: false }
+    }
+
+    /// The text to send, piece by piece.
+    pub(crate) fn chunks(self) -> Chunks {
+        Box::pin(stream::unfold(self, |mut sending| async move {
+            let chunk = sending.next().await?;
+            Some((Ok(chunk), sending))
+        }))
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        if self.is_over {
+            return None;
+        }
+        let mut silence = pin!(sleep(self.keep_alive));
+        loop {
+            tokio::select! {
+                biased;
+                _ = self.check.tick() => {
+                    if let Some(key) = &self.key && let Err(error) = key.check().await {
+                        self.is_over = true;
+                        return Some(self.print(StreamEvent::failed(BROKEN_OFF, error)));
+                    }
+                }
+                event = self.events.next() => return event.map(|event| self.print(event)),
+                () = &mut silence => return Some(Bytes::from_static(KEEP_ALIVE)),
+            }
+        }
+    }
+
+    fn print(&mut self, event: StreamEvent) -> Bytes {
+        self.number += 1;
+        self.row.note(&event);
+        let data = match event.data {
+            Ok(data) => data,
+            Err(error) => {
+                if let Some(cause) = error.cause() {
+                    tracing::error!(request_id = %self.request, ?cause, "a stream failed");
+                }
+                error_reply(&error, &self.request).1
+            }
+        };
+        Bytes::from(printed(self.number, &event.name, &data))
+    }
+}
+
+/// An event as the HTML standard has it.
+fn printed(number: u64, name: &str, data: &str) -> String {
+    let mut text = format!("id: {number}\nevent: {name}\n");
+    // JSON that was stored may have line breaks between its values, which readers put back.
+    for line in data.split(['\n', '\r']) {
+        text.push_str("data: ");
+        text.push_str(line);
+        text.push('\n');
+    }
+    text.push('\n');
+    text
+}
+
+/// The key that a stream was opened with, and what it operates.
+pub(crate) struct KeyWatch {
+    pub(crate) db: Db,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) key: KeyId,
+    pub(crate) workspace: Option<WorkspaceId>,
+    pub(crate) scope: Option<Scope>,
+}
+
+impl KeyWatch {
+    /// That the key may still be used for the operation. A database that fails for now ends no stream.
+    async fn check(&self) -> Result<()> {
+        match self.look().await {
+            Err(error) if error.code().status() >= 500 => {
+                tracing::warn!(?error, "the key of a stream could not be looked at");
+                Ok(())
+            }
+            looked => looked,
+        }
+    }
+
+    async fn look(&self) -> Result<()> {
+        let key = self.key.clone();
+        let stored = self.db.read(move |read| auth::keys::by_id(read, &key)).await;
+        let stored = stored.map_err(|error| match error.code() {
+            Code::NotFound => Error::new(Code::InvalidApiKey, "The API key is not valid."),
+            _ => error,
+        })?;
+        stored.check_usable(self.db.now())?;
+        if let Some(id) = self.workspace {
+            let workspace = self.directory.workspace(id).await?;
+            let workspace =
+                workspace.filter(|workspace| stored.key.operates(workspace)).ok_or_else(|| {
+                    Error::new(
+                        Code::WorkspaceNotFound,
+                        "The workspace does not exist, or the key has no access to it.",
+                    )
+                })?;
+            if let Some(reason) = &workspace.blocked_reason {
+                return Err(Error::new(Code::WorkspaceBlocked, reason.clone()));
+            }
+        }
+        self.scope.map_or(Ok(()), |scope| stored.key.expect_scope(scope))
+    }
+}
+
+/// The request log's row of a stream. It is written when the stream ends, whoever ends it.
+pub(crate) struct LastingRow {
+    log: RequestLog,
+    row: Option<LogRow>,
+    /// It ends with the stream.
+    span: Option<Span>,
+}
+
+impl LastingRow {
+    pub(crate) fn new(log: RequestLog, row: LogRow, span: Option<Span>) -> Self {
+        Self { log, row: Some(row), span }
+    }
+
+    fn note(&mut self, event: &StreamEvent) {
+        if let Some(row) = &mut self.row {
+            row.energy = row.energy.max(event.energy);
+            row.code = event.data.as_ref().err().map(|error| error.code().as_str());
+        }
+        if let Some(span) = &mut self.span
+            && let Err(error) = &event.data
+            && error.code().status() >= 500
+        {
+            span.fail(error.code().as_str());
+        }
+    }
+}
+
+impl Drop for LastingRow {
+    fn drop(&mut self) {
+        if let Some(row) = self.row.take() {
+            self.log.push(row);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::printed;
+
+    #[test]
+    fn no_line_of_data_is_lost() {
+        assert_eq!(
+            printed(7, "run.created", "{\"a\":\"b\\n\"}"),
+            "id: 7\nevent: run.created\ndata: {\"a\":\"b\\n\"}\n\n"
+        );
+        assert_eq!(
+            printed(8, "x", "{\n\"a\": 1\r}"),
+            "id: 8\nevent: x\ndata: {\ndata: \"a\": 1\ndata: }\n\n"
+        );
+    }
+}

@@ -1,0 +1,3 @@
+//! What is particular to PostgreSQL: the flusher of commits.
+
+pub(crate) mod flusher;
