@@ -13,7 +13,6 @@ use agents::providers::Tiers;
 use anyhow::Context;
 use auth::workspaces;
 use egress::Connector;
-use webhooks::Delivering;
 use jobs::Running;
 use model::WorkspaceId;
 use rest::ServerOptions;
@@ -24,6 +23,7 @@ use store::Db;
 use tokio::net::TcpSocket;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use webhooks::Delivering;
 
 /// How long a connection that is not used stays open.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);

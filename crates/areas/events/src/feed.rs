@@ -25,6 +25,7 @@ pub struct Feed {
 }
 
 impl Feed {
+    /// A feed of a log of which nothing is known yet.
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             waiting: Mutex::default(),

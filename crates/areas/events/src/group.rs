@@ -2,7 +2,6 @@
 
 use crate::{Catalogue, EVENT_LOG, Events, Feed};
 use operation::{Group, Parts, Registry};
-use std::sync::Arc;
 
 /// The event log.
 pub const GROUP: Group = Group {

@@ -159,11 +159,7 @@ fn placed_columns() -> PlacedColumns {
 }
 
 /// One event of the log, for delivering.
-pub fn placed_event(
-    read: &mut Read,
-    workspace: WorkspaceId,
-    id: &EventId,
-) -> Result<Option<LoggedEvent>> {
+pub fn placed_event(read: &mut Read, workspace: WorkspaceId, id: &EventId) -> Result<Option<LoggedEvent>> {
     Ok(events::table
         .filter(events::id.eq(id))
         .filter(events::workspace_id.eq(workspace))

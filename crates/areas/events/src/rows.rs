@@ -58,14 +58,23 @@ impl EventRow {
 /// An event of the log, as it is delivered.
 #[derive(Debug, Clone, Queryable)]
 pub struct LoggedEvent {
+    /// Its place in the log.
     pub position: i64,
+    /// The id of the event.
     pub id: EventId,
+    /// Whose event it is.
     pub workspace_id: WorkspaceId,
+    /// Its type.
     pub kind: String,
+    /// Whether live data is concerned.
     pub livemode: bool,
+    /// What it tells.
     pub data: JsonText,
+    /// When it was emitted.
     pub created_at: Timestamp,
+    /// The request that led to it.
     pub request_id: Option<RequestId>,
+    /// The trace of that request, as it was sent.
     pub traceparent: Option<String>,
 }
 
@@ -80,14 +89,19 @@ impl LoggedEvent {
 /// An event that was just given its position: what is needed of each, whether anybody subscribes to it or not.
 #[derive(Debug, Clone, QueryableByName)]
 pub struct NewPosition {
+    /// Its place in the log.
     #[diesel(sql_type = BigInt)]
     pub position: i64,
+    /// Whose event it is.
     #[diesel(sql_type = BigInt)]
     pub workspace_id: WorkspaceId,
+    /// Its type.
     #[diesel(sql_type = Text)]
     pub kind: String,
+    /// When it was emitted.
     #[diesel(sql_type = SqlTimestamp)]
     pub created_at: Timestamp,
+    /// The bytes that its row takes.
     #[diesel(sql_type = BigInt)]
     pub bytes: i64,
 }

@@ -2,6 +2,7 @@
 
 use super::queries::last_place;
 use super::rows::NewPosition;
+use crate::schema::event_hours;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -65,6 +66,9 @@ fn delete(tx: &mut Tx, log: &LogLock, rows: &[Row]) -> Result<Sizes> {
 }
 
 /// Deletes some of the events that are older than their time; gives how many.
+///
+/// # Errors
+/// When the database fails.
 pub fn purge_old(tx: &mut Tx, retention: Retention) -> Result<usize> {
     let horizon = tx.now().plus_seconds(-retention.seconds());
     let log = logs::lock(tx, LOG)?;
@@ -73,6 +77,16 @@ pub fn purge_old(tx: &mut Tx, retention: Retention) -> Result<usize> {
     rows.truncate(old);
     delete(tx, &log, &rows)?;
     Ok(old)
+}
+
+/// Deletes the counts of hours that are older than 30 days.
+///
+/// # Errors
+/// When the database fails.
+pub fn purge_counts(tx: &mut Tx) -> Result<()> {
+    let horizon = tx.now().plus_seconds(-30 * 86_400);
+    diesel::delete(event_hours::table.filter(event_hours::hour.lt(horizon))).execute(tx.connection())?;
+    Ok(())
 }
 
 /// Events, among the logs that have a size.

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     fn catalogue() -> Catalogue {
-        let mut types = crate::announced();
+        let mut types = crate::announced::announced();
         let schema = || serde_json::json!({ "type": "object" });
         types.push(EventType::announced("contact.message.sent", "Sent.", Scope::ConversationsRead, schema));
         Catalogue::new(types)

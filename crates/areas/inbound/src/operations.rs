@@ -1,13 +1,13 @@
 //! Operations on inbound webhooks: list, create, read, update, delete.
 
 use super::Receiver;
-use crate::receive::hook::Hook;
 use super::jobs::{FORGET, Of, REPROCESS};
 use super::model::{InboundWebhook, InboundWebhookPatch, NewInboundWebhook, TokenRotation};
 use super::queries::{self, Stored, StoredToken};
 use super::rows::{Settings, Status, WebhookRow, seal_secrets, seal_token};
 use super::sample;
 use super::token;
+use crate::receive::hook::Hook;
 use crate::verify::verification::Secrets;
 use model::{Caller, Code, Error, InboundWebhookId, JsonText, Metadata, Random, Result, WorkspaceId};
 use operation::{

@@ -1,7 +1,7 @@
 //! Operation: the log of received requests.
 
-use crate::receive::evaluate::RequestStatus;
 use super::queries;
+use crate::receive::evaluate::RequestStatus;
 use crate::receive::received::{self, Which, WithBody};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -2,8 +2,8 @@
 
 use super::dedupe::Dedupe;
 use super::mapping::Mapping;
-use crate::verify::request::is_header_name;
 use super::sealed::{SEALED, place};
+use crate::verify::request::is_header_name;
 use crate::verify::verification::{Secrets, Verification};
 use auth::Seal;
 use ipnet::IpNet;

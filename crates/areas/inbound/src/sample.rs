@@ -1,11 +1,11 @@
 //! Dry runs of a mapping, and a proposal made from stored requests.
 
+use super::mapping::{ContactMapping, Mapping, MatchOn, Variable, VariableType};
+use super::requests::RequestFault;
 use crate::receive::evaluate::RequestStatus;
 use crate::receive::hook::Hook;
-use super::mapping::{ContactMapping, Mapping, MatchOn, Variable, VariableType};
 use crate::receive::received::{self, Which};
 use crate::receive::reprocessed::StoredRequest;
-use super::requests::RequestFault;
 use crate::verify::source::path_of;
 use model::{Error, InboundWebhookId, JsonText, Random, ReceivedRequestId, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};

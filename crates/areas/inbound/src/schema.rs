@@ -51,8 +51,4 @@ diesel::table! {
     }
 }
 
-diesel::allow_tables_to_appear_in_same_query!(
-    inbound_webhooks,
-    inbound_requests,
-    inbound_keys
-);
+diesel::allow_tables_to_appear_in_same_query!(inbound_webhooks, inbound_requests, inbound_keys);

@@ -4,11 +4,11 @@
 //! [`close_lapsed`] then switches the endpoint off, once, whoever notices first: the engine that holds it, or the job
 //! `webhooks.check`, which looks at all endpoints, because a key without events to deliver makes nobody look.
 
-use crate::endpoint::model::{DisabledReason, EndpointRow, StoredStatus};
 use super::{EndpointEvent, endpoints};
-use events::Catalogue;
+use crate::endpoint::model::{DisabledReason, EndpointRow, StoredStatus};
 use crate::schema::{webhook_endpoints, webhook_queues};
 use diesel::prelude::*;
+use events::Catalogue;
 use jobs::{JobContext, JobError};
 use model::{Code, JsonText, KeyId, Result, Scope, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::sync::Arc;

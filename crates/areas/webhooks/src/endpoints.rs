@@ -1,7 +1,9 @@
 //! Queries of endpoints.
 
-use crate::endpoint::model::{DisabledReason, EndpointRow, EndpointStatus, Headers, StoredStatus, WebhookEndpoint};
 use super::queues::lock_queues;
+use crate::endpoint::model::{
+    DisabledReason, EndpointRow, EndpointStatus, Headers, StoredStatus, WebhookEndpoint,
+};
 use crate::endpoint::sealed::{SEALED, headers_place, place};
 use crate::endpoint::signing;
 use crate::schema::{webhook_deliveries, webhook_endpoints, webhook_hours, webhook_queues};

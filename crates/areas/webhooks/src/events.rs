@@ -1,7 +1,7 @@
 //! Events of endpoints. The other endpoints get them.
 
-use crate::sending::health::Health;
 use crate::endpoint::model::{DisabledReason, EndpointRow};
+use crate::sending::health::Health;
 use model::{Cause, Result, Timestamp, WebhookEndpointId};
 use operation::Event;
 use serde::Serialize;

@@ -4,15 +4,15 @@
 
 use super::closing;
 use super::envelope;
-use crate::endpoint::filter::Filter;
-use crate::endpoint::model::{Ordering, Payload, StoredStatus};
 use super::queues::enqueue;
 use super::rows::{NewDelivery, Origin, Status};
 use super::size;
-use events::{Catalogue, LoggedEvent, NewPosition, matches, placed_between};
+use crate::endpoint::filter::Filter;
+use crate::endpoint::model::{Ordering, Payload, StoredStatus};
 use crate::schema::{webhook_bodies, webhook_endpoints};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamp as SqlTimestamp};
+use events::{Catalogue, LoggedEvent, NewPosition, matches, placed_between};
 use model::{DeliveryId, JsonText, KeyId, Result, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};

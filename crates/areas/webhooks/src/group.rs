@@ -1,7 +1,7 @@
 //! What outbound webhooks add to the service.
 
-use crate::engine::{self, Deliveries, OPEN_DELIVERIES};
 use crate::endpoint::sealed;
+use crate::engine::{self, Deliveries, OPEN_DELIVERIES};
 use crate::sequencer::Sequencer;
 use crate::size::DELIVERY_LOG;
 use crate::{EventDeliveries, Webhooks, closing, endpoints, purge, replay};
@@ -50,9 +50,12 @@ fn delivery_jobs(
 ) -> [Job; 4] {
     let (deliveries, catalogue) = (deliveries.clone(), catalogue.clone());
     [
-        Job::every("events.purge", Duration::from_secs(3600), "deletes events and deliveries after their time", move |job| {
-            purge::purge(job, events_kept, deliveries_kept)
-        }),
+        Job::every(
+            "events.purge",
+            Duration::from_secs(3600),
+            "deletes events and deliveries after their time",
+            move |job| purge::purge(job, events_kept, deliveries_kept),
+        ),
         Job::every(
             closing::CHECK,
             closing::CHECK_PERIOD,

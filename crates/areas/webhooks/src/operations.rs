@@ -1,13 +1,14 @@
 //! Operations on webhook endpoints: list, create, read, update, delete.
 
+use super::{closing, endpoints};
 use crate::endpoint::model::{
     DisabledReason, EndpointRow, EndpointStatus, NewWebhookEndpoint, Ordering, Payload, SignatureScheme,
     WebhookEndpoint, WebhookEndpointPatch, WebhookEndpointWithSecret,
 };
-use super::{check, closing, endpoints, signing};
-use events::{Catalogue, EventTypeInfo};
+use crate::endpoint::{check, signing};
 use auth::{Seal, keys};
 use egress::Connector;
+use events::{Catalogue, EventTypeInfo};
 use model::{Caller, Error, JsonText, Patch, Result, WebhookEndpointId};
 use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Rows, State, With,

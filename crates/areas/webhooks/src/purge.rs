@@ -3,18 +3,17 @@
 use super::endpoints::SkipPayload;
 use super::rows::Status;
 use super::size;
-use events::purge_old;
-use crate::schema::{event_hours, webhook_deliveries, webhook_hours};
+use crate::schema::{webhook_deliveries, webhook_hours};
 use diesel::prelude::*;
+use events::{purge_counts, purge_old};
 use jobs::{JobContext, JobError};
 use model::{Result, Timestamp};
 use store::logs::Retention;
 use store::{Tx, each};
 
 const CHUNK: i64 = 1000;
-const DAY: i64 = 86_400;
-/// Events are counted by hour for so long.
-const COUNTED_DAYS: i64 = 30;
+/// How long the counts of deliveries by hour are kept.
+const COUNTED_SECONDS: i64 = 2 * 86_400;
 
 /// The job `webhooks.skip`.
 pub(crate) async fn skip(job: JobContext) -> Result<(), JobError> {
@@ -68,14 +67,13 @@ pub(crate) async fn purge(job: JobContext, events: Retention, deliveries: Retent
             return Err(JobError::hand_back());
         }
     }
+    job.db.write(purge_counts).await?;
     job.db.write(purge_hours).await?;
     Ok(())
 }
 
 fn purge_hours(tx: &mut Tx) -> Result<()> {
-    let days = |days: i64| tx.now().plus_seconds(-days * DAY);
-    let (hours, rates) = (days(COUNTED_DAYS), days(2));
-    diesel::delete(event_hours::table.filter(event_hours::hour.lt(hours))).execute(tx.connection())?;
-    diesel::delete(webhook_hours::table.filter(webhook_hours::hour.lt(rates))).execute(tx.connection())?;
+    let horizon = tx.now().plus_seconds(-COUNTED_SECONDS);
+    diesel::delete(webhook_hours::table.filter(webhook_hours::hour.lt(horizon))).execute(tx.connection())?;
     Ok(())
 }

@@ -7,9 +7,9 @@ use super::rows::{DeliveryRow, Origin, Status};
 use super::size::hold_bodies;
 use super::{deliveries, endpoints};
 use crate::Deliveries;
-use events::{Catalogue, LoggedEvent, placed_event, placed_since};
 use crate::schema::webhook_deliveries;
 use diesel::prelude::*;
+use events::{Catalogue, LoggedEvent, placed_event, placed_since};
 use jobs::{JobContext, JobError};
 use model::{
     Caller, DeliveryId, Error, EventId, Result, Timestamp, WebhookEndpointId, WorkspaceId, text_enum,

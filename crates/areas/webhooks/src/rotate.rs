@@ -1,8 +1,8 @@
 //! Rotation of signing secrets: `POST /webhook-endpoints/{endpointId}/rotate-secret`.
 
 use super::endpoints;
-use crate::endpoint::model::WebhookEndpointWithSecret;
 use super::operations::Fresh;
+use crate::endpoint::model::WebhookEndpointWithSecret;
 use auth::Seal;
 use model::{Caller, Code, Error, Result, WebhookEndpointId};
 use operation::{Body, Json, Path, State, operation};

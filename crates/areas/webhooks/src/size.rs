@@ -1,7 +1,7 @@
 //! The size of deliveries: what is counted of them with their attempts and bodies, and which go first.
 
-use crate::sending::send::Attempt;
 use crate::schema::{webhook_attempts, webhook_bodies, webhook_deliveries};
+use crate::sending::send::Attempt;
 use diesel::dsl::{exists, not, sql};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;

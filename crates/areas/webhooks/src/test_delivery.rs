@@ -1,15 +1,16 @@
 //! Test deliveries: `POST /webhook-endpoints/{endpointId}/test`.
 
 use super::deliveries::{self, WebhookDeliveryDetail};
-use super::engine::{Attempt, Message, Target, keep_attempt, send};
-use crate::endpoint::model::EndpointRow;
+use super::engine::keep_attempt;
 use super::queues::{insert_deliveries, lock_queues};
 use super::rows::{NewDelivery, Origin, Status};
 use super::{endpoints, envelope, size};
 use crate::Deliveries;
-use events::{LoggedEvent, placed_event};
+use crate::endpoint::model::EndpointRow;
 use crate::schema::{webhook_bodies, webhook_deliveries, webhook_queues};
+use crate::sending::send::{Attempt, Message, Target, send};
 use diesel::prelude::*;
+use events::{LoggedEvent, placed_event};
 use model::{Code, DeliveryId, Error, EventId, JsonText, Result, Timestamp, WebhookEndpointId};
 use operation::{Body, Created, Cx, Path, State, operation};
 use serde::Deserialize;

@@ -22,7 +22,6 @@ use channels::channels::{ChannelProvider, ChannelSettings, ConnectChannel, conne
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use egress::{Connector, Policy};
-use webhooks::Delivering;
 use model::{
     Clock, Env, KeyId, Metadata, Random, Scope, SubscriptionStatus, SystemClock, SystemRandom, WorkspaceId,
 };
@@ -36,6 +35,7 @@ use std::time::Duration;
 use store::logs::Retentions;
 use store::{Backend, Db, Options, Read, Tx};
 use tokio::runtime::Handle;
+use webhooks::Delivering;
 
 #[derive(clap::Args)]
 pub struct Arguments {

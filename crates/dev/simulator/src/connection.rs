@@ -5,7 +5,6 @@ use crate::settings::Connection;
 use crate::world::Shared;
 use egress::{Connector, Request, Url};
 
-
 /// What a channel needs to be connected to the number of the settings.
 pub(crate) fn connection(shared: &Shared) -> Connection {
     let world = shared.lock();

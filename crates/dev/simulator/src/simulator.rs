@@ -2,8 +2,8 @@
 
 use crate::clock::VirtualClock;
 use crate::connection::{connection, verify};
-use crate::control_error::ControlError;
 use crate::control::{NewTemplate, Review};
+use crate::control_error::ControlError;
 use crate::settings::{Connection, Service, Settings, StartError};
 use crate::world::{
     Action, Behaviour, CallbackCounts, ChatLine, Faults, NewUser, Number, ReadMark, SendFault, Sent, Shared,
@@ -11,7 +11,7 @@ use crate::world::{
 };
 use crate::{dispatch, server};
 use actix_web::dev::ServerHandle;
-use egress::{Connector, Policy, Request, Url};
+use egress::{Connector, Policy};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! Values that a record's own values decide: formulas.
 
-use crate::values::computed_error::{ComputedError, ComputedErrors};
 use crate::definitions::field::Field;
-use crate::record::Data;
 use crate::definitions::set::FieldSet;
+use crate::record::Data;
+use crate::values::computed_error::{ComputedError, ComputedErrors};
 use serde_json::Value;
 
 /// Keeps the result of a computed field, or why there is none.

@@ -4,13 +4,13 @@
 //! other value is its JSON. What is too long, or not known in full, has the entry [`UNKNOWN`]: then only the record tells
 //! whether a condition holds.
 
-use crate::values::decimal::MOST_INTEGER;
-use crate::filter::{Condition, Test, empty_text};
-use crate::key;
-use crate::values::kind::{Family, FieldType};
-use crate::record::Record;
 use crate::definitions::set::FieldSet;
 use crate::definitions::subject::{Part, Subject};
+use crate::filter::{Condition, Test, empty_text};
+use crate::key;
+use crate::record::Record;
+use crate::values::decimal::MOST_INTEGER;
+use crate::values::kind::{Family, FieldType};
 use crate::{SystemColumn, checking::value};
 use chrono::NaiveDate;
 use memchr::memmem::Finder;
@@ -223,9 +223,9 @@ fn same(entry: &[u8], other: &Value) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definitions::sample::{choices, field};
     use crate::filter::{Filter, Node, Pattern};
     use crate::record::{ColumnValue, Columns, Data};
-    use crate::definitions::sample::{choices, field};
     use model::Timestamp;
     use proptest::prelude::*;
     use serde_json::json;

@@ -6,7 +6,7 @@
 
 use crate::definitions::field::Field;
 use crate::values::kind::Family;
-use crate::{values::text, checking::value};
+use crate::{checking::value, values::text};
 use chrono::{Datelike, Timelike};
 use memchr::memchr;
 use serde_json::{Number, Value};

@@ -5,10 +5,8 @@
 //! what indexes are made of. What callers send wrong comes back as an error with the path of the mistake.
 
 mod checking;
-mod definitions;
-mod search;
-mod values;
 pub mod computed;
+mod definitions;
 mod entry;
 mod expression;
 pub mod filter;
@@ -16,7 +14,9 @@ pub mod formula;
 pub mod key;
 mod record;
 pub mod saved;
+mod search;
 pub mod sort;
+mod values;
 
 pub use checking::{convert, value};
 #[cfg(any(test, feature = "samples"))]
@@ -26,14 +26,14 @@ pub use search::{terms, usual_names, words};
 pub use values::{decimal, equality, invisible, json_schema, phone, text};
 
 pub use definitions::column::SystemColumn;
-pub use values::computed_error::{ComputedError, ComputedErrors};
-pub use entry::{EntrySearcher, Outcome, UNKNOWN, is_columnar, push_entry, value_of_entry};
 pub use definitions::field::{Compiled, Field, TextForm};
-pub use filter::Filter;
-pub use values::kind::{Family, FieldType};
 pub use definitions::options::{Cardinality, Choice, FieldOptions, OnDelete, RollupAggregate};
-pub use values::problem::Problem;
-pub use record::{ColumnValue, Columns, Data, Record};
 pub use definitions::set::FieldSet;
 pub use definitions::subject::{Part, Subject};
 pub use definitions::unique::identity;
+pub use entry::{EntrySearcher, Outcome, UNKNOWN, is_columnar, push_entry, value_of_entry};
+pub use filter::Filter;
+pub use record::{ColumnValue, Columns, Data, Record};
+pub use values::computed_error::{ComputedError, ComputedErrors};
+pub use values::kind::{Family, FieldType};
+pub use values::problem::Problem;

@@ -2,10 +2,10 @@
 
 use crate::definitions::column::SystemColumn;
 use crate::definitions::field::Field;
-use crate::key;
-use crate::values::kind::Family;
 use crate::definitions::set::FieldSet;
 use crate::definitions::subject::{Part, Subject};
+use crate::key;
+use crate::values::kind::Family;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 

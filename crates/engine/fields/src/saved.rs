@@ -1,10 +1,10 @@
 //! Queries that are kept, as views keep them: fields by id, so that they survive new keys and labels.
 
-use crate::filter::{Comparison, Condition, Node, name_of, subject};
-use crate::values::kind::{Family, FieldType};
 use crate::definitions::set::FieldSet;
-use crate::sort;
 use crate::definitions::subject::{Part, Subject};
+use crate::filter::{Comparison, Condition, Node, name_of, subject};
+use crate::sort;
+use crate::values::kind::{Family, FieldType};
 use model::{Code, Error, FieldId, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

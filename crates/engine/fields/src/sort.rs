@@ -1,12 +1,12 @@
 //! The order of a list.
 
 use crate::definitions::column::SystemColumn;
-use crate::filter::{Filter, name_of, subject};
-use crate::key;
-use crate::values::kind::Family;
-use crate::record::Record;
 use crate::definitions::set::FieldSet;
 use crate::definitions::subject::{Part, Subject};
+use crate::filter::{Filter, name_of, subject};
+use crate::key;
+use crate::record::Record;
+use crate::values::kind::Family;
 use input::comma_list;
 use model::{Error, FieldId, Result};
 use std::collections::BTreeSet;

@@ -4,7 +4,6 @@
 //! budget. Indexes only narrow what is looked at: every record that is answered was tested by [`fields::Filter::fits`],
 //! so that a query means the same with any indexes or none, on both databases.
 
-mod planning;
 pub mod aggregate;
 mod auto_index;
 mod candidates;
@@ -14,6 +13,7 @@ mod counting;
 mod cursor;
 mod ordered;
 mod params;
+mod planning;
 pub mod references;
 mod related;
 mod run;

@@ -39,11 +39,7 @@ pub trait Batched: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// Where one of them fails. Then nothing of any of them stays, and each is made alone.
-    fn together(
-        maker: &Self::Maker,
-        batch: &[&Self],
-        tx: &mut Tx,
-    ) -> Result<Vec<Option<Self::Output>>>;
+    fn together(maker: &Self::Maker, batch: &[&Self], tx: &mut Tx) -> Result<Vec<Option<Self::Output>>>;
 }
 
 /// The changes of one kind that wait in this process, all with one maker.

@@ -1,13 +1,13 @@
 //! The database of a running service.
 
 use crate::connections::connection::{Manager, Role, open_postgres, open_sqlite};
-use crate::postgres::flusher::{Flusher, PostgresLog, Session};
 use crate::metrics::{self, Metrics};
 use crate::migrations::SchemaState;
+use crate::postgres::flusher::{Flusher, PostgresLog, Session};
 use crate::room::Room;
+use crate::sqlite::writer::{self, Pending, Work};
 use crate::threads::{Answer, Priority, Threads};
 use crate::tx::{AfterCommit, EventObserver, Events, Held, Read, Tx, run_hooks};
-use crate::sqlite::writer::{self, Pending, Work};
 use crate::{AnyConnection, Backend, each, migrations};
 use diesel::connection::{AnsiTransactionManager, TransactionManager};
 use diesel::r2d2::Pool;

@@ -3,10 +3,8 @@
 //! One code base runs on embedded SQLite and on PostgreSQL. [`Db::read`] hands out a reader, [`Db::write`] a
 //! transaction; nothing else touches the database. What must differ between the two stands in [`dialect`].
 
-mod connections;
-mod postgres;
-mod sqlite;
 mod batches;
+mod connections;
 mod db;
 pub mod dialect;
 mod full_text;
@@ -19,20 +17,21 @@ mod migrations;
 mod one_row;
 mod outbox;
 mod pages;
+mod postgres;
 mod room;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
+mod sqlite;
 mod statistics;
 mod threads;
 mod trial;
 mod tx;
 
-pub use sqlite::backup::backup_sqlite;
 pub use batches::{Batched, Batches};
 pub use connections::cached::{Cached, CachedChange};
 pub use connections::connection::Backend;
-pub use db::{Db, Options, Stats};
 pub use connections::erased::{AnyConnection, PgConnection, SqliteConnection};
+pub use db::{Db, Options, Stats};
 pub use lock_order::{LockLevel, LockMode};
 pub use many_rows::insert_rows;
 pub use metrics::MOST_COUNTED;
@@ -40,6 +39,7 @@ pub use migrations::SchemaState;
 pub use one_row::OneRow;
 pub use outbox::column;
 pub use pages::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
+pub use sqlite::backup::backup_sqlite;
 pub use tx::{EventObserver, Read, Tx};
 
 /// Locks rows until the transaction ends, on PostgreSQL; the one writer of SQLite needs no lock. `$lock` is diesel's

@@ -1,8 +1,8 @@
 //! `svc openapi`.
 
 use crate::compose::registry;
-use crate::version::VERSION;
 use crate::operator_error::cause;
+use crate::version::VERSION;
 use clap::Args;
 use operation::{Contract, Registry, document};
 

@@ -7,10 +7,10 @@ use crate::values::{http_url, whole};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use egress::{Connector, Limits, Method, Request, Response};
-use webhooks::signing::{Signer, new_secret};
 use model::{Clock, SystemClock, SystemRandom};
 use serde_json::Value;
 use std::time::Duration;
+use webhooks::signing::{Signer, new_secret};
 
 /// How long to wait before asking a service again that did not answer.
 const PAUSE: Duration = Duration::from_secs(2);

@@ -4,8 +4,8 @@
 
 use super::{Traces, counter};
 use crate::Config;
-use crate::version::VERSION;
 use crate::tiers::operator_policy;
+use crate::version::VERSION;
 use anyhow::Context;
 use egress::{Connector, HeaderName, HeaderValue, Limits, Request, frames_message};
 use model::{Clock, EndedSpan, Random, Sampler, SpanKind, SpanSink, SpanValue, Tracer};

@@ -4,13 +4,13 @@
 //! `SVC_CHAOS_EVENTS` sets how many events there are: 800 by default, so that it fits into `make test`.
 
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
-use webhooks::schema::{webhook_deliveries, webhook_queues};
 use model::{Cause, Timestamp, WorkspaceId};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 use testkit::{Answering, Delivered, Kind, MessageSent, Program, Receiver, TestDb};
+use webhooks::schema::{webhook_deliveries, webhook_queues};
 
 const ENTITIES: i64 = 200;
 

@@ -4,7 +4,6 @@
 use crate::pages::fence;
 use agents::schema::runs;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
-use webhooks::signing::Signer;
 use model::{SystemClock, SystemRandom, Timestamp};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -12,6 +11,7 @@ use std::sync::Arc;
 use store::schema::jobs;
 use store::{Backend, Db, Options};
 use testkit::{Delivered, Key, Kind, OpenAiServer, Program, Receiver, tool_call, until};
+use webhooks::signing::Signer;
 
 const SCOPES: &str = "agents:read,agents:write,runs:execute,runs:read,collections:read,collections:write,items:read,\
     items:write,webhooks:manage,events:read,billing:read";

@@ -153,7 +153,7 @@ async fn what_is_no_request(kind: Kind) {
     for (what, request) in cases {
         refused(what, &app.raw_bytes(request).await);
     }
-    assert_eq!(app.client.get("/health", None).await.status, 200);
+    assert_eq!(app.raw(b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.status, 200);
 }
 
 #[testkit::both]

@@ -1,9 +1,9 @@
 //! Request evaluation: verification, handshake and mapping, and what is to be kept of a request. No I/O.
 
-use crate::verify::body::Form;
-use crate::events::{InboundEvent, Received};
 use super::hook::Hook;
+use crate::events::{InboundEvent, Received};
 use crate::mapping::{Mapped, Outcome};
+use crate::verify::body::Form;
 use crate::verify::request::Incoming;
 use crate::verify::scheme::Refusal;
 use model::{

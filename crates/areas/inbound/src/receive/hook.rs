@@ -2,11 +2,11 @@
 
 use super::bucket::Bucket;
 use crate::dedupe::Rule;
-use crate::verify::handshake::Handshake;
 use crate::mapping::Compiled;
 use crate::rows::{RateLimit, ResponseSettings, Status, WebhookRow};
-use crate::verify::scheme::{Refusal, Scheme};
 use crate::token::TokenHash;
+use crate::verify::handshake::Handshake;
+use crate::verify::scheme::{Refusal, Scheme};
 use crate::verify::verification::Kind;
 use auth::Seal;
 use ipnet::IpNet;

@@ -1,11 +1,11 @@
 //! Queries of received requests.
 
 use super::evaluate::{Ending, Kept, RequestStatus, Taken};
+use super::size;
 use crate::events::{Failing, InboundEvent};
 use crate::rows::FAILURE_WINDOW_SECONDS;
-use crate::verify::scheme::Refusal;
-use super::size;
 use crate::schema::{inbound_keys, inbound_requests, inbound_webhooks};
+use crate::verify::scheme::Refusal;
 use diesel::prelude::*;
 use diesel::upsert::excluded;
 use model::{

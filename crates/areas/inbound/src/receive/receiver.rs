@@ -4,15 +4,15 @@
 //! is, has the request come before. What is taken is on the disk, with its event, before it is answered. With a warm
 //! cache a request is one transaction and no read.
 
-use crate::verify::answer;
 use super::bucket::Bucket;
 use super::evaluate::{Evaluation, Taken, evaluate};
 use super::hook::Hook;
-use crate::queries;
 use super::received::{self, Appended};
-use crate::verify::request::Incoming;
+use crate::queries;
 use crate::rows::{ResponseKind, Status};
 use crate::token::{self, TokenHash};
+use crate::verify::answer;
+use crate::verify::request::Incoming;
 use auth::{Cache, Directory, RateWindows, Seal};
 use bytes::Bytes;
 use model::{Code, Error, InboundWebhookId, RequestId, Result, Span, Timestamp, Trace, Tracer};

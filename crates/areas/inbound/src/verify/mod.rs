@@ -5,8 +5,8 @@ pub(crate) mod body;
 pub(crate) mod handshake;
 pub(crate) mod request;
 pub(crate) mod scheme;
+#[cfg(test)]
+mod scheme_tests;
 pub(crate) mod signature;
 pub(crate) mod source;
 pub(crate) mod verification;
-#[cfg(test)]
-mod scheme_tests;

@@ -2,7 +2,7 @@
 
 use crate::webhooks::{at, bare, log, made, path};
 use serde_json::{Value, json};
-use testkit::{Answer, Kind, Receiver, TestApp};
+use testkit::{Answer, Kind, MessageSent, Receiver, TestApp};
 
 /// Posts a body a moment later, so that it is the newest of the log.
 async fn post(app: &TestApp, webhook: &Value, content_type: &str, body: &[u8]) -> Answer {

@@ -84,8 +84,8 @@ async fn a_webhook_is_created_with_defaults_and_with_everything(kind: Kind) {
     assert_eq!(full["verification"]["secrets"], 2);
     assert_eq!(app.get(&at(&full), &key).await.expect(200), full);
     let stored = app.db().read(|read| {
-        use diesel::prelude::*;
         use ::inbound::schema::inbound_webhooks as table;
+        use diesel::prelude::*;
         let columns = (table::sealed_token, table::settings, table::sealed_secrets);
         Ok(table::table.select(columns).load::<(String, String, Option<String>)>(read.connection())?)
     });

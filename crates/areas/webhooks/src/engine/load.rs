@@ -3,10 +3,10 @@
 use super::super::queues::release_lanes;
 use super::super::rows::Status;
 use super::rows::{LoadedDelivery, QueueRow};
-use events::Catalogue;
 use crate::schema::{webhook_bodies, webhook_deliveries as d};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp as SqlTimestamp};
+use events::Catalogue;
 use model::{DeliveryId, EventId, Result, ScopeSet, Timestamp, WebhookEndpointId};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{AnyConnection, Cached, Tx, column, each};

@@ -21,10 +21,10 @@ pub(crate) use settle::keep_attempt;
 pub(crate) use state::Parts;
 
 use crate::closing;
-use metrics::DeliveryMetrics;
 use crate::sequencer::Sequencer;
 use futures::FutureExt;
 use futures::future::{Fuse, FusedFuture};
+use metrics::DeliveryMetrics;
 use model::{Result, WebhookEndpointId, WorkspaceId};
 use prometheus::core::Collector;
 use rows::{TurnInput, TurnResult};

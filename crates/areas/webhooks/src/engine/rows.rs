@@ -1,9 +1,9 @@
 //! Rows and types of the delivery engine: queues, loaded deliveries, and what a turn takes and gives.
 
 use crate::endpoint::model::{DisabledReason, EndpointRow};
+use crate::schema::webhook_queues;
 use crate::sending::health::Health;
 use crate::sending::send::Attempt;
-use crate::schema::webhook_queues;
 use diesel::prelude::*;
 use model::{DeliveryId, EventId, Timestamp, Trace, WebhookEndpointId, WorkspaceId};
 use std::collections::BTreeMap;

@@ -1,16 +1,16 @@
 //! State of the delivery engine in memory: the endpoints that it holds, what is loaded for them, and what is on its way.
 
-use crate::endpoint::model::DisabledReason;
-use crate::sending::health::{ABREAST, Health, Notice};
 use super::rows::{
     AHEAD, Finished, Held, LOADED, LoadedDelivery, TurnInput, TurnResult, Verdict, WORKSPACE_LOADED,
 };
+use crate::endpoint::model::DisabledReason;
+use crate::endpoint::model::EndpointRow;
+use crate::sending::health::{ABREAST, Health, Notice};
 use crate::sending::schedule::{self, pace_limit};
 use crate::sending::send::{Attempt, Message, Target, send};
-use events::Catalogue;
-use crate::endpoint::model::EndpointRow;
 use auth::Seal;
 use egress::Connector;
+use events::Catalogue;
 use futures::FutureExt;
 use model::{Timestamp, Tracer, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};

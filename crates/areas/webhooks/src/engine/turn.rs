@@ -5,21 +5,21 @@
 //! matter, and a delivery needs no lease of its own: whoever takes over a queue whose lease ran out finds what was on
 //! its way then, and sends it again.
 
-use crate::endpoint::model::EndpointRow;
 use super::super::queues::lock_queues;
 use super::super::rows::Status;
 use super::super::{EndpointEvent, closing, endpoints};
-use crate::sending::health::ABREAST;
 use super::load::{Source, load, next_due, recover};
 use super::rows::{
     Claimed, Finished, Held, LEASE_SECONDS, LOADED, LoadedDelivery, QueueRow, TurnInput, TurnResult,
     WORKSPACE_LOADED,
 };
-use crate::sending::schedule::pace_limit;
 use super::settle::settle;
-use events::Catalogue;
+use crate::endpoint::model::EndpointRow;
 use crate::schema::{webhook_deliveries, webhook_endpoints, webhook_queues};
+use crate::sending::health::ABREAST;
+use crate::sending::schedule::pace_limit;
 use diesel::prelude::*;
+use events::Catalogue;
 use model::{Result, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{AnyConnection, LockLevel, LockMode, Tx, column, each};

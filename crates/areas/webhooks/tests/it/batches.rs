@@ -1,9 +1,9 @@
 //! What many deliveries of one batch come to, and what becomes of them when their worker or the database fails.
 
 use crate::{contact, deliveries, key};
+use ::webhooks::schema::webhook_queues as queues;
 use chrono::Duration as Span;
 use diesel::prelude::*;
-use events::schema::webhook_queues as queues;
 use serde_json::{Value, json};
 use std::time::Duration;
 use testkit::{Answering, Key, Kind, Receiver, TestApp, until};

@@ -1,9 +1,9 @@
 //! Deliveries: what is sent, tried again, given up, held back.
 
 use crate::{contact, deliveries, is_signed, key};
+use ::webhooks::schema::webhook_queues as queues;
 use chrono::Duration;
 use diesel::prelude::*;
-use events::schema::webhook_queues as queues;
 use model::Env;
 use serde_json::{Value, json};
 use testkit::{Answering, Kind, Receiver, TestApp, until};

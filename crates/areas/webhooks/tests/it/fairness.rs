@@ -2,9 +2,9 @@
 //! arrive, not by time.
 
 use crate::{contact, key};
+use ::webhooks::schema::webhook_queues;
 use chrono::Duration;
 use diesel::prelude::*;
-use events::schema::webhook_queues;
 use model::{Cause, Timestamp};
 use serde_json::json;
 use testkit::{Answering, Key, Kind, Receiver, TestApp, until};
@@ -13,7 +13,7 @@ use testkit::{Answering, Key, Kind, Receiver, TestApp, until};
 async fn workspace(app: &TestApp, receiver: &Receiver, path: &str, endpoints: usize) -> Key {
     let key = key(app).await;
     for _ in 0..endpoints {
-        subscribe(app, &key, &receiver.url(path), json!({})).await;
+        app.subscribe(&key, &receiver.url(path), json!({})).await;
     }
     key
 }

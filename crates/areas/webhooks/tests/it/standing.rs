@@ -100,9 +100,9 @@ async fn an_endpoint_without_deliveries_ends_with_its_key(kind: Kind) {
         let (receiver, watcher) = (Receiver::start().await, Receiver::start().await);
         let both = json!({ "enabled_events": ["contact.*", "run.completed"] });
         let endpoint = app.subscribe(&lost, &receiver.url("/"), both).await;
-        let other =
-            app.subscribe(&owner, &watcher.url("/"), json!({ "enabled_events": ["webhook_endpoint.*"] }))
-                .await;
+        let other = app
+            .subscribe(&owner, &watcher.url("/"), json!({ "enabled_events": ["webhook_endpoint.*"] }))
+            .await;
         look_around(&app).await;
         assert_eq!(standing(&app, &owner, &endpoint).await, "enabled", "{loss:?}");
 

@@ -2,10 +2,10 @@
 
 use super::inbox;
 use super::local::{Done, done, is_own, parsed};
-use crate::control_error::ControlError;
-use crate::control::{NewTemplate, Review};
-use crate::settings::Settings;
 use crate::connection::{connection, verify};
+use crate::control::{NewTemplate, Review};
+use crate::control_error::ControlError;
+use crate::settings::Settings;
 use crate::world::{Action, Behaviour, Faults, NewUser, Number, SendFault, Shared, World};
 use actix_web::guard::fn_guard;
 use actix_web::web::{self, Bytes, Data, Path, Query, ServiceConfig};

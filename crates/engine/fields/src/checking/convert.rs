@@ -1,7 +1,7 @@
 //! Values of one type as values of another.
 
-use crate::values::decimal;
 use crate::checking::value::{self, Mode};
+use crate::values::decimal;
 use crate::{Field, FieldOptions, FieldType};
 use bigdecimal::RoundingMode;
 use serde_json::Value;

@@ -4,12 +4,12 @@
 #[path = "value_tests.rs"]
 mod tests;
 
+use crate::definitions::field::Field;
+use crate::definitions::options::{Cardinality, FieldOptions};
 use crate::values::decimal::MOST_INTEGER;
 use crate::values::decimal::{self, Decimal};
-use crate::definitions::field::Field;
 use crate::values::invisible;
 use crate::values::kind::FieldType;
-use crate::definitions::options::{Cardinality, FieldOptions};
 use crate::values::phone;
 use crate::values::problem::Problem;
 use crate::values::text;

@@ -1,8 +1,8 @@
 //! A field: its definition, ready for use.
 
+use crate::definitions::options::FieldOptions;
 use crate::expression::Formula;
 use crate::values::kind::{Family, FieldType};
-use crate::definitions::options::FieldOptions;
 use model::{FieldId, Timestamp};
 use regex::Regex;
 use serde_json::Value;

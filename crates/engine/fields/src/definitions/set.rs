@@ -2,8 +2,8 @@
 
 use crate::definitions::column::SystemColumn;
 use crate::definitions::field::Field;
-use crate::values::kind::FieldType;
 use crate::definitions::options::Choice;
+use crate::values::kind::FieldType;
 use model::FieldId;
 use std::collections::HashSet;
 use std::ops::Deref;

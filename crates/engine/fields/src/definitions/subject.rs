@@ -2,8 +2,8 @@
 
 use crate::definitions::column::SystemColumn;
 use crate::definitions::field::Field;
-use crate::values::kind::Family;
 use crate::definitions::set::FieldSet;
+use crate::values::kind::Family;
 use model::{FieldId, Result};
 use serde::{Deserialize, Serialize};
 

@@ -2,14 +2,14 @@
 
 use super::like::Pattern;
 use super::range::{Range, joined};
-use crate::values::decimal;
-use crate::key;
-use crate::values::kind::Family;
-use crate::record::Record;
+use crate::checking::value;
 use crate::definitions::set::FieldSet;
 use crate::definitions::subject::{Part, Subject};
+use crate::key;
+use crate::record::Record;
+use crate::values::decimal;
+use crate::values::kind::Family;
 use crate::values::text;
-use crate::checking::value;
 use model::{FieldId, Result};
 use serde_json::Value;
 use std::sync::Arc;

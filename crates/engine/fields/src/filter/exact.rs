@@ -3,11 +3,11 @@
 use super::condition::{Condition, Test};
 use super::range::Range;
 use crate::definitions::column::SystemColumn;
-use crate::key;
-use crate::values::kind::Family;
 use crate::definitions::set::FieldSet;
 use crate::definitions::subject::Subject;
-use crate::{values::decimal, values::text, checking::value};
+use crate::key;
+use crate::values::kind::Family;
+use crate::{checking::value, values::decimal, values::text};
 use serde_json::Value;
 
 impl Condition {

@@ -22,9 +22,9 @@ pub use related::{Compared, Related};
 pub use schema::{FilterAnd, FilterCondition, FilterNot, FilterOr, FilterTree, filter_tree_text};
 pub use tree::{MOST_CONDITIONS, Node, unknown_op};
 
-use crate::record::Record;
 use crate::definitions::set::FieldSet;
 use crate::definitions::subject::Subject;
+use crate::record::Record;
 use crate::search::words::Words;
 use model::{Error, FieldId, Result, Timestamp};
 use serde_json::Value;

@@ -2,9 +2,9 @@
 
 use super::comparison::{Comparison, name_of, subject};
 use super::op::Op;
-use crate::values::kind::FieldType;
 use crate::definitions::set::FieldSet;
 use crate::definitions::subject::Subject;
+use crate::values::kind::FieldType;
 use model::{Error, FieldId, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

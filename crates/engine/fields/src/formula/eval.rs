@@ -1,16 +1,16 @@
 //! What an expression gives for a record.
 
 use super::Formula;
+use super::zone_of;
+use crate::definitions::field::Field;
+use crate::definitions::set::FieldSet;
 use crate::expression::moment::Moment;
 use crate::expression::operand::{Figure, Operand};
 use crate::expression::parse::{Expr, Operator};
-use super::zone_of;
 use crate::values::computed_error::ComputedError;
 use crate::values::decimal;
-use crate::definitions::field::Field;
 use crate::values::kind::Family;
-use crate::definitions::set::FieldSet;
-use crate::{values::text, checking::value};
+use crate::{checking::value, values::text};
 use chrono_tz::Tz;
 use serde_json::Value;
 use std::cmp::Ordering;

@@ -1,13 +1,13 @@
 //! The types of expressions: what does not fit is refused when a formula is saved, not when it is computed.
 
 use super::Formula;
+use crate::definitions::set::FieldSet;
 use crate::expression::functions::{Function, Given, Wanted};
 use crate::expression::operand::Operand;
 use crate::expression::parse::{Expr, Operator};
 use crate::expression::types::Type;
 use crate::values::kind::FieldType;
 use crate::values::problem::Problem;
-use crate::definitions::set::FieldSet;
 
 impl Formula {
     /// The type of its result over these fields.

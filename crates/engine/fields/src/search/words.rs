@@ -1,12 +1,12 @@
 //! What a search looks for: words, the beginnings of words, phrases, in any field or in one.
 
+use crate::checking::value;
 use crate::definitions::field::Field;
+use crate::definitions::set::FieldSet;
+use crate::record::Record;
+use crate::search::terms::{Wanted, each_token, tokens, wanted, wanted_phrase};
 use crate::values::kind::FieldType;
 use crate::values::phone;
-use crate::record::Record;
-use crate::definitions::set::FieldSet;
-use crate::search::terms::{Wanted, each_token, tokens, wanted, wanted_phrase};
-use crate::checking::value;
 use model::{CollectionId, FieldId};
 use serde_json::Value;
 

@@ -197,8 +197,8 @@ fn parts(number: &Number) -> (i128, i64) {
 mod tests {
     use super::*;
     use crate::FieldType;
-    use crate::key;
     use crate::definitions::sample::field;
+    use crate::key;
     use proptest::prelude::*;
     use serde_json::json;
 

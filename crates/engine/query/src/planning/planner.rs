@@ -1,9 +1,9 @@
 //! What planning remembers between queries, and the bounds within which queries run.
 
+use crate::column_scan::ColumnCache;
 use crate::scan;
 use crate::types::{Query, Report};
 use crate::usage::{Needs, Usage};
-use crate::column_scan::ColumnCache;
 use crate::word_lists::WordLists;
 use fields::filter::Range;
 use model::{CollectionId, IndexId, Result, Timestamp};

@@ -29,8 +29,8 @@ pub use create::create_ready;
 pub use editor::Editor;
 pub use fetch::{TestedRow, by_ids, live_by_ids, tested_rows};
 pub use find::{
-    count_comment, expect_version, find, find_all_locked, find_locked,
-    find_with_shape, hold_free, holder_of_key, live, live_among, lock, locked, refuse_locked, titles,
+    count_comment, expect_version, find, find_all_locked, find_locked, find_with_shape, hold_free,
+    holder_of_key, live, live_among, lock, locked, refuse_locked, titles,
 };
 pub use keys::{digest, holder, holder_of_value, reindex};
 pub(crate) use keys::{digests, index_keys};

@@ -1,7 +1,7 @@
 //! Items as lines of CSV or JSON.
 
-use crate::guard::guarded;
 use super::{Export, ExportFormat};
+use crate::guard::guarded;
 use fields::{ColumnValue, Columns, Data, Family, Field, Subject, SystemColumn};
 use model::{Error, Result, Timestamp};
 use records::rows::ItemRow;

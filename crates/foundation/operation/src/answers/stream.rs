@@ -217,7 +217,7 @@ impl Drop for LastingRow {
 
 #[cfg(test)]
 mod tests {
-    use crate::printed;
+    use super::printed;
 
     #[test]
     fn no_line_of_data_is_lost() {

@@ -1,8 +1,8 @@
 //! The guard: every check before an operation's input is looked at, in the order of decision 11.
 
-use crate::gates::Gate;
-use crate::declaration::meta::Meta;
 use crate::calls::progress::{Pipeline, Progress};
+use crate::declaration::meta::Meta;
+use crate::gates::Gate;
 use crate::registry::{Found, Registered};
 use crate::transport::Head;
 use auth::keys::StoredKey;

@@ -4,11 +4,11 @@
 //! against its month: the request that led to it did.
 
 use crate::calls::gate::{Passed, permitted};
-use crate::gates::Gate;
-use crate::declaration::meta::Meta;
 use crate::calls::panics::catch_panic;
 use crate::calls::pipeline::{Received, Request};
 use crate::calls::progress::{Pipeline, Progress};
+use crate::declaration::meta::Meta;
+use crate::gates::Gate;
 use crate::registry::Registered;
 use crate::transport::{Response, ResponseBody};
 use model::{Caller, Error, Result};

@@ -4,17 +4,17 @@
 //! knows no operation's types, so it is compiled once.
 
 use crate::answers::answer::{Reply, ReplyBody};
-use crate::inputs::arriving::{BodyChunks, StreamedBody};
+use crate::answers::stream::{EventStream, KeyWatch, LastingRow, Sending};
 use crate::calls::gate::Passed;
-use crate::gates::Gate;
-use crate::inputs::input::Input;
-use crate::declaration::meta::Meta;
 use crate::calls::panics::catch_panic;
 use crate::calls::progress::{Pipeline, Progress};
+use crate::calls::spans;
+use crate::declaration::meta::Meta;
+use crate::gates::Gate;
+use crate::inputs::arriving::{BodyChunks, StreamedBody};
+use crate::inputs::input::Input;
 use crate::raw_route::Chunks;
 use crate::registry::Found;
-use crate::calls::spans;
-use crate::answers::stream::{EventStream, KeyWatch, LastingRow, Sending};
 use crate::transport::{Head, Response, ResponseBody, error_reply};
 use crate::{Call, Cx, Speaking};
 use auth::Seal;

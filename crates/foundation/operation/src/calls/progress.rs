@@ -2,9 +2,9 @@
 
 use crate::Services;
 use crate::declaration::deprecation::Retiring;
+use crate::declaration::meta::Meta;
 use crate::gates::Gate;
 use crate::log::{LogRow, RequestLog};
-use crate::declaration::meta::Meta;
 use crate::metrics::RequestMetrics;
 use crate::registry::Registry;
 use crate::transport::{Head, Limits, known_method};

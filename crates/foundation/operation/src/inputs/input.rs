@@ -1,9 +1,9 @@
 //! What an operation takes: the types of its arguments.
 
 use crate::Describe;
-use crate::inputs::arriving::StreamedBody;
 use crate::batched::WaitingCalls;
 use crate::declaration::meta::{Meta, Paging};
+use crate::inputs::arriving::StreamedBody;
 use crate::registry::Registered;
 use crate::services::Services;
 use model::{Caller, Error, Result};
@@ -12,7 +12,6 @@ use std::any::Any;
 use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
-use store::Tx;
 use utoipa::{IntoParams, ToSchema};
 
 /// A request behind the guard, not yet read.

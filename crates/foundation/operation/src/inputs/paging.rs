@@ -1,8 +1,8 @@
 //! Pages as arguments: the rules of the four modes stand here and nowhere else (platform-billing.md C.5).
 
-use crate::inputs::cursor::Cursors;
 use crate::answers::lists::{CursorList, OffsetList, OptInList, PageList, Pagination};
 use crate::declaration::meta::Paging;
+use crate::inputs::cursor::Cursors;
 use crate::{Describe, FromInput, Input};
 use model::{Error, Result, whole_number};
 use serde::Deserialize;

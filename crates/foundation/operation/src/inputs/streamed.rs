@@ -1,8 +1,8 @@
 //! Bodies that an operation reads while they arrive: files, which can be larger than what should be held in memory.
 
-use crate::inputs::arriving::{BodyChunks, StreamedBody};
 use crate::answers::disposition::Disposition;
 use crate::declaration::validate::FormChecks;
+use crate::inputs::arriving::{BodyChunks, StreamedBody};
 use crate::{Describe, FromInput, Input};
 use bytes::Bytes;
 use futures::{Stream, StreamExt};

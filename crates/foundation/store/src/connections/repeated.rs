@@ -61,7 +61,7 @@ impl Repeated {
 
 #[cfg(test)]
 mod tests {
-    use crate::{LONGEST, MOST, Repeated};
+    use super::{LONGEST, MOST, Repeated};
 
     #[test]
     fn a_statement_is_kept_from_its_second_time_on() {

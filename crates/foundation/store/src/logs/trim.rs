@@ -7,9 +7,9 @@
 //! Trimming begins at nine tenths of the size and goes down to eight tenths, so that the log stays below its size between
 //! two runs. It deletes in pieces, each a transaction of its own, between which others write.
 
-use crate::log_changes::{Size, Sizes};
 use super::retention::{BoundedLog, LogKind, Retentions};
 use super::sizes::sizes_of;
+use crate::log_changes::{Size, Sizes};
 use crate::{Db, Read};
 use model::{Error, Result, Timestamp};
 use std::sync::Arc;

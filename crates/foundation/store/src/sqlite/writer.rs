@@ -4,10 +4,10 @@
 //! shared by all who wait for it. One that fails after it changed something takes the group with it, which is then done
 //! again with a savepoint for each: savepoints for all would cost more than the works themselves.
 
-use crate::sqlite::checkpoints::Checkpoints;
 use crate::connections::connection::{Role, open_sqlite};
 use crate::full_text::FullText;
 use crate::metrics::GroupMetrics;
+use crate::sqlite::checkpoints::Checkpoints;
 use crate::tx::{AfterCommit, Events, Held, Read, Tx, run_hooks};
 use crate::{AnyConnection, SqliteConnection};
 use diesel::connection::{AnsiTransactionManager as Manager, TransactionManager};

@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use model::{Code, Error, Result};
 use std::sync::{Arc, Mutex, mpsc};
-use store::{Batched, Batches, Db, Read, Tx};
+use store::{Batched, Batches, Db, Tx};
 use testkit::{Kind, TestDb};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
