@@ -116,6 +116,9 @@ pub struct Guardrail {
 }
 
 /// Checks what a schema cannot say. `hands_off` says whether the agent may leave a conversation to people.
+///
+/// # Errors
+/// `validation_error`.
 pub fn check(guardrails: &[Guardrail], hands_off: bool) -> Result<()> {
     let errors = guardrails.iter().enumerate().flat_map(|(place, guardrail)| {
         let at = move |name: &str| format!("guardrails[{place}].{name}");
@@ -195,6 +198,9 @@ impl Guardrail {
 }
 
 /// Compiles a caller's pattern.
+///
+/// # Errors
+/// For a pattern that is not valid or too large.
 pub fn pattern(text: &str) -> std::result::Result<Regex, regex::Error> {
     RegexBuilder::new(text).size_limit(LARGEST_PATTERN).build()
 }

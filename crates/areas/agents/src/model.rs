@@ -310,13 +310,19 @@ impl AgentPatch {
 pub struct AgentRow {
     /// The id.
     pub id: AgentId,
+    /// The workspace.
     pub workspace_id: WorkspaceId,
+    /// The name.
     pub name: String,
     #[expect(dead_code, reason = "the database compares it")]
     name_key: String,
+    /// The status.
     pub status: AgentStatus,
+    /// Whether runs that name no agent use it.
     pub is_default: bool,
+    /// The number of the current version.
     pub version: i64,
+    /// The [`Settings`] of the current version.
     pub settings: JsonText,
     pub(crate) metadata: JsonText,
     pub(crate) created_at: Timestamp,
@@ -324,7 +330,10 @@ pub struct AgentRow {
 }
 
 impl AgentRow {
-    /// What its version fixes.
+    /// Reads the settings of the current version.
+    ///
+    /// # Errors
+    /// `internal_error` for a row that cannot be read.
     pub fn settings(&self) -> Result<Settings> {
         self.settings.parse()
     }
@@ -353,6 +362,9 @@ impl AgentRow {
 }
 
 /// At most 16 pairs, keys up to 64 and values up to 512 characters.
+///
+/// # Errors
+/// `validation_error`.
 pub fn check_metadata(metadata: Option<&Metadata>) -> Result<()> {
     let Some(metadata) = metadata else { return Ok(()) };
     if metadata.len() > 16 {

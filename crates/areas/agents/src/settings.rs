@@ -77,6 +77,10 @@ impl ResponseFormat {
         self.schema.as_ref().filter(|_| self.kind == ResponseKind::JsonSchema)
     }
 
+    /// Checks what the published schema cannot say.
+    ///
+    /// # Errors
+    /// `validation_error`.
     pub fn check(&self) -> Result<()> {
         match (self.kind, &self.schema) {
             (ResponseKind::JsonSchema, Some(schema)) => json_schema::check(schema, "response_format.schema"),

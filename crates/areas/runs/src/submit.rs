@@ -14,7 +14,7 @@ use super::step::write_finished;
 use super::stream::RunStream;
 use super::work::{Plan, Start, Work};
 use agents::guardrails::GuardrailStage;
-use agents::{AgentRow, AgentStatus, Settings, ToolRow, check_run_metadata};
+use agents::{AgentRow, AgentStatus, Settings, ToolRow, check_metadata};
 use auth::idempotency::{self, Claim};
 use model::{AgentId, Caller, Code, Error, JsonText, Result, RunId, Timestamp, WorkspaceId};
 use operation::EventStream;
@@ -76,7 +76,7 @@ impl RunEngine {
     }
 
     async fn make_or_find(&self, caller: &Caller, new: NewRun, claim: Option<Claim>) -> Result<Submitted> {
-        check_run_metadata(new.metadata.as_ref())?;
+        check_metadata(new.metadata.as_ref())?;
         if new.stream && new.background {
             return Err(Error::invalid("stream", "cannot be true together with `background`"));
         }

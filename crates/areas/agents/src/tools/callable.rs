@@ -14,6 +14,7 @@ use std::sync::Arc;
 pub struct Callable {
     /// The name of the tool that it belongs to.
     pub tool: String,
+    /// The settings of that tool.
     pub settings: Arc<ToolSettings>,
     /// `None` for an HTTP request.
     pub function: Option<&'static Function>,
@@ -79,11 +80,14 @@ fn callables(name: &str, kind: ToolKind, settings: ToolSettings, answers: bool) 
 
 impl ToolRow {
     /// What the model can call of it. `answers`: whether the run answers a contact.
+    ///
+    /// # Errors
+    /// `internal_error` for a row that cannot be read.
     pub fn callables(&self, answers: bool) -> Result<Vec<Callable>> {
         Ok(callables(&self.name, self.kind, self.settings()?, answers))
     }
 
-    pub fn tool(self) -> Result<AgentTool> {
+    pub(crate) fn tool(self) -> Result<AgentTool> {
         let settings = self.settings()?;
         let callables = self.callables(false)?;
         let specs: Vec<ToolSpec> = callables.iter().map(|callable| callable.spec.clone()).collect();

@@ -43,7 +43,9 @@ pub enum Reach {
 /// Records that functions reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Records {
+    /// Contacts.
     Contacts,
+    /// Tasks.
     Tasks,
     /// Items of the tool's collection.
     Items,

@@ -119,6 +119,9 @@ impl GrantChecks<'_> {
 }
 
 /// The scopes that operations need, and no others.
+///
+/// # Errors
+/// When no pipeline is connected.
 pub fn scopes(operations: &LocalCalls, used: impl Iterator<Item = &'static str>) -> Result<ScopeSet> {
     let scope = |id| Ok(operations.operation(id)?.and_then(|meta| meta.scope));
     used.filter_map(|id| scope(id).transpose()).collect()

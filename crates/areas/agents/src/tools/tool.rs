@@ -262,12 +262,19 @@ impl ToolSettings {
 #[derive(Debug, Clone, Queryable, Insertable)]
 #[diesel(table_name = agent_tools)]
 pub struct ToolRow {
+    /// The agent.
     pub agent_id: AgentId,
+    /// The name.
     pub name: String,
+    /// The agent's workspace.
     pub workspace_id: WorkspaceId,
+    /// The type of tool.
     pub kind: ToolKind,
+    /// The [`ToolSettings`].
     pub settings: JsonText,
+    /// When it was attached.
     pub created_at: Timestamp,
+    /// When it was last changed.
     pub updated_at: Timestamp,
 }
 
@@ -293,11 +300,18 @@ impl ToolRow {
         ToolSnapshot { name: self.name.clone(), kind: self.kind, settings }
     }
 
+    /// Reads the settings.
+    ///
+    /// # Errors
+    /// `internal_error` for a row that cannot be read.
     pub fn settings(&self) -> Result<ToolSettings> {
         self.settings.parse()
     }
 
     /// Whether it may take the id of a contact from the model, in a run that answers one.
+    ///
+    /// # Errors
+    /// `internal_error` for a row that cannot be read.
     pub fn takes_contacts(&self) -> Result<bool> {
         Ok(self.settings()?.grant.is_none_or(|grant| !grant.is_of_contact(true)))
     }

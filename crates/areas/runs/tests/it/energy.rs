@@ -263,7 +263,7 @@ async fn a_run_that_is_refused_at_its_turn_says_what_to_do(kind: Kind) {
     let cents = 60 * price(&app, &rich).await / 10_000_000;
     let capped = app
         .key_with(rich.workspace, Env::Live, &["runs:execute", "runs:read"], move |new| {
-            new.budget_cents = Some(cents)
+            new.budget_cents = Some(cents);
         })
         .await;
     for (key, status, code) in [(&poor, 402, "energy_depleted"), (&capped, 429, "budget_exceeded")] {

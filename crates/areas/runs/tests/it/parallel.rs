@@ -71,7 +71,7 @@ async fn two_hundred_runs_share_little_energy(kind: Kind) {
     let mut keys = vec![app.key(workspace, Env::Live, &["*"]).await];
     for cents in [1, 1000] {
         let key = app.key_with(workspace, Env::Live, &["runs:execute", "runs:read"], move |new| {
-            new.budget_cents = Some(cents)
+            new.budget_cents = Some(cents);
         });
         keys.push(key.await);
     }

@@ -1,7 +1,7 @@
 //! Approvals whose workers die.
 
 use super::{answer, approve, asking, pass, path_of, set_up_two, statuses};
-use crate::{ask, awaited, begin, call, check_books, give_tool, number, prompted, read};
+use crate::{awaited, begin, call, check_books, give_tool, number, prompted, read};
 use chrono::Duration;
 use serde_json::{Value, json};
 use testkit::{Kind, Script, TestApp, until};

@@ -1,7 +1,7 @@
 //! Runs that wait for an approval: expiry, their conversation, their time and their Energy.
 
 use super::{answer, approve, asking, look, pass, path_of, set_up, statuses};
-use crate::{ask, awaited, begin, call, check_books, events, give_tool, id, number, read, say};
+use crate::{ask, awaited, begin, call, check_books, events, give_tool, number, read, say};
 use chrono::Duration;
 use model::Env;
 use serde_json::{Value, json};

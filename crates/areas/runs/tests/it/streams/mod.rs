@@ -3,7 +3,6 @@
 mod events;
 mod lifetime;
 
-use crate::{ask, events};
 use serde_json::{Value, json};
 use testkit::{Answer, Asking, Heard, Key, Listening, Script, TestApp};
 
