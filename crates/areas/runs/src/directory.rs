@@ -1,6 +1,6 @@
 //! Ports for other groups: traces of runs, and runs as targets of links.
 
-use super::model::RunStatus;
+use crate::run::RunStatus;
 use crate::schema::{run_steps, runs};
 use diesel::prelude::*;
 use model::{Result, RunId, WorkspaceId};

@@ -1,7 +1,6 @@
 //! Events of runs.
 
-use super::model::{RunFailure, RunRow, RunStatus};
-use super::rows::StepRow;
+use crate::run::{RunFailure, RunRow, RunStatus, StepRow};
 use model::{AgentId, JsonText, Metadata, Result, RunId, StepId, Timestamp};
 use operation::Event;
 use serde::Serialize;
@@ -10,7 +9,7 @@ use utoipa::ToSchema;
 /// An event of a run.
 #[derive(Event)]
 #[event(scope = "runs:read", subject = "run", id = "run_id")]
-pub(super) enum RunEvent<'a> {
+pub(crate) enum RunEvent<'a> {
     /// A run completed.
     #[event(name = "run.completed")]
     Completed(RunEnded<'a>),
@@ -33,7 +32,7 @@ pub(super) enum RunEvent<'a> {
 
 impl<'a> RunEvent<'a> {
     /// The end of a run; `None` for one that has not ended.
-    pub(super) fn of_end(row: &'a RunRow) -> Result<Option<Self>> {
+    pub(crate) fn of_end(row: &'a RunRow) -> Result<Option<Self>> {
         let event = match row.status {
             RunStatus::Completed => Self::Completed,
             RunStatus::Incomplete => Self::Incomplete,
@@ -56,7 +55,7 @@ impl<'a> RunEvent<'a> {
     }
 
     /// A run that waits for a person to decide on these calls until `expires_at`.
-    pub(super) fn of_waiting(
+    pub(crate) fn of_waiting(
         row: &'a RunRow,
         calls: impl Iterator<Item = &'a StepRow>,
         expires_at: Timestamp,
@@ -76,7 +75,7 @@ impl<'a> RunEvent<'a> {
 
 /// A run has ended. Its texts are left out: events outlive ephemeral conversations.
 #[derive(Serialize, ToSchema)]
-pub(super) struct RunEnded<'a> {
+pub(crate) struct RunEnded<'a> {
     /// The id of the run.
     run_id: &'a RunId,
     /// The final status.
@@ -101,7 +100,7 @@ pub(super) struct RunEnded<'a> {
 /// A run waits for a person. Arguments are left out as texts are, and so is the link for the answer, because anyone who has
 /// it can answer.
 #[derive(Serialize, ToSchema)]
-pub(super) struct RunWaits<'a> {
+pub(crate) struct RunWaits<'a> {
     /// The id of the run.
     run_id: &'a RunId,
     /// Always `requires_action`.

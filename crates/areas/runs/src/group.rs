@@ -1,6 +1,6 @@
 //! What runs add to the service.
 
-use crate::metrics::OPEN_RUNS;
+use crate::engine::OPEN_RUNS;
 use crate::{ApprovalRoute, RunDirectory, RunEngine, RunEngineParts, events, operations, usage};
 use egress::Connector;
 use jobs::Job;

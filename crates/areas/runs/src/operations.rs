@@ -1,12 +1,10 @@
 //! Operations on runs: create, list, read.
 
-use super::answer::{self, RunAnswer};
-use super::approvals;
-use super::engine::RunEngine;
-use super::model::{NewRun, Run, RunStatus};
-use super::queries::{self, RunFilter};
-use super::submit::Submitted;
-use super::trace;
+use crate::accept::Submitted;
+use crate::engine::RunEngine;
+use crate::queries::{RunFilter, runs, steps};
+use crate::run::{NewRun, Run, RunAnswer, RunStatus, response};
+use crate::{approvals, trace};
 use model::{AgentId, Caller, Result, RunId, Scope, text_enum};
 use operation::{Body, CursorList, CursorPage, Cx, Json, Path, Query, Reply, State, operation};
 use serde::Deserialize;
@@ -49,7 +47,7 @@ async fn submit(cx: &Cx, new: NewRun, engine: &RunEngine) -> Result<RunAnswer> {
         Submitted::Run(submission) => {
             cx.note_energy(submission.row.energy);
             let still_running = submission.still_running;
-            answer::reply(engine.show(submission.row).await?, still_running)?
+            response::reply(engine.show(submission.row).await?, still_running)?
         }
         Submitted::Events(events) => Reply::events(events),
     }))
@@ -83,7 +81,7 @@ pub fn list_runs(
 ) -> Result<CursorList<Run>> {
     let filter =
         RunFilter { status: query.status, agent: query.agent_id, conversation: query.conversation_id };
-    let rows = queries::list(read, caller.workspace_id(), &filter, &page)?;
+    let rows = runs::list(read, caller.workspace_id(), &filter, &page)?;
     let rows = approvals::shown_in_list(read, caller.workspace_id(), rows)?;
     Ok(CursorList::of(&page, rows, |run| run.id.to_string()))
 }
@@ -117,12 +115,12 @@ pub fn get_run(
     Query(query): Query<IncludeQuery>,
     engine: State<RunEngine>,
 ) -> Result<Json<Run>> {
-    let row = queries::by_id(read, caller.workspace_id(), &run_id)?;
+    let row = runs::by_id(read, caller.workspace_id(), &run_id)?;
     let may_answer = caller.key.scopes.contains(Scope::RunsExecute);
     if !query.include.contains(&Include::Steps) {
         return Ok(Json(engine.0.shown(read, row, may_answer)?));
     }
-    let steps = queries::steps(read, caller.workspace_id(), &run_id)?;
+    let steps = steps::of_run(read, caller.workspace_id(), &run_id)?;
     let (settings, _) =
         agents::queries::version_settings(read, row.workspace_id, row.agent_id, row.agent_version)?;
     let items = trace::energy_items(&row, &steps)?;

@@ -1,13 +1,12 @@
 //! What the spans of runs and of calls of tools say, by OpenTelemetry's conventions for agents. Never inputs, arguments or
 //! results.
 
-use super::ending::Ended;
-use super::model::RunStatus;
-use super::work::{PlannedTool, Work};
+use crate::execution::{PlannedTool, Work};
+use crate::run::{Ended, RunStatus};
 use model::{Result, Span, SpanKind, Tracer};
 
 /// Begins the span of what one worker does of a run: all of it, unless the run waits for people or its worker dies.
-pub(super) fn run(tracer: &Tracer, work: &Work) -> Span {
+pub(crate) fn run(tracer: &Tracer, work: &Work) -> Span {
     let mut span = tracer.start(SpanKind::Internal, &work.plan.caller.trace(), "invoke_agent");
     if span.is_recorded() {
         span.set("gen_ai.operation.name", "invoke_agent");
@@ -19,7 +18,7 @@ pub(super) fn run(tracer: &Tracer, work: &Work) -> Span {
 }
 
 /// Notes how it ended.
-pub(super) fn note_run(span: &mut Span, result: &Result<Ended>) {
+pub(crate) fn note_run(span: &mut Span, result: &Result<Ended>) {
     match result {
         Ok(Ended { row, .. }) => {
             span.set("svc.run_status", row.status.as_str());
@@ -34,7 +33,7 @@ pub(super) fn note_run(span: &mut Span, result: &Result<Ended>) {
 }
 
 /// Begins the span of a call of a tool.
-pub(super) fn tool(tracer: &Tracer, work: &Work, tool: &PlannedTool) -> Span {
+pub(crate) fn tool(tracer: &Tracer, work: &Work, tool: &PlannedTool) -> Span {
     let mut span = tracer.start(SpanKind::Internal, &work.trace, "execute_tool");
     if span.is_recorded() {
         span.rename(format!("execute_tool {}", tool.name()));

@@ -1,10 +1,9 @@
 //! Trace of a run as callers see it: its steps with the prompts, and what they cost.
 
-use super::memory::ConversationMemory;
-use super::model::{RunEnergyItem, RunRow, RunStatus, RunStep};
-use super::prompt::{self, Assembled};
-use super::rows::{ModelOutput, StepKind, StepRow};
-use super::work::Work;
+use crate::execution::Work;
+use crate::memory::ConversationMemory;
+use crate::prompt::{self, Assembled};
+use crate::run::{ModelOutput, RunEnergyItem, RunRow, RunStatus, RunStep, StepKind, StepRow};
 use agents::Settings;
 use model::{JsonText, Result};
 use providers::{Message, Role};
@@ -13,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 /// The input of a model step, as stored: what cannot be derived of its prompt from the other steps.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct ModelInput {
+pub(crate) struct ModelInput {
     /// How many messages the prompt had.
     messages: usize,
     /// How many tools it could call.
@@ -44,7 +43,7 @@ fn is_zero(number: &usize) -> bool {
 }
 
 impl ModelInput {
-    pub(super) fn of(work: &Work, prompt: &Assembled, warning: Option<&str>, max_output_tokens: i64) -> Self {
+    pub(crate) fn of(work: &Work, prompt: &Assembled, warning: Option<&str>, max_output_tokens: i64) -> Self {
         let first = !work.steps.iter().any(|step| step.kind == StepKind::Model);
         let remembers = work.memory.summary.is_some() || !work.memory.turns.is_empty();
         let before = (first && remembers).then(|| {
@@ -67,7 +66,7 @@ impl ModelInput {
 
 /// A run's steps as callers see them, with the prompt of each model call: all of it at the first, and what is new at
 /// the others. `settings` are those of the agent's version.
-pub(super) fn shown(row: &RunRow, mut settings: Settings, steps: Vec<StepRow>) -> Result<Vec<RunStep>> {
+pub(crate) fn shown(row: &RunRow, mut settings: Settings, steps: Vec<StepRow>) -> Result<Vec<RunStep>> {
     let tier = row.model;
     row.options()?.complete(&mut settings);
     let settings = &settings;
@@ -140,7 +139,7 @@ impl Reader<'_> {
 }
 
 /// The steps that cost something. What earlier attempts cost was given back, and so was all that a failed run cost.
-pub(super) fn energy_items(row: &RunRow, steps: &[StepRow]) -> Result<Vec<RunEnergyItem>> {
+pub(crate) fn energy_items(row: &RunRow, steps: &[StepRow]) -> Result<Vec<RunEnergyItem>> {
     if row.status == RunStatus::Failed {
         return Ok(Vec::new());
     }

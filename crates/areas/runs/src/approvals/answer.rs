@@ -1,48 +1,46 @@
 //! Answers to approval requests: what is decided about each call, and the run that goes on, in one transaction under
 //! the run's lock. Of two people who answer at once one wins.
 
-use super::super::action::Question;
-use super::super::engine::RunEngine;
-use super::super::model::{RunRow, RunStatus};
-use super::super::queries as runs;
-use super::super::rows::{Approval, StepRow, StepStatus, ToolInput, Verdict};
 use super::decision::Decision;
 use super::link::QuestionRef;
 use super::queries;
+use crate::engine::RunEngine;
+use crate::queries::runs;
+use crate::run::{Approval, Question, RunRow, RunStatus, StepRow, StepStatus, ToolInput, Verdict};
 use model::{Code, Error, JsonText, Result, RunId, StepId, Timestamp};
 use serde::Serialize;
 use store::{Read, Tx};
 
 /// A question that can be answered.
-pub(super) struct OpenQuestion {
+pub(crate) struct OpenQuestion {
     question: Question,
     /// The calls that it is about.
-    pub(super) calls: Vec<StepRow>,
+    pub(crate) calls: Vec<StepRow>,
 }
 
 /// An answer that counts.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct ApprovalResult {
+pub(crate) struct ApprovalResult {
     object: &'static str,
     run_id: RunId,
     /// `approved`, or `refused` where no call may be made.
-    pub(super) decision: Verdict,
-    pub(super) calls: Vec<AnsweredCall>,
+    pub(crate) decision: Verdict,
+    pub(crate) calls: Vec<AnsweredCall>,
     note: Option<String>,
     decided_at: Timestamp,
 }
 
 /// What was decided about a call.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct AnsweredCall {
+pub(crate) struct AnsweredCall {
     step_id: StepId,
-    pub(super) tool: String,
-    pub(super) decision: Verdict,
+    pub(crate) tool: String,
+    pub(crate) decision: Verdict,
 }
 
 impl OpenQuestion {
     /// Until when.
-    pub(super) fn expires_at(&self) -> Timestamp {
+    pub(crate) fn expires_at(&self) -> Timestamp {
         self.question.expires_at()
     }
 }
@@ -53,7 +51,7 @@ impl RunEngine {
     /// # Errors
     /// `not_found`, `invalid_state` where it was answered before, `approval_expired` where nothing is asked any more,
     /// `validation_error` for calls that it is not about.
-    pub(super) async fn answer(&self, question: QuestionRef, decision: Decision) -> Result<ApprovalResult> {
+    pub(crate) async fn answer(&self, question: QuestionRef, decision: Decision) -> Result<ApprovalResult> {
         let (row, answered) = self.db().write(move |tx| answer_in(tx, &question, &decision)).await?;
         tracing::debug!(run_id = %row.id, "a run goes on after an answer");
         self.resume_beside(row);
@@ -100,7 +98,7 @@ fn answer_in(tx: &mut Tx, question: &QuestionRef, decision: &Decision) -> Result
 ///
 /// # Errors
 /// `invalid_state` where it was answered, `approval_expired` where an answer would come too late.
-pub(super) fn open_question(read: &mut Read, row: &RunRow, wanted: &QuestionRef) -> Result<OpenQuestion> {
+pub(crate) fn open_question(read: &mut Read, row: &RunRow, wanted: &QuestionRef) -> Result<OpenQuestion> {
     let status = row.status;
     let question = row.options()?.questions.open.filter(|question| question.from == wanted.from);
     if let Some(question) = question.filter(|_| status == RunStatus::RequiresAction) {

@@ -1,19 +1,19 @@
 //! Decisions of people, as JSON from programs or as a form from the page.
 
-use super::super::rows::{StepRow, Verdict};
+use crate::run::{StepRow, Verdict};
 use input::parse_json;
 use model::{Error, Result};
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
 /// The most characters of a note.
-pub(super) const LONGEST_NOTE: usize = 1000;
+pub(crate) const LONGEST_NOTE: usize = 1000;
 
 /// What a person decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Decision {
+pub(crate) struct Decision {
     allowed: Allowed,
-    pub(super) note: Option<String>,
+    pub(crate) note: Option<String>,
 }
 
 /// Which calls may be made.
@@ -30,7 +30,7 @@ impl Decision {
     ///
     /// # Errors
     /// `validation_error`.
-    pub(super) fn from_json(bytes: &[u8]) -> Result<Self> {
+    pub(crate) fn from_json(bytes: &[u8]) -> Result<Self> {
         let value: Value = parse_json(bytes, "body")?;
         let Value::Object(fields) = value else {
             return Err(Error::invalid("body", "must be a JSON object"));
@@ -47,7 +47,7 @@ impl Decision {
     ///
     /// # Errors
     /// `validation_error`.
-    pub(super) fn from_form(bytes: &[u8]) -> Result<Self> {
+    pub(crate) fn from_form(bytes: &[u8]) -> Result<Self> {
         let mut fields = Map::new();
         let mut calls = Vec::new();
         for (name, value) in form_urlencoded::parse(bytes) {
@@ -79,7 +79,7 @@ impl Decision {
     ///
     /// # Errors
     /// `validation_error` where it names a call that is not asked about.
-    pub(super) fn verdicts(&self, calls: &[StepRow]) -> Result<Vec<Verdict>> {
+    pub(crate) fn verdicts(&self, calls: &[StepRow]) -> Result<Vec<Verdict>> {
         let named = match &self.allowed {
             Allowed::All => return Ok(vec![Verdict::Approved; calls.len()]),
             Allowed::None => return Ok(vec![Verdict::Refused; calls.len()]),

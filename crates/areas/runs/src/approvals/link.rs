@@ -1,14 +1,14 @@
 //! Signed links under which people answer: which question of which run, signed. They are made when somebody asks for one
 //! and stored nowhere.
 
-use super::super::engine::RunEngine;
+use crate::engine::RunEngine;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::{RunId, WorkspaceId};
 use percent_encoding::percent_decode_str;
 
 /// Where the links are.
-pub(super) const PREFIX: &str = "/approvals/";
+pub(crate) const PREFIX: &str = "/approvals/";
 /// What signatures of links hold for.
 const PLACE: &str = "approval";
 /// The longest token that is looked at, in bytes: more than any that was made.
@@ -16,23 +16,23 @@ const LONGEST: usize = 256;
 
 /// Which question a link is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct QuestionRef {
-    pub(super) workspace: WorkspaceId,
-    pub(super) run: RunId,
+pub(crate) struct QuestionRef {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) run: RunId,
     /// The position of the first call, so that the link of an answered question answers no later one.
-    pub(super) from: i64,
+    pub(crate) from: i64,
 }
 
 impl RunEngine {
     /// The link under which a question is answered.
-    pub(super) fn approval_url(&self, question: &QuestionRef) -> String {
+    pub(crate) fn approval_url(&self, question: &QuestionRef) -> String {
         let text = format!("{}.{}.{}", question.workspace, question.run, question.from);
         let signature = URL_SAFE_NO_PAD.encode(self.0.parts.seal.sign(PLACE, &text));
         format!("{}{PREFIX}{text}.{signature}", self.0.parts.base_url)
     }
 
     /// Reads what stands behind the prefix. `None` for all that was not made here.
-    pub(super) fn read_link(&self, rest: &str) -> Option<QuestionRef> {
+    pub(crate) fn read_link(&self, rest: &str) -> Option<QuestionRef> {
         if rest.len() > LONGEST {
             return None;
         }

@@ -6,21 +6,19 @@
 //! answer, or in any other should that die. What nobody answers within a day ends the run as expired.
 
 mod answer;
-mod ask;
 mod decision;
 mod link;
 mod page;
 mod queries;
+mod request;
 mod route;
 
-pub(super) use queries::begin_approved;
+pub(crate) use queries::begin_approved;
 pub use route::ApprovalRoute;
 
-use super::action::{Question, RequiredAction, RequiredCall};
-use super::engine::RunEngine;
-use super::model::{Run, RunRow, RunStatus};
-use super::rows::StepRow;
-use link::QuestionRef;
+use self::link::QuestionRef;
+use crate::engine::RunEngine;
+use crate::run::{Question, RequiredAction, RequiredCall, Run, RunRow, RunStatus, StepRow};
 use model::{ContactId, JsonText, Result, RunId, WorkspaceId};
 use std::collections::HashMap;
 use store::Read;
@@ -32,7 +30,7 @@ fn required_call(step: &StepRow) -> RequiredCall {
 
 impl RunEngine {
     /// A run as its caller sees it: whoever may make a run may answer what it asks.
-    pub(super) async fn show(&self, row: RunRow) -> Result<Run> {
+    pub(crate) async fn show(&self, row: RunRow) -> Result<Run> {
         if row.status != RunStatus::RequiresAction {
             return row.run();
         }
@@ -41,7 +39,7 @@ impl RunEngine {
     }
 
     /// A run as callers see it, with what it asks of people. `may_answer`: the caller may see the link for that.
-    pub(super) fn shown(&self, read: &mut Read, row: RunRow, may_answer: bool) -> Result<Run> {
+    pub(crate) fn shown(&self, read: &mut Read, row: RunRow, may_answer: bool) -> Result<Run> {
         let workspace = row.workspace_id;
         let (mut run, asked) = with_question(row)?;
         if let Some(asked) = asked {
@@ -57,7 +55,7 @@ impl RunEngine {
 }
 
 /// Runs as lists show them.
-pub(super) fn shown_in_list(read: &mut Read, workspace: WorkspaceId, rows: Vec<RunRow>) -> Result<Vec<Run>> {
+pub(crate) fn shown_in_list(read: &mut Read, workspace: WorkspaceId, rows: Vec<RunRow>) -> Result<Vec<Run>> {
     let shown = rows.into_iter().map(with_question).collect::<Result<Vec<_>>>()?;
     let waiting: Vec<&RunId> =
         shown.iter().filter(|(_, question)| question.is_some()).map(|(run, _)| &run.id).collect();

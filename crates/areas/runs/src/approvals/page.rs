@@ -1,9 +1,8 @@
 //! HTML page on which a person decides. It has no script and loads nothing.
 
-use super::super::model::RunRow;
-use super::super::rows::{StepRow, Verdict};
 use super::answer::{ApprovalResult, OpenQuestion};
 use super::decision::LONGEST_NOTE;
+use crate::run::{RunRow, StepRow, Verdict};
 use agents::{HttpTool, ToolRow};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use model::{Code, ContactId, Error, RequestId, Result, Timestamp};
@@ -35,7 +34,7 @@ button.refuse { background: none; color: #a62121; color: light-dark(#a62121, #ff
 ";
 
 /// What a person sees who has to decide.
-pub(super) struct View {
+pub(crate) struct View {
     workspace: String,
     agent: String,
     livemode: bool,
@@ -55,7 +54,7 @@ struct CallView {
 }
 
 impl View {
-    pub(super) fn new(
+    pub(crate) fn new(
         workspace: String,
         agent: String,
         row: &RunRow,
@@ -93,7 +92,7 @@ impl CallView {
 }
 
 /// The question, with the form that answers it.
-pub(super) fn question(view: &View) -> Markup {
+pub(crate) fn question(view: &View) -> Markup {
     let one = view.calls.len() == 1;
     let content = html! {
         h1 { "Approval needed" }
@@ -135,7 +134,7 @@ fn call_view(call: &CallView) -> Markup {
 }
 
 /// What is said after an answer.
-pub(super) fn accepted(answered: &ApprovalResult) -> Markup {
+pub(crate) fn accepted(answered: &ApprovalResult) -> Markup {
     let title = if answered.decision == Verdict::Approved { "Approved" } else { "Refused" };
     let content = html! {
         h1 { (title) }
@@ -146,7 +145,7 @@ pub(super) fn accepted(answered: &ApprovalResult) -> Markup {
 }
 
 /// What is said where there is nothing to decide.
-pub(super) fn refusal(error: &Error, request: &RequestId) -> Markup {
+pub(crate) fn refusal(error: &Error, request: &RequestId) -> Markup {
     let title = match error.code() {
         Code::NotFound => "Not found",
         Code::InvalidState => "Answered already",

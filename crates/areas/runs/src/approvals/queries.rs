@@ -1,8 +1,7 @@
 //! Queries of open questions.
 
-use super::super::model::{RunOptions, RunRow, RunStatus};
-use super::super::queries::LEASE_SECONDS;
-use super::super::rows::{StepRow, StepStatus};
+use crate::queries::LEASE_SECONDS;
+use crate::run::{RunOptions, RunRow, RunStatus, StepRow, StepStatus};
 use crate::schema::{run_steps, runs};
 use diesel::prelude::*;
 use model::{JsonText, Result, RunId, Timestamp, WorkspaceId};
@@ -10,7 +9,7 @@ use store::{Read, Tx};
 
 /// Lets a run that goes on wait for a person until `until`, under `options`, and gives it as it then stands. `None`: it
 /// is no longer this worker's.
-pub(super) fn wait_for_people(
+pub(crate) fn wait_for_people(
     tx: &mut Tx,
     row: &RunRow,
     options: &RunOptions,
@@ -34,7 +33,7 @@ pub(super) fn wait_for_people(
 }
 
 /// Lets a locked run that waited for a person go on under `options`, for a worker that begins now.
-pub(super) fn go_on_answered(tx: &mut Tx, row: &RunRow, options: &RunOptions) -> Result<RunRow> {
+pub(crate) fn go_on_answered(tx: &mut Tx, row: &RunRow, options: &RunOptions) -> Result<RunRow> {
     let now = tx.now();
     Ok(diesel::update(runs::table.find((row.workspace_id, &row.id)))
         .set((
@@ -48,7 +47,7 @@ pub(super) fn go_on_answered(tx: &mut Tx, row: &RunRow, options: &RunOptions) ->
 }
 
 /// The calls that runs ask people about, in their order.
-pub(super) fn steps_requiring_action(
+pub(crate) fn steps_requiring_action(
     read: &mut Read,
     workspace: WorkspaceId,
     runs: &[&RunId],
@@ -62,7 +61,7 @@ pub(super) fn steps_requiring_action(
 }
 
 /// The step of a run at a position.
-pub(super) fn step_at(
+pub(crate) fn step_at(
     read: &mut Read,
     workspace: WorkspaceId,
     run: &RunId,
@@ -76,7 +75,7 @@ pub(super) fn step_at(
 }
 
 /// Writes the state and the input of a call that has not been made yet.
-pub(super) fn decide_step(tx: &mut Tx, step: &StepRow) -> Result<()> {
+pub(crate) fn decide_step(tx: &mut Tx, step: &StepRow) -> Result<()> {
     diesel::update(run_steps::table.find((&step.run_id, step.position)))
         .set((run_steps::status.eq(step.status), run_steps::input.eq(&step.input)))
         .execute(tx.connection())?;
@@ -84,7 +83,7 @@ pub(super) fn decide_step(tx: &mut Tx, step: &StepRow) -> Result<()> {
 }
 
 /// Begins the calls of a run that were allowed.
-pub(in super::super) fn begin_approved(tx: &mut Tx, row: &RunRow) -> Result<()> {
+pub(crate) fn begin_approved(tx: &mut Tx, row: &RunRow) -> Result<()> {
     let now = tx.now();
     diesel::update(
         run_steps::table

@@ -1,12 +1,12 @@
 //! `/approvals/{token}`: a page for people, and the same answer for programs. Whoever has the link may look and answer;
 //! looking changes nothing, because what shows a preview of a link looks too.
 
-use super::super::engine::RunEngine;
-use super::super::queries as runs;
 use super::answer::{ApprovalResult, open_question};
 use super::decision::Decision;
 use super::link::{PREFIX, QuestionRef};
 use super::page::{self, View};
+use crate::engine::RunEngine;
+use crate::queries::runs;
 use maud::Markup;
 use model::{Code, Error, RequestId, Result};
 use operation::{BoxFuture, RawAnswer, RawRequest, RawRoute};
