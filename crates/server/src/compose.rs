@@ -3,8 +3,6 @@
 use crate::process;
 use crate::traces::Traces;
 use crate::version::VERSION;
-use agents::RunEngine;
-use agents::providers::Tiers;
 use auth::{CountContacts, Directory, Quotas, RateWindows, Seal, SealedTable, Spending, SpentMicros};
 use billing::BillingSettings;
 use channels::{Network, Transcriber, Workers};
@@ -21,8 +19,10 @@ use ports::{
     BusinessCalendar, ContactReferences, ContactUses, FileReferences, FileUses, LinkDirectory, LinkTargets,
     Members, OpenWork, OpenWorkDirectory, VariableUserDirectory, VariableUsers,
 };
+use providers::Tiers;
 use records::shape::{Kind, Shapes};
 use rest::{Api, Contracts, Home, Readiness};
+use runs::RunEngine;
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,13 +32,14 @@ use tokio::sync::watch;
 use webhooks::Deliveries;
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
-const GROUPS: [Group; 11] = [
+const GROUPS: [Group; 12] = [
     operation::FOUNDATION,
     transfer::ENGINE,
     data::GROUP,
     crm::CONTACTS_GROUP,
     billing::GROUP,
     agents::GROUP,
+    runs::GROUP,
     channels::GROUP,
     crm::TASKS_GROUP,
     events::GROUP,

@@ -1,9 +1,9 @@
 //! Configuration: a file, then environment variables, then flags; the later wins.
 
 use crate::values::{base_url, http_url, origin, size, whole};
-use agents::providers::{Prices, Tiers};
 use clap::{Arg, Args, Command, FromArgMatches as _};
 use input::nearest;
+use providers::{Prices, Tiers};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use store::logs::{Retention, Retentions};

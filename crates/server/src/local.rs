@@ -1,9 +1,9 @@
 //! The embedded model as a provider.
 
-use agents::providers::{
+use local_model::{Engine, Event};
+use providers::{
     BoxFuture, Completion, Finish, Message, Prompt, Provider, ProviderError, Role, ToolCall, Usage,
 };
-use local_model::{Engine, Event};
 use serde_json::Value;
 
 /// Answers with the model inside this process.

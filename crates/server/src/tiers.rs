@@ -1,8 +1,8 @@
 //! From the settings of the tiers to models that answer.
 
 use crate::Config;
-use agents::providers::{OpenAi, OpenAiSettings, Provider, Route, Tier, TierSetup, Tiers};
 use egress::{Connector, Policy};
+use providers::{OpenAi, OpenAiSettings, Provider, Route, Tier, TierSetup, Tiers};
 use std::sync::Arc;
 
 /// The tiers as `config` asks for them. The embedded model is loaded when a tier uses it; without its file, such a tier has no

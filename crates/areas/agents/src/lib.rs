@@ -1,13 +1,36 @@
-//! AI agents and their runs: what an agent is, how a run goes, and which models answer.
+//! Agents: instructions, a model tier, limits, and tools.
+//!
+//! Every change of an agent makes a new immutable version, and a run names the version it ran. An agent is created
+//! as a draft, which is off; only an active agent runs. A deleted agent is archived: its versions stay for the runs
+//! that name them, its name is free again.
 
-pub mod agents;
+mod directory;
 mod group;
-mod json;
-pub mod providers;
-pub mod runs;
+pub mod guardrails;
+pub mod lifecycle;
+mod model;
+pub mod operations;
+mod placeholders;
+pub mod queries;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
+mod sealed;
+mod settings;
+pub mod tool_operations;
+mod tools;
+mod variables;
+pub mod versions;
 
-pub use agents::Agents;
-pub use group::GROUP;
-pub use runs::{RunEngine, Runs};
+pub use self::model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent, check_metadata};
+pub use directory::WorkspaceAgents;
+pub use group::{Agents, GROUP};
+pub use placeholders::{PARTS_OF_NOW, ROOTS, texts};
+pub use queries::{ActiveAgent, active_agents};
+pub use settings::{
+    Handoff, Memory, MemoryMode, ReplyRules, ResponseFormat, ResponseKind, Settings, SkillRef,
+};
+pub use tool_operations::ToolName;
+pub use tools::{
+    AgentTool, Callable, Function, Grant, HttpMethod, HttpTool, Reach, Records, Takes, ToolAccess,
+    ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, header_place, scopes,
+};

@@ -5,12 +5,8 @@
 use crate::child::words;
 use crate::machine::wall_micros;
 use crate::stub;
-use agents::agents::queries::{self as agent_queries, Fresh};
-use agents::agents::{AgentStatus, Settings};
-use agents::providers::{
-    BoxFuture, Completion, Finish, OpenAi, OpenAiSettings, Prompt, Provider, ProviderError, Route, TierSetup,
-    Tiers, Usage,
-};
+use agents::queries::{self as agent_queries, Fresh};
+use agents::{AgentStatus, Settings};
 use anyhow::{Context, Result};
 use auth::keys::{self, NewKey};
 use auth::schema::plans as plan_table;
@@ -26,6 +22,10 @@ use model::{
     Clock, Env, KeyId, Metadata, Random, Scope, SubscriptionStatus, SystemClock, SystemRandom, WorkspaceId,
 };
 use operation::{Limits, Pipeline};
+use providers::{
+    BoxFuture, Completion, Finish, OpenAi, OpenAiSettings, Prompt, Provider, ProviderError, Route, TierSetup,
+    Tiers, Usage,
+};
 use serde_json::{Map, Value, json};
 use server::{Service, ServiceParts, Traces};
 use std::net::TcpListener;

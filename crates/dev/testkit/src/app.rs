@@ -3,7 +3,6 @@
 use crate::client::{Answer, Asking, Client};
 use crate::{Key, Kind, ScriptedModel, TestDb};
 use actix_web::dev::ServerHandle;
-use agents::providers::{Provider, Route, TierSetup, Tiers};
 use auth::keys::{self, NewKey};
 use auth::partners;
 use auth::workspaces::{self, NewWorkspace};
@@ -15,6 +14,7 @@ use egress::{Connector, Policy};
 use files::{Objects, objects_in_memory};
 use model::{Cause, Env, Event, EventId, KeyOwner, PartnerId, Scope, SubscriptionStatus, WorkspaceId};
 use operation::Limits;
+use providers::{Provider, Route, TierSetup, Tiers};
 use serde_json::{Value, json};
 use server::{Service, ServiceParts, Traces};
 use std::cell::Cell;

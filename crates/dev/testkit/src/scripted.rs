@@ -1,6 +1,6 @@
 //! Outside servers that do as they are told.
 
-use agents::providers::{BoxFuture, Completion, Finish, Prompt, Provider, ProviderError, ToolCall, Usage};
+use providers::{BoxFuture, Completion, Finish, Prompt, Provider, ProviderError, ToolCall, Usage};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::net::SocketAddr;

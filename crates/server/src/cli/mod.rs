@@ -235,8 +235,8 @@ fn run(cli: Cli, matches: &ArgMatches) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agents::providers::Prices;
     use clap::error::ErrorKind;
+    use providers::Prices;
     use std::any::TypeId;
 
     /// Every argument that takes a number, behind the words that lead to it.

@@ -1,8 +1,8 @@
 //! The demo's agent: it answers the customers of the shop from what it finds among the products.
 
 use super::products;
-use agents::agents::queries::{self, Fresh};
-use agents::agents::{AgentRow, AgentStatus, Grant, Settings, ToolKind, ToolScope, ToolSettings};
+use agents::queries::{self, Fresh};
+use agents::{AgentRow, AgentStatus, Grant, Settings, ToolKind, ToolScope, ToolSettings};
 use model::{CollectionId, Metadata, Result, WorkspaceId};
 use serde_json::{Map, Value, json};
 use store::Tx;

@@ -1,6 +1,6 @@
 //! The demo's tasks: what a small shop has to do this week, and what it has done.
 
-use agents::agents::WorkspaceAgents;
+use agents::WorkspaceAgents;
 use crm::TeamDirectory;
 use crm::contacts::CONTACTS;
 use crm::tasks::{TASKS, create_sample};

@@ -35,7 +35,7 @@ pub async fn seed(sweep: &Sweep) -> BTreeMap<&'static str, String> {
         "input": "Hello", "agent_id": agent.parse::<i64>().unwrap(), "conversation_id": "c", "metadata": { "a": "b" },
     });
     let run = app.post("/runs", key, run).await.expect(200);
-    app.model.then(Script::Fail(agents::providers::ProviderError::Timeout));
+    app.model.then(Script::Fail(providers::ProviderError::Timeout));
     app.post("/runs", key, json!({ "input": "Hello" })).await.expect_error(504, "agent_timeout");
     let test = app.key(workspace, Env::Test, &["runs:execute"]).await;
     app.post("/runs", &test, json!({ "input": "Hello" })).await.expect(200);

@@ -1,13 +1,13 @@
 //! `Idempotency-Key`: a resend gives the first result and never a second effect, whatever happened in between.
 
 use crate::document::well_formed;
-use agents::providers::ProviderError;
 use auth::RateWindows;
 use auth::schema::idempotency_keys as keys;
 use chrono::Duration;
 use diesel::prelude::*;
 use futures::future::join_all;
 use model::{Env, SystemRandom};
+use providers::ProviderError;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! `kill -9` in the middle of a run, with the real program: what was paid for is neither lost nor paid twice.
 
-use agents::schema::runs;
+use ::runs::schema::runs;
 use auth::schema::idempotency_keys;
 use billing::schema::energy_holds;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};

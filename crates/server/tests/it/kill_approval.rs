@@ -1,7 +1,7 @@
 //! `kill -9` around a question to a person, with the real program: the question outlives the process that asked it, and
 //! what was allowed is not done twice.
 
-use agents::schema::runs;
+use ::runs::schema::runs;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use model::Timestamp;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 //! elsewhere, and continues.
 
 use crate::pages::fence;
-use agents::schema::runs;
+use ::runs::schema::runs;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use model::{SystemClock, SystemRandom, Timestamp};
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! Attaching tools to agents.
 
-use crate::{call, give_tool, say, texts, with_agent};
+use crate::{texts, with_agent};
 use serde_json::{Value, json};
-use testkit::{Kind, OpenAiServer, TestApp};
+use testkit::{Kind, OpenAiServer, Script, TestApp};
 
 fn tool() -> Value {
     json!({
@@ -129,10 +129,13 @@ async fn headers_are_sealed_and_go_with_copies(kind: Kind) {
     let app = TestApp::new(kind).await;
     let server = OpenAiServer::start().await;
     let (key, agent) = with_agent(&app, json!({})).await;
-    let http = json!({ "method": "GET", "url": "/x", "headers": { "X-Api-Key": "hunter2-secret" } });
-    give_tool(&app, &key, &agent, "look", &server, json!({ "http": http })).await;
-    give_tool(&app, &key, &agent, "look", &server, json!({ "http": http })).await;
+    let url = format!("http://{}/x", server.address);
+    let http = json!({ "method": "GET", "url": url, "headers": { "X-Api-Key": "hunter2-secret" } });
+    let tool = json!({ "type": "http", "description": "Looks.", "http": http });
     let path = format!("/agents/{}", agent["id"]);
+    for _ in 0..2 {
+        app.put(&format!("{path}/tools/look"), &key, tool.clone()).await.expect(200);
+    }
     assert_eq!(app.get(&path, &key).await.expect(200)["version"], 2, "sealed anew, but the same");
     let shown = app.get(&format!("{path}/tools"), &key).await;
     assert_eq!(shown.expect(200)[0]["http"]["header_names"], json!(["X-Api-Key"]));
@@ -148,9 +151,25 @@ async fn headers_are_sealed_and_go_with_copies(kind: Kind) {
     }
     let copy = app.post(&format!("{path}/duplicate"), &key, json!({})).await.expect(201);
     app.post(&format!("/agents/{}/activate", copy["id"]), &key, json!({})).await.expect(200);
-    app.model.then(call("look", json!({}))).then(say("done"));
+    app.model.then(Script::Call(vec![("look".into(), json!({}))])).then(Script::Say("done".into()));
     app.post("/runs", &key, json!({ "input": "Look", "agent_id": copy["id"] })).await.expect(200);
     assert!(server.heads()[0].contains("x-api-key: hunter2"), "{:?}", server.heads());
+}
+
+#[testkit::both]
+async fn headers_are_stored_without_the_values_of_their_variables(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let (key, agent) = with_agent(&app, json!({})).await;
+    let token = json!({ "key": "shop.token", "type": "secret", "value": "hunter2-secret", "env": "all" });
+    app.post("/variables", &key, token).await.expect(201);
+    let headers = json!({ "Authorization": "Bearer {{vars.shop.token}}" });
+    let path = format!("/agents/{}/tools/look", agent["id"]);
+    app.put(&path, &key, with("http.headers", headers)).await.expect(200);
+    for table in ["SELECT settings AS t FROM agent_tools", "SELECT tools AS t FROM agent_versions"] {
+        for text in texts(&app, table).await.iter().flatten() {
+            testkit::assert_absent(text, "hunter2-secret");
+        }
+    }
 }
 
 #[testkit::both]

@@ -2,7 +2,7 @@
 
 use crate::agent_tools::results;
 use crate::support::Desk;
-use agents::agents::ToolKind;
+use agents::ToolKind;
 use serde_json::{Map, Value, json};
 use simulator::User;
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
 //! What an agent that answers over a channel knows of the conversation.
 
 use crate::support::Desk;
-use agents::providers::Role;
 use crm::team::{self, NewMember};
+use providers::Role;
 use serde_json::json;
 use testkit::Kind;
 

@@ -86,7 +86,7 @@ async fn the_data_of_runs_fits_its_schema(kind: Kind) {
     let workspace = app.workspace().await;
     let key = app.key(workspace, Env::Live, &["*"]).await;
     app.post("/runs", &key, json!({ "input": "Hello" })).await.expect(200);
-    app.model.then(testkit::Script::Fail(agents::providers::ProviderError::Timeout));
+    app.model.then(testkit::Script::Fail(providers::ProviderError::Timeout));
     app.post("/runs", &key, json!({ "input": "Hello" })).await.expect_error(504, "agent_timeout");
     app.deliver().await;
     let types = app.get("/events/types", &key).await.expect(200);

@@ -1,0 +1,339 @@
+//! Tools: how one is called, as stored and as callers see it.
+
+use crate::schema::agent_tools;
+use diesel::prelude::*;
+use model::{AgentId, CollectionId, JsonText, Result, Timestamp, WorkspaceId, text_enum};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+/// The HTTP request of an `http` tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(example = json!({ "url": "https://api.example.com/orders/{number}", "header_names": ["Authorization"] }))]
+pub struct HttpTool {
+    /// The HTTP method. Only `GET` counts as read-only.
+    pub method: HttpMethod,
+    /// The URL. `{name}` in the path or query is replaced with the argument of that name.
+    pub url: String,
+    /// The names of the headers that are sent. Their values are never returned.
+    pub header_names: Vec<String>,
+}
+
+text_enum! {
+    /// The supported types of tool. More will be added.
+    pub enum ToolKind {
+        /// An HTTP request.
+        Http = "http",
+        /// Functions that find and change the workspace's contacts.
+        Contacts = "contacts",
+        /// Functions that list and change the workspace's tasks.
+        Tasks = "tasks",
+        /// Functions that find and change the items of a collection.
+        CollectionItems = "collection_items",
+        /// A function that searches the items of a collection.
+        CollectionSearch = "collection_search",
+        /// Functions that write to contacts over channels, and hand conversations over to people.
+        Messages = "messages",
+    }
+}
+
+impl ToolKind {
+    /// Whether it covers one collection.
+    pub(crate) fn covers_collection(self) -> bool {
+        matches!(self, Self::CollectionItems | Self::CollectionSearch)
+    }
+}
+
+text_enum! {
+    /// What the functions of a tool may do.
+    #[derive(Default)]
+    pub enum ToolAccess {
+        /// Only what reads.
+        #[default]
+        Read = "read",
+        /// Also what changes something.
+        ReadWrite = "read_write",
+    }
+}
+
+text_enum! {
+    /// Whose data the functions of a tool reach.
+    pub enum ToolScope {
+        /// Only those of the contact whom the run answers: the contact itself, its tasks, the messages to it, and the items
+        /// whose `contact_field` names it.
+        Contact = "contact",
+        /// All that the workspace has.
+        All = "all",
+    }
+}
+
+text_enum! {
+    /// Whether calls of a tool need approval by a person.
+    #[derive(Default)]
+    pub enum ToolApproval {
+        /// No approval is needed.
+        #[default]
+        Never = "never",
+        /// Every call needs approval.
+        Always = "always",
+        /// Calls with side effects need approval: for an `http` tool, all methods except `GET`; for the functions of other
+        /// tools, those that change something.
+        OnWrite = "on_write",
+    }
+}
+
+/// A tool that an agent may call.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "name": "look_up_order", "description": "Looks up an order by its number.",
+    "parameters": { "type": "object", "properties": { "number": { "type": "string" } }, "required": ["number"] },
+    "fixed_arguments": {}, "max_calls_per_run": 30, "timeout_seconds": 15, "token_estimate": 71, "ref": null, "access": null,
+    "scope": null, "contact_field": null,
+}))]
+pub struct AgentTool {
+    /// The tool's id: the name that the model calls an `http` tool by, and the beginning of the names of the functions of
+    /// other tools.
+    #[schema(example = "look_up_order")]
+    pub id: String,
+    /// Always `agent_tool`.
+    pub object: &'static str,
+    /// The agent's id.
+    pub agent_id: AgentId,
+    /// The name of the tool. The same as `id`.
+    pub name: String,
+    /// The type of tool.
+    #[serde(rename = "type")]
+    pub kind: ToolKind,
+    /// The description that the model receives.
+    pub description: String,
+    /// A JSON Schema of the arguments of an `http` tool. `null` for other tools: their `functions` have one each.
+    #[schema(value_type = Option<Object>)]
+    pub parameters: Option<Value>,
+    /// Arguments that are always sent. The model does not see them and cannot change them.
+    #[schema(value_type = Object)]
+    pub fixed_arguments: Value,
+    /// The HTTP request of an `http` tool.
+    pub http: Option<HttpTool>,
+    /// The id of what the tool covers: of the collection, for `collection_items` and `collection_search`.
+    #[serde(rename = "ref")]
+    pub reference: Option<i64>,
+    /// What the functions of the tool may do. `null` for an `http` tool.
+    pub access: Option<ToolAccess>,
+    /// Whose data the functions of the tool reach. `null` if none was given: `contact` in runs that answer a contact over a
+    /// channel, `all` in other runs.
+    pub scope: Option<ToolScope>,
+    /// The key of the field of type `contact` that names the contact of an item, for `collection_items` and
+    /// `collection_search`.
+    pub contact_field: Option<String>,
+    /// What the model can call.
+    pub functions: Vec<ToolFunction>,
+    /// Whether calls need approval by a person.
+    pub approval: ToolApproval,
+    /// The maximum number of calls in one run.
+    pub max_calls_per_run: i64,
+    /// The maximum duration of a call in seconds.
+    pub timeout_seconds: i64,
+    /// Whether a call with side effects may be repeated with the same arguments in one run.
+    pub repeatable: bool,
+    /// An estimate of the tokens that the tool adds to every prompt, rather too high than too low.
+    pub token_estimate: i64,
+    /// When the object was attached.
+    pub created_at: Timestamp,
+    /// When the object was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// Something that the model can call.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "name": "look_up_order", "description": "Looks up an order by its number.",
+    "parameters": { "type": "object", "properties": { "number": { "type": "string" } }, "required": ["number"] },
+}))]
+pub struct ToolFunction {
+    /// The name that the model calls it by.
+    pub name: String,
+    /// The description that the model receives.
+    pub description: String,
+    /// A JSON Schema of the arguments that the model chooses.
+    #[schema(value_type = Object)]
+    pub parameters: Value,
+    /// The id of the operation that it calls. `null` for an HTTP request.
+    pub operation_id: Option<&'static str>,
+    /// Whether it has side effects.
+    pub writes: bool,
+}
+
+/// What a tool that calls operations of the service covers, as it is stored.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The collection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collection: Option<CollectionId>,
+    /// The name that the collection had when the tool was attached: the model is told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collection_name: Option<String>,
+    /// What its functions may do.
+    pub access: ToolAccess,
+    /// Whose data they reach, if its owner said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ToolScope>,
+    /// The field of items that names their contact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contact_field: Option<String>,
+}
+
+impl Grant {
+    /// Whether a run reaches only the contact whom it answers. `answers`: whether it answers one.
+    pub fn is_of_contact(&self, answers: bool) -> bool {
+        self.scope.map_or(answers, |scope| scope == ToolScope::Contact)
+    }
+}
+
+/// What is stored of a tool beside its name and kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSettings {
+    /// The description that the model receives.
+    pub description: String,
+    /// A JSON Schema of the arguments.
+    pub parameters: Value,
+    /// Arguments that the model neither sees nor sets.
+    pub fixed_arguments: Map<String, Value>,
+    /// The HTTP request of an `http` tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<HttpTool>,
+    /// What another tool covers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<Grant>,
+    /// The headers' values, sealed as one JSON object.
+    pub sealed_headers: Option<String>,
+    /// The variables that the headers' values refer to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub header_variables: Vec<String>,
+    /// Whether a person must allow its calls. Tools that were attached before there was a choice never ask.
+    #[serde(default)]
+    pub approval: ToolApproval,
+    /// The maximum number of calls in one run.
+    pub max_calls_per_run: i64,
+    /// The maximum duration of a call in seconds.
+    pub timeout_seconds: i64,
+    /// Whether a call with side effects may be repeated with the same arguments in one run.
+    #[serde(default)]
+    pub repeatable: bool,
+}
+
+/// How often a tool is called in a run at most if its owner does not say, and for how many seconds.
+pub(crate) const MOST_CALLS: i64 = 30;
+pub(crate) const PATIENCE: i64 = 15;
+
+impl ToolSettings {
+    /// The settings of a tool that calls operations, where its owner says no more.
+    pub fn granted(grant: Grant, description: String, fixed_arguments: Map<String, Value>) -> Self {
+        Self {
+            description,
+            parameters: Value::Object(Map::new()),
+            fixed_arguments,
+            http: None,
+            grant: Some(grant),
+            sealed_headers: None,
+            header_variables: Vec::new(),
+            approval: ToolApproval::default(),
+            max_calls_per_run: MOST_CALLS,
+            timeout_seconds: PATIENCE,
+            repeatable: false,
+        }
+    }
+
+    /// A schema of arguments without those that the model does not choose: those that are fixed, and the contact where a
+    /// run reaches only one.
+    pub(crate) fn open(&self, mut open: Value, of_contact: bool) -> Value {
+        let is_set =
+            |name: &str| self.fixed_arguments.contains_key(name) || of_contact && name == "contact_id";
+        if let Some(properties) = open.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.retain(|name, _| !is_set(name));
+        }
+        if let Some(required) = open.get_mut("required").and_then(Value::as_array_mut) {
+            required.retain(|name| !name.as_str().is_some_and(is_set));
+        }
+        open
+    }
+}
+
+/// A tool as it is stored.
+#[derive(Debug, Clone, Queryable, Insertable)]
+#[diesel(table_name = agent_tools)]
+pub struct ToolRow {
+    /// The agent.
+    pub agent_id: AgentId,
+    /// The name.
+    pub name: String,
+    /// The agent's workspace.
+    pub workspace_id: WorkspaceId,
+    /// The type of tool.
+    pub kind: ToolKind,
+    /// The [`ToolSettings`].
+    pub settings: JsonText,
+    /// When it was attached.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+}
+
+/// A tool within a version of an agent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ToolSnapshot {
+    pub name: String,
+    kind: ToolKind,
+    pub settings: Value,
+}
+
+impl ToolSnapshot {
+    pub(crate) fn row(self, workspace_id: WorkspaceId, agent_id: AgentId, at: Timestamp) -> ToolRow {
+        let Self { name, kind, settings } = self;
+        let settings = JsonText::of(&settings);
+        ToolRow { agent_id, name, workspace_id, kind, settings, created_at: at, updated_at: at }
+    }
+}
+
+impl ToolRow {
+    pub(crate) fn snapshot(&self) -> ToolSnapshot {
+        let settings = self.settings.parse().unwrap_or(Value::Null);
+        ToolSnapshot { name: self.name.clone(), kind: self.kind, settings }
+    }
+
+    /// Reads the settings.
+    ///
+    /// # Errors
+    /// `internal_error` for a row that cannot be read.
+    pub fn settings(&self) -> Result<ToolSettings> {
+        self.settings.parse()
+    }
+
+    /// Whether it may take the id of a contact from the model, in a run that answers one.
+    ///
+    /// # Errors
+    /// `internal_error` for a row that cannot be read.
+    pub fn takes_contacts(&self) -> Result<bool> {
+        Ok(self.settings()?.grant.is_none_or(|grant| !grant.is_of_contact(true)))
+    }
+}
+
+text_enum! {
+    /// The HTTP methods of `http` tools.
+    pub enum HttpMethod {
+        /// Reads.
+        Get = "GET",
+        /// Writes.
+        Post = "POST",
+        /// Writes.
+        Put = "PUT",
+        /// Writes.
+        Patch = "PATCH",
+        /// Writes.
+        Delete = "DELETE",
+    }
+}
+
+/// What sealed headers are bound to: the workspace and the tool, not the agent, so that a copy can use them.
+pub fn header_place(workspace: WorkspaceId, tool: &str) -> String {
+    format!("agent_tool:{workspace}:{tool}")
+}

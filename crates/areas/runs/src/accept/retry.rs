@@ -1,0 +1,101 @@
+//! Retry of a failed run: a request that is resent with its `Idempotency-Key` starts the same run anew.
+//!
+//! The failed attempt was given back; its steps stay in the trace. The new attempt asks the model from the beginning,
+//! but finds what the earlier ones did to the outside, so that no tool's effect happens twice.
+
+use crate::engine::{RunEngine, superseded};
+use crate::execution::{Plan, Start, Work};
+use crate::guardrails::Guards;
+use crate::memory;
+use crate::queries::{runs, steps};
+use crate::run::{NewRun, OnBusy, RunRow, conversation};
+use agents::AgentStatus;
+use auth::idempotency::{self, Claim};
+use model::{Caller, Code, Error, JsonText, Result, RunId};
+use std::sync::Arc;
+use store::Tx;
+
+impl RunEngine {
+    /// Begins a failed run anew.
+    pub(crate) async fn retry(
+        &self,
+        caller: Caller,
+        new: NewRun,
+        id: RunId,
+        claim: Claim,
+    ) -> Result<(Work, Start)> {
+        let engine = self.clone();
+        self.db().write(move |tx| engine.retry_in(tx, &caller, &new, &id, &claim)).await
+    }
+
+    fn retry_in(
+        &self,
+        tx: &mut Tx,
+        caller: &Caller,
+        new: &NewRun,
+        id: &RunId,
+        claim: &Claim,
+    ) -> Result<(Work, Start)> {
+        // The claim is this request's alone, and so is the run that it names.
+        idempotency::attach(tx, claim, id.as_str())?;
+        let row = runs::by_id(tx, caller.workspace_id(), id)?;
+        conversation::lock(tx, conversation::key(&row))?;
+        let mut row = runs::locked(tx, row.workspace_id, id)?;
+        let status = agents::queries::live_agent(tx, row.workspace_id, row.agent_id)?.status;
+        if status != AgentStatus::Active && !row.options()?.draft {
+            return Err(Error::new(Code::AgentInactive, "The agent is not active. Activate it first."));
+        }
+        // Its place in the conversation is behind it, so it cannot wait for another turn.
+        let on_busy = if new.on_busy == OnBusy::Enqueue { OnBusy::Reject } else { new.on_busy };
+        self.must_wait(tx, on_busy, &row)?;
+        let (settings, tools) =
+            agents::queries::version_settings(tx, row.workspace_id, row.agent_id, row.agent_version)?;
+        self.tiers().expect_model(settings.model)?;
+        let guards = Arc::new(Guards::new(&settings.guardrails)?);
+        let memory = memory::read(self.turns(), tx, &row, &settings, &guards)?;
+        let earlier = steps::of_run(tx, row.workspace_id, &row.id)?;
+        let mut options = row.options()?;
+        options.attempt_from = Some(earlier.last().map_or(0, |step| step.position) + 1);
+        options.idempotency_key.clone_from(&caller.idempotency_key);
+        options.trace.clone_from(&caller.trace);
+        // Its time begins anew, and the workers that it may outlive.
+        options.questions.waited_ms = 0;
+        options.handed_over = row.epoch;
+        row.options = JsonText::of(&options);
+        row.epoch += 1;
+        row.error = None;
+        row.completed_at = None;
+        row.key_id = caller.key.id.clone();
+        row.request_id = caller.request.clone();
+        row.lease_until = Some(tx.now().plus_seconds(runs::LEASE_SECONDS));
+        fresh_counts(&mut row);
+        let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?);
+        let working = self.active().work_on(&row.id, conversation::key(&row));
+        let mut work = Work::new(plan, working, row, memory);
+        work.earlier = earlier;
+        work.start(tx.now());
+        if !runs::reopen(tx, &work.row)? {
+            return Err(superseded());
+        }
+        if work.row.livemode {
+            self.0.parts.meter.reopen(tx, &work.charge(), work.next_position())?;
+        }
+        let start = self.begin(tx, &mut work)?;
+        if new.stream {
+            self.store_outcome(tx, claim, &work.row, true)?;
+        }
+        Ok((work, start))
+    }
+}
+
+/// What the failed attempt used is nobody's any more.
+fn fresh_counts(row: &mut RunRow) {
+    row.input_tokens = 0;
+    row.cached_tokens = 0;
+    row.output_tokens = 0;
+    row.reasoning_tokens = 0;
+    row.model_calls = 0;
+    row.tool_calls = 0;
+    row.energy = 0;
+    row.simulated_energy = 0;
+}

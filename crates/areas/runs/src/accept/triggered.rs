@@ -1,0 +1,139 @@
+//! Runs that start without a request: each once, however often that is tried.
+
+use super::agent::expect_active;
+use super::submit::Submitted;
+use crate::engine::RunEngine;
+use crate::memory::without_marks;
+use crate::queries::runs;
+use crate::run::{NewRun, OnBusy, RunStatus, RunTrigger, RunTriggerKind};
+use auth::idempotency::{Ask, Known, Outcome};
+use auth::keys;
+use model::{AgentId, Caller, Code, Error, RequestId, Result, RunId, Scope, WorkspaceId};
+use operation::BoxFuture;
+use ports::{AgentRuns, RunEnd, StartRun, StartedBy};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use store::Read;
+
+impl AgentRuns for RunEngine {
+    fn expect_active(&self, read: &mut Read, workspace: WorkspaceId, agent: Option<AgentId>) -> Result<()> {
+        expect_active(read, workspace, agent).map(drop)
+    }
+
+    fn start(&self, run: StartRun) -> BoxFuture<Result<RunId>> {
+        let engine = self.clone();
+        Box::pin(async move { engine.start_once(run).await })
+    }
+
+    fn ended(&self, workspace: WorkspaceId, run: RunId) -> BoxFuture<Result<RunEnd>> {
+        let engine = self.clone();
+        Box::pin(async move { engine.end_of(workspace, run).await })
+    }
+}
+
+/// How often the end of a run that is not worked on in this process is looked for.
+const LOOK: Duration = Duration::from_millis(500);
+
+fn trigger_of(by: StartedBy) -> RunTrigger {
+    let (kind, id) = match by {
+        StartedBy::Reminder(id) => (RunTriggerKind::Reminder, id.to_string()),
+        StartedBy::Channel(id) => (RunTriggerKind::Channel, id.to_string()),
+    };
+    RunTrigger { kind, id: Some(id) }
+}
+
+/// The run that a start made before.
+fn run_of(outcome: &Outcome) -> Result<RunId> {
+    let answer: Value = serde_json::from_str(&outcome.body).map_err(Error::internal)?;
+    let id = answer.pointer("/data/id").and_then(Value::as_str).and_then(RunId::parse);
+    id.ok_or_else(|| Error::internal("a start that was made names no run"))
+}
+
+impl RunEngine {
+    async fn start_once(&self, run: StartRun) -> Result<RunId> {
+        let caller = self.standing_caller(&run).await?;
+        let ask = Ask {
+            lineage: caller.key.lineage.clone(),
+            // No header can have this value: it is not ASCII.
+            key: format!("·{}", run.once),
+            fingerprint: [0; 32],
+            request: caller.request.clone(),
+            seal: self.0.parts.seal.clone(),
+        };
+        let claim = match self.0.claims.claim(self.db(), ask).await? {
+            Known::Claimed(claim) => claim,
+            Known::Done(outcome) => return run_of(&outcome),
+            Known::InProgress => {
+                return Err(Error::new(Code::IdempotencyInProgress, "The run is being started."));
+            }
+        };
+        let new = NewRun {
+            input: if run.question.is_some() { without_marks(&run.input) } else { run.input },
+            conversation_id: run.conversation,
+            agent_id: run.agent,
+            agent_version: None,
+            background: true,
+            stream: false,
+            response_format: None,
+            max_steps: None,
+            timeout_seconds: None,
+            metadata: None,
+            on_busy: if run.supersedes { OnBusy::Rollback } else { OnBusy::Enqueue },
+            trigger: trigger_of(run.trigger),
+            answering: run.answering,
+            question: run.question,
+        };
+        match self.submit(&caller, new, Some(claim)).await? {
+            Submitted::Run(run) => Ok(run.row.id),
+            Submitted::Events(_) => Err(Error::internal("a run that is not streamed was")),
+        }
+    }
+
+    /// Waits for the end of a run. One of this process is noticed at once, others are looked for.
+    async fn end_of(&self, workspace: WorkspaceId, run: RunId) -> Result<RunEnd> {
+        loop {
+            // Whether it ended is looked up either way: it may wait for an approval.
+            if let Some(ended) = self.active().end_of(&run) {
+                ended.cancelled().await;
+            }
+            let id = run.clone();
+            let row = self.db().read(move |read| runs::by_id(read, workspace, &id)).await?;
+            if row.status.is_final() {
+                let output = row.output.filter(|_| row.status == RunStatus::Completed);
+                return Ok(RunEnd { status: row.status.as_str(), agent: row.agent_id, output });
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// The key of a run that is to start, as the caller that a request with it would have.
+    async fn standing_caller(&self, run: &StartRun) -> Result<Caller> {
+        let (id, workspace) = (run.key.clone(), run.workspace);
+        let look = self.db().read(move |read| {
+            let stored = keys::by_id(read, &id)?;
+            let scopes = keys::standing_scopes(read, &stored.key.lineage, workspace)?;
+            Ok((stored.key, scopes))
+        });
+        let (key, scopes) = look.await?;
+        let found = self.0.parts.directory.workspace(workspace).await?;
+        let found = found.ok_or_else(|| Error::internal("a reminder's workspace is gone"))?;
+        if let Some(reason) = &found.blocked_reason {
+            return Err(Error::new(Code::WorkspaceBlocked, reason.clone()));
+        }
+        if !scopes.contains(Scope::RunsExecute) {
+            let message = "The key that set the action was revoked or lacks the scope `runs:execute`.";
+            return Err(Error::new(Code::MissingScope, message).param(Scope::RunsExecute.as_str()));
+        }
+        let request = RequestId::new(self.db().now(), &*self.db().random());
+        Ok(Caller {
+            request,
+            key: Arc::new(key),
+            workspace: found,
+            idempotency_key: None,
+            trace: None,
+            actor: None,
+            answering: None,
+        })
+    }
+}

@@ -1,0 +1,53 @@
+//! Signed links under which people answer: which question of which run, signed. They are made when somebody asks for one
+//! and stored nowhere.
+
+use crate::engine::RunEngine;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use model::{RunId, WorkspaceId};
+use percent_encoding::percent_decode_str;
+
+/// Where the links are.
+pub(crate) const PREFIX: &str = "/approvals/";
+/// What signatures of links hold for.
+const PLACE: &str = "approval";
+/// The longest token that is looked at, in bytes: more than any that was made.
+const LONGEST: usize = 256;
+
+/// Which question a link is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct QuestionRef {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) run: RunId,
+    /// The position of the first call, so that the link of an answered question answers no later one.
+    pub(crate) from: i64,
+}
+
+impl RunEngine {
+    /// The link under which a question is answered.
+    pub(crate) fn approval_url(&self, question: &QuestionRef) -> String {
+        let text = format!("{}.{}.{}", question.workspace, question.run, question.from);
+        let signature = URL_SAFE_NO_PAD.encode(self.0.parts.seal.sign(PLACE, &text));
+        format!("{}{PREFIX}{text}.{signature}", self.0.parts.base_url)
+    }
+
+    /// Reads what stands behind the prefix. `None` for all that was not made here.
+    pub(crate) fn read_link(&self, rest: &str) -> Option<QuestionRef> {
+        if rest.len() > LONGEST {
+            return None;
+        }
+        let token = percent_decode_str(rest).decode_utf8().ok()?;
+        let (text, signature) = token.rsplit_once('.')?;
+        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+        if !self.0.parts.seal.is_signed(PLACE, text, &signature) {
+            return None;
+        }
+        let (workspace, rest) = text.split_once('.')?;
+        let (run, from) = rest.split_once('.')?;
+        Some(QuestionRef {
+            workspace: workspace.parse().ok()?,
+            run: RunId::parse(run)?,
+            from: from.parse().ok()?,
+        })
+    }
+}

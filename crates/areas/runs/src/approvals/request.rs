@@ -1,0 +1,49 @@
+//! Approval requests: the run, its event and the outcome of its request are one transaction, after which nobody works on it.
+
+use super::queries;
+use crate::engine::{RunEngine, cause_of};
+use crate::events::RunEvent;
+use crate::execution::{Work, write_finished};
+use crate::run::{Ended, Ending, Question, RunRow, StepStatus};
+use auth::idempotency::Claim;
+use model::{Error, Result};
+use std::sync::Arc;
+use store::Tx;
+
+impl RunEngine {
+    /// Leaves a run to people, with the calls that it has held back.
+    pub(crate) async fn ask_people(&self, work: Arc<Work>, claim: Option<Claim>) -> Result<Ended> {
+        let outcome_of = claim.clone();
+        let waiting = self.write_with(&work, move |engine, tx, work| {
+            let Some(row) = ask(tx, work)? else { return Ok(None) };
+            let stored = match &outcome_of {
+                Some(claim) => engine.store_outcome(tx, claim, &row, false)?,
+                None => false,
+            };
+            Ok(Some(Ended { row, stored }))
+        });
+        match waiting.await? {
+            Some(waiting) => Ok(waiting),
+            None => self.finish(work, Ending::Stopped, 0, claim).await,
+        }
+    }
+}
+
+/// `None`: the run was ended by somebody else, or taken over.
+fn ask(tx: &mut Tx, work: &Work) -> Result<Option<RunRow>> {
+    let first = work.pending.iter().find(|step| step.status == StepStatus::RequiresAction);
+    let first = first.ok_or_else(|| Error::internal("a run waits for people and asks nothing"))?;
+    let question = Question { from: first.position, asked_at: tx.now() };
+    let mut options = work.row.options()?;
+    options.questions.open = Some(question);
+    let row = queries::wait_for_people(tx, &work.row, &options, question.expires_at())?;
+    let Some(row) = row else { return Ok(None) };
+    write_finished(tx, work)?;
+    for step in work.pending.iter().filter(|step| step.status == StepStatus::Approved) {
+        queries::decide_step(tx, step)?;
+    }
+    let open = work.pending.iter().filter(|step| step.status == StepStatus::RequiresAction);
+    let event = RunEvent::of_waiting(&row, open, question.expires_at());
+    tx.emit(row.workspace_id, &cause_of(&row)?, row.livemode, &event)?;
+    Ok(Some(row))
+}

@@ -1,0 +1,101 @@
+//! Completion of many runs by few statements, on PostgreSQL: runs, steps and settlements of all that are ordinary.
+
+use super::finish::ended_row;
+use crate::engine::{Completion, RunEngine};
+use crate::execution::write_forgone;
+use crate::queries::{bulk, runs};
+use crate::run::{Ended, Ending, RunRow, StepKind, StepRow};
+use model::Result;
+use ports::{Charge, Closing, Settlement};
+use store::{Batched, Tx};
+
+/// A run whose end is written.
+struct Finished<'a> {
+    /// Its place among the completions.
+    place: usize,
+    completion: &'a Completion,
+    row: RunRow,
+}
+
+impl Batched for Completion {
+    type Maker = RunEngine;
+    type Output = Ended;
+
+    fn alone(&self, engine: &RunEngine, tx: &mut Tx) -> Result<Ended> {
+        engine.finish_in(tx, self)
+    }
+
+    fn together(engine: &RunEngine, completions: &[&Self], tx: &mut Tx) -> Result<Vec<Option<Ended>>> {
+        let finished = finished(tx, completions)?;
+        let steps: Vec<&StepRow> = finished.iter().flat_map(Finished::steps).collect();
+        bulk::finish_steps(tx, &steps)?;
+        let charged = settle(engine, tx, &finished)?;
+        let mut ended: Vec<Option<Ended>> = completions.iter().map(|_| None).collect();
+        for (Finished { place, completion, mut row }, charged) in finished.into_iter().zip(charged) {
+            let absorbed = completion.energy - charged;
+            if absorbed > 0 {
+                write_forgone(tx, &completion.work, absorbed)?;
+                row.energy -= absorbed;
+                runs::note_energy(tx, &row)?;
+            }
+            engine.emit_end(tx, &row)?;
+            if let Some(ended) = ended.get_mut(place) {
+                *ended = Some(Ended { row, stored: false });
+            }
+        }
+        Ok(ended)
+    }
+}
+
+/// Settles the last steps of runs. Gives what of each was charged.
+fn settle(engine: &RunEngine, tx: &mut Tx, finished: &[Finished<'_>]) -> Result<Vec<i64>> {
+    let settlements: Vec<(Charge, Settlement<'_>)> = finished.iter().map(Finished::settlement).collect();
+    if settlements.is_empty() { Ok(Vec::new()) } else { engine.0.parts.meter.settle_all(tx, &settlements) }
+}
+
+/// Writes the ends of those that are ordinary, and gives those that nobody else has ended.
+fn finished<'a>(tx: &mut Tx, completions: &[&'a Completion]) -> Result<Vec<Finished<'a>>> {
+    let mut finished = Vec::with_capacity(completions.len());
+    for (place, completion) in completions.iter().copied().enumerate() {
+        if completion.is_ordinary()?
+            && let Some(row) = ended_row(&completion.work, &completion.ending, tx.now())
+        {
+            finished.push(Finished { place, completion, row });
+        }
+    }
+    let rows: Vec<&RunRow> = finished.iter().map(|finished| &finished.row).collect();
+    let written = bulk::finish_runs(tx, &rows)?;
+    finished.retain(|finished| written.contains(&finished.row.id));
+    Ok(finished)
+}
+
+impl Finished<'_> {
+    /// The steps whose results are not written yet, as they now stand.
+    fn steps(&self) -> impl Iterator<Item = &StepRow> {
+        let work = &self.completion.work;
+        work.steps.iter().skip(work.written)
+    }
+
+    fn settlement(&self) -> (Charge, Settlement<'_>) {
+        let work = &self.completion.work;
+        let (step, model) = work.charged_step();
+        let last_step = Some(work.last_position()).filter(|last| *last > 0);
+        let close = Some(Closing { status: self.row.status.as_str(), refund: false, last_step });
+        (work.charge(), Settlement { step, energy: self.completion.energy, model: model.as_str(), close })
+    }
+}
+
+impl Completion {
+    /// Whether it is an answer that was paid for, and nothing else is to be written.
+    fn is_ordinary(&self) -> Result<bool> {
+        let work = &self.work;
+        let is_plain = |step: &StepRow| matches!(step.kind, StepKind::Model | StepKind::Tool);
+        Ok(work.row.livemode
+            && matches!(self.ending, Ending::Completed(_) | Ending::Incomplete(..))
+            && self.energy > 0
+            && self.claim.is_none()
+            && work.pending.is_empty()
+            && work.steps.iter().skip(work.written).all(is_plain)
+            && work.row.options()?.idempotency_key.is_none())
+    }
+}

@@ -1,0 +1,6 @@
+//! End of a run: its last step, its price, its event and the outcome of its request.
+
+mod batch;
+mod finish;
+
+pub(crate) use finish::outcome;

@@ -1,0 +1,211 @@
+//! Run engine: its services, and the events of finished runs.
+
+mod acceptance;
+mod completion;
+mod lease;
+mod metrics;
+
+pub(crate) use acceptance::{Acceptance, Accepted, Asked, Looked};
+pub(crate) use completion::Completion;
+pub(crate) use metrics::OPEN_RUNS;
+
+use self::metrics::RunMetrics;
+use crate::events::RunEvent;
+use crate::execution::ActiveRuns;
+use crate::run::RunRow;
+use auth::idempotency::Claims;
+use auth::{Directory, Seal, Spending};
+use egress::Connector;
+use model::{Cause, Error, RequestRef, Result, Tracer};
+use operation::LocalCalls;
+use ports::{BusinessCalendar, ChannelTurns, CollectionDirectory, EnergyMeter, People, WorkspaceVariables};
+use prometheus::core::Collector;
+use providers::{ModelAnswer, Prompt, ProviderError, TierSetup, Tiers};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use store::{Batches, Db, Tx};
+
+/// What the engine is made of.
+pub struct RunEngineParts {
+    /// The database.
+    pub db: Db,
+    /// The models.
+    pub tiers: Arc<Tiers>,
+    /// The keeper of Energy.
+    pub meter: Arc<dyn EnergyMeter>,
+    /// Outbound HTTP, for tools.
+    pub connector: Arc<Connector>,
+    /// Opens the tools' credentials.
+    pub seal: Arc<Seal>,
+    /// Keys and workspaces, for runs that are resumed.
+    pub directory: Arc<Directory>,
+    /// How the world reaches the service, without a slash at the end: links for people begin with it.
+    pub base_url: String,
+    /// What keys have spent, to be forgotten when a run is settled.
+    pub spending: Arc<Spending>,
+    /// The operations of the service, for tools.
+    pub operations: LocalCalls,
+    /// The variables that agents refer to.
+    pub variables: WorkspaceVariables,
+    /// The contacts whom agents answer.
+    pub people: People,
+    /// The collections that tools cover.
+    pub collections: CollectionDirectory,
+    /// What businesses say of themselves, and their clocks.
+    pub business: Arc<dyn BusinessCalendar>,
+    /// What was said over channels.
+    pub turns: Arc<dyn ChannelTurns>,
+    /// Records spans of runs.
+    pub tracer: Tracer,
+    /// Where runs live: a runtime that goes on when the one that took the request ends.
+    pub runtime: tokio::runtime::Handle,
+}
+
+/// Makes and drives runs. Cheap to clone.
+#[derive(Clone)]
+pub struct RunEngine(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) parts: RunEngineParts,
+    /// Runs that are about to be started once, to be accepted, and to end.
+    pub(crate) claims: Claims,
+    pub(crate) acceptances: Arc<Batches<Acceptance>>,
+    pub(crate) completions: Arc<Batches<Completion>>,
+    active: Arc<ActiveRuns>,
+    metrics: RunMetrics,
+    patience_ms: AtomicU64,
+}
+
+/// How long a request waits for its run before it answers 202.
+const PATIENCE: Duration = Duration::from_secs(100);
+
+impl RunEngine {
+    /// An engine.
+    ///
+    /// # Errors
+    /// Never: names and help texts of metrics are constants.
+    pub fn new(parts: RunEngineParts) -> Result<Self> {
+        let metrics = RunMetrics::new()?;
+        let inner = Inner {
+            parts,
+            claims: Claims::default(),
+            acceptances: Arc::default(),
+            completions: Arc::default(),
+            active: Arc::default(),
+            metrics,
+            patience_ms: AtomicU64::new(0),
+        };
+        let engine = Self(Arc::new(inner));
+        engine.set_patience(PATIENCE);
+        Ok(engine)
+    }
+
+    /// What is exported.
+    pub(crate) fn collectors(&self) -> Vec<Box<dyn Collector>> {
+        self.0.metrics.collectors()
+    }
+
+    pub(crate) fn tracer(&self) -> &Tracer {
+        &self.0.parts.tracer
+    }
+
+    /// Calls the model of a tier, for at most the prompt's patience.
+    pub(crate) async fn complete(
+        &self,
+        tier: &TierSetup,
+        prompt: Prompt,
+    ) -> std::result::Result<ModelAnswer, ProviderError> {
+        let asking = tokio::time::timeout(prompt.patience, tier.complete(prompt));
+        let result = asking.await.unwrap_or(Err(ProviderError::Timeout));
+        self.0.metrics.called(tier, &result);
+        result
+    }
+
+    /// Says how long a request waits for its run before it answers 202: 100 seconds if nothing is said.
+    pub fn set_patience(&self, patience: Duration) {
+        let millis = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        self.0.patience_ms.store(millis, Ordering::Relaxed);
+    }
+
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_millis(self.0.patience_ms.load(Ordering::Relaxed))
+    }
+
+    /// The operations of the service, for tools.
+    pub(crate) fn operations(&self) -> &LocalCalls {
+        &self.0.parts.operations
+    }
+
+    pub(crate) fn variables(&self) -> &WorkspaceVariables {
+        &self.0.parts.variables
+    }
+
+    pub(crate) fn turns(&self) -> &dyn ChannelTurns {
+        &*self.0.parts.turns
+    }
+
+    pub(crate) fn db(&self) -> &Db {
+        &self.0.parts.db
+    }
+
+    pub(crate) fn tiers(&self) -> &Tiers {
+        &self.0.parts.tiers
+    }
+
+    pub(crate) fn active(&self) -> &Arc<ActiveRuns> {
+        &self.0.active
+    }
+
+    /// How many runs this process works on.
+    pub fn working(&self) -> usize {
+        self.active().working()
+    }
+
+    /// Waits until this process works on no run: for shutting down.
+    pub async fn idle(&self) {
+        self.active().idle().await;
+    }
+
+    /// Publishes a run's end, with the change that ends it.
+    pub(crate) fn emit_end(&self, tx: &mut Tx, row: &RunRow) -> Result<()> {
+        if let Some(event) = RunEvent::of_end(row)? {
+            tx.emit(row.workspace_id, &cause_of(row)?, row.livemode, &event)?;
+        }
+        let (engine, status) = (self.clone(), row.status);
+        tx.after_commit(move || engine.0.metrics.ended(status));
+        Ok(())
+    }
+}
+
+/// What the events of a run come from.
+pub(crate) fn cause_of(row: &RunRow) -> Result<Cause> {
+    let options = row.options()?;
+    Ok(Cause::request(RequestRef {
+        id: row.request_id.clone(),
+        key_id: row.key_id.clone(),
+        idempotency_key: options.idempotency_key,
+        trace: options.trace,
+    }))
+}
+
+/// The cause of the error that a worker gets whose run was taken over.
+#[derive(Debug)]
+struct Superseded;
+
+impl std::fmt::Display for Superseded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("another worker took the run over")
+    }
+}
+
+impl std::error::Error for Superseded {}
+
+/// The error of a run that another worker took over while this one was at it.
+pub(crate) fn superseded() -> Error {
+    Error::internal(Superseded)
+}
+
+pub(crate) fn is_superseded(error: &Error) -> bool {
+    error.cause().is_some_and(|cause| cause.downcast_ref::<Superseded>().is_some())
+}

@@ -1,0 +1,13 @@
+//! State of a run in execution: its plan, its progress, and the registry of the runs of this process.
+
+mod persist;
+mod plan;
+mod progress;
+mod registry;
+mod state;
+
+pub(crate) use persist::{drop_pending, write_finished, write_forgone};
+pub(crate) use plan::{Plan, PlannedTool};
+pub(crate) use progress::{Listener, Piece, Progress, StepHead};
+pub(crate) use registry::ActiveRuns;
+pub(crate) use state::{Asking, Start, Work};

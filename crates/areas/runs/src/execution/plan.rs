@@ -1,0 +1,104 @@
+//! Plan of a run: the settings, tools and guardrails that it executes with.
+
+use crate::guardrails::Guards;
+use crate::run::{PlaceholderValues, RunOptions, RunPurpose};
+use agents::{Callable, Settings, ToolRow, ToolSettings};
+use fields::json_schema::Schema;
+use model::{Caller, Result};
+use providers::{ToolSpec, estimated_tool_tokens};
+use std::sync::Arc;
+
+/// What a run is to do. It never changes, so all who work on the run share it.
+pub(crate) struct Plan {
+    pub(crate) caller: Caller,
+    /// The agent's settings, with what the run was asked for instead.
+    pub(crate) settings: Settings,
+    pub(crate) tools: Vec<PlannedTool>,
+    pub(crate) specs: Vec<ToolSpec>,
+    pub(crate) spec_tokens: i64,
+    /// Variables that the instructions refer to and that have no value.
+    pub(crate) missing_variables: Vec<String>,
+    /// What fixed arguments of tools refer to.
+    pub(crate) placeholders: PlaceholderValues,
+    /// What its work is called in ledgers.
+    pub(crate) purpose: RunPurpose,
+    /// What the answer must fit.
+    pub(crate) answer: Option<Schema>,
+    pub(crate) guards: Arc<Guards>,
+    /// For how long people were waited for, in milliseconds.
+    pub(crate) waited_ms: i64,
+}
+
+/// Something that the run may call: an `http` tool, or a function of another.
+pub(crate) struct PlannedTool {
+    pub(crate) callable: Callable,
+    pub(crate) arguments: Schema,
+}
+
+impl PlannedTool {
+    /// What the model calls it.
+    pub(crate) fn name(&self) -> &str {
+        &self.callable.spec.name
+    }
+
+    pub(crate) fn settings(&self) -> &ToolSettings {
+        &self.callable.settings
+    }
+
+    /// Whether calling it changes anything.
+    pub(crate) fn writes(&self) -> bool {
+        self.callable.writes()
+    }
+}
+
+impl Plan {
+    pub(crate) fn new(
+        caller: Caller,
+        mut settings: Settings,
+        rows: Vec<ToolRow>,
+        guards: Arc<Guards>,
+        options: RunOptions,
+    ) -> Result<Self> {
+        let answering = options.answering();
+        let missing_variables = options.complete(&mut settings);
+        if let Some(format) = options.response_format {
+            settings.response_format = format;
+        }
+        let waited_ms = options.questions.waited_ms;
+        settings.max_steps = options.max_steps.unwrap_or(settings.max_steps);
+        settings.timeout_seconds = options.timeout_seconds.unwrap_or(settings.timeout_seconds);
+        let mut tools = Vec::with_capacity(rows.len());
+        let mut specs: Vec<ToolSpec> = Vec::with_capacity(rows.len());
+        for row in rows {
+            for callable in row.callables(answering.is_some())? {
+                specs.push(callable.spec.clone());
+                let arguments = Schema::new(callable.spec.parameters.clone());
+                tools.push(PlannedTool { callable, arguments });
+            }
+        }
+        let spec_tokens = estimated_tool_tokens(&specs);
+        let answer = settings.response_format.schema().cloned().map(Schema::new);
+        Ok(Self {
+            caller: Caller { answering, ..caller },
+            settings,
+            tools,
+            specs,
+            spec_tokens,
+            missing_variables,
+            placeholders: options.placeholders,
+            purpose: options.purpose,
+            answer,
+            guards,
+            waited_ms,
+        })
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Option<&PlannedTool> {
+        self.tools.iter().find(|tool| tool.name() == name)
+    }
+
+    /// The name of the tool that a called function belongs to; the name itself where there is none.
+    pub(crate) fn tool_of<'a>(&'a self, called: &'a str) -> &'a str {
+        self.tool(called).map_or(called, |tool| &tool.callable.tool)
+    }
+}

@@ -1,0 +1,282 @@
+//! State of a run in execution: its plan, its progress, and how it may end.
+
+use super::plan::Plan;
+use super::progress::Listener;
+use super::registry::Working;
+use crate::guardrails::GuardReport;
+use crate::memory::{ConversationMemory, Fold};
+use crate::prompt;
+use crate::run::{
+    Ending, MemoryOutput, ModelOutput, RunRow, RunStatus, StepKind, StepRow, StepStatus, ToolOutput,
+};
+use agents::guardrails::GuardrailStage;
+use model::{JsonText, Random, StepId, Timestamp, Trace};
+use ports::{AgentLimits, Charge};
+use providers::{FailedAttempt, Finish, Message, Prices, Role, Sink, Tier, Usage};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use store::Tx;
+
+/// A run with all that driving it needs.
+#[derive(Clone)]
+pub(crate) struct Work {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) working: Arc<Working>,
+    pub(crate) row: RunRow,
+    pub(crate) memory: ConversationMemory,
+    /// Steps of attempts that failed. They count for nothing, but what they did to the outside is not done again.
+    pub(crate) earlier: Vec<StepRow>,
+    pub(crate) steps: Vec<StepRow>,
+    /// Calls that were held back for a person. Their steps are written.
+    pub(crate) pending: Vec<StepRow>,
+    /// The steps before this one stand in the database as they stand here.
+    pub(crate) written: usize,
+    /// What was said in this run so far, the input first.
+    pub(crate) said: Vec<Message>,
+    /// Answers that did not fit the schema.
+    pub(crate) repairs: usize,
+    /// Tool calls whose arguments did not fit.
+    pub(crate) bad_calls: usize,
+    /// How guardrails ended the run before the model was asked, if they did.
+    pub(crate) over: Option<Ending>,
+    /// Where the progress is published, if the run is streamed.
+    pub(crate) listener: Option<Listener>,
+    /// Its place in the trace: the span of the worker that drives it.
+    pub(crate) trace: Trace,
+}
+
+/// A call of a model that was begun: its step is written, and its Energy held.
+pub(crate) enum Start {
+    /// The model answers.
+    Answer(Asking),
+    /// Older turns are folded first.
+    Fold(Fold),
+    /// Nothing: guardrails let the input go no further.
+    Over(Ending),
+}
+
+/// What the model is asked.
+pub(crate) struct Asking {
+    pub(crate) messages: Vec<Message>,
+    pub(crate) max_output_tokens: i64,
+}
+
+impl Work {
+    pub(crate) fn new(plan: Arc<Plan>, working: Working, row: RunRow, memory: ConversationMemory) -> Self {
+        let said = vec![Message::text(Role::User, row.input.as_deref().unwrap_or_default())];
+        let working = Arc::new(working);
+        let trace = plan.caller.trace();
+        Self {
+            plan,
+            working,
+            row,
+            memory,
+            earlier: Vec::new(),
+            steps: Vec::new(),
+            pending: Vec::new(),
+            written: 0,
+            said,
+            repairs: 0,
+            bad_calls: 0,
+            over: None,
+            listener: None,
+            trace,
+        }
+    }
+
+    pub(crate) fn charge(&self) -> Charge {
+        Charge {
+            caller: self.plan.caller.clone(),
+            run: self.row.id.clone(),
+            agent: self.row.agent_id,
+            operation: self.plan.purpose.as_str(),
+            limits: AgentLimits {
+                month: self.plan.settings.energy_limit_monthly,
+                run: self.plan.settings.energy_limit_per_run,
+            },
+            is_new: self.row.epoch == 1 && self.steps.is_empty() && self.earlier.is_empty(),
+        }
+    }
+
+    /// What is left of its time, in which waiting for people does not count.
+    pub(crate) fn time_left(&self, now: Timestamp) -> Duration {
+        let started = self.row.started_at.unwrap_or(self.row.queued_at);
+        let end = started.plus_seconds(self.plan.settings.timeout_seconds).millis();
+        let left = end.saturating_add(self.plan.waited_ms) - now.millis();
+        Duration::from_millis(u64::try_from(left).unwrap_or(0))
+    }
+
+    pub(crate) fn next_position(&self) -> i64 {
+        self.last_position() + 1
+    }
+
+    pub(crate) fn last_position(&self) -> i64 {
+        // Calls that were held back come to the steps behind what was noted meanwhile.
+        let all = self.steps.iter().chain(&self.pending).chain(&self.earlier);
+        all.map(|step| step.position).max().unwrap_or(0)
+    }
+
+    /// The last step that has a price, and the tier that it is charged by.
+    pub(crate) fn charged_step(&self) -> (i64, Tier) {
+        let priced = self.steps.iter().rev().find(|step| step.kind.is_priced());
+        match priced {
+            Some(step) if step.kind == StepKind::Memory => (step.position, Tier::Fast),
+            Some(step) => (step.position, self.row.model),
+            None => (self.last_position(), self.row.model),
+        }
+    }
+
+    /// Takes `absorbed` back of what the last priced step cost.
+    pub(crate) fn forgo(&mut self, absorbed: i64) {
+        self.row.energy -= absorbed;
+        if let Some(step) = self.steps.iter_mut().rev().find(|step| step.kind.is_priced()) {
+            step.energy -= absorbed;
+        }
+    }
+
+    /// What the model said last.
+    pub(crate) fn last_text(&self) -> Option<String> {
+        self.said
+            .iter()
+            .rev()
+            .find(|message| message.role == Role::Assistant && !message.content.is_empty())
+            .map(|message| message.content.clone())
+    }
+
+    /// Starts the run's time.
+    pub(crate) fn start(&mut self, now: Timestamp) {
+        self.row.status = RunStatus::InProgress;
+        self.row.started_at = Some(now.max(self.row.queued_at));
+    }
+
+    /// Takes in what a call of a model used, and what it cost.
+    pub(crate) fn use_up(&mut self, usage: Usage, energy: i64) {
+        let add = |sum: &mut i64, more: i64| *sum = sum.saturating_add(more);
+        add(&mut self.row.input_tokens, usage.input_tokens);
+        add(&mut self.row.cached_tokens, usage.cached_tokens);
+        add(&mut self.row.output_tokens, usage.output_tokens);
+        add(&mut self.row.reasoning_tokens, usage.reasoning_tokens);
+        let spent = if self.row.livemode { &mut self.row.energy } else { &mut self.row.simulated_energy };
+        add(spent, energy);
+    }
+
+    /// Takes in what the model said, and what it cost.
+    pub(crate) fn hear(&mut self, output: ModelOutput, energy: i64) {
+        self.use_up(output.usage, energy);
+        self.row.model_calls += 1;
+        self.repairs += usize::from(output.correction.is_some() && output.finish_reason != Finish::Length);
+        self.said.extend(prompt::answer(output));
+    }
+
+    /// Keeps with the last step why it brought no answer.
+    pub(crate) fn note_failed(&mut self, failed: Vec<FailedAttempt>) {
+        if let Some(step) = self.steps.last_mut().filter(|_| !failed.is_empty()) {
+            step.output = Some(JsonText::of(&json!({ "failed_attempts": failed })));
+        }
+    }
+
+    /// Takes in what a tool answered.
+    pub(crate) fn hear_tool(&mut self, step: &StepRow) {
+        let Some(output) = &step.output else { return };
+        if output.parse::<ToolOutput>().is_ok_and(|output| output.is_bad_arguments()) {
+            self.bad_calls += 1;
+        }
+        self.said.extend(prompt::result(step));
+    }
+
+    /// Takes in a finished step of an earlier worker. The prices are those of the run's tier and of the one that folds.
+    pub(crate) fn recall(&mut self, step: StepRow, prices: Prices, folding: Prices) {
+        let output = step.output.as_ref();
+        let livemode = self.row.livemode;
+        let cost = |prices: Prices, usage: Usage| if livemode { step.energy } else { prices.energy(usage) };
+        match step.kind {
+            StepKind::Tool => {
+                self.row.tool_calls += 1;
+                self.hear_tool(&step);
+            }
+            StepKind::Model => {
+                if let Some(output) = output.and_then(|output| output.parse::<ModelOutput>().ok()) {
+                    let energy = cost(prices, output.usage);
+                    self.hear(output, energy);
+                }
+            }
+            StepKind::Guardrail => {
+                let report = output.and_then(|output| output.parse::<GuardReport>().ok());
+                if let Some(report) = report.filter(|_| step.name == GuardrailStage::Input.as_str()) {
+                    self.over = report.ending(GuardrailStage::Input, &self.plan.settings);
+                }
+            }
+            StepKind::Memory => {
+                if let Some(output) = output.and_then(|output| output.parse::<MemoryOutput>().ok()) {
+                    self.use_up(output.usage, cost(folding, output.usage));
+                }
+            }
+        }
+        self.steps.push(step);
+        self.written = self.steps.len();
+    }
+
+    /// Where a model's words go while it is at it: nowhere, where guardrails have yet to look at them.
+    pub(crate) fn sink(&self) -> Option<Arc<dyn Sink>> {
+        let listener = self.listener.clone();
+        let listener = listener.filter(|_| !self.plan.guards.watch(GuardrailStage::Output));
+        listener.map(|listener| Arc::new(listener) as Arc<dyn Sink>)
+    }
+
+    /// Publishes the answer of the last step as a whole, as far as it was not published in pieces.
+    pub(crate) fn publish_answer(&self, text: &str) {
+        if let Some(listener) = &self.listener {
+            listener.complete(text);
+        }
+    }
+
+    /// Publishes that the last step is written and begins, and that those before it are written and have ended.
+    pub(crate) fn publish_begun(&self) {
+        if let Some(step) = self.steps.last() {
+            self.publish_steps(std::slice::from_ref(step));
+        }
+    }
+
+    /// Publishes that these steps are written and begin, and that those before them are written and have ended.
+    pub(crate) fn publish_steps(&self, begun: &[StepRow]) {
+        if let Some(listener) = &self.listener {
+            listener.begin_steps(begun);
+        }
+    }
+
+    /// A step that begins now.
+    pub(crate) fn running_step(
+        &self,
+        tx: &Tx,
+        position: i64,
+        kind: StepKind,
+        name: String,
+        input: JsonText,
+        effect_key: Option<String>,
+    ) -> StepRow {
+        let step = self.next_step(tx.now(), &*tx.random(), kind);
+        StepRow { position, name, input: Some(input), effect_key, ..step }
+    }
+
+    /// The next step, of which nothing is known yet.
+    pub(crate) fn next_step(&self, now: Timestamp, random: &dyn Random, kind: StepKind) -> StepRow {
+        StepRow {
+            run_id: self.row.id.clone(),
+            position: self.next_position(),
+            workspace_id: self.row.workspace_id,
+            id: StepId::new(now, random),
+            kind,
+            status: StepStatus::Running,
+            name: String::new(),
+            input: None,
+            output: None,
+            effect_key: None,
+            input_tokens: 0,
+            output_tokens: 0,
+            energy: 0,
+            started_at: now,
+            completed_at: None,
+        }
+    }
+}

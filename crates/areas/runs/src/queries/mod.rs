@@ -1,0 +1,7 @@
+//! Queries of runs and steps.
+
+pub(crate) mod bulk;
+pub(crate) mod runs;
+pub(crate) mod steps;
+
+pub(crate) use runs::{LEASE_SECONDS, RunFilter};

@@ -1,0 +1,284 @@
+//! Queries of runs.
+
+use crate::run::{RunRow, RunStatus};
+use crate::schema::runs;
+use diesel::prelude::*;
+use model::{AgentId, Result, RunId, Timestamp, WorkspaceId};
+use store::{Cached, CursorPage, OneRow, Read, Tx, each, lock_row};
+
+/// How long a worker may be silent before its run can be taken over.
+pub(crate) const LEASE_SECONDS: i64 = 30;
+
+/// The states in which a run has not ended.
+const OPEN: [&str; 3] = ["queued", "in_progress", "requires_action"];
+/// Those in which a worker is at it.
+const WORKED_ON: [&str; 2] = ["queued", "in_progress"];
+
+pub(crate) fn insert(tx: &mut Tx, row: &RunRow) -> Result<()> {
+    diesel::insert_into(runs::table).values(row.clone()).execute(tx.connection())?;
+    Ok(())
+}
+
+pub(crate) fn by_id(read: &mut Read, workspace: WorkspaceId, id: &RunId) -> Result<RunRow> {
+    runs::table.find((workspace, id)).first(read.connection()).or_not_found("run")
+}
+
+/// Which runs to list.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RunFilter {
+    pub(crate) status: Option<RunStatus>,
+    pub(crate) agent: Option<AgentId>,
+    pub(crate) conversation: Option<String>,
+}
+
+/// Newest first.
+pub(crate) fn list(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    filter: &RunFilter,
+    page: &CursorPage,
+) -> Result<Vec<RunRow>> {
+    let mut query = runs::table
+        .filter(runs::workspace_id.eq(workspace))
+        .order(runs::id.desc())
+        .limit(page.fetch())
+        .into_boxed();
+    if let Some(status) = filter.status {
+        query = query.filter(runs::status.eq(status));
+    }
+    if let Some(agent) = filter.agent {
+        query = query.filter(runs::agent_id.eq(agent));
+    }
+    if let Some(conversation) = &filter.conversation {
+        query = query.filter(runs::conversation_id.eq(conversation));
+    }
+    if let Some(after) = page.after::<RunId>()? {
+        query = query.filter(runs::id.lt(after));
+    }
+    Ok(query.load(read.connection())?)
+}
+
+/// The runs of a run's conversation that have not ended, oldest first.
+pub(crate) fn active_in_conversation(read: &mut Read, row: &RunRow) -> Result<Vec<RunRow>> {
+    Ok(runs::table
+        .filter(runs::workspace_id.eq(row.workspace_id))
+        .filter(runs::conversation_id.eq(&row.conversation_id))
+        .filter(runs::livemode.eq(row.livemode))
+        .filter(runs::agent_id.eq(row.agent_id))
+        .filter(runs::status.eq_any(OPEN))
+        .order(runs::id.asc())
+        .load(read.connection())?)
+}
+
+/// Whether a queued run of this epoch has something to do: its turn has come, its time is over, its agent was switched
+/// off, or it has ended.
+pub(crate) fn is_due(read: &mut Read, row: &RunRow, expired_before: Timestamp) -> Result<bool> {
+    let earlier = diesel::alias!(runs as earlier);
+    let waits = runs::table
+        .find((row.workspace_id, &row.id))
+        .filter(runs::status.eq(RunStatus::Queued))
+        .filter(runs::epoch.eq(row.epoch))
+        .filter(runs::queued_at.gt(expired_before))
+        .filter(diesel::dsl::exists(
+            earlier
+                .filter(earlier.field(runs::workspace_id).eq(row.workspace_id))
+                .filter(earlier.field(runs::conversation_id).eq(&row.conversation_id))
+                .filter(earlier.field(runs::livemode).eq(row.livemode))
+                .filter(earlier.field(runs::agent_id).eq(row.agent_id))
+                .filter(earlier.field(runs::id).lt(&row.id))
+                .filter(earlier.field(runs::status).eq_any(OPEN))
+                .select(earlier.field(runs::id)),
+        ));
+    let waits: bool = diesel::select(diesel::dsl::exists(waits)).get_result(read.connection())?;
+    Ok(!waits || !agents::queries::is_active(read, row.workspace_id, row.agent_id)?)
+}
+
+/// When the last run of a conversation was accepted, whoever's it was.
+pub(crate) fn last_queued_at(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    conversation: &str,
+) -> Result<Option<Timestamp>> {
+    Ok(runs::table
+        .filter(runs::workspace_id.eq(workspace))
+        .filter(runs::conversation_id.eq(conversation))
+        .order(runs::id.desc())
+        .select(runs::queued_at)
+        .first(read.connection())
+        .optional()?)
+}
+
+/// Gives the turn to a queued run, if it still waits under this epoch.
+pub(crate) fn start(tx: &mut Tx, row: &RunRow) -> Result<bool> {
+    let now = tx.now();
+    // An earlier run of the conversation may have moved this one's acceptance on by some milliseconds.
+    let started_at = now.max(row.queued_at);
+    let started = diesel::update(runs::table.find((row.workspace_id, &row.id)))
+        .filter(runs::epoch.eq(row.epoch))
+        .filter(runs::status.eq(RunStatus::Queued))
+        .set((
+            runs::status.eq(RunStatus::InProgress),
+            runs::started_at.eq(started_at),
+            runs::lease_until.eq(now.plus_seconds(LEASE_SECONDS)),
+        ))
+        .execute(tx.connection())?;
+    Ok(started == 1)
+}
+
+/// Lets a failed run begin anew under `row`, which has a higher epoch. `false`: it has begun already.
+pub(crate) fn reopen(tx: &mut Tx, row: &RunRow) -> Result<bool> {
+    let reopened = diesel::update(runs::table.find((row.workspace_id, &row.id)))
+        .filter(runs::epoch.eq(row.epoch - 1))
+        .filter(runs::status.eq(RunStatus::Failed))
+        .set((
+            runs::status.eq(row.status),
+            runs::error.eq(&row.error),
+            runs::options.eq(&row.options),
+            runs::key_id.eq(&row.key_id),
+            runs::request_id.eq(&row.request_id),
+            runs::epoch.eq(row.epoch),
+            runs::lease_until.eq(row.lease_until),
+            runs::started_at.eq(row.started_at),
+            runs::completed_at.eq(row.completed_at),
+        ))
+        .execute(tx.connection())?;
+    Ok(reopened == 1)
+}
+
+/// Prolongs the lease. `false`: the run is no longer this worker's.
+pub(crate) fn renew(tx: &mut Tx, row: &RunRow) -> Result<bool> {
+    let until = tx.now().plus_seconds(LEASE_SECONDS);
+    let held: Option<i64> = each!(tx.connection(), |connection| {
+        let [queued, in_progress] = WORKED_ON;
+        let update = diesel::update(runs::table.find((row.workspace_id, &row.id)))
+            .filter(runs::epoch.eq(row.epoch))
+            .filter(runs::status.eq(queued).or(runs::status.eq(in_progress)))
+            .set(runs::lease_until.eq(until))
+            .returning(runs::epoch);
+        Cached(update).get_result(connection).optional()
+    })?;
+    Ok(held.is_some())
+}
+
+/// What a run has used.
+#[derive(AsChangeset)]
+#[diesel(table_name = runs)]
+struct Used {
+    input_tokens: i64,
+    cached_tokens: i64,
+    output_tokens: i64,
+    reasoning_tokens: i64,
+    model_calls: i64,
+    tool_calls: i64,
+    energy: i64,
+    simulated_energy: i64,
+}
+
+impl Used {
+    fn by(row: &RunRow) -> Self {
+        Self {
+            input_tokens: row.input_tokens,
+            cached_tokens: row.cached_tokens,
+            output_tokens: row.output_tokens,
+            reasoning_tokens: row.reasoning_tokens,
+            model_calls: row.model_calls,
+            tool_calls: row.tool_calls,
+            energy: row.energy,
+            simulated_energy: row.simulated_energy,
+        }
+    }
+}
+
+/// Writes the end of a run. `false`: it had ended otherwise, or is no longer this worker's.
+pub(crate) fn finish(tx: &mut Tx, row: &RunRow) -> Result<bool> {
+    let written: Option<i64> = each!(tx.connection(), |connection| {
+        let [queued, in_progress, requires_action] = OPEN;
+        let open =
+            runs::status.eq(queued).or(runs::status.eq(in_progress)).or(runs::status.eq(requires_action));
+        let update = diesel::update(runs::table.find((row.workspace_id, &row.id)))
+            .filter(runs::epoch.eq(row.epoch))
+            .filter(open)
+            .set((
+                runs::status.eq(row.status),
+                runs::output.eq(&row.output),
+                runs::incomplete_reason.eq(&row.incomplete_reason),
+                runs::error.eq(&row.error),
+                Used::by(row),
+                runs::lease_until.eq(None::<Timestamp>),
+                runs::completed_at.eq(row.completed_at),
+            ))
+            .returning(runs::epoch);
+        Cached(update).get_result(connection).optional()
+    })?;
+    Ok(written.is_some())
+}
+
+/// Notes what a run that somebody else ended had used up to then, and that nobody works on it any more. `None`: it
+/// is no longer this worker's, or has not ended.
+pub(crate) fn note_usage(tx: &mut Tx, row: &RunRow) -> Result<Option<RunRow>> {
+    let ended = diesel::dsl::not(runs::status.eq_any(OPEN));
+    Ok(diesel::update(
+        runs::table.find((row.workspace_id, &row.id)).filter(runs::epoch.eq(row.epoch)).filter(ended),
+    )
+    .set((Used::by(row), runs::lease_until.eq(None::<Timestamp>)))
+    .returning(runs::all_columns)
+    .get_result(tx.connection())
+    .optional()?)
+}
+
+/// Writes what a run that has just ended was charged, where that is less than its price.
+pub(crate) fn note_energy(tx: &mut Tx, row: &RunRow) -> Result<()> {
+    diesel::update(runs::table.find((row.workspace_id, &row.id)))
+        .set(runs::energy.eq(row.energy))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Locks a run on PostgreSQL until the transaction ends, and gives it.
+pub(crate) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &RunId) -> Result<RunRow> {
+    lock_row!(tx, runs::table.find((workspace, id)).select(runs::epoch), for_update);
+    by_id(tx, workspace, id)
+}
+
+/// Cancels a run that has not ended, and gives it as it then stands. One that goes on keeps its lease: its worker closes
+/// its books, or whoever finds that worker dead. One that waits for a person has no worker, so its lease ends now.
+/// `None`: it has ended by itself.
+pub(crate) fn cancel(tx: &mut Tx, row: &RunRow, reason: &str) -> Result<Option<RunRow>> {
+    // Workers and answers change its state without the conversation's lock.
+    let row = locked(tx, row.workspace_id, &row.id)?;
+    let now = tx.now();
+    let lease_until = match row.status {
+        RunStatus::Queued => None,
+        RunStatus::InProgress => row.lease_until,
+        RunStatus::RequiresAction => Some(now.plus_seconds(-1)),
+        _ => return Ok(None),
+    };
+    let cancelled = diesel::update(runs::table.find((row.workspace_id, &row.id)))
+        .set((
+            runs::status.eq(RunStatus::Cancelled),
+            runs::incomplete_reason.eq(reason),
+            runs::lease_until.eq(lease_until),
+            runs::completed_at.eq(now),
+        ))
+        .returning(runs::all_columns)
+        .get_result(tx.connection())?;
+    Ok(Some(cancelled))
+}
+
+/// Takes over runs whose workers fell silent, a few at a time.
+pub(crate) fn claim_silent(tx: &mut Tx, most: i64) -> Result<Vec<RunRow>> {
+    let now = tx.now();
+    let silent = runs::table.filter(runs::lease_until.lt(now)).order(runs::lease_until.asc()).limit(most);
+    let rows: Vec<RunRow> = match tx.connection() {
+        store::AnyConnection::Sqlite(connection) => silent.load(connection)?,
+        store::AnyConnection::Postgres(connection) => silent.for_update().skip_locked().load(connection)?,
+    };
+    rows.into_iter()
+        .map(|row| {
+            Ok(diesel::update(runs::table.find((row.workspace_id, &row.id)))
+                .set((runs::epoch.eq(row.epoch + 1), runs::lease_until.eq(now.plus_seconds(LEASE_SECONDS))))
+                .returning(runs::all_columns)
+                .get_result(tx.connection())?)
+        })
+        .collect()
+}

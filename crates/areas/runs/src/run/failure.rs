@@ -1,0 +1,70 @@
+//! Stored errors of failed runs.
+
+use super::object::RunFailure;
+use model::{Code, Error, JsonText};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What a run shows of its failure, and what only the answer to its request says besides.
+#[derive(Serialize, Deserialize)]
+struct Failure {
+    #[serde(flatten)]
+    shown: RunFailure,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    param: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    recharge_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    details: Option<Value>,
+}
+
+/// What is stored of an error that ended a run.
+pub(crate) fn failure_of(error: &Error) -> JsonText {
+    let shown = RunFailure { code: error.code().as_str().to_owned(), message: error.message().to_owned() };
+    let body = error.body();
+    JsonText::of(&Failure {
+        shown,
+        param: error.param_name().map(str::to_owned),
+        recharge_url: body.get("recharge_url").and_then(Value::as_str).map(str::to_owned),
+        details: body.get("details").cloned(),
+    })
+}
+
+/// The error that ended a run, for whoever asked for it.
+pub(crate) fn refusal_of(stored: Option<&JsonText>) -> Error {
+    let Some(failure) = stored.and_then(|stored| stored.parse::<Failure>().ok()) else {
+        return Error::new(Code::AgentFailed, "The agent failed.");
+    };
+    let code = Code::ALL.iter().find(|code| code.as_str() == failure.shown.code);
+    let mut error = Error::new(code.copied().unwrap_or(Code::AgentFailed), failure.shown.message);
+    if let Some(param) = failure.param {
+        error = error.param(param);
+    }
+    if let Some(url) = failure.recharge_url {
+        error = error.with("recharge_url", url);
+    }
+    match failure.details {
+        Some(details) => error.with("details", details),
+        None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Timestamp;
+
+    #[test]
+    fn errors_come_back_as_they_went() {
+        for error in [
+            Error::new(Code::AgentTimeout, "Too slow."),
+            Error::new(Code::EnergyDepleted, "Empty.").param("energy_limit_monthly"),
+            Error::new(Code::EnergyDepleted, "Empty.").with("recharge_url", "https://svc.test/billing"),
+            Error::new(Code::BudgetExceeded, "Over.").resets_at(Timestamp::from_millis(0)),
+        ] {
+            let repeated = refusal_of(Some(&failure_of(&error)));
+            assert_eq!(repeated.body(), error.body());
+        }
+        assert_eq!(refusal_of(None).code(), Code::AgentFailed);
+    }
+}

@@ -1,0 +1,31 @@
+//! A run as it is stored and shown: API objects, rows, options, and the contents of steps.
+
+pub(crate) mod conversation;
+pub(crate) mod effect_key;
+mod ending;
+mod failure;
+mod new_run;
+mod object;
+mod options;
+mod placeholders;
+mod required_action;
+pub(crate) mod response;
+mod row;
+mod step;
+mod step_content;
+mod variables;
+
+pub(crate) use ending::{Ended, Ending};
+pub(crate) use failure::{failure_of, refusal_of};
+pub(crate) use new_run::WantedVersion;
+pub use new_run::{NewRun, OnBusy};
+pub use object::{Run, RunStatus};
+pub(crate) use object::{RunEnergyItem, RunFailure, RunStep, RunTrigger, RunTriggerKind};
+pub(crate) use options::{RunOptions, RunPurpose};
+pub(crate) use placeholders::PlaceholderValues;
+pub(crate) use required_action::{Question, RequiredAction, RequiredCall};
+pub(crate) use response::RunAnswer;
+pub(crate) use row::RunRow;
+pub(crate) use step::{StepKind, StepRow, StepStatus, step_status};
+pub(crate) use step_content::{Approval, MemoryOutput, ModelOutput, ToolInput, ToolOutput, Verdict};
+pub(crate) use variables::{PromptVariables, expect_room, text};

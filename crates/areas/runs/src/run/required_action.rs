@@ -1,0 +1,68 @@
+//! Required actions: what a run asks of people, as stored with the run and as callers see it.
+
+use model::{ContactId, JsonText, StepId, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// How long a person has for an answer.
+const PATIENCE_SECONDS: i64 = 24 * 3600;
+
+/// What a run asks of people, and has asked; stored with its options.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Questions {
+    /// What is asked now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) open: Option<Question>,
+    /// How long all answers took, in milliseconds. That is not the run's time.
+    #[serde(default)]
+    pub(crate) waited_ms: i64,
+}
+
+impl Questions {
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What is asked of people at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Question {
+    /// The position of the first call that is asked about, which identifies the question within its run.
+    pub(crate) from: i64,
+    pub(crate) asked_at: Timestamp,
+}
+
+impl Question {
+    pub(crate) fn expires_at(self) -> Timestamp {
+        self.asked_at.plus_seconds(PATIENCE_SECONDS)
+    }
+}
+
+/// What a person must do before a run can continue.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct RequiredAction {
+    /// Always `approval`: a person approves or refuses tool calls.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The tool calls, in the order in which the model requested them.
+    pub calls: Vec<RequiredCall>,
+    /// The contact whom the run answers over a channel, which is the one that tools with the scope `contact` reach.
+    pub contact_id: Option<ContactId>,
+    /// When the request expires. The run then ends as `expired`.
+    pub expires_at: Timestamp,
+    /// The page on which a person approves or refuses the calls, without a login: everyone with the link can do so.
+    /// Only keys with `runs:execute` receive it, and lists never contain it.
+    pub approval_url: Option<String>,
+}
+
+/// A tool call that needs approval.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct RequiredCall {
+    /// The id of the step.
+    pub step_id: StepId,
+    /// The tool.
+    pub tool: String,
+    /// The arguments of the call.
+    #[schema(value_type = Object)]
+    pub arguments: JsonText,
+}

@@ -1,0 +1,133 @@
+//! Row of a step.
+
+use super::object::RunStep;
+use super::step_content::{ToolInput, Verdict};
+use crate::schema::run_steps;
+use diesel::prelude::*;
+use model::{JsonText, RunId, StepId, Timestamp, WorkspaceId, text_enum};
+use providers::Tier;
+
+text_enum! {
+    /// Where a step stands.
+    pub(crate) enum StepStatus {
+        /// Executing or interrupted.
+        Running = "running",
+        /// Succeeded.
+        Completed = "completed",
+        /// Failed.
+        Failed = "failed",
+        /// A call that was interrupted and may have had side effects.
+        Unknown = "unknown",
+        /// A call that waits for approval.
+        RequiresAction = "requires_action",
+        /// A call that was approved and has not started.
+        Approved = "approved",
+        /// A call that was refused.
+        Refused = "refused",
+        /// A call that was not executed, because its run ended first.
+        Cancelled = "cancelled",
+    }
+}
+
+/// A step as it is stored.
+#[derive(Debug, Clone, Queryable, Insertable)]
+#[diesel(table_name = run_steps, treat_none_as_default_value = false)]
+pub(crate) struct StepRow {
+    pub(crate) run_id: RunId,
+    pub(crate) position: i64,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) id: StepId,
+    pub(crate) kind: StepKind,
+    pub(crate) status: StepStatus,
+    pub(crate) name: String,
+    pub(crate) input: Option<JsonText>,
+    pub(crate) output: Option<JsonText>,
+    pub(crate) effect_key: Option<String>,
+    pub(crate) input_tokens: i64,
+    pub(crate) output_tokens: i64,
+    pub(crate) energy: i64,
+    pub(crate) started_at: Timestamp,
+    pub(crate) completed_at: Option<Timestamp>,
+}
+
+impl StepRow {
+    /// As callers see it. `tier` is that of the run.
+    pub(crate) fn step(self, tier: Tier) -> RunStep {
+        RunStep {
+            tier: self.tier(tier),
+            id: self.id,
+            object: "run_step",
+            position: self.position,
+            kind: self.kind.as_str(),
+            status: self.status.as_str(),
+            name: self.name,
+            effect_key: self.effect_key,
+            input: self.input,
+            output: self.output,
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            energy: self.energy,
+            started_at: self.started_at,
+            completed_at: self.completed_at,
+        }
+    }
+
+    /// The tier by whose prices the step is charged; `of_run` answers.
+    pub(crate) fn tier(&self, of_run: Tier) -> Option<Tier> {
+        match self.kind {
+            StepKind::Model => Some(of_run),
+            StepKind::Memory => Some(Tier::Fast),
+            StepKind::Tool | StepKind::Guardrail => None,
+        }
+    }
+
+    pub(crate) fn is_tool(&self) -> bool {
+        self.kind == StepKind::Tool
+    }
+
+    /// Whether it is a call that was held back for a person, and nothing has become of it yet.
+    pub(crate) fn is_held_back(&self) -> bool {
+        self.completed_at.is_none()
+            && matches!(self.status, StepStatus::RequiresAction | StepStatus::Approved | StepStatus::Refused)
+    }
+
+    /// What went into a tool's call; `None` where it is none, and once forgotten.
+    pub(crate) fn tool_input(&self) -> Option<ToolInput> {
+        self.input.as_ref().and_then(|input| input.parse().ok())
+    }
+}
+
+text_enum! {
+    /// What a step is.
+    pub(crate) enum StepKind {
+        /// A model call.
+        Model = "model",
+        /// A tool call.
+        Tool = "tool",
+        /// A summary of older messages.
+        Memory = "memory",
+        /// A guardrail finding.
+        Guardrail = "guardrail",
+    }
+}
+
+impl StepKind {
+    /// Whether steps of this kind cost Energy.
+    pub(crate) fn is_priced(self) -> bool {
+        matches!(self, Self::Model | Self::Memory)
+    }
+}
+
+impl From<Verdict> for StepStatus {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Approved => Self::Approved,
+            Verdict::Refused => Self::Refused,
+        }
+    }
+}
+
+/// How a step ends that goes no further: one without a result has failed.
+pub(crate) fn step_status(step: &StepRow) -> StepStatus {
+    if step.status == StepStatus::Running { StepStatus::Failed } else { step.status }
+}

@@ -1,0 +1,11 @@
+//! Steps: model calls, summaries for the memory, and what follows from an answer.
+
+pub(crate) mod code_fence;
+pub(crate) mod evaluate;
+mod findings;
+mod first;
+mod model_call;
+mod summarize;
+
+pub(crate) use evaluate::Next;
+pub(crate) use model_call::{Advance, Need};

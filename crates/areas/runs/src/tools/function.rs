@@ -1,0 +1,174 @@
+//! Calls of the service's own operations, which tools of other types than `http` give to the model.
+//!
+//! A call goes through the same gates as a request, with the agent as its actor and with the scopes of its tool and no
+//! others. The id of its step makes a repetition receive the first answer, so a call that a crash interrupted is made
+//! again.
+
+use super::operation_call::CallPlace;
+use crate::engine::RunEngine;
+use crate::run::ToolOutput;
+use agents::Function;
+use input::numbers;
+use model::{Code, Error, FieldError, JsonText, Result};
+use operation::LocalAnswer;
+use providers::json;
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// The most bytes of an answer that are given to the model.
+const LARGEST_RESULT: usize = 64 * 1024;
+
+/// What a function that changes something answers under a test key: nothing is changed.
+pub(crate) fn simulated(function: &Function) -> ToolOutput {
+    let note = "This is a test run: nothing was changed.";
+    ToolOutput::new(true, &json!({ "simulated": true, "operation": function.operation, "note": note }))
+}
+
+impl RunEngine {
+    /// Calls the operation of a function. Every failure is an answer to the model, never an error of the run.
+    pub(crate) async fn call_function(
+        &self,
+        place: &CallPlace<'_>,
+        function: &'static Function,
+        arguments: &JsonText,
+        patience: Duration,
+    ) -> ToolOutput {
+        // As in the body of a request: what cannot be stored exactly is refused.
+        if let Some(FieldError { param, message, .. }) = numbers::lossy(arguments.as_str().as_bytes(), "") {
+            return ToolOutput::bad_arguments(format_args!("were refused: {message} ({param})"));
+        }
+        let Value::Object(arguments) = json::parsed(arguments) else {
+            return ToolOutput::bad_arguments("are not a JSON object");
+        };
+        let answer = self.answer_of(place, function, arguments);
+        match tokio::time::timeout(patience, answer).await {
+            Ok(Ok(answer)) => output(answer, place.tool.callable.of_contact),
+            Ok(Err(error)) if error.code() != Code::InternalError => refusal(error.body()),
+            Ok(Err(error)) => {
+                tracing::error!(run_id = %place.work.row.id, ?error, "a tool's operation could not be called");
+                ToolOutput::error("the operation cannot be called")
+            }
+            Err(_) if function.writes => {
+                ToolOutput::error("outcome unknown: the operation took longer than the tool's timeout")
+            }
+            Err(_) => ToolOutput::error("the operation took longer than the tool's timeout"),
+        }
+    }
+
+    async fn answer_of(
+        &self,
+        place: &CallPlace<'_>,
+        function: &'static Function,
+        mut arguments: Map<String, Value>,
+    ) -> Result<LocalAnswer> {
+        let fixed = place.work.plan.placeholders.filled(&place.tool.settings().fixed_arguments)?;
+        let own = fixed.iter().filter(|(name, _)| function.has_argument(name));
+        arguments.extend(own.map(|(name, value)| (name.clone(), value.clone())));
+        let limited = self.limited(place, function, arguments, &fixed).await?;
+        let expected = limited.version.filter(|_| !function.writes);
+        let answer = self.operations().call(self.local_call(place, function, limited)?).await?;
+        let shown = answer.body.pointer("/data/version").and_then(Value::as_i64);
+        match expected {
+            Some(version) if answer.status < 400 && shown != Some(version) => Err(Error::new(
+                Code::VersionConflict,
+                "The record was changed at this moment. Read it once more.",
+            )),
+            _ => Ok(answer),
+        }
+    }
+}
+
+/// What the model is told of an answer: its data and how to go on, or what was wrong.
+fn output(answer: LocalAnswer, of_contact: bool) -> ToolOutput {
+    let LocalAnswer { status, mut body } = answer;
+    let Some(fields) = body.as_object_mut() else { return ToolOutput::error("the operation gave no answer") };
+    if status >= 400 {
+        let mut error = fields.remove("error").unwrap_or_default();
+        // The details name who has the value already.
+        let is_duplicate = error.get("code").is_some_and(|code| code == Code::DuplicateValue.as_str());
+        if let (true, Some(error)) = (of_contact && is_duplicate, error.as_object_mut()) {
+            error.remove("details");
+        }
+        return refusal(error);
+    }
+    fields.remove("success");
+    ToolOutput::new(true, &bounded(body))
+}
+
+fn refusal(error: Value) -> ToolOutput {
+    let of = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
+    if of("code") == Code::ValidationError.as_str() {
+        return ToolOutput::bad_arguments(format_args!("were refused: {} ({})", of("message"), of("param")));
+    }
+    let mut shown = Map::new();
+    for field in ["code", "message", "param", "details"] {
+        shown.extend(error.get(field).map(|value| (field.to_owned(), value.clone())));
+    }
+    ToolOutput::new(false, &shown)
+}
+
+/// An answer that is not too large: of a list as many rows as fit, of anything else the beginning of its text.
+fn bounded(mut body: Value) -> Value {
+    let size = body.to_string().len();
+    if size <= LARGEST_RESULT {
+        return body;
+    }
+    let mut left = LARGEST_RESULT;
+    if let Some(rows) = body.get_mut("data").and_then(Value::as_array_mut) {
+        let all = rows.len();
+        let fits = rows.iter().take_while(|row| {
+            let size = row.to_string().len() + 1;
+            let fits = size <= left;
+            left = left.saturating_sub(size);
+            fits
+        });
+        let shown = fits.count();
+        rows.truncate(shown);
+        if let (true, Some(fields)) = (shown > 0, body.as_object_mut()) {
+            let note = format!("The answer was too large: these are the first {shown} of {all} rows.");
+            fields.insert("truncated".to_owned(), note.into());
+            // It stands behind rows that are not shown.
+            fields.remove("next_cursor");
+            return body;
+        }
+    }
+    let text = body.to_string();
+    let end = (0..=LARGEST_RESULT.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    let beginning = text.get(..end.unwrap_or_default()).unwrap_or_default();
+    json!({ "truncated": format!("The answer was too large: it had {size} bytes."), "beginning": beginning })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_answers_are_cut_to_whole_rows() {
+        let rows: Vec<Value> =
+            (0..100).map(|number| json!({ "id": number, "text": "x".repeat(2000) })).collect();
+        let cut = bounded(json!({ "data": rows, "has_more": true, "next_cursor": "c" }));
+        let shown = cut["data"].as_array().unwrap().len();
+        assert!(shown > 20 && cut.to_string().len() <= LARGEST_RESULT + 200, "{shown}");
+        assert!(
+            cut["truncated"].as_str().unwrap().contains("of 100 rows") && cut.get("next_cursor").is_none()
+        );
+        let cut = bounded(json!({ "data": { "text": "é".repeat(LARGEST_RESULT) } }));
+        assert!(
+            cut["beginning"].as_str().unwrap().ends_with('é') && cut.to_string().len() < LARGEST_RESULT + 300
+        );
+        assert_eq!(bounded(json!({ "data": [1] })), json!({ "data": [1] }));
+    }
+
+    #[test]
+    fn refused_arguments_are_the_models_mistake() {
+        let refused = |code: &str| {
+            let error = json!({ "code": code, "message": "It must not.", "param": "data", "type": "x" });
+            output(LocalAnswer { status: 400, body: json!({ "success": false, "error": error }) }, false)
+        };
+        assert!(refused("validation_error").is_bad_arguments());
+        let other = refused("not_found");
+        assert!(!other.ok && !other.is_bad_arguments());
+        let shown = json!({ "code": "not_found", "message": "It must not.", "param": "data" });
+        assert_eq!(json::parsed(&other.result), shown);
+    }
+}

@@ -1,0 +1,4 @@
+//! Tools: HTTP requests, and operations of the service.
+
+mod calls;
+mod grants;
