@@ -4,13 +4,10 @@
 use crate::aggregate::{AggregateGroup, Aggregation, CountedGroup, count_by};
 use crate::counting::{AUTO_INDEX, count_query};
 use crate::planning::planner::Planner;
-use crate::search::{FoundPage, Search};
 use crate::types::{Query, Report};
 use crate::usage::{IndexRequest, LARGE};
 use crate::visit::Page;
 use diesel::prelude::*;
-use fields::Filter;
-use fields::sort::Sort;
 use jobs::{Job, JobError};
 use model::{IndexId, Result};
 use records::schema::collection_indexes;
@@ -18,7 +15,7 @@ use records::shape::{self, IndexKind, IndexOrigin, IndexRow, IndexStatus, Shape,
 use records::{columnar, count, indexes};
 use std::sync::Arc;
 use std::time::Duration;
-use store::{PageNumber, Read, Tx};
+use store::{Read, Tx};
 
 /// Only collections with more items than this get a columnar index.
 const LARGE_ENOUGH_FOR_COLUMNS: i64 = 5_000;
@@ -101,25 +98,6 @@ pub fn counted_counts(
     let shown = counts.as_ref().map_or(1, |(groups, _)| groups.len());
     count_query(planner, shape, query, counts.as_ref().map(|(_, report)| report), shown, read.now());
     counts
-}
-
-/// A search, counted too: where it looks at many items, it calls for a columnar index.
-///
-/// # Errors
-/// Those of [`Search::run`].
-pub fn counted_search(
-    search: &Search,
-    read: &mut Read,
-    planner: &Planner,
-    shapes: &Shapes,
-    shape: &Shape,
-    page: &PageNumber,
-) -> Result<FoundPage> {
-    let found = search.run(read, planner, shapes, shape, page);
-    let everything = Query::new(Filter::All(Vec::new()), Sort::of(&[]), false);
-    let report = found.as_ref().map(|found| &found.report);
-    count_query(planner, shape, &everything, report, 1, read.now());
-    found
 }
 
 /// Makes an index that was wished for, where the collection is large enough and has room for it. Gives the one that is

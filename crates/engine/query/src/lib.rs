@@ -6,7 +6,6 @@
 
 pub mod aggregate;
 mod auto_index;
-mod candidates;
 mod column_scan;
 mod columns;
 mod counting;
@@ -24,9 +23,8 @@ mod tally;
 mod types;
 mod usage;
 mod visit;
-mod word_lists;
 
-pub use auto_index::{counted_aggregate, counted_counts, counted_page, counted_search, grant_index};
+pub use auto_index::{counted_aggregate, counted_counts, counted_page, grant_index};
 pub use cursor::{ListPosition, cursor_at, place_behind};
 pub use params::{ParsedQuery, QueryParams};
 pub use planning::planner::{Budget, Planner};

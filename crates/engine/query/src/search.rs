@@ -4,7 +4,6 @@
 //! few are ranked by how well they fit, by this service itself for the same reason; of many the newest come first, because
 //! ranking would have to look at all of them.
 
-use super::candidates::Candidates;
 use super::params::QueryParams;
 use super::planning::planner::Planner;
 use super::types::Report;
@@ -14,6 +13,7 @@ use fields::{Field, Subject, key};
 use model::{Error, Result, string_enum};
 use operation::{Describe, FromInput, Input, RawRows};
 use records::rows::{ItemRow, live_by_ids};
+use records::search::table;
 use records::selection::Selection;
 use records::shape::{Shape, Shapes};
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,7 @@ impl Search {
                 is_sorted: sort.is_some(),
                 visit: Visit::new(planner, shape, &parsed.query, sort, subjects),
             };
-            search.run(read, planner, skip, most)
+            search.run(read, skip, most)
         };
         let (mut matching, (mut hits, mut report)) = (Matching::Words, look_for(&words)?);
         if let (0, true, Some(stems)) = (hits.total, hits.is_exact, words.stems()) {
@@ -188,38 +188,29 @@ struct Hit {
 }
 
 impl Ranker<'_> {
-    fn run(
-        &mut self,
-        read: &mut Read,
-        planner: &Planner,
-        skip: usize,
-        most: usize,
-    ) -> Result<(Hits, Report)> {
+    fn run(&mut self, read: &mut Read, skip: usize, most: usize) -> Result<(Hits, Report)> {
         if self.words.0.is_empty() {
             let hits = Hits { ids: Vec::new(), total: 0, is_exact: true, ranking: Ranking::Relevance };
             return Ok((hits, self.visit.reported("search".to_owned(), Vec::new())));
         }
-        let lists = planner.word_lists();
-        let candidates = Candidates::of(read, lists, self.shape, self.words, MOST_COUNTED + 1)?;
-        self.visit.spending.rows = candidates.visited();
-        let count = candidates.count();
+        let ids = table::with_words(read, self.shape.collection, self.words, MOST_COUNTED + 1)?;
+        let count = ids.len();
+        self.visit.spending.rows = count;
         let is_plain = !self.is_filtered && self.words.0.iter().all(|clause| clause.field.is_none());
         let hits = if count <= MOST_RANKED || self.is_sorted {
-            self.ordered(read, &candidates, skip, most)?
+            self.ordered(read, &ids, skip, most)?
         } else if is_plain {
-            let ids = candidates.newest(skip, most);
+            let ids = ids.into_iter().skip(skip).take(most).collect();
             let (total, is_exact) = (count.min(MOST_COUNTED), count <= MOST_COUNTED);
             Hits { ids, total, is_exact, ranking: Ranking::Recency }
         } else {
-            self.newest(read, &candidates, skip, most)?
+            self.newest(read, &ids, skip, most)?
         };
-        let plan = if candidates.index().is_some() { "search(memory)" } else { "search" };
-        Ok((hits, self.visit.reported(plan.to_owned(), candidates.index().into_iter().collect())))
+        Ok((hits, self.visit.reported("search".to_owned(), Vec::new())))
     }
 
     /// The newest that fit.
-    fn newest(&mut self, read: &mut Read, candidates: &Candidates, skip: usize, most: usize) -> Result<Hits> {
-        let ids = candidates.newest(0, MOST_COUNTED + 1);
+    fn newest(&mut self, read: &mut Read, ids: &[i64], skip: usize, most: usize) -> Result<Hits> {
         let (mut selection, mut total, mut is_exact) = (Vec::new(), 0, ids.len() <= MOST_COUNTED);
         for some in ids.chunks(FETCHED) {
             for hit in self.fitting(read, some)? {
@@ -237,14 +228,7 @@ impl Ranker<'_> {
     }
 
     /// All that fit, the best first, or in the order that was asked for.
-    fn ordered(
-        &mut self,
-        read: &mut Read,
-        candidates: &Candidates,
-        skip: usize,
-        most: usize,
-    ) -> Result<Hits> {
-        let ids = candidates.newest(0, MOST_COUNTED + 1);
+    fn ordered(&mut self, read: &mut Read, ids: &[i64], skip: usize, most: usize) -> Result<Hits> {
         let mut found = Vec::with_capacity(ids.len().min(MOST_RANKED));
         let mut is_exact = ids.len() <= MOST_COUNTED;
         if self.is_sorted && !is_exact {

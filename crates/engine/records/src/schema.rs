@@ -85,7 +85,6 @@ diesel::table! {
         updated_at -> Timestamp,
         columns_revision -> BigInt,
         key_format -> Text,
-        changes_merged -> BigInt,
     }
 }
 

@@ -4,7 +4,6 @@ use crate::items::Item;
 use model::{Caller, CollectionId, Result};
 use operation::{PageNumber, Path, RawPageList, State, With, operation};
 use query::Planner;
-use query::counted_search;
 use query::search::{Search, SearchFacts};
 use records::shape::{self, Shapes};
 use store::Read;
@@ -24,7 +23,7 @@ pub fn search_items(
     planner: State<Planner>,
 ) -> Result<With<RawPageList<Item, SearchFacts>>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
-    let found = counted_search(&search, read, &planner.0, &shapes.0, &shape, &page)?;
+    let found = search.run(read, &planner.0, &shapes.0, &shape, &page)?;
     let answer = RawPageList::of(page, found.printed, found.total, found.facts);
     Ok(With { answer, headers: vec![found.report.header()] })
 }

@@ -1,26 +1,21 @@
 //! Search among a million items, for two words of any frequency.
 
-use super::items::{WORDS, until_indexed};
+use super::items::WORDS;
 use super::queries::Draw;
 use super::{Bench, keys, postgres, spread, whole};
 use crate::child::{Child, text};
 use crate::http::Server;
-use crate::load::{Arguments, Outcome};
+use crate::load::Outcome;
 use crate::machine::{median, memory};
 use crate::report::Section;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use std::time::Instant;
 
 /// The words of the texts.
 pub const VOCABULARY: u64 = 970;
 /// Words of an item.
 const WORDS_OF_ITEM: usize = 8;
 const CONNECTIONS: usize = 32;
-/// Searches by which it is seen whether words are in memory.
-const SAMPLED: usize = 100;
-/// The longest that is waited for it.
-const LONGEST_SECONDS: f64 = 300.0;
 
 /// What words end with, so that there are more of them.
 const ENDINGS: [&str; 10] = ["", "ly", "er", "est", "ish", "ful", "less", "ness", "ing", "ed"];
@@ -84,14 +79,7 @@ fn on(bench: &Bench<'_>, section: &mut Section, name: &str, database: &str, rows
     let collection = seed(&server, rows)?;
     let target = format!("GET {collection}/items/search?q={{w}}+{{v}}&limit=20");
     let load = bench.load(&service, &target, "", CONNECTIONS)?;
-    // The first ones call for the index beside which words are known.
     load.spawn()?;
-    until_indexed(&server, &collection, 1)?;
-    let (seconds, hits) = until_in_memory(&server, &collection, &load)?;
-    section.state(
-        format!("{name}: until the words were in memory, s; of {SAMPLED} searches so many found them there"),
-        format!("{seconds:.0}; {hits}"),
-    );
     let outcomes = (0..bench.plan.rounds).map(|_| load.spawn()).collect::<Result<Vec<Outcome>>>()?;
     ensure!(outcomes.iter().all(|outcome| outcome.ok() == outcome.total()), "a search failed: {outcomes:?}");
     let of = |number: fn(&Outcome) -> f64| outcomes.iter().map(number).collect::<Vec<_>>();
@@ -107,26 +95,6 @@ fn on(bench: &Bench<'_>, section: &mut Section, name: &str, database: &str, rows
     section.against(memory, whole(resident), "≤ 96", resident <= 96.0);
     service.ask("stop")?;
     Ok(())
-}
-
-/// Repeats a load until the words that it asks for are in memory, but for two in a hundred. Gives how many seconds that took, and
-/// how many of [`SAMPLED`] searches find theirs there.
-fn until_in_memory(server: &Server, collection: &str, load: &Arguments) -> Result<(f64, usize)> {
-    let (began, draw) = (Instant::now(), Draw::new(9));
-    let any = || word(draw.below(VOCABULARY));
-    loop {
-        load.spawn()?;
-        let mut hits = 0;
-        for _ in 0..SAMPLED {
-            let path = format!("{collection}/items/search?q={}+{}&limit=1", any(), any());
-            let (head, _) = server.exchange("GET", &path, "")?;
-            hits += usize::from(head.contains("search(memory)"));
-        }
-        let seconds = began.elapsed().as_secs_f64();
-        if hits >= SAMPLED - SAMPLED / 50 || seconds > LONGEST_SECONDS {
-            return Ok((seconds, hits));
-        }
-    }
 }
 
 /// Makes the collection and its items; gives its path.

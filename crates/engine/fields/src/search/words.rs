@@ -185,34 +185,6 @@ impl Clause {
     }
 }
 
-/// The words that a record has.
-#[derive(Debug)]
-pub struct RecordWords {
-    /// Of each field, in their order.
-    fields: Vec<Vec<String>>,
-    /// Of all fields, sorted.
-    all: Vec<String>,
-}
-
-impl RecordWords {
-    /// Those of the fields that search looks at.
-    pub fn of(fields: &FieldSet, record: Record<'_>) -> Self {
-        let fields: Vec<_> = searchable(fields).map(|field| field_tokens(field, record)).collect();
-        let mut all = fields.concat();
-        all.sort_unstable();
-        Self { fields, all }
-    }
-
-    /// Whether what is looked for stands in any field.
-    pub fn have(&self, clause: &Clause) -> bool {
-        let [word] = clause.words.as_slice() else {
-            return self.fields.iter().any(|tokens| clause.count_in(tokens) > 0);
-        };
-        let first = self.all.partition_point(|token| token < word);
-        self.all.get(first).is_some_and(|token| clause.is_word(token))
-    }
-}
-
 /// The fields that search looks at.
 pub fn searchable(fields: &FieldSet) -> impl Iterator<Item = &Field> {
     fields.iter().filter(|field| field.kind.is_searchable() && !field.hidden)
@@ -339,7 +311,6 @@ mod tests {
         ]);
         let record = Record { columns: &NoColumns, data: &data };
         let weight = |field: &Field| if field.key == "name" { 3 } else { 1 };
-        let all = RecordWords::of(&fields, record);
         for (text, counts) in [
             ("red x", None),
             ("red", Some(vec![7])),
@@ -358,8 +329,6 @@ mod tests {
             let words = Words::read(&fields, text);
             let occurrences = words.occurrences(&fields, record, weight);
             assert_eq!(words.fit(&fields, record), counts.is_some(), "{text}");
-            let mut anywhere = words.0.iter().map(|clause| Clause { field: None, ..clause.clone() });
-            assert_eq!(anywhere.all(|clause| all.have(&clause)), counts.is_some(), "{text}");
             assert_eq!(occurrences, counts.map(|counts| Occurrences { counts, length: 12 }), "{text}");
         }
     }

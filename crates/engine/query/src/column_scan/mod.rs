@@ -7,5 +7,5 @@ mod selected;
 mod top;
 
 pub(crate) use cache::ColumnCache;
-pub(crate) use scan::{Changed, Columnar, MOST_CHANGES};
+pub(crate) use scan::{Changed, Columnar};
 pub(crate) use selected::SelectedRows;

@@ -18,7 +18,7 @@ const FIRST_SEGMENTS: usize = 2;
 /// And not more bytes of columns than this, where they are known to be large.
 const MOST_READ: i64 = 4 << 20;
 /// A query looks at items of so many changes itself; with more it does without the index.
-pub(crate) const MOST_CHANGES: i64 = 20_000;
+const MOST_CHANGES: i64 = 20_000;
 
 /// So many rows of a segment are tested for a guess.
 const SAMPLED_ROWS: usize = 256;

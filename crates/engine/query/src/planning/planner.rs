@@ -4,7 +4,6 @@ use crate::column_scan::ColumnCache;
 use crate::scan;
 use crate::types::{Query, Report};
 use crate::usage::{Needs, Usage};
-use crate::word_lists::WordLists;
 use fields::filter::Range;
 use model::{CollectionId, IndexId, Result, Timestamp};
 use records::columnar;
@@ -75,7 +74,6 @@ pub struct Planner {
     budget: Mutex<Budget>,
     counts: Mutex<HashMap<CountKey, (Instant, i64)>>,
     columns: Option<ColumnCache>,
-    word_lists: Option<WordLists>,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -97,19 +95,12 @@ impl Planner {
             budget: Mutex::default(),
             counts: Mutex::default(),
             columns: None,
-            word_lists: None,
         }
     }
 
-    /// A planner for queries that are waited for, which keeps columns and lists of words in memory.
+    /// A planner for queries that are waited for, which keeps columns in memory.
     pub fn with_cache(db: Db) -> Self {
-        let (columns, word_lists) = (Some(ColumnCache::default()), Some(WordLists::default()));
-        Self { columns, word_lists, ..Self::new(db) }
-    }
-
-    /// Where lists of words are kept.
-    pub(crate) fn word_lists(&self) -> Option<&WordLists> {
-        self.word_lists.as_ref()
+        Self { columns: Some(ColumnCache::default()), ..Self::new(db) }
     }
 
     /// Where columns are kept.

@@ -176,12 +176,11 @@ impl Merged {
         for segment in &self.segments {
             table::insert(tx, self.index, segment)?;
         }
-        let mut merged = 0;
         for some in self.changes.chunks(DELETED) {
-            let deleted = diesel::delete(item_changes::table.filter(item_changes::id.eq_any(some)));
-            merged += i64::try_from(deleted.execute(tx.connection())?).unwrap_or_default();
+            diesel::delete(item_changes::table.filter(item_changes::id.eq_any(some)))
+                .execute(tx.connection())?;
         }
-        table::renew(tx, self.index, merged)?;
+        table::renew(tx, self.index)?;
         Ok(true)
     }
 

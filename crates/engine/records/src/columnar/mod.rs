@@ -16,7 +16,6 @@ pub mod table;
 pub(crate) use merge::job;
 pub use merge::merge;
 pub use segment::ROWS;
-pub use table::{Change, Recorded};
 
 use crate::shape::{Index, IndexKind, Shape};
 use fields::{Part, Subject, SystemColumn, is_columnar};

@@ -284,82 +284,6 @@ pub fn changed(read: &mut Read, index: IndexId, most: i64) -> Result<Option<Vec<
     Ok(Some(ids))
 }
 
-/// A change of a record that is recorded beside the segments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
-    /// The number of the change.
-    pub id: i64,
-    /// The record.
-    pub item: i64,
-}
-
-/// The changes that were recorded beside the segments of an index.
-#[derive(Debug, Clone, Default)]
-pub struct Recorded {
-    /// How many were merged into segments and are no longer there.
-    pub merged: i64,
-    /// The others, in order.
-    pub changes: Vec<Change>,
-}
-
-impl Recorded {
-    /// How many there ever were. Of two states, the one that has more is the later.
-    pub fn count(&self) -> i64 {
-        self.merged.saturating_add(i64::try_from(self.changes.len()).unwrap_or(i64::MAX))
-    }
-
-    /// The numbers of those that were not merged, in order.
-    pub fn numbers(&self) -> Vec<i64> {
-        self.changes.iter().map(|change| change.id).collect()
-    }
-}
-
-/// How many changes were ever recorded beside an index: [`Recorded::count`] without reading them. `None` where [`recorded`] gives
-/// none.
-///
-/// # Errors
-/// When the database fails.
-pub fn count_recorded(read: &mut Read, index: IndexId, most: i64) -> Result<Option<i64>> {
-    // An import may have recorded many more, which would all be counted for each search.
-    let changes = sql::<BigInt>("(SELECT count(*) FROM (SELECT 1 FROM item_changes WHERE index_id = ")
-        .bind::<BigInt, _>(index.0)
-        .sql(" LIMIT ")
-        .bind::<BigInt, _>(most.saturating_add(1))
-        .sql(") AS counted)");
-    let found: Option<(i64, i64)> = collection_indexes::table
-        .filter(collection_indexes::id.eq(index))
-        .filter(collection_indexes::status.eq(IndexStatus::Ready))
-        .select((collection_indexes::changes_merged, changes))
-        .get_result(read.connection())
-        .optional()?;
-    let counted = found.filter(|(_, changes)| *changes <= most);
-    Ok(counted.map(|(merged, changes)| merged.saturating_add(changes)))
-}
-
-/// The changes that were recorded beside an index, by one statement, so that they are of one state. `None` where the index is
-/// not there or not filled, or there are more than `most` changes that were not merged.
-///
-/// # Errors
-/// When the database fails.
-pub fn recorded(read: &mut Read, index: IndexId, most: i64) -> Result<Option<Recorded>> {
-    let changes = item_changes::table.on(item_changes::index_id.eq(collection_indexes::id));
-    let rows: Vec<(i64, Option<(i64, i64)>)> = collection_indexes::table
-        .left_join(changes)
-        .filter(collection_indexes::id.eq(index))
-        .filter(collection_indexes::status.eq(IndexStatus::Ready))
-        .order(item_changes::id)
-        .select((collection_indexes::changes_merged, (item_changes::id, item_changes::item_id).nullable()))
-        .limit(most.saturating_add(1))
-        .load(read.connection())?;
-    let Some((merged, _)) = rows.first() else { return Ok(None) };
-    let merged = *merged;
-    if i64::try_from(rows.len()).is_ok_and(|rows| rows > most) {
-        return Ok(None);
-    }
-    let changes = rows.into_iter().filter_map(|(_, change)| change);
-    Ok(Some(Recorded { merged, changes: changes.map(|(id, item)| Change { id, item }).collect() }))
-}
-
 /// The revision of the segments of an index; `None` where it is not there or not filled. Asked after a scan too: the rows of
 /// one that was dropped meanwhile may have been missing.
 ///
@@ -374,19 +298,16 @@ pub fn revision(read: &mut Read, index: IndexId) -> Result<Option<i64>> {
     Ok(found.filter(|(status, _)| *status == IndexStatus::Ready).map(|(_, revision)| revision))
 }
 
-/// Gives an index a new revision, because so many changes have been merged into its segments. It is drawn and not counted, so
+/// Gives an index a new revision, because changes have been merged into its segments. It is drawn and not counted, so
 /// that one that is rolled back never comes again.
 ///
 /// # Errors
 /// When the database fails.
-pub(super) fn renew(tx: &mut Tx, index: IndexId, merged: i64) -> Result<()> {
+pub(super) fn renew(tx: &mut Tx, index: IndexId) -> Result<()> {
     let mut drawn = [0; 8];
     tx.random().fill(&mut drawn);
     diesel::update(collection_indexes::table.find(index))
-        .set((
-            collection_indexes::columns_revision.eq(i64::from_le_bytes(drawn)),
-            collection_indexes::changes_merged.eq(collection_indexes::changes_merged + merged),
-        ))
+        .set(collection_indexes::columns_revision.eq(i64::from_le_bytes(drawn)))
         .execute(tx.connection())?;
     Ok(())
 }

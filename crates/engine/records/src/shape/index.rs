@@ -26,7 +26,6 @@ pub struct IndexRow {
     pub updated_at: Timestamp,
     pub columns_revision: i64,
     pub key_format: KeyFormat,
-    pub changes_merged: i64,
 }
 
 impl IndexRow {
