@@ -49,7 +49,7 @@ pub(crate) struct Assembled {
     pub(crate) left_out: usize,
 }
 
-/// The whole prompt, as far as it fits into `room` tokens. `said` is what was said in this run so far, `tool_tokens`
+/// The whole prompt, as far as it fits into `room` tokens. `transcript` is what was said in this run so far, `tool_tokens`
 /// what its tools add.
 ///
 /// What is too much goes in this order, the oldest first: results of tools that the model has answered to already, the
@@ -58,18 +58,18 @@ pub(crate) fn assemble(
     settings: &Settings,
     tool_tokens: i64,
     memory: &ConversationMemory,
-    said: &[Message],
+    transcript: &[Message],
     room: i64,
 ) -> Assembled {
     let first = instructions(settings, tool_tokens > 0, memory);
     let turns: Vec<Vec<Message>> = memory.turns.iter().map(memory::messages_of).collect();
-    let mut said = said.to_vec();
+    let mut transcript = transcript.to_vec();
     let mut tokens = tool_tokens
         + estimated_tokens(&first)
         + estimated_tokens(turns.iter().flatten())
-        + estimated_tokens(&said);
-    let answered = said.iter().rposition(|message| message.role == Role::Assistant).unwrap_or(0);
-    let (seen, fresh) = said.split_at_mut(answered);
+        + estimated_tokens(&transcript);
+    let answered = transcript.iter().rposition(|message| message.role == Role::Assistant).unwrap_or(0);
+    let (seen, fresh) = transcript.split_at_mut(answered);
     let mut cut = cut_results(seen, &mut tokens, room, |_| i64::MAX);
     let mut left_out = 0;
     for turn in &turns {
@@ -80,11 +80,11 @@ pub(crate) fn assemble(
         left_out += 1;
     }
     cut += cut_results(fresh, &mut tokens, room, |tokens| tokens - room);
-    let mut messages = Vec::with_capacity(1 + 2 * turns.len() + said.len());
+    let mut messages = Vec::with_capacity(1 + 2 * turns.len() + transcript.len());
     messages.extend(first);
     messages.extend(turns.into_iter().skip(left_out).flatten());
     let before = messages.len();
-    messages.extend(said);
+    messages.extend(transcript);
     Assembled { messages, tokens, before, cut, left_out }
 }
 
@@ -192,8 +192,8 @@ mod tests {
     }
 
     fn assembled(settings: &Settings, memory: &ConversationMemory, input: &str, room: i64) -> Vec<String> {
-        let said = [Message::text(Role::User, input)];
-        let prompt = super::assemble(settings, 0, memory, &said, room);
+        let transcript = [Message::text(Role::User, input)];
+        let prompt = super::assemble(settings, 0, memory, &transcript, room);
         assert_eq!(prompt.tokens, estimated_tokens(&prompt.messages));
         assert_eq!(prompt.before, prompt.messages.len() - 1);
         prompt.messages.into_iter().map(|message| message.content).collect()
@@ -202,8 +202,8 @@ mod tests {
     #[test]
     fn memory_comes_between_instructions_and_input() {
         let settings = Settings { instructions: "Be kind.".into(), ..Settings::default() };
-        let said = contents(&settings, &[turn("a"), turn("b")], "c?", 8000);
-        assert_eq!(said, ["Be kind.", "a?", "a!", "b?", "b!", "c?"]);
+        let transcript = contents(&settings, &[turn("a"), turn("b")], "c?", 8000);
+        assert_eq!(transcript, ["Be kind.", "a?", "a!", "b?", "b!", "c?"]);
     }
 
     #[test]
@@ -211,9 +211,9 @@ mod tests {
         let settings = Settings { instructions: "Be kind.".into(), ..Settings::default() };
         let summary = Summary { text: "He is Bob.".into(), through: turn("a").place };
         let memory = ConversationMemory { summary: Some(summary), turns: vec![turn("b")] };
-        let said = assembled(&settings, &memory, "c?", 8000);
-        assert_eq!(said[0], format!("Be kind.\n\n{SUMMARY_RULE}\n<summary>\nHe is Bob.\n</summary>"));
-        assert_eq!(said[1..], ["b?", "b!", "c?"]);
+        let transcript = assembled(&settings, &memory, "c?", 8000);
+        assert_eq!(transcript[0], format!("Be kind.\n\n{SUMMARY_RULE}\n<summary>\nHe is Bob.\n</summary>"));
+        assert_eq!(transcript[1..], ["b?", "b!", "c?"]);
     }
 
     #[test]
@@ -228,9 +228,9 @@ mod tests {
         settings.memory.pinned = Some(" We are Acme.\n".into());
         let summary = Summary { text: "He is Bob.".into(), through: turn("a").place };
         let memory = ConversationMemory { summary: Some(summary), turns: Vec::new() };
-        let said = assembled(&settings, &memory, "c?", 8000);
+        let transcript = assembled(&settings, &memory, "c?", 8000);
         let pinned = format!("{PINNED_RULE}\n<pinned>\nWe are Acme.\n</pinned>");
-        assert_eq!(said[0], format!("{pinned}\n\n{SUMMARY_RULE}\n<summary>\nHe is Bob.\n</summary>"));
+        assert_eq!(transcript[0], format!("{pinned}\n\n{SUMMARY_RULE}\n<summary>\nHe is Bob.\n</summary>"));
         settings.memory.mode = MemoryMode::None;
         assert_eq!(
             assembled(&settings, &ConversationMemory::default(), "c?", 8000),
@@ -240,13 +240,13 @@ mod tests {
 
     /// Rounds of one call each, whose results have these lengths.
     fn rounds(lengths: &[usize]) -> Vec<Message> {
-        let mut said = vec![Message::text(Role::User, "Hi")];
+        let mut transcript = vec![Message::text(Role::User, "Hi")];
         for length in lengths {
-            said.push(Message::text(Role::Assistant, "I look."));
+            transcript.push(Message::text(Role::Assistant, "I look."));
             let output = JsonText::of(&serde_json::json!({ "ok": true, "result": "x".repeat(*length) }));
-            said.push(Message::text(Role::Tool, fenced("look", &output)));
+            transcript.push(Message::text(Role::Tool, fenced("look", &output)));
         }
-        said
+        transcript
     }
 
     fn fitted(lengths: &[usize], turns: &[Exchange], room: i64) -> Assembled {

@@ -4,8 +4,8 @@
 //! but finds what the earlier ones did to the outside, so that no tool's effect happens twice.
 
 use crate::engine::{RunEngine, superseded};
-use crate::execution::{Plan, Start, Work};
-use crate::guardrails::Guards;
+use crate::execution::{Execution, FirstStep, Plan};
+use crate::guardrails::CompiledGuardrails;
 use crate::memory;
 use crate::queries::{runs, steps};
 use crate::run::{NewRun, OnBusy, RunRow, conversation};
@@ -23,7 +23,7 @@ impl RunEngine {
         new: NewRun,
         id: RunId,
         claim: Claim,
-    ) -> Result<(Work, Start)> {
+    ) -> Result<(Execution, FirstStep)> {
         let engine = self.clone();
         self.db().write(move |tx| engine.retry_in(tx, &caller, &new, &id, &claim)).await
     }
@@ -35,7 +35,7 @@ impl RunEngine {
         new: &NewRun,
         id: &RunId,
         claim: &Claim,
-    ) -> Result<(Work, Start)> {
+    ) -> Result<(Execution, FirstStep)> {
         // The claim is this request's alone, and so is the run that it names.
         idempotency::attach(tx, claim, id.as_str())?;
         let row = runs::by_id(tx, caller.workspace_id(), id)?;
@@ -51,8 +51,8 @@ impl RunEngine {
         let (settings, tools) =
             agents::queries::version_settings(tx, row.workspace_id, row.agent_id, row.agent_version)?;
         self.tiers().expect_model(settings.model)?;
-        let guards = Arc::new(Guards::new(&settings.guardrails)?);
-        let memory = memory::read(self.turns(), tx, &row, &settings, &guards)?;
+        let guardrails = Arc::new(CompiledGuardrails::new(&settings.guardrails)?);
+        let memory = memory::read(self.turns(), tx, &row, &settings, &guardrails)?;
         let earlier = steps::of_run(tx, row.workspace_id, &row.id)?;
         let mut options = row.options()?;
         options.attempt_from = Some(earlier.last().map_or(0, |step| step.position) + 1);
@@ -69,22 +69,22 @@ impl RunEngine {
         row.request_id = caller.request.clone();
         row.lease_until = Some(tx.now().plus_seconds(runs::LEASE_SECONDS));
         fresh_counts(&mut row);
-        let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?);
-        let working = self.active().work_on(&row.id, conversation::key(&row));
-        let mut work = Work::new(plan, working, row, memory);
-        work.earlier = earlier;
-        work.start(tx.now());
-        if !runs::reopen(tx, &work.row)? {
+        let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guardrails, options)?);
+        let active = self.active().register(&row.id, conversation::key(&row));
+        let mut execution = Execution::new(plan, active, row, memory);
+        execution.earlier = earlier;
+        execution.start(tx.now());
+        if !runs::reopen(tx, &execution.row)? {
             return Err(superseded());
         }
-        if work.row.livemode {
-            self.0.parts.meter.reopen(tx, &work.charge(), work.next_position())?;
+        if execution.row.livemode {
+            self.0.parts.meter.reopen(tx, &execution.charge(), execution.next_position())?;
         }
-        let start = self.begin(tx, &mut work)?;
+        let start = self.begin(tx, &mut execution)?;
         if new.stream {
-            self.store_outcome(tx, claim, &work.row, true)?;
+            self.store_outcome(tx, claim, &execution.row, true)?;
         }
-        Ok((work, start))
+        Ok((execution, start))
     }
 }
 

@@ -10,7 +10,7 @@ use providers::Tier;
 use store::Tx;
 
 /// The row of a new run. Where its conversation has a name, that is locked from here on.
-pub(crate) fn fresh_row(
+pub(crate) fn new_row(
     tx: &mut Tx,
     caller: &Caller,
     new: &NewRun,

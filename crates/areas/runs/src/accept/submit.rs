@@ -3,7 +3,7 @@
 use super::stream::RunStream;
 use crate::end::outcome;
 use crate::engine::{RunEngine, is_superseded};
-use crate::execution::Listener;
+use crate::execution::ProgressSender;
 use crate::queries::runs;
 use crate::run::{Ended, NewRun, RunOptions, RunRow, RunStatus};
 use agents::check_metadata;
@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 /// How often a run is looked at that another worker drives.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How a request for a run is answered.
 pub(crate) enum Submitted {
@@ -78,22 +78,22 @@ impl RunEngine {
             None => None,
         };
         let background = new.background;
-        let (listener, heard) = new.stream.then(Listener::new).unzip();
+        let (progress, heard) = new.stream.then(ProgressSender::new).unzip();
         let (accepted, told_accepted) = oneshot::channel();
         let (engine, caller, kept) = (self.clone(), caller.clone(), claim.clone());
         // The run goes on when its caller hangs up, so no part of it lives in the request's future.
         let driving = self.0.parts.runtime.spawn(async move {
-            let (mut work, start) = match (failed, kept.clone()) {
+            let (mut execution, start) = match (failed, kept.clone()) {
                 (Some(id), Some(claim)) => {
-                    let (work, start) = engine.retry(caller, new, id, claim).await?;
-                    (work, Some(start))
+                    let (execution, start) = engine.retry(caller, new, id, claim).await?;
+                    (execution, Some(start))
                 }
                 (_, claim) => engine.accept(caller, new, claim, RunOptions::default()).await?,
             };
-            work.listener = listener;
+            execution.progress = progress;
             // Nobody listens any more where the caller hung up.
-            let _ = accepted.send(work.row.clone());
-            engine.drive(work, start, kept.filter(|_| !background)).await
+            let _ = accepted.send(execution.row.clone());
+            engine.drive(execution, start, kept.filter(|_| !background)).await
         });
         match (told_accepted.await, heard) {
             (Ok(row), Some(heard)) => Ok(Submitted::Events(RunStream::events(self, row, heard, driving)?)),
@@ -154,7 +154,7 @@ impl RunEngine {
             if Instant::now() >= deadline {
                 return self.still_running(row, claim).await;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 

@@ -33,7 +33,7 @@ impl AgentRuns for RunEngine {
 }
 
 /// How often the end of a run that is not worked on in this process is looked for.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 fn trigger_of(by: StartedBy) -> RunTrigger {
     let (kind, id) = match by {
@@ -103,7 +103,7 @@ impl RunEngine {
                 let output = row.output.filter(|_| row.status == RunStatus::Completed);
                 return Ok(RunEnd { status: row.status.as_str(), agent: row.agent_id, output });
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 

@@ -1,6 +1,6 @@
 //! HTML page on which a person decides. It has no script and loads nothing.
 
-use super::answer::{ApprovalResult, OpenQuestion};
+use super::answer::{ApprovalResult, OpenRequest};
 use super::decision::LONGEST_NOTE;
 use crate::run::{RunRow, StepRow, Verdict};
 use agents::{HttpTool, ToolRow};
@@ -58,7 +58,7 @@ impl View {
         workspace: String,
         agent: String,
         row: &RunRow,
-        open: &OpenQuestion,
+        open: &OpenRequest,
         tools: &[ToolRow],
     ) -> Result<Self> {
         Ok(Self {

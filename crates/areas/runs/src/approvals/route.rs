@@ -1,9 +1,9 @@
 //! `/approvals/{token}`: a page for people, and the same answer for programs. Whoever has the link may look and answer;
 //! looking changes nothing, because what shows a preview of a link looks too.
 
-use super::answer::{ApprovalResult, open_question};
+use super::answer::{ApprovalResult, open_request};
 use super::decision::Decision;
-use super::link::{PREFIX, QuestionRef};
+use super::link::{ApprovalRef, PREFIX};
 use super::page::{self, View};
 use crate::engine::RunEngine;
 use crate::queries::runs;
@@ -110,10 +110,10 @@ async fn handle(engine: &RunEngine, request: RawRequest, form: Form) -> Result<R
 }
 
 /// What a person sees who has to decide.
-fn view(read: &mut Read, question: &QuestionRef) -> Result<View> {
+fn view(read: &mut Read, question: &ApprovalRef) -> Result<View> {
     let row = runs::by_id(read, question.workspace, &question.run)
         .map_err(|error| if error.code() == Code::NotFound { nothing() } else { error })?;
-    let open = open_question(read, &row, question)?;
+    let open = open_request(read, &row, question)?;
     let (agent, tools) =
         agents::queries::version_named(read, row.workspace_id, row.agent_id, row.agent_version)?;
     let workspace = auth::workspaces::by_id(read, row.workspace_id)?.name;

@@ -5,7 +5,7 @@ mod completion;
 mod lease;
 mod metrics;
 
-pub(crate) use acceptance::{Acceptance, Accepted, Asked, Looked};
+pub(crate) use acceptance::{Acceptance, Accepted, InputInspection, RunRequest};
 pub(crate) use completion::Completion;
 pub(crate) use metrics::OPEN_RUNS;
 

@@ -1,6 +1,6 @@
 //! Plan of a run: the settings, tools and guardrails that it executes with.
 
-use crate::guardrails::Guards;
+use crate::guardrails::CompiledGuardrails;
 use crate::run::{PlaceholderValues, RunOptions, RunPurpose};
 use agents::{Callable, Settings, ToolRow, ToolSettings};
 use fields::json_schema::Schema;
@@ -24,7 +24,7 @@ pub(crate) struct Plan {
     pub(crate) purpose: RunPurpose,
     /// What the answer must fit.
     pub(crate) answer: Option<Schema>,
-    pub(crate) guards: Arc<Guards>,
+    pub(crate) guardrails: Arc<CompiledGuardrails>,
     /// For how long people were waited for, in milliseconds.
     pub(crate) waited_ms: i64,
 }
@@ -56,7 +56,7 @@ impl Plan {
         caller: Caller,
         mut settings: Settings,
         rows: Vec<ToolRow>,
-        guards: Arc<Guards>,
+        guardrails: Arc<CompiledGuardrails>,
         options: RunOptions,
     ) -> Result<Self> {
         let answering = options.answering();
@@ -88,7 +88,7 @@ impl Plan {
             placeholders: options.placeholders,
             purpose: options.purpose,
             answer,
-            guards,
+            guardrails,
             waited_ms,
         })
     }

@@ -3,7 +3,7 @@
 mod detectors;
 mod prompt_injection;
 
-use self::detectors::{Finder, plain};
+use self::detectors::{Detector, plain};
 use crate::run::{Ending, StepRow, ToolOutput, effect_key};
 use agents::Settings;
 use agents::guardrails::{Guardrail, GuardrailAction, GuardrailKind, GuardrailStage};
@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 
 /// An agent's guardrails, ready to look.
 #[derive(Default)]
-pub(crate) struct Guards(Vec<Guard>);
+pub(crate) struct CompiledGuardrails(Vec<CompiledGuardrail>);
 
-struct Guard {
+struct CompiledGuardrail {
     on: Vec<GuardrailStage>,
     kind: GuardrailKind,
     action: GuardrailAction,
-    finders: Vec<Finder>,
+    detectors: Vec<Detector>,
     replacement: String,
 }
 
@@ -29,12 +29,12 @@ struct Guard {
 struct Inspection {
     /// What is left of it.
     value: Value,
-    report: GuardReport,
+    report: GuardrailReport,
 }
 
 /// What guardrails found, as stored in a step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct GuardReport {
+pub(crate) struct GuardrailReport {
     /// Whether what they looked at goes no further.
     pub(crate) blocked: bool,
     /// Whether the run ends, to be gone on with by people.
@@ -56,14 +56,14 @@ pub(crate) struct Finding {
 }
 
 /// What guardrails found, and where.
-pub(crate) struct GuardFinding {
+pub(crate) struct GuardrailFinding {
     pub(crate) stage: GuardrailStage,
     /// What of several it was, as the step shows it.
     pub(crate) at: Value,
-    pub(crate) report: GuardReport,
+    pub(crate) report: GuardrailReport,
 }
 
-impl GuardReport {
+impl GuardrailReport {
     /// How a run ends in which this was found, if it ends.
     pub(crate) fn ending(&self, stage: GuardrailStage, settings: &Settings) -> Option<Ending> {
         if self.handoff {
@@ -75,41 +75,44 @@ impl GuardReport {
     }
 }
 
-impl Guards {
+impl CompiledGuardrails {
     pub(crate) fn new(guardrails: &[Guardrail]) -> Result<Self> {
-        guardrails.iter().map(Guard::new).collect::<Result<_>>().map(Self)
+        guardrails.iter().map(CompiledGuardrail::new).collect::<Result<_>>().map(Self)
     }
 
     /// Whether anything is looked for at this stage.
-    pub(crate) fn watch(&self, stage: GuardrailStage) -> bool {
+    pub(crate) fn inspects(&self, stage: GuardrailStage) -> bool {
         self.0.iter().any(|guard| guard.on.contains(&stage))
     }
 
     /// Looks at a text, and leaves of it what may go further: nothing where it is blocked.
-    pub(crate) fn look_at(&self, stage: GuardrailStage, text: &mut String) -> Option<GuardReport> {
-        look_at(self.on(stage), text)
+    pub(crate) fn inspect(&self, stage: GuardrailStage, text: &mut String) -> Option<GuardrailReport> {
+        inspect(self.on(stage), text)
     }
 
     /// Looks at what the model says and at the calls that it asks for, and leaves of them what may go further. With
     /// `has_schema` the schema checks its form, and a wrong one is sent back.
-    pub(crate) fn look_at_answer(&self, answer: &mut Completion, has_schema: bool) -> Vec<GuardFinding> {
+    pub(crate) fn inspect_answer(&self, answer: &mut Completion, has_schema: bool) -> Vec<GuardrailFinding> {
         // What comes with calls is no answer yet, and what was cut before it began is asked for once more.
         let begun = answer.finish != Finish::Length || !answer.text.trim().is_empty();
         let is_checked = answer.tool_calls.is_empty() && begun && !has_schema;
         let stage = GuardrailStage::Output;
-        let guards = self.on(stage).filter(|(_, guard)| is_checked || guard.kind != GuardrailKind::Json);
-        let said =
-            look_at(guards, &mut answer.text).map(|report| GuardFinding { stage, at: json!({}), report });
+        let guardrails = self.on(stage).filter(|(_, guard)| is_checked || guard.kind != GuardrailKind::Json);
+        let said = inspect(guardrails, &mut answer.text).map(|report| GuardrailFinding {
+            stage,
+            at: json!({}),
+            report,
+        });
         let calls = answer.tool_calls.iter_mut().filter_map(|call| {
             let at = json!({ "tool": call.name });
-            let report = self.look_at_call(call)?;
-            Some(GuardFinding { stage: GuardrailStage::ToolCall, at, report })
+            let report = self.inspect_call(call)?;
+            Some(GuardrailFinding { stage: GuardrailStage::ToolCall, at, report })
         });
         said.into_iter().chain(calls).collect()
     }
 
     /// Looks at the arguments of a call, and leaves of them what may be sent.
-    fn look_at_call(&self, call: &mut ToolCall) -> Option<GuardReport> {
+    fn inspect_call(&self, call: &mut ToolCall) -> Option<GuardrailReport> {
         let arguments = json::exact(&effect_key::arguments_of(call));
         let Inspection { value, mut report } = look(self.on(GuardrailStage::ToolCall), arguments.clone())?;
         if report.blocked {
@@ -125,7 +128,7 @@ impl Guards {
     }
 
     /// Looks at what a tool brought, and leaves of it what the model may see.
-    pub(crate) fn look_at_result(&self, step: &mut StepRow) -> Option<GuardFinding> {
+    pub(crate) fn inspect_result(&self, step: &mut StepRow) -> Option<GuardrailFinding> {
         let stage = GuardrailStage::ToolResult;
         self.on(stage).next()?;
         let mut output: ToolOutput = step.output.as_ref()?.parse().ok()?;
@@ -137,27 +140,33 @@ impl Guards {
             output = ToolOutput::new(output.ok, &value);
         }
         step.output = Some(JsonText::of(&output));
-        Some(GuardFinding { stage, at: json!({ "position": step.position }), report })
+        Some(GuardrailFinding { stage, at: json!({ "position": step.position }), report })
     }
 
     /// The guardrails that look there, with their places.
-    fn on(&self, stage: GuardrailStage) -> impl Iterator<Item = (usize, &Guard)> {
+    fn on(&self, stage: GuardrailStage) -> impl Iterator<Item = (usize, &CompiledGuardrail)> {
         self.0.iter().enumerate().filter(move |(_, guard)| guard.on.contains(&stage))
     }
 }
 
-fn look_at<'a>(guards: impl Iterator<Item = (usize, &'a Guard)>, text: &mut String) -> Option<GuardReport> {
-    let mut guards = guards.peekable();
-    guards.peek()?;
-    let Inspection { value, report } = look(guards, Value::String(text.clone()))?;
+fn inspect<'a>(
+    guardrails: impl Iterator<Item = (usize, &'a CompiledGuardrail)>,
+    text: &mut String,
+) -> Option<GuardrailReport> {
+    let mut guardrails = guardrails.peekable();
+    guardrails.peek()?;
+    let Inspection { value, report } = look(guardrails, Value::String(text.clone()))?;
     *text = if report.blocked { String::new() } else { plain(&value).into_owned() };
     Some(report)
 }
 
 /// Looks at a value. `None` where nothing was found.
-fn look<'a>(guards: impl Iterator<Item = (usize, &'a Guard)>, mut value: Value) -> Option<Inspection> {
-    let mut report = GuardReport::default();
-    for (place, guard) in guards {
+fn look<'a>(
+    guardrails: impl Iterator<Item = (usize, &'a CompiledGuardrail)>,
+    mut value: Value,
+) -> Option<Inspection> {
+    let mut report = GuardrailReport::default();
+    for (place, guard) in guardrails {
         let (matches, masked) = guard.masked(&value);
         if matches == 0 {
             continue;
@@ -177,13 +186,13 @@ fn look<'a>(guards: impl Iterator<Item = (usize, &'a Guard)>, mut value: Value) 
     (!report.findings.is_empty()).then_some(Inspection { value, report })
 }
 
-impl Guard {
+impl CompiledGuardrail {
     fn new(guardrail: &Guardrail) -> Result<Self> {
         Ok(Self {
             on: guardrail.on.clone(),
             kind: guardrail.kind,
             action: guardrail.action,
-            finders: detectors::finders(guardrail)?,
+            detectors: detectors::detectors(guardrail)?,
             replacement: guardrail.replacement.clone().unwrap_or_default(),
         })
     }
@@ -192,8 +201,8 @@ impl Guard {
     fn masked(&self, value: &Value) -> (usize, Value) {
         let mut matches = 0;
         let mut left = value.clone();
-        for finder in &self.finders {
-            left = finder.masked(left, &mut matches);
+        for detector in &self.detectors {
+            left = detector.masked(left, &mut matches);
         }
         (matches, left)
     }
@@ -203,15 +212,15 @@ impl Guard {
 mod tests {
     use super::*;
 
-    fn guards(rules: Value) -> Guards {
+    fn guardrails(rules: Value) -> CompiledGuardrails {
         let rules: Vec<Guardrail> = serde_json::from_value(rules).unwrap();
         agents::guardrails::check(&rules, true).unwrap();
-        Guards::new(&rules).unwrap()
+        CompiledGuardrails::new(&rules).unwrap()
     }
 
-    fn look(rules: Value, text: &str) -> Option<(String, GuardReport)> {
+    fn look(rules: Value, text: &str) -> Option<(String, GuardrailReport)> {
         let mut text = text.to_owned();
-        let report = guards(rules).look_at(GuardrailStage::Input, &mut text)?;
+        let report = guardrails(rules).inspect(GuardrailStage::Input, &mut text)?;
         Some((text, report))
     }
 
@@ -289,9 +298,9 @@ mod tests {
         assert_eq!((text.as_str(), report.blocked), ("x", false));
     }
 
-    fn called(rules: Value, arguments: &str) -> (String, Option<GuardReport>) {
+    fn called(rules: Value, arguments: &str) -> (String, Option<GuardrailReport>) {
         let mut call = ToolCall { id: String::new(), name: "t".into(), arguments: arguments.to_owned() };
-        let report = guards(rules).look_at_call(&mut call);
+        let report = guardrails(rules).inspect_call(&mut call);
         (call.arguments, report)
     }
 
@@ -328,7 +337,7 @@ mod tests {
 
     #[test]
     fn answers_must_be_json_where_nothing_else_checks_them() {
-        let guards = guards(json!([{ "on": ["output"], "type": "json", "action": "handoff" }]));
+        let guardrails = guardrails(json!([{ "on": ["output"], "type": "json", "action": "handoff" }]));
         let ended = |finish: Finish, text: &str, calls: &[&str], has_schema| {
             let call = |name: &&str| ToolCall {
                 id: String::new(),
@@ -341,7 +350,7 @@ mod tests {
                 finish,
                 usage: None,
             };
-            guards.look_at_answer(&mut answer, has_schema).pop().map(|found| found.report)
+            guardrails.inspect_answer(&mut answer, has_schema).pop().map(|found| found.report)
         };
         let checked = |text: &str, calls: &[&str], has_schema| ended(Finish::Stop, text, calls, has_schema);
         for fine in ["{}", " [1, 2]\n", "\"text\"", "7"] {

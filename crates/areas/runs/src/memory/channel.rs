@@ -1,7 +1,7 @@
 //! Memory of a run that answers over a channel: what the contact, agents and people said there, as turns.
 
 use super::queries::Exchange;
-use crate::guardrails::Guards;
+use crate::guardrails::CompiledGuardrails;
 use agents::guardrails::GuardrailStage;
 use model::{MessageId, Result, WorkspaceId};
 use ports::{ChannelQuestion, ChannelTurn, ChannelTurns, Speaker};
@@ -63,13 +63,13 @@ pub(crate) fn turns(
 
 /// Leaves of what the contact wrote what guardrails let the agent see: messages are stored as they came, and while people
 /// answered no guardrail looked at them. Every turn begins with the contact afterwards.
-pub(crate) fn guard(turns: &mut [Exchange], guards: &Guards) {
+pub(crate) fn apply_guardrails(turns: &mut [Exchange], guardrails: &CompiledGuardrails) {
     for turn in turns {
         let Some(mut input) = turn.input.take() else {
             turn.input = Some(WROTE_FIRST.to_owned());
             continue;
         };
-        let report = guards.look_at(GuardrailStage::Input, &mut input);
+        let report = guardrails.inspect(GuardrailStage::Input, &mut input);
         let is_blocked = report.is_some_and(|report| report.blocked);
         turn.input = Some(if is_blocked { HIDDEN.to_owned() } else { input });
     }

@@ -10,7 +10,7 @@ mod queries;
 pub(crate) use channel::{is_marked, without_marks};
 pub(crate) use queries::{Exchange, Summary, keep_summary};
 
-use crate::guardrails::Guards;
+use crate::guardrails::CompiledGuardrails;
 use crate::run::RunRow;
 use agents::{MemoryMode, Settings};
 use model::{Result, RunId};
@@ -41,7 +41,7 @@ pub(crate) struct ConversationMemory {
 
 /// What is to be folded.
 #[derive(Debug)]
-pub(crate) struct Fold {
+pub(crate) struct Summarization {
     pub(crate) messages: Vec<Message>,
     /// A guess of their tokens, rather too high.
     pub(crate) input_tokens: i64,
@@ -59,14 +59,14 @@ pub(crate) fn read(
     read: &mut Read,
     row: &RunRow,
     settings: &Settings,
-    guards: &Guards,
+    guardrails: &CompiledGuardrails,
 ) -> Result<ConversationMemory> {
     let question = row.options()?.question;
     let most = settings.memory.max_messages / 2;
     let turns = |read: &mut Read, after: Option<&str>, most| match question {
         Some(question) => {
             let mut turns = channel::turns(read, said, row.workspace_id, question, after, most)?;
-            channel::guard(&mut turns, guards);
+            channel::apply_guardrails(&mut turns, guardrails);
             Ok(turns)
         }
         None => queries::turns(read, row, after, most),
@@ -93,13 +93,13 @@ pub(crate) fn read(
 impl ConversationMemory {
     /// What of it is to be folded before an answer. `others` are the tokens of the rest of the prompt, `context` those
     /// that the answering model can see, `fast_context` those of the model that folds.
-    pub(crate) fn fold(
+    pub(crate) fn due_summarization(
         &self,
         settings: &Settings,
         others: i64,
         context: i64,
         fast_context: i64,
-    ) -> Option<Fold> {
+    ) -> Option<Summarization> {
         if settings.memory.mode != MemoryMode::Summary {
             return None;
         }
@@ -120,13 +120,14 @@ impl ConversationMemory {
             })
             .count();
         let old = self.turns.get(..self.turns.len() - kept).filter(|old| !old.is_empty())?;
-        let mut fold = self.fold_of(old, fast_context);
-        fold.rest_tokens = others + fold.max_output_tokens + sizes.iter().skip(fold.turns).sum::<i64>();
-        Some(fold)
+        let mut summarization = self.summarization_of(old, fast_context);
+        summarization.rest_tokens =
+            others + summarization.max_output_tokens + sizes.iter().skip(summarization.turns).sum::<i64>();
+        Some(summarization)
     }
 
     /// As many of the `old` turns as the folding model can see, and at least one.
-    fn fold_of(&self, old: &[Exchange], fast_context: i64) -> Fold {
+    fn summarization_of(&self, old: &[Exchange], fast_context: i64) -> Summarization {
         let max_output_tokens = MOST_SUMMARY.min(fast_context / 4).max(16);
         let mut text = String::new();
         if let Some(summary) = &self.summary {
@@ -149,7 +150,13 @@ impl ConversationMemory {
             turns += 1;
         }
         let messages = prompt(&text).to_vec();
-        Fold { input_tokens: estimated_tokens(&messages), messages, max_output_tokens, turns, rest_tokens: 0 }
+        Summarization {
+            input_tokens: estimated_tokens(&messages),
+            messages,
+            max_output_tokens,
+            turns,
+            rest_tokens: 0,
+        }
     }
 
     /// Takes a summary in the place of the oldest turns.
@@ -202,24 +209,24 @@ mod tests {
     fn too_many_turns_are_folded_by_half() {
         let texts: Vec<String> = (0..5).map(|number| format!("t{number}")).collect();
         let (mut memory, settings) = (memory(&texts), settings(MemoryMode::Summary, 8));
-        let fold = memory.fold(&settings, 10, 8000, 8000).unwrap();
-        assert_eq!(fold.turns, 3);
-        let text = &fold.messages[1].content;
+        let summarization = memory.due_summarization(&settings, 10, 8000, 8000).unwrap();
+        assert_eq!(summarization.turns, 3);
+        let text = &summarization.messages[1].content;
         assert_eq!(text, "User: t0?\nAssistant: t0!\nUser: t1?\nAssistant: t1!\nUser: t2?\nAssistant: t2!\n");
         let third = memory.turns[2].place.clone();
-        memory.take("short".into(), fold.turns);
+        memory.take("short".into(), summarization.turns);
         assert_eq!(memory.summary, Some(Summary { text: "short".into(), through: third }));
         assert_eq!(memory.turns.len(), 2);
-        assert!(memory.fold(&settings, 10, 8000, 8000).is_none());
+        assert!(memory.due_summarization(&settings, 10, 8000, 8000).is_none());
     }
 
     #[test]
     fn a_full_context_is_folded_to_less_than_half_of_it() {
         let memory = memory(&["a".repeat(600), "b".repeat(600), "c".repeat(600)]);
         let settings = settings(MemoryMode::Summary, 200);
-        assert!(memory.fold(&settings, 10, 4000, 4000).is_none());
-        let fold = memory.fold(&settings, 10, 1500, 4000).unwrap();
-        assert_eq!(fold.turns, 2);
+        assert!(memory.due_summarization(&settings, 10, 4000, 4000).is_none());
+        let summarization = memory.due_summarization(&settings, 10, 1500, 4000).unwrap();
+        assert_eq!(summarization.turns, 2);
     }
 
     #[test]
@@ -227,9 +234,10 @@ mod tests {
         let memory = memory(&["天".repeat(5000), "b".repeat(600), "c".into()]);
         let settings = settings(MemoryMode::Summary, 2);
         for context in [256, 512, 2048, 100_000] {
-            let fold = memory.fold(&settings, 10, 1000, context).unwrap();
+            let summarization = memory.due_summarization(&settings, 10, 1000, context).unwrap();
             assert!(
-                fold.turns >= 1 && fold.input_tokens + fold.max_output_tokens <= context.max(400),
+                summarization.turns >= 1
+                    && summarization.input_tokens + summarization.max_output_tokens <= context.max(400),
                 "{fold:?}"
             );
         }
@@ -239,7 +247,7 @@ mod tests {
     fn other_modes_fold_nothing() {
         let memory = memory(&["a".repeat(6000)]);
         for mode in [MemoryMode::Window, MemoryMode::None] {
-            assert!(memory.fold(&settings(mode, 2), 10, 1000, 1000).is_none());
+            assert!(memory.due_summarization(&settings(mode, 2), 10, 1000, 1000).is_none());
         }
     }
 }

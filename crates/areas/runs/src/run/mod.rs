@@ -23,7 +23,7 @@ pub use object::{Run, RunStatus};
 pub(crate) use object::{RunEnergyItem, RunFailure, RunStep, RunTrigger, RunTriggerKind};
 pub(crate) use options::{RunOptions, RunPurpose};
 pub(crate) use placeholders::PlaceholderValues;
-pub(crate) use required_action::{Question, RequiredAction, RequiredCall};
+pub(crate) use required_action::{ApprovalRequest, RequiredAction, RequiredCall};
 pub(crate) use response::RunAnswer;
 pub(crate) use row::RunRow;
 pub(crate) use step::{StepKind, StepRow, StepStatus, step_status};

@@ -2,7 +2,7 @@
 
 use super::object::RunTrigger;
 use super::placeholders::PlaceholderValues;
-use super::required_action::Questions;
+use super::required_action::ApprovalState;
 use super::variables::PromptVariables;
 use agents::{ResponseFormat, Settings};
 use model::{Answering, ContactId, Trace, text_enum};
@@ -34,7 +34,7 @@ pub(crate) struct RunOptions {
     pub(crate) handed_over: i64,
     /// What people are asked, and were asked before.
     #[serde(default, skip_serializing_if = "Questions::is_default")]
-    pub(crate) questions: Questions,
+    pub(crate) questions: ApprovalState,
     /// Whether the agent may be off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) draft: bool,

@@ -9,16 +9,16 @@ const PATIENCE_SECONDS: i64 = 24 * 3600;
 
 /// What a run asks of people, and has asked; stored with its options.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Questions {
+pub(crate) struct ApprovalState {
     /// What is asked now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) open: Option<Question>,
+    pub(crate) open: Option<ApprovalRequest>,
     /// How long all answers took, in milliseconds. That is not the run's time.
     #[serde(default)]
     pub(crate) waited_ms: i64,
 }
 
-impl Questions {
+impl ApprovalState {
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -26,13 +26,13 @@ impl Questions {
 
 /// What is asked of people at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Question {
+pub(crate) struct ApprovalRequest {
     /// The position of the first call that is asked about, which identifies the question within its run.
     pub(crate) from: i64,
     pub(crate) asked_at: Timestamp,
 }
 
-impl Question {
+impl ApprovalRequest {
     pub(crate) fn expires_at(self) -> Timestamp {
         self.asked_at.plus_seconds(PATIENCE_SECONDS)
     }
