@@ -1,5 +1,4 @@
-//! What the spans of runs and of calls of tools say, by OpenTelemetry's conventions for agents. Never inputs, arguments or
-//! results.
+//! Spans of runs and tool calls, by OpenTelemetry's conventions for agents. They never contain inputs, arguments or results.
 
 use crate::execution::{Execution, PlannedTool};
 use crate::run::{Ended, RunStatus};

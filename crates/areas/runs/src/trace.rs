@@ -13,12 +13,12 @@ use serde_json::{Map, Value, json};
 /// The input of a model step, as stored: what cannot be derived of its prompt from the other steps.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ModelInput {
-    /// How many messages the prompt had.
+    /// The number of messages in the prompt.
     messages: usize,
-    /// How many tools it could call.
+    /// The number of tools that it could call.
     tools: usize,
     max_output_tokens: i64,
-    /// Whether it was the first call of the run, or of an attempt.
+    /// It was the first call of the run, or of an attempt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     first: bool,
     /// Of the first: what stood before the input, where that is more than the agent's instructions.
@@ -87,9 +87,9 @@ pub(crate) fn shown(row: &RunRow, mut settings: Settings, steps: Vec<StepRow>) -
 struct Reader<'a> {
     row: &'a RunRow,
     settings: &'a Settings,
-    /// What was said in the run so far.
+    /// Messages of the run so far.
     transcript: Vec<Message>,
-    /// How much of that has been sent to the model; `None` before its first call.
+    /// The number of these messages that the model has received; `None` before its first call.
     sent: Option<usize>,
 }
 

@@ -166,7 +166,7 @@ fn ready(
 }
 
 impl Acceptance {
-    /// Whether it needs nothing but its agent, a memory and Energy: no other version, and no guardrail's report.
+    /// Returns whether the batch can accept it: a live run of the agent's current version, without a guardrail report.
     fn is_ordinary(&self) -> bool {
         let RunRequest { caller, new, .. } = &*self.request;
         caller.livemode() && new.agent_version.is_none() && self.inspection.is_none()

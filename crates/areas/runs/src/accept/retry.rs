@@ -1,7 +1,7 @@
-//! Retry of a failed run: a request that is resent with its `Idempotency-Key` starts the same run anew.
+//! Retry of a failed run: a request that is sent again with its `Idempotency-Key` starts a new attempt of the same run.
 //!
-//! The failed attempt was given back; its steps stay in the trace. The new attempt asks the model from the beginning,
-//! but finds what the earlier ones did to the outside, so that no tool's effect happens twice.
+//! The Energy of the failed attempt was refunded; its steps stay in the trace. The new attempt starts with the first model
+//! call, but keeps the tool calls of earlier attempts, so that no side effect happens twice.
 
 use crate::engine::{RunEngine, superseded};
 use crate::execution::{Execution, FirstStep, Plan};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use store::Tx;
 
 impl RunEngine {
-    /// Begins a failed run anew.
+    /// Starts a new attempt of a failed run.
     pub(crate) async fn retry(
         &self,
         caller: Caller,
@@ -58,7 +58,7 @@ impl RunEngine {
         options.attempt_from = Some(earlier.last().map_or(0, |step| step.position) + 1);
         options.idempotency_key.clone_from(&caller.idempotency_key);
         options.trace.clone_from(&caller.trace);
-        // Its time begins anew, and the workers that it may outlive.
+        // The timeout and the number of workers count per attempt.
         options.questions.waited_ms = 0;
         options.handed_over = row.epoch;
         row.options = JsonText::of(&options);
@@ -88,7 +88,7 @@ impl RunEngine {
     }
 }
 
-/// What the failed attempt used is nobody's any more.
+/// Resets the usage, which was that of the failed attempt.
 fn fresh_counts(row: &mut RunRow) {
     row.input_tokens = 0;
     row.cached_tokens = 0;

@@ -42,7 +42,7 @@ pub(crate) fn new_row(
     })
 }
 
-/// A run of which nothing is known but who asks.
+/// Returns a row with the defaults of a new run of this caller.
 fn empty_row(caller: &Caller, workspace_id: WorkspaceId, id: RunId, moment: Timestamp) -> RunRow {
     RunRow {
         workspace_id,

@@ -110,7 +110,7 @@ impl RunEngine {
         Execution::new(plan, active, row, ConversationMemory::default())
     }
 
-    /// What a run is to do, which its row keeps.
+    /// Makes the plan of a run, and stores its options in the row.
     pub(crate) fn plan(
         &self,
         tx: &mut Tx,

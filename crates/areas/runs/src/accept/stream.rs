@@ -20,9 +20,9 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-/// How often a run is looked at that another worker drives.
+/// Poll interval for a run that another worker executes.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// How long such a run is waited for: its turn, its time, and five workers that fell silent before the last one.
+/// The longest wait for such a run: its time in the queue, its timeout, and five workers that died before the last one.
 const LONGEST: Duration = Duration::from_secs(600 + 600 + 5 * 40);
 
 /// A stream of a run.

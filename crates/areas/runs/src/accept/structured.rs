@@ -11,7 +11,7 @@ use operation::BoxFuture;
 use ports::{StructuredAnswer, StructuredRuns, StructuredTask};
 use providers::json;
 
-/// How long such a run takes at most, in seconds: less than its request is waited for.
+/// The timeout of such a run in seconds. It is shorter than the time that its request waits.
 const LONGEST: i64 = 90;
 
 impl StructuredRuns for RunEngine {

@@ -15,10 +15,10 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-/// How often a run is looked at that another worker drives.
+/// Poll interval for a run that another worker executes.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How a request for a run is answered.
+/// Response to a request for a run.
 pub(crate) enum Submitted {
     /// With the run.
     Run(Box<Submission>),
@@ -37,7 +37,7 @@ pub(crate) struct Submission {
     pub(crate) row: RunRow,
     /// It goes on longer than a request should wait.
     pub(crate) still_running: bool,
-    /// Whether the answer was stored as the outcome of the request already.
+    /// The response is stored as the outcome of the request.
     stored: bool,
 }
 

@@ -32,7 +32,7 @@ impl AgentRuns for RunEngine {
     }
 }
 
-/// How often the end of a run that is not worked on in this process is looked for.
+/// Poll interval for the end of a run that another process executes.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 fn trigger_of(by: StartedBy) -> RunTrigger {
@@ -90,7 +90,7 @@ impl RunEngine {
         }
     }
 
-    /// Waits for the end of a run. One of this process is noticed at once, others are looked for.
+    /// Waits for the end of a run: a run of this process sends a notification, others are polled.
     async fn end_of(&self, workspace: WorkspaceId, run: RunId) -> Result<RunEnd> {
         loop {
             // Whether it ended is looked up either way: it may wait for an approval.

@@ -30,7 +30,7 @@ pub(crate) struct ApprovalResult {
     decided_at: Timestamp,
 }
 
-/// What was decided about a call.
+/// Decision about one call.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct AnsweredCall {
     step_id: StepId,

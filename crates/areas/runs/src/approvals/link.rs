@@ -1,5 +1,5 @@
-//! Signed links under which people answer: which question of which run, signed. They are made when somebody asks for one
-//! and stored nowhere.
+//! Signed links of approval requests. A link contains the run and the position of the first call, and a signature. Links are
+//! made on demand and are not stored.
 
 use crate::engine::RunEngine;
 use base64::Engine;
@@ -7,14 +7,14 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::{RunId, WorkspaceId};
 use percent_encoding::percent_decode_str;
 
-/// Where the links are.
+/// The path of links.
 pub(crate) const PREFIX: &str = "/approvals/";
-/// What signatures of links hold for.
+/// The context of signatures: a signature made for something else is not valid here.
 const PLACE: &str = "approval";
 /// The longest token that is looked at, in bytes: more than any that was made.
 const LONGEST: usize = 256;
 
-/// Which question a link is about.
+/// Reference to an approval request, as a link contains it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ApprovalRef {
     pub(crate) workspace: WorkspaceId,

@@ -29,7 +29,7 @@ fn required_call(step: &StepRow) -> RequiredCall {
 }
 
 impl RunEngine {
-    /// A run as its caller sees it: whoever may make a run may answer what it asks.
+    /// Returns the API object of a run for its own caller, with the approval link: a key that can create runs can approve.
     pub(crate) async fn show(&self, row: RunRow) -> Result<Run> {
         if row.status != RunStatus::RequiresAction {
             return row.run();

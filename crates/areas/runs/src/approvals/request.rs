@@ -1,4 +1,4 @@
-//! Approval requests: the run, its event and the outcome of its request are one transaction, after which nobody works on it.
+//! Approval requests: the run, its event and the outcome of its request are one transaction, which releases the worker.
 
 use super::queries;
 use crate::engine::{RunEngine, cause_of};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use store::Tx;
 
 impl RunEngine {
-    /// Leaves a run to people, with the calls that it has held back.
+    /// Requests the approval of the pending calls of a run, and releases it.
     pub(crate) async fn request_approval(
         &self,
         execution: Arc<Execution>,
@@ -33,7 +33,7 @@ impl RunEngine {
     }
 }
 
-/// `None`: the run was ended by somebody else, or taken over.
+/// Writes the request. Returns `None` if the run was cancelled or taken over.
 fn request(tx: &mut Tx, execution: &Execution) -> Result<Option<RunRow>> {
     let first = execution.pending.iter().find(|step| step.status == StepStatus::RequiresAction);
     let first = first.ok_or_else(|| Error::internal("a run waits for people and asks nothing"))?;

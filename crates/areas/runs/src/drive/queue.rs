@@ -12,14 +12,14 @@ use std::time::Duration;
 use store::{Read, Tx};
 use tokio::time::Instant;
 
-/// How long a run may wait for its turn.
+/// The longest time in the queue.
 const QUEUE_SECONDS: i64 = 600;
-/// How often those who wait look by themselves: other processes end runs too.
+/// Poll interval of queued runs. Only runs that end in this process send a notification.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// How often those who wait say that they are alive.
+/// Interval of the heartbeat of queued runs.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// What became of a queued run.
+/// Outcome of waiting in the queue.
 pub(crate) enum QueueOutcome {
     /// Its turn came, and its first step is begun.
     Begun(FirstStep),
@@ -123,7 +123,7 @@ impl RunEngine {
     }
 }
 
-/// Whether the agent of a run may run it.
+/// Returns whether the agent of a run is active, or the run is a draft run.
 fn is_active(read: &mut Read, row: &RunRow) -> Result<bool> {
     match agents::queries::live_agent(read, row.workspace_id, row.agent_id) {
         Ok(agent) => Ok(agent.status == AgentStatus::Active || row.options()?.draft),

@@ -19,11 +19,10 @@ const MOST_WORKERS: i64 = 5;
 const TAKEOVER_BATCH: i64 = 20;
 
 impl RunEngine {
-    /// Takes over the runs whose workers fell silent and drives them on, each in a task of its own. Gives their
-    /// number.
+    /// Takes over runs with an expired lease, and resumes each in a task of its own. Returns their number.
     ///
     /// # Errors
-    /// When the database fails.
+    /// `internal_error`.
     pub async fn resume_silent(&self) -> Result<usize> {
         let rows = self.db().write(|tx| runs::claim_silent(tx, TAKEOVER_BATCH)).await?;
         let count = rows.len();

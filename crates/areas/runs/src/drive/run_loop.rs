@@ -15,7 +15,7 @@ use providers::{Attempts, ModelAnswer, Prompt, ProviderError, ToolCall};
 use std::sync::Arc;
 use tracing::Instrument;
 
-/// What comes after a step.
+/// Phase of the main loop.
 enum Phase {
     Summarize(Summarization),
     CallModel(ModelRequest),

@@ -48,13 +48,13 @@ impl Batched for Completion {
     }
 }
 
-/// Settles the last steps of runs. Gives what of each was charged.
+/// Settles the last steps of runs. Returns the charged Energy of each.
 fn settle(engine: &RunEngine, tx: &mut Tx, finished: &[Finished<'_>]) -> Result<Vec<i64>> {
     let settlements: Vec<(Charge, Settlement<'_>)> = finished.iter().map(Finished::settlement).collect();
     if settlements.is_empty() { Ok(Vec::new()) } else { engine.0.parts.meter.settle_all(tx, &settlements) }
 }
 
-/// Writes the ends of those that are ordinary, and gives those that nobody else has ended.
+/// Writes the ends of the runs that the batch can end, and returns those that had not ended before.
 fn finished<'a>(tx: &mut Tx, completions: &[&'a Completion]) -> Result<Vec<Finished<'a>>> {
     let mut finished = Vec::with_capacity(completions.len());
     for (place, completion) in completions.iter().copied().enumerate() {
@@ -90,7 +90,7 @@ impl Finished<'_> {
 }
 
 impl Completion {
-    /// Whether it is an answer that was paid for, and nothing else is to be written.
+    /// Returns whether the batch can write it: an answer with a price, without an outcome of a request or pending calls.
     fn is_ordinary(&self) -> Result<bool> {
         let execution = &self.execution;
         let is_plain = |step: &StepRow| matches!(step.kind, StepKind::Model | StepKind::Tool);

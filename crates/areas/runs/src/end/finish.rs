@@ -53,8 +53,8 @@ impl RunEngine {
             .await
     }
 
-    /// Stores a run's end as the outcome of its request. That of a failed run is forgotten instead, so that a resend
-    /// begins the run anew. A worker that has no claim looks for one whose request was answered while the run went on.
+    /// Stores the end of a run as the outcome of its request. For a failed run it deletes the outcome instead, so that the same
+    /// request starts a new attempt. Without a claim, it uses the one of a request that was answered before the end.
     fn keep_outcome(&self, tx: &mut Tx, row: &RunRow, claim: Option<&Claim>) -> Result<bool> {
         let left = match (claim, row.options()?.idempotency_key) {
             (None, Some(key)) => {
@@ -70,8 +70,8 @@ impl RunEngine {
         self.store_outcome(tx, claim, row, false)
     }
 
-    /// Settles the last step, sets free what is still held, and records the execution. Gives what the step cost
-    /// beyond its hold.
+    /// Settles the last step, releases the hold, and records the execution. Returns the Energy that the step cost beyond its
+    /// hold.
     fn close(
         &self,
         tx: &mut Tx,
@@ -112,7 +112,7 @@ impl RunEngine {
         row: &RunRow,
         still_running: bool,
     ) -> Result<bool> {
-        // Whoever may make a run may answer what it asks.
+        // A key that can create runs can also approve calls, so the response contains the link.
         let reply = response::reply(self.shown(tx, row.clone(), true)?, still_running)?;
         match idempotency::finish(tx, claim, reply.status, reply.text()?, &reply.headers) {
             Ok(()) => Ok(true),
@@ -122,7 +122,7 @@ impl RunEngine {
     }
 }
 
-/// Writes the run's own row. Gives it as it then stands, and whether this ended it: else somebody else did.
+/// Writes the end into the row of the run. Returns the row, and whether this worker ended the run.
 fn write_end(tx: &mut Tx, execution: &Execution, ending: &Ending) -> Result<(RunRow, bool)> {
     let Some(row) = ended_row(execution, ending, tx.now()) else {
         return Ok((stopped(tx, execution)?, false));

@@ -8,30 +8,30 @@ use auth::idempotency::Claim;
 use model::{Caller, Result};
 use std::sync::Arc;
 
-/// A run that was asked for.
+/// Request for a run, with its caller.
 pub(crate) struct RunRequest {
     pub(crate) caller: Caller,
     pub(crate) new: NewRun,
     pub(crate) claim: Option<Claim>,
-    /// What of its options the request does not say.
+    /// Options that the request does not contain.
     pub(crate) base: RunOptions,
 }
 
-/// The acceptance of a run.
+/// Acceptance of a run, as an entry of a batch.
 pub(crate) struct Acceptance {
     pub(crate) request: Arc<RunRequest>,
     pub(crate) inspection: Option<Arc<InputInspection>>,
 }
 
-/// What became of an attempt to accept a run.
+/// Outcome of an attempt to accept a run.
 pub(crate) enum Accepted {
     Run(Box<Execution>, Option<FirstStep>),
     /// Its agent has these guardrails: they look at the input before the run is written.
     InspectInput(Vec<Guardrail>),
 }
 
-/// What guardrails made of an input. They are the tenant's patterns on the tenant's text and may take long, so they look
-/// outside of the transaction that others wait for.
+/// Result of the guardrails for an input. Guardrails apply the tenant's patterns to the tenant's text, which can take long, so
+/// they run outside the transaction.
 pub(crate) struct InputInspection {
     pub(crate) rules: Vec<Guardrail>,
     pub(crate) guardrails: Arc<CompiledGuardrails>,

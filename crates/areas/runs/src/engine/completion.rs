@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub(crate) struct Completion {
     pub(crate) execution: Arc<Execution>,
     pub(crate) ending: Ending,
-    /// What its last step cost.
+    /// The Energy of its last step.
     pub(crate) energy: i64,
     pub(crate) claim: Option<Claim>,
 }

@@ -20,7 +20,7 @@ impl RunEngine {
     }
 }
 
-/// How often a worker says that it is alive: often enough for two to get lost within a lease.
+/// Interval of the heartbeat: a lease survives two lost ones.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 impl RunEngine {

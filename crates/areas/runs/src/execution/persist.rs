@@ -7,7 +7,7 @@ use crate::run::{StepKind, StepRow, StepStatus, ToolOutput, step_status};
 use model::{JsonText, Result};
 use store::Tx;
 
-/// Writes the results of steps that are not written yet. A step without one has failed.
+/// Writes the results of finished steps. A step without one has failed.
 pub(crate) fn write_finished(tx: &mut Tx, execution: &Execution) -> Result<()> {
     let now = tx.now();
     for step in execution.steps.iter().skip(execution.written) {
@@ -22,7 +22,7 @@ pub(crate) fn write_finished(tx: &mut Tx, execution: &Execution) -> Result<()> {
     Ok(())
 }
 
-/// Writes that nobody pays for `absorbed` of what the last priced step cost.
+/// Writes the last priced step without `absorbed`, which nobody pays.
 pub(crate) fn write_absorbed(tx: &mut Tx, execution: &Execution, absorbed: i64) -> Result<()> {
     if absorbed == 0 {
         return Ok(());
@@ -33,7 +33,7 @@ pub(crate) fn write_absorbed(tx: &mut Tx, execution: &Execution, absorbed: i64) 
     }
 }
 
-/// Closes the calls that were held back for a person, because the run ends and none of them is made.
+/// Cancels the calls that wait for an approval, because the run ends.
 pub(crate) fn drop_pending(tx: &mut Tx, execution: &Execution) -> Result<()> {
     let now = tx.now();
     for step in &execution.pending {

@@ -8,7 +8,7 @@ use providers::Sink;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// What a run's worker publishes.
+/// Progress report of a worker.
 #[derive(Debug)]
 pub(crate) enum Progress {
     /// The steps up to this position have ended, and are written.
@@ -19,7 +19,7 @@ pub(crate) enum Progress {
     Text(StepId, Delta),
 }
 
-/// What is known of a step when it begins.
+/// Header of a step that starts.
 #[derive(Debug)]
 pub(crate) struct StepHead {
     pub(crate) id: StepId,
@@ -31,7 +31,7 @@ pub(crate) struct StepHead {
 /// A piece of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Delta {
-    /// How many characters come before it. What was published after them is replaced.
+    /// The number of characters before it. The delta replaces all text after them.
     pub(crate) offset: usize,
     pub(crate) text: String,
 }
@@ -43,7 +43,7 @@ pub(crate) struct ProgressSender {
     streamed: Arc<Mutex<StreamedText>>,
 }
 
-/// What the model has said in the step that goes on.
+/// The published text of the current step.
 #[derive(Debug, Default)]
 struct StreamedText {
     step: Option<StepId>,
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a reader makes of the pieces.
+    /// Assembles the text from its deltas.
     #[derive(Default)]
     struct Reader(Vec<char>);
 

@@ -11,13 +11,13 @@ use tokio_util::sync::CancellationToken;
 #[derive(Default)]
 pub(crate) struct ActiveRuns {
     working: Mutex<HashMap<RunId, Entry>>,
-    /// Those who wait, by conversation.
+    /// Notifications of queued runs, by conversation.
     waiting: Mutex<HashMap<i64, Weak<Notify>>>,
     serial: AtomicU64,
     ended: Notify,
 }
 
-/// A run that is worked on.
+/// A run in execution.
 struct Entry {
     serial: u64,
     cancel: CancellationToken,
@@ -25,7 +25,7 @@ struct Entry {
     ended: CancellationToken,
 }
 
-/// This process works on a run, until this is dropped.
+/// Registration of a run in execution. Dropping it removes the run from the registry.
 pub(crate) struct ActiveRun {
     active: Arc<ActiveRuns>,
     run: RunId,
@@ -35,7 +35,7 @@ pub(crate) struct ActiveRun {
     pub(crate) cancel: CancellationToken,
 }
 
-/// Somebody waits for a turn in a conversation.
+/// A queued run that waits for its turn in a conversation.
 pub(crate) struct TurnWaiter {
     active: Arc<ActiveRuns>,
     conversation: i64,
@@ -75,12 +75,12 @@ impl ActiveRuns {
         TurnWaiter { active: self.clone(), conversation, turn }
     }
 
-    /// How many runs are worked on.
+    /// The number of runs in execution.
     pub(crate) fn working(&self) -> usize {
         locked(&self.working).len()
     }
 
-    /// What is cancelled when this process has ended its work on a run; `None` where it does not work on it.
+    /// Returns a token that is cancelled at the end of the execution of a run, if this process executes it.
     pub(crate) fn end_of(&self, run: &RunId) -> Option<CancellationToken> {
         locked(&self.working).get(run).map(|entry| entry.ended.clone())
     }

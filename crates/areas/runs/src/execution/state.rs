@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::Tx;
 
-/// A run with all that driving it needs.
+/// A run in execution: its row and plan, the steps so far, and its progress.
 #[derive(Clone)]
 pub(crate) struct Execution {
     pub(crate) plan: Arc<Plan>,
@@ -32,31 +32,31 @@ pub(crate) struct Execution {
     pub(crate) pending: Vec<StepRow>,
     /// The steps before this one stand in the database as they stand here.
     pub(crate) written: usize,
-    /// What was said in this run so far, the input first.
+    /// Messages of this run so far, the input first.
     pub(crate) transcript: Vec<Message>,
     /// Answers that did not fit the schema.
     pub(crate) repairs: usize,
     /// Tool calls whose arguments did not fit.
     pub(crate) bad_calls: usize,
-    /// How guardrails ended the run before the model was asked, if they did.
+    /// The ending, if a guardrail ended the run before the first model call.
     pub(crate) early_end: Option<Ending>,
-    /// Where the progress is published, if the run is streamed.
+    /// Channel of the stream, if the run is streamed.
     pub(crate) progress: Option<ProgressSender>,
     /// Its place in the trace: the span of the worker that drives it.
     pub(crate) trace: Trace,
 }
 
-/// A call of a model that was begun: its step is written, and its Energy held.
+/// The first step of a run: its row is written, and its Energy is held.
 pub(crate) enum FirstStep {
     /// The model answers.
     Answer(ModelRequest),
-    /// Older turns are folded first.
+    /// Older turns are summarized first.
     Summarize(Summarization),
     /// Nothing: guardrails let the input go no further.
     End(Ending),
 }
 
-/// What the model is asked.
+/// Request to the model.
 pub(crate) struct ModelRequest {
     pub(crate) messages: Vec<Message>,
     pub(crate) max_output_tokens: i64,
@@ -99,7 +99,7 @@ impl Execution {
         }
     }
 
-    /// What is left of its time, in which waiting for people does not count.
+    /// The remaining time. Waiting for approvals does not count.
     pub(crate) fn time_left(&self, now: Timestamp) -> Duration {
         let started = self.row.started_at.unwrap_or(self.row.queued_at);
         let end = started.plus_seconds(self.plan.settings.timeout_seconds).millis();
@@ -127,7 +127,7 @@ impl Execution {
         }
     }
 
-    /// Takes `absorbed` back of what the last priced step cost.
+    /// Deducts `absorbed`, which nobody pays, from the last priced step.
     pub(crate) fn deduct_absorbed(&mut self, absorbed: i64) {
         self.row.energy -= absorbed;
         if let Some(step) = self.steps.iter_mut().rev().find(|step| step.kind.is_priced()) {
@@ -135,7 +135,7 @@ impl Execution {
         }
     }
 
-    /// What the model said last.
+    /// The last text of the model.
     pub(crate) fn last_text(&self) -> Option<String> {
         self.transcript
             .iter()
@@ -150,7 +150,7 @@ impl Execution {
         self.row.started_at = Some(now.max(self.row.queued_at));
     }
 
-    /// Takes in what a call of a model used, and what it cost.
+    /// Adds the usage and the Energy of a model call.
     pub(crate) fn add_usage(&mut self, usage: Usage, energy: i64) {
         let add = |sum: &mut i64, more: i64| *sum = sum.saturating_add(more);
         add(&mut self.row.input_tokens, usage.input_tokens);
@@ -161,7 +161,7 @@ impl Execution {
         add(spent, energy);
     }
 
-    /// Takes in what the model said, and what it cost.
+    /// Records an answer of the model and its Energy.
     pub(crate) fn record_answer(&mut self, output: ModelOutput, energy: i64) {
         self.add_usage(output.usage, energy);
         self.row.model_calls += 1;
@@ -169,14 +169,14 @@ impl Execution {
         self.transcript.extend(prompt::answer(output));
     }
 
-    /// Keeps with the last step why it brought no answer.
+    /// Records in the last step why there was no answer.
     pub(crate) fn record_failed_attempts(&mut self, failed: Vec<FailedAttempt>) {
         if let Some(step) = self.steps.last_mut().filter(|_| !failed.is_empty()) {
             step.output = Some(JsonText::of(&json!({ "failed_attempts": failed })));
         }
     }
 
-    /// Takes in what a tool answered.
+    /// Records the result of a tool call.
     pub(crate) fn record_tool_result(&mut self, step: &StepRow) {
         let Some(output) = &step.output else { return };
         if output.parse::<ToolOutput>().is_ok_and(|output| output.is_bad_arguments()) {
@@ -185,7 +185,7 @@ impl Execution {
         self.transcript.extend(prompt::result(step));
     }
 
-    /// Takes in a finished step of an earlier worker. The prices are those of the run's tier and of the one that folds.
+    /// Restores a step that an earlier worker finished. The prices are those of the run's tier and of the tier that summarizes.
     pub(crate) fn restore_step(&mut self, step: StepRow, prices: Prices, folding: Prices) {
         let output = step.output.as_ref();
         let livemode = self.row.livemode;
@@ -217,7 +217,7 @@ impl Execution {
         self.written = self.steps.len();
     }
 
-    /// Where a model's words go while it is at it: nowhere, where guardrails have yet to look at them.
+    /// The sink for the model's text. `None` if guardrails inspect the answer, because they need all of it.
     pub(crate) fn sink(&self) -> Option<Arc<dyn Sink>> {
         let progress = self.progress.clone();
         let progress = progress.filter(|_| !self.plan.guardrails.inspects(GuardrailStage::Output));
@@ -259,7 +259,7 @@ impl Execution {
         StepRow { position, name, input: Some(input), effect_key, ..step }
     }
 
-    /// The next step, of which nothing is known yet.
+    /// Returns the next step without contents.
     pub(crate) fn next_step(&self, now: Timestamp, random: &dyn Random, kind: StepKind) -> StepRow {
         StepRow {
             run_id: self.row.id.clone(),

@@ -9,14 +9,14 @@ use std::borrow::Cow;
 use std::net::Ipv4Addr;
 use std::sync::LazyLock;
 
-/// What stands in the place of what was masked, where it has no name of its own.
+/// The replacement of masked text without a name of its own.
 const MASK: &str = "***";
 
-/// How often a text is searched for one pattern. Each search may look at all that is left, so a pattern that matches at
-/// every letter would take a time that grows with the square of the text. What is behind that many counts as found.
+/// The maximum number of matches of a pattern in a text. Each search can read the whole rest of the text, so a pattern that
+/// matches at every letter would take quadratic time. The rest behind the last match counts as one match.
 const MOST_SEARCHES: usize = 10_000;
 
-/// Something that finds.
+/// Detector of one kind of text.
 pub(crate) enum Detector {
     /// With what takes its place.
     Pattern(Regex, &'static str),
@@ -25,7 +25,7 @@ pub(crate) enum Detector {
     NotJson,
 }
 
-/// What finds what a guardrail looks for.
+/// Returns the detectors of a guardrail.
 ///
 /// # Errors
 /// `internal_error` for patterns that were not checked.
@@ -184,7 +184,7 @@ fn mask_of(kind: PiiKind) -> &'static str {
     }
 }
 
-/// What a pattern cannot check: whether check digits fit.
+/// Checks what a pattern cannot: check digits and ranges.
 fn is_personal(kind: PiiKind, found: &str) -> bool {
     match kind {
         PiiKind::Email | PiiKind::Phone => true,

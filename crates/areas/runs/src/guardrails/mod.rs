@@ -1,4 +1,4 @@
-//! Enforcement of guardrails: what they find in a text, and what becomes of it.
+//! Guardrails: inspection of inputs, answers, tool calls and their results, and the actions on findings.
 
 mod detectors;
 mod prompt_injection;
@@ -12,7 +12,7 @@ use providers::{Completion, Finish, ToolCall, json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// An agent's guardrails, ready to look.
+/// Guardrails of an agent with compiled patterns.
 #[derive(Default)]
 pub(crate) struct CompiledGuardrails(Vec<CompiledGuardrail>);
 
@@ -24,26 +24,26 @@ struct CompiledGuardrail {
     replacement: String,
 }
 
-/// What guardrails made of a value.
+/// Result of guardrails for a value.
 #[derive(Debug, PartialEq)]
 struct Inspection {
-    /// What is left of it.
+    /// The value after masking and replacing.
     value: Value,
     report: GuardrailReport,
 }
 
-/// What guardrails found, as stored in a step.
+/// Report of guardrails, as stored in a step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GuardrailReport {
-    /// Whether what they looked at goes no further.
+    /// The inspected value is blocked.
     pub(crate) blocked: bool,
-    /// Whether the run ends, to be gone on with by people.
+    /// The run ends and is handed off to people.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) handoff: bool,
     pub(crate) findings: Vec<Finding>,
 }
 
-/// What one guardrail found.
+/// Matches of one guardrail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Finding {
     /// Its place among the agent's guardrails, from 0.
@@ -51,20 +51,20 @@ pub(crate) struct Finding {
     #[serde(rename = "type")]
     pub(crate) kind: GuardrailKind,
     pub(crate) action: GuardrailAction,
-    /// How often.
+    /// The number of matches.
     pub(crate) matches: usize,
 }
 
-/// What guardrails found, and where.
+/// Report of guardrails, with the place of the findings.
 pub(crate) struct GuardrailFinding {
     pub(crate) stage: GuardrailStage,
-    /// What of several it was, as the step shows it.
+    /// The inspected call or step, as the guardrail step shows it.
     pub(crate) at: Value,
     pub(crate) report: GuardrailReport,
 }
 
 impl GuardrailReport {
-    /// How a run ends in which this was found, if it ends.
+    /// Returns the ending of the run, if the findings end it.
     pub(crate) fn ending(&self, stage: GuardrailStage, settings: &Settings) -> Option<Ending> {
         if self.handoff {
             return Some(Ending::Incomplete("handoff", settings.fallback_message.clone()));
@@ -80,7 +80,7 @@ impl CompiledGuardrails {
         guardrails.iter().map(CompiledGuardrail::new).collect::<Result<_>>().map(Self)
     }
 
-    /// Whether anything is looked for at this stage.
+    /// Returns whether a guardrail inspects this stage.
     pub(crate) fn inspects(&self, stage: GuardrailStage) -> bool {
         self.0.iter().any(|guard| guard.on.contains(&stage))
     }
@@ -197,7 +197,7 @@ impl CompiledGuardrail {
         })
     }
 
-    /// How often something was found, and the value without it.
+    /// Returns the number of matches, and the value without them.
     fn masked(&self, value: &Value) -> (usize, Value) {
         let mut matches = 0;
         let mut left = value.clone();

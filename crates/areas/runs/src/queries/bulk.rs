@@ -15,10 +15,7 @@ fn postgres(tx: &mut Tx) -> Result<&mut PgConnection> {
     }
 }
 
-/// Inserts new runs, of which nothing was used yet.
-///
-/// # Errors
-/// When the database fails.
+/// Inserts new runs.
 pub(crate) fn insert_runs(tx: &mut Tx, rows: &[&RunRow]) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
@@ -52,10 +49,7 @@ pub(crate) fn insert_runs(tx: &mut Tx, rows: &[&RunRow]) -> Result<()> {
     Ok(CachedChange(insert).run(postgres(tx)?)?)
 }
 
-/// Inserts steps that begin.
-///
-/// # Errors
-/// When the database fails.
+/// Inserts steps that start.
 pub(crate) fn insert_steps(tx: &mut Tx, steps: &[&StepRow]) -> Result<()> {
     if steps.is_empty() {
         return Ok(());
@@ -85,10 +79,7 @@ struct Written {
     id: RunId,
 }
 
-/// Writes the ends of runs, and gives those that had not ended otherwise and are still this worker's.
-///
-/// # Errors
-/// When the database fails.
+/// Writes the ends of runs, and returns the ids of those that had not ended and that no other worker has taken over.
 pub(crate) fn finish_runs(tx: &mut Tx, rows: &[&RunRow]) -> Result<HashSet<RunId>> {
     if rows.is_empty() {
         return Ok(HashSet::new());
@@ -126,9 +117,6 @@ pub(crate) fn finish_runs(tx: &mut Tx, rows: &[&RunRow]) -> Result<HashSet<RunId
 }
 
 /// Writes the results of steps. A step without one has failed.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn finish_steps(tx: &mut Tx, steps: &[&StepRow]) -> Result<()> {
     if steps.is_empty() {
         return Ok(());

@@ -10,7 +10,7 @@ use store::Read;
 /// The most bytes that placeholders add to instructions.
 const MOST: usize = 256 * 1024;
 
-/// What instructions refer to: the values as text, and nothing for variables without one.
+/// Values of the variables in instructions, as text. `None` for variables without a value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PromptVariables(BTreeMap<String, Option<String>>);
 
@@ -19,10 +19,10 @@ impl PromptVariables {
         self.0.is_empty()
     }
 
-    /// Reads what `instructions` refer to. Secrets have no value here: prompts are stored and shown.
+    /// Reads the values of the variables in `instructions`. Secrets have no value here, because prompts are stored and shown.
     ///
     /// # Errors
-    /// When the database fails.
+    /// `internal_error`.
     pub(crate) fn read(
         read: &mut Read,
         variables: &WorkspaceVariables,

@@ -25,7 +25,7 @@ const NOTHING_NEW: &str = "The last three rounds of calls brought nothing new. A
 something else: another round that brings nothing new ends the run.";
 const CUT: &str = "Your answer was cut at its limit before it began. Answer now, and keep it short.";
 
-/// What follows a model step.
+/// Decision after a model step.
 #[derive(Debug)]
 pub(crate) enum Next {
     Tools(Vec<ToolCall>),
@@ -34,7 +34,7 @@ pub(crate) enum Next {
     End(Ending),
 }
 
-/// Reads an answer into the current step and decides what follows. Gives the Energy it cost.
+/// Records an answer in the current step, and decides what follows.
 pub(crate) fn take_answer(
     execution: &mut Execution,
     answered: ModelAnswer,
@@ -75,7 +75,7 @@ pub(crate) fn take_answer(
     next
 }
 
-/// How a run ends whose model gave no answer.
+/// Returns the ending of a run whose model did not answer.
 pub(crate) fn give_up(execution: &Execution, error: &ProviderError) -> Ending {
     match error {
         // What came of the model's calls so far is kept and paid, whether or not it said something with them.
@@ -93,12 +93,12 @@ pub(crate) fn give_up(execution: &Execution, error: &ProviderError) -> Ending {
     }
 }
 
-/// What models print may hold NUL, which PostgreSQL cannot store.
+/// Removes NUL characters, which PostgreSQL cannot store.
 fn storable(text: &str) -> String {
     text.replace('\0', "")
 }
 
-/// What follows an answer without tool calls.
+/// Decides what follows an answer without tool calls.
 fn evaluate_text(execution: &Execution, output: &mut ModelOutput, model_calls: i64) -> Next {
     let text = &output.text;
     if output.finish_reason == Finish::Length {
@@ -150,12 +150,12 @@ fn was_cut_before(execution: &Execution) -> bool {
     outputs.any(|output| output.finish_reason == Finish::Length)
 }
 
-/// What is kept of a run that ends before it has answered: what the model said now, else what it said last.
+/// Returns the output of a run that ends without a complete answer: the text of this answer, else the last text.
 fn best_text(execution: &Execution, output: &ModelOutput) -> Option<String> {
     Some(output.text.clone()).filter(|text| !text.is_empty()).or_else(|| execution.last_text())
 }
 
-/// What follows an answer that asks for tools.
+/// Decides what follows an answer with tool calls.
 fn evaluate_calls(execution: &Execution, output: &ModelOutput, model_calls: i64) -> Next {
     let calls = &output.tool_calls;
     let count = i64::try_from(calls.len()).unwrap_or(i64::MAX);
@@ -166,8 +166,8 @@ fn evaluate_calls(execution: &Execution, output: &ModelOutput, model_calls: i64)
     if model_calls >= execution.plan.settings.max_steps {
         return stop("max_steps");
     }
-    // Of what a filter took away nobody knows how it would have gone on. Of an answer that was cut, the calls before the
-    // cut are whole and are made; the model is told of the one that is not.
+    // A filtered answer may miss calls, so none is made. In an answer that was cut, the calls before the cut are complete and
+    // are made; the incomplete one gets an error as its result.
     if output.finish_reason == Finish::ContentFilter {
         return stop("content_filter");
     }
@@ -207,8 +207,7 @@ fn rounds(execution: &Execution) -> impl Iterator<Item = &[StepRow]> {
     execution.steps.split(|step| step.kind == StepKind::Model && step.output.is_some())
 }
 
-/// How many of the last rounds of calls brought nothing new: no result that their tools had not given before, and no
-/// change that was not made before.
+/// Returns the number of trailing rounds of calls without a new result and without a new side effect.
 fn stale_rounds(execution: &Execution) -> usize {
     let mut results: HashSet<(&str, Option<&str>)> = HashSet::new();
     let mut changes: HashSet<&str> = HashSet::new();

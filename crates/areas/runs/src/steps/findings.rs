@@ -7,7 +7,7 @@ use crate::run::{Ending, StepKind, StepStatus};
 use model::JsonText;
 
 impl RunEngine {
-    /// Adds what guardrails found to a run's steps. It is written with what follows.
+    /// Adds a finding of guardrails to the steps. The next transaction writes it.
     pub(crate) fn add_finding(&self, execution: &mut Execution, found: &GuardrailFinding) {
         let now = self.db().clock().now();
         let mut step = execution.next_step(now, &*self.db().random(), StepKind::Guardrail);
@@ -19,7 +19,7 @@ impl RunEngine {
         execution.steps.push(step);
     }
 
-    /// Adds all that guardrails found to a run's steps. Gives how the run ends, if it does.
+    /// Adds findings of guardrails to the steps. Returns the ending, if one of them ends the run.
     pub(crate) fn add_findings(
         &self,
         execution: &mut Execution,

@@ -9,7 +9,7 @@ use serde_json::json;
 use store::Tx;
 
 impl RunEngine {
-    /// Begins a run: with what is to be folded, else with its first answer.
+    /// Begins the first step of a run: a summary of older turns if one is due, else the first model call.
     ///
     /// # Errors
     /// `energy_depleted`, `budget_exceeded` where not even a short answer can be paid.

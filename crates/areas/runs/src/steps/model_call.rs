@@ -1,4 +1,4 @@
-//! Steps of a run in the database: each is written before it is made, and its result with its price.
+//! Model steps: each is written before the call, and its result together with its price.
 
 use super::evaluate;
 use crate::engine::RunEngine;
@@ -14,20 +14,20 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use store::Tx;
 
-/// What became of an attempt to go on.
+/// Outcome of an attempt to begin the next model step.
 pub(crate) enum Advance {
     /// The next model step is written, and its Energy held.
     Begun(Box<StepRow>, ModelRequest),
     /// Not even a short answer can be paid.
     Limit(&'static str),
-    /// The run was ended by somebody else, or taken over.
+    /// The run was cancelled, or another worker took it over.
     Stopped,
 }
 
-/// What a call of the model takes.
+/// A planned model call, with its price.
 pub(crate) struct ModelCall {
     prompt: Assembled,
-    /// The warning that it goes in circles.
+    /// The warning against repeating calls.
     warning: Option<&'static str>,
     max_output_tokens: i64,
 }
@@ -74,7 +74,7 @@ impl RunEngine {
         Ok((step, model_request))
     }
 
-    /// The next model step, for which so much Energy is held; `None` where it costs nothing.
+    /// Returns the next model step, within the held Energy. `None` is for runs that cost nothing.
     pub(crate) fn model_step(
         &self,
         tx: &Tx,
@@ -100,7 +100,7 @@ impl RunEngine {
         )
     }
 
-    /// Refuses a run that is to wait for its turn where not even a short answer could be paid at this moment.
+    /// Refuses a run that would be queued, if not even a short answer could be paid now.
     ///
     /// # Errors
     /// `energy_depleted`, `budget_exceeded`.
@@ -112,7 +112,7 @@ impl RunEngine {
         self.0.parts.meter.admit(tx, &execution.charge(), least)
     }
 
-    /// What the next call of the model takes.
+    /// Plans the next model call.
     pub(crate) fn next_model_call(&self, execution: &Execution) -> ModelCall {
         let context = self.tiers().get(execution.row.model).context_tokens();
         let settings = &execution.plan.settings;
@@ -128,8 +128,8 @@ impl RunEngine {
         ModelCall { prompt, warning, max_output_tokens: settings.max_output_tokens.min(fits) }
     }
 
-    /// Debits a finished model step, and writes the tool calls that it asks for before they are made. `None`: the
-    /// run was ended by somebody else, or taken over.
+    /// Settles a finished model step, and writes the steps of its tool calls before they are made. Returns `None` if the run was
+    /// cancelled or taken over.
     pub(crate) async fn settle_step(
         &self,
         execution: &mut Arc<Execution>,
@@ -148,7 +148,7 @@ impl RunEngine {
                 let input = ToolInput { call_id: call.id.clone(), arguments, approval: None };
                 let (name, input) = (call.name.clone(), JsonText::of(&input));
                 let mut step = execution.running_step(tx, position, StepKind::Tool, name, input, Some(key));
-                // Written so from the beginning: where this worker dies, it is known that the call was not begun.
+                // If this worker dies, the status tells the next one that the call was not made.
                 if execution.plan.tool(&step.name).is_some_and(|tool| tool.callable.needs_approval()) {
                     step.status = StepStatus::RequiresAction;
                 }
@@ -162,8 +162,8 @@ impl RunEngine {
         Ok(tools)
     }
 
-    /// Writes what is finished and its price, and begins the next model step. What is finished is written even where
-    /// the next step cannot be paid.
+    /// Writes the finished steps with their price, and begins the next model step. The finished steps are written even if the
+    /// next one cannot be paid.
     pub(crate) async fn next_step(&self, execution: &mut Arc<Execution>, energy: i64) -> Result<Advance> {
         let written = self.write_with(execution, move |engine, tx, execution| {
             if !runs::renew(tx, &execution.row)? {
@@ -181,7 +181,7 @@ impl RunEngine {
         Ok(advance)
     }
 
-    /// Writes what is finished, and settles it as its last priced step. Gives what that cost beyond its hold.
+    /// Writes the finished steps, and settles the last priced one. Returns the Energy beyond its hold.
     fn settle_written(&self, tx: &mut Tx, execution: &Execution, energy: i64) -> Result<i64> {
         write_finished(tx, execution)?;
         if energy == 0 || !execution.row.livemode {
@@ -195,14 +195,14 @@ impl RunEngine {
     }
 }
 
-/// Notes that nobody pays for `absorbed` of what the last priced step cost.
+/// Deducts `absorbed`, which nobody pays, from the last priced step.
 fn deduct_absorbed(execution: &mut Arc<Execution>, absorbed: i64) {
     if absorbed > 0 {
         Arc::make_mut(execution).deduct_absorbed(absorbed);
     }
 }
 
-/// Why a run that has begun ends when it cannot go on; `None` for errors that are not about limits.
+/// Returns the reason for which a limit ends a run in progress. `None` for errors that are not about limits.
 fn limit_reason(error: &Error) -> Option<&'static str> {
     match (error.code(), error.param_name()) {
         (Code::EnergyDepleted, Some(_)) => Some("energy_limit"),

@@ -1,4 +1,4 @@
-//! Memory step of a run: older turns of its conversation are summarized before its first answer.
+//! Memory step: older turns of the conversation are summarized before the first answer.
 
 use crate::engine::RunEngine;
 use crate::execution::Execution;
@@ -21,8 +21,8 @@ impl RunEngine {
         memory.due_summarization(settings, others, context, self.tiers().fast.context_tokens())
     }
 
-    /// Sets Energy aside for folding and for a short answer after it. `false`: there is too little for both, and what
-    /// there is goes into the answer.
+    /// Holds Energy for the summary and for a short answer after it. Returns `false` if the Energy is not enough for both; it is
+    /// then used for the answer.
     pub(crate) fn hold_for_summarization(
         &self,
         tx: &mut Tx,
@@ -45,7 +45,7 @@ impl RunEngine {
         }
     }
 
-    /// Folds turns with the fast tier. Where that fails, the memory stays as it is. Gives the Energy it cost.
+    /// Summarizes turns with the fast tier. If that fails, the memory stays unchanged. Returns the Energy that it cost.
     pub(crate) async fn summarize(
         &self,
         execution: &mut Arc<Execution>,
@@ -80,7 +80,7 @@ impl RunEngine {
     fn take_summary(&self, execution: &mut Execution, answered: ModelAnswer, turns: usize) -> i64 {
         let ModelAnswer { completion, usage, usage_estimated, label } = answered;
         let energy = self.tiers().fast.prices.energy(usage);
-        // What models print may hold NUL, which PostgreSQL cannot store.
+        // The text may contain NUL, which PostgreSQL cannot store.
         let summary = completion.text.replace('\0', "").trim().to_owned();
         if let Some(step) = execution.steps.last_mut() {
             step.status = if summary.is_empty() { StepStatus::Failed } else { StepStatus::Completed };

@@ -13,8 +13,8 @@ pub(crate) enum CallCheck<'a> {
     Call(&'a PlannedTool, JsonText),
 }
 
-/// What to do about a call: `in_batch` calls of the same tool come before it in the same answer, and `done` are those
-/// of them that have ended.
+/// Checks a call: its arguments, its limits, and whether it repeats an earlier one. `in_batch` is the number of calls of the same
+/// tool before it in the same answer, and `done` has the calls of that answer that have ended.
 pub(crate) fn check_call<'a>(
     execution: &'a Execution,
     step: &StepRow,

@@ -16,13 +16,13 @@ use providers::json::Fields;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What became of calls.
+/// Results of the tool calls of one answer.
 pub(crate) struct ToolResults {
-    /// Those that have a result, in order.
+    /// The calls with a result, in order.
     pub(crate) done: Vec<StepRow>,
-    /// Those that were not made, because a person must be asked first.
+    /// The calls that wait for an approval.
     pub(crate) held_back: Vec<StepRow>,
-    /// What guardrails found in the results.
+    /// Findings of guardrails in the results.
     pub(crate) found: Vec<GuardrailFinding>,
 }
 
@@ -143,7 +143,7 @@ impl RunEngine {
     }
 }
 
-/// What a call that changes something answers under a test key: nothing is done.
+/// Returns the result of a writing call with a test key, which is not made.
 fn simulated(tool: &PlannedTool) -> ToolOutput {
     match tool.callable.function {
         Some(function) => function::simulated(function),

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// The most bytes of an answer that are given to the model.
 const LARGEST_RESULT: usize = 64 * 1024;
 
-/// What a function that changes something answers under a test key: nothing is changed.
+/// Returns the result of a writing function with a test key, which changes nothing.
 pub(crate) fn simulated(function: &Function) -> ToolOutput {
     let note = "This is a test run: nothing was changed.";
     ToolOutput::new(true, &json!({ "simulated": true, "operation": function.operation, "note": note }))
@@ -78,7 +78,7 @@ impl RunEngine {
     }
 }
 
-/// What the model is told of an answer: its data and how to go on, or what was wrong.
+/// Returns the result for the model: the data and the cursor of a response, or its error.
 fn output(answer: LocalAnswer, of_contact: bool) -> ToolOutput {
     let LocalAnswer { status, mut body } = answer;
     let Some(fields) = body.as_object_mut() else { return ToolOutput::error("the operation gave no answer") };

@@ -45,7 +45,7 @@ impl RunEngine {
     }
 }
 
-/// What a call sends to be recognized.
+/// Headers of a call.
 #[derive(Default)]
 pub(crate) struct Headers {
     pub(crate) values: BTreeMap<String, String>,

@@ -1,5 +1,5 @@
-//! What a call of a tool may reach: the contact whom the run answers, if the tool's scope is that contact, and what the
-//! tool's fixed arguments select.
+//! Access limits of tool calls: the contact that the run answers, if that is the scope of the tool, and the records that the
+//! fixed arguments of the tool select.
 //!
 //! Nothing here depends on what the model sends. A list gets conditions that hold in addition to the model's. A record
 //! that the model names must be one that the tool's list shows under these conditions, and it is changed only in the
@@ -17,8 +17,8 @@ use store::Read;
 /// Arguments of lists that say how records are shown, and not which.
 const PRESENTATION: [&str; 5] = ["limit", "starting_after", "page", "sort", "fields"];
 
-/// The fields by which a channel knows who writes. Whoever could claim the number of another person would get that person's
-/// messages from then on.
+/// The fields by which a channel identifies a contact. A contact that could set the number of another person would receive that
+/// person's messages.
 const IDENTITIES: [&str; 3] = ["$phone", "$username", "$chat_user_id"];
 
 /// The contact to whom a call is limited.
@@ -50,8 +50,8 @@ impl ContactLimit {
 }
 
 impl RunEngine {
-    /// The call within the limits of its tool. `fixed`: the tool's fixed arguments, of which the function's own are among
-    /// the arguments already.
+    /// Applies the limits of the tool to a call. `fixed` has the fixed arguments of the tool; `arguments` already contains those
+    /// of the function.
     ///
     /// # Errors
     /// `invalid_state` where nothing may be reached, `validation_error` for arguments that reach further, `not_found` for
@@ -194,7 +194,7 @@ impl RunEngine {
         Ok(ContactLimit { ids, field })
     }
 
-    /// Whether a value of the field may be data of other contacts: through it, computed fields would show what they are.
+    /// Returns whether a value of the field can refer to data of other contacts, which computed fields would then show.
     fn leads_to_others(&self, read: &mut Read, workspace: WorkspaceId, field: &RecordField) -> Result<bool> {
         match (field.kind, field.target) {
             (FieldType::Contact | FieldType::File, _) => Ok(true),

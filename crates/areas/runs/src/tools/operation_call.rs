@@ -8,7 +8,7 @@ use model::{Actor, ActorType, Result, Trace};
 use operation::LocalCall;
 use serde_json::{Map, Value};
 
-/// A call: in which run, as which step, of which tool.
+/// Context of a call: its run, its step and its tool.
 pub(crate) struct CallContext<'a> {
     pub(crate) execution: &'a Execution,
     pub(crate) step: &'a StepRow,
