@@ -9,7 +9,8 @@ mod habits;
 mod request;
 
 use self::habits::Habits;
-use super::{BoxFuture, Completion, Prompt, Provider, ProviderError, estimated_usage};
+use crate::estimates::estimated_usage;
+use crate::{BoxFuture, Completion, Prompt, Provider, ProviderError};
 use egress::{Connector, HeaderMap, Limits, Request};
 use model::{Clock, SystemClock};
 use operation::{http_span, note_http};

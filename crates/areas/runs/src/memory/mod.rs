@@ -238,7 +238,7 @@ mod tests {
             assert!(
                 summarization.turns >= 1
                     && summarization.input_tokens + summarization.max_output_tokens <= context.max(400),
-                "{fold:?}"
+                "{summarization:?}"
             );
         }
     }
