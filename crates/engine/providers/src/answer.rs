@@ -34,11 +34,11 @@ pub struct Usage {
     pub reasoning_tokens: i64,
 }
 
-/// More tokens than any call has: what a provider says beyond that is a mistake, and sums of it must stay numbers.
+/// The maximum plausible number of tokens of a call. Sums of larger ones could overflow.
 const MOST_TOKENS: i64 = 100_000_000;
 
 impl Usage {
-    /// What of it can be true: no number is negative or absurd, and no part is more than its whole.
+    /// Clamps the counts to plausible values: not negative, not absurd, and no part larger than its whole.
     #[must_use]
     pub fn believable(self) -> Self {
         let input_tokens = self.input_tokens.clamp(0, MOST_TOKENS);
@@ -57,11 +57,11 @@ impl Usage {
 pub struct Completion {
     /// The text, empty where the model only calls tools.
     pub text: String,
-    /// What it wants called.
+    /// The requested tool calls.
     pub tool_calls: Vec<ToolCall>,
     /// Why it stopped.
     pub finish: Finish,
-    /// What it used; `None` where the provider does not say.
+    /// The usage; `None` if the provider does not report it.
     pub usage: Option<Usage>,
 }
 
@@ -70,9 +70,9 @@ pub struct Completion {
 pub struct ModelAnswer {
     /// The answer.
     pub completion: Completion,
-    /// What it used.
+    /// The usage.
     pub usage: Usage,
-    /// Whether that is a guess, because the provider did not say.
+    /// The usage is an estimate, because the provider did not report it.
     pub usage_estimated: bool,
     /// The label of the route that answered.
     pub label: String,

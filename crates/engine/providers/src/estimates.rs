@@ -4,7 +4,7 @@ use crate::answer::{Completion, Usage};
 use crate::message::{Message, ToolCall, ToolSpec};
 use crate::prompt::Prompt;
 
-/// What a call is taken to have used whose provider does not say: a token for four characters.
+/// Estimates the usage of a call whose provider does not report it: a token for four characters.
 pub(crate) fn estimated_usage(prompt: &Prompt, completion: &Completion) -> Usage {
     let tokens = |characters: usize| i64::try_from(characters.div_ceil(4)).unwrap_or(i64::MAX);
     let call = |call: &ToolCall| call.name.chars().count() + call.arguments.chars().count();
@@ -21,7 +21,7 @@ pub(crate) fn estimated_usage(prompt: &Prompt, completion: &Completion) -> Usage
     Usage { input_tokens: tokens(input), output_tokens: tokens(output), ..Usage::default() }
 }
 
-/// A guess of a text's tokens that is rather too high: providers count for themselves, holds must be enough.
+/// Estimates the tokens of a text, rather too high than too low: holds must be sufficient.
 ///
 /// Letters of ASCII come three to a token and more, its punctuation in pairs, its digits alone at worst. Beyond ASCII
 /// tokenizers know common characters and spell rare ones byte by byte: one token for a character of two bytes
@@ -45,7 +45,7 @@ pub(crate) fn sixths(byte: u8) -> i64 {
     }
 }
 
-/// The longest beginning of a text that adds at most so many tokens by our guess.
+/// Returns the longest beginning of a text with at most `tokens` estimated tokens.
 pub fn beginning(text: &str, tokens: i64) -> &str {
     let mut left = tokens.max(0).saturating_mul(6);
     let end = text.bytes().position(|byte| {
@@ -56,7 +56,7 @@ pub fn beginning(text: &str, tokens: i64) -> &str {
     end.and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
-/// A guess of the tokens of messages that is rather too high.
+/// Estimates the tokens of messages, rather too high than too low.
 pub fn estimated_tokens<'a>(messages: impl IntoIterator<Item = &'a Message>) -> i64 {
     let call = |call: &ToolCall| 8 + text_tokens(&call.name) + text_tokens(&call.arguments);
     messages
@@ -65,7 +65,7 @@ pub fn estimated_tokens<'a>(messages: impl IntoIterator<Item = &'a Message>) -> 
         .sum()
 }
 
-/// A guess of the tokens that tools add to a prompt, rather too high.
+/// Estimates the tokens that tools add to a prompt, rather too high than too low.
 pub fn estimated_tool_tokens(tools: &[ToolSpec]) -> i64 {
     let tool = |tool: &ToolSpec| {
         16 + text_tokens(&tool.name)

@@ -21,14 +21,14 @@ text_enum! {
 /// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Message {
-    /// Who says it.
+    /// The role of the author.
     pub role: Role,
     /// The text.
     pub content: String,
-    /// What the model wants called.
+    /// The tool calls that the model requests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// Which call this is the result of.
+    /// The id of the call whose result this is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
 }

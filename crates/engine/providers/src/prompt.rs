@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Hears what a model says while it is still at it.
+/// Receiver of a model's text while it is generated.
 pub trait Sink: fmt::Debug + Send + Sync {
-    /// The next piece of the answer's text. Calls of tools are no text.
+    /// Receives the next piece of the text. Tool calls are no text.
     fn say(&self, piece: &str);
 
-    /// What was said so far does not count: the attempt failed, and another one begins.
+    /// Discards the text so far: the attempt failed, and another one begins.
     fn begin_anew(&self);
 }
 
@@ -26,7 +26,7 @@ pub struct Prompt {
     pub model: String,
     /// The conversation, instructions first.
     pub messages: Vec<Message>,
-    /// What the model may call.
+    /// The tools that the model can call.
     pub tools: Vec<ToolSpec>,
     /// A JSON Schema that the answer must fit.
     pub output_schema: Option<Value>,
@@ -34,11 +34,11 @@ pub struct Prompt {
     pub max_output_tokens: i64,
     /// Randomness, 0 to 2; `None` leaves it to the model.
     pub temperature: Option<f64>,
-    /// How long an answer is waited for, retries included.
+    /// The time limit for the answer, including retries.
     pub patience: Duration,
     /// Stops the work.
     pub cancel: CancellationToken,
-    /// Who hears the text as it comes. A provider that cannot say it in pieces need not: the whole answer comes anyway.
+    /// Receiver of the text while it is generated. A provider that cannot stream ignores it.
     pub sink: Option<Arc<dyn Sink>>,
     /// Notes attempts that brought no answer.
     pub attempts: Attempts,
@@ -78,7 +78,7 @@ impl Attempts {
 }
 
 impl Prompt {
-    /// Takes back what was said of an answer that failed half-way.
+    /// Discards the text of an answer that failed.
     pub fn begin_anew(&self) {
         if let Some(sink) = &self.sink {
             sink.begin_anew();

@@ -4,10 +4,10 @@ use crate::answer::{Completion, ProviderError};
 use crate::prompt::Prompt;
 use std::sync::Arc;
 
-/// A future that a provider gives.
+/// Future that a provider returns.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Something that answers prompts.
+/// Provider of language models.
 pub trait Provider: Send + Sync {
     /// Answers one prompt. Retries what is worth retrying within the request's deadline.
     fn complete<'a>(
@@ -19,11 +19,11 @@ pub trait Provider: Send + Sync {
 /// A model of a provider.
 #[derive(Clone)]
 pub struct Route {
-    /// Who runs it.
+    /// The provider.
     pub provider: Arc<dyn Provider>,
     /// The provider's name for it.
     pub model: String,
-    /// What callers see as `model_revision`.
+    /// The `model_revision` that callers see.
     pub label: String,
     /// Tokens that prompt and answer may have together.
     pub context_tokens: i64,

@@ -26,7 +26,7 @@ text_enum! {
     }
 }
 
-/// What a tier costs, in Energy per 1,000 tokens.
+/// Prices of a tier, in Energy per 1,000 tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prices {
     /// Tokens of the prompt that were not cached.
@@ -88,7 +88,7 @@ const MOST_PRICE: i64 = 1_000_000;
 pub struct TierSetup {
     /// The model, then those to fall back on, in order. Empty if the tier has no model.
     pub routes: Vec<Route>,
-    /// What it costs, whichever route answers.
+    /// Its prices, which are the same for all routes.
     pub prices: Prices,
 }
 
@@ -127,7 +127,7 @@ impl Tiers {
         Err(Error::new(Code::ModelNotConfigured, message))
     }
 
-    /// How a tier is run.
+    /// Returns the setup of a tier.
     pub fn get(&self, tier: Tier) -> &TierSetup {
         match tier {
             Tier::Fast => &self.fast,
@@ -138,7 +138,7 @@ impl Tiers {
 }
 
 impl TierSetup {
-    /// What callers see as `model_revision`.
+    /// The `model_revision` that callers see.
     pub fn label(&self) -> String {
         self.routes.first().map(|route| route.label.clone()).unwrap_or_default()
     }

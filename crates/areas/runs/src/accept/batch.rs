@@ -1,4 +1,5 @@
-//! Acceptance of many runs by few statements, on PostgreSQL: agents, holds, runs and first steps of all that are ordinary.
+//! Batched acceptance on PostgreSQL: one statement each for the agents, holds, rows and first steps of many runs. Runs that need
+//! more than that are accepted one by one.
 
 use super::row::new_row;
 use crate::engine::{Acceptance, Accepted, RunEngine, RunRequest};
@@ -15,16 +16,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use store::{Batched, Tx};
 
-/// A run that is ready for its hold.
+/// A run whose Energy is to be held.
 struct Candidate<'a> {
-    /// Its place among the acceptances.
+    /// Its index in the batch.
     place: usize,
     request: &'a RunRequest,
     execution: Execution,
     model_call: ModelCall,
 }
 
-/// A run that is ready to be written.
+/// A run whose Energy is held.
 struct Begun<'a> {
     place: usize,
     request: &'a RunRequest,
@@ -74,7 +75,7 @@ fn write(engine: &RunEngine, tx: &mut Tx, begun: &[Begun<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Sets Energy aside for as many runs as can be paid, and makes their first steps.
+/// Holds Energy for all runs that can be paid, and makes their first steps.
 fn hold<'a>(engine: &RunEngine, tx: &mut Tx, candidates: Vec<Candidate<'a>>) -> Result<Vec<Begun<'a>>> {
     let wanted = |candidate: &Candidate<'_>| {
         let prices = engine.tiers().get(candidate.execution.row.model).prices;
@@ -91,7 +92,7 @@ fn hold<'a>(engine: &RunEngine, tx: &mut Tx, candidates: Vec<Candidate<'a>>) -> 
     Ok(held.map(begin).collect())
 }
 
-/// The acceptances that are ordinary.
+/// Returns the runs that the batch can accept.
 fn candidates<'a>(
     engine: &RunEngine,
     tx: &mut Tx,
@@ -131,7 +132,7 @@ fn candidates<'a>(
     Ok(candidates)
 }
 
-/// A run of an agent and what its first answer takes, unless there is something to look up or to do before.
+/// Returns an execution and its first model call, unless the run needs other queries or steps before.
 fn ready(
     engine: &RunEngine,
     tx: &mut Tx,
@@ -174,12 +175,12 @@ impl Acceptance {
 }
 
 impl RunRequest {
-    /// Whose agent runs, and which; `None` for the default one.
+    /// The workspace and the agent; `None` for its default agent.
     fn agent(&self) -> (WorkspaceId, Option<AgentId>) {
         (self.caller.workspace_id(), self.new.agent_id)
     }
 
-    /// The number that stands for its conversation with an agent, if that has a name.
+    /// The lock key of its conversation, if that has a name.
     fn conversation(&self, agent: &ActiveAgent) -> Option<i64> {
         let name = self.new.conversation_id.as_deref()?;
         let livemode = self.caller.livemode();

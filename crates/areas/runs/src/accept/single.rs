@@ -18,7 +18,7 @@ use std::sync::Arc;
 use store::Tx;
 
 impl RunEngine {
-    /// Accepts a run. `base` says of its options what the request does not.
+    /// Accepts a run. `base` has the options that the request does not contain.
     pub(crate) async fn accept(
         &self,
         caller: Caller,
@@ -70,7 +70,7 @@ impl RunEngine {
         let early_end =
             report.as_ref().and_then(|report| report.ending(GuardrailStage::Input, &plan.settings));
         let blocked = early_end.is_some();
-        // What is blocked is stored as it came; the model never sees it.
+        // A blocked input is stored unchanged; the model never sees it.
         if let Some(inspection) = inspection.filter(|_| !blocked) {
             row.input = Some(inspection.input.clone());
         }
@@ -104,7 +104,7 @@ impl RunEngine {
         Ok(Accepted::Run(Box::new(execution), start))
     }
 
-    /// A run that this process works on from now on.
+    /// Registers a run as one of this process.
     pub(crate) fn new_execution(&self, plan: Arc<Plan>, row: RunRow) -> Execution {
         let active = self.active().register(&row.id, conversation::key(&row));
         Execution::new(plan, active, row, ConversationMemory::default())
@@ -122,7 +122,7 @@ impl RunEngine {
         let RunRequest { caller, new, base, .. } = request;
         let mut options = options(caller, new, &settings, base);
         if options.contact.is_some() {
-            // A small model is confused by what it does not need.
+            // Irrelevant facts confuse small models.
             let takes_contacts = tools.iter().map(ToolRow::takes_contacts).collect::<Result<Vec<bool>>>()?;
             options.hides_contact = !takes_contacts.contains(&true);
         }

@@ -12,7 +12,7 @@ const EPHEMERAL_SECONDS: i64 = 72 * 3600;
 const BATCH: i64 = 200;
 
 /// Deletes the texts of ephemeral conversations whose last run ended before `cutoff`. Returns the number of runs.
-pub(crate) fn purge(tx: &mut Tx, cutoff: Timestamp, most: i64) -> Result<usize> {
+fn purge(tx: &mut Tx, cutoff: Timestamp, most: i64) -> Result<usize> {
     let now = tx.now();
     let later = diesel::alias!(runs as later);
     let due: Vec<(WorkspaceId, RunId, String)> = runs::table

@@ -1,4 +1,5 @@
-//! Completion of many runs by few statements, on PostgreSQL: runs, steps and settlements of all that are ordinary.
+//! Batched completion on PostgreSQL: one statement each for the rows, steps and settlements of many runs. Runs that need more
+//! than that are completed one by one.
 
 use super::finish::ended_row;
 use crate::engine::{Completion, RunEngine};
@@ -11,7 +12,7 @@ use store::{Batched, Tx};
 
 /// A run whose end is written.
 struct Finished<'a> {
-    /// Its place among the completions.
+    /// Its index in the batch.
     place: usize,
     completion: &'a Completion,
     row: RunRow,

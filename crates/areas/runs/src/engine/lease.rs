@@ -8,8 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::Tx;
 
+/// Interval of the heartbeat: a lease survives two lost ones.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+
 impl RunEngine {
-    /// Runs a transaction that looks at `execution`.
+    /// Runs a transaction that reads `execution`.
     pub(crate) async fn write_with<T: Send + 'static>(
         &self,
         execution: &Arc<Execution>,
@@ -18,14 +21,9 @@ impl RunEngine {
         let (engine, execution) = (self.clone(), execution.clone());
         self.db().write(move |tx| change(&engine, tx, &execution)).await
     }
-}
 
-/// Interval of the heartbeat: a lease survives two lost ones.
-const HEARTBEAT: Duration = Duration::from_secs(10);
-
-impl RunEngine {
-    /// Does something that takes long, and says now and then that this worker is alive. Where the run is no longer
-    /// this worker's, the work is cancelled.
+    /// Awaits `future`, and renews the lease of the run meanwhile. If another worker has taken the run over, the execution is
+    /// cancelled.
     pub(crate) async fn keeping_lease<T>(
         &self,
         execution: &Arc<Execution>,

@@ -3,7 +3,7 @@
 use super::state::Execution;
 use crate::memory;
 use crate::queries::steps;
-use crate::run::{StepKind, StepRow, StepStatus, ToolOutput, step_status};
+use crate::run::{StepKind, StepRow, StepStatus, ToolOutput};
 use model::{JsonText, Result};
 use store::Tx;
 
@@ -16,7 +16,7 @@ pub(crate) fn write_finished(tx: &mut Tx, execution: &Execution) -> Result<()> {
             steps::insert(tx, step)?;
             continue;
         }
-        steps::finish(tx, step, step_status(step), now)?;
+        steps::finish(tx, step, step.final_status(), now)?;
         keep_summary(tx, execution, step)?;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Statements that write many runs or steps, on PostgreSQL. Their texts are the same for any number, so that each is prepared
 //! once.
 
-use crate::run::{RunRow, StepRow, step_status};
+use crate::run::{RunRow, StepRow};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp as SqlTimestamp};
 use model::{Error, JsonText, Result, RunId};
@@ -131,7 +131,7 @@ pub(crate) fn finish_steps(tx: &mut Tx, steps: &[&StepRow]) -> Result<()> {
     )
     .bind::<Array<Text>, _>(column(steps, |step| step.run_id.as_str()))
     .bind::<Array<BigInt>, _>(column(steps, |step| step.position))
-    .bind::<Array<Text>, _>(column(steps, |step| step_status(step).as_str()))
+    .bind::<Array<Text>, _>(column(steps, |step| step.final_status().as_str()))
     .bind::<Array<Text>, _>(column(steps, |step| step.name.as_str()))
     .bind::<Array<Nullable<Text>>, _>(column(steps, |step| step.output.as_ref().map(JsonText::as_str)))
     .bind::<Array<BigInt>, _>(column(steps, |step| step.input_tokens))

@@ -26,6 +26,6 @@ pub(crate) use placeholders::PlaceholderValues;
 pub(crate) use required_action::{ApprovalRequest, RequiredAction, RequiredCall};
 pub(crate) use response::RunAnswer;
 pub(crate) use row::RunRow;
-pub(crate) use step::{StepKind, StepRow, StepStatus, step_status};
+pub(crate) use step::{StepKind, StepRow, StepStatus};
 pub(crate) use step_content::{Approval, MemoryOutput, ModelOutput, ToolInput, ToolOutput, Verdict};
-pub(crate) use variables::{PromptVariables, expect_room, text};
+pub(crate) use variables::{PromptVariables, expect_room, value_text};

@@ -81,6 +81,11 @@ impl StepRow {
         }
     }
 
+    /// Returns the final status: a step without a result has failed.
+    pub(crate) fn final_status(&self) -> StepStatus {
+        if self.status == StepStatus::Running { StepStatus::Failed } else { self.status }
+    }
+
     pub(crate) fn is_tool(&self) -> bool {
         self.kind == StepKind::Tool
     }
@@ -125,9 +130,4 @@ impl From<Verdict> for StepStatus {
             Verdict::Refused => Self::Refused,
         }
     }
-}
-
-/// Returns the final status of a step: one without a result has failed.
-pub(crate) fn step_status(step: &StepRow) -> StepStatus {
-    if step.status == StepStatus::Running { StepStatus::Failed } else { step.status }
 }

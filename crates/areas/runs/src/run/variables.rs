@@ -36,7 +36,7 @@ impl PromptVariables {
         let mut known = variables.values(read, caller.workspace_id(), caller.key.env, &keys)?;
         let mut value = |key: &str| match known.remove(key)? {
             secret if secret.is_secret => None,
-            other => Some(text(&other.value)),
+            other => Some(value_text(&other.value)),
         };
         let values: BTreeMap<_, _> = keys.iter().map(|key| ((*key).to_owned(), value(key))).collect();
         Ok(Self(values))
@@ -78,6 +78,6 @@ pub(crate) fn expect_room(
 }
 
 /// A value in a text: text as it is, anything else as JSON.
-pub(crate) fn text(value: &Value) -> String {
+pub(crate) fn value_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::RunEngine;
 use crate::execution::{Execution, PlannedTool};
-use crate::run::{ToolOutput, text as as_text};
+use crate::run::{ToolOutput, value_text};
 use agents::header_place;
 use model::{Code, Error, Result};
 use ports::with_variables;
@@ -37,9 +37,9 @@ impl RunEngine {
             return Err(Error::new(Code::InvalidState, message));
         }
         for value in headers.values.values_mut() {
-            *value = with_variables(value, |key| known.get(key).map(|known| as_text(&known.value)));
+            *value = with_variables(value, |key| known.get(key).map(|known| value_text(&known.value)));
         }
-        let secrets = known.values().filter(|known| known.is_secret).map(|known| as_text(&known.value));
+        let secrets = known.values().filter(|known| known.is_secret).map(|known| value_text(&known.value));
         headers.secrets = secrets.collect();
         Ok(headers)
     }
