@@ -1,4 +1,4 @@
-//! What agents add to the service.
+//! Group of agents: the area, its sealed tables and its ports.
 
 use crate::sealed::{SEALED_TOOLS, SEALED_VERSIONS};
 use crate::variables::AgentVariables;

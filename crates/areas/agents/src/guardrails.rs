@@ -1,5 +1,4 @@
-//! Settings of guardrails: what is looked for, where, and what then happens. How they are applied stands with
-//! the runs.
+//! Settings of guardrails: the text to detect, the stages, and the action. The crate `runs` applies them.
 
 use model::{Error, FieldError, Result, text_enum};
 use regex::{Regex, RegexBuilder};
@@ -115,7 +114,7 @@ pub struct Guardrail {
     pub replacement: Option<String>,
 }
 
-/// Checks what a schema cannot say. `hands_off` says whether the agent may leave a conversation to people.
+/// Checks the rules that the published schema cannot express. `hands_off`: the agent can hand conversations off to people.
 ///
 /// # Errors
 /// `validation_error`.

@@ -9,9 +9,9 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use store::Read;
 
-/// What placeholders begin with. The contact and the channel are those of a run that answers over a channel.
+/// The roots of placeholders. The contact and the channel are those of a run that answers over a channel.
 pub const ROOTS: [&str; 5] = ["contact", "channel", "business", "now", "vars"];
-/// What can follow `now`.
+/// The keys of the root `now`.
 pub const PARTS_OF_NOW: [&str; 3] = ["date", "time", "weekday"];
 
 /// The services that checking placeholders takes.
@@ -86,7 +86,7 @@ impl PlaceholderChecks<'_> {
     /// Checks the texts of fixed arguments.
     ///
     /// # Errors
-    /// Those of [`Self::check`], about the argument.
+    /// As [`Self::check`], with the argument as the parameter.
     pub(super) fn check_fixed(&self, read: &mut Read, fixed: &Map<String, Value>) -> Result<()> {
         for (name, value) in fixed {
             for text in texts(value) {
@@ -132,7 +132,7 @@ pub(super) fn check_header(name: &str, value: &str) -> Result<()> {
     }
 }
 
-/// Whether a fixed argument is a placeholder as a whole: its value has a type that is not known yet.
+/// Returns whether a fixed argument consists of one placeholder, so that the type of its value is not known yet.
 pub(super) fn is_placeholder(value: &Value) -> bool {
     value.as_str().and_then(whole_placeholder).is_some_and(|placeholder| ROOTS.contains(&placeholder.root))
 }
@@ -156,7 +156,7 @@ fn unknown(placeholder: &Placeholder<'_>, near: Option<String>, param: &str) -> 
     Error::new(Code::UnknownVariable, message).param(param)
 }
 
-/// The texts in a value.
+/// Returns all texts in a value.
 pub fn texts(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],

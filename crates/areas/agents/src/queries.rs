@@ -25,10 +25,10 @@ pub fn live_agent(read: &mut Read, workspace: WorkspaceId, id: AgentId) -> Resul
         .or_not_found("agent")
 }
 
-/// Whether an agent exists and is active.
+/// Returns whether an agent exists and is active.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn is_active(read: &mut Read, workspace: WorkspaceId, id: AgentId) -> Result<bool> {
     let active = agents::table
         .filter(agents::workspace_id.eq(workspace))
@@ -48,16 +48,16 @@ pub(super) fn locked_agent(tx: &mut Tx, workspace: WorkspaceId, id: AgentId) -> 
     live_agent(tx, workspace, id)
 }
 
-/// Lets no other transaction change which agents a workspace has, what they are called and which is the default until
-/// this one ends. Whoever also locks an agent takes this lock first. The one writer of SQLite does so by itself.
+/// Locks the set, the names and the default of the agents of a workspace until the transaction ends. Code that also locks an
+/// agent takes this lock first. SQLite has only one writer and needs no lock.
 pub(super) fn lock_names(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
     tx.lock(&format!("agents {workspace}"))
 }
 
-/// The agent that runs when none is named.
+/// Returns the default agent of a workspace.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn default_agent(read: &mut Read, workspace: WorkspaceId) -> Result<Option<AgentRow>> {
     Ok(agents::table
         .filter(agents::workspace_id.eq(workspace))
@@ -66,11 +66,11 @@ pub fn default_agent(read: &mut Read, workspace: WorkspaceId) -> Result<Option<A
         .optional()?)
 }
 
-/// The agents that runs ask for, each with its tools: by workspace, and by id or as the workspace's default. What is not
-/// found, or not active, is left out.
+/// Returns agents with their tools, by workspace and id, or as the default of the workspace. Agents that do not exist or are not
+/// active are left out.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn active_agents(read: &mut Read, asked: &[(WorkspaceId, Option<AgentId>)]) -> Result<Vec<ActiveAgent>> {
     let workspaces: Vec<WorkspaceId> = asked.iter().map(|(workspace, _)| *workspace).collect();
     let ids: Vec<AgentId> = asked.iter().filter_map(|(_, id)| *id).collect();
@@ -120,7 +120,7 @@ pub(super) fn list(
     Ok(query.load(read.connection())?)
 }
 
-/// What callers change of an agent, as it is stored.
+/// The columns of an agent that callers can change.
 #[derive(Insertable, AsChangeset)]
 #[diesel(table_name = agents)]
 struct Content<'a> {
@@ -142,7 +142,7 @@ pub struct Fresh<'a> {
     pub name: &'a str,
     /// Draft or active.
     pub status: AgentStatus,
-    /// What it is.
+    /// The settings.
     pub settings: &'a Settings,
     /// Your own key-value data.
     pub metadata: &'a Metadata,
@@ -252,10 +252,10 @@ pub(super) fn set_default(tx: &mut Tx, workspace: WorkspaceId, id: AgentId) -> R
         .get_result(tx.connection())?)
 }
 
-/// Keeps the current state of an agent as a version that never changes.
+/// Stores the current state of an agent as a version.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn keep_version(
     tx: &mut Tx,
     caller: Option<&Caller>,
@@ -280,10 +280,10 @@ pub fn keep_version(
     Ok(())
 }
 
-/// The tools of an agent, by name.
+/// Returns the tools of an agent, by name.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn tools(read: &mut Read, agent: AgentId) -> Result<Vec<ToolRow>> {
     Ok(agent_tools::table
         .filter(agent_tools::agent_id.eq(agent))
@@ -291,10 +291,10 @@ pub fn tools(read: &mut Read, agent: AgentId) -> Result<Vec<ToolRow>> {
         .load(read.connection())?)
 }
 
-/// Gives an agent a tool that nobody has to be asked for. Its version is kept afterwards.
+/// Attaches a tool without the checks of a request. Call [`keep_version`] afterwards.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn give_tool(
     tx: &mut Tx,
     agent: &AgentRow,
@@ -392,10 +392,10 @@ pub(super) fn versions(
     Ok(query.load(read.connection())?)
 }
 
-/// What the agent of a version is called, and its tools.
+/// Returns the name of the agent in a version, and its tools.
 ///
 /// # Errors
-/// `not_found` for a version that never was.
+/// `not_found`.
 pub fn version_named(
     read: &mut Read,
     workspace: WorkspaceId,
@@ -406,11 +406,11 @@ pub fn version_named(
     Ok((row.name.clone(), row.tools()?))
 }
 
-/// The settings that a run of `version` uses, and its tools. What the agent may spend in a month is a matter of the
-/// agent and not of its version: naming an old one is no way around it.
+/// Returns the settings for a run of a version, and its tools. The monthly Energy limit is that of the current version, so that
+/// runs of an old version cannot exceed it.
 ///
 /// # Errors
-/// `not_found` for a version that never was.
+/// `not_found`.
 pub fn version_settings(
     read: &mut Read,
     workspace: WorkspaceId,

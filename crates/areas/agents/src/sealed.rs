@@ -17,7 +17,7 @@ pub(crate) const SEALED_TOOLS: SealedTable =
 pub(crate) const SEALED_VERSIONS: SealedTable =
     SealedTable { table: "agent_versions", columns: &["tools"], reseal: reseal_versions };
 
-/// What the JSON has where there are sealed headers.
+/// The pattern of settings with sealed headers.
 const HEADERS: &str = "%\"sealed_headers\":\"%";
 
 fn reseal_tools(tx: &mut Tx, seal: &Seal, after: Option<&str>) -> Result<Option<Piece>> {
@@ -73,7 +73,7 @@ fn reseal_versions(tx: &mut Tx, seal: &Seal, after: Option<&str>) -> Result<Opti
     Ok(Some(piece))
 }
 
-/// Seals the headers in a tool's settings anew. Gives whether they changed.
+/// Seals the headers in the settings of a tool with the current key. Returns whether they changed.
 fn reseal_headers(
     settings: &mut Value,
     place: &str,

@@ -77,7 +77,7 @@ impl ResponseFormat {
         self.schema.as_ref().filter(|_| self.kind == ResponseKind::JsonSchema)
     }
 
-    /// Checks what the published schema cannot say.
+    /// Checks the rules that the published schema cannot express.
     ///
     /// # Errors
     /// `validation_error`.
@@ -228,7 +228,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What a schema cannot say.
+    /// Checks the rules that the published schema cannot express.
     pub(super) fn check(&self) -> Result<()> {
         if self.reply.debounce_seconds > self.reply.max_wait_seconds {
             return Err(Error::invalid(

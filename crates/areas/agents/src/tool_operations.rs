@@ -282,7 +282,7 @@ impl ToolServices {
     }
 }
 
-/// What a tool is checked and sealed with.
+/// Services for checking and sealing a tool.
 struct Checks<'a> {
     connector: &'a Connector,
     seal: &'a Seal,
@@ -367,7 +367,7 @@ pub fn attach_agent_tool(
     Ok(Json(row.tool()?))
 }
 
-/// Whether a tool is to be replaced by itself. What is sealed differs each time, so it is opened and compared.
+/// Returns whether a tool is unchanged. Sealed values differ each time, so they are opened for the comparison.
 fn is_same(stored: &ToolSettings, new: &ToolSettings, place: &str, seal: &Seal) -> bool {
     let headers = |tool: &ToolSettings| {
         tool.sealed_headers.as_ref().map(|sealed| seal.open(place, sealed).unwrap_or_else(|_| sealed.clone()))

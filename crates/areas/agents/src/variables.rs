@@ -1,4 +1,4 @@
-//! Which variables agents refer to.
+//! References of agents to variables.
 
 use super::model::{AgentRow, AgentStatus};
 use super::placeholders::texts;

@@ -1,4 +1,4 @@
-//! What runs add to the service.
+//! Group of runs: areas, services, jobs, routes and metrics.
 
 use crate::engine::OPEN_RUNS;
 use crate::{ApprovalRoute, RunDirectory, RunEngine, RunEngineParts, events, operations, usage};

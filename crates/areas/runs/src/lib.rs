@@ -1,9 +1,12 @@
 //! Runs: one execution of an agent on one input.
 //!
-//! A run is a row that says how far it has come and who works on it (a lease with an epoch). Each call of the model
-//! or of a tool is a step, written before it is made, and its result is written together with its price, so that a
-//! crash resumes after the last finished step and nothing is paid twice. At most one run of a conversation goes on
-//! at a time; the others wait in order. A run may also wait for a person, and then nobody works on it.
+//! A run is a row with a status and a lease with an epoch. Each model call and each tool call is a step, which is written
+//! before it is made; its result is written together with its price. After a crash the run resumes after its last finished
+//! step, and nothing is paid twice. At most one run of a conversation executes at a time; the others are queued in order. A
+//! run that waits for an approval has no worker.
+//!
+//! The folders follow the life of a run: `accept`, `drive` with `steps` and `tools`, `approvals`, `end`. They share the
+//! `engine`, the state of an `execution`, `memory`, `guardrails`, and the stored `run` with its `queries`.
 
 mod accept;
 mod approvals;

@@ -1,18 +1,17 @@
-//! What the spans of runs and of calls of tools say, by OpenTelemetry's conventions for agents. Never inputs, arguments or
-//! results.
+//! Spans of runs and tool calls, by OpenTelemetry's conventions for agents. They never contain inputs, arguments or results.
 
-use crate::execution::{PlannedTool, Work};
+use crate::execution::{Execution, PlannedTool};
 use crate::run::{Ended, RunStatus};
 use model::{Result, Span, SpanKind, Tracer};
 
 /// Begins the span of what one worker does of a run: all of it, unless the run waits for people or its worker dies.
-pub(crate) fn run(tracer: &Tracer, work: &Work) -> Span {
-    let mut span = tracer.start(SpanKind::Internal, &work.plan.caller.trace(), "invoke_agent");
+pub(crate) fn run(tracer: &Tracer, execution: &Execution) -> Span {
+    let mut span = tracer.start(SpanKind::Internal, &execution.plan.caller.trace(), "invoke_agent");
     if span.is_recorded() {
         span.set("gen_ai.operation.name", "invoke_agent");
-        span.set("gen_ai.agent.id", work.row.agent_id.to_string());
-        span.set("svc.run_id", work.row.id.to_string());
-        span.set("svc.workspace_id", work.row.workspace_id.0);
+        span.set("gen_ai.agent.id", execution.row.agent_id.to_string());
+        span.set("svc.run_id", execution.row.id.to_string());
+        span.set("svc.workspace_id", execution.row.workspace_id.0);
     }
     span
 }
@@ -33,8 +32,8 @@ pub(crate) fn note_run(span: &mut Span, result: &Result<Ended>) {
 }
 
 /// Begins the span of a call of a tool.
-pub(crate) fn tool(tracer: &Tracer, work: &Work, tool: &PlannedTool) -> Span {
-    let mut span = tracer.start(SpanKind::Internal, &work.trace, "execute_tool");
+pub(crate) fn tool(tracer: &Tracer, execution: &Execution, tool: &PlannedTool) -> Span {
+    let mut span = tracer.start(SpanKind::Internal, &execution.trace, "execute_tool");
     if span.is_recorded() {
         span.rename(format!("execute_tool {}", tool.name()));
         span.set("gen_ai.operation.name", "execute_tool");

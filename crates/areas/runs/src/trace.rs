@@ -1,6 +1,6 @@
 //! Trace of a run as callers see it: its steps with the prompts, and what they cost.
 
-use crate::execution::Work;
+use crate::execution::Execution;
 use crate::memory::ConversationMemory;
 use crate::prompt::{self, Assembled};
 use crate::run::{ModelOutput, RunEnergyItem, RunRow, RunStatus, RunStep, StepKind, StepRow};
@@ -13,12 +13,12 @@ use serde_json::{Map, Value, json};
 /// The input of a model step, as stored: what cannot be derived of its prompt from the other steps.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ModelInput {
-    /// How many messages the prompt had.
+    /// The number of messages in the prompt.
     messages: usize,
-    /// How many tools it could call.
+    /// The number of tools that it could call.
     tools: usize,
     max_output_tokens: i64,
-    /// Whether it was the first call of the run, or of an attempt.
+    /// It was the first call of the run, or of an attempt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     first: bool,
     /// Of the first: what stood before the input, where that is more than the agent's instructions.
@@ -43,23 +43,28 @@ fn is_zero(number: &usize) -> bool {
 }
 
 impl ModelInput {
-    pub(crate) fn of(work: &Work, prompt: &Assembled, warning: Option<&str>, max_output_tokens: i64) -> Self {
-        let first = !work.steps.iter().any(|step| step.kind == StepKind::Model);
-        let remembers = work.memory.summary.is_some() || !work.memory.turns.is_empty();
+    pub(crate) fn of(
+        execution: &Execution,
+        prompt: &Assembled,
+        warning: Option<&str>,
+        max_output_tokens: i64,
+    ) -> Self {
+        let first = !execution.steps.iter().any(|step| step.kind == StepKind::Model);
+        let remembers = execution.memory.summary.is_some() || !execution.memory.turns.is_empty();
         let before = (first && remembers).then(|| {
             let before = prompt.messages.iter().take(prompt.before);
             before.map(|message| json!(message)).collect()
         });
         Self {
             messages: prompt.messages.len(),
-            tools: work.plan.specs.len(),
+            tools: execution.plan.specs.len(),
             max_output_tokens,
             first,
             before,
             warning: warning.map(str::to_owned),
             results_cut: prompt.cut,
             turns_left_out: prompt.left_out,
-            missing_variables: if first { work.plan.missing_variables.clone() } else { Vec::new() },
+            missing_variables: if first { execution.plan.missing_variables.clone() } else { Vec::new() },
         }
     }
 }
@@ -70,7 +75,7 @@ pub(crate) fn shown(row: &RunRow, mut settings: Settings, steps: Vec<StepRow>) -
     let tier = row.model;
     row.options()?.complete(&mut settings);
     let settings = &settings;
-    let mut reader = Reader { row, settings, said: Vec::new(), sent: None };
+    let mut reader = Reader { row, settings, transcript: Vec::new(), sent: None };
     let shown = steps.into_iter().map(|mut step| {
         reader.read(&mut step);
         step.step(tier)
@@ -82,9 +87,9 @@ pub(crate) fn shown(row: &RunRow, mut settings: Settings, steps: Vec<StepRow>) -
 struct Reader<'a> {
     row: &'a RunRow,
     settings: &'a Settings,
-    /// What was said in the run so far.
-    said: Vec<Message>,
-    /// How much of that has been sent to the model; `None` before its first call.
+    /// Messages of the run so far.
+    transcript: Vec<Message>,
+    /// The number of these messages that the model has received; `None` before its first call.
     sent: Option<usize>,
 }
 
@@ -97,9 +102,9 @@ impl Reader<'_> {
                     step.input = Some(JsonText::of(&self.read_by_model(input)));
                 }
                 let output = step.output.as_ref().and_then(|output| output.parse::<ModelOutput>().ok());
-                self.said.extend(output.into_iter().flat_map(prompt::answer));
+                self.transcript.extend(output.into_iter().flat_map(prompt::answer));
             }
-            StepKind::Tool => self.said.extend(prompt::result(step)),
+            StepKind::Tool => self.transcript.extend(prompt::result(step)),
             StepKind::Memory | StepKind::Guardrail => {}
         }
     }
@@ -108,7 +113,7 @@ impl Reader<'_> {
     fn read_by_model(&mut self, input: ModelInput) -> Value {
         let mut messages = Vec::new();
         if input.first || self.sent.is_none() {
-            self.said = vec![Message::text(Role::User, self.row.input.as_deref().unwrap_or_default())];
+            self.transcript = vec![Message::text(Role::User, self.row.input.as_deref().unwrap_or_default())];
             self.sent = Some(0);
             messages = input.before.unwrap_or_else(|| {
                 let first =
@@ -116,9 +121,9 @@ impl Reader<'_> {
                 first.iter().map(|message| json!(message)).collect()
             });
         }
-        let new = self.said.iter().skip(self.sent.unwrap_or_default());
+        let new = self.transcript.iter().skip(self.sent.unwrap_or_default());
         messages.extend(new.map(|message| json!(message)));
-        self.sent = Some(self.said.len());
+        self.sent = Some(self.transcript.len());
         messages.extend(input.warning.map(|warning| json!(Message::text(Role::User, warning))));
         let mut shown = Map::from_iter([
             ("earlier".to_owned(), input.messages.saturating_sub(messages.len()).into()),

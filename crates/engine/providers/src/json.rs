@@ -101,7 +101,7 @@ pub fn object_of(text: &str) -> Option<JsonText> {
     text_of(text).filter(is_object)
 }
 
-/// Whether JSON is an object.
+/// Returns whether JSON is an object.
 pub fn is_object(json: &JsonText) -> bool {
     json.as_str().starts_with('{')
 }
@@ -248,12 +248,12 @@ impl<'a> Node<'a> {
         self.0.map_or("", RawValue::get)
     }
 
-    /// Whether something stands there other than `null`.
+    /// Returns whether there is a value other than `null`.
     pub fn is_some(self) -> bool {
         !matches!(self.json(), "" | "null")
     }
 
-    /// Whether it is an object.
+    /// Returns whether it is an object.
     pub fn is_object(self) -> bool {
         self.json().starts_with('{')
     }

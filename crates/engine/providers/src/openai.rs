@@ -9,7 +9,8 @@ mod habits;
 mod request;
 
 use self::habits::Habits;
-use super::{BoxFuture, Completion, Prompt, Provider, ProviderError, estimated_usage};
+use crate::estimates::estimated_usage;
+use crate::{BoxFuture, Completion, Prompt, Provider, ProviderError};
 use egress::{Connector, HeaderMap, Limits, Request};
 use model::{Clock, SystemClock};
 use operation::{http_span, note_http};
@@ -158,7 +159,7 @@ fn unreadable(why: impl fmt::Display) -> ProviderError {
     ProviderError::Unavailable(format!("its answer cannot be read: {why}"))
 }
 
-/// How long a server asks to be left alone.
+/// Returns the wait that a server requests.
 fn wait_of(headers: &HeaderMap) -> Option<Duration> {
     let asked = headers.get("retry-after").and_then(|value| value.to_str().ok())?;
     egress::retry_after(asked, SystemClock.now().millis())

@@ -1,4 +1,4 @@
-//! What the spans of calls of models say, by OpenTelemetry's conventions for generative AI. Never prompts or answers.
+//! Spans of model calls, by OpenTelemetry's conventions for generative AI. They never contain prompts or answers.
 
 use super::{Completion, ProviderError, Route};
 use model::{Span, SpanKind, Trace, Tracer};

@@ -1,7 +1,9 @@
 //! Tests of costs, routing and estimates of tokens.
 
 use super::*;
+use crate::estimates::{sixths, text_tokens};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 proptest! {
     #[test]

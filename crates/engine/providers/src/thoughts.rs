@@ -6,10 +6,10 @@
 /// The tags, opening and closing.
 const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
 
-/// Where a text stands.
+/// State of the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// What is there so far may become an opening tag.
+    /// The text so far may be the start of an opening tag.
     Beginning,
     /// In thoughts that end with this tag.
     Thinking(&'static str),
@@ -49,8 +49,8 @@ fn read(text: &str, is_whole: bool) -> (Place, usize) {
     }
 }
 
-/// Where thoughts end that nothing opens: behind the first closing tag, if no opening one comes before it. Data may
-/// contain the tag as a text.
+/// Returns the end of thoughts without an opening tag: after the first closing tag, if no opening tag precedes it. In JSON the
+/// tag may be part of a string.
 fn unopened(text: &str) -> usize {
     if text.trim_start().starts_with(['{', '[']) {
         return 0;
@@ -61,23 +61,23 @@ fn unopened(text: &str) -> usize {
     if TAGS.iter().any(|(open, _)| before.contains(open)) { 0 } else { behind }
 }
 
-/// What to do with the next piece of a streamed text.
+/// Decision about the next piece of a streamed text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Said<'a> {
     /// It is no answer, or not yet.
     Nothing,
     /// This much of the text is new.
     More(&'a str),
-    /// What was said so far was a thought; this is the answer's beginning.
+    /// The published text was a thought; this is the beginning of the answer.
     Anew(&'a str),
 }
 
 /// Keeps the thoughts of a streamed text from being said.
 #[derive(Debug, Default)]
 pub(crate) struct Thoughts {
-    /// How many bytes of the text were said or are thoughts.
+    /// The number of bytes that were published or are thoughts.
     done: usize,
-    /// What ends the thoughts that the text is in.
+    /// The closing tag of the current thoughts.
     closed_by: Option<&'static str>,
     is_answer: bool,
     /// Thoughts have ended, so that no closing tag can come that belongs to a missing opening one.
@@ -110,7 +110,7 @@ impl Thoughts {
         whole.get(start..).filter(|text| !text.is_empty()).map_or(Said::Nothing, Said::More)
     }
 
-    /// What is new of a text, with what of it may be the beginning of a closing tag.
+    /// Returns the new part of a text, and the part before it that may be the start of a closing tag.
     fn fresh<'a>(&self, whole: &'a str) -> &'a str {
         let longest = TAGS.iter().map(|(_, close)| close.len()).max().unwrap_or_default();
         let mut from = self.done.saturating_sub(longest);

@@ -1,4 +1,4 @@
-//! What a model can call: an HTTP request, or a function of a grant.
+//! Functions of a model: an HTTP request, or an operation of a grant.
 
 use super::functions::{Function, Reach, Records, functions};
 use super::tool::{
@@ -9,7 +9,7 @@ use providers::{ToolSpec, estimated_tool_tokens};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Something that the model can call.
+/// A function that the model can call.
 #[derive(Debug, Clone)]
 pub struct Callable {
     /// The name of the tool that it belongs to.
@@ -18,14 +18,14 @@ pub struct Callable {
     pub settings: Arc<ToolSettings>,
     /// `None` for an HTTP request.
     pub function: Option<&'static Function>,
-    /// Whether it reaches only the contact whom the run answers.
+    /// It reaches only the contact that the run answers.
     pub of_contact: bool,
-    /// What the model is told of it.
+    /// The name, description and schema for the model.
     pub spec: ToolSpec,
 }
 
 impl Callable {
-    /// Whether calling it changes anything.
+    /// Returns whether a call has side effects.
     pub fn writes(&self) -> bool {
         match (self.function, &self.settings.http) {
             (Some(function), _) => function.writes,
@@ -33,7 +33,7 @@ impl Callable {
         }
     }
 
-    /// Whether a person must allow calls of it.
+    /// Returns whether calls need approval.
     pub fn needs_approval(&self) -> bool {
         match self.settings.approval {
             ToolApproval::Never => false,
@@ -43,8 +43,8 @@ impl Callable {
     }
 }
 
-/// Whether a tool offers a function. Where it covers one contact there is none to find, and where it covers one record
-/// there is none to create.
+/// Returns whether a tool offers a function. A tool for one contact does not find contacts, and a tool for one record does not
+/// create records.
 fn offers(settings: &ToolSettings, of_contact: bool, function: &Function) -> bool {
     match function.reach {
         Reach::Listed(Records::Contacts) => !of_contact,
@@ -53,7 +53,7 @@ fn offers(settings: &ToolSettings, of_contact: bool, function: &Function) -> boo
     }
 }
 
-/// What the model can call of a tool. `answers`: whether the run answers a contact.
+/// Returns the functions of a tool. `answers`: the run answers a contact.
 fn callables(name: &str, kind: ToolKind, settings: ToolSettings, answers: bool) -> Vec<Callable> {
     let settings = Arc::new(settings);
     let of_contact = settings.grant.as_ref().is_some_and(|grant| grant.is_of_contact(answers));
@@ -79,7 +79,7 @@ fn callables(name: &str, kind: ToolKind, settings: ToolSettings, answers: bool) 
 }
 
 impl ToolRow {
-    /// What the model can call of it. `answers`: whether the run answers a contact.
+    /// Returns its functions. `answers`: the run answers a contact.
     ///
     /// # Errors
     /// `internal_error` for a row that cannot be read.

@@ -10,24 +10,24 @@ use serde_json::{Map, Value, json};
 /// A function of a grant: one operation of the service.
 #[derive(Debug)]
 pub struct Function {
-    /// What follows the name of the tool: `find` of the tool `contacts` is `contacts_find`.
+    /// The suffix of its name: `find` of the tool `contacts` is `contacts_find`.
     pub suffix: &'static str,
     /// The id of the operation.
     pub operation: &'static str,
-    /// Whether it changes anything.
+    /// It has side effects.
     pub writes: bool,
-    /// What it reaches.
+    /// The records that it reaches.
     pub reach: Reach,
-    /// What the model is told of it.
+    /// The description for the model.
     description: &'static str,
-    /// Which arguments are parameters of the path: their names, and those of the parameters.
+    /// The arguments that are path parameters: the name of the argument, and that of the parameter.
     pub path: &'static [(&'static str, &'static str)],
-    /// How the operation takes the other arguments.
+    /// The place of the other arguments in the request.
     pub takes: Takes,
     parameters: fn() -> Value,
 }
 
-/// What a function reaches, by which a tool is limited to one contact and to its fixed arguments.
+/// Reach of a function. It determines how a tool is limited to one contact and to its fixed arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// No records, only what records look like.
@@ -61,7 +61,7 @@ impl Records {
         }
     }
 
-    /// What errors call one.
+    /// The name of a record in errors.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Contacts => "contact",
@@ -81,7 +81,7 @@ impl Records {
     }
 }
 
-/// How an operation takes what is not in its path.
+/// Place of the arguments that are not in the path.
 #[derive(Debug)]
 pub enum Takes {
     /// In the query, where these values always stand.
@@ -106,12 +106,12 @@ impl Function {
         schema
     }
 
-    /// Whether it takes an argument with this name.
+    /// Returns whether it has an argument with this name.
     pub fn has_argument(&self, name: &str) -> bool {
         self.parameters().get("properties").is_some_and(|all| all.get(name).is_some())
     }
 
-    /// What the model is told of it: what it does, for whom, and what the owner of the agent says of the tool.
+    /// Returns the description for the model: the function, its reach, and the owner's description of the tool.
     pub(crate) fn description(&self, of_tool: &str, covers: Option<&str>, of_contact: bool) -> String {
         let mut text = match covers {
             Some(name) => self.description.replace("the collection", &format!("the collection \"{name}\"")),
@@ -474,7 +474,7 @@ fn due() -> Value {
     })
 }
 
-/// What can be written of a task.
+/// Returns the writable fields of a task.
 fn task() -> Map<String, Value> {
     Map::from_iter([
         ("title".to_owned(), text("What is to be done.")),

@@ -12,7 +12,7 @@ use ports::CollectionDirectory;
 use serde_json::{Map, Value};
 use store::Read;
 
-/// What a request says of a grant.
+/// A requested grant.
 pub(crate) struct Wanted {
     pub(crate) kind: ToolKind,
     pub(crate) reference: Option<i64>,
@@ -21,7 +21,7 @@ pub(crate) struct Wanted {
     pub(crate) contact_field: Option<String>,
 }
 
-/// What grants are checked with.
+/// Services for checking grants.
 pub(crate) struct GrantChecks<'a> {
     pub(crate) operations: &'a LocalCalls,
     pub(crate) collections: &'a CollectionDirectory,
@@ -118,7 +118,7 @@ impl GrantChecks<'_> {
     }
 }
 
-/// The scopes that operations need, and no others.
+/// Returns the scopes that operations need.
 ///
 /// # Errors
 /// When no pipeline is connected.

@@ -1,4 +1,4 @@
-//! Tools: how one is called, as stored and as callers see it.
+//! Tools as API objects and as rows.
 
 use crate::schema::agent_tools;
 use diesel::prelude::*;
@@ -38,7 +38,7 @@ text_enum! {
 }
 
 impl ToolKind {
-    /// Whether it covers one collection.
+    /// Returns whether it covers one collection.
     pub(crate) fn covers_collection(self) -> bool {
         matches!(self, Self::CollectionItems | Self::CollectionSearch)
     }
@@ -163,16 +163,16 @@ pub struct ToolFunction {
     pub writes: bool,
 }
 
-/// What a tool that calls operations of the service covers, as it is stored.
+/// Grant of a tool that calls operations of the service, as it is stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Grant {
     /// The collection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection: Option<CollectionId>,
-    /// The name that the collection had when the tool was attached: the model is told it.
+    /// The name of the collection when the tool was attached, for the description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection_name: Option<String>,
-    /// What its functions may do.
+    /// The access of its functions.
     pub access: ToolAccess,
     /// Whose data they reach, if its owner said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -183,13 +183,13 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// Whether a run reaches only the contact whom it answers. `answers`: whether it answers one.
+    /// Returns whether a run reaches only the contact that it answers. `answers`: it answers one.
     pub fn is_of_contact(&self, answers: bool) -> bool {
         self.scope.map_or(answers, |scope| scope == ToolScope::Contact)
     }
 }
 
-/// What is stored of a tool beside its name and kind.
+/// Settings of a tool, as they are stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSettings {
     /// The description that the model receives.
@@ -201,7 +201,7 @@ pub struct ToolSettings {
     /// The HTTP request of an `http` tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<HttpTool>,
-    /// What another tool covers.
+    /// The grant of another tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<Grant>,
     /// The headers' values, sealed as one JSON object.
@@ -209,7 +209,7 @@ pub struct ToolSettings {
     /// The variables that the headers' values refer to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub header_variables: Vec<String>,
-    /// Whether a person must allow its calls. Tools that were attached before there was a choice never ask.
+    /// The approval mode. Tools from before this setting need no approval.
     #[serde(default)]
     pub approval: ToolApproval,
     /// The maximum number of calls in one run.
@@ -221,7 +221,7 @@ pub struct ToolSettings {
     pub repeatable: bool,
 }
 
-/// How often a tool is called in a run at most if its owner does not say, and for how many seconds.
+/// The default number of calls in a run, and the default timeout in seconds.
 pub(crate) const MOST_CALLS: i64 = 30;
 pub(crate) const PATIENCE: i64 = 15;
 
@@ -308,7 +308,7 @@ impl ToolRow {
         self.settings.parse()
     }
 
-    /// Whether it may take the id of a contact from the model, in a run that answers one.
+    /// Returns whether it takes ids of contacts from the model in a run that answers a contact.
     ///
     /// # Errors
     /// `internal_error` for a row that cannot be read.
@@ -333,7 +333,7 @@ text_enum! {
     }
 }
 
-/// What sealed headers are bound to: the workspace and the tool, not the agent, so that a copy can use them.
+/// Returns the context of sealed headers: the workspace and the tool, not the agent, so that a copy can use them.
 pub fn header_place(workspace: WorkspaceId, tool: &str) -> String {
     format!("agent_tool:{workspace}:{tool}")
 }

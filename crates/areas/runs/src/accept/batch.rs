@@ -1,12 +1,13 @@
-//! Acceptance of many runs by few statements, on PostgreSQL: agents, holds, runs and first steps of all that are ordinary.
+//! Batched acceptance on PostgreSQL: one statement each for the agents, holds, rows and first steps of many runs. Runs that need
+//! more than that are accepted one by one.
 
-use super::row::fresh_row;
-use crate::engine::{Acceptance, Accepted, Asked, RunEngine};
-use crate::execution::{Start, Work};
+use super::row::new_row;
+use crate::engine::{Acceptance, Accepted, RunEngine, RunRequest};
+use crate::execution::{Execution, FirstStep};
 use crate::memory::{self, ConversationMemory};
 use crate::queries::{bulk, runs};
 use crate::run::{RunRow, StepRow, conversation};
-use crate::steps::Need;
+use crate::steps::ModelCall;
 use agents::{ActiveAgent, active_agents};
 use auth::idempotency;
 use model::{AgentId, Result, WorkspaceId};
@@ -15,22 +16,22 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use store::{Batched, Tx};
 
-/// A run that is ready for its hold.
+/// A run whose Energy is to be held.
 struct Candidate<'a> {
-    /// Its place among the acceptances.
+    /// Its index in the batch.
     place: usize,
-    asked: &'a Asked,
-    work: Work,
-    need: Need,
+    request: &'a RunRequest,
+    execution: Execution,
+    model_call: ModelCall,
 }
 
-/// A run that is ready to be written.
+/// A run whose Energy is held.
 struct Begun<'a> {
     place: usize,
-    asked: &'a Asked,
-    work: Work,
+    request: &'a RunRequest,
+    execution: Execution,
     step: StepRow,
-    start: Start,
+    start: FirstStep,
 }
 
 impl Batched for Acceptance {
@@ -46,10 +47,10 @@ impl Batched for Acceptance {
         let begun = hold(engine, tx, candidates)?;
         write(engine, tx, &begun)?;
         let mut accepted: Vec<Option<Accepted>> = acceptances.iter().map(|_| None).collect();
-        for Begun { place, mut work, step, start, .. } in begun {
-            work.steps.push(step);
+        for Begun { place, mut execution, step, start, .. } in begun {
+            execution.steps.push(step);
             if let Some(accepted) = accepted.get_mut(place) {
-                *accepted = Some(Accepted::Run(Box::new(work), Some(start)));
+                *accepted = Some(Accepted::Run(Box::new(execution), Some(start)));
             }
         }
         Ok(accepted)
@@ -58,49 +59,49 @@ impl Batched for Acceptance {
 
 /// Writes runs and their first steps, and the outcomes of requests that are answered before a run ends.
 fn write(engine: &RunEngine, tx: &mut Tx, begun: &[Begun<'_>]) -> Result<()> {
-    let rows: Vec<&RunRow> = begun.iter().map(|begun| &begun.work.row).collect();
+    let rows: Vec<&RunRow> = begun.iter().map(|begun| &begun.execution.row).collect();
     bulk::insert_runs(tx, &rows)?;
     let steps: Vec<&StepRow> = begun.iter().map(|begun| &begun.step).collect();
     bulk::insert_steps(tx, &steps)?;
-    for Begun { asked, work, .. } in begun {
-        if let Some(claim) = &asked.claim {
-            idempotency::attach(tx, claim, work.row.id.as_str())?;
-            if asked.new.background || asked.new.stream {
-                engine.store_outcome(tx, claim, &work.row, asked.new.stream)?;
+    for Begun { request, execution, .. } in begun {
+        if let Some(claim) = &request.claim {
+            idempotency::attach(tx, claim, execution.row.id.as_str())?;
+            if request.new.background || request.new.stream {
+                engine.store_outcome(tx, claim, &execution.row, request.new.stream)?;
             }
         }
     }
     Ok(())
 }
 
-/// Sets Energy aside for as many runs as can be paid, and makes their first steps.
+/// Holds Energy for all runs that can be paid, and makes their first steps.
 fn hold<'a>(engine: &RunEngine, tx: &mut Tx, candidates: Vec<Candidate<'a>>) -> Result<Vec<Begun<'a>>> {
     let wanted = |candidate: &Candidate<'_>| {
-        let prices = engine.tiers().get(candidate.work.row.model).prices;
-        (candidate.work.charge(), candidate.need.most(prices))
+        let prices = engine.tiers().get(candidate.execution.row.model).prices;
+        (candidate.execution.charge(), candidate.model_call.most(prices))
     };
     let holds: Vec<(Charge, i64)> = candidates.iter().map(wanted).collect();
     let held = if holds.is_empty() { Vec::new() } else { engine.0.parts.meter.hold_all(tx, &holds)? };
     let held = candidates.into_iter().zip(holds).zip(held).filter(|(_, is_held)| *is_held);
     let begin = |((candidate, (_, wanted)), _): ((Candidate<'a>, (Charge, i64)), bool)| {
-        let Candidate { place, asked, work, need } = candidate;
-        let (step, asking) = engine.model_step(tx, &work, need, Some(wanted));
-        Begun { place, asked, work, step, start: Start::Answer(asking) }
+        let Candidate { place, request, execution, model_call } = candidate;
+        let (step, model_request) = engine.model_step(tx, &execution, model_call, Some(wanted));
+        Begun { place, request, execution, step, start: FirstStep::Answer(model_request) }
     };
     Ok(held.map(begin).collect())
 }
 
-/// The acceptances that are ordinary.
+/// Returns the runs that the batch can accept.
 fn candidates<'a>(
     engine: &RunEngine,
     tx: &mut Tx,
     acceptances: &[&'a Acceptance],
 ) -> Result<Vec<Candidate<'a>>> {
     let ordinary = acceptances.iter().enumerate().filter(|(_, acceptance)| acceptance.is_ordinary());
-    let ordinary: Vec<(usize, &'a Asked)> =
-        ordinary.map(|(place, acceptance)| (place, &*acceptance.asked)).collect();
+    let ordinary: Vec<(usize, &'a RunRequest)> =
+        ordinary.map(|(place, acceptance)| (place, &*acceptance.request)).collect();
     let wanted: Vec<(WorkspaceId, Option<AgentId>)> =
-        ordinary.iter().map(|(_, asked)| asked.agent()).collect();
+        ordinary.iter().map(|(_, request)| request.agent()).collect();
     let agents = if wanted.is_empty() { Vec::new() } else { active_agents(tx, &wanted)? };
     let mut known: HashMap<(WorkspaceId, Option<AgentId>), &ActiveAgent> = HashMap::new();
     for agent in &agents {
@@ -109,29 +110,34 @@ fn candidates<'a>(
             known.insert((agent.row.workspace_id, None), agent);
         }
     }
-    let with_agents = ordinary.into_iter().filter_map(|(place, asked)| {
-        let agent = *known.get(&asked.agent())?;
-        Some((asked.conversation(agent), place, asked, agent))
+    let with_agents = ordinary.into_iter().filter_map(|(place, request)| {
+        let agent = *known.get(&request.agent())?;
+        Some((request.conversation(agent), place, request, agent))
     });
     let mut with_agents: Vec<_> = with_agents.collect();
     // Conversations are locked in one order. The second run of one waits for the first.
     with_agents.sort_by_key(|(conversation, place, ..)| (*conversation, *place));
     with_agents.dedup_by(|next, one| next.0.is_some() && next.0 == one.0);
     let mut candidates = Vec::with_capacity(with_agents.len());
-    for (_, place, asked, agent) in with_agents {
-        let ready = ready(engine, tx, asked, agent)?;
-        candidates.extend(ready.map(|(work, need)| Candidate { place, asked, work, need }));
+    for (_, place, request, agent) in with_agents {
+        let ready = ready(engine, tx, request, agent)?;
+        candidates.extend(ready.map(|(execution, model_call)| Candidate {
+            place,
+            request,
+            execution,
+            model_call,
+        }));
     }
     Ok(candidates)
 }
 
-/// A run of an agent and what its first answer takes, unless there is something to look up or to do before.
+/// Returns an execution and its first model call, unless the run needs other queries or steps before.
 fn ready(
     engine: &RunEngine,
     tx: &mut Tx,
-    asked: &Asked,
+    request: &RunRequest,
     agent: &ActiveAgent,
-) -> Result<Option<(Work, Need)>> {
+) -> Result<Option<(Execution, ModelCall)>> {
     let settings = agent.row.settings()?;
     let has_model = engine.tiers().expect_model(settings.model).is_ok();
     let has_placeholders = settings.instructions.contains("{{")
@@ -139,41 +145,41 @@ fn ready(
     if !has_model || has_placeholders || !settings.guardrails.is_empty() {
         return Ok(None);
     }
-    let mut row = fresh_row(tx, &asked.caller, &asked.new, &agent.row, &settings)?;
-    let named = asked.new.conversation_id.is_some();
+    let mut row = new_row(tx, &request.caller, &request.new, &agent.row, &settings)?;
+    let named = request.new.conversation_id.is_some();
     if named && !runs::active_in_conversation(tx, &row)?.is_empty() {
         return Ok(None);
     }
-    let plan = engine.plan(tx, asked, &mut row, (settings, agent.tools.clone()), Arc::default())?;
+    let plan = engine.plan(tx, request, &mut row, (settings, agent.tools.clone()), Arc::default())?;
     let memory = if named {
-        memory::read(engine.turns(), tx, &row, &plan.settings, &plan.guards)?
+        memory::read(engine.turns(), tx, &row, &plan.settings, &plan.guardrails)?
     } else {
         ConversationMemory::default()
     };
-    let mut work = Work { memory, ..engine.work_on(plan, row) };
-    work.start(tx.now());
-    if engine.fold_for(&work).is_some() {
+    let mut execution = Execution { memory, ..engine.new_execution(plan, row) };
+    execution.start(tx.now());
+    if engine.due_summarization(&execution).is_some() {
         return Ok(None);
     }
-    let need = engine.need(&work);
-    Ok(Some((work, need)))
+    let model_call = engine.next_model_call(&execution);
+    Ok(Some((execution, model_call)))
 }
 
 impl Acceptance {
-    /// Whether it needs nothing but its agent, a memory and Energy: no other version, and no guardrail's report.
+    /// Returns whether the batch can accept it: a live run of the agent's current version, without a guardrail report.
     fn is_ordinary(&self) -> bool {
-        let Asked { caller, new, .. } = &*self.asked;
-        caller.livemode() && new.agent_version.is_none() && self.looked.is_none()
+        let RunRequest { caller, new, .. } = &*self.request;
+        caller.livemode() && new.agent_version.is_none() && self.inspection.is_none()
     }
 }
 
-impl Asked {
-    /// Whose agent runs, and which; `None` for the default one.
+impl RunRequest {
+    /// The workspace and the agent; `None` for its default agent.
     fn agent(&self) -> (WorkspaceId, Option<AgentId>) {
         (self.caller.workspace_id(), self.new.agent_id)
     }
 
-    /// The number that stands for its conversation with an agent, if that has a name.
+    /// The lock key of its conversation, if that has a name.
     fn conversation(&self, agent: &ActiveAgent) -> Option<i64> {
         let name = self.new.conversation_id.as_deref()?;
         let livemode = self.caller.livemode();

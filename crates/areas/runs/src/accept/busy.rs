@@ -6,7 +6,7 @@ use crate::run::{OnBusy, RunRow, RunStatus};
 use model::{Code, Error, Result, Timestamp, WorkspaceId};
 use store::Tx;
 
-/// Runs that may wait in a conversation, beside the one that goes on.
+/// The maximum number of queued runs of a conversation.
 const LONGEST_QUEUE: usize = 10;
 
 /// The moment under which the next run of a locked conversation is entered: after all earlier ones, also where they
@@ -18,7 +18,7 @@ pub(crate) fn next_moment(tx: &mut Tx, workspace: WorkspaceId, conversation: &st
 }
 
 impl RunEngine {
-    /// Whether a run must wait for its turn, after doing what `on_busy` asks. The conversation is locked.
+    /// Applies `on_busy` to the other runs of a locked conversation, and returns whether the new run must wait for its turn.
     pub(crate) fn must_wait(&self, tx: &mut Tx, on_busy: OnBusy, row: &RunRow) -> Result<bool> {
         let active = runs::active_in_conversation(tx, row)?;
         let Some(holder) = active.first() else { return Ok(false) };

@@ -65,7 +65,7 @@ impl RunEngine {
         expect_room(instructions, |it| options.placeholders.in_instructions(it, &options.variables))
     }
 
-    /// What a placeholder can say of the contact whom the run answers.
+    /// Reads the values of the contact that the run answers.
     fn of_contact(
         &self,
         read: &mut Read,

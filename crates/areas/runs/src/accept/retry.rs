@@ -1,11 +1,11 @@
-//! Retry of a failed run: a request that is resent with its `Idempotency-Key` starts the same run anew.
+//! Retry of a failed run: a request that is sent again with its `Idempotency-Key` starts a new attempt of the same run.
 //!
-//! The failed attempt was given back; its steps stay in the trace. The new attempt asks the model from the beginning,
-//! but finds what the earlier ones did to the outside, so that no tool's effect happens twice.
+//! The Energy of the failed attempt was refunded; its steps stay in the trace. The new attempt starts with the first model
+//! call, but keeps the tool calls of earlier attempts, so that no side effect happens twice.
 
 use crate::engine::{RunEngine, superseded};
-use crate::execution::{Plan, Start, Work};
-use crate::guardrails::Guards;
+use crate::execution::{Execution, FirstStep, Plan};
+use crate::guardrails::CompiledGuardrails;
 use crate::memory;
 use crate::queries::{runs, steps};
 use crate::run::{NewRun, OnBusy, RunRow, conversation};
@@ -16,14 +16,14 @@ use std::sync::Arc;
 use store::Tx;
 
 impl RunEngine {
-    /// Begins a failed run anew.
+    /// Starts a new attempt of a failed run.
     pub(crate) async fn retry(
         &self,
         caller: Caller,
         new: NewRun,
         id: RunId,
         claim: Claim,
-    ) -> Result<(Work, Start)> {
+    ) -> Result<(Execution, FirstStep)> {
         let engine = self.clone();
         self.db().write(move |tx| engine.retry_in(tx, &caller, &new, &id, &claim)).await
     }
@@ -35,7 +35,7 @@ impl RunEngine {
         new: &NewRun,
         id: &RunId,
         claim: &Claim,
-    ) -> Result<(Work, Start)> {
+    ) -> Result<(Execution, FirstStep)> {
         // The claim is this request's alone, and so is the run that it names.
         idempotency::attach(tx, claim, id.as_str())?;
         let row = runs::by_id(tx, caller.workspace_id(), id)?;
@@ -51,14 +51,14 @@ impl RunEngine {
         let (settings, tools) =
             agents::queries::version_settings(tx, row.workspace_id, row.agent_id, row.agent_version)?;
         self.tiers().expect_model(settings.model)?;
-        let guards = Arc::new(Guards::new(&settings.guardrails)?);
-        let memory = memory::read(self.turns(), tx, &row, &settings, &guards)?;
+        let guardrails = Arc::new(CompiledGuardrails::new(&settings.guardrails)?);
+        let memory = memory::read(self.turns(), tx, &row, &settings, &guardrails)?;
         let earlier = steps::of_run(tx, row.workspace_id, &row.id)?;
         let mut options = row.options()?;
         options.attempt_from = Some(earlier.last().map_or(0, |step| step.position) + 1);
         options.idempotency_key.clone_from(&caller.idempotency_key);
         options.trace.clone_from(&caller.trace);
-        // Its time begins anew, and the workers that it may outlive.
+        // The timeout and the number of workers count per attempt.
         options.questions.waited_ms = 0;
         options.handed_over = row.epoch;
         row.options = JsonText::of(&options);
@@ -69,26 +69,26 @@ impl RunEngine {
         row.request_id = caller.request.clone();
         row.lease_until = Some(tx.now().plus_seconds(runs::LEASE_SECONDS));
         fresh_counts(&mut row);
-        let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?);
-        let working = self.active().work_on(&row.id, conversation::key(&row));
-        let mut work = Work::new(plan, working, row, memory);
-        work.earlier = earlier;
-        work.start(tx.now());
-        if !runs::reopen(tx, &work.row)? {
+        let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guardrails, options)?);
+        let active = self.active().register(&row.id, conversation::key(&row));
+        let mut execution = Execution::new(plan, active, row, memory);
+        execution.earlier = earlier;
+        execution.start(tx.now());
+        if !runs::reopen(tx, &execution.row)? {
             return Err(superseded());
         }
-        if work.row.livemode {
-            self.0.parts.meter.reopen(tx, &work.charge(), work.next_position())?;
+        if execution.row.livemode {
+            self.0.parts.meter.reopen(tx, &execution.charge(), execution.next_position())?;
         }
-        let start = self.begin(tx, &mut work)?;
+        let start = self.begin(tx, &mut execution)?;
         if new.stream {
-            self.store_outcome(tx, claim, &work.row, true)?;
+            self.store_outcome(tx, claim, &execution.row, true)?;
         }
-        Ok((work, start))
+        Ok((execution, start))
     }
 }
 
-/// What the failed attempt used is nobody's any more.
+/// Resets the usage, which was that of the failed attempt.
 fn fresh_counts(row: &mut RunRow) {
     row.input_tokens = 0;
     row.cached_tokens = 0;

@@ -10,7 +10,7 @@ use providers::Tier;
 use store::Tx;
 
 /// The row of a new run. Where its conversation has a name, that is locked from here on.
-pub(crate) fn fresh_row(
+pub(crate) fn new_row(
     tx: &mut Tx,
     caller: &Caller,
     new: &NewRun,
@@ -42,7 +42,7 @@ pub(crate) fn fresh_row(
     })
 }
 
-/// A run of which nothing is known but who asks.
+/// Returns a row with the defaults of a new run of this caller.
 fn empty_row(caller: &Caller, workspace_id: WorkspaceId, id: RunId, moment: Timestamp) -> RunRow {
     RunRow {
         workspace_id,

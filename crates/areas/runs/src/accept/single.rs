@@ -1,11 +1,11 @@
 //! Acceptance of one run in a transaction.
 
 use super::agent::{agent_for, version_for};
-use super::row::fresh_row;
+use super::row::new_row;
 use super::test_runs;
-use crate::engine::{Acceptance, Accepted, Asked, Looked, RunEngine};
-use crate::execution::{Plan, Start, Work, write_finished};
-use crate::guardrails::{GuardFinding, Guards};
+use crate::engine::{Acceptance, Accepted, InputInspection, RunEngine, RunRequest};
+use crate::execution::{Execution, FirstStep, Plan, write_finished};
+use crate::guardrails::{CompiledGuardrails, GuardrailFinding};
 use crate::memory::{self, ConversationMemory};
 use crate::queries::runs;
 use crate::run::{NewRun, RunOptions, RunRow, WantedVersion, conversation};
@@ -18,24 +18,24 @@ use std::sync::Arc;
 use store::Tx;
 
 impl RunEngine {
-    /// Accepts a run. `base` says of its options what the request does not.
+    /// Accepts a run. `base` has the options that the request does not contain.
     pub(crate) async fn accept(
         &self,
         caller: Caller,
         new: NewRun,
         claim: Option<Claim>,
         base: RunOptions,
-    ) -> Result<(Work, Option<Start>)> {
-        let asked = Arc::new(Asked { caller, new, claim, base });
-        let mut looked: Option<Arc<Looked>> = None;
+    ) -> Result<(Execution, Option<FirstStep>)> {
+        let request = Arc::new(RunRequest { caller, new, claim, base });
+        let mut inspection: Option<Arc<InputInspection>> = None;
         loop {
-            let acceptance = Acceptance { asked: asked.clone(), looked: looked.take() };
+            let acceptance = Acceptance { request: request.clone(), inspection: inspection.take() };
             match self.db().write_batched(&self.0.acceptances, self.clone(), acceptance).await? {
-                Accepted::Run(work, start) => return Ok((*work, start)),
-                Accepted::LookFirst(rules) => {
-                    let input = asked.new.input.clone();
-                    let look = tokio::task::spawn_blocking(move || Looked::at(rules, input));
-                    looked = Some(Arc::new(look.await.map_err(Error::internal)??));
+                Accepted::Run(execution, start) => return Ok((*execution, start)),
+                Accepted::InspectInput(rules) => {
+                    let input = request.new.input.clone();
+                    let look = tokio::task::spawn_blocking(move || InputInspection::of(rules, input));
+                    inspection = Some(Arc::new(look.await.map_err(Error::internal)??));
                 }
             }
         }
@@ -43,88 +43,92 @@ impl RunEngine {
 
     /// Accepts a run in a transaction.
     pub(crate) fn accept_in(&self, tx: &mut Tx, acceptance: &Acceptance) -> Result<Accepted> {
-        let Acceptance { asked, looked } = acceptance;
-        let (Asked { caller, new, claim, .. }, looked) = (&**asked, looked.as_deref());
+        let Acceptance { request, inspection } = acceptance;
+        let (RunRequest { caller, new, claim, .. }, inspection) = (&**request, inspection.as_deref());
         let agent = agent_for(tx, caller, new)?;
         let (settings, tools) = version_for(tx, &agent, new)?;
         self.tiers().expect_model(settings.model)?;
-        let looked = looked.filter(|looked| looked.rules == settings.guardrails);
-        if looked.is_none() && !settings.guardrails.is_empty() {
-            return Ok(Accepted::LookFirst(settings.guardrails));
+        let inspection = inspection.filter(|inspection| inspection.rules == settings.guardrails);
+        if inspection.is_none() && !settings.guardrails.is_empty() {
+            return Ok(Accepted::InspectInput(settings.guardrails));
         }
-        let mut row = fresh_row(tx, caller, new, &agent, &settings)?;
+        let mut row = new_row(tx, caller, new, &agent, &settings)?;
         let named = new.conversation_id.is_some();
         let waits = named && self.must_wait(tx, new.on_busy, &row)?;
         if !caller.livemode() {
             test_runs::count(tx, caller.workspace_id(), caller.workspace.plan.test_runs_per_day)?;
         }
-        let guards = looked.map(|looked| looked.guards.clone()).unwrap_or_default();
-        let plan = self.plan(tx, asked, &mut row, (settings, tools), guards)?;
+        let guardrails = inspection.map(|inspection| inspection.guardrails.clone()).unwrap_or_default();
+        let plan = self.plan(tx, request, &mut row, (settings, tools), guardrails)?;
         // A run that waits reads its memory when its turn comes.
         let memory = if named && !waits {
-            memory::read(self.turns(), tx, &row, &plan.settings, &plan.guards)?
+            memory::read(self.turns(), tx, &row, &plan.settings, &plan.guardrails)?
         } else {
             ConversationMemory::default()
         };
-        let report = looked.and_then(|looked| looked.report.clone());
-        let over = report.as_ref().and_then(|report| report.ending(GuardrailStage::Input, &plan.settings));
-        let blocked = over.is_some();
-        // What is blocked is stored as it came; the model never sees it.
-        if let Some(looked) = looked.filter(|_| !blocked) {
-            row.input = Some(looked.input.clone());
+        let report = inspection.and_then(|inspection| inspection.report.clone());
+        let early_end =
+            report.as_ref().and_then(|report| report.ending(GuardrailStage::Input, &plan.settings));
+        let blocked = early_end.is_some();
+        // A blocked input is stored unchanged; the model never sees it.
+        if let Some(inspection) = inspection.filter(|_| !blocked) {
+            row.input = Some(inspection.input.clone());
         }
-        let mut work = Work { memory, ..self.work_on(plan, row) };
+        let mut execution = Execution { memory, ..self.new_execution(plan, row) };
         if blocked || !waits {
-            work.start(tx.now());
+            execution.start(tx.now());
         }
         if waits && !blocked {
-            self.admit(tx, &work)?;
+            self.admit(tx, &execution)?;
         }
-        runs::insert(tx, &work.row)?;
+        runs::insert(tx, &execution.row)?;
         if let Some(report) = report {
-            self.note(&mut work, &GuardFinding { stage: GuardrailStage::Input, at: json!({}), report });
-            write_finished(tx, &work)?;
-            work.written = work.steps.len();
+            self.add_finding(
+                &mut execution,
+                &GuardrailFinding { stage: GuardrailStage::Input, at: json!({}), report },
+            );
+            write_finished(tx, &execution)?;
+            execution.written = execution.steps.len();
         }
-        let start = match (over, waits) {
-            (Some(ending), _) => Some(Start::Over(ending)),
+        let start = match (early_end, waits) {
+            (Some(ending), _) => Some(FirstStep::End(ending)),
             (None, true) => None,
-            (None, false) => Some(self.begin(tx, &mut work)?),
+            (None, false) => Some(self.begin(tx, &mut execution)?),
         };
         if let Some(claim) = claim.as_ref() {
-            idempotency::attach(tx, claim, work.row.id.as_str())?;
+            idempotency::attach(tx, claim, execution.row.id.as_str())?;
             if new.background || new.stream {
-                self.store_outcome(tx, claim, &work.row, new.stream)?;
+                self.store_outcome(tx, claim, &execution.row, new.stream)?;
             }
         }
-        Ok(Accepted::Run(Box::new(work), start))
+        Ok(Accepted::Run(Box::new(execution), start))
     }
 
-    /// A run that this process works on from now on.
-    pub(crate) fn work_on(&self, plan: Arc<Plan>, row: RunRow) -> Work {
-        let working = self.active().work_on(&row.id, conversation::key(&row));
-        Work::new(plan, working, row, ConversationMemory::default())
+    /// Registers a run as one of this process.
+    pub(crate) fn new_execution(&self, plan: Arc<Plan>, row: RunRow) -> Execution {
+        let active = self.active().register(&row.id, conversation::key(&row));
+        Execution::new(plan, active, row, ConversationMemory::default())
     }
 
-    /// What a run is to do, which its row keeps.
+    /// Makes the plan of a run, and stores its options in the row.
     pub(crate) fn plan(
         &self,
         tx: &mut Tx,
-        asked: &Asked,
+        request: &RunRequest,
         row: &mut RunRow,
         (settings, tools): (Settings, Vec<ToolRow>),
-        guards: Arc<Guards>,
+        guardrails: Arc<CompiledGuardrails>,
     ) -> Result<Arc<Plan>> {
-        let Asked { caller, new, base, .. } = asked;
+        let RunRequest { caller, new, base, .. } = request;
         let mut options = options(caller, new, &settings, base);
         if options.contact.is_some() {
-            // A small model is confused by what it does not need.
+            // Irrelevant facts confuse small models.
             let takes_contacts = tools.iter().map(ToolRow::takes_contacts).collect::<Result<Vec<bool>>>()?;
             options.hides_contact = !takes_contacts.contains(&true);
         }
         self.read_placeholders(tx, caller, &settings, &tools, &mut options)?;
         row.options = JsonText::of(&options);
-        Ok(Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?))
+        Ok(Arc::new(Plan::new(caller.clone(), settings, tools, guardrails, options)?))
     }
 }
 

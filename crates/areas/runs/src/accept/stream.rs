@@ -5,7 +5,7 @@
 
 use crate::end::outcome;
 use crate::engine::RunEngine;
-use crate::execution::{Piece, Progress, StepHead};
+use crate::execution::{Delta, Progress, StepHead};
 use crate::queries::{runs, steps};
 use crate::run::{Ended, RunRow, RunStatus, RunStep, response};
 use crate::trace;
@@ -20,9 +20,9 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-/// How often a run is looked at that another worker drives.
-const LOOK: Duration = Duration::from_millis(200);
-/// How long such a run is waited for: its turn, its time, and five workers that fell silent before the last one.
+/// Poll interval for a run that another worker executes.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// The longest wait for such a run: its time in the queue, its timeout, and five workers that died before the last one.
 const LONGEST: Duration = Duration::from_secs(600 + 600 + 5 * 40);
 
 /// A stream of a run.
@@ -112,7 +112,7 @@ impl RunStream {
         match progress {
             Progress::Ended(position) => self.publish_ended(position).await?,
             Progress::Begun(step) => self.publish_begun(&step),
-            Progress::Said(step, piece) => self.waiting.push_back(delta(&self.run.id, &step, &piece)),
+            Progress::Text(step, piece) => self.waiting.push_back(delta(&self.run.id, &step, &piece)),
         }
         Ok(())
     }
@@ -171,7 +171,7 @@ impl RunStream {
                     "The run takes too long for a stream. Get it by its id.",
                 ));
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -186,7 +186,7 @@ impl RunStream {
     }
 }
 
-fn delta(run: &RunId, step: &StepId, piece: &Piece) -> StreamEvent {
+fn delta(run: &RunId, step: &StepId, piece: &Delta) -> StreamEvent {
     let data = json!({ "run_id": run, "step_id": step, "offset": piece.offset, "delta": piece.text });
     StreamEvent::new("output.delta", data.to_string())
 }

@@ -11,7 +11,7 @@ use operation::BoxFuture;
 use ports::{StructuredAnswer, StructuredRuns, StructuredTask};
 use providers::json;
 
-/// How long such a run takes at most, in seconds: less than its request is waited for.
+/// The timeout of such a run in seconds. It is shorter than the time that its request waits.
 const LONGEST: i64 = 90;
 
 impl StructuredRuns for RunEngine {
@@ -72,9 +72,9 @@ impl RunEngine {
                 let (engine, claim) = (self.clone(), task.claim);
                 // As with other runs, no part of it lives in the request's future.
                 let driving = self.0.parts.runtime.spawn(async move {
-                    let (work, start) = engine.accept(caller, new, claim, base).await?;
-                    let row = work.row.clone();
-                    match engine.drive(work, start, None).await {
+                    let (execution, start) = engine.accept(caller, new, claim, base).await?;
+                    let row = execution.row.clone();
+                    match engine.drive(execution, start, None).await {
                         Err(error) if is_superseded(&error) => {
                             engine.wait_for(row, engine.patience(), None).await
                         }

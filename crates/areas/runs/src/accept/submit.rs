@@ -1,9 +1,10 @@
-//! Submission of a run: everything that can refuse it, then the row and its first step, in one transaction.
+//! Submission of a run: acceptance, and the response to its request, which is sent at once, at the end of the run, or as a
+//! stream.
 
 use super::stream::RunStream;
 use crate::end::outcome;
 use crate::engine::{RunEngine, is_superseded};
-use crate::execution::Listener;
+use crate::execution::ProgressSender;
 use crate::queries::runs;
 use crate::run::{Ended, NewRun, RunOptions, RunRow, RunStatus};
 use agents::check_metadata;
@@ -15,14 +16,14 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-/// How often a run is looked at that another worker drives.
-const LOOK: Duration = Duration::from_millis(200);
+/// Poll interval for a run that another worker executes.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How a request for a run is answered.
+/// Response to a request for a run.
 pub(crate) enum Submitted {
-    /// With the run.
+    /// The run.
     Run(Box<Submission>),
-    /// With what happens in it.
+    /// A stream of its events.
     Events(EventStream),
 }
 
@@ -32,19 +33,19 @@ impl Submitted {
     }
 }
 
-/// A run as its request is answered.
+/// A run for the response to its request.
 pub(crate) struct Submission {
     pub(crate) row: RunRow,
-    /// It goes on longer than a request should wait.
+    /// It executes longer than the request waits.
     pub(crate) still_running: bool,
-    /// Whether the answer was stored as the outcome of the request already.
+    /// The response is stored as the outcome of the request.
     stored: bool,
 }
 
 impl RunEngine {
-    /// Makes a run and, unless it is to go on in the background or is streamed, waits for its end. The answer is
-    /// stored as the outcome of the request, if not with the run's last transaction then here. A streamed run is
-    /// accepted with the outcome that it goes on, which its end replaces.
+    /// Creates a run and waits for its end, unless it executes in the background or is streamed. The response is stored as the
+    /// outcome of the request, by the last transaction of the run or here. The outcome of a streamed run is "in progress" until
+    /// its end replaces it.
     pub(crate) async fn submit(
         &self,
         caller: &Caller,
@@ -78,30 +79,32 @@ impl RunEngine {
             None => None,
         };
         let background = new.background;
-        let (listener, heard) = new.stream.then(Listener::new).unzip();
-        let (accepted, told_accepted) = oneshot::channel();
+        let (progress, receiver) = new.stream.then(ProgressSender::new).unzip();
+        let (accepted, acceptance) = oneshot::channel();
         let (engine, caller, kept) = (self.clone(), caller.clone(), claim.clone());
-        // The run goes on when its caller hangs up, so no part of it lives in the request's future.
+        // The run continues if the caller disconnects, so it must not live in the future of the request.
         let driving = self.0.parts.runtime.spawn(async move {
-            let (mut work, start) = match (failed, kept.clone()) {
+            let (mut execution, start) = match (failed, kept.clone()) {
                 (Some(id), Some(claim)) => {
-                    let (work, start) = engine.retry(caller, new, id, claim).await?;
-                    (work, Some(start))
+                    let (execution, start) = engine.retry(caller, new, id, claim).await?;
+                    (execution, Some(start))
                 }
                 (_, claim) => engine.accept(caller, new, claim, RunOptions::default()).await?,
             };
-            work.listener = listener;
-            // Nobody listens any more where the caller hung up.
-            let _ = accepted.send(work.row.clone());
-            engine.drive(work, start, kept.filter(|_| !background)).await
+            execution.progress = progress;
+            // The receiver is gone if the caller has disconnected.
+            let _ = accepted.send(execution.row.clone());
+            engine.drive(execution, start, kept.filter(|_| !background)).await
         });
-        match (told_accepted.await, heard) {
-            (Ok(row), Some(heard)) => Ok(Submitted::Events(RunStream::events(self, row, heard, driving)?)),
+        match (acceptance.await, receiver) {
+            (Ok(row), Some(receiver)) => {
+                Ok(Submitted::Events(RunStream::events(self, row, receiver, driving)?))
+            }
             (Ok(row), None) if background => {
                 Ok(Submitted::run(Submission { row, still_running: false, stored: true }))
             }
             (Ok(row), None) => self.await_end(row, driving, claim).await,
-            // It was refused.
+            // The run was refused.
             (Err(_), _) => driving.await.map_err(Error::internal)??.submitted(),
         }
     }
@@ -125,7 +128,7 @@ impl RunEngine {
         }
     }
 
-    /// The run that an earlier request with the same `Idempotency-Key` has begun.
+    /// Returns the run that an earlier request with the same `Idempotency-Key` created.
     pub(crate) async fn begun_before(
         &self,
         caller: &Caller,
@@ -137,7 +140,7 @@ impl RunEngine {
         Ok(Some(self.db().read(move |read| runs::by_id(read, workspace, &id)).await?))
     }
 
-    /// Waits for a run that another worker drives; if that worker is dead, the run will be resumed.
+    /// Waits for a run that another worker executes. If that worker is dead, the run will be resumed.
     pub(crate) async fn wait_for(
         &self,
         row: RunRow,
@@ -154,12 +157,12 @@ impl RunEngine {
             if Instant::now() >= deadline {
                 return self.still_running(row, claim).await;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// The answer for a run that goes on longer than a request should wait. Stored as the outcome of its request until
-    /// the run's end replaces it, and under the run's lock, so that it never replaces the run's end.
+    /// Returns the response for a run that executes longer than the request waits. It is the outcome of the request until the end
+    /// of the run replaces it. It is stored under the lock of the run, so that it never replaces the end.
     async fn still_running(&self, row: RunRow, claim: Option<Claim>) -> Result<Submitted> {
         let engine = self.clone();
         let row = self.db().write(move |tx| {

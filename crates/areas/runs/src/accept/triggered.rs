@@ -32,8 +32,8 @@ impl AgentRuns for RunEngine {
     }
 }
 
-/// How often the end of a run that is not worked on in this process is looked for.
-const LOOK: Duration = Duration::from_millis(500);
+/// Poll interval for the end of a run that another process executes.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 fn trigger_of(by: StartedBy) -> RunTrigger {
     let (kind, id) = match by {
@@ -90,7 +90,7 @@ impl RunEngine {
         }
     }
 
-    /// Waits for the end of a run. One of this process is noticed at once, others are looked for.
+    /// Waits for the end of a run: a run of this process sends a notification, others are polled.
     async fn end_of(&self, workspace: WorkspaceId, run: RunId) -> Result<RunEnd> {
         loop {
             // Whether it ended is looked up either way: it may wait for an approval.
@@ -103,7 +103,7 @@ impl RunEngine {
                 let output = row.output.filter(|_| row.status == RunStatus::Completed);
                 return Ok(RunEnd { status: row.status.as_str(), agent: row.agent_id, output });
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 

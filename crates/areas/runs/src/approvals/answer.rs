@@ -2,18 +2,18 @@
 //! the run's lock. Of two people who answer at once one wins.
 
 use super::decision::Decision;
-use super::link::QuestionRef;
+use super::link::ApprovalRef;
 use super::queries;
 use crate::engine::RunEngine;
 use crate::queries::runs;
-use crate::run::{Approval, Question, RunRow, RunStatus, StepRow, StepStatus, ToolInput, Verdict};
+use crate::run::{Approval, ApprovalRequest, RunRow, RunStatus, StepRow, StepStatus, ToolInput, Verdict};
 use model::{Code, Error, JsonText, Result, RunId, StepId, Timestamp};
 use serde::Serialize;
 use store::{Read, Tx};
 
 /// A question that can be answered.
-pub(crate) struct OpenQuestion {
-    question: Question,
+pub(crate) struct OpenRequest {
+    question: ApprovalRequest,
     /// The calls that it is about.
     pub(crate) calls: Vec<StepRow>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct ApprovalResult {
     decided_at: Timestamp,
 }
 
-/// What was decided about a call.
+/// Decision about one call.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct AnsweredCall {
     step_id: StepId,
@@ -38,7 +38,7 @@ pub(crate) struct AnsweredCall {
     pub(crate) decision: Verdict,
 }
 
-impl OpenQuestion {
+impl OpenRequest {
     /// Until when.
     pub(crate) fn expires_at(&self) -> Timestamp {
         self.question.expires_at()
@@ -51,17 +51,17 @@ impl RunEngine {
     /// # Errors
     /// `not_found`, `invalid_state` where it was answered before, `approval_expired` where nothing is asked any more,
     /// `validation_error` for calls that it is not about.
-    pub(crate) async fn answer(&self, question: QuestionRef, decision: Decision) -> Result<ApprovalResult> {
+    pub(crate) async fn answer(&self, question: ApprovalRef, decision: Decision) -> Result<ApprovalResult> {
         let (row, answered) = self.db().write(move |tx| answer_in(tx, &question, &decision)).await?;
         tracing::debug!(run_id = %row.id, "a run goes on after an answer");
-        self.resume_beside(row);
+        self.spawn_resume(row);
         Ok(answered)
     }
 }
 
-fn answer_in(tx: &mut Tx, question: &QuestionRef, decision: &Decision) -> Result<(RunRow, ApprovalResult)> {
+fn answer_in(tx: &mut Tx, question: &ApprovalRef, decision: &Decision) -> Result<(RunRow, ApprovalResult)> {
     let row = runs::locked(tx, question.workspace, &question.run)?;
-    let open = open_question(tx, &row, question)?;
+    let open = open_request(tx, &row, question)?;
     let now = tx.now();
     let verdicts = decision.verdicts(&open.calls)?;
     let is_approved = verdicts.contains(&Verdict::Approved);
@@ -98,7 +98,7 @@ fn answer_in(tx: &mut Tx, question: &QuestionRef, decision: &Decision) -> Result
 ///
 /// # Errors
 /// `invalid_state` where it was answered, `approval_expired` where an answer would come too late.
-pub(crate) fn open_question(read: &mut Read, row: &RunRow, wanted: &QuestionRef) -> Result<OpenQuestion> {
+pub(crate) fn open_request(read: &mut Read, row: &RunRow, wanted: &ApprovalRef) -> Result<OpenRequest> {
     let status = row.status;
     let question = row.options()?.questions.open.filter(|question| question.from == wanted.from);
     if let Some(question) = question.filter(|_| status == RunStatus::RequiresAction) {
@@ -106,7 +106,7 @@ pub(crate) fn open_question(read: &mut Read, row: &RunRow, wanted: &QuestionRef)
             return Err(expired());
         }
         let calls = queries::steps_requiring_action(read, row.workspace_id, &[&row.id])?;
-        return Ok(OpenQuestion { question, calls });
+        return Ok(OpenRequest { question, calls });
     }
     let first = queries::step_at(read, row.workspace_id, &row.id, wanted.from)?;
     if first.is_some_and(|step| was_answered(&step)) {

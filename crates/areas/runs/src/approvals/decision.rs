@@ -9,14 +9,14 @@ use url::form_urlencoded;
 /// The most characters of a note.
 pub(crate) const LONGEST_NOTE: usize = 1000;
 
-/// What a person decided.
+/// Decision about an approval request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
     allowed: Allowed,
     pub(crate) note: Option<String>,
 }
 
-/// Which calls may be made.
+/// The approved calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Allowed {
     All,
@@ -75,7 +75,7 @@ impl Decision {
         Ok(Self { allowed, note: note(fields.get("note"))? })
     }
 
-    /// What it says about each of `calls`, in their order.
+    /// Returns the verdict on each of `calls`, in their order.
     ///
     /// # Errors
     /// `validation_error` where it names a call that is not asked about.

@@ -16,9 +16,9 @@ mod route;
 pub(crate) use queries::begin_approved;
 pub use route::ApprovalRoute;
 
-use self::link::QuestionRef;
+use self::link::ApprovalRef;
 use crate::engine::RunEngine;
-use crate::run::{Question, RequiredAction, RequiredCall, Run, RunRow, RunStatus, StepRow};
+use crate::run::{ApprovalRequest, RequiredAction, RequiredCall, Run, RunRow, RunStatus, StepRow};
 use model::{ContactId, JsonText, Result, RunId, WorkspaceId};
 use std::collections::HashMap;
 use store::Read;
@@ -29,7 +29,7 @@ fn required_call(step: &StepRow) -> RequiredCall {
 }
 
 impl RunEngine {
-    /// A run as its caller sees it: whoever may make a run may answer what it asks.
+    /// Returns the API object of a run for its own caller, with the approval link: a key that can create runs can approve.
     pub(crate) async fn show(&self, row: RunRow) -> Result<Run> {
         if row.status != RunStatus::RequiresAction {
             return row.run();
@@ -41,13 +41,13 @@ impl RunEngine {
     /// A run as callers see it, with what it asks of people. `may_answer`: the caller may see the link for that.
     pub(crate) fn shown(&self, read: &mut Read, row: RunRow, may_answer: bool) -> Result<Run> {
         let workspace = row.workspace_id;
-        let (mut run, asked) = with_question(row)?;
+        let (mut run, asked) = with_request(row)?;
         if let Some(asked) = asked {
             let question = asked.question;
             let steps = queries::steps_requiring_action(read, workspace, &[&run.id])?;
             let calls = steps.iter().map(required_call).collect();
             let link =
-                || self.approval_url(&QuestionRef { workspace, run: run.id.clone(), from: question.from });
+                || self.approval_url(&ApprovalRef { workspace, run: run.id.clone(), from: question.from });
             run.required_action = Some(asked.action(calls, may_answer.then(link)));
         }
         Ok(run)
@@ -56,7 +56,7 @@ impl RunEngine {
 
 /// Runs as lists show them.
 pub(crate) fn shown_in_list(read: &mut Read, workspace: WorkspaceId, rows: Vec<RunRow>) -> Result<Vec<Run>> {
-    let shown = rows.into_iter().map(with_question).collect::<Result<Vec<_>>>()?;
+    let shown = rows.into_iter().map(with_request).collect::<Result<Vec<_>>>()?;
     let waiting: Vec<&RunId> =
         shown.iter().filter(|(_, question)| question.is_some()).map(|(run, _)| &run.id).collect();
     let steps = if waiting.is_empty() {
@@ -77,23 +77,23 @@ pub(crate) fn shown_in_list(read: &mut Read, workspace: WorkspaceId, rows: Vec<R
 }
 
 /// A question of a run, and whom the run answers.
-struct AskedFor {
-    question: Question,
+struct RunApproval {
+    question: ApprovalRequest,
     contact: Option<ContactId>,
 }
 
-fn with_question(row: RunRow) -> Result<(Run, Option<AskedFor>)> {
+fn with_request(row: RunRow) -> Result<(Run, Option<RunApproval>)> {
     let asked = if row.status == RunStatus::RequiresAction {
         let options = row.options()?;
         let contact = options.contact;
-        options.questions.open.map(|question| AskedFor { question, contact })
+        options.questions.open.map(|question| RunApproval { question, contact })
     } else {
         None
     };
     Ok((row.run()?, asked))
 }
 
-impl AskedFor {
+impl RunApproval {
     fn action(self, calls: Vec<RequiredCall>, approval_url: Option<String>) -> RequiredAction {
         let expires_at = self.question.expires_at();
         RequiredAction { kind: "approval", calls, contact_id: self.contact, expires_at, approval_url }

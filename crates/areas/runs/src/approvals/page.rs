@@ -1,6 +1,6 @@
 //! HTML page on which a person decides. It has no script and loads nothing.
 
-use super::answer::{ApprovalResult, OpenQuestion};
+use super::answer::{ApprovalResult, OpenRequest};
 use super::decision::LONGEST_NOTE;
 use crate::run::{RunRow, StepRow, Verdict};
 use agents::{HttpTool, ToolRow};
@@ -33,7 +33,7 @@ button.approve { background: var(--ok); border-color: var(--ok); color: #fff; }
 button.refuse { background: none; color: #a62121; color: light-dark(#a62121, #ff9a9a); }
 ";
 
-/// What a person sees who has to decide.
+/// Data of the approval page.
 pub(crate) struct View {
     workspace: String,
     agent: String,
@@ -58,7 +58,7 @@ impl View {
         workspace: String,
         agent: String,
         row: &RunRow,
-        open: &OpenQuestion,
+        open: &OpenRequest,
         tools: &[ToolRow],
     ) -> Result<Self> {
         Ok(Self {
@@ -133,7 +133,7 @@ fn call_view(call: &CallView) -> Markup {
     }
 }
 
-/// What is said after an answer.
+/// Renders the page after a decision.
 pub(crate) fn accepted(answered: &ApprovalResult) -> Markup {
     let title = if answered.decision == Verdict::Approved { "Approved" } else { "Refused" };
     let content = html! {
@@ -144,7 +144,7 @@ pub(crate) fn accepted(answered: &ApprovalResult) -> Markup {
     page(title, &content)
 }
 
-/// What is said where there is nothing to decide.
+/// Renders the page for an error.
 pub(crate) fn refusal(error: &Error, request: &RequestId) -> Markup {
     let title = match error.code() {
         Code::NotFound => "Not found",

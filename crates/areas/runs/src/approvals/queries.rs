@@ -7,8 +7,8 @@ use diesel::prelude::*;
 use model::{JsonText, Result, RunId, Timestamp, WorkspaceId};
 use store::{Read, Tx};
 
-/// Lets a run that goes on wait for a person until `until`, under `options`, and gives it as it then stands. `None`: it
-/// is no longer this worker's.
+/// Sets a run in progress to `requires_action` until `until`, and returns its row. Returns `None` if another worker has taken
+/// the run over.
 pub(crate) fn wait_for_people(
     tx: &mut Tx,
     row: &RunRow,
@@ -24,7 +24,7 @@ pub(crate) fn wait_for_people(
     .set((
         runs::status.eq(RunStatus::RequiresAction),
         runs::options.eq(JsonText::of(options)),
-        // Whoever looks for silent workers finds it when its time is over.
+        // The search for expired leases also finds requests that nobody answered.
         runs::lease_until.eq(until),
     ))
     .returning(runs::all_columns)

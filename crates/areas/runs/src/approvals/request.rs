@@ -1,21 +1,25 @@
-//! Approval requests: the run, its event and the outcome of its request are one transaction, after which nobody works on it.
+//! Approval requests: the run, its event and the outcome of its request are one transaction, which releases the worker.
 
 use super::queries;
 use crate::engine::{RunEngine, cause_of};
 use crate::events::RunEvent;
-use crate::execution::{Work, write_finished};
-use crate::run::{Ended, Ending, Question, RunRow, StepStatus};
+use crate::execution::{Execution, write_finished};
+use crate::run::{ApprovalRequest, Ended, Ending, RunRow, StepStatus};
 use auth::idempotency::Claim;
 use model::{Error, Result};
 use std::sync::Arc;
 use store::Tx;
 
 impl RunEngine {
-    /// Leaves a run to people, with the calls that it has held back.
-    pub(crate) async fn ask_people(&self, work: Arc<Work>, claim: Option<Claim>) -> Result<Ended> {
+    /// Requests the approval of the pending calls of a run, and releases it.
+    pub(crate) async fn request_approval(
+        &self,
+        execution: Arc<Execution>,
+        claim: Option<Claim>,
+    ) -> Result<Ended> {
         let outcome_of = claim.clone();
-        let waiting = self.write_with(&work, move |engine, tx, work| {
-            let Some(row) = ask(tx, work)? else { return Ok(None) };
+        let waiting = self.write_with(&execution, move |engine, tx, execution| {
+            let Some(row) = request(tx, execution)? else { return Ok(None) };
             let stored = match &outcome_of {
                 Some(claim) => engine.store_outcome(tx, claim, &row, false)?,
                 None => false,
@@ -24,25 +28,25 @@ impl RunEngine {
         });
         match waiting.await? {
             Some(waiting) => Ok(waiting),
-            None => self.finish(work, Ending::Stopped, 0, claim).await,
+            None => self.finish(execution, Ending::Stopped, 0, claim).await,
         }
     }
 }
 
-/// `None`: the run was ended by somebody else, or taken over.
-fn ask(tx: &mut Tx, work: &Work) -> Result<Option<RunRow>> {
-    let first = work.pending.iter().find(|step| step.status == StepStatus::RequiresAction);
+/// Writes the request. Returns `None` if the run was cancelled or taken over.
+fn request(tx: &mut Tx, execution: &Execution) -> Result<Option<RunRow>> {
+    let first = execution.pending.iter().find(|step| step.status == StepStatus::RequiresAction);
     let first = first.ok_or_else(|| Error::internal("a run waits for people and asks nothing"))?;
-    let question = Question { from: first.position, asked_at: tx.now() };
-    let mut options = work.row.options()?;
+    let question = ApprovalRequest { from: first.position, asked_at: tx.now() };
+    let mut options = execution.row.options()?;
     options.questions.open = Some(question);
-    let row = queries::wait_for_people(tx, &work.row, &options, question.expires_at())?;
+    let row = queries::wait_for_people(tx, &execution.row, &options, question.expires_at())?;
     let Some(row) = row else { return Ok(None) };
-    write_finished(tx, work)?;
-    for step in work.pending.iter().filter(|step| step.status == StepStatus::Approved) {
+    write_finished(tx, execution)?;
+    for step in execution.pending.iter().filter(|step| step.status == StepStatus::Approved) {
         queries::decide_step(tx, step)?;
     }
-    let open = work.pending.iter().filter(|step| step.status == StepStatus::RequiresAction);
+    let open = execution.pending.iter().filter(|step| step.status == StepStatus::RequiresAction);
     let event = RunEvent::of_waiting(&row, open, question.expires_at());
     tx.emit(row.workspace_id, &cause_of(&row)?, row.livemode, &event)?;
     Ok(Some(row))

@@ -1,9 +1,9 @@
-//! `/approvals/{token}`: a page for people, and the same answer for programs. Whoever has the link may look and answer;
-//! looking changes nothing, because what shows a preview of a link looks too.
+//! Route `/approvals/{token}`: a page for people, and JSON for programs. Everyone with the link can see the request and decide.
+//! GET changes nothing, because programs that preview links send it too.
 
-use super::answer::{ApprovalResult, open_question};
+use super::answer::{ApprovalResult, open_request};
 use super::decision::Decision;
-use super::link::{PREFIX, QuestionRef};
+use super::link::{ApprovalRef, PREFIX};
 use super::page::{self, View};
 use crate::engine::RunEngine;
 use crate::queries::runs;
@@ -17,7 +17,7 @@ use store::Read;
 /// More than any answer needs.
 const LARGEST_BODY: usize = 64 * 1024;
 
-/// Where people answer what runs ask.
+/// Route under which people decide on approval requests.
 pub struct ApprovalRoute {
     engine: RunEngine,
 }
@@ -58,7 +58,7 @@ impl RawRoute for ApprovalRoute {
     }
 }
 
-/// How a request speaks, and is answered.
+/// Format of a request and of its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// As a browser does: a form, and pages.
@@ -109,11 +109,11 @@ async fn handle(engine: &RunEngine, request: RawRequest, form: Form) -> Result<R
     Ok(accepted(&answered, form))
 }
 
-/// What a person sees who has to decide.
-fn view(read: &mut Read, question: &QuestionRef) -> Result<View> {
+/// Reads the data of the approval page.
+fn view(read: &mut Read, question: &ApprovalRef) -> Result<View> {
     let row = runs::by_id(read, question.workspace, &question.run)
         .map_err(|error| if error.code() == Code::NotFound { nothing() } else { error })?;
-    let open = open_question(read, &row, question)?;
+    let open = open_request(read, &row, question)?;
     let (agent, tools) =
         agents::queries::version_named(read, row.workspace_id, row.agent_id, row.agent_version)?;
     let workspace = auth::workspaces::by_id(read, row.workspace_id)?.name;

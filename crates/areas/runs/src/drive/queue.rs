@@ -1,7 +1,7 @@
 //! Queue of a conversation: a run waits for its turn.
 
 use crate::engine::{RunEngine, superseded};
-use crate::execution::{Start, Work};
+use crate::execution::{Execution, FirstStep};
 use crate::memory;
 use crate::queries::runs;
 use crate::run::{RunRow, RunStatus, conversation, failure_of};
@@ -12,35 +12,35 @@ use std::time::Duration;
 use store::{Read, Tx};
 use tokio::time::Instant;
 
-/// How long a run may wait for its turn.
+/// The longest time in the queue.
 const QUEUE_SECONDS: i64 = 600;
-/// How often those who wait look by themselves: other processes end runs too.
-const LOOK: Duration = Duration::from_millis(500);
-/// How often those who wait say that they are alive.
+/// Poll interval of queued runs. Only runs that end in this process send a notification.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// Interval of the heartbeat of queued runs.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// What became of a queued run.
-pub(crate) enum Entered {
+/// Outcome of waiting in the queue.
+pub(crate) enum QueueOutcome {
     /// Its turn came, and its first step is begun.
-    Begun(Start),
+    Begun(FirstStep),
     /// It will never have a turn.
-    Over(Box<RunRow>),
+    Ended(Box<RunRow>),
 }
 
-enum Turn {
-    Begun(Box<Work>, Start),
-    Over(Box<RunRow>),
+enum TurnAttempt {
+    Begun(Box<Execution>, FirstStep),
+    Ended(Box<RunRow>),
     Wait,
 }
 
 impl RunEngine {
     /// Waits for the turn of a queued run, then begins its first step.
-    pub(crate) async fn await_turn(&self, work: &mut Arc<Work>) -> Result<Entered> {
-        let seat = self.active().wait_in(conversation::key(&work.row));
+    pub(crate) async fn await_turn(&self, execution: &mut Arc<Execution>) -> Result<QueueOutcome> {
+        let seat = self.active().wait_for_turn(conversation::key(&execution.row));
         let mut renewed = Instant::now();
         loop {
             let turn = seat.turn.notified();
-            let row = work.row.clone();
+            let row = execution.row.clone();
             let due = self.db().read(move |read| {
                 let expired_before = read.now().plus_seconds(-QUEUE_SECONDS);
                 runs::is_due(read, &row, expired_before)
@@ -48,31 +48,31 @@ impl RunEngine {
             // Looking costs a read, and only what has to be written is written.
             if due.await? || renewed.elapsed() >= HEARTBEAT {
                 renewed = Instant::now();
-                match self.write_with(work, Self::try_turn).await? {
-                    Turn::Begun(begun, start) => {
-                        *work = Arc::new(*begun);
-                        return Ok(Entered::Begun(start));
+                match self.write_with(execution, Self::try_turn).await? {
+                    TurnAttempt::Begun(begun, start) => {
+                        *execution = Arc::new(*begun);
+                        return Ok(QueueOutcome::Begun(start));
                     }
-                    Turn::Over(row) => return Ok(Entered::Over(row)),
-                    Turn::Wait => {}
+                    TurnAttempt::Ended(row) => return Ok(QueueOutcome::Ended(row)),
+                    TurnAttempt::Wait => {}
                 }
             }
             tokio::select! {
                 () = turn => {}
-                () = work.working.cancel.cancelled() => {}
-                () = tokio::time::sleep(LOOK) => {}
+                () = execution.active.cancel.cancelled() => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         }
     }
 
-    fn try_turn(&self, tx: &mut Tx, work: &Work) -> Result<Turn> {
-        conversation::lock(tx, conversation::key(&work.row))?;
-        let mut row = runs::by_id(tx, work.row.workspace_id, &work.row.id)?;
-        if row.epoch != work.row.epoch {
+    fn try_turn(&self, tx: &mut Tx, execution: &Execution) -> Result<TurnAttempt> {
+        conversation::lock(tx, conversation::key(&execution.row))?;
+        let mut row = runs::by_id(tx, execution.row.workspace_id, &execution.row.id)?;
+        if row.epoch != execution.row.epoch {
             return Err(superseded());
         }
         if row.status != RunStatus::Queued {
-            return Ok(Turn::Over(Box::new(row)));
+            return Ok(TurnAttempt::Ended(Box::new(row)));
         }
         let now = tx.now();
         if row.queued_at.plus_seconds(QUEUE_SECONDS) <= now {
@@ -86,17 +86,18 @@ impl RunEngine {
         let active = runs::active_in_conversation(tx, &row)?;
         if active.first().is_some_and(|first| first.id < row.id) {
             runs::renew(tx, &row)?;
-            return Ok(Turn::Wait);
+            return Ok(TurnAttempt::Wait);
         }
         if !runs::start(tx, &row)? {
-            return Ok(Turn::Wait);
+            return Ok(TurnAttempt::Wait);
         }
-        let mut begun = work.clone();
+        let mut begun = execution.clone();
         begun.start(now);
         // The turns before this one have ended by now, so memory is read only here.
-        begun.memory = memory::read(self.turns(), tx, &begun.row, &work.plan.settings, &work.plan.guards)?;
+        begun.memory =
+            memory::read(self.turns(), tx, &begun.row, &execution.plan.settings, &execution.plan.guardrails)?;
         match self.begin(tx, &mut begun) {
-            Ok(start) => Ok(Turn::Begun(Box::new(begun), start)),
+            Ok(start) => Ok(TurnAttempt::Begun(Box::new(begun), start)),
             Err(error) if matches!(error.code().status(), 402 | 429) => {
                 self.end(tx, begun.row, RunStatus::Failed, Some(&error))
             }
@@ -105,18 +106,24 @@ impl RunEngine {
     }
 
     /// Ends a run that has not begun.
-    fn end(&self, tx: &mut Tx, mut row: RunRow, status: RunStatus, error: Option<&Error>) -> Result<Turn> {
+    fn end(
+        &self,
+        tx: &mut Tx,
+        mut row: RunRow,
+        status: RunStatus,
+        error: Option<&Error>,
+    ) -> Result<TurnAttempt> {
         row.status = status;
         row.error = error.map(failure_of);
         row.completed_at = Some(tx.now().max(row.queued_at));
         row.lease_until = None;
         runs::finish(tx, &row)?;
         self.emit_end(tx, &row)?;
-        Ok(Turn::Over(Box::new(row)))
+        Ok(TurnAttempt::Ended(Box::new(row)))
     }
 }
 
-/// Whether the agent of a run may run it.
+/// Returns whether the agent of a run is active, or the run is a draft run.
 fn is_active(read: &mut Read, row: &RunRow) -> Result<bool> {
     match agents::queries::live_agent(read, row.workspace_id, row.agent_id) {
         Ok(agent) => Ok(agent.status == AgentStatus::Active || row.options()?.draft),

@@ -1,8 +1,8 @@
 //! Recovery of runs whose workers died, and retention of their texts.
 
 use crate::engine::RunEngine;
-use crate::execution::{Plan, PlannedTool, Work};
-use crate::guardrails::Guards;
+use crate::execution::{Execution, Plan, PlannedTool};
+use crate::guardrails::CompiledGuardrails;
 use crate::memory::{self, ConversationMemory};
 use crate::queries::{runs, steps};
 use crate::run::{
@@ -16,28 +16,27 @@ use store::Tx;
 /// Workers that may die over a run before it is given up.
 const MOST_WORKERS: i64 = 5;
 /// Runs that are taken over at a time.
-const SILENT: i64 = 20;
+const TAKEOVER_BATCH: i64 = 20;
 
 impl RunEngine {
-    /// Takes over the runs whose workers fell silent and drives them on, each in a task of its own. Gives their
-    /// number.
+    /// Takes over runs with an expired lease, and resumes each in a task of its own. Returns their number.
     ///
     /// # Errors
-    /// When the database fails.
+    /// `internal_error`.
     pub async fn resume_silent(&self) -> Result<usize> {
-        let rows = self.db().write(|tx| runs::claim_silent(tx, SILENT)).await?;
+        let rows = self.db().write(|tx| runs::claim_silent(tx, TAKEOVER_BATCH)).await?;
         let count = rows.len();
         for row in rows {
             if row.status != RunStatus::RequiresAction {
                 tracing::warn!(run_id = %row.id, epoch = row.epoch, "a run is resumed");
             }
-            self.resume_beside(row);
+            self.spawn_resume(row);
         }
         Ok(count)
     }
 
     /// Drives on a run that is this process's by now, in a task of its own.
-    pub(crate) fn resume_beside(&self, row: RunRow) {
+    pub(crate) fn spawn_resume(&self, row: RunRow) {
         let engine = self.clone();
         self.0.parts.runtime.spawn(async move {
             let id = row.id.clone();
@@ -72,10 +71,10 @@ impl RunEngine {
             _ => None,
         };
         let closes = ending.is_some();
-        let work = self.load(caller, row, closes).await?;
+        let execution = self.load(caller, row, closes).await?;
         match ending {
-            Some(ending) => self.finish(Arc::new(work), ending, 0, None).await,
-            None => self.drive(work, None, None).await,
+            Some(ending) => self.finish(Arc::new(execution), ending, 0, None).await,
+            None => self.drive(execution, None, None).await,
         }
     }
 
@@ -98,7 +97,7 @@ impl RunEngine {
     }
 
     /// A run as it stands in the database, ready to be driven on after its last finished step, or to be closed.
-    async fn load(&self, caller: Caller, row: RunRow, closes: bool) -> Result<Work> {
+    async fn load(&self, caller: Caller, row: RunRow, closes: bool) -> Result<Execution> {
         let engine = self.clone();
         let load = move |tx: &mut Tx| {
             let (workspace, agent) = (row.workspace_id, row.agent_id);
@@ -111,41 +110,41 @@ impl RunEngine {
                 (settings, tools, row.options()?)
             };
             let attempt_from = row.options()?.attempt_from.unwrap_or(0);
-            let guards = Arc::new(Guards::new(&settings.guardrails)?);
+            let guardrails = Arc::new(CompiledGuardrails::new(&settings.guardrails)?);
             let memory = if closes {
                 ConversationMemory::default()
             } else {
-                memory::read(engine.turns(), tx, &row, &settings, &guards)?
+                memory::read(engine.turns(), tx, &row, &settings, &guardrails)?
             };
-            let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guards, options)?);
-            let working = engine.active().work_on(&row.id, conversation::key(&row));
-            let mut work = Work::new(plan, working, row.clone(), memory);
+            let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guardrails, options)?);
+            let active = engine.active().register(&row.id, conversation::key(&row));
+            let mut execution = Execution::new(plan, active, row.clone(), memory);
             let tiers = engine.tiers();
             let (prices, folding) = (tiers.get(row.model).prices, tiers.fast.prices);
             for mut step in steps::of_run(tx, workspace, &row.id)? {
                 if step.is_held_back() {
-                    work.row.tool_calls += 1;
-                    work.pending.push(step);
+                    execution.row.tool_calls += 1;
+                    execution.pending.push(step);
                     continue;
                 }
                 let is_local = |tool: &PlannedTool| tool.callable.function.is_some();
                 let is_open = step.completed_at.is_none() && step.position >= attempt_from;
-                if is_open && work.plan.tool(&step.name).is_some_and(is_local) {
+                if is_open && execution.plan.tool(&step.name).is_some_and(is_local) {
                     // Its id makes what it did the first time count, so it is made once more.
-                    work.row.tool_calls += 1;
-                    work.pending.push(step);
+                    execution.row.tool_calls += 1;
+                    execution.pending.push(step);
                     continue;
                 }
                 if step.completed_at.is_none() {
                     give_up_step(tx, &mut step)?;
                 }
                 if step.position < attempt_from {
-                    work.earlier.push(step);
+                    execution.earlier.push(step);
                 } else {
-                    work.recall(step, prices, folding);
+                    execution.restore_step(step, prices, folding);
                 }
             }
-            Ok(work)
+            Ok(execution)
         };
         self.db().write(load).await
     }

@@ -6,13 +6,13 @@ use diesel::prelude::*;
 use model::{JsonText, Result, RunId, Timestamp, WorkspaceId};
 use store::Tx;
 
-/// How long an ephemeral conversation is remembered after its last run.
+/// The retention of an ephemeral conversation after its last run.
 const EPHEMERAL_SECONDS: i64 = 72 * 3600;
 /// Conversations whose texts are deleted at a time.
 const BATCH: i64 = 200;
 
-/// Forgets the texts of ephemeral conversations whose last run ended before `cutoff`. Gives the number of runs.
-pub(crate) fn purge(tx: &mut Tx, cutoff: Timestamp, most: i64) -> Result<usize> {
+/// Deletes the texts of ephemeral conversations whose last run ended before `cutoff`. Returns the number of runs.
+fn purge(tx: &mut Tx, cutoff: Timestamp, most: i64) -> Result<usize> {
     let now = tx.now();
     let later = diesel::alias!(runs as later);
     let due: Vec<(WorkspaceId, RunId, String)> = runs::table
@@ -50,10 +50,10 @@ pub(crate) fn purge(tx: &mut Tx, cutoff: Timestamp, most: i64) -> Result<usize> 
 }
 
 impl RunEngine {
-    /// Forgets the texts of ephemeral conversations 72 hours after their last run. Gives the number of runs.
+    /// Deletes the texts of ephemeral conversations 72 hours after their last run. Returns the number of runs.
     ///
     /// # Errors
-    /// When the database fails.
+    /// `internal_error`.
     pub async fn purge_ephemeral(&self) -> Result<usize> {
         let mut purged = 0;
         loop {

@@ -1,13 +1,13 @@
 //! Main loop of a run: model, tools, model, until it has answered or a limit ends it.
 
-use super::queue::Entered;
+use super::queue::QueueOutcome;
 use crate::engine::RunEngine;
-use crate::execution::{Asking, Start, Work};
-use crate::memory::Fold;
+use crate::execution::{Execution, FirstStep, ModelRequest};
+use crate::memory::Summarization;
 use crate::queries::runs;
 use crate::run::{Ended, Ending, StepRow};
 use crate::steps::{Advance, Next, code_fence, evaluate};
-use crate::tools::Called;
+use crate::tools::ToolResults;
 use crate::{approvals, spans};
 use auth::idempotency::Claim;
 use model::{Code, Result};
@@ -15,22 +15,22 @@ use providers::{Attempts, ModelAnswer, Prompt, ProviderError, ToolCall};
 use std::sync::Arc;
 use tracing::Instrument;
 
-/// What comes after a step.
-enum Course {
-    Fold(Fold),
-    Ask(Asking),
-    /// People are asked.
-    Wait,
+/// Phase of the main loop.
+enum Phase {
+    Summarize(Summarization),
+    CallModel(ModelRequest),
+    /// A person must approve calls first.
+    AwaitApproval,
     /// With the Energy of the last step where that is not debited yet.
     End(Ending, i64),
 }
 
-impl Course {
-    fn of(start: Start) -> Self {
+impl Phase {
+    fn of(start: FirstStep) -> Self {
         match start {
-            Start::Fold(fold) => Self::Fold(fold),
-            Start::Answer(asking) => Self::Ask(asking),
-            Start::Over(ending) => Self::End(ending, 0),
+            FirstStep::Summarize(summarization) => Self::Summarize(summarization),
+            FirstStep::Answer(model_request) => Self::CallModel(model_request),
+            FirstStep::End(ending) => Self::End(ending, 0),
         }
     }
 }
@@ -43,15 +43,15 @@ impl RunEngine {
     /// `internal_error`.
     pub(crate) async fn drive(
         &self,
-        mut work: Work,
-        start: Option<Start>,
+        mut execution: Execution,
+        start: Option<FirstStep>,
         claim: Option<Claim>,
     ) -> Result<Ended> {
-        let id = work.row.id.clone();
-        let mut part = spans::run(self.tracer(), &work);
-        work.trace = part.trace().clone();
-        let span = tracing::info_span!("run", run_id = %id, trace_id = work.trace.id());
-        let result = self.drive_steps(work, start, claim).instrument(span).await;
+        let id = execution.row.id.clone();
+        let mut part = spans::run(self.tracer(), &execution);
+        execution.trace = part.trace().clone();
+        let span = tracing::info_span!("run", run_id = %id, trace_id = execution.trace.id());
+        let result = self.drive_steps(execution, start, claim).instrument(span).await;
         spans::note_run(&mut part, &result);
         if let Err(error) = &result
             && error.code() == Code::InternalError
@@ -61,47 +61,52 @@ impl RunEngine {
         result
     }
 
-    async fn drive_steps(&self, work: Work, start: Option<Start>, claim: Option<Claim>) -> Result<Ended> {
-        let mut work = Arc::new(work);
-        let start = start.or_else(|| work.over.clone().map(Start::Over));
-        let mut course = match start {
-            Some(start) => Course::of(start),
-            None if !work.pending.is_empty() => self.take_up(&mut work).await?,
-            None if work.row.started_at.is_some() => self.go_on(&mut work, 0).await?,
-            None => match self.await_turn(&mut work).await? {
-                Entered::Begun(start) => Course::of(start),
-                Entered::Over(row) => return self.keep_end(*row, claim).await,
+    async fn drive_steps(
+        &self,
+        execution: Execution,
+        start: Option<FirstStep>,
+        claim: Option<Claim>,
+    ) -> Result<Ended> {
+        let mut execution = Arc::new(execution);
+        let start = start.or_else(|| execution.early_end.clone().map(FirstStep::End));
+        let mut phase = match start {
+            Some(start) => Phase::of(start),
+            None if !execution.pending.is_empty() => self.resume_pending_calls(&mut execution).await?,
+            None if execution.row.started_at.is_some() => self.continue_with_model(&mut execution, 0).await?,
+            None => match self.await_turn(&mut execution).await? {
+                QueueOutcome::Begun(start) => Phase::of(start),
+                QueueOutcome::Ended(row) => return self.keep_end(*row, claim).await,
             },
         };
         loop {
-            if matches!(course, Course::Fold(_) | Course::Ask(_)) {
-                work.publish_begun();
+            if matches!(phase, Phase::Summarize(_) | Phase::CallModel(_)) {
+                execution.publish_begun();
             }
-            let asking = match course {
-                Course::Fold(fold) => {
-                    let energy = self.fold(&mut work, fold).await;
-                    course = self.go_on(&mut work, energy).await?;
+            let model_request = match phase {
+                Phase::Summarize(summarization) => {
+                    let energy = self.summarize(&mut execution, summarization).await;
+                    phase = self.continue_with_model(&mut execution, energy).await?;
                     continue;
                 }
-                Course::Ask(asking) => asking,
-                Course::Wait => return self.ask_people(work, claim).await,
-                Course::End(ending, energy) => return self.finish(work, ending, energy, claim).await,
+                Phase::CallModel(model_request) => model_request,
+                Phase::AwaitApproval => return self.request_approval(execution, claim).await,
+                Phase::End(ending, energy) => return self.finish(execution, ending, energy, claim).await,
             };
             let attempts = Attempts::default();
-            let (next, energy) = match self.ask(&work, asking, &attempts).await {
+            let (next, energy) = match self.call_model(&execution, model_request, &attempts).await {
                 Ok(answered) => {
-                    let energy = self.tiers().get(work.row.model).prices.energy(answered.usage);
-                    (self.take_answer(Arc::make_mut(&mut work), answered, &attempts, energy), energy)
+                    let energy = self.tiers().get(execution.row.model).prices.energy(answered.usage);
+                    (self.take_answer(Arc::make_mut(&mut execution), answered, &attempts, energy), energy)
                 }
                 Err(error) => {
-                    Arc::make_mut(&mut work).note_failed(attempts.failed());
-                    (Next::End(evaluate::give_up(&work, &error)), 0)
+                    Arc::make_mut(&mut execution).record_failed_attempts(attempts.failed());
+                    (Next::End(evaluate::give_up(&execution, &error)), 0)
                 }
             };
-            course = match next {
-                Next::End(ending) => return self.finish(work, ending, energy, claim).await,
-                Next::Again => self.go_on(&mut work, energy).await?,
-                Next::Tools(calls) => self.take_tools(&mut work, energy, calls).await?,
+            phase = match next {
+                Next::End(ending) => return self.finish(execution, ending, energy, claim).await,
+                Next::CallModel => self.continue_with_model(&mut execution, energy).await?,
+                Next::Tools(calls) => self.call_requested_tools(&mut execution, energy, calls).await?,
             };
         }
     }
@@ -109,112 +114,117 @@ impl RunEngine {
     /// Takes in what the model said, as far as guardrails let it through.
     fn take_answer(
         &self,
-        work: &mut Work,
+        execution: &mut Execution,
         mut answered: ModelAnswer,
         attempts: &Attempts,
         energy: i64,
     ) -> Next {
-        let has_schema = work.plan.answer.is_some();
+        let has_schema = execution.plan.answer.is_some();
         if has_schema {
             let text = &mut answered.completion.text;
             *text = code_fence::strip(text).to_owned();
         }
-        let found = work.plan.guards.look_at_answer(&mut answered.completion, has_schema);
-        work.publish_answer(&answered.completion.text);
-        let next = evaluate::take_answer(work, answered, attempts.failed(), energy);
-        match self.note_all(work, found) {
+        let found = execution.plan.guardrails.inspect_answer(&mut answered.completion, has_schema);
+        execution.publish_answer(&answered.completion.text);
+        let next = evaluate::take_answer(execution, answered, attempts.failed(), energy);
+        match self.add_findings(execution, found) {
             Some(ending) => Next::End(ending),
             None => next,
         }
     }
 
     /// Calls tools and adds their results to the prompt.
-    async fn take_tools(&self, work: &mut Arc<Work>, energy: i64, calls: Vec<ToolCall>) -> Result<Course> {
-        let Some(steps) = self.settle_step(work, energy, calls).await? else {
-            return Ok(Course::End(Ending::Stopped, energy));
+    async fn call_requested_tools(
+        &self,
+        execution: &mut Arc<Execution>,
+        energy: i64,
+        calls: Vec<ToolCall>,
+    ) -> Result<Phase> {
+        let Some(steps) = self.settle_step(execution, energy, calls).await? else {
+            return Ok(Phase::End(Ending::Stopped, energy));
         };
-        let changed = Arc::make_mut(work);
+        let changed = Arc::make_mut(execution);
         changed.row.tool_calls += i64::try_from(steps.len()).unwrap_or(0);
         changed.written = changed.steps.len();
         changed.publish_steps(&steps);
-        self.call_tools(work, steps).await
+        self.call_tools(execution, steps).await
     }
 
     /// Goes on with calls that an earlier worker held back for a person.
-    async fn take_up(&self, work: &mut Arc<Work>) -> Result<Course> {
-        let begun = self.write_with(work, |_, tx, work| {
-            let ours = runs::renew(tx, &work.row)?;
+    async fn resume_pending_calls(&self, execution: &mut Arc<Execution>) -> Result<Phase> {
+        let begun = self.write_with(execution, |_, tx, execution| {
+            let ours = runs::renew(tx, &execution.row)?;
             if ours {
-                approvals::begin_approved(tx, &work.row)?;
+                approvals::begin_approved(tx, &execution.row)?;
             }
             Ok(ours)
         });
         if !begun.await? {
-            return Ok(Course::End(Ending::Stopped, 0));
+            return Ok(Phase::End(Ending::Stopped, 0));
         }
-        let steps = std::mem::take(&mut Arc::make_mut(work).pending);
-        self.call_tools(work, steps).await
+        let steps = std::mem::take(&mut Arc::make_mut(execution).pending);
+        self.call_tools(execution, steps).await
     }
 
-    async fn call_tools(&self, work: &mut Arc<Work>, steps: Vec<StepRow>) -> Result<Course> {
-        let Called { done, held_back, found } = self.run_tools(work, steps).await;
-        let changed = Arc::make_mut(work);
+    async fn call_tools(&self, execution: &mut Arc<Execution>, steps: Vec<StepRow>) -> Result<Phase> {
+        let ToolResults { done, held_back, found } = self.run_tools(execution, steps).await;
+        let changed = Arc::make_mut(execution);
         let waits = !held_back.is_empty();
         changed.pending = held_back;
         for step in done {
-            changed.hear_tool(&step);
+            changed.record_tool_result(&step);
             changed.steps.push(step);
         }
-        match self.note_all(changed, found) {
-            Some(ending) => Ok(Course::End(ending, 0)),
-            None if waits => Ok(Course::Wait),
-            None => self.go_on(work, 0).await,
+        match self.add_findings(changed, found) {
+            Some(ending) => Ok(Phase::End(ending, 0)),
+            None if waits => Ok(Phase::AwaitApproval),
+            None => self.continue_with_model(execution, 0).await,
         }
     }
 
     /// Begins the next model step, as far as limits let it.
-    async fn go_on(&self, work: &mut Arc<Work>, energy: i64) -> Result<Course> {
-        Ok(match self.next_step(work, energy).await? {
-            Advance::Begun(step, asking) => {
-                let work = Arc::make_mut(work);
-                work.written = work.steps.len();
-                work.steps.push(*step);
-                Course::Ask(asking)
+    async fn continue_with_model(&self, execution: &mut Arc<Execution>, energy: i64) -> Result<Phase> {
+        Ok(match self.next_step(execution, energy).await? {
+            Advance::Begun(step, model_request) => {
+                let execution = Arc::make_mut(execution);
+                execution.written = execution.steps.len();
+                execution.steps.push(*step);
+                Phase::CallModel(model_request)
             }
             Advance::Limit(reason) => {
-                let text = work.last_text();
-                let work = Arc::make_mut(work);
-                work.written = work.steps.len();
-                Course::End(Ending::Incomplete(reason, text), 0)
+                let text = execution.last_text();
+                let execution = Arc::make_mut(execution);
+                execution.written = execution.steps.len();
+                Phase::End(Ending::Incomplete(reason, text), 0)
             }
-            Advance::Stopped => Course::End(Ending::Stopped, energy),
+            Advance::Stopped => Phase::End(Ending::Stopped, energy),
         })
     }
 
     /// Calls the model, keeping the run's lease meanwhile.
-    async fn ask(
+    async fn call_model(
         &self,
-        work: &Arc<Work>,
-        asking: Asking,
+        execution: &Arc<Execution>,
+        model_request: ModelRequest,
         attempts: &Attempts,
     ) -> std::result::Result<ModelAnswer, ProviderError> {
-        let patience = work.time_left(self.db().clock().now());
-        let settings = &work.plan.settings;
+        let patience = execution.time_left(self.db().clock().now());
+        let settings = &execution.plan.settings;
         let prompt = Prompt {
             model: String::new(),
-            messages: asking.messages,
-            tools: work.plan.specs.clone(),
+            messages: model_request.messages,
+            tools: execution.plan.specs.clone(),
             output_schema: settings.response_format.schema().cloned(),
-            max_output_tokens: asking.max_output_tokens,
+            max_output_tokens: model_request.max_output_tokens,
             temperature: settings.temperature,
             patience,
-            cancel: work.working.cancel.clone(),
-            sink: work.sink(),
+            cancel: execution.active.cancel.clone(),
+            sink: execution.sink(),
             attempts: attempts.clone(),
-            trace: Some(work.trace.clone()),
+            trace: Some(execution.trace.clone()),
             tracer: self.tracer().clone(),
         };
-        let tier = self.tiers().get(work.row.model);
-        self.keeping_lease(work, self.complete(tier, prompt)).await
+        let tier = self.tiers().get(execution.row.model);
+        self.keeping_lease(execution, self.complete(tier, prompt)).await
     }
 }

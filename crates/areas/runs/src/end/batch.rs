@@ -1,8 +1,9 @@
-//! Completion of many runs by few statements, on PostgreSQL: runs, steps and settlements of all that are ordinary.
+//! Batched completion on PostgreSQL: one statement each for the rows, steps and settlements of many runs. Runs that need more
+//! than that are completed one by one.
 
 use super::finish::ended_row;
 use crate::engine::{Completion, RunEngine};
-use crate::execution::write_forgone;
+use crate::execution::write_absorbed;
 use crate::queries::{bulk, runs};
 use crate::run::{Ended, Ending, RunRow, StepKind, StepRow};
 use model::Result;
@@ -11,7 +12,7 @@ use store::{Batched, Tx};
 
 /// A run whose end is written.
 struct Finished<'a> {
-    /// Its place among the completions.
+    /// Its index in the batch.
     place: usize,
     completion: &'a Completion,
     row: RunRow,
@@ -34,7 +35,7 @@ impl Batched for Completion {
         for (Finished { place, completion, mut row }, charged) in finished.into_iter().zip(charged) {
             let absorbed = completion.energy - charged;
             if absorbed > 0 {
-                write_forgone(tx, &completion.work, absorbed)?;
+                write_absorbed(tx, &completion.execution, absorbed)?;
                 row.energy -= absorbed;
                 runs::note_energy(tx, &row)?;
             }
@@ -47,18 +48,18 @@ impl Batched for Completion {
     }
 }
 
-/// Settles the last steps of runs. Gives what of each was charged.
+/// Settles the last steps of runs. Returns the charged Energy of each.
 fn settle(engine: &RunEngine, tx: &mut Tx, finished: &[Finished<'_>]) -> Result<Vec<i64>> {
     let settlements: Vec<(Charge, Settlement<'_>)> = finished.iter().map(Finished::settlement).collect();
     if settlements.is_empty() { Ok(Vec::new()) } else { engine.0.parts.meter.settle_all(tx, &settlements) }
 }
 
-/// Writes the ends of those that are ordinary, and gives those that nobody else has ended.
+/// Writes the ends of the runs that the batch can end, and returns those that had not ended before.
 fn finished<'a>(tx: &mut Tx, completions: &[&'a Completion]) -> Result<Vec<Finished<'a>>> {
     let mut finished = Vec::with_capacity(completions.len());
     for (place, completion) in completions.iter().copied().enumerate() {
         if completion.is_ordinary()?
-            && let Some(row) = ended_row(&completion.work, &completion.ending, tx.now())
+            && let Some(row) = ended_row(&completion.execution, &completion.ending, tx.now())
         {
             finished.push(Finished { place, completion, row });
         }
@@ -72,30 +73,33 @@ fn finished<'a>(tx: &mut Tx, completions: &[&'a Completion]) -> Result<Vec<Finis
 impl Finished<'_> {
     /// The steps whose results are not written yet, as they now stand.
     fn steps(&self) -> impl Iterator<Item = &StepRow> {
-        let work = &self.completion.work;
-        work.steps.iter().skip(work.written)
+        let execution = &self.completion.execution;
+        execution.steps.iter().skip(execution.written)
     }
 
     fn settlement(&self) -> (Charge, Settlement<'_>) {
-        let work = &self.completion.work;
-        let (step, model) = work.charged_step();
-        let last_step = Some(work.last_position()).filter(|last| *last > 0);
+        let execution = &self.completion.execution;
+        let (step, model) = execution.charged_step();
+        let last_step = Some(execution.last_position()).filter(|last| *last > 0);
         let close = Some(Closing { status: self.row.status.as_str(), refund: false, last_step });
-        (work.charge(), Settlement { step, energy: self.completion.energy, model: model.as_str(), close })
+        (
+            execution.charge(),
+            Settlement { step, energy: self.completion.energy, model: model.as_str(), close },
+        )
     }
 }
 
 impl Completion {
-    /// Whether it is an answer that was paid for, and nothing else is to be written.
+    /// Returns whether the batch can write it: an answer with a price, without an outcome of a request or pending calls.
     fn is_ordinary(&self) -> Result<bool> {
-        let work = &self.work;
+        let execution = &self.execution;
         let is_plain = |step: &StepRow| matches!(step.kind, StepKind::Model | StepKind::Tool);
-        Ok(work.row.livemode
+        Ok(execution.row.livemode
             && matches!(self.ending, Ending::Completed(_) | Ending::Incomplete(..))
             && self.energy > 0
             && self.claim.is_none()
-            && work.pending.is_empty()
-            && work.steps.iter().skip(work.written).all(is_plain)
-            && work.row.options()?.idempotency_key.is_none())
+            && execution.pending.is_empty()
+            && execution.steps.iter().skip(execution.written).all(is_plain)
+            && execution.row.options()?.idempotency_key.is_none())
     }
 }

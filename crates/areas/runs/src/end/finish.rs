@@ -1,7 +1,7 @@
 //! Completion of a run: the last step, the price, the run, its event and the outcome of its request, in one transaction.
 
 use crate::engine::{Completion, RunEngine, superseded};
-use crate::execution::{Work, drop_pending, write_finished, write_forgone};
+use crate::execution::{Execution, drop_pending, write_absorbed, write_finished};
 use crate::queries::runs;
 use crate::run::{Ended, Ending, RunRow, RunStatus, failure_of, refusal_of, response};
 use auth::idempotency::{self, Claim};
@@ -14,23 +14,23 @@ impl RunEngine {
     /// Writes the end of a run. `energy` is what its last step cost.
     pub(crate) async fn finish(
         &self,
-        work: Arc<Work>,
+        execution: Arc<Execution>,
         ending: Ending,
         energy: i64,
         claim: Option<Claim>,
     ) -> Result<Ended> {
-        let completion = Completion { work: work.clone(), ending, energy, claim };
+        let completion = Completion { execution: execution.clone(), ending, energy, claim };
         let ended = self.db().write_batched(&self.0.completions, self.clone(), completion).await?;
-        self.0.parts.spending.forget(&work.plan.caller.key.lineage);
+        self.0.parts.spending.forget(&execution.plan.caller.key.lineage);
         Ok(ended)
     }
 
     /// Writes the end of a run in a transaction.
     pub(crate) fn finish_in(&self, tx: &mut Tx, completion: &Completion) -> Result<Ended> {
-        let Completion { work, ending, energy, claim } = completion;
-        let (mut row, is_ours) = write_end(tx, work, ending)?;
+        let Completion { execution, ending, energy, claim } = completion;
+        let (mut row, is_ours) = write_end(tx, execution, ending)?;
         let refund = row.status == RunStatus::Failed;
-        let absorbed = self.close(tx, work, &row, *energy, refund)?;
+        let absorbed = self.close(tx, execution, &row, *energy, refund)?;
         if absorbed > 0 && !refund {
             row.energy -= absorbed;
             runs::note_energy(tx, &row)?;
@@ -53,8 +53,8 @@ impl RunEngine {
             .await
     }
 
-    /// Stores a run's end as the outcome of its request. That of a failed run is forgotten instead, so that a resend
-    /// begins the run anew. A worker that has no claim looks for one whose request was answered while the run went on.
+    /// Stores the end of a run as the outcome of its request. For a failed run it deletes the outcome instead, so that the same
+    /// request starts a new attempt. Without a claim, it uses the one of a request that was answered before the end.
     fn keep_outcome(&self, tx: &mut Tx, row: &RunRow, claim: Option<&Claim>) -> Result<bool> {
         let left = match (claim, row.options()?.idempotency_key) {
             (None, Some(key)) => {
@@ -70,14 +70,21 @@ impl RunEngine {
         self.store_outcome(tx, claim, row, false)
     }
 
-    /// Settles the last step, sets free what is still held, and records the execution. Gives what the step cost
-    /// beyond its hold.
-    fn close(&self, tx: &mut Tx, work: &Work, row: &RunRow, energy: i64, refund: bool) -> Result<i64> {
-        drop_pending(tx, work)?;
-        let charge = work.charge();
-        let last_step = Some(work.last_position()).filter(|last| *last > 0);
+    /// Settles the last step, releases the hold, and records the execution. Returns the Energy that the step cost beyond its
+    /// hold.
+    fn close(
+        &self,
+        tx: &mut Tx,
+        execution: &Execution,
+        row: &RunRow,
+        energy: i64,
+        refund: bool,
+    ) -> Result<i64> {
+        drop_pending(tx, execution)?;
+        let charge = execution.charge();
+        let last_step = Some(execution.last_position()).filter(|last| *last > 0);
         if !row.livemode {
-            write_finished(tx, work)?;
+            write_finished(tx, execution)?;
             let execution = TestExecution {
                 status: row.status.as_str(),
                 model: row.model.as_str(),
@@ -87,13 +94,13 @@ impl RunEngine {
             self.0.parts.meter.record_test(tx, &charge, &execution)?;
             return Ok(0);
         }
-        let (step, model) = work.charged_step();
+        let (step, model) = execution.charged_step();
         let close = Some(Closing { status: row.status.as_str(), refund, last_step });
         let settlement = Settlement { step, energy, model: model.as_str(), close };
         // First what only this run changes: all runs of the workspace wait for what settling locks.
-        write_finished(tx, work)?;
+        write_finished(tx, execution)?;
         let absorbed = energy - self.0.parts.meter.settle(tx, &charge, &settlement)?;
-        write_forgone(tx, work, absorbed)?;
+        write_absorbed(tx, execution, absorbed)?;
         Ok(absorbed)
     }
 
@@ -105,7 +112,7 @@ impl RunEngine {
         row: &RunRow,
         still_running: bool,
     ) -> Result<bool> {
-        // Whoever may make a run may answer what it asks.
+        // A key that can create runs can also approve calls, so the response contains the link.
         let reply = response::reply(self.shown(tx, row.clone(), true)?, still_running)?;
         match idempotency::finish(tx, claim, reply.status, reply.text()?, &reply.headers) {
             Ok(()) => Ok(true),
@@ -115,18 +122,20 @@ impl RunEngine {
     }
 }
 
-/// Writes the run's own row. Gives it as it then stands, and whether this ended it: else somebody else did.
-fn write_end(tx: &mut Tx, work: &Work, ending: &Ending) -> Result<(RunRow, bool)> {
-    let Some(row) = ended_row(work, ending, tx.now()) else { return Ok((stopped(tx, work)?, false)) };
+/// Writes the end into the row of the run. Returns the row, and whether this worker ended the run.
+fn write_end(tx: &mut Tx, execution: &Execution, ending: &Ending) -> Result<(RunRow, bool)> {
+    let Some(row) = ended_row(execution, ending, tx.now()) else {
+        return Ok((stopped(tx, execution)?, false));
+    };
     if !runs::finish(tx, &row)? {
-        return Ok((stopped(tx, work)?, false));
+        return Ok((stopped(tx, execution)?, false));
     }
     Ok((row, true))
 }
 
 /// The row of a run that ends so; `None` where another has ended it.
-pub(crate) fn ended_row(work: &Work, ending: &Ending, now: Timestamp) -> Option<RunRow> {
-    let mut row = work.row.clone();
+pub(crate) fn ended_row(execution: &Execution, ending: &Ending, now: Timestamp) -> Option<RunRow> {
+    let mut row = execution.row.clone();
     // A busy conversation may have moved the run's acceptance on by some milliseconds.
     row.completed_at = Some(now.max(row.queued_at));
     row.lease_until = None;
@@ -159,8 +168,8 @@ pub(crate) fn ended_row(work: &Work, ending: &Ending, now: Timestamp) -> Option<
 ///
 /// # Errors
 /// `internal_error` where it was taken over: then nothing of this worker counts.
-fn stopped(tx: &mut Tx, work: &Work) -> Result<RunRow> {
-    runs::note_usage(tx, &work.row)?.ok_or_else(superseded)
+fn stopped(tx: &mut Tx, execution: &Execution) -> Result<RunRow> {
+    runs::note_usage(tx, &execution.row)?.ok_or_else(superseded)
 }
 
 /// The run, or for a failed one the error for its caller.

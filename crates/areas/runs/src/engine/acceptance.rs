@@ -1,48 +1,48 @@
 //! Acceptance of a run: what was asked for, and what becomes of it.
 
-use crate::execution::{Start, Work};
-use crate::guardrails::{GuardReport, Guards};
+use crate::execution::{Execution, FirstStep};
+use crate::guardrails::{CompiledGuardrails, GuardrailReport};
 use crate::run::{NewRun, RunOptions};
 use agents::guardrails::{Guardrail, GuardrailStage};
 use auth::idempotency::Claim;
 use model::{Caller, Result};
 use std::sync::Arc;
 
-/// A run that was asked for.
-pub(crate) struct Asked {
+/// Request for a run, with its caller.
+pub(crate) struct RunRequest {
     pub(crate) caller: Caller,
     pub(crate) new: NewRun,
     pub(crate) claim: Option<Claim>,
-    /// What of its options the request does not say.
+    /// Options that the request does not contain.
     pub(crate) base: RunOptions,
 }
 
-/// The acceptance of a run.
+/// Acceptance of a run, as an entry of a batch.
 pub(crate) struct Acceptance {
-    pub(crate) asked: Arc<Asked>,
-    pub(crate) looked: Option<Arc<Looked>>,
+    pub(crate) request: Arc<RunRequest>,
+    pub(crate) inspection: Option<Arc<InputInspection>>,
 }
 
-/// What became of an attempt to accept a run.
+/// Outcome of an attempt to accept a run.
 pub(crate) enum Accepted {
-    Run(Box<Work>, Option<Start>),
+    Run(Box<Execution>, Option<FirstStep>),
     /// Its agent has these guardrails: they look at the input before the run is written.
-    LookFirst(Vec<Guardrail>),
+    InspectInput(Vec<Guardrail>),
 }
 
-/// What guardrails made of an input. They are the tenant's patterns on the tenant's text and may take long, so they look
-/// outside of the transaction that others wait for.
-pub(crate) struct Looked {
+/// Result of the guardrails for an input. Guardrails apply the tenant's patterns to the tenant's text, which can take long, so
+/// they run outside the transaction.
+pub(crate) struct InputInspection {
     pub(crate) rules: Vec<Guardrail>,
-    pub(crate) guards: Arc<Guards>,
+    pub(crate) guardrails: Arc<CompiledGuardrails>,
     pub(crate) input: String,
-    pub(crate) report: Option<GuardReport>,
+    pub(crate) report: Option<GuardrailReport>,
 }
 
-impl Looked {
-    pub(crate) fn at(rules: Vec<Guardrail>, mut input: String) -> Result<Self> {
-        let guards = Guards::new(&rules)?;
-        let report = guards.look_at(GuardrailStage::Input, &mut input);
-        Ok(Self { rules, guards: Arc::new(guards), input, report })
+impl InputInspection {
+    pub(crate) fn of(rules: Vec<Guardrail>, mut input: String) -> Result<Self> {
+        let guardrails = CompiledGuardrails::new(&rules)?;
+        let report = guardrails.inspect(GuardrailStage::Input, &mut input);
+        Ok(Self { rules, guardrails: Arc::new(guardrails), input, report })
     }
 }

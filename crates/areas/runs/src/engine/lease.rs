@@ -1,40 +1,42 @@
 //! Lease of a run: transactions of its worker, and the heartbeat that renews the lease.
 
 use super::RunEngine;
-use crate::execution::Work;
+use crate::execution::Execution;
 use crate::queries::runs;
 use model::Result;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Tx;
 
-impl RunEngine {
-    /// Runs a transaction that looks at `work`.
-    pub(crate) async fn write_with<T: Send + 'static>(
-        &self,
-        work: &Arc<Work>,
-        change: impl Fn(&Self, &mut Tx, &Work) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let (engine, work) = (self.clone(), work.clone());
-        self.db().write(move |tx| change(&engine, tx, &work)).await
-    }
-}
-
-/// How often a worker says that it is alive: often enough for two to get lost within a lease.
+/// Interval of the heartbeat: a lease survives two lost ones.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 impl RunEngine {
-    /// Does something that takes long, and says now and then that this worker is alive. Where the run is no longer
-    /// this worker's, the work is cancelled.
-    pub(crate) async fn keeping_lease<T>(&self, work: &Arc<Work>, future: impl Future<Output = T>) -> T {
+    /// Runs a transaction that reads `execution`.
+    pub(crate) async fn write_with<T: Send + 'static>(
+        &self,
+        execution: &Arc<Execution>,
+        change: impl Fn(&Self, &mut Tx, &Execution) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (engine, execution) = (self.clone(), execution.clone());
+        self.db().write(move |tx| change(&engine, tx, &execution)).await
+    }
+
+    /// Awaits `future`, and renews the lease of the run meanwhile. If another worker has taken the run over, the execution is
+    /// cancelled.
+    pub(crate) async fn keeping_lease<T>(
+        &self,
+        execution: &Arc<Execution>,
+        future: impl Future<Output = T>,
+    ) -> T {
         let mut future = std::pin::pin!(future);
         loop {
             tokio::select! {
                 value = &mut future => return value,
                 () = tokio::time::sleep(HEARTBEAT) => {
-                    let renewed = self.write_with(work, |_, tx, work| runs::renew(tx, &work.row)).await;
+                    let renewed = self.write_with(execution, |_, tx, execution| runs::renew(tx, &execution.row)).await;
                     if let Ok(false) = renewed {
-                        work.working.cancel.cancel();
+                        execution.active.cancel.cancel();
                     }
                 }
             }

@@ -13,7 +13,7 @@ use store::{MOST_COUNTED, Read};
 pub(crate) const OPEN_RUNS: TableGauge =
     TableGauge::new("svc_runs_open", "Runs that have not ended, by status.", open_by_status).by("status");
 
-/// What is counted of runs.
+/// Counters of runs and model calls.
 pub(crate) struct RunMetrics {
     ended: IntCounterVec,
     calls: IntCounterVec,

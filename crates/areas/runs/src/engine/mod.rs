@@ -5,7 +5,7 @@ mod completion;
 mod lease;
 mod metrics;
 
-pub(crate) use acceptance::{Acceptance, Accepted, Asked, Looked};
+pub(crate) use acceptance::{Acceptance, Accepted, InputInspection, RunRequest};
 pub(crate) use completion::Completion;
 pub(crate) use metrics::OPEN_RUNS;
 
@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use store::{Batches, Db, Tx};
 
-/// What the engine is made of.
+/// Services of the engine.
 pub struct RunEngineParts {
     /// The database.
     pub db: Db,
@@ -40,9 +40,9 @@ pub struct RunEngineParts {
     pub seal: Arc<Seal>,
     /// Keys and workspaces, for runs that are resumed.
     pub directory: Arc<Directory>,
-    /// How the world reaches the service, without a slash at the end: links for people begin with it.
+    /// Public URL of the service, without a slash at the end. Approval links begin with it.
     pub base_url: String,
-    /// What keys have spent, to be forgotten when a run is settled.
+    /// Cached spending of keys, invalidated when a run is settled.
     pub spending: Arc<Spending>,
     /// The operations of the service, for tools.
     pub operations: LocalCalls,
@@ -52,17 +52,17 @@ pub struct RunEngineParts {
     pub people: People,
     /// The collections that tools cover.
     pub collections: CollectionDirectory,
-    /// What businesses say of themselves, and their clocks.
+    /// Facts and time zones of businesses.
     pub business: Arc<dyn BusinessCalendar>,
-    /// What was said over channels.
+    /// Messages of channels, as turns of conversations.
     pub turns: Arc<dyn ChannelTurns>,
     /// Records spans of runs.
     pub tracer: Tracer,
-    /// Where runs live: a runtime that goes on when the one that took the request ends.
+    /// Runtime of runs. It outlives the runtime that serves requests.
     pub runtime: tokio::runtime::Handle,
 }
 
-/// Makes and drives runs. Cheap to clone.
+/// Accepts and executes runs. Cheap to clone.
 #[derive(Clone)]
 pub struct RunEngine(pub(crate) Arc<Inner>);
 
@@ -77,7 +77,7 @@ pub(crate) struct Inner {
     patience_ms: AtomicU64,
 }
 
-/// How long a request waits for its run before it answers 202.
+/// The time that a request waits for its run before the response is 202.
 const PATIENCE: Duration = Duration::from_secs(100);
 
 impl RunEngine {
@@ -101,7 +101,7 @@ impl RunEngine {
         Ok(engine)
     }
 
-    /// What is exported.
+    /// The metrics.
     pub(crate) fn collectors(&self) -> Vec<Box<dyn Collector>> {
         self.0.metrics.collectors()
     }
@@ -122,7 +122,7 @@ impl RunEngine {
         result
     }
 
-    /// Says how long a request waits for its run before it answers 202: 100 seconds if nothing is said.
+    /// Sets the time that a request waits for its run before the response is 202. The default is 100 seconds.
     pub fn set_patience(&self, patience: Duration) {
         let millis = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
         self.0.patience_ms.store(millis, Ordering::Relaxed);
@@ -157,7 +157,7 @@ impl RunEngine {
         &self.0.active
     }
 
-    /// How many runs this process works on.
+    /// The number of runs that this process executes.
     pub fn working(&self) -> usize {
         self.active().working()
     }
@@ -178,7 +178,7 @@ impl RunEngine {
     }
 }
 
-/// What the events of a run come from.
+/// Returns the cause of the events of a run: the request that created it.
 pub(crate) fn cause_of(row: &RunRow) -> Result<Cause> {
     let options = row.options()?;
     Ok(Cause::request(RequestRef {

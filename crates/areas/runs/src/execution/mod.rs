@@ -6,8 +6,8 @@ mod progress;
 mod registry;
 mod state;
 
-pub(crate) use persist::{drop_pending, write_finished, write_forgone};
+pub(crate) use persist::{drop_pending, write_absorbed, write_finished};
 pub(crate) use plan::{Plan, PlannedTool};
-pub(crate) use progress::{Listener, Piece, Progress, StepHead};
+pub(crate) use progress::{Delta, Progress, ProgressSender, StepHead};
 pub(crate) use registry::ActiveRuns;
-pub(crate) use state::{Asking, Start, Work};
+pub(crate) use state::{Execution, FirstStep, ModelRequest};

@@ -1,42 +1,42 @@
 //! Writes of finished steps.
 
-use super::state::Work;
+use super::state::Execution;
 use crate::memory;
 use crate::queries::steps;
-use crate::run::{StepKind, StepRow, StepStatus, ToolOutput, step_status};
+use crate::run::{StepKind, StepRow, StepStatus, ToolOutput};
 use model::{JsonText, Result};
 use store::Tx;
 
-/// Writes the results of steps that are not written yet. A step without one has failed.
-pub(crate) fn write_finished(tx: &mut Tx, work: &Work) -> Result<()> {
+/// Writes the results of finished steps. A step without one has failed.
+pub(crate) fn write_finished(tx: &mut Tx, execution: &Execution) -> Result<()> {
     let now = tx.now();
-    for step in work.steps.iter().skip(work.written) {
+    for step in execution.steps.iter().skip(execution.written) {
         // Nothing is begun with it, so it is written only now.
         if step.kind == StepKind::Guardrail {
             steps::insert(tx, step)?;
             continue;
         }
-        steps::finish(tx, step, step_status(step), now)?;
-        keep_summary(tx, work, step)?;
+        steps::finish(tx, step, step.final_status(), now)?;
+        keep_summary(tx, execution, step)?;
     }
     Ok(())
 }
 
-/// Writes that nobody pays for `absorbed` of what the last priced step cost.
-pub(crate) fn write_forgone(tx: &mut Tx, work: &Work, absorbed: i64) -> Result<()> {
+/// Writes the last priced step without `absorbed`, which nobody pays.
+pub(crate) fn write_absorbed(tx: &mut Tx, execution: &Execution, absorbed: i64) -> Result<()> {
     if absorbed == 0 {
         return Ok(());
     }
-    match work.steps.iter().rev().find(|step| step.kind.is_priced()) {
+    match execution.steps.iter().rev().find(|step| step.kind.is_priced()) {
         Some(step) => steps::note_energy(tx, step, step.energy - absorbed),
         None => Ok(()),
     }
 }
 
-/// Closes the calls that were held back for a person, because the run ends and none of them is made.
-pub(crate) fn drop_pending(tx: &mut Tx, work: &Work) -> Result<()> {
+/// Cancels the calls that wait for an approval, because the run ends.
+pub(crate) fn drop_pending(tx: &mut Tx, execution: &Execution) -> Result<()> {
     let now = tx.now();
-    for step in &work.pending {
+    for step in &execution.pending {
         let output = JsonText::of(&ToolOutput::error("the run ended before the call was made"));
         steps::finish(tx, &StepRow { output: Some(output), ..step.clone() }, StepStatus::Cancelled, now)?;
     }
@@ -44,10 +44,10 @@ pub(crate) fn drop_pending(tx: &mut Tx, work: &Work) -> Result<()> {
 }
 
 /// Keeps the summary of a memory step with its result.
-fn keep_summary(tx: &mut Tx, work: &Work, step: &StepRow) -> Result<()> {
-    match &work.memory.summary {
+fn keep_summary(tx: &mut Tx, execution: &Execution, step: &StepRow) -> Result<()> {
+    match &execution.memory.summary {
         Some(summary) if step.kind == StepKind::Memory && step.status == StepStatus::Completed => {
-            memory::keep_summary(tx, &work.row, summary)
+            memory::keep_summary(tx, &execution.row, summary)
         }
         _ => Ok(()),
     }

@@ -1,6 +1,6 @@
 //! Plan of a run: the settings, tools and guardrails that it executes with.
 
-use crate::guardrails::Guards;
+use crate::guardrails::CompiledGuardrails;
 use crate::run::{PlaceholderValues, RunOptions, RunPurpose};
 use agents::{Callable, Settings, ToolRow, ToolSettings};
 use fields::json_schema::Schema;
@@ -8,7 +8,7 @@ use model::{Caller, Result};
 use providers::{ToolSpec, estimated_tool_tokens};
 use std::sync::Arc;
 
-/// What a run is to do. It never changes, so all who work on the run share it.
+/// Plan of a run. It never changes, so all tasks of the run share it.
 pub(crate) struct Plan {
     pub(crate) caller: Caller,
     /// The agent's settings, with what the run was asked for instead.
@@ -18,13 +18,13 @@ pub(crate) struct Plan {
     pub(crate) spec_tokens: i64,
     /// Variables that the instructions refer to and that have no value.
     pub(crate) missing_variables: Vec<String>,
-    /// What fixed arguments of tools refer to.
+    /// Values of the placeholders in fixed arguments of tools.
     pub(crate) placeholders: PlaceholderValues,
-    /// What its work is called in ledgers.
+    /// The purpose in ledger entries.
     pub(crate) purpose: RunPurpose,
-    /// What the answer must fit.
+    /// The schema of the answer.
     pub(crate) answer: Option<Schema>,
-    pub(crate) guards: Arc<Guards>,
+    pub(crate) guardrails: Arc<CompiledGuardrails>,
     /// For how long people were waited for, in milliseconds.
     pub(crate) waited_ms: i64,
 }
@@ -36,7 +36,7 @@ pub(crate) struct PlannedTool {
 }
 
 impl PlannedTool {
-    /// What the model calls it.
+    /// The name by which the model calls it.
     pub(crate) fn name(&self) -> &str {
         &self.callable.spec.name
     }
@@ -45,7 +45,7 @@ impl PlannedTool {
         &self.callable.settings
     }
 
-    /// Whether calling it changes anything.
+    /// Returns whether a call has side effects.
     pub(crate) fn writes(&self) -> bool {
         self.callable.writes()
     }
@@ -56,7 +56,7 @@ impl Plan {
         caller: Caller,
         mut settings: Settings,
         rows: Vec<ToolRow>,
-        guards: Arc<Guards>,
+        guardrails: Arc<CompiledGuardrails>,
         options: RunOptions,
     ) -> Result<Self> {
         let answering = options.answering();
@@ -88,7 +88,7 @@ impl Plan {
             placeholders: options.placeholders,
             purpose: options.purpose,
             answer,
-            guards,
+            guardrails,
             waited_ms,
         })
     }

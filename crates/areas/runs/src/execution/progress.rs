@@ -8,7 +8,7 @@ use providers::Sink;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// What a run's worker publishes.
+/// Progress report of a worker.
 #[derive(Debug)]
 pub(crate) enum Progress {
     /// The steps up to this position have ended, and are written.
@@ -16,10 +16,10 @@ pub(crate) enum Progress {
     /// A step is written, and is being made.
     Begun(StepHead),
     /// A piece of what the model says in a step.
-    Said(StepId, Piece),
+    Text(StepId, Delta),
 }
 
-/// What is known of a step when it begins.
+/// Header of a step that starts.
 #[derive(Debug)]
 pub(crate) struct StepHead {
     pub(crate) id: StepId,
@@ -30,33 +30,33 @@ pub(crate) struct StepHead {
 
 /// A piece of a text.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
-    /// How many characters come before it. What was published after them is replaced.
+pub(crate) struct Delta {
+    /// The number of characters before it. The delta replaces all text after them.
     pub(crate) offset: usize,
     pub(crate) text: String,
 }
 
 /// The worker's end of the channel. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Listener {
+pub(crate) struct ProgressSender {
     sender: UnboundedSender<Progress>,
-    speech: Arc<Mutex<Speech>>,
+    streamed: Arc<Mutex<StreamedText>>,
 }
 
-/// What the model has said in the step that goes on.
+/// The published text of the current step.
 #[derive(Debug, Default)]
-struct Speech {
+struct StreamedText {
     step: Option<StepId>,
     text: String,
     characters: usize,
 }
 
-impl Listener {
+impl ProgressSender {
     /// A listener, and what it hears. What it has not heard yet is kept: no more than a run can say within its steps and
     /// their `max_output_tokens`.
     pub(crate) fn new() -> (Self, UnboundedReceiver<Progress>) {
         let (sender, receiver) = unbounded_channel();
-        (Self { sender, speech: Arc::default() }, receiver)
+        (Self { sender, streamed: Arc::default() }, receiver)
     }
 
     fn publish(&self, progress: Progress) {
@@ -64,12 +64,12 @@ impl Listener {
         let _ = self.sender.send(progress);
     }
 
-    fn speech(&self) -> MutexGuard<'_, Speech> {
-        self.speech.lock().unwrap_or_else(PoisonError::into_inner)
+    fn streamed(&self) -> MutexGuard<'_, StreamedText> {
+        self.streamed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn begin(&self, step: &StepRow) {
-        *self.speech() = Speech { step: Some(step.id.clone()), ..Speech::default() };
+        *self.streamed() = StreamedText { step: Some(step.id.clone()), ..StreamedText::default() };
         self.publish(Progress::Begun(StepHead {
             id: step.id.clone(),
             position: step.position,
@@ -78,20 +78,20 @@ impl Listener {
         }));
     }
 
-    fn said(&self, change: impl FnOnce(&mut Speech) -> Option<Piece>) {
+    fn publish_delta(&self, change: impl FnOnce(&mut StreamedText) -> Option<Delta>) {
         // Progress under the lock, so that pieces come in their order.
-        let mut speech = self.speech();
-        let piece = change(&mut speech);
-        if let (Some(step), Some(piece)) = (&speech.step, piece) {
-            self.publish(Progress::Said(step.clone(), piece));
+        let mut streamed = self.streamed();
+        let piece = change(&mut streamed);
+        if let (Some(step), Some(piece)) = (&streamed.step, piece) {
+            self.publish(Progress::Text(step.clone(), piece));
         }
     }
 }
 
-impl Listener {
+impl ProgressSender {
     /// Publishes an answer as a whole, as far as it was not published in pieces.
     pub(crate) fn complete(&self, text: &str) {
-        self.said(|speech| speech.complete(text));
+        self.publish_delta(|streamed| streamed.complete(text));
     }
 
     /// Publishes that these steps are written and begin, and that those before them are written and have ended.
@@ -103,18 +103,18 @@ impl Listener {
     }
 }
 
-impl Sink for Listener {
+impl Sink for ProgressSender {
     fn say(&self, piece: &str) {
-        self.said(|speech| speech.say(piece));
+        self.publish_delta(|streamed| streamed.say(piece));
     }
 
     fn begin_anew(&self) {
-        self.said(Speech::begin_anew);
+        self.publish_delta(StreamedText::begin_anew);
     }
 }
 
-impl Speech {
-    fn say(&mut self, piece: &str) -> Option<Piece> {
+impl StreamedText {
+    fn say(&mut self, piece: &str) -> Option<Delta> {
         // As in the answer that is stored.
         let text = piece.replace('\0', "");
         if text.is_empty() {
@@ -123,17 +123,17 @@ impl Speech {
         let offset = self.characters;
         self.characters += text.chars().count();
         self.text.push_str(&text);
-        Some(Piece { offset, text })
+        Some(Delta { offset, text })
     }
 
-    fn begin_anew(&mut self) -> Option<Piece> {
+    fn begin_anew(&mut self) -> Option<Delta> {
         let had_begun = !std::mem::take(&mut self.text).is_empty();
         self.characters = 0;
-        had_begun.then(|| Piece { offset: 0, text: String::new() })
+        had_begun.then(|| Delta { offset: 0, text: String::new() })
     }
 
     /// Replaces what was published by the whole text, where they differ.
-    fn complete(&mut self, whole: &str) -> Option<Piece> {
+    fn complete(&mut self, whole: &str) -> Option<Delta> {
         let whole = whole.replace('\0', "");
         if let Some(rest) = whole.strip_prefix(self.text.as_str()) {
             return self.say(rest);
@@ -148,12 +148,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a reader makes of the pieces.
+    /// Assembles the text from its deltas.
     #[derive(Default)]
     struct Reader(Vec<char>);
 
     impl Reader {
-        fn hear(&mut self, piece: Option<Piece>) {
+        fn hear(&mut self, piece: Option<Delta>) {
             let Some(piece) = piece else { return };
             assert!(piece.offset <= self.0.len(), "nothing is left out");
             self.0.truncate(piece.offset);
@@ -167,15 +167,15 @@ mod tests {
 
     #[test]
     fn offsets_count_characters() {
-        let mut speech = Speech::default();
-        assert_eq!(speech.say("né"), Some(Piece { offset: 0, text: "né".into() }));
-        assert_eq!(speech.say("\0"), None);
-        assert_eq!(speech.say("🦀"), Some(Piece { offset: 2, text: "🦀".into() }));
-        assert_eq!(speech.complete("né🦀!"), Some(Piece { offset: 3, text: "!".into() }));
-        assert_eq!(speech.complete("né🦀!"), None);
-        assert_eq!(speech.begin_anew(), Some(Piece { offset: 0, text: String::new() }));
-        assert_eq!(speech.begin_anew(), None);
-        assert_eq!(speech.complete(""), None);
+        let mut streamed = StreamedText::default();
+        assert_eq!(streamed.say("né"), Some(Delta { offset: 0, text: "né".into() }));
+        assert_eq!(streamed.say("\0"), None);
+        assert_eq!(streamed.say("🦀"), Some(Delta { offset: 2, text: "🦀".into() }));
+        assert_eq!(streamed.complete("né🦀!"), Some(Delta { offset: 3, text: "!".into() }));
+        assert_eq!(streamed.complete("né🦀!"), None);
+        assert_eq!(streamed.begin_anew(), Some(Delta { offset: 0, text: String::new() }));
+        assert_eq!(streamed.begin_anew(), None);
+        assert_eq!(streamed.complete(""), None);
     }
 
     proptest! {
@@ -184,23 +184,23 @@ mod tests {
             pieces in prop::collection::vec(prop::option::of("[a-c\0é]{0,3}"), 0..8),
             whole in prop::option::of("[a-c\0é]{0,5}"),
         ) {
-            let (mut speech, mut reader) = (Speech::default(), Reader::default());
+            let (mut streamed, mut reader) = (StreamedText::default(), Reader::default());
             let mut said = String::new();
             for piece in pieces {
                 match piece {
                     Some(piece) => {
                         said.push_str(&piece);
-                        reader.hear(speech.say(&piece));
+                        reader.hear(streamed.say(&piece));
                     }
                     None => {
                         said.clear();
-                        reader.hear(speech.begin_anew());
+                        reader.hear(streamed.begin_anew());
                     }
                 }
                 prop_assert_eq!(reader.text(), said.replace('\0', ""));
             }
             let whole = whole.unwrap_or(said);
-            reader.hear(speech.complete(&whole));
+            reader.hear(streamed.complete(&whole));
             prop_assert_eq!(reader.text(), whole.replace('\0', ""));
         }
     }

@@ -11,13 +11,13 @@ use tokio_util::sync::CancellationToken;
 #[derive(Default)]
 pub(crate) struct ActiveRuns {
     working: Mutex<HashMap<RunId, Entry>>,
-    /// Those who wait, by conversation.
+    /// Notifications of queued runs, by conversation.
     waiting: Mutex<HashMap<i64, Weak<Notify>>>,
     serial: AtomicU64,
     ended: Notify,
 }
 
-/// A run that is worked on.
+/// A run in execution.
 struct Entry {
     serial: u64,
     cancel: CancellationToken,
@@ -25,8 +25,8 @@ struct Entry {
     ended: CancellationToken,
 }
 
-/// This process works on a run, until this is dropped.
-pub(crate) struct Working {
+/// Registration of a run in execution. Dropping it removes the run from the registry.
+pub(crate) struct ActiveRun {
     active: Arc<ActiveRuns>,
     run: RunId,
     conversation: i64,
@@ -35,8 +35,8 @@ pub(crate) struct Working {
     pub(crate) cancel: CancellationToken,
 }
 
-/// Somebody waits for a turn in a conversation.
-pub(crate) struct Waiting {
+/// A queued run that waits for its turn in a conversation.
+pub(crate) struct TurnWaiter {
     active: Arc<ActiveRuns>,
     conversation: i64,
     /// Notified when a run of the conversation ends in this process.
@@ -50,7 +50,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl ActiveRuns {
     /// Notes that this process works on a run. An earlier worker on it is cancelled: its lease expired and the run was
     /// taken over.
-    pub(crate) fn work_on(self: &Arc<Self>, run: &RunId, conversation: i64) -> Working {
+    pub(crate) fn register(self: &Arc<Self>, run: &RunId, conversation: i64) -> ActiveRun {
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
         let cancel = CancellationToken::new();
         let entry = Entry { serial, cancel: cancel.clone(), ended: CancellationToken::new() };
@@ -58,7 +58,7 @@ impl ActiveRuns {
             earlier.cancel.cancel();
             earlier.ended.cancel();
         }
-        Working { active: self.clone(), run: run.clone(), conversation, serial, cancel }
+        ActiveRun { active: self.clone(), run: run.clone(), conversation, serial, cancel }
     }
 
     /// Cancels the work on a run in this process. Another process notices at its next step or renewal.
@@ -68,19 +68,19 @@ impl ActiveRuns {
         }
     }
 
-    pub(crate) fn wait_in(self: &Arc<Self>, conversation: i64) -> Waiting {
+    pub(crate) fn wait_for_turn(self: &Arc<Self>, conversation: i64) -> TurnWaiter {
         let mut waiting = locked(&self.waiting);
         let turn = waiting.get(&conversation).and_then(Weak::upgrade).unwrap_or_default();
         waiting.insert(conversation, Arc::downgrade(&turn));
-        Waiting { active: self.clone(), conversation, turn }
+        TurnWaiter { active: self.clone(), conversation, turn }
     }
 
-    /// How many runs are worked on.
+    /// The number of runs in execution.
     pub(crate) fn working(&self) -> usize {
         locked(&self.working).len()
     }
 
-    /// What is cancelled when this process has ended its work on a run; `None` where it does not work on it.
+    /// Returns a token that is cancelled at the end of the execution of a run, if this process executes it.
     pub(crate) fn end_of(&self, run: &RunId) -> Option<CancellationToken> {
         locked(&self.working).get(run).map(|entry| entry.ended.clone())
     }
@@ -97,7 +97,7 @@ impl ActiveRuns {
     }
 }
 
-impl Drop for Working {
+impl Drop for ActiveRun {
     fn drop(&mut self) {
         let mut working = locked(&self.active.working);
         if working.get(&self.run).is_some_and(|entry| entry.serial == self.serial)
@@ -114,7 +114,7 @@ impl Drop for Working {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for TurnWaiter {
     fn drop(&mut self) {
         let mut waiting = locked(&self.active.waiting);
         // Ours is the last one: a count under the lock, under which alone others are made.
@@ -133,8 +133,8 @@ mod tests {
     fn entries_end_with_their_guards() {
         let active = Arc::new(ActiveRuns::default());
         let run = RunId::new(Timestamp::from_millis(1), &SeededRandom::new(1));
-        let first = active.work_on(&run, 7);
-        let second = active.work_on(&run, 7);
+        let first = active.register(&run, 7);
+        let second = active.register(&run, 7);
         assert!(first.cancel.is_cancelled() && !second.cancel.is_cancelled());
         drop(first);
         assert_eq!(active.working(), 1);
@@ -145,7 +145,7 @@ mod tests {
         drop(second);
         assert!(ended.is_cancelled() && active.end_of(&run).is_none());
         assert_eq!(active.working(), 0);
-        let (one, two) = (active.wait_in(7), active.wait_in(7));
+        let (one, two) = (active.wait_for_turn(7), active.wait_for_turn(7));
         assert!(Arc::ptr_eq(&one.turn, &two.turn));
         drop(one);
         assert_eq!(locked(&active.waiting).len(), 1);

@@ -1,10 +1,10 @@
 //! State of a run in execution: its plan, its progress, and how it may end.
 
 use super::plan::Plan;
-use super::progress::Listener;
-use super::registry::Working;
-use crate::guardrails::GuardReport;
-use crate::memory::{ConversationMemory, Fold};
+use super::progress::ProgressSender;
+use super::registry::ActiveRun;
+use crate::guardrails::GuardrailReport;
+use crate::memory::{ConversationMemory, Summarization};
 use crate::prompt;
 use crate::run::{
     Ending, MemoryOutput, ModelOutput, RunRow, RunStatus, StepKind, StepRow, StepStatus, ToolOutput,
@@ -18,11 +18,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::Tx;
 
-/// A run with all that driving it needs.
+/// A run in execution: its row and plan, the steps so far, and its progress.
 #[derive(Clone)]
-pub(crate) struct Work {
+pub(crate) struct Execution {
     pub(crate) plan: Arc<Plan>,
-    pub(crate) working: Arc<Working>,
+    pub(crate) active: Arc<ActiveRun>,
     pub(crate) row: RunRow,
     pub(crate) memory: ConversationMemory,
     /// Steps of attempts that failed. They count for nothing, but what they did to the outside is not done again.
@@ -32,55 +32,55 @@ pub(crate) struct Work {
     pub(crate) pending: Vec<StepRow>,
     /// The steps before this one stand in the database as they stand here.
     pub(crate) written: usize,
-    /// What was said in this run so far, the input first.
-    pub(crate) said: Vec<Message>,
+    /// Messages of this run so far, the input first.
+    pub(crate) transcript: Vec<Message>,
     /// Answers that did not fit the schema.
     pub(crate) repairs: usize,
     /// Tool calls whose arguments did not fit.
     pub(crate) bad_calls: usize,
-    /// How guardrails ended the run before the model was asked, if they did.
-    pub(crate) over: Option<Ending>,
-    /// Where the progress is published, if the run is streamed.
-    pub(crate) listener: Option<Listener>,
+    /// The ending, if a guardrail ended the run before the first model call.
+    pub(crate) early_end: Option<Ending>,
+    /// Channel of the stream, if the run is streamed.
+    pub(crate) progress: Option<ProgressSender>,
     /// Its place in the trace: the span of the worker that drives it.
     pub(crate) trace: Trace,
 }
 
-/// A call of a model that was begun: its step is written, and its Energy held.
-pub(crate) enum Start {
+/// The first step of a run: its row is written, and its Energy is held.
+pub(crate) enum FirstStep {
     /// The model answers.
-    Answer(Asking),
-    /// Older turns are folded first.
-    Fold(Fold),
+    Answer(ModelRequest),
+    /// Older turns are summarized first.
+    Summarize(Summarization),
     /// Nothing: guardrails let the input go no further.
-    Over(Ending),
+    End(Ending),
 }
 
-/// What the model is asked.
-pub(crate) struct Asking {
+/// Request to the model.
+pub(crate) struct ModelRequest {
     pub(crate) messages: Vec<Message>,
     pub(crate) max_output_tokens: i64,
 }
 
-impl Work {
-    pub(crate) fn new(plan: Arc<Plan>, working: Working, row: RunRow, memory: ConversationMemory) -> Self {
-        let said = vec![Message::text(Role::User, row.input.as_deref().unwrap_or_default())];
-        let working = Arc::new(working);
+impl Execution {
+    pub(crate) fn new(plan: Arc<Plan>, active: ActiveRun, row: RunRow, memory: ConversationMemory) -> Self {
+        let transcript = vec![Message::text(Role::User, row.input.as_deref().unwrap_or_default())];
+        let active = Arc::new(active);
         let trace = plan.caller.trace();
         Self {
             plan,
-            working,
+            active,
             row,
             memory,
             earlier: Vec::new(),
             steps: Vec::new(),
             pending: Vec::new(),
             written: 0,
-            said,
+            transcript,
             repairs: 0,
             bad_calls: 0,
-            over: None,
-            listener: None,
+            early_end: None,
+            progress: None,
             trace,
         }
     }
@@ -99,7 +99,7 @@ impl Work {
         }
     }
 
-    /// What is left of its time, in which waiting for people does not count.
+    /// The remaining time. Waiting for approvals does not count.
     pub(crate) fn time_left(&self, now: Timestamp) -> Duration {
         let started = self.row.started_at.unwrap_or(self.row.queued_at);
         let end = started.plus_seconds(self.plan.settings.timeout_seconds).millis();
@@ -127,17 +127,17 @@ impl Work {
         }
     }
 
-    /// Takes `absorbed` back of what the last priced step cost.
-    pub(crate) fn forgo(&mut self, absorbed: i64) {
+    /// Deducts `absorbed`, which nobody pays, from the last priced step.
+    pub(crate) fn deduct_absorbed(&mut self, absorbed: i64) {
         self.row.energy -= absorbed;
         if let Some(step) = self.steps.iter_mut().rev().find(|step| step.kind.is_priced()) {
             step.energy -= absorbed;
         }
     }
 
-    /// What the model said last.
+    /// The last text of the model.
     pub(crate) fn last_text(&self) -> Option<String> {
-        self.said
+        self.transcript
             .iter()
             .rev()
             .find(|message| message.role == Role::Assistant && !message.content.is_empty())
@@ -150,8 +150,8 @@ impl Work {
         self.row.started_at = Some(now.max(self.row.queued_at));
     }
 
-    /// Takes in what a call of a model used, and what it cost.
-    pub(crate) fn use_up(&mut self, usage: Usage, energy: i64) {
+    /// Adds the usage and the Energy of a model call.
+    pub(crate) fn add_usage(&mut self, usage: Usage, energy: i64) {
         let add = |sum: &mut i64, more: i64| *sum = sum.saturating_add(more);
         add(&mut self.row.input_tokens, usage.input_tokens);
         add(&mut self.row.cached_tokens, usage.cached_tokens);
@@ -161,55 +161,55 @@ impl Work {
         add(spent, energy);
     }
 
-    /// Takes in what the model said, and what it cost.
-    pub(crate) fn hear(&mut self, output: ModelOutput, energy: i64) {
-        self.use_up(output.usage, energy);
+    /// Records an answer of the model and its Energy.
+    pub(crate) fn record_answer(&mut self, output: ModelOutput, energy: i64) {
+        self.add_usage(output.usage, energy);
         self.row.model_calls += 1;
         self.repairs += usize::from(output.correction.is_some() && output.finish_reason != Finish::Length);
-        self.said.extend(prompt::answer(output));
+        self.transcript.extend(prompt::answer(output));
     }
 
-    /// Keeps with the last step why it brought no answer.
-    pub(crate) fn note_failed(&mut self, failed: Vec<FailedAttempt>) {
+    /// Records in the last step why there was no answer.
+    pub(crate) fn record_failed_attempts(&mut self, failed: Vec<FailedAttempt>) {
         if let Some(step) = self.steps.last_mut().filter(|_| !failed.is_empty()) {
             step.output = Some(JsonText::of(&json!({ "failed_attempts": failed })));
         }
     }
 
-    /// Takes in what a tool answered.
-    pub(crate) fn hear_tool(&mut self, step: &StepRow) {
+    /// Records the result of a tool call.
+    pub(crate) fn record_tool_result(&mut self, step: &StepRow) {
         let Some(output) = &step.output else { return };
         if output.parse::<ToolOutput>().is_ok_and(|output| output.is_bad_arguments()) {
             self.bad_calls += 1;
         }
-        self.said.extend(prompt::result(step));
+        self.transcript.extend(prompt::result(step));
     }
 
-    /// Takes in a finished step of an earlier worker. The prices are those of the run's tier and of the one that folds.
-    pub(crate) fn recall(&mut self, step: StepRow, prices: Prices, folding: Prices) {
+    /// Restores a step that an earlier worker finished. The prices are those of the run's tier and of the tier that summarizes.
+    pub(crate) fn restore_step(&mut self, step: StepRow, prices: Prices, folding: Prices) {
         let output = step.output.as_ref();
         let livemode = self.row.livemode;
         let cost = |prices: Prices, usage: Usage| if livemode { step.energy } else { prices.energy(usage) };
         match step.kind {
             StepKind::Tool => {
                 self.row.tool_calls += 1;
-                self.hear_tool(&step);
+                self.record_tool_result(&step);
             }
             StepKind::Model => {
                 if let Some(output) = output.and_then(|output| output.parse::<ModelOutput>().ok()) {
                     let energy = cost(prices, output.usage);
-                    self.hear(output, energy);
+                    self.record_answer(output, energy);
                 }
             }
             StepKind::Guardrail => {
-                let report = output.and_then(|output| output.parse::<GuardReport>().ok());
+                let report = output.and_then(|output| output.parse::<GuardrailReport>().ok());
                 if let Some(report) = report.filter(|_| step.name == GuardrailStage::Input.as_str()) {
-                    self.over = report.ending(GuardrailStage::Input, &self.plan.settings);
+                    self.early_end = report.ending(GuardrailStage::Input, &self.plan.settings);
                 }
             }
             StepKind::Memory => {
                 if let Some(output) = output.and_then(|output| output.parse::<MemoryOutput>().ok()) {
-                    self.use_up(output.usage, cost(folding, output.usage));
+                    self.add_usage(output.usage, cost(folding, output.usage));
                 }
             }
         }
@@ -217,17 +217,17 @@ impl Work {
         self.written = self.steps.len();
     }
 
-    /// Where a model's words go while it is at it: nowhere, where guardrails have yet to look at them.
+    /// The sink for the model's text. `None` if guardrails inspect the answer, because they need all of it.
     pub(crate) fn sink(&self) -> Option<Arc<dyn Sink>> {
-        let listener = self.listener.clone();
-        let listener = listener.filter(|_| !self.plan.guards.watch(GuardrailStage::Output));
-        listener.map(|listener| Arc::new(listener) as Arc<dyn Sink>)
+        let progress = self.progress.clone();
+        let progress = progress.filter(|_| !self.plan.guardrails.inspects(GuardrailStage::Output));
+        progress.map(|progress| Arc::new(progress) as Arc<dyn Sink>)
     }
 
     /// Publishes the answer of the last step as a whole, as far as it was not published in pieces.
     pub(crate) fn publish_answer(&self, text: &str) {
-        if let Some(listener) = &self.listener {
-            listener.complete(text);
+        if let Some(progress) = &self.progress {
+            progress.complete(text);
         }
     }
 
@@ -240,8 +240,8 @@ impl Work {
 
     /// Publishes that these steps are written and begin, and that those before them are written and have ended.
     pub(crate) fn publish_steps(&self, begun: &[StepRow]) {
-        if let Some(listener) = &self.listener {
-            listener.begin_steps(begun);
+        if let Some(progress) = &self.progress {
+            progress.begin_steps(begun);
         }
     }
 
@@ -259,7 +259,7 @@ impl Work {
         StepRow { position, name, input: Some(input), effect_key, ..step }
     }
 
-    /// The next step, of which nothing is known yet.
+    /// Returns the next step without contents.
     pub(crate) fn next_step(&self, now: Timestamp, random: &dyn Random, kind: StepKind) -> StepRow {
         StepRow {
             run_id: self.row.id.clone(),

@@ -9,15 +9,15 @@ use std::borrow::Cow;
 use std::net::Ipv4Addr;
 use std::sync::LazyLock;
 
-/// What stands in the place of what was masked, where it has no name of its own.
+/// The replacement of masked text without a name of its own.
 const MASK: &str = "***";
 
-/// How often a text is searched for one pattern. Each search may look at all that is left, so a pattern that matches at
-/// every letter would take a time that grows with the square of the text. What is behind that many counts as found.
+/// The maximum number of matches of a pattern in a text. Each search can read the whole rest of the text, so a pattern that
+/// matches at every letter would take quadratic time. The rest behind the last match counts as one match.
 const MOST_SEARCHES: usize = 10_000;
 
-/// Something that finds.
-pub(crate) enum Finder {
+/// Detector of one kind of text.
+pub(crate) enum Detector {
     /// With what takes its place.
     Pattern(Regex, &'static str),
     Personal(PiiKind, Regex),
@@ -25,38 +25,41 @@ pub(crate) enum Finder {
     NotJson,
 }
 
-/// What finds what a guardrail looks for.
+/// Returns the detectors of a guardrail.
 ///
 /// # Errors
 /// `internal_error` for patterns that were not checked.
-pub(crate) fn finders(guardrail: &Guardrail) -> Result<Vec<Finder>> {
+pub(crate) fn detectors(guardrail: &Guardrail) -> Result<Vec<Detector>> {
     Ok(match guardrail.kind {
         GuardrailKind::Regex => {
             let found = pattern(guardrail.pattern.as_deref().unwrap_or_default());
-            vec![Finder::Pattern(found.map_err(Error::internal)?, MASK)]
+            vec![Detector::Pattern(found.map_err(Error::internal)?, MASK)]
         }
         GuardrailKind::Blocklist => {
-            vec![Finder::Pattern(words(guardrail.words.as_deref().unwrap_or_default())?, MASK)]
+            vec![Detector::Pattern(words(guardrail.words.as_deref().unwrap_or_default())?, MASK)]
         }
         GuardrailKind::Pii => {
             let wanted = guardrail.pii.as_deref().unwrap_or(&PiiKind::ALL);
             let patterns = PERSONAL.as_ref().map_err(|error| Error::internal(error.clone()))?;
             let wanted = patterns.iter().filter(|(kind, _)| wanted.contains(kind));
-            wanted.map(|(kind, pattern)| Finder::Personal(*kind, pattern.clone())).collect()
+            wanted.map(|(kind, pattern)| Detector::Personal(*kind, pattern.clone())).collect()
         }
         GuardrailKind::MaxLength => {
             let most = guardrail.max_characters.unwrap_or(i64::MAX);
-            vec![Finder::Longer(usize::try_from(most).unwrap_or(usize::MAX))]
+            vec![Detector::Longer(usize::try_from(most).unwrap_or(usize::MAX))]
         }
         GuardrailKind::PromptInjection => {
             let patterns = prompt_injection::patterns()?;
-            patterns.iter().map(|pattern| Finder::Pattern(pattern.clone(), prompt_injection::MASK)).collect()
+            patterns
+                .iter()
+                .map(|pattern| Detector::Pattern(pattern.clone(), prompt_injection::MASK))
+                .collect()
         }
-        GuardrailKind::Json => vec![Finder::NotJson],
+        GuardrailKind::Json => vec![Detector::NotJson],
     })
 }
 
-impl Finder {
+impl Detector {
     /// The value without what is found in it. Adds to `matches` how often that is.
     pub(crate) fn masked(&self, value: Value, matches: &mut usize) -> Value {
         match self {
@@ -181,7 +184,7 @@ fn mask_of(kind: PiiKind) -> &'static str {
     }
 }
 
-/// What a pattern cannot check: whether check digits fit.
+/// Checks what a pattern cannot: check digits and ranges.
 fn is_personal(kind: PiiKind, found: &str) -> bool {
     match kind {
         PiiKind::Email | PiiKind::Phone => true,

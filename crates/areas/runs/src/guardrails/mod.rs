@@ -1,9 +1,9 @@
-//! Enforcement of guardrails: what they find in a text, and what becomes of it.
+//! Guardrails: inspection of inputs, answers, tool calls and their results, and the actions on findings.
 
 mod detectors;
 mod prompt_injection;
 
-use self::detectors::{Finder, plain};
+use self::detectors::{Detector, plain};
 use crate::run::{Ending, StepRow, ToolOutput, effect_key};
 use agents::Settings;
 use agents::guardrails::{Guardrail, GuardrailAction, GuardrailKind, GuardrailStage};
@@ -12,38 +12,38 @@ use providers::{Completion, Finish, ToolCall, json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// An agent's guardrails, ready to look.
+/// Guardrails of an agent with compiled patterns.
 #[derive(Default)]
-pub(crate) struct Guards(Vec<Guard>);
+pub(crate) struct CompiledGuardrails(Vec<CompiledGuardrail>);
 
-struct Guard {
+struct CompiledGuardrail {
     on: Vec<GuardrailStage>,
     kind: GuardrailKind,
     action: GuardrailAction,
-    finders: Vec<Finder>,
+    detectors: Vec<Detector>,
     replacement: String,
 }
 
-/// What guardrails made of a value.
+/// Result of guardrails for a value.
 #[derive(Debug, PartialEq)]
 struct Inspection {
-    /// What is left of it.
+    /// The value after masking and replacing.
     value: Value,
-    report: GuardReport,
+    report: GuardrailReport,
 }
 
-/// What guardrails found, as stored in a step.
+/// Report of guardrails, as stored in a step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct GuardReport {
-    /// Whether what they looked at goes no further.
+pub(crate) struct GuardrailReport {
+    /// The inspected value is blocked.
     pub(crate) blocked: bool,
-    /// Whether the run ends, to be gone on with by people.
+    /// The run ends and is handed off to people.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) handoff: bool,
     pub(crate) findings: Vec<Finding>,
 }
 
-/// What one guardrail found.
+/// Matches of one guardrail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Finding {
     /// Its place among the agent's guardrails, from 0.
@@ -51,20 +51,20 @@ pub(crate) struct Finding {
     #[serde(rename = "type")]
     pub(crate) kind: GuardrailKind,
     pub(crate) action: GuardrailAction,
-    /// How often.
+    /// The number of matches.
     pub(crate) matches: usize,
 }
 
-/// What guardrails found, and where.
-pub(crate) struct GuardFinding {
+/// Report of guardrails, with the place of the findings.
+pub(crate) struct GuardrailFinding {
     pub(crate) stage: GuardrailStage,
-    /// What of several it was, as the step shows it.
+    /// The inspected call or step, as the guardrail step shows it.
     pub(crate) at: Value,
-    pub(crate) report: GuardReport,
+    pub(crate) report: GuardrailReport,
 }
 
-impl GuardReport {
-    /// How a run ends in which this was found, if it ends.
+impl GuardrailReport {
+    /// Returns the ending of the run, if the findings end it.
     pub(crate) fn ending(&self, stage: GuardrailStage, settings: &Settings) -> Option<Ending> {
         if self.handoff {
             return Some(Ending::Incomplete("handoff", settings.fallback_message.clone()));
@@ -75,41 +75,44 @@ impl GuardReport {
     }
 }
 
-impl Guards {
+impl CompiledGuardrails {
     pub(crate) fn new(guardrails: &[Guardrail]) -> Result<Self> {
-        guardrails.iter().map(Guard::new).collect::<Result<_>>().map(Self)
+        guardrails.iter().map(CompiledGuardrail::new).collect::<Result<_>>().map(Self)
     }
 
-    /// Whether anything is looked for at this stage.
-    pub(crate) fn watch(&self, stage: GuardrailStage) -> bool {
+    /// Returns whether a guardrail inspects this stage.
+    pub(crate) fn inspects(&self, stage: GuardrailStage) -> bool {
         self.0.iter().any(|guard| guard.on.contains(&stage))
     }
 
     /// Looks at a text, and leaves of it what may go further: nothing where it is blocked.
-    pub(crate) fn look_at(&self, stage: GuardrailStage, text: &mut String) -> Option<GuardReport> {
-        look_at(self.on(stage), text)
+    pub(crate) fn inspect(&self, stage: GuardrailStage, text: &mut String) -> Option<GuardrailReport> {
+        inspect(self.on(stage), text)
     }
 
     /// Looks at what the model says and at the calls that it asks for, and leaves of them what may go further. With
     /// `has_schema` the schema checks its form, and a wrong one is sent back.
-    pub(crate) fn look_at_answer(&self, answer: &mut Completion, has_schema: bool) -> Vec<GuardFinding> {
+    pub(crate) fn inspect_answer(&self, answer: &mut Completion, has_schema: bool) -> Vec<GuardrailFinding> {
         // What comes with calls is no answer yet, and what was cut before it began is asked for once more.
         let begun = answer.finish != Finish::Length || !answer.text.trim().is_empty();
         let is_checked = answer.tool_calls.is_empty() && begun && !has_schema;
         let stage = GuardrailStage::Output;
-        let guards = self.on(stage).filter(|(_, guard)| is_checked || guard.kind != GuardrailKind::Json);
-        let said =
-            look_at(guards, &mut answer.text).map(|report| GuardFinding { stage, at: json!({}), report });
+        let guardrails = self.on(stage).filter(|(_, guard)| is_checked || guard.kind != GuardrailKind::Json);
+        let said = inspect(guardrails, &mut answer.text).map(|report| GuardrailFinding {
+            stage,
+            at: json!({}),
+            report,
+        });
         let calls = answer.tool_calls.iter_mut().filter_map(|call| {
             let at = json!({ "tool": call.name });
-            let report = self.look_at_call(call)?;
-            Some(GuardFinding { stage: GuardrailStage::ToolCall, at, report })
+            let report = self.inspect_call(call)?;
+            Some(GuardrailFinding { stage: GuardrailStage::ToolCall, at, report })
         });
         said.into_iter().chain(calls).collect()
     }
 
     /// Looks at the arguments of a call, and leaves of them what may be sent.
-    fn look_at_call(&self, call: &mut ToolCall) -> Option<GuardReport> {
+    fn inspect_call(&self, call: &mut ToolCall) -> Option<GuardrailReport> {
         let arguments = json::exact(&effect_key::arguments_of(call));
         let Inspection { value, mut report } = look(self.on(GuardrailStage::ToolCall), arguments.clone())?;
         if report.blocked {
@@ -125,7 +128,7 @@ impl Guards {
     }
 
     /// Looks at what a tool brought, and leaves of it what the model may see.
-    pub(crate) fn look_at_result(&self, step: &mut StepRow) -> Option<GuardFinding> {
+    pub(crate) fn inspect_result(&self, step: &mut StepRow) -> Option<GuardrailFinding> {
         let stage = GuardrailStage::ToolResult;
         self.on(stage).next()?;
         let mut output: ToolOutput = step.output.as_ref()?.parse().ok()?;
@@ -137,27 +140,33 @@ impl Guards {
             output = ToolOutput::new(output.ok, &value);
         }
         step.output = Some(JsonText::of(&output));
-        Some(GuardFinding { stage, at: json!({ "position": step.position }), report })
+        Some(GuardrailFinding { stage, at: json!({ "position": step.position }), report })
     }
 
     /// The guardrails that look there, with their places.
-    fn on(&self, stage: GuardrailStage) -> impl Iterator<Item = (usize, &Guard)> {
+    fn on(&self, stage: GuardrailStage) -> impl Iterator<Item = (usize, &CompiledGuardrail)> {
         self.0.iter().enumerate().filter(move |(_, guard)| guard.on.contains(&stage))
     }
 }
 
-fn look_at<'a>(guards: impl Iterator<Item = (usize, &'a Guard)>, text: &mut String) -> Option<GuardReport> {
-    let mut guards = guards.peekable();
-    guards.peek()?;
-    let Inspection { value, report } = look(guards, Value::String(text.clone()))?;
+fn inspect<'a>(
+    guardrails: impl Iterator<Item = (usize, &'a CompiledGuardrail)>,
+    text: &mut String,
+) -> Option<GuardrailReport> {
+    let mut guardrails = guardrails.peekable();
+    guardrails.peek()?;
+    let Inspection { value, report } = look(guardrails, Value::String(text.clone()))?;
     *text = if report.blocked { String::new() } else { plain(&value).into_owned() };
     Some(report)
 }
 
 /// Looks at a value. `None` where nothing was found.
-fn look<'a>(guards: impl Iterator<Item = (usize, &'a Guard)>, mut value: Value) -> Option<Inspection> {
-    let mut report = GuardReport::default();
-    for (place, guard) in guards {
+fn look<'a>(
+    guardrails: impl Iterator<Item = (usize, &'a CompiledGuardrail)>,
+    mut value: Value,
+) -> Option<Inspection> {
+    let mut report = GuardrailReport::default();
+    for (place, guard) in guardrails {
         let (matches, masked) = guard.masked(&value);
         if matches == 0 {
             continue;
@@ -177,23 +186,23 @@ fn look<'a>(guards: impl Iterator<Item = (usize, &'a Guard)>, mut value: Value) 
     (!report.findings.is_empty()).then_some(Inspection { value, report })
 }
 
-impl Guard {
+impl CompiledGuardrail {
     fn new(guardrail: &Guardrail) -> Result<Self> {
         Ok(Self {
             on: guardrail.on.clone(),
             kind: guardrail.kind,
             action: guardrail.action,
-            finders: detectors::finders(guardrail)?,
+            detectors: detectors::detectors(guardrail)?,
             replacement: guardrail.replacement.clone().unwrap_or_default(),
         })
     }
 
-    /// How often something was found, and the value without it.
+    /// Returns the number of matches, and the value without them.
     fn masked(&self, value: &Value) -> (usize, Value) {
         let mut matches = 0;
         let mut left = value.clone();
-        for finder in &self.finders {
-            left = finder.masked(left, &mut matches);
+        for detector in &self.detectors {
+            left = detector.masked(left, &mut matches);
         }
         (matches, left)
     }
@@ -203,15 +212,15 @@ impl Guard {
 mod tests {
     use super::*;
 
-    fn guards(rules: Value) -> Guards {
+    fn guardrails(rules: Value) -> CompiledGuardrails {
         let rules: Vec<Guardrail> = serde_json::from_value(rules).unwrap();
         agents::guardrails::check(&rules, true).unwrap();
-        Guards::new(&rules).unwrap()
+        CompiledGuardrails::new(&rules).unwrap()
     }
 
-    fn look(rules: Value, text: &str) -> Option<(String, GuardReport)> {
+    fn look(rules: Value, text: &str) -> Option<(String, GuardrailReport)> {
         let mut text = text.to_owned();
-        let report = guards(rules).look_at(GuardrailStage::Input, &mut text)?;
+        let report = guardrails(rules).inspect(GuardrailStage::Input, &mut text)?;
         Some((text, report))
     }
 
@@ -289,9 +298,9 @@ mod tests {
         assert_eq!((text.as_str(), report.blocked), ("x", false));
     }
 
-    fn called(rules: Value, arguments: &str) -> (String, Option<GuardReport>) {
+    fn called(rules: Value, arguments: &str) -> (String, Option<GuardrailReport>) {
         let mut call = ToolCall { id: String::new(), name: "t".into(), arguments: arguments.to_owned() };
-        let report = guards(rules).look_at_call(&mut call);
+        let report = guardrails(rules).inspect_call(&mut call);
         (call.arguments, report)
     }
 
@@ -328,7 +337,7 @@ mod tests {
 
     #[test]
     fn answers_must_be_json_where_nothing_else_checks_them() {
-        let guards = guards(json!([{ "on": ["output"], "type": "json", "action": "handoff" }]));
+        let guardrails = guardrails(json!([{ "on": ["output"], "type": "json", "action": "handoff" }]));
         let ended = |finish: Finish, text: &str, calls: &[&str], has_schema| {
             let call = |name: &&str| ToolCall {
                 id: String::new(),
@@ -341,7 +350,7 @@ mod tests {
                 finish,
                 usage: None,
             };
-            guards.look_at_answer(&mut answer, has_schema).pop().map(|found| found.report)
+            guardrails.inspect_answer(&mut answer, has_schema).pop().map(|found| found.report)
         };
         let checked = |text: &str, calls: &[&str], has_schema| ended(Finish::Stop, text, calls, has_schema);
         for fine in ["{}", " [1, 2]\n", "\"text\"", "7"] {

@@ -1,16 +1,16 @@
 //! Detection of prompt injection, for the guardrail `prompt_injection`.
 //!
-//! It is a screen and not a wall: whoever knows it can write around it. What keeps results of tools from being obeyed is
-//! that they reach the model in a fence and as data; this finds the attempts that are made by rote.
+//! The patterns find common attempts only; an attacker who knows them can avoid them. Tool results are safe for another reason:
+//! the prompt encloses them in tags and declares them to be data.
 
 use model::{Error, Result};
 use regex::{Regex, RegexBuilder};
 use std::sync::LazyLock;
 
-/// What stands in the place of what was found.
+/// The replacement of matches.
 pub(crate) const MASK: &str = "[removed]";
 
-/// What is looked for, whatever the case, and what it is a sign of.
+/// The patterns, which ignore case, each with its meaning.
 const SIGNS: [(&str, &str); 11] = [
     (
         "earlier instructions are to be dropped",
@@ -60,7 +60,7 @@ static PATTERNS: LazyLock<std::result::Result<Vec<Regex>, regex::Error>> = LazyL
     SIGNS.iter().map(|(_, pattern)| RegexBuilder::new(pattern).case_insensitive(true).build()).collect()
 });
 
-/// The patterns that are looked for.
+/// Returns the compiled patterns.
 ///
 /// # Errors
 /// Never: the tests compile them.

@@ -1,36 +1,36 @@
-//! Memory of a run that answers over a channel: what the contact, agents and people said there, as turns.
+//! Memory of a run that answers over a channel: the messages of the contact, of agents and of people, as turns.
 
 use super::queries::Exchange;
-use crate::guardrails::Guards;
+use crate::guardrails::CompiledGuardrails;
 use agents::guardrails::GuardrailStage;
 use model::{MessageId, Result, WorkspaceId};
 use ports::{ChannelQuestion, ChannelTurn, ChannelTurns, Speaker};
 use store::Read;
 
-/// The most messages that are read for each turn that is remembered.
+/// The maximum number of messages that are read for each turn.
 const MESSAGES_OF_TURN: i64 = 4;
-/// Stands before the id of a message, so that it is not taken for that of a run.
+/// The prefix of ids of messages, which tells them from ids of runs.
 const PREFIX: &str = "message:";
 
-/// Enclose who wrote for the business. No text of a message has them, so that nobody can pass for another.
+/// The marks around the author of a message of the business. They are removed from texts, so that nobody can impersonate another.
 const MARK: [char; 2] = ['⟦', '⟧'];
 
-/// Stands for what the contact wrote where it wrote nothing, or where it may not be shown: some models take no answer without
-/// a question before it.
+/// The texts in place of a message of the contact that does not exist or is blocked. Some models reject an answer without a
+/// message before it.
 const WROTE_FIRST: &str = "⟦Note⟧ The business wrote first.";
 const HIDDEN: &str = "⟦Note⟧ What the contact wrote is not shown.";
 
-/// A text without the signs of marks.
+/// Replaces the marks in a text.
 pub(crate) fn without_marks(text: &str) -> String {
     text.replace(MARK[0], "[").replace(MARK[1], "]")
 }
 
-/// Whether a turn tells who wrote it.
+/// Returns whether a turn contains a mark.
 pub(crate) fn is_marked(turn: &Exchange) -> bool {
     [&turn.input, &turn.output].into_iter().flatten().any(|text| text.contains(MARK[0]))
 }
 
-/// The place of a turn that ends with a message.
+/// Returns the place of a turn that ends with a message.
 pub(crate) fn of_message(id: MessageId) -> String {
     format!("{PREFIX}{id}")
 }
@@ -39,12 +39,12 @@ fn message_of(place: &str) -> Option<MessageId> {
     place.strip_prefix(PREFIX)?.parse().ok().map(MessageId)
 }
 
-/// Whether a place is that of a message before a question.
+/// Returns whether a place is that of a message before a question.
 pub(crate) fn is_before(place: &str, question: ChannelQuestion) -> bool {
     message_of(place).is_some_and(|id| id < question.first)
 }
 
-/// The last `most` turns before a question and behind the place `after`, oldest first.
+/// Returns the last `most` turns before a question and after the place `after`, oldest first.
 pub(crate) fn turns(
     read: &mut Read,
     all: &dyn ChannelTurns,
@@ -63,13 +63,13 @@ pub(crate) fn turns(
 
 /// Leaves of what the contact wrote what guardrails let the agent see: messages are stored as they came, and while people
 /// answered no guardrail looked at them. Every turn begins with the contact afterwards.
-pub(crate) fn guard(turns: &mut [Exchange], guards: &Guards) {
+pub(crate) fn apply_guardrails(turns: &mut [Exchange], guardrails: &CompiledGuardrails) {
     for turn in turns {
         let Some(mut input) = turn.input.take() else {
             turn.input = Some(WROTE_FIRST.to_owned());
             continue;
         };
-        let report = guards.look_at(GuardrailStage::Input, &mut input);
+        let report = guardrails.inspect(GuardrailStage::Input, &mut input);
         let is_blocked = report.is_some_and(|report| report.blocked);
         turn.input = Some(if is_blocked { HIDDEN.to_owned() } else { input });
     }

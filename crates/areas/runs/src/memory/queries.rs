@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use model::Result;
 use store::{Read, Tx, each};
 
-/// The turns up to one of them, in short.
+/// Summary of the turns up to one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub(crate) text: String,
@@ -14,16 +14,16 @@ pub(crate) struct Summary {
     pub(crate) through: String,
 }
 
-/// A turn of a conversation: what was said, and what was answered if anything was.
+/// A turn of a conversation: an input and its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable)]
 pub(crate) struct Exchange {
-    /// Orders the turns of a conversation: the id of the run, or [`of_message`](super::channel_memory::of_message).
+    /// Orders the turns of a conversation: the id of the run, or [`of_message`](super::channel::of_message).
     pub(crate) place: String,
     pub(crate) input: Option<String>,
     pub(crate) output: Option<String>,
 }
 
-/// The last turns of a run's conversation before it, and behind `after`, oldest first.
+/// Returns the last turns of a run's conversation before it and after `after`, oldest first.
 pub(crate) fn turns(read: &mut Read, row: &RunRow, after: Option<&str>, most: i64) -> Result<Vec<Exchange>> {
     let mut query = runs::table
         .filter(runs::workspace_id.eq(row.workspace_id))
@@ -52,7 +52,7 @@ pub(crate) fn turns(read: &mut Read, row: &RunRow, after: Option<&str>, most: i6
     Ok(turns)
 }
 
-/// What is left of the turns of a run's conversation that were folded.
+/// Returns the stored summary of a run's conversation.
 pub(crate) fn summary(read: &mut Read, row: &RunRow) -> Result<Option<Summary>> {
     use conversation_memories as m;
     let found: Option<(String, String)> = m::table
@@ -63,7 +63,7 @@ pub(crate) fn summary(read: &mut Read, row: &RunRow) -> Result<Option<Summary>> 
     Ok(found.map(|(text, through)| Summary { text, through }))
 }
 
-/// Keeps what is left of the folded turns of a run's conversation.
+/// Stores the summary of a run's conversation.
 pub(crate) fn keep_summary(tx: &mut Tx, row: &RunRow, summary: &Summary) -> Result<()> {
     use conversation_memories as m;
     let now = tx.now();

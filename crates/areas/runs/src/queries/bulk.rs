@@ -1,7 +1,7 @@
 //! Statements that write many runs or steps, on PostgreSQL. Their texts are the same for any number, so that each is prepared
 //! once.
 
-use crate::run::{RunRow, StepRow, step_status};
+use crate::run::{RunRow, StepRow};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp as SqlTimestamp};
 use model::{Error, JsonText, Result, RunId};
@@ -15,10 +15,7 @@ fn postgres(tx: &mut Tx) -> Result<&mut PgConnection> {
     }
 }
 
-/// Inserts new runs, of which nothing was used yet.
-///
-/// # Errors
-/// When the database fails.
+/// Inserts new runs.
 pub(crate) fn insert_runs(tx: &mut Tx, rows: &[&RunRow]) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
@@ -52,10 +49,7 @@ pub(crate) fn insert_runs(tx: &mut Tx, rows: &[&RunRow]) -> Result<()> {
     Ok(CachedChange(insert).run(postgres(tx)?)?)
 }
 
-/// Inserts steps that begin.
-///
-/// # Errors
-/// When the database fails.
+/// Inserts steps that start.
 pub(crate) fn insert_steps(tx: &mut Tx, steps: &[&StepRow]) -> Result<()> {
     if steps.is_empty() {
         return Ok(());
@@ -85,10 +79,7 @@ struct Written {
     id: RunId,
 }
 
-/// Writes the ends of runs, and gives those that had not ended otherwise and are still this worker's.
-///
-/// # Errors
-/// When the database fails.
+/// Writes the ends of runs, and returns the ids of those that had not ended and that no other worker has taken over.
 pub(crate) fn finish_runs(tx: &mut Tx, rows: &[&RunRow]) -> Result<HashSet<RunId>> {
     if rows.is_empty() {
         return Ok(HashSet::new());
@@ -126,9 +117,6 @@ pub(crate) fn finish_runs(tx: &mut Tx, rows: &[&RunRow]) -> Result<HashSet<RunId
 }
 
 /// Writes the results of steps. A step without one has failed.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn finish_steps(tx: &mut Tx, steps: &[&StepRow]) -> Result<()> {
     if steps.is_empty() {
         return Ok(());
@@ -143,7 +131,7 @@ pub(crate) fn finish_steps(tx: &mut Tx, steps: &[&StepRow]) -> Result<()> {
     )
     .bind::<Array<Text>, _>(column(steps, |step| step.run_id.as_str()))
     .bind::<Array<BigInt>, _>(column(steps, |step| step.position))
-    .bind::<Array<Text>, _>(column(steps, |step| step_status(step).as_str()))
+    .bind::<Array<Text>, _>(column(steps, |step| step.final_status().as_str()))
     .bind::<Array<Text>, _>(column(steps, |step| step.name.as_str()))
     .bind::<Array<Nullable<Text>>, _>(column(steps, |step| step.output.as_ref().map(JsonText::as_str)))
     .bind::<Array<BigInt>, _>(column(steps, |step| step.input_tokens))

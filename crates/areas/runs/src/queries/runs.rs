@@ -6,12 +6,12 @@ use diesel::prelude::*;
 use model::{AgentId, Result, RunId, Timestamp, WorkspaceId};
 use store::{Cached, CursorPage, OneRow, Read, Tx, each, lock_row};
 
-/// How long a worker may be silent before its run can be taken over.
+/// Duration of a lease: another worker can take a run over after it.
 pub(crate) const LEASE_SECONDS: i64 = 30;
 
 /// The states in which a run has not ended.
 const OPEN: [&str; 3] = ["queued", "in_progress", "requires_action"];
-/// Those in which a worker is at it.
+/// The states in which a worker executes the run.
 const WORKED_ON: [&str; 2] = ["queued", "in_progress"];
 
 pub(crate) fn insert(tx: &mut Tx, row: &RunRow) -> Result<()> {
@@ -23,7 +23,7 @@ pub(crate) fn by_id(read: &mut Read, workspace: WorkspaceId, id: &RunId) -> Resu
     runs::table.find((workspace, id)).first(read.connection()).or_not_found("run")
 }
 
-/// Which runs to list.
+/// Filter of a list of runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunFilter {
     pub(crate) status: Option<RunStatus>,
@@ -70,8 +70,8 @@ pub(crate) fn active_in_conversation(read: &mut Read, row: &RunRow) -> Result<Ve
         .load(read.connection())?)
 }
 
-/// Whether a queued run of this epoch has something to do: its turn has come, its time is over, its agent was switched
-/// off, or it has ended.
+/// Returns whether a queued run must be looked at: its turn has come, its time in the queue is over, its agent is not active,
+/// it has ended, or another worker has taken it over.
 pub(crate) fn is_due(read: &mut Read, row: &RunRow, expired_before: Timestamp) -> Result<bool> {
     let earlier = diesel::alias!(runs as earlier);
     let waits = runs::table
@@ -93,7 +93,7 @@ pub(crate) fn is_due(read: &mut Read, row: &RunRow, expired_before: Timestamp) -
     Ok(!waits || !agents::queries::is_active(read, row.workspace_id, row.agent_id)?)
 }
 
-/// When the last run of a conversation was accepted, whoever's it was.
+/// Returns when the last run of a conversation was accepted, of any agent and environment.
 pub(crate) fn last_queued_at(
     read: &mut Read,
     workspace: WorkspaceId,
@@ -108,7 +108,7 @@ pub(crate) fn last_queued_at(
         .optional()?)
 }
 
-/// Gives the turn to a queued run, if it still waits under this epoch.
+/// Starts a queued run. Returns `false` if it is not queued any more or another worker has taken it over.
 pub(crate) fn start(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     let now = tx.now();
     // An earlier run of the conversation may have moved this one's acceptance on by some milliseconds.
@@ -125,7 +125,7 @@ pub(crate) fn start(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     Ok(started == 1)
 }
 
-/// Lets a failed run begin anew under `row`, which has a higher epoch. `false`: it has begun already.
+/// Starts a new attempt of a failed run. `row` has the next epoch. Returns `false` if the attempt has started already.
 pub(crate) fn reopen(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     let reopened = diesel::update(runs::table.find((row.workspace_id, &row.id)))
         .filter(runs::epoch.eq(row.epoch - 1))
@@ -145,7 +145,7 @@ pub(crate) fn reopen(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     Ok(reopened == 1)
 }
 
-/// Prolongs the lease. `false`: the run is no longer this worker's.
+/// Renews the lease. Returns `false` if another worker has taken the run over.
 pub(crate) fn renew(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     let until = tx.now().plus_seconds(LEASE_SECONDS);
     let held: Option<i64> = each!(tx.connection(), |connection| {
@@ -160,7 +160,7 @@ pub(crate) fn renew(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     Ok(held.is_some())
 }
 
-/// What a run has used.
+/// Usage of a run.
 #[derive(AsChangeset)]
 #[diesel(table_name = runs)]
 struct Used {
@@ -189,7 +189,7 @@ impl Used {
     }
 }
 
-/// Writes the end of a run. `false`: it had ended otherwise, or is no longer this worker's.
+/// Writes the end of a run. Returns `false` if it had ended, or if another worker has taken it over.
 pub(crate) fn finish(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     let written: Option<i64> = each!(tx.connection(), |connection| {
         let [queued, in_progress, requires_action] = OPEN;
@@ -213,8 +213,8 @@ pub(crate) fn finish(tx: &mut Tx, row: &RunRow) -> Result<bool> {
     Ok(written.is_some())
 }
 
-/// Notes what a run that somebody else ended had used up to then, and that nobody works on it any more. `None`: it
-/// is no longer this worker's, or has not ended.
+/// Writes the usage of a run that was cancelled during its execution, and ends the lease. Returns `None` if another worker has
+/// taken it over, or if it has not ended.
 pub(crate) fn note_usage(tx: &mut Tx, row: &RunRow) -> Result<Option<RunRow>> {
     let ended = diesel::dsl::not(runs::status.eq_any(OPEN));
     Ok(diesel::update(
@@ -226,7 +226,7 @@ pub(crate) fn note_usage(tx: &mut Tx, row: &RunRow) -> Result<Option<RunRow>> {
     .optional()?)
 }
 
-/// Writes what a run that has just ended was charged, where that is less than its price.
+/// Writes the charged Energy of an ended run, where it is less than the price.
 pub(crate) fn note_energy(tx: &mut Tx, row: &RunRow) -> Result<()> {
     diesel::update(runs::table.find((row.workspace_id, &row.id)))
         .set(runs::energy.eq(row.energy))
@@ -234,15 +234,14 @@ pub(crate) fn note_energy(tx: &mut Tx, row: &RunRow) -> Result<()> {
     Ok(())
 }
 
-/// Locks a run on PostgreSQL until the transaction ends, and gives it.
+/// Returns a run, locked on PostgreSQL until the transaction ends.
 pub(crate) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &RunId) -> Result<RunRow> {
     lock_row!(tx, runs::table.find((workspace, id)).select(runs::epoch), for_update);
     by_id(tx, workspace, id)
 }
 
-/// Cancels a run that has not ended, and gives it as it then stands. One that goes on keeps its lease: its worker closes
-/// its books, or whoever finds that worker dead. One that waits for a person has no worker, so its lease ends now.
-/// `None`: it has ended by itself.
+/// Cancels a run that has not ended, and returns its row. A run in progress keeps its lease: its worker settles it, or the worker
+/// that takes it over. A run that waits for an approval has no worker, so its lease ends now. Returns `None` if it has ended.
 pub(crate) fn cancel(tx: &mut Tx, row: &RunRow, reason: &str) -> Result<Option<RunRow>> {
     // Workers and answers change its state without the conversation's lock.
     let row = locked(tx, row.workspace_id, &row.id)?;
@@ -265,7 +264,7 @@ pub(crate) fn cancel(tx: &mut Tx, row: &RunRow, reason: &str) -> Result<Option<R
     Ok(Some(cancelled))
 }
 
-/// Takes over runs whose workers fell silent, a few at a time.
+/// Takes over at most `most` runs with an expired lease.
 pub(crate) fn claim_silent(tx: &mut Tx, most: i64) -> Result<Vec<RunRow>> {
     let now = tx.now();
     let silent = runs::table.filter(runs::lease_until.lt(now)).order(runs::lease_until.asc()).limit(most);

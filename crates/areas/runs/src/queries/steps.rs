@@ -35,7 +35,7 @@ pub(crate) fn finish(tx: &mut Tx, step: &StepRow, status: StepStatus, now: Times
     Ok(())
 }
 
-/// Writes what a step was charged, where that is less than its price.
+/// Writes the charged Energy of a step, where it is less than the price.
 pub(crate) fn note_energy(tx: &mut Tx, step: &StepRow, energy: i64) -> Result<()> {
     diesel::update(run_steps::table.find((&step.run_id, step.position)))
         .set(run_steps::energy.eq(energy))

@@ -1,4 +1,4 @@
-//! Deduplication keys of tool calls.
+//! Idempotency keys of tool calls.
 
 use super::row::RunRow;
 use model::JsonText;
@@ -11,7 +11,7 @@ pub(crate) fn arguments_of(call: &ToolCall) -> JsonText {
     json::text_of(&call.arguments).unwrap_or_else(|| JsonText::of(&call.arguments))
 }
 
-/// What stands in the place of arguments that guardrails withheld. A call with them is not made.
+/// The replacement of arguments that a guardrail withheld. A call with it is not made.
 pub(crate) fn withheld() -> JsonText {
     JsonText::of(&json!({ "withheld": "by a guardrail" }))
 }

@@ -3,7 +3,7 @@
 use super::row::RunRow;
 use model::Code;
 
-/// How a run ends.
+/// Outcome of an execution.
 #[derive(Debug, Clone)]
 pub(crate) enum Ending {
     Completed(String),

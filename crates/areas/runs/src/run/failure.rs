@@ -5,7 +5,7 @@ use model::{Code, Error, JsonText};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a run shows of its failure, and what only the answer to its request says besides.
+/// Stored error of a failed run: the part that the run shows, and the fields that only the response to its request has.
 #[derive(Serialize, Deserialize)]
 struct Failure {
     #[serde(flatten)]
@@ -18,7 +18,7 @@ struct Failure {
     details: Option<Value>,
 }
 
-/// What is stored of an error that ended a run.
+/// Returns the stored form of an error.
 pub(crate) fn failure_of(error: &Error) -> JsonText {
     let shown = RunFailure { code: error.code().as_str().to_owned(), message: error.message().to_owned() };
     let body = error.body();
@@ -30,7 +30,7 @@ pub(crate) fn failure_of(error: &Error) -> JsonText {
     })
 }
 
-/// The error that ended a run, for whoever asked for it.
+/// Returns the error for the response to the request of the run.
 pub(crate) fn refusal_of(stored: Option<&JsonText>) -> Error {
     let Some(failure) = stored.and_then(|stored| stored.parse::<Failure>().ok()) else {
         return Error::new(Code::AgentFailed, "The agent failed.");

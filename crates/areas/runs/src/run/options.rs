@@ -2,14 +2,14 @@
 
 use super::object::RunTrigger;
 use super::placeholders::PlaceholderValues;
-use super::required_action::Questions;
+use super::required_action::ApprovalState;
 use super::variables::PromptVariables;
 use agents::{ResponseFormat, Settings};
 use model::{Answering, ContactId, Trace, text_enum};
 use ports::{ChannelQuestion, with_values};
 use serde::{Deserialize, Serialize};
 
-/// What a run was asked for beyond its agent's settings; stored with the run.
+/// Options of a run beyond the settings of its agent. Stored with the run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct RunOptions {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,37 +23,37 @@ pub(crate) struct RunOptions {
     /// The first step of the attempt that counts, where earlier ones failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) attempt_from: Option<i64>,
-    /// Whether the answer is JSON, by the run's own format or the agent's.
+    /// The answer is JSON, by the format of the run or of the agent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) json: bool,
     /// The request's `Idempotency-Key`, which the events of a run that ends elsewhere carry, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) idempotency_key: Option<String>,
-    /// How many of its epochs no death of a worker began, but an answer of people or a new attempt.
+    /// The number of epochs that started with an approval or a new attempt, and not with the death of a worker.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) handed_over: i64,
-    /// What people are asked, and were asked before.
-    #[serde(default, skip_serializing_if = "Questions::is_default")]
-    pub(crate) questions: Questions,
-    /// Whether the agent may be off.
+    /// The open approval request, and the time spent on all requests.
+    #[serde(default, skip_serializing_if = "ApprovalState::is_default")]
+    pub(crate) questions: ApprovalState,
+    /// The agent can be inactive.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) draft: bool,
-    /// What made the run.
+    /// The trigger.
     #[serde(default, skip_serializing_if = "RunTrigger::is_default")]
     pub(crate) trigger: RunTrigger,
     /// The trace that the request came with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) trace: Option<Trace>,
-    /// What the agent's instructions refer to.
+    /// Variables in the instructions.
     #[serde(default, skip_serializing_if = "PromptVariables::is_empty")]
     pub(crate) variables: PromptVariables,
-    /// What else they refer to, and the fixed arguments of its tools.
+    /// Values of the other placeholders in the instructions, and of those in fixed arguments of tools.
     #[serde(default, skip_serializing_if = "PlaceholderValues::is_empty")]
     pub(crate) placeholders: PlaceholderValues,
     /// The contact whom the agent answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) contact: Option<ContactId>,
-    /// Whether the model is not told the id of the contact, because it has no tool that takes one.
+    /// The prompt does not contain the id of the contact, because no tool takes one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) hides_contact: bool,
     /// The epoch of the contact at that time.
@@ -62,7 +62,7 @@ pub(crate) struct RunOptions {
     /// The messages that it answers over a channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) question: Option<ChannelQuestion>,
-    /// What its work is called in ledgers.
+    /// The purpose in ledger entries.
     #[serde(default, skip_serializing_if = "RunPurpose::is_default")]
     pub(crate) purpose: RunPurpose,
 }
@@ -73,7 +73,7 @@ impl RunOptions {
         Some(Answering { contact: self.contact?, epoch: self.contact_epoch? })
     }
 
-    /// Completes the agent's instructions with what this run knows. Gives the keys of the variables that have no value.
+    /// Replaces the placeholders in the instructions. Returns the keys of the variables without a value.
     pub(crate) fn complete(&self, settings: &mut Settings) -> Vec<String> {
         let value = |placeholder| self.placeholders.in_instructions(&placeholder, &self.variables);
         settings.instructions = with_values(&settings.instructions, value);
@@ -86,7 +86,7 @@ impl RunOptions {
 }
 
 text_enum! {
-    /// What the work of a run is called in ledgers.
+    /// Purpose of a run in ledger entries.
     #[derive(Default)]
     pub(crate) enum RunPurpose {
         /// It answers an input.

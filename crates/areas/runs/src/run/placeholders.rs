@@ -1,7 +1,7 @@
 //! Values of the placeholders in an agent's instructions and in the fixed arguments of its tools. They are read when a run is
 //! accepted, and kept with it, so that a run that is resumed goes on with the same.
 
-use super::variables::{PromptVariables, text as as_json};
+use super::variables::{PromptVariables, value_text};
 use agents::ROOTS;
 use fields::text;
 use model::{Code, Error, Result};
@@ -71,7 +71,7 @@ impl PlaceholderValues {
         let mut missing = None;
         let filled = with_values(text, |placeholder| {
             let known = Some(placeholder).filter(is_known)?;
-            let value = self.value(&known).map(as_json).or_else(|| known.fallback.map(str::to_owned));
+            let value = self.value(&known).map(value_text).or_else(|| known.fallback.map(str::to_owned));
             if value.is_none() {
                 missing.get_or_insert(known);
             }

@@ -4,35 +4,35 @@ use model::{ContactId, JsonText, StepId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How long a person has for an answer.
+/// The lifetime of an approval request.
 const PATIENCE_SECONDS: i64 = 24 * 3600;
 
-/// What a run asks of people, and has asked; stored with its options.
+/// State of the approvals of a run. Stored with its options.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Questions {
-    /// What is asked now.
+pub(crate) struct ApprovalState {
+    /// The open request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) open: Option<Question>,
-    /// How long all answers took, in milliseconds. That is not the run's time.
+    pub(crate) open: Option<ApprovalRequest>,
+    /// The total waiting time in milliseconds. It does not count towards the timeout of the run.
     #[serde(default)]
     pub(crate) waited_ms: i64,
 }
 
-impl Questions {
+impl ApprovalState {
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What is asked of people at one time.
+/// An approval request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Question {
-    /// The position of the first call that is asked about, which identifies the question within its run.
+pub(crate) struct ApprovalRequest {
+    /// The position of the first call. It identifies the request within its run.
     pub(crate) from: i64,
     pub(crate) asked_at: Timestamp,
 }
 
-impl Question {
+impl ApprovalRequest {
     pub(crate) fn expires_at(self) -> Timestamp {
         self.asked_at.plus_seconds(PATIENCE_SECONDS)
     }

@@ -8,7 +8,7 @@ use model::{JsonText, RunId, StepId, Timestamp, WorkspaceId, text_enum};
 use providers::Tier;
 
 text_enum! {
-    /// Where a step stands.
+    /// The status of a step.
     pub(crate) enum StepStatus {
         /// Executing or interrupted.
         Running = "running",
@@ -81,24 +81,29 @@ impl StepRow {
         }
     }
 
+    /// Returns the final status: a step without a result has failed.
+    pub(crate) fn final_status(&self) -> StepStatus {
+        if self.status == StepStatus::Running { StepStatus::Failed } else { self.status }
+    }
+
     pub(crate) fn is_tool(&self) -> bool {
         self.kind == StepKind::Tool
     }
 
-    /// Whether it is a call that was held back for a person, and nothing has become of it yet.
+    /// Returns whether it is a call that waits for an approval, or was approved or refused and has not ended.
     pub(crate) fn is_held_back(&self) -> bool {
         self.completed_at.is_none()
             && matches!(self.status, StepStatus::RequiresAction | StepStatus::Approved | StepStatus::Refused)
     }
 
-    /// What went into a tool's call; `None` where it is none, and once forgotten.
+    /// Returns the input of a tool call. `None` for other steps, and after the purge.
     pub(crate) fn tool_input(&self) -> Option<ToolInput> {
         self.input.as_ref().and_then(|input| input.parse().ok())
     }
 }
 
 text_enum! {
-    /// What a step is.
+    /// The kind of a step.
     pub(crate) enum StepKind {
         /// A model call.
         Model = "model",
@@ -112,7 +117,7 @@ text_enum! {
 }
 
 impl StepKind {
-    /// Whether steps of this kind cost Energy.
+    /// Returns whether steps of this kind cost Energy.
     pub(crate) fn is_priced(self) -> bool {
         matches!(self, Self::Model | Self::Memory)
     }
@@ -125,9 +130,4 @@ impl From<Verdict> for StepStatus {
             Verdict::Refused => Self::Refused,
         }
     }
-}
-
-/// How a step ends that goes no further: one without a result has failed.
-pub(crate) fn step_status(step: &StepRow) -> StepStatus {
-    if step.status == StepStatus::Running { StepStatus::Failed } else { step.status }
 }

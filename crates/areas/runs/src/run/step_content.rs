@@ -10,7 +10,7 @@ pub(crate) struct MemoryOutput {
     pub(crate) summary: String,
     #[serde(default)]
     pub(crate) usage: Usage,
-    /// Whether that is a guess, because the provider did not say.
+    /// The usage is an estimate, because the provider did not report it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) usage_estimated: bool,
 }
@@ -24,7 +24,7 @@ pub(crate) struct ModelOutput {
     pub(crate) finish_reason: Finish,
     #[serde(default)]
     pub(crate) usage: Usage,
-    /// Whether that is a guess, because the provider did not say.
+    /// The usage is an estimate, because the provider did not report it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) usage_estimated: bool,
     /// Attempts that failed before this answer came.
@@ -42,12 +42,12 @@ pub(crate) struct ToolInput {
     /// As the model wrote them, with all digits of their numbers; a text where they are not JSON.
     #[serde(deserialize_with = "json::raw")]
     pub(crate) arguments: JsonText,
-    /// What a person decided about the call.
+    /// The decision about the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) approval: Option<Approval>,
 }
 
-/// What a person decided about a call. Who it was is not known: the link that asks needs no login.
+/// Decision about a call. The person is not known, because the approval link needs no login.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Approval {
     pub(crate) decision: Verdict,
@@ -56,14 +56,14 @@ pub(crate) struct Approval {
 }
 
 text_enum! {
-    /// Whether a call may be made.
+    /// Verdict on a call.
     pub(crate) enum Verdict {
         Approved = "approved",
         Refused = "refused",
     }
 }
 
-/// How an error about wrong arguments begins. Resumed runs recognize such results by it.
+/// The prefix of errors about wrong arguments. Resumed runs recognize such results by it.
 const BAD_ARGUMENTS: &str = "the arguments";
 
 /// The output of a tool step, as stored and as the model gets it.

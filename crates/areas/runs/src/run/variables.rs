@@ -10,7 +10,7 @@ use store::Read;
 /// The most bytes that placeholders add to instructions.
 const MOST: usize = 256 * 1024;
 
-/// What instructions refer to: the values as text, and nothing for variables without one.
+/// Values of the variables in instructions, as text. `None` for variables without a value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PromptVariables(BTreeMap<String, Option<String>>);
 
@@ -19,10 +19,10 @@ impl PromptVariables {
         self.0.is_empty()
     }
 
-    /// Reads what `instructions` refer to. Secrets have no value here: prompts are stored and shown.
+    /// Reads the values of the variables in `instructions`. Secrets have no value here, because prompts are stored and shown.
     ///
     /// # Errors
-    /// When the database fails.
+    /// `internal_error`.
     pub(crate) fn read(
         read: &mut Read,
         variables: &WorkspaceVariables,
@@ -36,7 +36,7 @@ impl PromptVariables {
         let mut known = variables.values(read, caller.workspace_id(), caller.key.env, &keys)?;
         let mut value = |key: &str| match known.remove(key)? {
             secret if secret.is_secret => None,
-            other => Some(text(&other.value)),
+            other => Some(value_text(&other.value)),
         };
         let values: BTreeMap<_, _> = keys.iter().map(|key| ((*key).to_owned(), value(key))).collect();
         Ok(Self(values))
@@ -78,6 +78,6 @@ pub(crate) fn expect_room(
 }
 
 /// A value in a text: text as it is, anything else as JSON.
-pub(crate) fn text(value: &Value) -> String {
+pub(crate) fn value_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

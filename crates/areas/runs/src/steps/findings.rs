@@ -1,30 +1,34 @@
 //! Findings of guardrails as steps.
 
 use crate::engine::RunEngine;
-use crate::execution::Work;
-use crate::guardrails::GuardFinding;
+use crate::execution::Execution;
+use crate::guardrails::GuardrailFinding;
 use crate::run::{Ending, StepKind, StepStatus};
 use model::JsonText;
 
 impl RunEngine {
-    /// Adds what guardrails found to a run's steps. It is written with what follows.
-    pub(crate) fn note(&self, work: &mut Work, found: &GuardFinding) {
+    /// Adds a finding of guardrails to the steps. The next transaction writes it.
+    pub(crate) fn add_finding(&self, execution: &mut Execution, found: &GuardrailFinding) {
         let now = self.db().clock().now();
-        let mut step = work.next_step(now, &*self.db().random(), StepKind::Guardrail);
+        let mut step = execution.next_step(now, &*self.db().random(), StepKind::Guardrail);
         step.status = StepStatus::Completed;
         found.stage.as_str().clone_into(&mut step.name);
         step.input = Some(JsonText::of(&found.at));
         step.output = Some(JsonText::of(&found.report));
         step.completed_at = Some(now);
-        work.steps.push(step);
+        execution.steps.push(step);
     }
 
-    /// Adds all that guardrails found to a run's steps. Gives how the run ends, if it does.
-    pub(crate) fn note_all(&self, work: &mut Work, found: Vec<GuardFinding>) -> Option<Ending> {
+    /// Adds findings of guardrails to the steps. Returns the ending, if one of them ends the run.
+    pub(crate) fn add_findings(
+        &self,
+        execution: &mut Execution,
+        found: Vec<GuardrailFinding>,
+    ) -> Option<Ending> {
         let mut ending = None;
         for found in found {
-            self.note(work, &found);
-            ending = ending.or_else(|| found.report.ending(found.stage, &work.plan.settings));
+            self.add_finding(execution, &found);
+            ending = ending.or_else(|| found.report.ending(found.stage, &execution.plan.settings));
         }
         ending
     }

@@ -8,4 +8,4 @@ mod model_call;
 mod summarize;
 
 pub(crate) use evaluate::Next;
-pub(crate) use model_call::{Advance, Need};
+pub(crate) use model_call::{Advance, ModelCall};

@@ -1,8 +1,8 @@
-//! Steps of a run in the database: each is written before it is made, and its result with its price.
+//! Model steps: each is written before the call, and its result together with its price.
 
 use super::evaluate;
 use crate::engine::RunEngine;
-use crate::execution::{Asking, Work, write_finished, write_forgone};
+use crate::execution::{Execution, ModelRequest, write_absorbed, write_finished};
 use crate::prompt::{self, Assembled, USEFUL_OUTPUT};
 use crate::queries::{runs, steps};
 use crate::run::{StepKind, StepRow, StepStatus, ToolInput, effect_key};
@@ -14,25 +14,25 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use store::Tx;
 
-/// What became of an attempt to go on.
+/// Outcome of an attempt to begin the next model step.
 pub(crate) enum Advance {
     /// The next model step is written, and its Energy held.
-    Begun(Box<StepRow>, Asking),
+    Begun(Box<StepRow>, ModelRequest),
     /// Not even a short answer can be paid.
     Limit(&'static str),
-    /// The run was ended by somebody else, or taken over.
+    /// The run was cancelled, or another worker took it over.
     Stopped,
 }
 
-/// What a call of the model takes.
-pub(crate) struct Need {
+/// A planned model call, with its price.
+pub(crate) struct ModelCall {
     prompt: Assembled,
-    /// The warning that it goes in circles.
+    /// The warning against repeating calls.
     warning: Option<&'static str>,
     max_output_tokens: i64,
 }
 
-impl Need {
+impl ModelCall {
     fn price(&self, prices: Prices, output_tokens: i64) -> i64 {
         prices.energy(Usage { input_tokens: self.prompt.tokens, output_tokens, ..Usage::default() })
     }
@@ -53,90 +53,103 @@ impl RunEngine {
     ///
     /// # Errors
     /// `energy_depleted`, `budget_exceeded` where not even a short answer can be paid.
-    pub(crate) fn begin_step(&self, tx: &mut Tx, work: &Work) -> Result<(StepRow, Asking)> {
-        let setup = self.tiers().get(work.row.model);
+    pub(crate) fn begin_step(&self, tx: &mut Tx, execution: &Execution) -> Result<(StepRow, ModelRequest)> {
+        let setup = self.tiers().get(execution.row.model);
         let prices = setup.prices;
-        let need = self.need(work);
-        let held = match work.row.livemode {
+        let model_call = self.next_model_call(execution);
+        let held = match execution.row.livemode {
             true => {
                 let meter = &self.0.parts.meter;
-                Some(meter.hold(tx, &work.charge(), need.most(prices), need.least(prices))?)
+                Some(meter.hold(
+                    tx,
+                    &execution.charge(),
+                    model_call.most(prices),
+                    model_call.least(prices),
+                )?)
             }
             false => None,
         };
-        let (step, asking) = self.model_step(tx, work, need, held);
+        let (step, model_request) = self.model_step(tx, execution, model_call, held);
         steps::insert(tx, &step)?;
-        Ok((step, asking))
+        Ok((step, model_request))
     }
 
-    /// The next model step, for which so much Energy is held; `None` where it costs nothing.
+    /// Returns the next model step, within the held Energy. `None` is for runs that cost nothing.
     pub(crate) fn model_step(
         &self,
         tx: &Tx,
-        work: &Work,
-        mut need: Need,
+        execution: &Execution,
+        mut model_call: ModelCall,
         held: Option<i64>,
-    ) -> (StepRow, Asking) {
-        let setup = self.tiers().get(work.row.model);
+    ) -> (StepRow, ModelRequest) {
+        let setup = self.tiers().get(execution.row.model);
         if let Some(held) = held {
-            let affordable = setup.prices.affordable_output(held, need.prompt.tokens);
-            need.max_output_tokens = need.max_output_tokens.min(affordable).max(1);
+            let affordable = setup.prices.affordable_output(held, model_call.prompt.tokens);
+            model_call.max_output_tokens = model_call.max_output_tokens.min(affordable).max(1);
         }
-        let input = ModelInput::of(work, &need.prompt, need.warning, need.max_output_tokens);
-        let (position, input) = (work.next_position(), JsonText::of(&input));
-        let step = work.running_step(tx, position, StepKind::Model, setup.label(), input, None);
-        (step, Asking { messages: need.prompt.messages, max_output_tokens: need.max_output_tokens })
+        let input =
+            ModelInput::of(execution, &model_call.prompt, model_call.warning, model_call.max_output_tokens);
+        let (position, input) = (execution.next_position(), JsonText::of(&input));
+        let step = execution.running_step(tx, position, StepKind::Model, setup.label(), input, None);
+        (
+            step,
+            ModelRequest {
+                messages: model_call.prompt.messages,
+                max_output_tokens: model_call.max_output_tokens,
+            },
+        )
     }
 
-    /// Refuses a run that is to wait for its turn where not even a short answer could be paid at this moment.
+    /// Refuses a run that would be queued, if not even a short answer could be paid now.
     ///
     /// # Errors
     /// `energy_depleted`, `budget_exceeded`.
-    pub(crate) fn admit(&self, tx: &mut Tx, work: &Work) -> Result<()> {
-        if !work.row.livemode {
+    pub(crate) fn admit(&self, tx: &mut Tx, execution: &Execution) -> Result<()> {
+        if !execution.row.livemode {
             return Ok(());
         }
-        let least = self.need(work).least(self.tiers().get(work.row.model).prices);
-        self.0.parts.meter.admit(tx, &work.charge(), least)
+        let least = self.next_model_call(execution).least(self.tiers().get(execution.row.model).prices);
+        self.0.parts.meter.admit(tx, &execution.charge(), least)
     }
 
-    /// What the next call of the model takes.
-    pub(crate) fn need(&self, work: &Work) -> Need {
-        let context = self.tiers().get(work.row.model).context_tokens();
-        let settings = &work.plan.settings;
+    /// Plans the next model call.
+    pub(crate) fn next_model_call(&self, execution: &Execution) -> ModelCall {
+        let context = self.tiers().get(execution.row.model).context_tokens();
+        let settings = &execution.plan.settings;
         let room = context - USEFUL_OUTPUT.min(settings.max_output_tokens);
-        let mut said = Cow::from(&work.said);
-        let warning = evaluate::warning(work);
+        let mut transcript = Cow::from(&execution.transcript);
+        let warning = evaluate::warning(execution);
         if let Some(warning) = warning {
-            said.to_mut().push(Message::text(Role::User, warning));
+            transcript.to_mut().push(Message::text(Role::User, warning));
         }
-        let prompt = prompt::assemble(settings, work.plan.spec_tokens, &work.memory, &said, room);
+        let prompt =
+            prompt::assemble(settings, execution.plan.spec_tokens, &execution.memory, &transcript, room);
         let fits = (context - prompt.tokens).max(16);
-        Need { prompt, warning, max_output_tokens: settings.max_output_tokens.min(fits) }
+        ModelCall { prompt, warning, max_output_tokens: settings.max_output_tokens.min(fits) }
     }
 
-    /// Debits a finished model step, and writes the tool calls that it asks for before they are made. `None`: the
-    /// run was ended by somebody else, or taken over.
+    /// Settles a finished model step, and writes the steps of its tool calls before they are made. Returns `None` if the run was
+    /// cancelled or taken over.
     pub(crate) async fn settle_step(
         &self,
-        work: &mut Arc<Work>,
+        execution: &mut Arc<Execution>,
         energy: i64,
         calls: Vec<ToolCall>,
     ) -> Result<Option<Vec<StepRow>>> {
-        let written = self.write_with(work, move |engine, tx, work| {
-            if !runs::renew(tx, &work.row)? {
+        let written = self.write_with(execution, move |engine, tx, execution| {
+            if !runs::renew(tx, &execution.row)? {
                 return Ok((None, 0));
             }
-            let absorbed = engine.settle_written(tx, work, energy)?;
+            let absorbed = engine.settle_written(tx, execution, energy)?;
             let mut tools = Vec::with_capacity(calls.len());
-            for (call, position) in calls.iter().zip(work.next_position()..) {
+            for (call, position) in calls.iter().zip(execution.next_position()..) {
                 let arguments = effect_key::arguments_of(call);
-                let key = effect_key::key(&work.row, &call.name, &arguments);
+                let key = effect_key::key(&execution.row, &call.name, &arguments);
                 let input = ToolInput { call_id: call.id.clone(), arguments, approval: None };
                 let (name, input) = (call.name.clone(), JsonText::of(&input));
-                let mut step = work.running_step(tx, position, StepKind::Tool, name, input, Some(key));
-                // Written so from the beginning: where this worker dies, it is known that the call was not begun.
-                if work.plan.tool(&step.name).is_some_and(|tool| tool.callable.needs_approval()) {
+                let mut step = execution.running_step(tx, position, StepKind::Tool, name, input, Some(key));
+                // If this worker dies, the status tells the next one that the call was not made.
+                if execution.plan.tool(&step.name).is_some_and(|tool| tool.callable.needs_approval()) {
                     step.status = StepStatus::RequiresAction;
                 }
                 steps::insert(tx, &step)?;
@@ -145,51 +158,51 @@ impl RunEngine {
             Ok((Some(tools), absorbed))
         });
         let (tools, absorbed) = written.await?;
-        forgo(work, absorbed);
+        deduct_absorbed(execution, absorbed);
         Ok(tools)
     }
 
-    /// Writes what is finished and its price, and begins the next model step. What is finished is written even where
-    /// the next step cannot be paid.
-    pub(crate) async fn next_step(&self, work: &mut Arc<Work>, energy: i64) -> Result<Advance> {
-        let written = self.write_with(work, move |engine, tx, work| {
-            if !runs::renew(tx, &work.row)? {
+    /// Writes the finished steps with their price, and begins the next model step. The finished steps are written even if the
+    /// next one cannot be paid.
+    pub(crate) async fn next_step(&self, execution: &mut Arc<Execution>, energy: i64) -> Result<Advance> {
+        let written = self.write_with(execution, move |engine, tx, execution| {
+            if !runs::renew(tx, &execution.row)? {
                 return Ok((Advance::Stopped, 0));
             }
-            let absorbed = engine.settle_written(tx, work, energy)?;
-            let advance = match engine.begin_step(tx, work) {
-                Ok((step, asking)) => Advance::Begun(Box::new(step), asking),
+            let absorbed = engine.settle_written(tx, execution, energy)?;
+            let advance = match engine.begin_step(tx, execution) {
+                Ok((step, model_request)) => Advance::Begun(Box::new(step), model_request),
                 Err(error) => Advance::Limit(limit_reason(&error).ok_or(error)?),
             };
             Ok((advance, absorbed))
         });
         let (advance, absorbed) = written.await?;
-        forgo(work, absorbed);
+        deduct_absorbed(execution, absorbed);
         Ok(advance)
     }
 
-    /// Writes what is finished, and settles it as its last priced step. Gives what that cost beyond its hold.
-    fn settle_written(&self, tx: &mut Tx, work: &Work, energy: i64) -> Result<i64> {
-        write_finished(tx, work)?;
-        if energy == 0 || !work.row.livemode {
+    /// Writes the finished steps, and settles the last priced one. Returns the Energy beyond its hold.
+    fn settle_written(&self, tx: &mut Tx, execution: &Execution, energy: i64) -> Result<i64> {
+        write_finished(tx, execution)?;
+        if energy == 0 || !execution.row.livemode {
             return Ok(0);
         }
-        let (step, model) = work.charged_step();
+        let (step, model) = execution.charged_step();
         let settlement = Settlement { step, energy, model: model.as_str(), close: None };
-        let absorbed = energy - self.0.parts.meter.settle(tx, &work.charge(), &settlement)?;
-        write_forgone(tx, work, absorbed)?;
+        let absorbed = energy - self.0.parts.meter.settle(tx, &execution.charge(), &settlement)?;
+        write_absorbed(tx, execution, absorbed)?;
         Ok(absorbed)
     }
 }
 
-/// Notes that nobody pays for `absorbed` of what the last priced step cost.
-fn forgo(work: &mut Arc<Work>, absorbed: i64) {
+/// Deducts `absorbed`, which nobody pays, from the last priced step.
+fn deduct_absorbed(execution: &mut Arc<Execution>, absorbed: i64) {
     if absorbed > 0 {
-        Arc::make_mut(work).forgo(absorbed);
+        Arc::make_mut(execution).deduct_absorbed(absorbed);
     }
 }
 
-/// Why a run that has begun ends when it cannot go on; `None` for errors that are not about limits.
+/// Returns the reason for which a limit ends a run in progress. `None` for errors that are not about limits.
 fn limit_reason(error: &Error) -> Option<&'static str> {
     match (error.code(), error.param_name()) {
         (Code::EnergyDepleted, Some(_)) => Some("energy_limit"),

@@ -1,8 +1,8 @@
-//! Memory step of a run: older turns of its conversation are summarized before its first answer.
+//! Memory step: older turns of the conversation are summarized before the first answer.
 
 use crate::engine::RunEngine;
-use crate::execution::Work;
-use crate::memory::Fold;
+use crate::execution::Execution;
+use crate::memory::Summarization;
 use crate::prompt::{self, USEFUL_OUTPUT};
 use crate::run::{MemoryOutput, StepStatus};
 use model::{JsonText, Result};
@@ -11,78 +11,90 @@ use std::sync::Arc;
 use store::Tx;
 
 impl RunEngine {
-    pub(crate) fn fold_for(&self, work: &Work) -> Option<Fold> {
-        let (settings, memory) = (&work.plan.settings, &work.memory);
-        let instructions = prompt::instructions(settings, work.plan.spec_tokens > 0, memory);
-        let others = work.plan.spec_tokens + estimated_tokens(&instructions) + estimated_tokens(&work.said);
-        let context = self.tiers().get(work.row.model).context_tokens();
-        memory.fold(settings, others, context, self.tiers().fast.context_tokens())
+    pub(crate) fn due_summarization(&self, execution: &Execution) -> Option<Summarization> {
+        let (settings, memory) = (&execution.plan.settings, &execution.memory);
+        let instructions = prompt::instructions(settings, execution.plan.spec_tokens > 0, memory);
+        let others = execution.plan.spec_tokens
+            + estimated_tokens(&instructions)
+            + estimated_tokens(&execution.transcript);
+        let context = self.tiers().get(execution.row.model).context_tokens();
+        memory.due_summarization(settings, others, context, self.tiers().fast.context_tokens())
     }
 
-    /// Sets Energy aside for folding and for a short answer after it. `false`: there is too little for both, and what
-    /// there is goes into the answer.
-    pub(crate) fn hold_for(&self, tx: &mut Tx, work: &Work, fold: &Fold) -> Result<bool> {
-        if !work.row.livemode {
+    /// Holds Energy for the summary and for a short answer after it. Returns `false` if the Energy is not enough for both; it is
+    /// then used for the answer.
+    pub(crate) fn hold_for_summarization(
+        &self,
+        tx: &mut Tx,
+        execution: &Execution,
+        summarization: &Summarization,
+    ) -> Result<bool> {
+        if !execution.row.livemode {
             return Ok(true);
         }
-        let (tiers, settings) = (self.tiers(), &work.plan.settings);
+        let (tiers, settings) = (self.tiers(), &execution.plan.settings);
         let usage = |input_tokens, output_tokens| Usage { input_tokens, output_tokens, ..Usage::default() };
-        let answer = usage(fold.rest_tokens, settings.max_output_tokens.min(USEFUL_OUTPUT));
-        let price = tiers.fast.prices.energy(usage(fold.input_tokens, fold.max_output_tokens))
-            + tiers.get(work.row.model).prices.energy(answer);
-        match self.0.parts.meter.hold(tx, &work.charge(), price, price) {
+        let answer = usage(summarization.rest_tokens, settings.max_output_tokens.min(USEFUL_OUTPUT));
+        let price =
+            tiers.fast.prices.energy(usage(summarization.input_tokens, summarization.max_output_tokens))
+                + tiers.get(execution.row.model).prices.energy(answer);
+        match self.0.parts.meter.hold(tx, &execution.charge(), price, price) {
             Ok(_) => Ok(true),
             Err(error) if matches!(error.code().status(), 402 | 429) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Folds turns with the fast tier. Where that fails, the memory stays as it is. Gives the Energy it cost.
-    pub(crate) async fn fold(&self, work: &mut Arc<Work>, fold: Fold) -> i64 {
-        let patience = work.time_left(self.db().clock().now());
+    /// Summarizes turns with the fast tier. If that fails, the memory stays unchanged. Returns the Energy that it cost.
+    pub(crate) async fn summarize(
+        &self,
+        execution: &mut Arc<Execution>,
+        summarization: Summarization,
+    ) -> i64 {
+        let patience = execution.time_left(self.db().clock().now());
         let prompt = Prompt {
             model: String::new(),
-            messages: fold.messages,
+            messages: summarization.messages,
             tools: Vec::new(),
             output_schema: None,
-            max_output_tokens: fold.max_output_tokens,
+            max_output_tokens: summarization.max_output_tokens,
             temperature: None,
             patience,
-            cancel: work.working.cancel.clone(),
+            cancel: execution.active.cancel.clone(),
             sink: None,
             attempts: Attempts::default(),
-            trace: Some(work.trace.clone()),
+            trace: Some(execution.trace.clone()),
             tracer: self.tracer().clone(),
         };
-        let answer = self.keeping_lease(work, self.complete(&self.tiers().fast, prompt)).await;
-        let work = Arc::make_mut(work);
+        let answer = self.keeping_lease(execution, self.complete(&self.tiers().fast, prompt)).await;
+        let execution = Arc::make_mut(execution);
         match answer {
-            Ok(answered) => self.take_summary(work, answered, fold.turns),
+            Ok(answered) => self.take_summary(execution, answered, summarization.turns),
             Err(error) => {
-                tracing::info!(run_id = %work.row.id, %error, "a conversation could not be folded");
+                tracing::info!(run_id = %execution.row.id, %error, "a conversation could not be folded");
                 0
             }
         }
     }
 
-    fn take_summary(&self, work: &mut Work, answered: ModelAnswer, turns: usize) -> i64 {
+    fn take_summary(&self, execution: &mut Execution, answered: ModelAnswer, turns: usize) -> i64 {
         let ModelAnswer { completion, usage, usage_estimated, label } = answered;
         let energy = self.tiers().fast.prices.energy(usage);
-        // What models print may hold NUL, which PostgreSQL cannot store.
+        // The text may contain NUL, which PostgreSQL cannot store.
         let summary = completion.text.replace('\0', "").trim().to_owned();
-        if let Some(step) = work.steps.last_mut() {
+        if let Some(step) = execution.steps.last_mut() {
             step.status = if summary.is_empty() { StepStatus::Failed } else { StepStatus::Completed };
             step.name = label;
             step.input_tokens = usage.input_tokens;
             step.output_tokens = usage.output_tokens;
-            step.energy = if work.row.livemode { energy } else { 0 };
+            step.energy = if execution.row.livemode { energy } else { 0 };
             let summary = summary.clone();
             step.output = Some(JsonText::of(&MemoryOutput { summary, usage, usage_estimated }));
         }
         if !summary.is_empty() {
-            work.memory.take(summary, turns);
+            execution.memory.take(summary, turns);
         }
-        work.use_up(usage, energy);
+        execution.add_usage(usage, energy);
         energy
     }
 }

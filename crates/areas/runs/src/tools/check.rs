@@ -1,63 +1,65 @@
 //! Checks before a tool call: its arguments, its limits, and repetitions.
 
-use crate::execution::{PlannedTool, Work};
+use crate::execution::{Execution, PlannedTool};
 use crate::run::{StepRow, StepStatus, ToolOutput, effect_key};
 use model::JsonText;
 use providers::json;
 use serde::Serialize;
 use serde_json::Value;
 
-pub(crate) enum Checked<'a> {
+pub(crate) enum CallCheck<'a> {
     /// The call is not made; this is its result.
     Answer(ToolOutput),
     Call(&'a PlannedTool, JsonText),
 }
 
-/// What to do about a call: `in_batch` calls of the same tool come before it in the same answer, and `done` are those
-/// of them that have ended.
+/// Checks a call: its arguments, its limits, and whether it repeats an earlier one. `in_batch` is the number of calls of the same
+/// tool before it in the same answer, and `done` has the calls of that answer that have ended.
 pub(crate) fn check_call<'a>(
-    work: &'a Work,
+    execution: &'a Execution,
     step: &StepRow,
     in_batch: usize,
     done: &[StepRow],
-) -> Checked<'a> {
-    let Some(tool) = work.plan.tool(&step.name) else {
-        return Checked::Answer(ToolOutput::error(format!("there is no tool called `{}`", step.name)));
+) -> CallCheck<'a> {
+    let Some(tool) = execution.plan.tool(&step.name) else {
+        return CallCheck::Answer(ToolOutput::error(format!("there is no tool called `{}`", step.name)));
     };
     let input = step.tool_input();
     if step.status == StepStatus::Refused {
-        return Checked::Answer(refused(input.and_then(|input| input.approval?.note)));
+        return CallCheck::Answer(refused(input.and_then(|input| input.approval?.note)));
     }
     let arguments = input.map(|input| input.arguments);
     if arguments.as_ref() == Some(&effect_key::withheld()) {
-        return Checked::Answer(ToolOutput::error("the call was withheld by a guardrail"));
+        return CallCheck::Answer(ToolOutput::error("the call was withheld by a guardrail"));
     }
     let Some(arguments) = arguments.as_ref().filter(|arguments| json::is_object(arguments)) else {
-        return Checked::Answer(no_object(arguments.as_ref()));
+        return CallCheck::Answer(no_object(arguments.as_ref()));
     };
     if let Some(problem) = tool.arguments.mismatch(&json::parsed(arguments)) {
-        return Checked::Answer(ToolOutput::bad_arguments(format_args!("do not fit: {problem}")));
+        return CallCheck::Answer(ToolOutput::bad_arguments(format_args!("do not fit: {problem}")));
     }
     if tool.writes() && !tool.settings().repeatable {
-        let mut earlier = work.earlier.iter().chain(&work.steps).chain(done);
+        let mut earlier = execution.earlier.iter().chain(&execution.steps).chain(done);
         let same = earlier.find(|other| {
             other.effect_key.is_some()
                 && other.effect_key == step.effect_key
                 && other.status != StepStatus::Cancelled
         });
         if let Some(first) = same {
-            return Checked::Answer(repeated(first));
+            return CallCheck::Answer(repeated(first));
         }
     }
     let limit = tool.settings().max_calls_per_run;
     let is_same_tool =
-        |other: &&StepRow| other.is_tool() && work.plan.tool_of(&other.name) == tool.callable.tool;
-    let before = work.steps.iter().filter(is_same_tool).count();
+        |other: &&StepRow| other.is_tool() && execution.plan.tool_of(&other.name) == tool.callable.tool;
+    let before = execution.steps.iter().filter(is_same_tool).count();
     // What a person allowed was within the limit when it was asked; others of the same answer may have ended since.
     if step.status != StepStatus::Approved && i64::try_from(before + in_batch).unwrap_or(i64::MAX) >= limit {
-        return Checked::Answer(ToolOutput::error(format!("the tool may be called {limit} times in a run")));
+        return CallCheck::Answer(ToolOutput::error(format!(
+            "the tool may be called {limit} times in a run"
+        )));
     }
-    Checked::Call(tool, arguments.clone())
+    CallCheck::Call(tool, arguments.clone())
 }
 
 /// The longest part of wrong arguments that the model is shown.

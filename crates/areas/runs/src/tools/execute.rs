@@ -1,12 +1,12 @@
 //! Execution of the tool calls that the model asks for.
 
-use super::check::{Checked, check_call};
+use super::check::{CallCheck, check_call};
 use super::headers::{Headers, redacted};
-use super::operation_call::CallPlace;
+use super::operation_call::CallContext;
 use super::{function, http};
 use crate::engine::RunEngine;
-use crate::execution::{PlannedTool, Work};
-use crate::guardrails::GuardFinding;
+use crate::execution::{Execution, PlannedTool};
+use crate::guardrails::GuardrailFinding;
 use crate::queries::{runs, steps};
 use crate::run::{StepRow, StepStatus, ToolOutput};
 use crate::spans;
@@ -16,110 +16,111 @@ use providers::json::Fields;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What became of calls.
-pub(crate) struct Called {
-    /// Those that have a result, in order.
+/// Results of the tool calls of one answer.
+pub(crate) struct ToolResults {
+    /// The calls with a result, in order.
     pub(crate) done: Vec<StepRow>,
-    /// Those that were not made, because a person must be asked first.
+    /// The calls that wait for an approval.
     pub(crate) held_back: Vec<StepRow>,
-    /// What guardrails found in the results.
-    pub(crate) found: Vec<GuardFinding>,
+    /// Findings of guardrails in the results.
+    pub(crate) found: Vec<GuardrailFinding>,
 }
 
 impl RunEngine {
     /// Calls tools: those that read together, those that write one after the other, and none that a person must allow
     /// first.
-    pub(crate) async fn run_tools(&self, work: &Arc<Work>, steps: Vec<StepRow>) -> Called {
+    pub(crate) async fn run_tools(&self, execution: &Arc<Execution>, steps: Vec<StepRow>) -> ToolResults {
         let names: Vec<String> = steps.iter().map(|step| step.name.clone()).collect();
         let last = names.len().saturating_sub(1);
         let mut found = Vec::new();
         let mut done: Vec<StepRow> = Vec::with_capacity(steps.len());
         let (mut held_back, mut reading) = (Vec::new(), Vec::new());
         for (place, mut step) in steps.into_iter().enumerate() {
-            let tool = work.plan.tool_of(&step.name);
-            let in_batch = names.iter().take(place).filter(|name| work.plan.tool_of(name) == tool).count();
-            let checked = check_call(work, &step, in_batch, &done);
+            let tool = execution.plan.tool_of(&step.name);
+            let in_batch =
+                names.iter().take(place).filter(|name| execution.plan.tool_of(name) == tool).count();
+            let checked = check_call(execution, &step, in_batch, &done);
             match checked {
-                Checked::Answer(output) => {
+                CallCheck::Answer(output) => {
                     step = finished(step, &output);
-                    found.extend(work.plan.guards.look_at_result(&mut step));
+                    found.extend(execution.plan.guardrails.inspect_result(&mut step));
                     done.push(step);
                 }
-                Checked::Call(tool, _) if step.status == StepStatus::RequiresAction => {
+                CallCheck::Call(tool, _) if step.status == StepStatus::RequiresAction => {
                     hold_back(step, tool, &mut held_back);
                 }
-                Checked::Call(tool, arguments) if tool.writes() => {
-                    let output = if work.working.cancel.is_cancelled() {
+                CallCheck::Call(tool, arguments) if tool.writes() => {
+                    let output = if execution.active.cancel.is_cancelled() {
                         ToolOutput::error("the run was stopped before the call")
-                    } else if work.row.livemode {
-                        self.keeping_lease(work, self.call_tool(work, &step, tool, arguments)).await
+                    } else if execution.row.livemode {
+                        self.keeping_lease(execution, self.call_tool(execution, &step, tool, arguments)).await
                     } else {
                         simulated(tool)
                     };
                     step = finished(step, &output);
-                    found.extend(work.plan.guards.look_at_result(&mut step));
+                    found.extend(execution.plan.guardrails.inspect_result(&mut step));
                     if place < last {
-                        self.keep_result(work, &step).await;
+                        self.keep_result(execution, &step).await;
                     }
                     done.push(step);
                 }
-                Checked::Call(tool, arguments) => reading.push(async move {
-                    let output = self.call_tool(work, &step, tool, arguments).await;
+                CallCheck::Call(tool, arguments) => reading.push(async move {
+                    let output = self.call_tool(execution, &step, tool, arguments).await;
                     finished(step, &output)
                 }),
             }
         }
-        for mut step in self.keeping_lease(work, futures::future::join_all(reading)).await {
-            found.extend(work.plan.guards.look_at_result(&mut step));
+        for mut step in self.keeping_lease(execution, futures::future::join_all(reading)).await {
+            found.extend(execution.plan.guardrails.inspect_result(&mut step));
             done.push(step);
         }
         done.sort_by_key(|step| step.position);
-        Called { done, held_back, found }
+        ToolResults { done, held_back, found }
     }
 
     /// Writes what a call has brought before others are made: of what was done to the outside a crash must not leave the
     /// outcome unknown. Where it cannot be written, it is with what follows.
-    async fn keep_result(&self, work: &Arc<Work>, step: &StepRow) {
+    async fn keep_result(&self, execution: &Arc<Execution>, step: &StepRow) {
         let step = step.clone();
-        let written = self.write_with(work, move |_, tx, work| {
-            if runs::renew(tx, &work.row)? {
+        let written = self.write_with(execution, move |_, tx, execution| {
+            if runs::renew(tx, &execution.row)? {
                 let now = tx.now();
                 steps::finish(tx, &step, step.status, now)?;
             }
             Ok(())
         });
         if let Err(error) = written.await {
-            tracing::warn!(run_id = %work.row.id, ?error, "the result of a call was not written at once");
+            tracing::warn!(run_id = %execution.row.id, ?error, "the result of a call was not written at once");
         }
     }
 
     async fn call_tool(
         &self,
-        work: &Work,
+        execution: &Execution,
         step: &StepRow,
         tool: &PlannedTool,
         arguments: JsonText,
     ) -> ToolOutput {
-        let left = work.time_left(self.db().clock().now());
+        let left = execution.time_left(self.db().clock().now());
         let own = Duration::from_secs(u64::try_from(tool.settings().timeout_seconds).unwrap_or(15));
         let patience = left.min(own);
-        let call = spans::tool(self.tracer(), work, tool);
+        let call = spans::tool(self.tracer(), execution, tool);
         if let Some(function) = tool.callable.function {
-            let place = CallPlace { work, step, tool, trace: call.trace() };
-            return self.call_function(&place, function, &arguments, patience).await;
+            let context = CallContext { execution, step, tool, trace: call.trace() };
+            return self.call_function(&context, function, &arguments, patience).await;
         }
         let Some(http) = &tool.settings().http else {
             return ToolOutput::error("the tool has no HTTP request");
         };
-        let fixed = match work.plan.placeholders.filled(&tool.settings().fixed_arguments) {
+        let fixed = match execution.plan.placeholders.filled(&tool.settings().fixed_arguments) {
             Ok(fixed) => fixed,
             Err(error) => return ToolOutput::error(error.message()),
         };
-        let headers = match self.tool_headers(work, tool).await {
+        let headers = match self.tool_headers(execution, tool).await {
             Ok(headers) => headers,
             Err(error) if error.code() == Code::InvalidState => return ToolOutput::error(error.message()),
             Err(error) => {
-                tracing::error!(run_id = %work.row.id, ?error, "a tool's credentials do not open");
+                tracing::error!(run_id = %execution.row.id, ?error, "a tool's credentials do not open");
                 return ToolOutput::error("the tool's credentials cannot be used");
             }
         };
@@ -142,7 +143,7 @@ impl RunEngine {
     }
 }
 
-/// What a call that changes something answers under a test key: nothing is done.
+/// Returns the result of a writing call with a test key, which is not made.
 fn simulated(tool: &PlannedTool) -> ToolOutput {
     match tool.callable.function {
         Some(function) => function::simulated(function),

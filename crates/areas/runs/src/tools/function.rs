@@ -4,7 +4,7 @@
 //! others. The id of its step makes a repetition receive the first answer, so a call that a crash interrupted is made
 //! again.
 
-use super::operation_call::CallPlace;
+use super::operation_call::CallContext;
 use crate::engine::RunEngine;
 use crate::run::ToolOutput;
 use agents::Function;
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// The most bytes of an answer that are given to the model.
 const LARGEST_RESULT: usize = 64 * 1024;
 
-/// What a function that changes something answers under a test key: nothing is changed.
+/// Returns the result of a writing function with a test key, which changes nothing.
 pub(crate) fn simulated(function: &Function) -> ToolOutput {
     let note = "This is a test run: nothing was changed.";
     ToolOutput::new(true, &json!({ "simulated": true, "operation": function.operation, "note": note }))
@@ -28,7 +28,7 @@ impl RunEngine {
     /// Calls the operation of a function. Every failure is an answer to the model, never an error of the run.
     pub(crate) async fn call_function(
         &self,
-        place: &CallPlace<'_>,
+        context: &CallContext<'_>,
         function: &'static Function,
         arguments: &JsonText,
         patience: Duration,
@@ -40,12 +40,12 @@ impl RunEngine {
         let Value::Object(arguments) = json::parsed(arguments) else {
             return ToolOutput::bad_arguments("are not a JSON object");
         };
-        let answer = self.answer_of(place, function, arguments);
+        let answer = self.answer_of(context, function, arguments);
         match tokio::time::timeout(patience, answer).await {
-            Ok(Ok(answer)) => output(answer, place.tool.callable.of_contact),
+            Ok(Ok(answer)) => output(answer, context.tool.callable.of_contact),
             Ok(Err(error)) if error.code() != Code::InternalError => refusal(error.body()),
             Ok(Err(error)) => {
-                tracing::error!(run_id = %place.work.row.id, ?error, "a tool's operation could not be called");
+                tracing::error!(run_id = %context.execution.row.id, ?error, "a tool's operation could not be called");
                 ToolOutput::error("the operation cannot be called")
             }
             Err(_) if function.writes => {
@@ -57,16 +57,16 @@ impl RunEngine {
 
     async fn answer_of(
         &self,
-        place: &CallPlace<'_>,
+        context: &CallContext<'_>,
         function: &'static Function,
         mut arguments: Map<String, Value>,
     ) -> Result<LocalAnswer> {
-        let fixed = place.work.plan.placeholders.filled(&place.tool.settings().fixed_arguments)?;
+        let fixed = context.execution.plan.placeholders.filled(&context.tool.settings().fixed_arguments)?;
         let own = fixed.iter().filter(|(name, _)| function.has_argument(name));
         arguments.extend(own.map(|(name, value)| (name.clone(), value.clone())));
-        let limited = self.limited(place, function, arguments, &fixed).await?;
+        let limited = self.limited(context, function, arguments, &fixed).await?;
         let expected = limited.version.filter(|_| !function.writes);
-        let answer = self.operations().call(self.local_call(place, function, limited)?).await?;
+        let answer = self.operations().call(self.local_call(context, function, limited)?).await?;
         let shown = answer.body.pointer("/data/version").and_then(Value::as_i64);
         match expected {
             Some(version) if answer.status < 400 && shown != Some(version) => Err(Error::new(
@@ -78,7 +78,7 @@ impl RunEngine {
     }
 }
 
-/// What the model is told of an answer: its data and how to go on, or what was wrong.
+/// Returns the result for the model: the data and the cursor of a response, or its error.
 fn output(answer: LocalAnswer, of_contact: bool) -> ToolOutput {
     let LocalAnswer { status, mut body } = answer;
     let Some(fields) = body.as_object_mut() else { return ToolOutput::error("the operation gave no answer") };

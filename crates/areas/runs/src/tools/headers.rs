@@ -1,8 +1,8 @@
 //! Request headers of HTTP tools, with the secrets in them.
 
 use crate::engine::RunEngine;
-use crate::execution::{PlannedTool, Work};
-use crate::run::{ToolOutput, text as as_text};
+use crate::execution::{Execution, PlannedTool};
+use crate::run::{ToolOutput, value_text};
 use agents::header_place;
 use model::{Code, Error, Result};
 use ports::with_variables;
@@ -15,10 +15,10 @@ impl RunEngine {
     ///
     /// # Errors
     /// `invalid_state` for a variable that has no value.
-    pub(crate) async fn tool_headers(&self, work: &Work, tool: &PlannedTool) -> Result<Headers> {
+    pub(crate) async fn tool_headers(&self, execution: &Execution, tool: &PlannedTool) -> Result<Headers> {
         let settings = tool.settings();
         let Some(sealed) = &settings.sealed_headers else { return Ok(Headers::default()) };
-        let workspace = work.row.workspace_id;
+        let workspace = execution.row.workspace_id;
         let text = self.0.parts.seal.open(&header_place(workspace, &tool.callable.tool), sealed)?;
         let mut headers =
             Headers { values: serde_json::from_str(&text).map_err(Error::internal)?, secrets: vec![] };
@@ -26,7 +26,7 @@ impl RunEngine {
             return Ok(headers);
         }
         let (variables, keys) = (self.variables().clone(), settings.header_variables.clone());
-        let env = work.plan.caller.key.env;
+        let env = execution.plan.caller.key.env;
         let known = self.db().read(move |read| {
             let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
             variables.values(read, workspace, env, &keys)
@@ -37,15 +37,15 @@ impl RunEngine {
             return Err(Error::new(Code::InvalidState, message));
         }
         for value in headers.values.values_mut() {
-            *value = with_variables(value, |key| known.get(key).map(|known| as_text(&known.value)));
+            *value = with_variables(value, |key| known.get(key).map(|known| value_text(&known.value)));
         }
-        let secrets = known.values().filter(|known| known.is_secret).map(|known| as_text(&known.value));
+        let secrets = known.values().filter(|known| known.is_secret).map(|known| value_text(&known.value));
         headers.secrets = secrets.collect();
         Ok(headers)
     }
 }
 
-/// What a call sends to be recognized.
+/// Headers of a call.
 #[derive(Default)]
 pub(crate) struct Headers {
     pub(crate) values: BTreeMap<String, String>,

@@ -15,14 +15,14 @@ use std::time::Duration;
 /// The most bytes of an answer that are given to the model.
 const LARGEST_RESULT: usize = 64 * 1024;
 
-/// What a writing tool answers under a test key: nothing is sent.
+/// Returns the result of a writing call with a test key, which is not sent.
 pub(crate) fn simulated(tool: &ToolSettings) -> ToolOutput {
     let method = tool.http.as_ref().map(|http| http.method);
     let note = "This is a test run: the call was not made.";
     ToolOutput::new(true, &json!({ "simulated": true, "method": method, "note": note }))
 }
 
-/// What the model is given of a response.
+/// The part of a response that the model receives.
 #[derive(Serialize)]
 struct Received {
     status: u16,

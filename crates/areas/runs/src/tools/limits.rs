@@ -1,11 +1,11 @@
-//! What a call of a tool may reach: the contact whom the run answers, if the tool's scope is that contact, and what the
-//! tool's fixed arguments select.
+//! Access limits of tool calls: the contact that the run answers, if that is the scope of the tool, and the records that the
+//! fixed arguments of the tool select.
 //!
 //! Nothing here depends on what the model sends. A list gets conditions that hold in addition to the model's. A record
 //! that the model names must be one that the tool's list shows under these conditions, and it is changed only in the
 //! version in which the list showed it. A new record gets the contact.
 
-use super::operation_call::{CallPlace, Limited, plain};
+use super::operation_call::{CallContext, LimitedCall, plain};
 use crate::engine::RunEngine;
 use agents::{Function, Grant, Reach, Records};
 use fields::FieldType;
@@ -17,19 +17,19 @@ use store::Read;
 /// Arguments of lists that say how records are shown, and not which.
 const PRESENTATION: [&str; 5] = ["limit", "starting_after", "page", "sort", "fields"];
 
-/// The fields by which a channel knows who writes. Whoever could claim the number of another person would get that person's
-/// messages from then on.
+/// The fields by which a channel identifies a contact. A contact that could set the number of another person would receive that
+/// person's messages.
 const IDENTITIES: [&str; 3] = ["$phone", "$username", "$chat_user_id"];
 
 /// The contact to whom a call is limited.
-struct OneContact {
+struct ContactLimit {
     /// The contact as it is now, and as it was when the run began: it may have been merged since.
     ids: Vec<ContactId>,
     /// The field that names the contact of an item. `None` for items that belong to nobody.
     field: Option<String>,
 }
 
-impl OneContact {
+impl ContactLimit {
     fn id(&self) -> i64 {
         self.ids.first().map_or(0, |id| id.0)
     }
@@ -50,22 +50,22 @@ impl OneContact {
 }
 
 impl RunEngine {
-    /// The call within the limits of its tool. `fixed`: the tool's fixed arguments, of which the function's own are among
-    /// the arguments already.
+    /// Applies the limits of the tool to a call. `fixed` has the fixed arguments of the tool; `arguments` already contains those
+    /// of the function.
     ///
     /// # Errors
     /// `invalid_state` where nothing may be reached, `validation_error` for arguments that reach further, `not_found` for
     /// a record that the tool does not cover.
     pub(crate) async fn limited(
         &self,
-        place: &CallPlace<'_>,
+        context: &CallContext<'_>,
         function: &'static Function,
         arguments: Map<String, Value>,
         fixed: &Map<String, Value>,
-    ) -> Result<Limited> {
-        let mut limited = Limited { arguments, ..Limited::default() };
-        let contact = match place.tool.callable.of_contact {
-            true => Some(self.one_contact(place, function, &limited.arguments, fixed).await?),
+    ) -> Result<LimitedCall> {
+        let mut limited = LimitedCall { arguments, ..LimitedCall::default() };
+        let contact = match context.tool.callable.of_contact {
+            true => Some(self.contact_limit(context, function, &limited.arguments, fixed).await?),
             false => None,
         };
         if let Some(contact) = &contact {
@@ -80,7 +80,9 @@ impl RunEngine {
             Reach::Listed(records) => {
                 limited.conditions = conditions_on(records);
                 if let Some(id) = fixed.get(records.argument()) {
-                    limited.conditions.push(("filter[id]".to_owned(), self.id_of(place, records, id).await?));
+                    limited
+                        .conditions
+                        .push(("filter[id]".to_owned(), self.id_of(context, records, id).await?));
                 }
                 return Ok(limited);
             }
@@ -98,28 +100,28 @@ impl RunEngine {
         }
         conditions.extend(fixed);
         let named = limited.arguments.get(records.argument()).cloned().unwrap_or_default();
-        let id = self.id_of(place, records, &named).await?;
-        limited.version = Some(self.listed_version(place, list, conditions, &id, records).await?);
+        let id = self.id_of(context, records, &named).await?;
+        limited.version = Some(self.listed_version(context, list, conditions, &id, records).await?);
         limited.arguments.insert(records.argument().to_owned(), id.into());
         Ok(limited)
     }
 
     /// The contact whom the run answers.
-    async fn one_contact(
+    async fn contact_limit(
         &self,
-        place: &CallPlace<'_>,
+        context: &CallContext<'_>,
         function: &'static Function,
         arguments: &Map<String, Value>,
         fixed: &Map<String, Value>,
-    ) -> Result<OneContact> {
-        let Some(answering) = place.work.plan.caller.answering else {
+    ) -> Result<ContactLimit> {
+        let Some(answering) = context.execution.plan.caller.answering else {
             return Err(refused(
                 "The tool reaches only the contact whom a run answers, and this run answers none: no message on a channel \
                  started it.",
             ));
         };
-        let (engine, workspace) = (self.clone(), place.work.row.workspace_id);
-        let grant = place.tool.settings().grant.clone().unwrap_or_default();
+        let (engine, workspace) = (self.clone(), context.execution.row.workspace_id);
+        let grant = context.tool.settings().grant.clone().unwrap_or_default();
         let written = arguments.get("data").and_then(Value::as_object).cloned();
         let fixed = fixed.get(Records::Contacts.argument()).map(plain);
         let look = move |read: &mut Read| {
@@ -138,7 +140,7 @@ impl RunEngine {
         grant: &Grant,
         written: Option<&Map<String, Value>>,
         fixed: Option<&str>,
-    ) -> Result<OneContact> {
+    ) -> Result<ContactLimit> {
         let people = &self.0.parts.people;
         let mut find = |contact: &ContactRef| match people.find(read, workspace, contact) {
             Ok(card) => Ok(Some(card.id)),
@@ -189,10 +191,10 @@ impl RunEngine {
                 return Err(Error::invalid(format!("data.{key}"), rule));
             }
         }
-        Ok(OneContact { ids, field })
+        Ok(ContactLimit { ids, field })
     }
 
-    /// Whether a value of the field may be data of other contacts: through it, computed fields would show what they are.
+    /// Returns whether a value of the field can refer to data of other contacts, which computed fields would then show.
     fn leads_to_others(&self, read: &mut Read, workspace: WorkspaceId, field: &RecordField) -> Result<bool> {
         match (field.kind, field.target) {
             (FieldType::Contact | FieldType::File, _) => Ok(true),
@@ -206,13 +208,13 @@ impl RunEngine {
     }
 
     /// The id of the record that a value names.
-    async fn id_of(&self, place: &CallPlace<'_>, records: Records, named: &Value) -> Result<String> {
+    async fn id_of(&self, context: &CallContext<'_>, records: Records, named: &Value) -> Result<String> {
         let named = plain(named);
         if records != Records::Contacts {
             return Ok(named);
         }
         let Ok(contact) = named.parse::<ContactRef>();
-        let (people, workspace) = (self.0.parts.people.clone(), place.work.row.workspace_id);
+        let (people, workspace) = (self.0.parts.people.clone(), context.execution.row.workspace_id);
         let card = self.db().read(move |read| people.find(read, workspace, &contact));
         Ok(card.await?.id.to_string())
     }
@@ -220,15 +222,15 @@ impl RunEngine {
     /// The version of the record with this id, if the list shows it under these conditions.
     async fn listed_version(
         &self,
-        place: &CallPlace<'_>,
+        context: &CallContext<'_>,
         list: &'static Function,
         mut conditions: Vec<(String, String)>,
         id: &str,
         records: Records,
     ) -> Result<i64> {
         conditions.extend([("filter[id]".to_owned(), id.to_owned()), ("limit".to_owned(), "1".to_owned())]);
-        let limited = Limited { conditions, ..Limited::default() };
-        let answer = self.operations().call(self.local_call(place, list, limited)?).await?;
+        let limited = LimitedCall { conditions, ..LimitedCall::default() };
+        let answer = self.operations().call(self.local_call(context, list, limited)?).await?;
         let row =
             answer.body.pointer("/data/0").filter(|row| row.get("id").is_some_and(|it| plain(it) == id));
         let version = row.and_then(|row| row.get("version")).and_then(Value::as_i64);
@@ -236,7 +238,7 @@ impl RunEngine {
     }
 }
 
-impl OneContact {
+impl ContactLimit {
     /// Puts the contact into the arguments, in the place of any other.
     fn bind(&self, function: &Function, arguments: &mut Map<String, Value>) {
         arguments.remove("contact_id");

@@ -8,4 +8,4 @@ mod http;
 mod limits;
 mod operation_call;
 
-pub(crate) use execute::Called;
+pub(crate) use execute::ToolResults;

@@ -1,16 +1,16 @@
 //! The call of an operation that a function of a tool makes.
 
 use crate::engine::RunEngine;
-use crate::execution::{PlannedTool, Work};
+use crate::execution::{Execution, PlannedTool};
 use crate::run::StepRow;
 use agents::{Function, Takes, scopes};
 use model::{Actor, ActorType, Result, Trace};
 use operation::LocalCall;
 use serde_json::{Map, Value};
 
-/// A call: in which run, as which step, of which tool.
-pub(crate) struct CallPlace<'a> {
-    pub(crate) work: &'a Work,
+/// Context of a call: its run, its step and its tool.
+pub(crate) struct CallContext<'a> {
+    pub(crate) execution: &'a Execution,
     pub(crate) step: &'a StepRow,
     pub(crate) tool: &'a PlannedTool,
     pub(crate) trace: &'a Trace,
@@ -18,7 +18,7 @@ pub(crate) struct CallPlace<'a> {
 
 /// A call within its limits.
 #[derive(Debug, Default)]
-pub(crate) struct Limited {
+pub(crate) struct LimitedCall {
     pub(crate) arguments: Map<String, Value>,
     /// Conditions of a list besides the arguments.
     pub(crate) conditions: Vec<(String, String)>,
@@ -33,21 +33,21 @@ impl RunEngine {
     /// When no pipeline is connected.
     pub(crate) fn local_call(
         &self,
-        place: &CallPlace<'_>,
+        context: &CallContext<'_>,
         function: &'static Function,
-        limited: Limited,
+        limited: LimitedCall,
     ) -> Result<LocalCall> {
-        let CallPlace { work, step, tool, trace } = place;
-        let Limited { mut arguments, conditions, version } = limited;
+        let CallContext { execution, step, tool, trace } = context;
+        let LimitedCall { mut arguments, conditions, version } = limited;
         let actor = Actor {
             kind: ActorType::Agent,
-            id: work.row.agent_id.to_string(),
-            run_id: Some(work.row.id.clone()),
+            id: execution.row.agent_id.to_string(),
+            run_id: Some(execution.row.id.clone()),
         };
         let scopes = scopes(self.operations(), std::iter::once(function.operation))?;
-        let mut caller = work.plan.caller.acting(actor, scopes);
+        let mut caller = execution.plan.caller.acting(actor, scopes);
         caller.trace = Some((*trace).clone());
-        let mut path = vec![("workspaceId", work.row.workspace_id.to_string())];
+        let mut path = vec![("workspaceId", execution.row.workspace_id.to_string())];
         let grant = tool.settings().grant.as_ref();
         path.extend(grant.and_then(|grant| grant.collection).map(|id| ("collectionId", id.to_string())));
         for (argument, parameter) in function.path {

@@ -32,7 +32,7 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
     kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("text/event-stream")
 }
 
-/// Whether a body that begins so is a stream of events. `says_events`: its content type says so.
+/// Returns whether a body with this beginning is a stream of events. `says_events`: its content type says so.
 fn is_events(first: &[u8], says_events: bool) -> bool {
     let first = first.strip_prefix("\u{feff}".as_bytes()).unwrap_or(first).trim_ascii_start();
     let has_field =
@@ -66,7 +66,7 @@ fn too_large() -> Fault {
 /// What was said so far.
 struct Answer<'a> {
     sink: Option<&'a dyn Sink>,
-    /// Something was said, be it nothing.
+    /// A first event was received.
     has_begun: bool,
     /// The index of the choice that is heard.
     choice: Option<i64>,

@@ -38,7 +38,7 @@ impl Piece {
         self.id.len() + self.name.len() + self.arguments.len() + 16
     }
 
-    /// Whether the arguments can only be the rest of others.
+    /// Returns whether the arguments can only be the rest of others.
     fn is_rest(&self) -> bool {
         let arguments = self.arguments.trim_start();
         !(arguments.is_empty() || arguments.starts_with('{') || arguments.starts_with("\"{"))
@@ -154,7 +154,7 @@ impl Calls {
         continues.then_some(place)
     }
 
-    /// Whether a name comes in pieces: together they are the beginning of a tool's name, and this one is none itself.
+    /// Returns whether this piece continues a name: together they begin the name of a tool, and the piece alone is no name.
     fn extends_name(&self, call: &ToolCall, piece: &Piece) -> bool {
         let joined = format!("{}{}", call.name, piece.name);
         call.arguments.is_empty()

@@ -50,11 +50,11 @@ impl Counts {
     }
 }
 
-/// What a server has said of an answer.
+/// An answer as received from a server.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     pub(super) text: String,
-    /// What some servers say instead of a text.
+    /// The refusal that some servers send instead of a text.
     pub(super) refusal: String,
     pub(super) calls: Vec<ToolCall>,
     pub(super) finish_reason: Option<String>,
@@ -119,13 +119,13 @@ pub(super) fn read(body: &[u8]) -> Result<Heard, Fault> {
     })
 }
 
-/// What a choice says. Some servers send a part where a whole message belongs, and the other way round.
+/// Returns the message of a choice. Some servers send `delta` in place of `message`, and the other way round.
 pub(super) fn message(choice: Node<'_>) -> Node<'_> {
     let message = choice.get("message");
     if message.is_object() { message } else { choice.get("delta") }
 }
 
-/// A content's text: a text, or parts, of which only texts count. Thoughts are no part of what is said.
+/// Returns the text of a content, which is a string or a list of parts. Parts other than texts, such as thoughts, are left out.
 pub(super) fn text(content: Node<'_>) -> String {
     if let Some(text) = content.text() {
         return text;
@@ -140,7 +140,7 @@ pub(super) fn text(content: Node<'_>) -> String {
     content.items().into_iter().filter_map(|item| item.text().or_else(|| part(item))).collect()
 }
 
-/// What a server says that fails in the middle, although it answered 200. It is treated as the status that it names.
+/// Returns the error of a server that fails after it sent the status 200. It counts as the status that it contains.
 pub(super) fn failure(answer: Node<'_>) -> Option<Fault> {
     let error = answer.get("error");
     let is_error = answer.get("object").text().is_some_and(|object| object == "error");

@@ -1,6 +1,6 @@
 //! Reasons for which servers say that an answer ended. Each kind of server has its own names.
 
-/// How an answer ended.
+/// End of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     /// The model was done.

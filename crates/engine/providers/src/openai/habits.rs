@@ -7,7 +7,7 @@ use serde::Deserialize;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// How a model wants to be asked.
+/// Request format that a model accepts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Habit {
     /// The limit is called `max_completion_tokens`.
