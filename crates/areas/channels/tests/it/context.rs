@@ -2,7 +2,7 @@
 
 use crate::support::Desk;
 use agents::providers::Role;
-use crm::team::{self, NewMember};
+use business::team::{self, NewMember};
 use serde_json::json;
 use testkit::Kind;
 

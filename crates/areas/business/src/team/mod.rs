@@ -1,0 +1,26 @@
+//! Team: the people who work for a business, to whom conversations and tasks can be assigned.
+
+mod members;
+mod model;
+mod operations;
+
+pub use members::{
+    MOST_CAPACITY, Taker, TeamDirectory, absent_among, add, find, list, note_assigned, remove, set, takers,
+};
+pub use model::{Availability, AvailabilityStatus, MemberPatch, MemberRole, NewMember, TeamMember};
+
+use ::operation::{Domain, Operations};
+
+/// Team: the members of a workspace.
+pub struct Team;
+
+impl Domain for Team {
+    const AREA: &'static str = "Team";
+    const ORDER: u16 = 140;
+    const DESCRIPTION: &'static str = "The team is the people who work for a business. Conversations and tasks can be assigned to its \
+         members.";
+
+    fn operations() -> Operations {
+        vec![Box::new(operations::ListTeamMembers)]
+    }
+}

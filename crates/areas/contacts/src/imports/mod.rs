@@ -1,0 +1,5 @@
+//! Imports of contacts.
+
+pub(crate) mod operations;
+
+pub(crate) use operations::ContactImports;
