@@ -1,4 +1,4 @@
-//! What the business and its team add to the service.
+//! The group of the business and its team.
 
 use crate::team::{Team, TeamDirectory};
 use crate::{Business, Calendar, Retention};

@@ -11,39 +11,39 @@ use model::Timestamp;
 use ports::Opening;
 
 const MINUTES_OF_WEEK: i64 = 7 * MINUTES_OF_DAY;
-/// How far ahead the next opening is looked for.
+/// The number of days that are searched for the next opening.
 const DAYS_AHEAD: u64 = 366;
-/// The most minutes that clocks have ever skipped, with some to spare: Samoa left out a day.
+/// An upper bound for the minutes that clocks skip at once: Samoa left out a day in 2011.
 const LONGEST_GAP: i64 = 2 * MINUTES_OF_DAY;
 
 impl Weekday {
-    /// The number of the day, from 0 for Monday.
+    /// Returns the number of the day, from 0 for Monday.
     fn number(self) -> i64 {
         Self::ALL.iter().zip(0..).find(|(day, _)| **day == self).map_or(0, |(_, number)| number)
     }
 }
 
 impl OpeningHours {
-    /// Whether they could be kept: a business opens before the day ends, and not at the minute at which it closes.
+    /// Returns whether the times are valid: `open` is before the end of the day, and differs from `close`.
     pub(super) fn are_sound(self) -> bool {
         self.open.minutes() < MINUTES_OF_DAY && self.open != self.close
     }
 
-    /// How long the business is open, in minutes.
+    /// Returns the length in minutes.
     fn length(self) -> i64 {
         let length = self.close.minutes() - self.open.minutes();
         if length > 0 { length } else { length + MINUTES_OF_DAY }
     }
 
-    /// Whether both are open at the same minute of a week.
+    /// Returns whether both contain the same minute of a week.
     pub(super) fn overlap(self, other: Self) -> bool {
         let start = |hours: Self| hours.day.number() * MINUTES_OF_DAY + hours.open.minutes();
-        // How long after one of them the other begins, in a week without an end.
+        // The minutes from the start of one to the start of the other, in a week that wraps around.
         let after = |one: Self, other: Self| (start(other) - start(one)).rem_euclid(MINUTES_OF_WEEK);
         after(self, other) < self.length() || after(other, self) < other.length()
     }
 
-    /// From when to when the business is open by these hours, if they begin on `date`.
+    /// Returns the start and the end of these hours on `date`.
     fn on(self, date: NaiveDate, zone: Tz) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
         let midnight = date.and_time(chrono::NaiveTime::MIN);
         let opens = midnight.checked_add_signed(Duration::minutes(self.open.minutes()))?;
@@ -55,7 +55,7 @@ impl OpeningHours {
     }
 }
 
-/// The moment at which clocks skip `local`.
+/// Returns the moment at which clocks skip `local`.
 fn after_gap(zone: Tz, local: NaiveDateTime) -> Option<DateTime<Tz>> {
     (1..=LONGEST_GAP).find_map(|minutes| {
         let later = local.checked_add_signed(Duration::minutes(minutes))?;
@@ -75,7 +75,7 @@ pub struct Week<'a> {
 }
 
 impl Week<'_> {
-    /// Whether the business is open at a moment; `None` without hours.
+    /// Returns whether the business is open at a moment; `None` without hours.
     pub fn opening(&self, at: Timestamp) -> Option<Opening> {
         if self.hours.is_empty() {
             return None;
@@ -83,7 +83,7 @@ impl Week<'_> {
         let Some(at) = DateTime::from_timestamp_millis(at.millis()) else {
             return Some(Opening::Closed(None));
         };
-        // Hours that began the day before may go on; and where a day was left out, the day before was two days ago.
+        // Hours of the day before may reach past midnight. Where clocks skipped a day, that is two dates ago.
         let first = at.with_timezone(&self.zone).date_naive().checked_sub_days(Days::new(2));
         let Some(first) = first else { return Some(Opening::Closed(None)) };
         let mut next: Option<DateTime<Utc>> = None;
@@ -105,7 +105,7 @@ impl Week<'_> {
         Some(Opening::Closed(next.map(|next| Timestamp::from_millis(next.timestamp_millis()))))
     }
 
-    /// From when to when the business is open by the hours that begin on `date`.
+    /// Returns the start and the end of all hours that begin on `date`.
     fn on(&self, date: NaiveDate) -> impl Iterator<Item = (DateTime<Utc>, DateTime<Utc>)> {
         let day = i64::from(date.weekday().num_days_from_monday());
         let is_holiday = self.holidays.iter().any(|holiday| holiday.is_on(date));

@@ -1,6 +1,6 @@
 //! BCP 47 language tags, as far as profiles need them.
 
-/// Whether it is a language with an optional script and region, such as `es`, `pt-BR` or `zh-Hant-TW`.
+/// Returns whether a text is a language with an optional script and region, such as `es`, `pt-BR` or `zh-Hant-TW`.
 pub(crate) fn is_locale(text: &str) -> bool {
     let mut parts = text.split('-').peekable();
     let is_lower = |part: &str| part.bytes().all(|byte| byte.is_ascii_lowercase());

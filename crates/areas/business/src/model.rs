@@ -1,4 +1,4 @@
-//! What the profile of a business is.
+//! The profile of a business, as callers see it and as it is stored.
 
 use crate::time_of_day::TimeOfDay;
 use crate::vertical::Vertical;
@@ -161,7 +161,7 @@ pub struct BusinessRetentionPatch {
     pub files_days: Patch<i64>,
 }
 
-/// What is stored of a profile.
+/// The profile as it is stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Profile {

@@ -21,7 +21,7 @@ const MOST_HOURS: usize = 70;
 /// The most holidays.
 const MOST_HOLIDAYS: usize = 200;
 
-/// The countries, time zones and opening hours of all businesses, for other groups.
+/// The implementation of the port [`BusinessCalendar`].
 #[derive(Debug, Clone, Copy)]
 pub struct Calendar;
 
@@ -45,7 +45,7 @@ impl BusinessCalendar for Calendar {
     }
 }
 
-/// The profile of a workspace's business, with whether it is open now.
+/// Returns the profile of a workspace's business, and whether it is open now.
 ///
 /// # Errors
 /// `workspace_not_found`.
@@ -134,7 +134,7 @@ impl Profile {
         }
     }
 
-    /// Checks what was set, and brings it into the form in which it is kept.
+    /// Checks the values and normalizes them.
     ///
     /// # Errors
     /// `validation_error` with all that is wrong.
@@ -224,12 +224,12 @@ fn check_holidays(holidays: &[Holiday], wrong: &mut Vec<FieldError>) {
     }
 }
 
-/// The country with an ISO 3166-1 alpha-2 code.
+/// Parses an ISO 3166-1 alpha-2 code.
 fn country(code: &str) -> Option<phonenumber::country::Id> {
     Some(code).filter(|code| code.bytes().all(|byte| byte.is_ascii_uppercase()))?.parse().ok()
 }
 
-/// A telephone number in the format E.164.
+/// Formats a telephone number as E.164.
 fn e164(text: &str, country: Option<phonenumber::country::Id>) -> Option<String> {
     let number = phonenumber::parse(country, text).ok().filter(phonenumber::is_valid)?;
     Some(number.format().mode(phonenumber::Mode::E164).to_string())

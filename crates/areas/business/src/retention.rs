@@ -1,18 +1,18 @@
-//! How long businesses keep what they and their contacts wrote.
+//! Retention of messages and files.
 
-use crate::model::{BusinessRetention as Kept, Profile};
+use crate::model::{BusinessRetention as Periods, Profile};
 use crate::schema::business_profiles;
 use diesel::prelude::*;
 use model::{FieldError, JsonText, Result, WorkspaceId};
 use ports::{BusinessRetention, KeptDays};
 use store::Read;
 
-/// The longest time that can be set, in days.
+/// The longest period, in days.
 const MOST_DAYS: i64 = 3_650;
-/// How many profiles are read at once.
+/// The number of profiles that are read at once.
 const PIECE: i64 = 200;
 
-/// How long all businesses keep what was written, for other groups.
+/// The implementation of the port [`BusinessRetention`].
 #[derive(Debug, Clone, Copy)]
 pub struct Retention;
 
@@ -29,7 +29,7 @@ impl BusinessRetention for Retention {
             let Some((last, _)) = rows.last() else { return Ok(None) };
             after = *last;
             for (workspace, profile) in rows {
-                let Kept { messages_days, files_days } = profile.parse::<Profile>()?.retention;
+                let Periods { messages_days, files_days } = profile.parse::<Profile>()?.retention;
                 if messages_days.is_some() || files_days.is_some() {
                     return Ok(Some(KeptDays { workspace, messages: messages_days, files: files_days }));
                 }
@@ -38,10 +38,10 @@ impl BusinessRetention for Retention {
     }
 }
 
-/// Notes what is wrong with a time that was set.
-pub(super) fn check(kept: Kept, wrong: &mut Vec<FieldError>) {
+/// Checks the periods, and adds the errors to `wrong`.
+pub(super) fn check(periods: Periods, wrong: &mut Vec<FieldError>) {
     for (param, days) in
-        [("retention.messages_days", kept.messages_days), ("retention.files_days", kept.files_days)]
+        [("retention.messages_days", periods.messages_days), ("retention.files_days", periods.files_days)]
     {
         if days.is_some_and(|days| !(1..=MOST_DAYS).contains(&days)) {
             wrong.push(FieldError::new(param, format_args!("must be between 1 and {MOST_DAYS}")));

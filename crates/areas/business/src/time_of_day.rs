@@ -11,12 +11,12 @@ pub(super) const MINUTES_OF_DAY: i64 = 1_440;
 pub struct TimeOfDay(i64);
 
 impl TimeOfDay {
-    /// The minutes since midnight.
+    /// Returns the minutes since midnight.
     pub(super) fn minutes(self) -> i64 {
         self.0
     }
 
-    /// Reads `HH:MM`, from `00:00` to `24:00`.
+    /// Parses `HH:MM`, from `00:00` to `24:00`.
     pub fn parse(text: &str) -> Option<Self> {
         let (hours, minutes) = text.split_once(':')?;
         let number = |part: &str| {

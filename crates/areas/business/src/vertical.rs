@@ -1,4 +1,4 @@
-//! The verticals: what businesses do.
+//! The verticals: the lines of business.
 
 use model::text_enum;
 use serde::Serialize;

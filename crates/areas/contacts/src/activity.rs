@@ -1,4 +1,4 @@
-//! What happened with a contact, and the files that it has.
+//! The activity and the files of a contact.
 
 use crate::record::find::{FindContact, contacts};
 use crate::record::merges;
@@ -99,7 +99,7 @@ pub fn list_contact_files(
     Ok(page.answer(files, |file| file.id.to_string()))
 }
 
-/// The next files of a contact, behind the file `after`, at most `most` of them.
+/// Returns the next files of a contact after the file `after`, at most `most`.
 fn files_of(
     read: &mut Read,
     uses: &ContactUses,
@@ -112,7 +112,7 @@ fn files_of(
     let mut rows = Vec::new();
     loop {
         let exchanged = uses.files(read, shape.workspace, contact.id.into(), after, most)?;
-        // Of some files that were exchanged, there are no more than the last of them.
+        // A full page of exchanged files ends at its last file: later ones are not read yet.
         let last = exchanged.last().copied().filter(|_| is_full(exchanged.len(), most));
         let is_next = |id: &FileId| *id > after && last.is_none_or(|last| *id <= last);
         let ids: BTreeSet<FileId> =
@@ -134,7 +134,7 @@ fn is_full(rows: usize, most: i64) -> bool {
     i64::try_from(rows).is_ok_and(|rows| rows >= most)
 }
 
-/// The files that the values of a contact name.
+/// Returns the files in the values of a contact.
 fn named_files(shape: &Shape, contact: &ItemRow) -> Result<Vec<FileId>> {
     let values = contact.values()?;
     let fields = shape.fields.iter().filter(|field| field.kind == FieldType::File);

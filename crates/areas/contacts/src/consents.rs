@@ -1,4 +1,4 @@
-//! Recording whether contacts want broadcasts.
+//! Recording the consents of contacts.
 
 use crate::edit::operations::{ContactAnswer, set_managed, shown};
 use crate::record::consent::{ConsentRow, ConsentSource, ConsentState};
@@ -78,7 +78,7 @@ fn record(
     shown(&editor.shape, &row)
 }
 
-/// Keeps what a live, locked contact says at this moment.
+/// Stores a consent that a live, locked contact gives or withdraws now.
 ///
 /// # Errors
 /// Those of the writer.
@@ -93,8 +93,8 @@ pub(super) fn store(
     keep(tx, editor, row, state, new, now)
 }
 
-/// Keeps what a live, locked contact said over a network, unless it is known already, or the contact has said something else
-/// since. Gives whether it was kept.
+/// Stores a consent that a live, locked contact stated over a network, unless it is a repeat or a later statement is stored.
+/// Returns whether it was stored.
 ///
 /// # Errors
 /// Those of the writer.
@@ -102,21 +102,22 @@ pub(super) fn store_in_order(
     tx: &mut Tx,
     editor: &Editor<'_>,
     row: ItemRow,
-    said: &ConsentStatement,
+    statement: &ConsentStatement,
     new: NewConsent,
 ) -> Result<bool> {
-    let state = if said.wants_messages { ConsentState::OptedIn } else { ConsentState::OptedOut };
-    let at = said.at.unwrap_or_else(|| tx.now());
-    if is_superseded(tx, row.id, state, at, said.ties)? {
+    let state = if statement.wants_messages { ConsentState::OptedIn } else { ConsentState::OptedOut };
+    let at = statement.at.unwrap_or_else(|| tx.now());
+    if is_superseded(tx, row.id, state, at, statement.ties)? {
         return Ok(false);
     }
     keep(tx, editor, row, state, new, at)?;
     Ok(true)
 }
 
-/// Whether a later statement is known, or this one. The network's switch has no ids, so a repeat is known by its state and
-/// time. Networks count seconds, so milliseconds say nothing about the order. Nobody says anything in the future: such a
-/// statement was made when it arrived.
+/// Returns whether this statement or a later one is stored.
+///
+/// A setting on the network has no id, so a repeat is recognized by its state and time. Networks count seconds, so
+/// milliseconds do not determine the order. A statement with a time in the future counts from its arrival.
 fn is_superseded(
     read: &mut Read,
     contact: ItemId,

@@ -1,4 +1,4 @@
-//! What contacts add to the service.
+//! The group of contacts.
 
 use crate::Contacts;
 use crate::contact_fields::ContactFields;

@@ -238,7 +238,7 @@ pub fn delete_contact_note(
     Ok(Deleted::of("contact_note", note_id))
 }
 
-/// A note, whose contact nobody else changes until the transaction ends.
+/// Finds a note and locks its contact until the transaction ends.
 fn locked(
     tx: &mut Tx,
     caller: &Caller,

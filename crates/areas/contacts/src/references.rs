@@ -1,4 +1,4 @@
-//! What others need to know of contacts: links that lead to them, and what is kept about them.
+//! Contacts as targets of links, and the rows of this crate that refer to contacts.
 
 use crate::handoff::waiting;
 use crate::record::kind::CONTACTS;
@@ -13,7 +13,7 @@ use records::shape::Shapes;
 use std::sync::Arc;
 use store::{Read, Tx};
 
-/// What is kept about contacts.
+/// Notes, consents, merges and the queue of contacts without an assignee.
 pub(crate) struct ContactRecords;
 
 impl ContactReferences for ContactRecords {
@@ -48,7 +48,7 @@ impl ContactReferences for ContactRecords {
             .filter(contact_merges::survivor_id.eq(contact.0))
             .filter(contact_merges::workspace_id.eq(workspace))
             .execute(tx.connection())?;
-        waiting::forget(tx, ItemId(contact.0))
+        waiting::remove(tx, ItemId(contact.0))
     }
 }
 

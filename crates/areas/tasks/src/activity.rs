@@ -1,4 +1,4 @@
-//! What was done to a task.
+//! The activity of a task.
 
 use crate::record::kind::TASKS;
 use model::{Actor, Caller, JsonText, Result, TaskId, Timestamp};

@@ -162,7 +162,7 @@ pub fn delete_task_comment(
     Ok(Deleted::of("task_comment", comment_id))
 }
 
-/// A live task that no other transaction changes until this one ends.
+/// Returns a live task, locked until the transaction ends.
 ///
 /// # Errors
 /// `not_found`.
@@ -187,7 +187,8 @@ fn find(read: &mut Read, task: &ItemRow, id: TaskCommentId) -> Result<CommentRow
         .or_not_found("comment")
 }
 
-/// Whoever speaks with an API key speaks for the workspace, so any key may change what any key of the workspace wrote.
+/// Rejects a change of a comment that a person wrote. A key acts for the workspace, so any key may change a comment of any
+/// other key.
 ///
 /// # Errors
 /// `not_author`.
@@ -199,7 +200,7 @@ fn refuse_stranger(row: &CommentRow, editor: &Editor<'_>) -> Result<()> {
     Err(Error::new(Code::NotAuthor, "Only the author can change or delete the comment."))
 }
 
-/// The activity entry and the event. The entry names the comment only, so that what a deleted one said is gone.
+/// Writes the activity entry and the event. The entry contains only the id of the comment, so that a deleted text is gone.
 fn publish(
     tx: &mut Tx,
     editor: &Editor<'_>,

@@ -1,4 +1,4 @@
-//! Files that are attached to tasks. Attaching is no change of the task: its version stays.
+//! Files that are attached to tasks. Attaching a file does not change the version of the task.
 
 use crate::comments::locked_task;
 use crate::record::events::{TaskFileChanged, TaskFileEvent};
@@ -98,17 +98,14 @@ pub fn detach_task_file(
     Ok(Deleted::of("task_file", file_id))
 }
 
-/// Whether a task has files.
-///
-/// # Errors
-/// When the database fails.
+/// Returns whether a task has files.
 pub(super) fn has_any(read: &mut Read, task: TaskId) -> Result<bool> {
     let count: i64 =
         task_files::table.filter(task_files::task_id.eq(task)).count().get_result(read.connection())?;
     Ok(count > 0)
 }
 
-/// The files of a task, those that were uploaded last first. There are few, so all of them are read.
+/// Returns the files of a task, most recently uploaded first. There are at most 100, so all of them are read.
 fn attached(read: &mut Read, workspace: WorkspaceId, task: TaskId) -> Result<Vec<TaskFile>> {
     let rows: Vec<(FileId, JsonText, Timestamp)> = task_files::table
         .filter(task_files::task_id.eq(task))

@@ -1,4 +1,4 @@
-//! What tasks and reminders add to the service.
+//! The group of tasks and reminders.
 
 use crate::Tasks;
 use crate::record::kind::TASKS;

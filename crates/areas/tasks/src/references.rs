@@ -1,4 +1,4 @@
-//! Tasks for other areas: the work of team members, what links point to, and what refers to files.
+//! Tasks for other areas: as open work of the team, as targets of links, and as references to files.
 
 use crate::record::kind::TASKS;
 use crate::record::task::{Stored, TaskStatus};
@@ -35,7 +35,7 @@ impl OpenWork for TaskWork {
     }
 }
 
-/// Tasks as what links point to.
+/// Tasks as targets of links.
 pub(crate) struct TaskTargets(pub(crate) Arc<Shapes>);
 
 impl LinkTargets for TaskTargets {

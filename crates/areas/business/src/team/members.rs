@@ -16,10 +16,10 @@ use store::{OneRow, Read, Tx};
 const MOST_MEMBERS: i64 = 500;
 /// The most languages of a member.
 const MOST_LANGUAGES: usize = 20;
-/// The most conversations that a member can be given at a time.
+/// The highest capacity that a member can have.
 pub const MOST_CAPACITY: i64 = 10_000;
 
-/// The members of all teams, for other groups.
+/// The implementation of the port [`Members`].
 #[derive(Debug, Clone, Copy)]
 pub struct TeamDirectory;
 
@@ -34,10 +34,7 @@ impl Members for TeamDirectory {
     }
 }
 
-/// All members of a team in the order in which they joined, without the work that they have.
-///
-/// # Errors
-/// When the database fails.
+/// Lists the members of a team in the order in which they joined, without the counts of open work.
 pub fn list(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<TeamMember>> {
     let rows: Vec<MemberRow> = team_members::table
         .filter(team_members::workspace_id.eq(workspace))
@@ -48,7 +45,7 @@ pub fn list(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<TeamMember>> 
     rows.into_iter().map(|row| row.member(now)).collect()
 }
 
-/// A member of a team, without the work that the member has.
+/// Returns a member of a team, without the counts of open work.
 ///
 /// # Errors
 /// `not_found`.
@@ -62,22 +59,19 @@ pub fn find(read: &mut Read, workspace: WorkspaceId, id: MemberId) -> Result<Tea
     row.member(read.now())
 }
 
-/// A member to whom conversations are assigned.
+/// A member who can get conversations.
 #[derive(Debug, Clone, Copy, Queryable)]
-pub struct Taker {
+pub struct AvailableMember {
     /// The id.
     pub id: MemberId,
     /// The most conversations at a time.
     pub capacity: Option<i64>,
-    /// When the service itself last assigned one.
+    /// When automatic assignment last chose the member.
     pub last_assigned_at: Option<Timestamp>,
 }
 
-/// The members of a team who take conversations now.
-///
-/// # Errors
-/// When the database fails.
-pub fn takers(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<Taker>> {
+/// Returns the members of a team who take conversations now.
+pub fn available(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<AvailableMember>> {
     let is_back = team_members::available_at.is_not_null().and(team_members::available_at.le(read.now()));
     Ok(team_members::table
         .filter(team_members::workspace_id.eq(workspace))
@@ -87,16 +81,9 @@ pub fn takers(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<Taker>> {
         .load(read.connection())?)
 }
 
-/// Those of some members who take no conversations now, and for how many minutes that has been so. Who is no longer in the
-/// team never will.
-///
-/// # Errors
-/// When the database fails.
-pub fn absent_among(
-    read: &mut Read,
-    workspace: WorkspaceId,
-    ids: &[MemberId],
-) -> Result<Vec<(MemberId, i64)>> {
+/// Returns those of the members who take no conversations now, with the minutes of their absence. Members who have left the
+/// team count as absent.
+pub fn absences(read: &mut Read, workspace: WorkspaceId, ids: &[MemberId]) -> Result<Vec<(MemberId, i64)>> {
     let now = read.now();
     let rows: Vec<(MemberId, AvailabilityStatus, Option<Timestamp>, Option<Timestamp>)> = team_members::table
         .filter(team_members::workspace_id.eq(workspace))
@@ -118,11 +105,8 @@ pub fn absent_among(
     Ok(ids.iter().filter_map(|id| Some((*id, minutes(*id)?))).collect())
 }
 
-/// Notes that the service has assigned a conversation to a member.
-///
-/// # Errors
-/// When the database fails.
-pub fn note_assigned(tx: &mut Tx, member: MemberId) -> Result<()> {
+/// Records that automatic assignment chose a member.
+pub fn record_assignment(tx: &mut Tx, member: MemberId) -> Result<()> {
     let now = tx.now();
     diesel::update(team_members::table.find(member))
         .set(team_members::last_assigned_at.eq(now))
@@ -202,7 +186,7 @@ pub fn remove(tx: &mut Tx, workspace: WorkspaceId, id: MemberId) -> Result<()> {
     if removed == 0 { Err(Error::not_found("member")) } else { Ok(()) }
 }
 
-/// What is stored of a member, checked.
+/// The values of a member, checked.
 #[derive(Insertable, AsChangeset)]
 #[diesel(table_name = team_members, treat_none_as_null = true)]
 struct Content {
@@ -271,7 +255,7 @@ impl Content {
     }
 }
 
-/// Lets nobody else change who is in a team until the transaction ends.
+/// Locks the membership of a team until the transaction ends.
 fn lock(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
     tx.lock(&format!("team {workspace}"))
 }

@@ -5,7 +5,8 @@ mod model;
 mod operations;
 
 pub use members::{
-    MOST_CAPACITY, Taker, TeamDirectory, absent_among, add, find, list, note_assigned, remove, set, takers,
+    AvailableMember, MOST_CAPACITY, TeamDirectory, absences, add, available, find, list, record_assignment,
+    remove, set,
 };
 pub use model::{Availability, AvailabilityStatus, MemberPatch, MemberRole, NewMember, TeamMember};
 

@@ -1,4 +1,4 @@
-//! What a member of the team is.
+//! Members of a team, as callers see them and as they are stored.
 
 use crate::schema::team_members;
 use diesel::prelude::*;
@@ -49,12 +49,12 @@ pub struct Availability {
 }
 
 impl Availability {
-    /// As it is at `now`: a member whose absence is over is online.
+    /// Returns the availability at `now`: a member whose absence is over is online.
     fn at(self, now: Timestamp) -> Self {
         if self.until.is_some_and(|until| until <= now) { Self::default() } else { self }
     }
 
-    /// Whether the member takes no work at `now`.
+    /// Returns whether the member takes no work at `now`.
     pub(super) fn is_absent(self, now: Timestamp) -> bool {
         self.at(now).status != AvailabilityStatus::Online
     }
@@ -148,7 +148,7 @@ pub(super) struct MemberRow {
 }
 
 impl MemberRow {
-    /// As callers see it, without the work that the member has.
+    /// Converts the row to the object that callers see, without the counts of open work.
     pub(super) fn member(self, now: Timestamp) -> Result<TeamMember> {
         let availability = Availability { status: self.availability, until: self.available_at };
         Ok(TeamMember {

@@ -1,4 +1,4 @@
-//! What callers send about contacts.
+//! Request bodies and parameters of the operations on contacts.
 
 use crate::record::contact::{Contact, ContactStatus};
 use fields::Data;

@@ -25,13 +25,13 @@ use records::rows::{self, Draft, Editor, ItemChange, ItemRow, PreparedItem, Writ
 use records::shape::{Shape, Shapes};
 use store::{Read, Tx};
 
-/// A contact as an answer, with its version as `ETag`.
+/// The response with a contact, with its version as `ETag`.
 pub(crate) type ContactAnswer = With<RawJson<Contact>>;
 
-/// How contacts are matched: by whatever identifies them.
+/// The name of matching by any identity.
 pub(crate) const MATCH_ON: &str = "identity";
 
-/// The answer that shows a contact.
+/// Builds the response with a contact.
 ///
 /// # Errors
 /// When what is stored is damaged.
@@ -39,7 +39,7 @@ pub(crate) fn shown(shape: &Shape, row: &ItemRow) -> Result<ContactAnswer> {
     Ok(With::etag(row.version, RawJson::new(printed(shape, row)?)))
 }
 
-/// The values that a body gives, with its tags as the field that holds them.
+/// Adds the tags of a body to its values, as the field `$tags`.
 fn with_tags(mut data: Data, tags: Option<Vec<String>>) -> Data {
     if let Some(tags) = tags {
         data.insert("$tags".to_owned(), tags.into());
@@ -62,7 +62,7 @@ impl From<OnContactMatch> for OnMatch {
 }
 
 impl NewContact {
-    /// The contact that is to be created.
+    /// Builds the draft of the contact.
     fn draft(&self, shape: &Shape) -> Result<Draft> {
         let given = with_tags(self.data.clone(), self.tags.clone());
         let data = values::merge(shape, None, &given, Missing::Default, mode(self.typecast), "")?;
@@ -80,7 +80,7 @@ impl Prepare for NewContact {
     }
 }
 
-/// Changes what operations of their own set of a live, locked contact: fields that no body can name.
+/// Changes fields of a live, locked contact that bodies cannot contain, because other operations set them.
 ///
 /// # Errors
 /// Those of the writer.
@@ -155,7 +155,7 @@ pub fn update_contact(
             let rule = "must be false; delete the contact to move it to the trash";
             return Err(Error::invalid("trashed", rule));
         }
-        // Restoring raises the version.
+        // Restoring increments the version.
         Some(false) if restore(tx, &editor, &shapes.0, &contact_id, expected)? => ExpectedVersion::default(),
         _ => expected,
     };
@@ -178,7 +178,7 @@ pub fn update_contact(
     shown(&editor.shape, &editor.writer().update(tx, row, draft)?.row)
 }
 
-/// Brings a contact back from the trash. Returns `false` if it is not there.
+/// Restores a contact from the trash. Returns `false` if it is not in the trash.
 fn restore(
     tx: &mut Tx,
     editor: &Editor<'_>,
@@ -231,7 +231,7 @@ pub fn delete_contact(
     Ok(Deleted::of("contact", id))
 }
 
-/// Locks a contact that is to be deleted, with what its links lead to.
+/// Locks a contact for deletion, together with the targets of its links.
 fn to_delete(
     tx: &mut Tx,
     shape: &Shape,
@@ -250,7 +250,7 @@ fn to_delete(
         let row = rows::find_locked(tx, shape, id)?.filter(|row| erase || row.trashed_at.is_none());
         match row {
             Some(row) => return Ok(row),
-            // An identity may be that of another contact by now, if the two were merged.
+            // After a merge, the identity belongs to another contact.
             None => last = Some(id),
         }
     }
@@ -314,7 +314,7 @@ pub fn bulk_upsert_contacts(
     Ok(Json(bulk::upsert(tx, &editor, bulk_mode, mode(typecast), &match_on, on_match.into(), &rows)?))
 }
 
-/// A change of tags of a live, locked contact.
+/// Changes the tags of a live, locked contact.
 ///
 /// # Errors
 /// `item_locked`, `version_conflict`, or the database's.

@@ -1,4 +1,4 @@
-//! Enrichment of a contact by an agent: what it proposes for fields, and which of that is written.
+//! Enrichment of a contact: asks an agent for values of fields, and writes those of sufficient confidence.
 
 use super::model::{ContactEnrichment, ContactEnrichmentRequest};
 use super::proposals::{self, Task};
@@ -16,7 +16,7 @@ use records::rows::{ItemChange, ItemRow};
 use records::shape::Shapes;
 use store::{Read, Tx};
 
-/// The most notes that the agent is given, the newest.
+/// The most notes that the agent reads, newest first.
 const MOST_NOTES: i64 = 50;
 
 /// Analyse the conversation or enrich the profile with the agent
@@ -49,10 +49,10 @@ pub async fn enrich_contact(
     cx.db.write(move |tx| apply(tx, &caller, &shapes, id, &request, &answer)).await.map(Json)
 }
 
-/// What is known before the agent is asked.
+/// The state of the contact before the agent is asked.
 struct Prepared {
     id: ItemId,
-    /// How often the contact was handed over.
+    /// The epoch of the contact.
     epoch: i64,
     task: Task,
 }
@@ -73,7 +73,7 @@ fn prepare(
     Ok(Prepared { id: row.id, epoch: epoch_of(&data), task })
 }
 
-/// The newest notes on a contact.
+/// Returns the newest notes on a contact.
 fn notes(read: &mut Read, contact: &ItemRow) -> Result<Vec<String>> {
     Ok(contact_notes::table
         .filter(contact_notes::contact_id.eq(contact.id.0))
@@ -84,7 +84,7 @@ fn notes(read: &mut Read, contact: &ItemRow) -> Result<Vec<String>> {
         .load(read.connection())?)
 }
 
-/// Writes what the agent is sure enough of, as a change by the agent.
+/// Writes the proposals of sufficient confidence, as a change by the agent.
 fn apply(
     tx: &mut Tx,
     caller: &Caller,
@@ -96,7 +96,7 @@ fn apply(
     let actor =
         Actor { kind: ActorType::Agent, id: answer.agent.to_string(), run_id: Some(answer.run.clone()) };
     let editor = editor(tx, shapes, &caller.acting(actor, caller.key.scopes))?;
-    // It may have been merged into another while the agent was asked.
+    // The contact may have been merged while the agent was asked.
     let Ok(contact) = id.to_string().parse::<ContactRef>();
     let mut row = contact.locked(tx, &editor.shape)?;
     let before = row.values()?;

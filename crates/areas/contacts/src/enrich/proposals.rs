@@ -1,4 +1,4 @@
-//! What an agent is asked about a contact, and what it answers: values of fields, each with a confidence and a reason.
+//! The prompt of an enrichment and its answer: proposed values of fields, each with a confidence and a reason.
 
 use super::model::{ContactEnrichmentRequest, EnrichmentMode, Proposal};
 use fields::value::{self, Mode};
@@ -9,14 +9,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// The most fields that are filled when none are named.
+/// The most fields of a request that names none.
 const MOST_FIELDS: usize = 50;
-/// The most letters of the notes that the agent is given.
+/// The most characters of notes in the prompt.
 const MOST_OF_NOTES: usize = 20_000;
-/// The confidence from which a value is written where the request does not say.
+/// The default confidence from which a value is written.
 const SURE_ENOUGH: f64 = 0.5;
 
-/// What an agent found out.
+/// The answer of an agent.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) summary: Option<String>,
@@ -24,14 +24,15 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// The values to write.
+    /// Returns the values to write.
     pub(crate) fn applied(&self) -> Data {
         let applied = self.proposals.iter().filter(|proposal| proposal.applied);
         applied.map(|proposal| (proposal.field.clone(), proposal.value.clone())).collect()
     }
 }
 
-/// Whether an agent can fill a field: not what identifies a contact, what refers to other objects or what the service sets.
+/// Returns whether an agent can fill a field. Identities, references to other objects and values that the service sets are
+/// excluded.
 fn can_be_filled(field: &Field) -> bool {
     let refers = matches!(
         field.kind,
@@ -40,7 +41,7 @@ fn can_be_filled(field: &Field) -> bool {
     !refers && !field.unique && !field.archived && !field.is_read_only()
 }
 
-/// The fields to fill: those that are named, or all without a value, or with `overwrite` all.
+/// Returns the fields to fill: those of the request, or else all without a value, or with `overwrite` all.
 ///
 /// # Errors
 /// `validation_error` at `fields`.
@@ -74,14 +75,14 @@ pub(crate) fn fields<'a>(
     named.iter().enumerate().map(field).collect()
 }
 
-/// What an agent is asked.
+/// The task for the agent.
 pub(crate) struct Task {
     pub(crate) input: String,
     pub(crate) schema: Value,
 }
 
 impl Task {
-    /// A task about a contact with these values and notes.
+    /// Builds the task from the values and the notes of a contact.
     pub(crate) fn new(
         fields: &[&Field],
         data: &Data,
@@ -106,7 +107,7 @@ impl Task {
             })
             .collect();
         let known = json!({ "values": data, "notes": notes, "context": context });
-        // In JSON this sign stands in texts only, where it can be spelt so.
+        // Escaped, so that no value can close the tag <contact>. In JSON, `<` occurs only in strings.
         let known = known.to_string().replace('<', "\\u003c");
         let input = format!(
             "{goal} Propose values for the fields listed below, with a confidence from 0 to 1 and the reason. Use only \
@@ -118,7 +119,7 @@ impl Task {
     }
 }
 
-/// What an agent is told of a field.
+/// Describes a field for the agent.
 fn described(field: &Field) -> Value {
     let choices = field.options.choices.iter().flatten().filter(|choice| !choice.archived);
     let choices: Vec<&str> = choices.map(|choice| choice.key.as_str()).collect();
@@ -132,7 +133,7 @@ fn described(field: &Field) -> Value {
     shown
 }
 
-/// The schema of the answer.
+/// Builds the JSON Schema of the answer.
 fn schema(fields: &[&Field], mode: EnrichmentMode) -> Value {
     let keys: Vec<&str> = fields.iter().map(|field| field.key.as_str()).collect();
     let value = json!({ "type": ["string", "number", "boolean", "array"], "items": { "type": "string" } });
@@ -176,7 +177,7 @@ struct AnsweredField {
     reason: String,
 }
 
-/// Reads an answer that fits the schema, for a contact that has these values now.
+/// Parses an answer that fits the schema, and compares it with the current values of the contact.
 ///
 /// # Errors
 /// When it does not fit.
@@ -192,7 +193,7 @@ pub(crate) fn read(
     for AnsweredField { field, value, confidence, reason } in proposals {
         let is_second = found.proposals.iter().any(|earlier| earlier.field == field);
         let current = data.get(&field).cloned().unwrap_or(Value::Null);
-        // Fields may have changed since the agent was asked.
+        // The fields may have changed while the agent was asked.
         let checked = match shape.field(&field).filter(|field| can_be_filled(field)) {
             Some(field) => value::check(field, &value, Mode::Typecast).map_err(|problem| problem.message),
             None => Err("is not a field that an agent can fill any more".into()),

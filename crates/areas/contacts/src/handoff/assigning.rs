@@ -1,12 +1,12 @@
-//! Conversations that the service assigns by itself: to the member of the team who takes work and has the fewest of them,
-//! and of several such members to the one who was given none for the longest time.
+//! Automatic assignment of conversations: to the available member of the team with the fewest conversations, and among equals
+//! to the one whose last assignment is the longest ago.
 //!
-//! It is done in the transaction that hands a conversation over to people. If no member is free then, the conversation
-//! waits, and a periodic job assigns those that wait, the oldest first. Only one transaction of a workspace at a time
-//! chooses a member, so that two never count the same conversations.
+//! The transaction that hands a conversation over to people also assigns it. If no member is free, the conversation waits,
+//! and a periodic job assigns waiting conversations, the oldest first. A lock lets only one transaction of a workspace choose
+//! a member at a time, so that two never count the same conversations.
 
 use super::open_work::MOST_MEMBERS;
-use super::waiting::{note, waits};
+use super::waiting::{update_queue, waits};
 use crate::edit::operations::set_managed;
 use crate::record::contact::ContactStatus;
 use crate::record::detail::RoutingConfig;
@@ -30,13 +30,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::{Db, Read, Tx};
 
-/// How often it is looked for conversations that wait.
+/// Poll interval for waiting conversations.
 const EVERY: Duration = Duration::from_secs(5);
-/// How many of those that wait are read at once.
+/// The number of waiting conversations that are read at once.
 const PAGE: i64 = 200;
 
-/// The member to whom the conversations with a locked contact are to be assigned; `None` where nobody is free, or the
-/// service does not assign them.
+/// Chooses the member for the conversations with a locked contact. Returns `None` if nobody is free, or the service does not
+/// assign them.
 pub(crate) fn member_for(
     tx: &mut Tx,
     assigned: &AutoAssignment,
@@ -50,26 +50,27 @@ pub(crate) fn member_for(
     choose(tx, workspace, shape)
 }
 
-/// Chooses the member who is given the next conversation. Until the transaction ends no other one chooses.
+/// Chooses a member under the lock of the workspace, and records the assignment.
 fn choose(tx: &mut Tx, workspace: WorkspaceId, shape: &Shape) -> Result<Option<MemberId>> {
     tx.lock(&format!("assignment {workspace}"))?;
     let next = free(tx, workspace, shape)?;
     if let Some(member) = next {
-        team::note_assigned(tx, member)?;
+        team::record_assignment(tx, member)?;
     }
     Ok(next)
 }
 
-/// The member who is to be given the next conversation.
+/// Returns the free member who is next.
 fn free(read: &mut Read, workspace: WorkspaceId, shape: &Shape) -> Result<Option<MemberId>> {
-    let takers = team::takers(read, workspace)?;
+    let available = team::available(read, workspace)?;
     let busy: HashMap<i64, i64> = count_ids(read, shape, "$assignee", MOST_MEMBERS)?.into_iter().collect();
     let has = |member: MemberId| busy.get(&member.0).copied().unwrap_or_default();
-    let free = takers.into_iter().filter(|taker| taker.capacity.is_none_or(|most| has(taker.id) < most));
-    Ok(free.min_by_key(|taker| (has(taker.id), taker.last_assigned_at, taker.id)).map(|taker| taker.id))
+    let free =
+        available.into_iter().filter(|member| member.capacity.is_none_or(|most| has(member.id) < most));
+    Ok(free.min_by_key(|member| (has(member.id), member.last_assigned_at, member.id)).map(|member| member.id))
 }
 
-/// Assigns a contact to a member, or takes the assignment off, in the values of the contact.
+/// Sets or clears the assignee in the values of a contact.
 pub(crate) fn put(data: &mut Data, member: Option<MemberId>, by: Actor, at: Timestamp) {
     match member {
         Some(member) => data.insert("$assignee".to_owned(), vec![member.0].into()),
@@ -79,7 +80,7 @@ pub(crate) fn put(data: &mut Data, member: Option<MemberId>, by: Actor, at: Time
     data.extend(serde_json::to_value(config).ok().map(|config| (ROUTING_CONFIG.to_owned(), config)));
 }
 
-/// The job that assigns conversations that wait.
+/// Builds the job that assigns waiting conversations.
 pub(crate) fn assign_job(shapes: &Arc<Shapes>, assigned: &AutoAssignment) -> Job {
     let (shapes, assigned) = (shapes.clone(), assigned.clone());
     Job::every(
@@ -101,7 +102,7 @@ async fn assign_all(job: JobContext, shapes: Arc<Shapes>, assigned: AutoAssignme
     Ok(())
 }
 
-/// Assigns the conversations of a workspace that wait, as long as a member is free.
+/// Assigns the waiting conversations of a workspace while a member is free.
 async fn assign_waiting(
     db: &Db,
     shapes: &Arc<Shapes>,
@@ -116,7 +117,7 @@ async fn assign_waiting(
             if free(read, workspace, &shape)?.is_none() {
                 return Ok(None);
             }
-            let rows = those_waiting(read, workspace, after)?;
+            let rows = waiting_contacts(read, workspace, after)?;
             let ids: Vec<ContactId> = rows.iter().map(|(_, id)| *id).collect();
             let wanted = conversations.0.among(read, workspace, &ids)?;
             let wanted: Vec<ContactId> = ids.into_iter().filter(|id| wanted.contains(id)).collect();
@@ -133,8 +134,8 @@ async fn assign_waiting(
     }
 }
 
-/// The next contacts that wait, the longest first.
-fn those_waiting(
+/// Returns the next waiting contacts, the longest wait first.
+fn waiting_contacts(
     read: &mut Read,
     workspace: WorkspaceId,
     after: Option<(Timestamp, ContactId)>,
@@ -152,7 +153,7 @@ fn those_waiting(
     Ok(query.load(read.connection())?)
 }
 
-/// Assigns the conversations with one contact, unless they no longer wait. `false`: no member is free.
+/// Assigns the conversations with one contact, unless they no longer wait. Returns `false` if no member is free.
 fn assign_one(tx: &mut Tx, shapes: &Shapes, workspace: WorkspaceId, contact: ContactId) -> Result<bool> {
     let shape = sets::for_write(tx, shapes, workspace, &CONTACTS)?;
     let Some(row) = rows::find_locked(tx, &shape, ItemId(contact.0))?.filter(|row| row.trashed_at.is_none())
@@ -161,7 +162,7 @@ fn assign_one(tx: &mut Tx, shapes: &Shapes, workspace: WorkspaceId, contact: Con
     };
     let values = row.values()?;
     if !waits(&values) {
-        note(tx, &row)?;
+        update_queue(tx, &row)?;
         return Ok(true);
     }
     if values.get("$status").and_then(Value::as_str) == Some(ContactStatus::Blocked.as_str()) {
@@ -172,6 +173,6 @@ fn assign_one(tx: &mut Tx, shapes: &Shapes, workspace: WorkspaceId, contact: Con
     let (actor, now) = (author.cause.actor.parse()?, tx.now());
     let editor = Editor::new(shapes, shape, author);
     let row = set_managed(tx, &editor, row, |data| put(data, Some(member), actor, now))?.row;
-    note(tx, &row)?;
+    update_queue(tx, &row)?;
     Ok(true)
 }

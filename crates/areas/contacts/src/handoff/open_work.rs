@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use store::Read;
 
-/// The most members of a team whose contacts are counted.
+/// The most members whose conversations are counted.
 pub(crate) const MOST_MEMBERS: i64 = 1_000;
 
 /// The conversations that are assigned to members of the team.

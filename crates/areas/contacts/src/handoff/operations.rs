@@ -1,7 +1,7 @@
-//! Who answers a contact: the agent (autopilot) or a person, and to whom of the team the conversation is assigned.
+//! The autopilot of a contact, and the assignment of its conversations to a member of the team.
 //!
-//! Each time the autopilot is switched, the contact's epoch rises and `conversation.handoff` is published, both in the
-//! transaction that switches it. The agent's work that began in an earlier epoch has no effect.
+//! A switch of the autopilot increments the contact's epoch and publishes `conversation.handoff` in one transaction. Work of
+//! the agent that began in an earlier epoch has no effect.
 
 use super::assigning;
 use super::waiting::{self, assignee, is_on};
@@ -30,7 +30,7 @@ use std::sync::Arc;
 use store::Tx;
 use utoipa::ToSchema;
 
-/// The job that switches the autopilot on again.
+/// The name of the job that switches the autopilot on again.
 const RESUME: &str = "crm.contacts.resume";
 
 /// Whether the agent answers a contact.
@@ -81,7 +81,7 @@ impl Handler {
     }
 }
 
-/// Why an operation hands a conversation over, by who asks for it.
+/// Derives the reason of a handoff from the actor.
 fn reason_of(actor: ActorType) -> HandoffReason {
     match actor {
         ActorType::Agent => HandoffReason::AgentTool,
@@ -152,7 +152,7 @@ pub fn set_contact_autopilot(
     shown(&editor.shape, &row)
 }
 
-/// Makes sure that a contact was not handed over since an agent began to answer it.
+/// Checks that a contact was not handed over since the agent began to answer it.
 fn expect_same_epoch(caller: &Caller, row: &ItemRow) -> Result<()> {
     let Some(answering) = caller.answering.filter(|answering| answering.contact == row.id.into()) else {
         return Ok(());
@@ -160,7 +160,7 @@ fn expect_same_epoch(caller: &Caller, row: &ItemRow) -> Result<()> {
     if epoch_of(&row.values()?) == answering.epoch { Ok(()) } else { Err(Answering::refusal()) }
 }
 
-/// How often a contact was handed over.
+/// Returns the epoch: how often a contact was handed over.
 pub(crate) fn epoch_of(values: &Data) -> i64 {
     let epoch = values.get(AUTOPILOT_CONFIG).and_then(|config| config.get("epoch"));
     epoch.and_then(Value::as_i64).unwrap_or(0)
@@ -225,13 +225,14 @@ fn assign(
         }
         None => set_managed(tx, &editor, row, set)?.row,
     };
-    waiting::note(tx, &row)?;
+    waiting::update_queue(tx, &row)?;
     shown(&editor.shape, &row)
 }
 
-/// Switches the autopilot of a live, locked contact, with what else changes of it. A conversation that is handed over to
-/// people is assigned to one of them, where `assigned` is given and has it. Of a person who takes over by writing it is not
-/// known who that is, so it is assigned to no other one.
+/// Switches the autopilot of a live, locked contact, together with other changes of its values.
+///
+/// A conversation that goes to people is assigned to one of them if `assigned` is given and enabled for the workspace. A
+/// person who takes over by writing is not known by name, so the conversation is assigned to nobody else.
 ///
 /// # Errors
 /// Those of the writer.
@@ -277,7 +278,7 @@ pub(crate) fn hand_over(
     })?;
     let row = written.row;
     if !by_person {
-        waiting::note(tx, &row)?;
+        waiting::update_queue(tx, &row)?;
     }
     if let Some(until) = change.until.filter(|_| written.changed) {
         let resume = Resume { workspace: row.workspace_id, contact: row.id, until };
@@ -301,7 +302,7 @@ pub(crate) fn hand_over(
     Ok(row)
 }
 
-/// A pause that ends.
+/// The payload of the job: a pause that ends.
 #[derive(Debug, Serialize, Deserialize)]
 struct Resume {
     workspace: WorkspaceId,
@@ -309,7 +310,7 @@ struct Resume {
     until: Timestamp,
 }
 
-/// The job that switches the autopilot of a contact on again when its pause is over.
+/// Builds the job that switches the autopilot on at the end of a pause.
 pub(crate) fn resume_job(shapes: &Arc<Shapes>) -> Job {
     let shapes = shapes.clone();
     Job::after(
@@ -326,7 +327,7 @@ async fn resume(job: JobContext, shapes: Arc<Shapes>) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Ends a pause, unless the contact is gone or was switched meanwhile.
+/// Ends a pause, unless the contact was deleted or its autopilot switched in the meantime.
 fn end_pause(tx: &mut Tx, shapes: &Shapes, due: &Resume) -> Result<()> {
     let shape = sets::for_write(tx, shapes, due.workspace, &CONTACTS)?;
     let Some(row) = rows::find_locked(tx, &shape, due.contact)?.filter(|row| row.trashed_at.is_none()) else {

@@ -1,9 +1,9 @@
-//! Conversations that are taken from a member of the team who is absent, or no longer in the team, while a contact waits for
-//! an answer. They wait for a person again, and are [assigned](super::assigning) to the next one who is free.
+//! Reassignment: takes conversations in which a contact waits for an answer from members who are absent or have left the team.
+//! They wait for a person again, and [automatic assignment](super::assigning) gives them to the next free member.
 
 use super::assigning::put;
 use super::open_work::MOST_MEMBERS;
-use super::waiting::{assignee, is_on, note};
+use super::waiting::{assignee, is_on, update_queue};
 use crate::edit::operations::set_managed;
 use crate::record::kind::CONTACTS;
 use business::team;
@@ -20,12 +20,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::{Db, Read, Tx};
 
-/// How often it is looked for members who are absent.
+/// Poll interval for absent members.
 const EVERY: Duration = Duration::from_secs(60);
-/// How many conversations of a member are looked at together.
+/// The number of conversations of a member that are read at once.
 const PAGE: i64 = 200;
 
-/// The job that takes conversations from members who are absent.
+/// Builds the job that takes conversations from absent members.
 pub(crate) fn reassign_job(shapes: &Arc<Shapes>, assigned: &AutoAssignment) -> Job {
     let (shapes, assigned) = (shapes.clone(), assigned.clone());
     Job::every(
@@ -48,22 +48,22 @@ async fn reassign_all(
             if job.soft.is_cancelled() {
                 return Err(JobError::hand_back());
             }
-            take_from(&job.db, &shapes, &assigned, workspace, absence).await?;
+            unassign_all(&job.db, &shapes, &assigned, workspace, absence).await?;
         }
     }
     Ok(())
 }
 
-/// The members with conversations who are absent, and for how many minutes each has been.
+/// Returns the absent members with conversations, each with the minutes of its absence.
 fn absences(read: &mut Read, shapes: &Shapes, workspace: WorkspaceId) -> Result<Vec<(MemberId, i64)>> {
     let shape = sets::for_read(read, shapes, workspace, &CONTACTS)?;
     let busy = count_ids(read, &shape, "$assignee", MOST_MEMBERS)?;
     let busy: Vec<MemberId> = busy.into_iter().map(|(id, _)| MemberId(id)).collect();
-    team::absent_among(read, workspace, &busy)
+    team::absences(read, workspace, &busy)
 }
 
-/// Takes the conversations from a member who is absent.
-async fn take_from(
+/// Takes the conversations from an absent member.
+async fn unassign_all(
     db: &Db,
     shapes: &Arc<Shapes>,
     assigned: &AutoAssignment,
@@ -82,7 +82,7 @@ async fn take_from(
             let left: Vec<i64> = ids.iter().filter(|id| left.contains(id)).map(|id| id.0).collect();
             let mut taken = Vec::with_capacity(left.len());
             for row in live_by_ids(read, &shape, &left)? {
-                if is_left(&row.values()?, member) {
+                if is_pending(&row.values()?, member) {
                     taken.push(row.id);
                 }
             }
@@ -91,19 +91,19 @@ async fn take_from(
         let Some((last, taken)) = page.await? else { return Ok(()) };
         for contact in taken {
             let shapes = shapes.clone();
-            db.write(move |tx| take_one(tx, &shapes, workspace, contact, member)).await?;
+            db.write(move |tx| unassign_one(tx, &shapes, workspace, contact, member)).await?;
         }
         after = Some(last);
     }
 }
 
-/// Whether a contact with these values is for this member to answer.
-fn is_left(data: &Data, member: MemberId) -> bool {
+/// Returns whether the contact is assigned to the member and its autopilot is off.
+fn is_pending(data: &Data, member: MemberId) -> bool {
     !is_on(data) && assignee(data) == Some(member)
 }
 
-/// Takes the conversations with one contact from a member, unless that has changed meanwhile.
-fn take_one(
+/// Takes the conversations with one contact from a member, unless they were reassigned in the meantime.
+fn unassign_one(
     tx: &mut Tx,
     shapes: &Shapes,
     workspace: WorkspaceId,
@@ -113,12 +113,12 @@ fn take_one(
     let shape = sets::for_write(tx, shapes, workspace, &CONTACTS)?;
     let row = rows::find_locked(tx, &shape, contact)?.filter(|row| row.trashed_at.is_none());
     let Some(row) = row else { return Ok(()) };
-    if !is_left(&row.values()?, member) {
+    if !is_pending(&row.values()?, member) {
         return Ok(());
     }
     let author = Author::system(workspace, "assignment");
     let (actor, now) = (author.cause.actor.parse()?, tx.now());
     let editor = Editor::new(shapes, shape, author);
     let row = set_managed(tx, &editor, row, |data| put(data, None, actor, now))?.row;
-    note(tx, &row)
+    update_queue(tx, &row)
 }

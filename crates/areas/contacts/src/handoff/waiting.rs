@@ -1,4 +1,4 @@
-//! Contacts that wait for a person: no agent answers them, and they are assigned to no one.
+//! The queue of contacts that wait for a person: their autopilot is off, and they have no assignee.
 
 use crate::schema::contacts_without_assignee as waiting;
 use diesel::prelude::*;
@@ -8,27 +8,27 @@ use records::rows::ItemRow;
 use serde_json::Value;
 use store::{Tx, each};
 
-/// The member of the team to whom a contact with these values is assigned.
+/// Returns the member to whom a contact is assigned.
 pub(crate) fn assignee(data: &Data) -> Option<MemberId> {
     let ids = data.get("$assignee").and_then(Value::as_array);
     ids.and_then(|ids| ids.first()).and_then(Value::as_i64).map(MemberId)
 }
 
-/// Whether an agent answers a contact with these values.
+/// Returns whether the autopilot of a contact is on.
 pub(crate) fn is_on(data: &Data) -> bool {
     data.get("$autopilot").and_then(Value::as_bool).unwrap_or(true)
 }
 
-/// Whether a contact with these values waits.
+/// Returns whether a contact waits for a person.
 pub(crate) fn waits(data: &Data) -> bool {
     !is_on(data) && assignee(data).is_none()
 }
 
-/// Notes whether a contact waits, after it was handed over or assigned.
-pub(crate) fn note(tx: &mut Tx, row: &ItemRow) -> Result<()> {
+/// Adds a contact to the queue or removes it, after a handoff or an assignment.
+pub(crate) fn update_queue(tx: &mut Tx, row: &ItemRow) -> Result<()> {
     let now = tx.now();
     if !waits(&row.values()?) {
-        return forget(tx, row.id);
+        return remove(tx, row.id);
     }
     let new = diesel::insert_into(waiting::table)
         .values((
@@ -41,7 +41,7 @@ pub(crate) fn note(tx: &mut Tx, row: &ItemRow) -> Result<()> {
     Ok(())
 }
 
-/// Makes a contact wait in the place of one that is merged into it. Whether it waits at all is seen when its turn comes.
+/// Gives the place of a merged contact to its survivor. Automatic assignment checks later whether the survivor waits.
 pub(crate) fn replace(tx: &mut Tx, from: ContactId, to: ContactId) -> Result<()> {
     let own = waiting::table.find(to.0).select(waiting::contact_id);
     let own: Option<i64> = own.first(tx.connection()).optional()?;
@@ -53,8 +53,8 @@ pub(crate) fn replace(tx: &mut Tx, from: ContactId, to: ContactId) -> Result<()>
     Ok(())
 }
 
-/// Forgets a contact that waits no longer, or is deleted permanently.
-pub(crate) fn forget(tx: &mut Tx, contact: ItemId) -> Result<()> {
+/// Removes a contact from the queue.
+pub(crate) fn remove(tx: &mut Tx, contact: ItemId) -> Result<()> {
     diesel::delete(waiting::table.find(contact.0)).execute(tx.connection())?;
     Ok(())
 }

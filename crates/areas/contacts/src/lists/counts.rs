@@ -1,4 +1,4 @@
-//! How many contacts a view has, by what matters to those who answer them.
+//! Counts of the contacts in a view, for an inbox.
 
 use super::list::ContactFilters;
 use crate::record::contact::ContactStatus;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use store::Read;
 use utoipa::{IntoParams, ToSchema};
 
-/// What the contacts are counted by.
+/// The fields by which contacts are grouped.
 const COUNTED_BY: [&str; 3] = ["$autopilot", "$status", "$opted_out"];
 
 /// Whose contacts are `mine`.
@@ -88,7 +88,7 @@ pub fn get_contact_counts(
 }
 
 impl ContactCounts {
-    /// Adds contacts that have the same values of [`COUNTED_BY`].
+    /// Adds a group of contacts with equal values of [`COUNTED_BY`].
     fn add(&mut self, values: &[Value], count: i64) {
         let [autopilot, status, opted_out] = values else { return };
         self.total += count;

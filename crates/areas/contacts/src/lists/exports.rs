@@ -27,7 +27,7 @@ pub fn export_contacts(
 ) -> Result<Json<ExportLink>> {
     let shape = contacts(read, &shapes.0, caller)?;
     let selection = filters.read(read, &shape)?;
-    // What no list could show is refused here, and not when the link is opened.
+    // Reading one row rejects invalid filters now rather than when the link is opened.
     selection.query.page(read, &planner.0, &shape, None, 1)?;
     let now = read.now();
     Ok(Json(query.link(&shape, filters.into_pairs(), &files.0, now)?))

@@ -1,4 +1,4 @@
-//! The parameter `filters`: conditions that compare exact texts, of which malformed ones are ignored (specification 7.4).
+//! The parameter `filters`: conditions that compare exact texts. Malformed conditions are ignored (specification 7.4).
 
 use fields::filter::Condition;
 use fields::{Filter, Subject};
@@ -21,17 +21,17 @@ pub struct Warning {
     pub message: String,
 }
 
-/// What `filters` says.
+/// The parameter `filters`, parsed.
 #[derive(Debug)]
 pub(crate) struct ExactFilters {
     /// The conditions, which must all hold.
     pub(crate) filter: Filter,
-    /// What was ignored.
+    /// The conditions that were ignored.
     pub(crate) warnings: Vec<Warning>,
 }
 
 impl ExactFilters {
-    /// Reads the text of the parameter. With `strict`, what would be ignored is an error.
+    /// Parses the parameter. With `strict`, a malformed condition is an error.
     ///
     /// # Errors
     /// 400 `validation_error`, with `strict` or for too many conditions.
@@ -52,7 +52,7 @@ impl ExactFilters {
         if strict { read.strictly() } else { Ok(read) }
     }
 
-    /// Reads conditions, all of which must make sense. `param`: what errors call them.
+    /// Parses conditions and rejects malformed ones. Errors name the parameter `param`.
     ///
     /// # Errors
     /// 400 `validation_error`.
@@ -110,7 +110,7 @@ fn read(shape: &Shape, condition: &Value) -> Result<Condition, String> {
         .ok_or_else(|| format!("`{shown}` is not a field of contacts."))
 }
 
-/// A number in its shortest decimal form: 5.0 is `5`.
+/// Formats a number in its shortest decimal form: 5.0 is `5`.
 fn shortest(number: &serde_json::Number) -> String {
     fields::decimal::kept(&fields::decimal::of(number))
         .map_or_else(|_| number.to_string(), |kept| kept.to_string())

@@ -21,10 +21,10 @@ use serde::{Deserialize, Serialize};
 use store::{CursorPage, Read};
 use utoipa::{IntoParams, ToSchema};
 
-/// What the filters of contacts are called beside those of all records, where a link has them.
+/// The key under which links store the filters that only contacts have.
 const OWN: &str = "contacts";
 
-/// Which contacts, as the query string says.
+/// The filters and the order of a list of contacts, as the query string has them.
 #[derive(Debug, Clone)]
 pub struct ContactFilters {
     params: QueryParams,
@@ -77,16 +77,16 @@ impl FromInput for ContactFilters {
     }
 }
 
-/// Which contacts, read.
+/// The filters and the order of a list of contacts, parsed.
 pub(crate) struct ContactSelection {
     pub(crate) query: RecordQuery,
     pub(crate) warnings: Vec<Warning>,
-    /// What cursors are bound to.
+    /// The text that cursors are bound to: a cursor of another list is rejected.
     bound_to: String,
 }
 
 impl ContactSelection {
-    /// Those of the contacts that also pass a test of a field.
+    /// Adds a test of a field to the query.
     ///
     /// # Errors
     /// When the field is missing.
@@ -99,7 +99,7 @@ impl ContactSelection {
 }
 
 impl ContactFilters {
-    /// What an earlier request asked for, as [`Self::into_pairs`] gave it.
+    /// Restores the filters from the output of [`Self::into_pairs`].
     ///
     /// # Errors
     /// When it was damaged.
@@ -110,13 +110,13 @@ impl ContactFilters {
         Ok(Self { params: QueryParams::of(pairs).with_related(related.clone()), own })
     }
 
-    /// Names and values that stand for it.
+    /// Converts the filters to names and values.
     pub(crate) fn into_pairs(self) -> Vec<(String, String)> {
         let own = serde_json::to_string(&self.own).unwrap_or_default();
         self.params.into_pairs().into_iter().chain([(OWN.to_owned(), own)]).collect()
     }
 
-    /// The query, for readers that say nothing of what was ignored.
+    /// Parses the filters for readers that do not report warnings.
     ///
     /// # Errors
     /// Those of [`Self::read`].
@@ -125,7 +125,7 @@ impl ContactFilters {
         Ok(ParsedQuery { query, bound_to, visible: None, is_sorted: true })
     }
 
-    /// Reads what the query string says.
+    /// Parses the filters.
     ///
     /// # Errors
     /// 400 `validation_error`, 404 for a segment that does not exist.

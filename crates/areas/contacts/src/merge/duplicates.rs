@@ -1,4 +1,4 @@
-//! Contacts that may be the same person as another.
+//! Possible duplicates of a contact.
 
 use crate::record::contact::Contact;
 use crate::record::find::{FindContact, contacts};

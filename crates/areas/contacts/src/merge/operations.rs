@@ -1,7 +1,7 @@
-//! Merging contacts: of two contacts that are one person, one remains.
+//! Merging two contacts of the same person.
 //!
-//! The other goes to the trash. Its ids, identities and all that refers to it are those of the survivor from then on, in
-//! one transaction; only values of items that name it follow in the background (`query::references`).
+//! The source goes to the trash. In the same transaction, the survivor takes over its ids, its identities and all references
+//! to it. Only values of items that contain its id are replaced in the background (`query::references`).
 
 use crate::record::detail::{self, ContactDetail};
 use crate::record::events::{ContactsMerged, MergeEvent};
@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use store::Tx;
 use utoipa::ToSchema;
 
-/// The most identities of a field that a contact takes over.
+/// The most identities of one field that a survivor takes over.
 const MOST_ALIASES: usize = 100;
 
 /// A contact to merge into another.
@@ -91,11 +91,11 @@ pub fn merge_contact(
     let editor = editor(tx, &shapes.0, caller)?;
     let shape = &editor.shape;
     merge.check(shape)?;
-    let (target, source) = both_locked(tx, shape, &shapes.0, &contact_id, merge.source_id, expected)?;
+    let (target, source) = lock_both(tx, shape, &shapes.0, &contact_id, merge.source_id, expected)?;
 
     let merged = merge.values(shape, &target, &source)?;
     let writer = editor.writer();
-    // What must be unique is free when the other contact is gone.
+    // Trashing the source first frees its unique values for the survivor.
     writer.trash(tx, &source)?;
     let external_key = target.external_key.clone().or_else(|| source.external_key.clone());
     let left = source.external_key.as_deref().filter(|key| external_key.as_deref() != Some(*key));
@@ -112,8 +112,8 @@ pub fn merge_contact(
     detail::answer(tx, shape, &row)
 }
 
-/// Locks two contacts that are to be merged: the one of the path, and the one that is merged into it.
-fn both_locked(
+/// Locks the target, which the path names, and the source.
+fn lock_both(
     tx: &mut Tx,
     shape: &Shape,
     shapes: &Shapes,
@@ -134,7 +134,7 @@ fn both_locked(
         let mut live = |id| -> Result<Option<ItemRow>> {
             Ok(rows::find_locked(tx, shape, id)?.filter(|row| row.trashed_at.is_none()))
         };
-        // Either may have been merged into a third while this transaction waited for it.
+        // While this transaction waited for the locks, either contact may have been merged into a third.
         if let (Some(target), Some(source)) = (live(target)?, live(source)?) {
             rows::expect_version(shape, &target, expected)?;
             return Ok((target, source));
@@ -144,7 +144,7 @@ fn both_locked(
 }
 
 impl ContactMerge {
-    /// Checks that `fields` names fields whose values are chosen.
+    /// Checks that `fields` contains only fields whose value can be chosen.
     fn check(&self, shape: &Shape) -> Result<()> {
         for key in self.fields.keys() {
             let is_chosen = |field: &&Field| !field.is_read_only() && field.kind != FieldType::Tags;
@@ -156,7 +156,7 @@ impl ContactMerge {
         Ok(())
     }
 
-    /// The values of the contact that remains.
+    /// Computes the values of the survivor.
     fn values(&self, shape: &Shape, target: &ItemRow, source: &ItemRow) -> Result<Data> {
         let (mut data, other) = (target.values()?, source.values()?);
         let is_newer = (source.updated_at, source.id) > (target.updated_at, target.id);
@@ -187,13 +187,13 @@ impl ContactMerge {
         }
         aliases.put_into(&mut data);
         unite(&mut data, &other, SEGMENTS);
-        take_over_state(&mut data, &other);
+        copy_restrictions(&mut data, &other);
         fields::computed::order(shape, &mut data);
         Ok(data)
     }
 }
 
-/// Adds the elements of a list that only the other contact has.
+/// Unites a list with that of the source.
 fn unite(data: &mut Data, other: &Data, key: &str) {
     let Some(Value::Array(theirs)) = other.get(key) else { return };
     let mut all = match data.get(key) {
@@ -204,8 +204,8 @@ fn unite(data: &mut Data, other: &Data, key: &str) {
     data.insert(key.to_owned(), all.into());
 }
 
-/// What restricts the other contact restricts the one that remains.
-fn take_over_state(data: &mut Data, other: &Data) {
+/// Copies the restrictions of the source: blocked, opted out, answered by a person.
+fn copy_restrictions(data: &mut Data, other: &Data) {
     let says = |data: &Data, key: &str, value: &Value| data.get(key) == Some(value);
     for (key, strict) in [("$status", json!("blocked")), ("$opted_out", json!(true))] {
         if says(other, key, &strict) {
@@ -227,11 +227,11 @@ fn copy(data: &mut Data, other: &Data, keys: &[&str]) {
     }
 }
 
-/// Identities that the contact that remains takes over, by field.
+/// The identities that the survivor takes over, by field.
 struct Aliases(Map<String, Value>);
 
 impl Aliases {
-    /// Those that both contacts have taken over before.
+    /// Collects the identities that both contacts took over in earlier merges.
     fn of(data: &Data, other: &Data) -> Self {
         let mut all = Self(Map::new());
         for taken in

@@ -1,4 +1,4 @@
-//! Contacts as the groups that talk to them see them.
+//! The implementation of [`ContactBook`].
 
 use super::identity::{self, Identity, create, fill, put};
 use crate::consents::{self, NewConsent};
@@ -34,12 +34,12 @@ use store::{Db, Read, Tx};
 
 /// The most contacts that are looked up by their ids at once.
 const MOST_IDS: usize = 1_000;
-/// How often a contact is looked for anew that another transaction changed meanwhile.
+/// Attempts to find a contact that concurrent transactions change.
 const TRIES: usize = 3;
 /// The longest proof of a consent.
 const LONGEST_PROOF: usize = 2_000;
 
-/// The contacts of all workspaces, for other groups. What a request may look at bounds no audience: nobody waits for it.
+/// Builds the port. Its planner has no limit on rows, because audiences are read in the background.
 pub(crate) fn people(shapes: &Arc<Shapes>, db: &Db, assigned: AutoAssignment, uses: ContactUses) -> People {
     let planner = Planner::new(db.clone());
     let timeout = Duration::from_secs(3_600);
@@ -64,7 +64,7 @@ impl Book {
         Ok(Editor::new(&self.shapes, shape, Author::by(workspace, cause)))
     }
 
-    /// The conditions of an audience, but for its ids.
+    /// Builds the filter of an audience, without its ids.
     fn filter(&self, read: &mut Read, shape: &Shape, audience: &Audience, param: &str) -> Result<Filter> {
         let mut all = Vec::new();
         if let Some(segment) = audience.segment {
@@ -90,13 +90,13 @@ impl Book {
         shape.follow_merges(read, Filter::All(all))
     }
 
-    /// The live, locked contact that has an identity.
+    /// Finds and locks the live contact with an identity.
     fn holder(&self, tx: &mut Tx, shape: &Shape, identity: &Identity) -> Result<Option<ItemRow>> {
         for _ in 0..TRIES {
             let Some(id) = identity.holder(tx, shape)? else { return Ok(None) };
             match rows::find_locked(tx, shape, id)? {
                 Some(row) if row.trashed_at.is_none() => return Ok(Some(row)),
-                // It was merged or deleted since: its identities are those of another now, or of none.
+                // It was merged or deleted in the meantime, so its identities belong to another contact or to none.
                 _ => {}
             }
         }
@@ -104,7 +104,7 @@ impl Book {
     }
 }
 
-/// A contact's row as other groups see it.
+/// Converts a row to a [`ContactCard`].
 fn card(shape: &Shape, row: &ItemRow) -> Result<ContactCard> {
     let mut data = row.values()?;
     let says = |key: &str| data.get(key).and_then(Value::as_bool);
@@ -135,14 +135,14 @@ fn cards_of(shape: &Shape, rows: &[ItemRow]) -> Result<Vec<ContactCard>> {
     rows.iter().map(|row| card(shape, row)).collect()
 }
 
-/// Contacts in the same order, with the survivors of merged ones instead of them.
+/// Replaces merged contacts by their survivors, and keeps the order.
 fn current(read: &mut Read, shape: &Shape, ids: impl Iterator<Item = ItemId> + Clone) -> Result<Vec<ItemId>> {
     let named: Vec<ItemId> = ids.clone().collect();
     let survivors = shape.merged.survivors(read, FieldType::Contact, shape.workspace, &named)?;
     Ok(ids.map(|id| survivors.get(&id).copied().unwrap_or(id)).collect())
 }
 
-/// The condition that a contact has one of these ids, which are in order.
+/// Builds the condition that a contact has one of these ids, which must be sorted.
 fn among(ids: &[ItemId]) -> Filter {
     let range = |id: &ItemId| {
         let mut bytes = Vec::with_capacity(9);
@@ -200,7 +200,7 @@ impl ContactBook for Book {
         workspace: WorkspaceId,
         ids: &BTreeSet<ContactId>,
     ) -> Result<Vec<ContactCard>> {
-        // Whoever locks contacts may go on to change them, which begins with their set.
+        // The caller may change the contacts, and changes lock the shape first.
         let shape = sets::for_write(tx, &self.shapes, workspace, &CONTACTS)?;
         let ids: BTreeSet<ItemId> = ids.iter().map(|id| ItemId(id.0)).collect();
         cards_of(&shape, &rows::find_all_locked(tx, &shape, &ids)?)
@@ -259,7 +259,7 @@ impl ContactBook for Book {
             }
             let author = Author::by(workspace, Cause::actor(ActorType::Contact, &identity.name()));
             let editor = Editor::new(&self.shapes, shape.clone(), author);
-            // `None`: another transaction has created the contact meanwhile.
+            // `None` means that a concurrent transaction created the contact.
             if let Some(row) = create(tx, &editor, &identity)? {
                 return card(&shape, &row);
             }
@@ -292,14 +292,14 @@ impl ContactBook for Book {
         tx: &mut Tx,
         workspace: WorkspaceId,
         contact: ContactId,
-        said: &ConsentStatement,
+        statement: &ConsentStatement,
     ) -> Result<bool> {
         let editor = self.editor(tx, workspace, Cause::actor(ActorType::Contact, &contact))?;
         let row = ContactRef::from(contact).locked(tx, &editor.shape)?;
-        let proof: String = said.proof.chars().take(LONGEST_PROOF).collect();
+        let proof: String = statement.proof.chars().take(LONGEST_PROOF).collect();
         let proof = Some(proof).filter(|proof| !proof.trim().is_empty());
         let new = NewConsent { source: ConsentSource::Message, proof };
-        consents::store_in_order(tx, &editor, row, said, new)
+        consents::store_in_order(tx, &editor, row, statement, new)
     }
 
     fn hand_over(

@@ -1,4 +1,4 @@
-//! What a chat network says of a person, as values of a contact.
+//! Identities from chat networks as values of contacts.
 
 use crate::edit::operations::set_managed;
 use crate::record::find::holder_of;
@@ -15,21 +15,22 @@ use store::{Read, Tx};
 /// The longest name that a contact can have.
 const LONGEST_NAME: usize = 200;
 
-/// What of an identity no two contacts share, in the order in which contacts are found by it.
+/// The unique fields of an identity, in the order of lookup.
 const UNIQUE: [&str; 3] = ["$chat_user_id", "$phone", "$username"];
 
-/// What a chat network says of a person, in the form in which contacts keep it. What does not fit is left out.
+/// An identity from a chat network, normalized for contacts. Values that do not fit their fields are left out.
 #[derive(Debug)]
 pub(crate) struct Identity {
     values: Data,
-    /// The number as the network gives it.
+    /// The number as the network writes it.
     number: Option<String>,
 }
 
 impl Identity {
-    /// The values that fit their fields. The number is the one that the network says, whether the numbering plan has it or
-    /// not: it is where the person is reached. One that can be no number is kept as a user id, so that there is always
-    /// something to find the contact by.
+    /// Normalizes an identity.
+    ///
+    /// The number of the network is kept even if the numbering plan does not contain it, because messages reach the person
+    /// there. A text that cannot be a number becomes the user id, so that every contact can be found again.
     pub(crate) fn of(shape: &Shape, from: &ChatIdentity) -> Self {
         let checked = |key: &str, text: &Option<String>| {
             let (field, text) = (shape.field(key)?, text.as_deref().map(str::trim)?);
@@ -54,18 +55,18 @@ impl Identity {
         Self { values: known.collect(), number: number.map(str::to_owned) }
     }
 
-    /// What the person is called where an id is wanted before there is a contact.
+    /// Returns the id under which the person is recorded as the actor before the contact exists.
     pub(crate) fn name(&self) -> String {
         let known = UNIQUE.into_iter().find_map(|key| self.value(key)).and_then(Value::as_str);
         known.unwrap_or_default().to_owned()
     }
 
-    /// The value of a field.
+    /// Returns the value of a field.
     pub(crate) fn value(&self, key: &str) -> Option<&Value> {
         self.values.get(key)
     }
 
-    /// Whether a contact has all of it.
+    /// Returns whether a contact has all values of the identity.
     ///
     /// # Errors
     /// When what is stored is damaged.
@@ -74,7 +75,7 @@ impl Identity {
         Ok(!self.values.keys().any(|key| is_lacking(&own, key)))
     }
 
-    /// Whether this is the value of a field, in whatever spelling.
+    /// Returns whether the identity has this value of a field, in any spelling.
     pub(crate) fn is(&self, shape: &Shape, key: &str, value: Option<&Value>) -> bool {
         let same = |field| {
             let (own, other) = (self.value(key)?, value?);
@@ -83,19 +84,16 @@ impl Identity {
         shape.field(key).and_then(same).unwrap_or(false)
     }
 
-    /// The live contact that has it.
-    ///
-    /// # Errors
-    /// When the database fails.
+    /// Finds the live contact with this identity.
     pub(crate) fn holder(&self, read: &mut Read, shape: &Shape) -> Result<Option<ItemId>> {
         for key in UNIQUE {
             let mut holder = self.holder_of(read, shape, key)?;
             if let (None, "$phone", Some(number)) = (holder, key, self.number.as_deref()) {
-                // Versions up to 0.25 kept a number that the plan lacks as a user id.
+                // Versions up to 0.25 stored a number outside the numbering plan as a user id.
                 holder = holder_of(read, shape, "$chat_user_id", number)?;
             }
             let Some(holder) = holder else { continue };
-            // User names pass from one person to another; user ids do not.
+            // A user name can pass to another person, a user id cannot.
             if key == "$username" && self.contradicts(read, shape, holder)? {
                 continue;
             }
@@ -119,11 +117,8 @@ impl Identity {
     }
 }
 
-/// The live contacts that have identities, by user id or telephone number, in the order of the identities. Whoever has nothing
-/// but a user name in common is not looked for.
-///
-/// # Errors
-/// When the database fails.
+/// Finds the live contacts with these identities by user id or telephone number, in the order of the identities. User names
+/// alone do not match.
 pub(crate) fn holders(
     read: &mut Read,
     shape: &Shape,
@@ -145,19 +140,16 @@ pub(crate) fn holders(
     Ok(holders)
 }
 
-/// Creates a contact with an identity, but for what others have. `None` where another transaction has created it
-/// meanwhile.
-///
-/// # Errors
-/// When the database fails.
+/// Creates a contact with an identity, without values that other contacts have. Returns `None` if a concurrent transaction
+/// created it.
 pub(crate) fn create(tx: &mut Tx, editor: &Editor<'_>, identity: &Identity) -> Result<Option<ItemRow>> {
     let shape = &editor.shape;
     let mut given = identity.values.clone();
-    // Had another contact the user id or the number, it would be this one.
+    // A contact with the user id or the number would have been found.
     if identity.holder_of(tx, shape, "$username")?.is_some() {
         given.shift_remove("$username");
     }
-    // The field would refuse a number that the plan lacks.
+    // The field rejects numbers outside the numbering plan.
     let number = given.shift_remove("$phone");
     let mut data = values::merge(shape, None, &given, Missing::Default, Mode::Strict, "")?;
     data.extend(number.map(|number| ("$phone".to_owned(), number)));
@@ -170,16 +162,13 @@ pub(crate) fn create(tx: &mut Tx, editor: &Editor<'_>, identity: &Identity) -> R
     }
 }
 
-/// Adds to a live, locked contact what it lacks of an identity.
-///
-/// # Errors
-/// When the database fails.
+/// Adds the missing values of an identity to a live, locked contact.
 pub(crate) fn fill(tx: &mut Tx, editor: &Editor<'_>, row: ItemRow, identity: &Identity) -> Result<ItemRow> {
     let own = row.values()?;
     put(tx, editor, row, |key| identity.value(key).filter(|_| is_lacking(&own, key)))
 }
 
-/// Whether a contact lacks the value of a field, or has a telephone number for a user id.
+/// Returns whether a contact lacks the value of a field, or has a telephone number as its user id.
 fn is_lacking(own: &Data, key: &str) -> bool {
     let is_number = |id: &str| id.starts_with('+') && phone::of_network(id).is_some();
     match own.get(key).and_then(Value::as_str) {
@@ -188,10 +177,7 @@ fn is_lacking(own: &Data, key: &str) -> bool {
     }
 }
 
-/// Sets fields of a live, locked contact, but for what another contact has.
-///
-/// # Errors
-/// When the database fails.
+/// Sets fields of a live, locked contact, without values that another contact has.
 pub(crate) fn put<'v>(
     tx: &mut Tx,
     editor: &Editor<'_>,
@@ -215,7 +201,7 @@ pub(crate) fn put<'v>(
     let unchanged = row.clone();
     match tx.savepoint(|tx| set_managed(tx, editor, row, |data| data.extend(wanted))) {
         Ok(written) => Ok(written.row),
-        // Another transaction has given it to another contact meanwhile, or the contact has no room for it.
+        // A concurrent transaction gave the value to another contact, or the contact would become too large.
         Err(error)
             if matches!(error.code(), Code::DuplicateValue | Code::ValidationError | Code::ItemLocked) =>
         {

@@ -1,4 +1,4 @@
-//! Whether contacts want broadcasts, with the proof of what they said.
+//! Consents: statements of contacts about broadcasts, with their proof.
 
 use crate::schema::contact_consents;
 use diesel::prelude::*;
@@ -70,12 +70,12 @@ pub(crate) struct ConsentRow {
     pub(crate) proof: Option<String>,
     pub(crate) actor: JsonText,
     pub(crate) created_at: Timestamp,
-    /// As it was stated, which may be in the future by the service's clock.
+    /// The time by the sender's clock, which can be ahead of the service's clock.
     pub(crate) stated_at: Timestamp,
 }
 
 impl ConsentRow {
-    /// As callers see it.
+    /// Converts the row to the object that callers see.
     ///
     /// # Errors
     /// When what is stored is damaged.
@@ -93,17 +93,14 @@ impl ConsentRow {
     }
 }
 
-/// The ids of what a contact said.
+/// Selects the ids of the consents of a contact.
 #[diesel::dsl::auto_type(no_type_alias)]
 pub(crate) fn of(contact: ItemId) -> _ {
     let contact: i64 = contact.0;
     contact_consents::table.filter(contact_consents::contact_id.eq(contact)).select(contact_consents::id)
 }
 
-/// What a contact said, the newest first.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the consents of a contact, newest first.
 pub(crate) fn of_contact(
     read: &mut Read,
     workspace: WorkspaceId,

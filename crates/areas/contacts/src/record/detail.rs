@@ -1,4 +1,4 @@
-//! A contact with all that is known about it.
+//! The detail view of a contact.
 
 use super::consent::{self, ContactConsent};
 use super::contact::Contact;
@@ -16,7 +16,7 @@ use std::fmt::Write;
 use store::Read;
 use utoipa::ToSchema;
 
-// This type is the contract's; `answer` adds to what `print` prints of a contact.
+// This type describes the response in the contract. `answer` appends its members to the JSON of `print`.
 /// A contact with all that is known about it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({ "merged_ids": [1043] }))]
@@ -56,7 +56,7 @@ pub struct RoutingConfig {
     pub assigned_at: Timestamp,
 }
 
-/// The answer that shows a contact with all that is known about it.
+/// Builds the response with the detail view of a contact.
 ///
 /// # Errors
 /// When the database fails, or what is stored is damaged.
@@ -64,7 +64,7 @@ pub(crate) fn answer(read: &mut Read, shape: &Shape, row: &ItemRow) -> Result<Wi
     let values = RawMembers::of(row.data.as_str())?;
     let (consents, merged_ids) = history(read, row)?;
     let mut out = printed(shape, row)?;
-    // Its closing brace comes behind what is added.
+    // The closing brace follows the added members.
     out.pop();
     let _ = write!(
         out,
@@ -77,8 +77,8 @@ pub(crate) fn answer(read: &mut Read, shape: &Shape, row: &ItemRow) -> Result<Wi
     Ok(With::etag(row.version, RawJson::new(out)))
 }
 
-/// What a contact said about broadcasts, and the contacts that were merged into it. Most contacts have neither, which one
-/// query finds out.
+/// Returns the consents of a contact, and the contacts that were merged into it. One query finds out that a contact has
+/// neither, as most do.
 fn history(read: &mut Read, row: &ItemRow) -> Result<(Vec<ContactConsent>, Vec<ItemId>)> {
     let (workspace, id) = (row.workspace_id, row.id);
     let has = diesel::select((exists(consent::of(id)), exists(merges::into(id))));

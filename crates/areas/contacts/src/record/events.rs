@@ -37,7 +37,7 @@ pub(crate) enum ContactEvent<'a> {
 }
 
 impl<'a> ContactEvent<'a> {
-    /// What was done to a contact: the contact as it then is, and what changed of it.
+    /// Builds the event of a change.
     pub(crate) fn of(change: &RecordChange<'a>) -> Self {
         let data = ContactChanged {
             contact_id: change.row.id.into(),
@@ -85,7 +85,7 @@ impl ContactChanged<'_> {
     }
 }
 
-/// A contact as its row has it.
+/// A contact as it is stored, printed when the event is serialized.
 #[derive(Clone, Copy)]
 struct StoredContact<'a> {
     shape: &'a Shape,

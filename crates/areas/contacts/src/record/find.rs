@@ -16,26 +16,26 @@ use serde_json::Value;
 use std::sync::Arc;
 use store::{Read, Tx};
 
-/// How often a contact is looked for again that others change or merge meanwhile.
+/// Attempts to find a contact that concurrent transactions change or merge.
 pub(crate) const TRIES: usize = 5;
 
 /// Finding the contact that a path names.
 pub trait FindContact {
-    /// The id of the contact that it names, which need not be live where it is an id. An identity of a contact that was
-    /// merged into another is that of the other.
+    /// Resolves to the id of the contact. A contact that is named by its id need not be live. The identity of a merged
+    /// contact resolves to the survivor.
     ///
     /// # Errors
     /// `not_found`.
     fn id(&self, read: &mut Read, shape: &Shape) -> Result<ItemId>;
 
-    /// The contact that it names, live or in the trash; the one into which that was merged, if it was.
+    /// Returns the contact, live or in the trash. A merged contact resolves to its survivor.
     ///
     /// # Errors
     /// `not_found`.
     fn any(&self, read: &mut Read, shape: &Shape) -> Result<ItemRow>;
 
-    /// The same, of a caller's workspace, with the shape of its contacts. A live contact that is named by its id is read
-    /// with the shape, by one query.
+    /// Returns the contact as [`Self::any`] does, with the shape of the workspace's contacts. One query reads both if the
+    /// contact is live and named by its id.
     ///
     /// # Errors
     /// `not_found`.
@@ -46,14 +46,13 @@ pub trait FindContact {
         workspace: WorkspaceId,
     ) -> Result<(Arc<Shape>, ItemRow)>;
 
-    /// The live contact that it names, or into which that was merged.
+    /// Returns the live contact. A merged contact resolves to its survivor.
     ///
     /// # Errors
     /// `not_found`.
     fn live(&self, read: &mut Read, shape: &Shape) -> Result<ItemRow>;
 
-    /// The live contact that it names, or into which that was merged. Nobody else changes it until the transaction
-    /// ends.
+    /// Returns the live contact, locked until the transaction ends. A merged contact resolves to its survivor.
     ///
     /// # Errors
     /// `not_found`.
@@ -61,7 +60,7 @@ pub trait FindContact {
         self.locked_by(tx, shape, |tx, id| rows::locked(tx, shape, id))
     }
 
-    /// The same, where `lock` locks the contact with what else the change needs.
+    /// Returns the live contact as [`Self::locked`] does. `lock` locks it, together with other rows that the change needs.
     ///
     /// # Errors
     /// `not_found`, and those of `lock`.
@@ -110,7 +109,7 @@ impl FindContact for ContactRef {
             let set = CONTACTS.set_of(workspace);
             match rows::find_with_shape(read, shapes, workspace, set, id) {
                 Ok((shape, Some(row))) if row.trashed_at.is_none() => return Ok((shape, row)),
-                // There is no set before the first contact.
+                // The set is stored with the first contact.
                 Err(error) if error.code() != Code::NotFound => return Err(error),
                 Ok(_) | Err(_) => {}
             }
@@ -143,7 +142,7 @@ impl FindContact for ContactRef {
         for _ in 0..TRIES {
             let id = self.live(tx, shape)?.id;
             match lock(tx, id) {
-                // Whoever had it locked has merged it into another, whose it is to be found by now.
+                // The transaction that held the lock merged this contact, so the next attempt finds the survivor.
                 Err(error) if error.code() == Code::NotFound => {}
                 locked => return locked,
             }
@@ -152,14 +151,11 @@ impl FindContact for ContactRef {
     }
 }
 
-/// The live contact with an identity, such as `$phone`, in whatever spelling. Texts that cannot be one are that of none.
-/// Networks write telephone numbers without `+`.
-///
-/// # Errors
-/// When the database fails.
+/// Finds the live contact with an identity, such as `$phone`, in any spelling. Returns `None` for a text that cannot be an
+/// identity. Networks write telephone numbers without `+`.
 pub(crate) fn holder_of(read: &mut Read, shape: &Shape, key: &str, text: &str) -> Result<Option<ItemId>> {
     let field = shape.field(key).ok_or_else(|| Error::internal("a system field is missing"))?;
-    // Reading a number takes longer than looking it up, and most are spelled as they are stored.
+    // Parsing a number is slower than a lookup, and most numbers are spelled as they are stored.
     if field.kind == FieldType::Phone
         && let Some(holder) = rows::holder_of_value(read, shape, field, &Value::from(text))?
     {
@@ -175,26 +171,17 @@ pub(crate) fn holder_of(read: &mut Read, shape: &Shape, key: &str, text: &str) -
     Ok(None)
 }
 
-/// The contacts of a caller's workspace, for reading.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the shape of the contacts of the caller's workspace, for reading.
 pub(crate) fn contacts(read: &mut Read, shapes: &Shapes, caller: &Caller) -> Result<Arc<Shape>> {
     sets::for_read(read, shapes, caller.workspace_id(), &CONTACTS)
 }
 
-/// How many live contacts a workspace has, counted up to `most` and one more.
-///
-/// # Errors
-/// When the database fails.
+/// Counts the live contacts of a workspace, up to `most` and one more.
 pub fn count_up_to(read: &mut Read, workspace: WorkspaceId, most: i64) -> Result<i64> {
     count::live_up_to(read, CONTACTS.set_of(workspace), most)
 }
 
-/// The contacts of a caller's workspace, for changing them.
-///
-/// # Errors
-/// When the database fails.
+/// Opens the contacts of the caller's workspace for changes.
 pub(crate) fn editor<'a>(tx: &mut Tx, shapes: &'a Shapes, caller: &Caller) -> Result<Editor<'a>> {
     let shape = sets::for_write(tx, shapes, caller.workspace_id(), &CONTACTS)?;
     Ok(Editor::new(shapes, shape, Author::of(caller)))

@@ -1,5 +1,5 @@
-//! What other groups keep about a contact that was deleted permanently: by a caller, or because its time in the trash was
-//! over. It can be much, so it is deleted in the background, piece by piece.
+//! Deletion of the data that other groups keep about a contact that was deleted permanently, by a caller or after its time
+//! in the trash. There can be much of it, so a job deletes it in pieces.
 
 use jobs::{Job, JobContext, JobError};
 use model::{ContactId, Result, WorkspaceId};
@@ -7,10 +7,10 @@ use ports::{ContactUses, Left};
 use serde::{Deserialize, Serialize};
 use store::Tx;
 
-/// The job that deletes it.
+/// The name of the job.
 const JOB: &str = "crm.contacts.forget";
 
-/// For how long what others are working with is left to them, in seconds.
+/// The delay before data that was in use is tried again, in seconds.
 const PATIENCE: i64 = 60;
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -19,10 +19,7 @@ struct Forgetting {
     contact: ContactId,
 }
 
-/// Lets what is kept about a contact be deleted, once the transaction that deletes the contact is committed.
-///
-/// # Errors
-/// When the database fails.
+/// Enqueues the job, which starts after the transaction that deletes the contact has committed.
 pub(crate) fn begin(tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<()> {
     Forgetting { workspace, contact }.enqueue(tx, 0)
 }
@@ -34,7 +31,7 @@ impl Forgetting {
     }
 }
 
-/// The job.
+/// Builds the job.
 pub(crate) fn job(uses: &ContactUses) -> Job {
     let uses = uses.clone();
     Job::after(

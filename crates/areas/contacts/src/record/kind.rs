@@ -1,4 +1,4 @@
-//! Contacts as a kind of records: their system fields, and what every contact needs.
+//! Contacts as a kind of records: their system fields, and the rules for every contact.
 
 use super::events::ContactEvent;
 use super::forget;
@@ -37,10 +37,10 @@ pub static CONTACTS: Kind = Kind {
     publish,
 };
 
-/// What identifies a contact, in the order in which it is looked up. The external id is a column of every record.
+/// The fields of which a contact needs one, unless it has an external id, which is a column of every record.
 const IDENTIFYING: [&str; 4] = ["$name", "$phone", "$email", "$chat_user_id"];
 
-/// The country follows from the telephone number where nobody says otherwise.
+/// Checks that a contact has an identity or a name, and derives `$country` from the telephone number unless it was set.
 fn complete(
     data: &mut Data,
     before: Option<&Data>,
@@ -65,12 +65,12 @@ fn complete(
     Ok(())
 }
 
-/// The country of the telephone number.
+/// Returns the country of the telephone number.
 fn country_of(data: &Data) -> Option<String> {
     data.get("$phone").and_then(Value::as_str).and_then(phone::country_of)
 }
 
-/// Whether the country is still that of the number before, from which it was derived.
+/// Returns whether the country was derived from the previous telephone number.
 fn is_left_over(data: &Data, before: &Data) -> bool {
     let old = before.get("$country").and_then(Value::as_str);
     let is_kept = old.is_some() && data.get("$country") == before.get("$country");

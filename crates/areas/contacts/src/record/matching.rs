@@ -1,7 +1,7 @@
-//! Which contacts may be the same person: what brings two of them together, and how alike they are.
+//! Detection of contacts that may be the same person: match keys, and a score for two contacts.
 //!
-//! Comparing all pairs takes too long, so each contact has a few short texts by which it is found, its match keys: the end
-//! of its telephone number, its e-mail address without what providers ignore, its name in any order of words. Only contacts
+//! Comparing all pairs would take too long. So each contact has a few short match keys: the last digits of its telephone
+//! number, its e-mail address without the parts that providers ignore, and its name with the words sorted. Only contacts
 //! that share a key are compared.
 
 use fields::Data;
@@ -14,16 +14,16 @@ use strsim::jaro_winkler;
 /// The least score of two contacts that may be the same person.
 pub(crate) const LEAST_SCORE: f64 = 0.5;
 
-/// Names are alike from this similarity on, from 0 to 1.
+/// The least similarity of two names that are spelled alike, from 0 to 1.
 const ALIKE: f64 = 0.9;
 
-/// The digits at the end of a telephone number that are the same however country and area are written.
+/// The number of last digits of a telephone number that do not depend on how country and area are written.
 const LAST_DIGITS: usize = 8;
 
-/// Letters of a match key at most.
+/// The most letters of a match key.
 const MOST_LETTERS: usize = 48;
 
-/// Parts of e-mail addresses before the `@` that many people have.
+/// Local parts of e-mail addresses that many people share.
 const COMMON_LOCALS: [&str; 12] = [
     "admin", "contact", "contacto", "contato", "hello", "hola", "info", "mail", "office", "sales", "support",
     "vendas",
@@ -50,7 +50,7 @@ text_enum! {
 }
 
 impl MatchReason {
-    /// How likely two contacts are the same person by this reason alone.
+    /// The probability that two contacts are the same person, given only this reason.
     fn weight(self) -> f64 {
         match self {
             Self::SamePhoneVariant => 0.8,
@@ -64,7 +64,7 @@ impl MatchReason {
     }
 }
 
-/// What of a contact is compared.
+/// The values of a contact that are compared.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Traits {
     phone: Option<String>,
@@ -76,7 +76,7 @@ pub(crate) struct Traits {
 }
 
 impl Traits {
-    /// Those of a contact with these values.
+    /// Reads them from the values of a contact.
     pub(crate) fn of(data: &Data) -> Self {
         let text = |key: &str| {
             let text = data.get(key).and_then(Value::as_str).map(str::trim);
@@ -95,7 +95,7 @@ impl Traits {
         }
     }
 
-    /// The texts by which contacts that may be this one are found.
+    /// Returns the match keys.
     fn keys(&self) -> Vec<String> {
         let mut keys = Vec::new();
         let mut add = |kind: &str, text: &str| {
@@ -111,7 +111,7 @@ impl Traits {
             let mut sorted = self.name.clone();
             sorted.sort_unstable();
             add("n", &sorted.join(" "));
-            // Names in the middle are often left out, and mistakes are seldom made in the first letters.
+            // Middle names are often left out, and the first letters of a name are seldom misspelled.
             let start = |word: &str| word.chars().take(3).collect::<String>();
             add("f", &format!("{} {last}", start(first)));
             add("g", &format!("{first} {}", start(last)));
@@ -124,7 +124,7 @@ impl Traits {
         keys
     }
 
-    /// How likely two contacts are the same person, from 0 to 1, and why.
+    /// Returns the probability that both are the same person, from 0 to 1, with the reasons.
     pub(crate) fn compare(&self, other: &Self) -> (f64, Vec<MatchReason>) {
         let same = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
         let mut reasons = Vec::new();
@@ -144,16 +144,17 @@ impl Traits {
         }
         note(same(&self.company, &other.company), MatchReason::SameCompany);
         note(same(&self.birthday, &other.birthday), MatchReason::SameBirthday);
-        // Each reason explains a part of what the others leave open.
+        // The reasons are taken as independent evidence.
         let doubt: f64 = reasons.iter().map(|reason| 1.0 - reason.weight()).product();
         ((100.0 * (1.0 - doubt)).round() / 100.0, reasons)
     }
 }
 
-/// Whether two names have the same words (`true`) or are spelled alike (`false`); `None` where they are different names.
+/// Compares two names: `Some(true)` if they have the same words, `Some(false)` if they are spelled alike, `None` if they
+/// differ.
 fn alike(one: &[String], other: &[String]) -> Option<bool> {
     if one.len().min(other.len()) < 2 {
-        // A first name alone is that of many.
+        // Many people share a first name.
         return None;
     }
     let sorted = |words: &[String]| {
@@ -171,7 +172,7 @@ fn alike(one: &[String], other: &[String]) -> Option<bool> {
     (similarity >= ALIKE).then_some(false)
 }
 
-/// The match keys of a contact with these values.
+/// Returns the match keys of a contact with these values.
 pub(crate) fn match_keys(data: &Data) -> Vec<String> {
     Traits::of(data).keys()
 }
@@ -182,7 +183,7 @@ fn last_digits(phone: &str) -> Option<String> {
     digits.get(start..).map(|last| last.iter().collect())
 }
 
-/// An e-mail address without what its provider ignores: what stands behind `+`, and dots at Gmail.
+/// Normalizes an e-mail address: drops the part after `+`, and dots at Gmail, which providers ignore.
 fn mailbox(email: &str) -> Option<String> {
     let email = name_key(email);
     let (local, domain) = email.rsplit_once('@')?;

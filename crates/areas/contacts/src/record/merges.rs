@@ -1,4 +1,4 @@
-//! Contacts that were merged into others: by their ids and external ids the survivors are found.
+//! Merged contacts: finds the survivor by the id or the external id of a merged contact.
 
 use crate::schema::contact_merges;
 use diesel::prelude::*;
@@ -6,15 +6,12 @@ use model::{ItemId, JsonText, Result, WorkspaceId};
 use std::collections::HashMap;
 use store::{Read, Tx};
 
-/// The most ids of merged contacts that are looked up for one contact.
+/// The most merged contacts that are returned for one survivor.
 const MOST: i64 = 1_000;
-/// How many contacts one statement names.
+/// The most contacts that one statement names.
 const AT_ONCE: usize = 1_000;
 
-/// The contact into which another was merged.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the survivor of a merged contact.
 pub(crate) fn survivor_of(read: &mut Read, workspace: WorkspaceId, id: ItemId) -> Result<Option<ItemId>> {
     let found = contact_merges::table
         .filter(contact_merges::merged_id.eq(id.0))
@@ -24,10 +21,7 @@ pub(crate) fn survivor_of(read: &mut Read, workspace: WorkspaceId, id: ItemId) -
     Ok(found.optional()?.map(ItemId))
 }
 
-/// The contacts into which those of some contacts were merged that were, by the ids of the merged ones.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the survivors of those contacts that were merged, by the id of the merged contact.
 pub(crate) fn survivors(
     read: &mut Read,
     workspace: WorkspaceId,
@@ -45,10 +39,7 @@ pub(crate) fn survivors(
     Ok(survivors)
 }
 
-/// The ids of contacts that were merged into others, in the order of their ids; at most 1,000.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the ids of the contacts that were merged into these, in ascending order, at most 1,000.
 pub(crate) fn merged_into(
     read: &mut Read,
     workspace: WorkspaceId,
@@ -68,10 +59,7 @@ pub(crate) fn merged_into(
     Ok(merged)
 }
 
-/// The contact into which one with this external id was merged.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the survivor of a merged contact that had this external id.
 pub(crate) fn survivor_of_key(
     read: &mut Read,
     workspace: WorkspaceId,
@@ -86,17 +74,14 @@ pub(crate) fn survivor_of_key(
     Ok(found.optional()?.map(ItemId))
 }
 
-/// The ids of the contacts that were merged into one.
+/// Selects the ids of the contacts that were merged into a contact.
 #[diesel::dsl::auto_type(no_type_alias)]
 pub(crate) fn into(survivor: ItemId) -> _ {
     let survivor: i64 = survivor.0;
     contact_merges::table.filter(contact_merges::survivor_id.eq(survivor)).select(contact_merges::merged_id)
 }
 
-/// Notes that a contact was merged into another, and so were all that had been merged into it.
-///
-/// # Errors
-/// When the database fails.
+/// Records a merge. Contacts that had been merged into the source get the same survivor, so that chains stay one step long.
 pub(crate) fn record(
     tx: &mut Tx,
     workspace: WorkspaceId,

@@ -9,8 +9,8 @@ use records::shape::Shape;
 use serde_json::value::RawValue;
 use std::fmt::Write;
 
-/// System fields that a contact shows beside `data`, or not at all.
-const BESIDE: [&str; 10] = [
+/// System fields that are not printed in `data`: they are printed as members of the contact, or not at all.
+const NOT_IN_DATA: [&str; 10] = [
     "$tags",
     "$status",
     "$assignee",
@@ -23,7 +23,7 @@ const BESIDE: [&str; 10] = [
     ROUTING_CONFIG,
 ];
 
-/// A contact as JSON.
+/// Returns a contact as JSON.
 ///
 /// # Errors
 /// When what is stored is damaged.
@@ -33,10 +33,10 @@ pub(crate) fn printed(shape: &Shape, row: &ItemRow) -> Result<String> {
     Ok(out)
 }
 
-/// Where the dashboard shows a contact: nowhere, as long as there is none. The printer writes it as `null`.
+/// The URL of a contact in the dashboard: `None` until there is a dashboard. The printer writes it as `null`.
 pub(crate) const APP_URL: Option<String> = None;
 
-/// Prints what identifies a contact: its own values, and those that it took over from others.
+/// Prints the identities of a contact: its own, and those of contacts that were merged into it.
 fn print_identities(values: &RawMembers<'_>, out: &mut String) {
     let aliases: RawMembers<'_> = values.read(ALIASES).unwrap_or_default();
     let mut separator = "";
@@ -56,9 +56,9 @@ fn print_identities(values: &RawMembers<'_>, out: &mut String) {
     }
 }
 
-/// Appends a text as a string of JSON.
+/// Appends a text as a JSON string.
 fn push_text(out: &mut String, text: &str) {
-    // Most texts need no escape, and there are dozens in a page.
+    // Most texts need no escaping, and a page has dozens of them.
     if text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
         out.push('"');
         out.push_str(text);
@@ -68,7 +68,7 @@ fn push_text(out: &mut String, text: &str) {
     }
 }
 
-/// Whether a value, as it is written, is a text.
+/// Returns whether a JSON value is a string.
 fn is_text(value: &str) -> bool {
     value.starts_with('"')
 }
@@ -76,7 +76,8 @@ fn is_text(value: &str) -> bool {
 /// Prints the values that a contact shows in `data`.
 fn print_data(values: &RawMembers<'_>, out: &mut String) {
     let mut separator = "";
-    for (key, value) in values.iter().filter(|(key, _)| !(key.starts_with('$') && BESIDE.contains(key))) {
+    for (key, value) in values.iter().filter(|(key, _)| !(key.starts_with('$') && NOT_IN_DATA.contains(key)))
+    {
         out.push_str(separator);
         push_text(out, key);
         out.push(':');
@@ -85,9 +86,9 @@ fn print_data(values: &RawMembers<'_>, out: &mut String) {
     }
 }
 
-/// Prints a contact as JSON, with `data` for its values. Those that are shown as they are stored stay text.
+/// Prints a contact as JSON, with `data` for its values. Values that are shown as they are stored are copied without parsing.
 pub(crate) fn print(_: &Shape, row: &ItemRow, data: &str, out: &mut String) {
-    // What is stored was written by this service; damaged values would show as none.
+    // The service itself wrote the stored values. Damaged ones would be printed as missing.
     let values = RawMembers::of(row.data.as_str()).unwrap_or_default();
     let text = |key: &str| values.get(key).filter(|value| is_text(value));
     let is_set = |key: &str, default| values.read(key).unwrap_or(default);

@@ -7,7 +7,7 @@ use chrono::{Days, NaiveDate, NaiveDateTime, NaiveTime};
 use chrono_tz::Tz;
 use model::{Error, Result, Timestamp};
 
-/// Reads the name of a time zone.
+/// Parses the name of a time zone.
 ///
 /// # Errors
 /// `validation_error` with this `param`.
@@ -16,7 +16,7 @@ pub(crate) fn zone(name: &str, param: &str) -> Result<Tz> {
 }
 
 impl NewTaskDue {
-    /// The due date that was asked for.
+    /// Checks a due date of a request. `business` is the default time zone.
     ///
     /// # Errors
     /// `validation_error`.
@@ -39,18 +39,18 @@ impl NewTaskDue {
 /// The last millisecond of the year 9999.
 const LATEST: i64 = 253_402_300_799_999;
 
-/// The first moment of a day.
+/// Returns the first moment of a day.
 pub(crate) fn day_start(zone: Tz, day: NaiveDate) -> Timestamp {
     instant(zone, day.and_time(NaiveTime::MIN))
 }
 
 impl TaskDue {
-    /// The time zone.
+    /// Returns the time zone.
     pub(crate) fn zone(&self) -> Tz {
         self.time_zone.parse().unwrap_or(Tz::UTC)
     }
 
-    /// From when on a task is overdue: the moment, or the last millisecond of the day.
+    /// Returns the moment after which the task is overdue: the due moment, or the last millisecond of the day.
     pub(crate) fn moment(&self) -> Option<Timestamp> {
         match (self.datetime, self.date) {
             (Some(at), _) => Some(at),
@@ -62,7 +62,7 @@ impl TaskDue {
         }
     }
 
-    /// What clocks of a time zone show when a task is due; the first minute of the day for a day.
+    /// Returns the local time in a time zone at which the task is due; for a day, its first minute.
     pub(crate) fn local(&self, zone: Tz) -> Option<NaiveDateTime> {
         match (self.datetime, self.date) {
             (Some(at), _) => Some(local(zone, at)),
@@ -70,7 +70,7 @@ impl TaskDue {
         }
     }
 
-    /// The due date of another task of the series, at `local` on the clocks of the zone that its rule follows.
+    /// Returns the due date of another task of the series. `local` is a time in the time zone of the rule.
     pub(crate) fn moved_to(&self, local: NaiveDateTime, zone: Tz) -> Self {
         let time_zone = self.time_zone.clone();
         if self.datetime.is_none() {

@@ -1,7 +1,6 @@
-//! Recurrence rules of tasks: what they can have, and the days and times that they give.
+//! Recurrence rules of tasks: the parts of RFC 5545 that they can have, and their occurrences.
 //!
-//! A rule is followed on the clocks of its time zone. It gives local times, which become moments last
-//! ([`calendar::instant`]).
+//! A rule is evaluated in local times of its time zone. Only the results are converted to moments ([`calendar::instant`]).
 
 use calendar::{Frequency, Rule as CalendarRule, Until};
 use chrono::{Datelike, NaiveDateTime};
@@ -42,10 +41,10 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// Reads a rule such as `FREQ=WEEKLY;BYDAY=MO,TH`.
+    /// Parses a rule such as `FREQ=WEEKLY;BYDAY=MO,TH`.
     ///
     /// # Errors
-    /// What is wrong with it, as the rest of a sentence that begins with its name.
+    /// The rule that it violates, as the rest of a sentence that begins with the name of the parameter.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = without_name(text);
         if text.len() > LONGEST {
@@ -80,7 +79,7 @@ impl Rule {
         Ok(Self::of(rule))
     }
 
-    /// Reads a rule that is stored; `None` if nothing of it can be used.
+    /// Parses a stored rule; `None` if it cannot be used at all.
     pub(crate) fn parse_stored(text: &str) -> Option<Self> {
         CalendarRule::parse_stored(without_name(text)).ok().map(Self::of)
     }
@@ -89,8 +88,7 @@ impl Rule {
         Self { count: rule.count.map(i64::from), rule }
     }
 
-    /// The times of a series that has `anchor` as one of its times, in the time zone: those after it, and not before
-    /// `from`.
+    /// Returns the local times of the series through `anchor`: those after `anchor`, and not before `from`.
     pub(crate) fn times(
         &self,
         anchor: NaiveDateTime,
@@ -108,8 +106,7 @@ impl Rule {
         times.filter(move |at| *at > anchor).take_while(move |at| YEARS.contains(&at.year()) && !is_over(*at))
     }
 
-    /// The first time after `after` of a series that has `anchor` as one of its times, in the time zone; `None` where the
-    /// series ends.
+    /// Returns the first local time after `after` of the series through `anchor`; `None` if the series ends.
     pub(crate) fn next(
         &self,
         anchor: NaiveDateTime,
@@ -119,7 +116,7 @@ impl Rule {
         self.times(anchor, after, zone).find(|at| *at > after)
     }
 
-    /// Whether any day fits it after a first one. When the series ends does not matter.
+    /// Returns whether any day after the first one matches. `COUNT` and `UNTIL` are ignored.
     pub(crate) fn recurs(&self, first: NaiveDateTime, zone: Tz) -> bool {
         let mut endless = self.clone();
         endless.rule.until = None;
@@ -131,7 +128,7 @@ fn is_from_one(text: &str, most: u32) -> bool {
     text.parse().is_ok_and(|number: u32| (1..=most).contains(&number))
 }
 
-/// A rule without the name of its property.
+/// Removes the property name `RRULE:`.
 fn without_name(text: &str) -> &str {
     text.strip_prefix("RRULE:").unwrap_or(text)
 }

@@ -1,4 +1,4 @@
-//! Series of recurring tasks: reading how a task is to recur, and what its next task is.
+//! Series of recurring tasks: checks a recurrence of a request, and computes the next task.
 
 use super::due::zone;
 use super::recurrence::Rule;
@@ -9,7 +9,7 @@ use chrono::{NaiveDateTime, NaiveTime, TimeDelta};
 use chrono_tz::Tz;
 use model::{Error, FieldError, Result, TaskId, Timestamp};
 
-/// How a task recurs that has this due date. A task that recurs already keeps its place in the series.
+/// Checks a recurrence of a request for a task with this due date. A task that already recurs keeps its place in the series.
 ///
 /// # Errors
 /// `validation_error`, with the code `invalid_recurrence` where the rule is none.
@@ -47,7 +47,7 @@ pub(crate) fn read(
     Ok(StoredRecurrence { shown, skipped: skipped.unwrap_or_default() })
 }
 
-/// Forgets the times that clocks skipped, for a task whose due date or start somebody has moved to other times.
+/// Drops the skipped local times if the due date or the start was changed to another time.
 pub(crate) fn settled(
     mut recurrence: StoredRecurrence,
     due: Option<&TaskDue>,
@@ -61,7 +61,7 @@ pub(crate) fn settled(
     recurrence
 }
 
-/// What the task after another has of its own.
+/// The values in which the next task of a series differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Following {
     pub(crate) due: TaskDue,
@@ -69,8 +69,8 @@ pub(crate) struct Following {
     pub(crate) recurrence: StoredRecurrence,
 }
 
-/// What follows `task`, which has this id and is completed; `None` where the series ends, or there is none. Occurrences
-/// that have passed when the task is completed are skipped.
+/// Computes the next task after `task`, which is being completed. Returns `None` if the series ends, or the task does not
+/// recur. Occurrences before the completion are skipped.
 pub(crate) fn following(task: &Stored, id: TaskId, completed_at: Timestamp) -> Option<Following> {
     let StoredRecurrence { shown, skipped } = task.recurrence.clone()?;
     let rule = Rule::parse_stored(&shown.rule)?;
@@ -100,7 +100,7 @@ pub(crate) fn following(task: &Stored, id: TaskId, completed_at: Timestamp) -> O
     let start = task.start_at.and_then(|start| {
         by_rule(skipped.start_local, start, zone).checked_add_signed(next.date() - at.date())
     });
-    // Near a change the order of local times is not always that of moments.
+    // Near a clock change, the order of local times can differ from the order of moments.
     let start_at = start.map(|start| instant(zone, start).min(due.moment().unwrap_or(instant(zone, start))));
     let skipped = SkippedTimes {
         due_local: due.datetime.and_then(|at| skipped_time(next, at, zone)),
@@ -109,7 +109,7 @@ pub(crate) fn following(task: &Stored, id: TaskId, completed_at: Timestamp) -> O
     Some(Following { due, start_at, recurrence: recurrence(skipped) })
 }
 
-/// The local time that follows for a task that is due at `at` on the clocks of its zone.
+/// Returns the next local time of a task that is due at the local time `at`.
 fn next_time(
     rule: &Rule,
     due: &TaskDue,
@@ -124,12 +124,12 @@ fn next_time(
             let today = now.date().and_time(at.time());
             rule.next(today, today, zone)
         }
-        // What has passed is seen by moments: on a day of a change clocks show some times twice, and others not at all.
+        // Moments are compared, because on the day of a change clocks repeat some local times and skip others.
         (RecurFrom::Due, Some(_)) => {
             let lately = now.checked_sub_signed(TimeDelta::days(2))?;
             rule.times(at, at.max(lately), zone).find(|time| instant(zone, *time) > completed_at)
         }
-        // A day has passed when it is over.
+        // A day counts as passed when it is over.
         (RecurFrom::Due, None) => {
             let yesterday = now.date().and_time(NaiveTime::MIN).checked_sub_signed(TimeDelta::seconds(1))?;
             rule.next(at, at.max(yesterday), zone)
@@ -137,12 +137,12 @@ fn next_time(
     }
 }
 
-/// What clocks show at a moment, or the time that they skipped, if that is why the rule has this moment.
+/// Returns the local time of a moment, or the skipped local time of which the moment is the replacement.
 fn by_rule(skipped: Option<NaiveDateTime>, at: Timestamp, zone: Tz) -> NaiveDateTime {
     skipped.filter(|time| instant(zone, *time) == at).unwrap_or_else(|| local(zone, at))
 }
 
-/// A time that clocks do not show at its moment, because they skip it.
+/// Returns a local time if clocks skip it.
 fn skipped_time(time: NaiveDateTime, at: Timestamp, zone: Tz) -> Option<NaiveDateTime> {
     (local(zone, at) != time && instant(zone, time) == at).then_some(time)
 }

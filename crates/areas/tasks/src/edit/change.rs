@@ -1,4 +1,4 @@
-//! What a request says of a task, in one form for creating and changing it.
+//! The changes of a request, in one form for creating and changing a task.
 
 use crate::record::model::{
     NewChecklistEntry, NewTask, NewTaskDue, NewTaskRecurrence, NewTaskReminder, TaskPatch,
@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// What a request says of a task.
+/// The changes of a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Change {
     /// Values that the engine checks, by field.
@@ -30,24 +30,24 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// A change of the status alone.
+    /// Returns a change of the status alone.
     pub(crate) fn to_status(status: TaskStatus, force: bool) -> Self {
         Self { status: Some(status), force, ..Self::default() }
     }
 
-    /// Whether it makes a task depend on others, or moves it under another.
-    pub(crate) fn ties(&self) -> bool {
+    /// Returns whether it adds dependencies or sets a parent, which requires the lock of the graph.
+    pub(crate) fn changes_graph(&self) -> bool {
         self.depends_on.as_ref().is_some_and(|tasks| !tasks.is_empty())
             || matches!(self.parent, Patch::Set(_))
     }
 
-    /// Whether other tasks may have to be brought up to date.
-    pub(crate) fn spreads(&self) -> bool {
+    /// Returns whether it can change derived values of other tasks.
+    pub(crate) fn affects_others(&self) -> bool {
         self.status.is_some() || self.depends_on.is_some() || self.parent != Patch::Keep
     }
 
-    /// The tasks that it names.
-    pub(crate) fn named(&self) -> impl Iterator<Item = TaskId> {
+    /// Returns the tasks that it refers to.
+    pub(crate) fn referenced(&self) -> impl Iterator<Item = TaskId> {
         let parent = match self.parent {
             Patch::Set(parent) => Some(parent),
             Patch::Keep | Patch::Clear => None,
@@ -123,7 +123,7 @@ fn set<T>(value: Option<T>) -> Patch<T> {
     value.map_or(Patch::Keep, Patch::Set)
 }
 
-/// The value that a patch gives a field: nothing where it says nothing.
+/// Converts a patch to a value of a field: `None` keeps the field, `null` clears it.
 fn patched(patch: Patch<impl Serialize>) -> Option<Value> {
     match patch {
         Patch::Keep => None,
@@ -132,7 +132,7 @@ fn patched(patch: Patch<impl Serialize>) -> Option<Value> {
     }
 }
 
-/// The reminders that `given` asks for, each once.
+/// Checks the reminders of a request, and drops repeated ones.
 ///
 /// # Errors
 /// `validation_error` for one without a moment, or with two.
@@ -151,10 +151,10 @@ pub(crate) fn reminders(given: &[NewTaskReminder]) -> Result<Vec<TaskReminder>> 
     Error::all_invalid(errors).map_or(Ok(reminders), Err)
 }
 
-/// The checklist that `given` makes of the one that a task has. Entries with ids stay those that they are.
+/// Applies the checklist of a request to that of the task. Entries with ids keep them.
 ///
 /// # Errors
-/// `validation_error` for an id that is not that of an entry, or that stands there twice.
+/// `validation_error` for an unknown or repeated id.
 pub(crate) fn checklist(
     before: &[crate::record::task::ChecklistEntry],
     given: &[NewChecklistEntry],

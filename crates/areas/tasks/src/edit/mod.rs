@@ -1,6 +1,8 @@
 //! Creating, changing and deleting tasks.
 
-pub(crate) mod change;
+mod change;
+mod editor;
+mod fill;
 pub(crate) mod operations;
 pub(crate) mod sample;
-pub(crate) mod write;
+mod status;

@@ -1,7 +1,7 @@
 //! Creating, reading, changing and deleting tasks.
 
 use super::change::Change;
-use super::write::Desk;
+use super::editor::TaskEditor;
 use crate::record::kind::TASKS;
 use crate::record::model::{NewTask, TaskBulkUpdate, TaskCompletion, TaskPatch};
 use crate::record::task::{Stored, Task, TaskAssignee, TaskStatus, put};
@@ -35,8 +35,8 @@ pub fn create_task(
     shapes: State<Shapes>,
     agents: State<AgentDirectory>,
 ) -> Result<With<Created<Task>>> {
-    let desk = Desk::open(tx, caller, &shapes.0, &agents.0)?;
-    let row = desk.create(tx, &Change::from(new))?;
+    let tasks = TaskEditor::open(tx, caller, &shapes.0, &agents.0)?;
+    let row = tasks.create(tx, &Change::from(new))?;
     Ok(With::etag(row.version, Created(Task::of(&row)?)))
 }
 
@@ -69,22 +69,22 @@ pub fn update_task(
     agents: State<AgentDirectory>,
 ) -> Result<TaskAnswer> {
     let expected = ExpectedVersion::new(if_match, patch.version)?;
-    let desk = Desk::open(tx, caller, &shapes.0, &agents.0)?;
-    change_one(tx, &desk, task_id, expected, &Change::from(patch))
+    let tasks = TaskEditor::open(tx, caller, &shapes.0, &agents.0)?;
+    change_one(tx, &tasks, task_id, expected, &Change::from(patch))
 }
 
 /// Holds a task and changes it.
 fn change_one(
     tx: &mut Tx,
-    desk: &Desk<'_>,
+    tasks: &TaskEditor<'_>,
     id: TaskId,
     expected: ExpectedVersion,
     change: &Change,
 ) -> Result<TaskAnswer> {
-    desk.hold(tx, &[(id, change)])?;
-    let row = desk.live(tx, id)?;
-    rows::expect_version(&desk.editor.shape, &row, expected)?;
-    shown(&desk.change(tx, row, change)?.row)
+    tasks.lock(tx, &[(id, change)])?;
+    let row = tasks.live(tx, id)?;
+    rows::expect_version(&tasks.records.shape, &row, expected)?;
+    shown(&tasks.change(tx, row, change)?.row)
 }
 
 /// Delete a task
@@ -100,8 +100,8 @@ pub fn delete_task(
     shapes: State<Shapes>,
     agents: State<AgentDirectory>,
 ) -> Result<Deleted<Task>> {
-    let desk = Desk::open(tx, caller, &shapes.0, &agents.0)?;
-    desk.trash(tx, task_id, |shape, row| rows::expect_version(shape, row, if_match.into()))?;
+    let tasks = TaskEditor::open(tx, caller, &shapes.0, &agents.0)?;
+    tasks.trash(tx, task_id, |shape, row| rows::expect_version(shape, row, if_match.into()))?;
     Ok(Deleted::of("task", task_id))
 }
 
@@ -121,8 +121,8 @@ pub fn complete_task(
     agents: State<AgentDirectory>,
 ) -> Result<TaskAnswer> {
     let expected = ExpectedVersion::new(if_match, completion.version)?;
-    let desk = Desk::open(tx, caller, &shapes.0, &agents.0)?;
-    change_one(tx, &desk, task_id, expected, &Change::to_status(TaskStatus::Done, completion.force))
+    let tasks = TaskEditor::open(tx, caller, &shapes.0, &agents.0)?;
+    change_one(tx, &tasks, task_id, expected, &Change::to_status(TaskStatus::Done, completion.force))
 }
 
 /// Open it again
@@ -138,15 +138,15 @@ pub fn reopen_task(
     shapes: State<Shapes>,
     agents: State<AgentDirectory>,
 ) -> Result<TaskAnswer> {
-    let desk = Desk::open(tx, caller, &shapes.0, &agents.0)?;
+    let tasks = TaskEditor::open(tx, caller, &shapes.0, &agents.0)?;
     let change = Change::to_status(TaskStatus::Todo, false);
-    desk.hold(tx, &[(task_id, &change)])?;
-    let row = desk.live(tx, task_id)?;
-    rows::expect_version(&desk.editor.shape, &row, if_match.into())?;
+    tasks.lock(tx, &[(task_id, &change)])?;
+    let row = tasks.live(tx, task_id)?;
+    rows::expect_version(&tasks.records.shape, &row, if_match.into())?;
     if Stored::of(&row)?.status.is_open() {
         return shown(&row);
     }
-    shown(&desk.change(tx, row, &change)?.row)
+    shown(&tasks.change(tx, row, &change)?.row)
 }
 
 /// Assign it to a team member or an agent
@@ -162,14 +162,14 @@ pub fn assign_task(
     shapes: State<Shapes>,
     agents: State<AgentDirectory>,
 ) -> Result<TaskAnswer> {
-    let desk = Desk::open(tx, caller, &shapes.0, &agents.0)?;
+    let tasks = TaskEditor::open(tx, caller, &shapes.0, &agents.0)?;
     let change = Change { assignee: Patch::Set(assignee), ..Change::default() };
     // The body is the assignee itself.
     let in_body = |error: Error| match error.param_name() {
         Some("assignee.id") => error.param("id"),
         _ => error,
     };
-    change_one(tx, &desk, task_id, if_match.into(), &change).map_err(in_body)
+    change_one(tx, &tasks, task_id, if_match.into(), &change).map_err(in_body)
 }
 
 /// Take the assignee off
@@ -184,9 +184,9 @@ pub fn unassign_task(
     shapes: State<Shapes>,
     agents: State<AgentDirectory>,
 ) -> Result<TaskAnswer> {
-    let desk = Desk::open(tx, caller, &shapes.0, &agents.0)?;
+    let tasks = TaskEditor::open(tx, caller, &shapes.0, &agents.0)?;
     let change = Change { assignee: Patch::Clear, ..Change::default() };
-    change_one(tx, &desk, task_id, if_match.into(), &change)
+    change_one(tx, &tasks, task_id, if_match.into(), &change)
 }
 
 /// Add a subtask
@@ -201,12 +201,12 @@ pub fn create_subtask(
     shapes: State<Shapes>,
     agents: State<AgentDirectory>,
 ) -> Result<With<Created<Task>>> {
-    let desk = Desk::open(tx, caller, &shapes.0, &agents.0)?;
-    desk.live(tx, task_id)?;
+    let tasks = TaskEditor::open(tx, caller, &shapes.0, &agents.0)?;
+    tasks.live(tx, task_id)?;
     if new.parent_id.is_some_and(|parent| parent != task_id) {
         return Err(Error::invalid("parent_id", "must be the task of the path, or not be sent"));
     }
-    let row = desk.create(tx, &Change::from(NewTask { parent_id: Some(task_id), ..new }))?;
+    let row = tasks.create(tx, &Change::from(NewTask { parent_id: Some(task_id), ..new }))?;
     Ok(With::etag(row.version, Created(Task::of(&row)?)))
 }
 
@@ -223,8 +223,8 @@ pub fn bulk_update_tasks(
     shapes: State<Shapes>,
     agents: State<AgentDirectory>,
 ) -> Result<Json<BulkReport>> {
-    let mut desk = Desk::open(tx, caller, &shapes.0, &agents.0)?;
-    desk.editor = desk.editor.in_bulk(caller);
+    let mut tasks = TaskEditor::open(tx, caller, &shapes.0, &agents.0)?;
+    tasks.records = tasks.records.in_bulk(caller);
     let rows: Vec<(TaskId, ExpectedVersion, Change)> = bulk
         .rows
         .into_iter()
@@ -232,15 +232,15 @@ pub fn bulk_update_tasks(
         .collect();
     let changes: Vec<(TaskId, &Change)> = rows.iter().map(|(id, _, change)| (*id, change)).collect();
     if rows.iter().any(|(_, _, change)| change.external_key != Patch::Keep) {
-        desk.editor.alone(tx, "in bulk")?;
+        tasks.records.alone(tx, "in bulk")?;
     }
-    desk.hold(tx, &changes)?;
+    tasks.lock(tx, &changes)?;
     let report =
-        bulk::each_row(tx, &desk.editor, bulk.mode, bulk::ROWS, &rows, |tx, (id, expected, change)| {
+        bulk::each_row(tx, &tasks.records, bulk.mode, bulk::ROWS, &rows, |tx, (id, expected, change)| {
             let below = |error: Error| error.below("change");
-            let row = desk.live(tx, *id).map_err(|error| error.param("id"))?;
-            rows::expect_version(&desk.editor.shape, &row, *expected).map_err(below)?;
-            let written = desk.change(tx, row, change).map_err(below)?;
+            let row = tasks.live(tx, *id).map_err(|error| error.param("id"))?;
+            rows::expect_version(&tasks.records.shape, &row, *expected).map_err(below)?;
+            let written = tasks.change(tx, row, change).map_err(below)?;
             let status = if written.changed { BulkStatus::Updated } else { BulkStatus::Unchanged };
             Ok((status, written.row.id))
         })?;
@@ -260,8 +260,8 @@ pub fn add_task_label(
     agents: State<AgentDirectory>,
 ) -> Result<TaskAnswer> {
     let label = value::tag(&label).map_err(|problem| Error::invalid("label", problem.message))?;
-    let desk = Desk::open(tx, caller, &shapes.0, &agents.0)?;
-    change_labels(tx, &desk, task_id, |labels| {
+    let tasks = TaskEditor::open(tx, caller, &shapes.0, &agents.0)?;
+    change_labels(tx, &tasks, task_id, |labels| {
         if !labels.contains(&label) {
             labels.push(label);
         }
@@ -281,9 +281,9 @@ pub fn remove_task_label(
     agents: State<AgentDirectory>,
 ) -> Result<TaskAnswer> {
     let label = value::tag(&label).map_err(|_| Error::not_found("label"))?;
-    let desk = Desk::open(tx, caller, &shapes.0, &agents.0)?;
+    let tasks = TaskEditor::open(tx, caller, &shapes.0, &agents.0)?;
     let mut had = false;
-    let answer = change_labels(tx, &desk, task_id, |labels| {
+    let answer = change_labels(tx, &tasks, task_id, |labels| {
         had = labels.contains(&label);
         labels.retain(|other| *other != label);
     })?;
@@ -292,13 +292,13 @@ pub fn remove_task_label(
 
 fn change_labels(
     tx: &mut Tx,
-    desk: &Desk<'_>,
+    tasks: &TaskEditor<'_>,
     id: TaskId,
     edit: impl FnOnce(&mut Vec<String>),
 ) -> Result<TaskAnswer> {
     let mut change = Change::default();
-    desk.hold(tx, &[(id, &change)])?;
-    let row = desk.live(tx, id)?;
+    tasks.lock(tx, &[(id, &change)])?;
+    let row = tasks.live(tx, id)?;
     let mut labels = Stored::of(&row)?.labels;
     edit(&mut labels);
     put(&mut change.data, "labels", Some(Value::from(labels)));
@@ -306,5 +306,5 @@ fn change_labels(
         Some("labels") => error.param("label"),
         _ => error,
     };
-    shown(&desk.change(tx, row, &change).map_err(in_path)?.row)
+    shown(&tasks.change(tx, row, &change).map_err(in_path)?.row)
 }

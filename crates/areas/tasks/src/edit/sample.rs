@@ -1,7 +1,7 @@
-//! Making tasks without a request, for the demo.
+//! Creating tasks without a request, for the demo.
 
 use super::change::Change;
-use super::write::Desk;
+use super::editor::TaskEditor;
 use crate::record::model::NewTask;
 use ::model::{Error, Result, TaskId};
 use ports::AgentDirectory;
@@ -22,6 +22,6 @@ pub fn create(
     body: Value,
 ) -> Result<TaskId> {
     let new: NewTask = serde_json::from_value(body).map_err(Error::internal)?;
-    let desk = Desk::open_as(tx, author, shapes, agents)?;
-    Ok(desk.create(tx, &Change::from(new))?.id.into())
+    let tasks = TaskEditor::open_as(tx, author, shapes, agents)?;
+    Ok(tasks.create(tx, &Change::from(new))?.id.into())
 }

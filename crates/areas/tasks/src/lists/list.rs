@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use store::Read;
 use utoipa::IntoParams;
 
-/// Which tasks, as the query string says.
+/// The filters and the order of a list of tasks, as the query string has them.
 #[derive(Debug, Clone)]
 pub struct TaskFilters {
     params: QueryParams,
@@ -94,7 +94,7 @@ impl FromInput for TaskFilters {
     }
 }
 
-/// The words of a list, each one of `all`.
+/// Parses a list of words, each of which must be one of `all`.
 fn words<const N: usize>(text: &str, param: &str, all: [&str; N]) -> Result<Value> {
     let words = comma_list(text, param)?;
     if words.iter().all(|word| all.contains(word)) {
@@ -103,14 +103,14 @@ fn words<const N: usize>(text: &str, param: &str, all: [&str; N]) -> Result<Valu
     Err(Error::invalid(param, format_args!("must be one or more of {}, separated by commas", all.join(", "))))
 }
 
-/// A moment, or the beginning of a day.
+/// Parses a moment, or a day as its beginning.
 fn time(text: &str, param: &str, zone: Tz) -> Result<Timestamp> {
     let day = || text.parse::<NaiveDate>().ok().map(|day| day_start(zone, day));
     let time = Timestamp::parse(text).or_else(day);
     time.ok_or_else(|| Error::invalid(param, "must be a day such as 2026-12-01, or a moment in RFC 3339"))
 }
 
-/// A moment, or the end of a day.
+/// Parses a moment, or a day as its end.
 fn end(text: &str, param: &str, zone: Tz) -> Result<Timestamp> {
     let day = text.parse::<NaiveDate>().ok().and_then(|day| day.checked_add_days(Days::new(1)));
     match day.map(|next| day_start(zone, next)) {
@@ -125,7 +125,7 @@ fn is(field: &str, op: &str, value: impl Into<Value>) -> Value {
 
 const OPEN: [TaskStatus; 3] = [TaskStatus::Backlog, TaskStatus::Todo, TaskStatus::InProgress];
 
-/// Those that can be worked on at a moment.
+/// Builds the condition that a task can be worked on at a moment.
 fn ready(now: Timestamp) -> Value {
     json!({ "and": [
         is("status", "in", json!([TaskStatus::Todo, TaskStatus::InProgress])),
@@ -134,7 +134,7 @@ fn ready(now: Timestamp) -> Value {
     ] })
 }
 
-/// The condition, or its opposite.
+/// Returns the condition, or its negation.
 fn wanted(condition: Value, is_wanted: bool) -> Value {
     if is_wanted { condition } else { json!({ "not": condition }) }
 }
@@ -154,7 +154,7 @@ fn assigned_to(text: &str) -> Result<Value> {
 }
 
 impl OwnFilters {
-    /// The conditions, as a tree that callers could have sent, each with its parameter.
+    /// Builds the conditions in the syntax of `filter_tree`, each with the name of its parameter.
     fn conditions(&self, now: Timestamp, zone: Tz) -> Result<Vec<(&'static str, Value)>> {
         let mut all = Vec::new();
         if let Some(text) = &self.status {
@@ -204,7 +204,7 @@ impl OwnFilters {
 }
 
 impl TaskFilters {
-    /// The query that the parameters ask for.
+    /// Builds the query.
     ///
     /// # Errors
     /// 400 `validation_error`.
@@ -228,7 +228,7 @@ impl TaskFilters {
     }
 }
 
-/// The tasks of a page.
+/// Reads a page of tasks.
 fn listed(
     read: &mut Read,
     shape: &Shape,
@@ -290,7 +290,7 @@ pub fn list_subtasks(
     listed(read, &shape, &query, &page, &planner.0)
 }
 
-/// The end of the day and of the week of a moment.
+/// Returns the end of the day and of the week that contain a moment.
 pub(crate) fn bounds(zone: Tz, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
     use chrono::Datelike;
     let today = calendar::local(zone, now).date();

@@ -1,4 +1,4 @@
-//! Tasks in numbers, counted in one pass over their states.
+//! Counts of tasks, in one pass over their states.
 
 use super::list::bounds;
 use crate::record::model::{AssigneeSummary, DueSummary, StatusSummary, TaskSummary};
@@ -24,7 +24,7 @@ struct Group {
     ready: i64,
     without_due: i64,
     overdue: i64,
-    /// Due before the day ends, with what is overdue; then before the week ends.
+    /// Due before the day ends, including overdue tasks; then before the week ends.
     before_tomorrow: i64,
     before_next_week: i64,
 }

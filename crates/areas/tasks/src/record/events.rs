@@ -50,7 +50,7 @@ pub(crate) struct TaskChanged<'a> {
 }
 
 impl<'a> TaskEvent<'a> {
-    /// What was done to a task; `None` where that has an event of its own.
+    /// Builds the event of a change. Returns `None` for other actions, such as a comment, which have events of their own.
     ///
     /// # Errors
     /// When what is stored is damaged.
@@ -67,7 +67,7 @@ impl<'a> TaskEvent<'a> {
     }
 }
 
-/// The event of a change of values.
+/// Chooses the event of a change of values by the change of the status.
 fn by_status<'a>(changed: &Changes) -> fn(TaskChanged<'a>) -> TaskEvent<'a> {
     let status = |side: &str| {
         let word = changed.get("status").and_then(|entry| entry.get(side)).and_then(Value::as_str);

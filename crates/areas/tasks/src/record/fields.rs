@@ -1,18 +1,18 @@
-//! The fields of tasks, as the record engine keeps them. A workspace adds none, so their keys are those of the JSON.
+//! The fields of tasks in the record engine. Workspaces cannot add fields, so the keys are the names in the JSON.
 
 use super::task::{ASSIGNEE_AGENT, ASSIGNEE_USER, ITEM, ITEM_COLLECTION, TaskPriority, TaskStatus};
 use fields::{Choice, Field, FieldOptions, FieldType};
 use model::OptionId;
 use serde_json::{Number, Value};
 
-/// The fields. Their numbers are part of what is stored, so they never change.
+/// Returns the fields. Stored rows contain their numbers, so the numbers never change.
 pub(crate) fn task_fields() -> Vec<Field> {
     let text = |longest| FieldOptions { max_length: Some(longest), ..FieldOptions::default() };
     let plain = FieldOptions::default;
     let one = || FieldOptions { max_items: Some(1), ..FieldOptions::default() };
     let minutes = FieldOptions { min: Some(Number::from(0)), max: Some(Number::from(1_000_000)), ..plain() };
     let own = Field::built_in;
-    // What operations set, after checks of their own.
+    // Operations set these after their own checks, so bodies cannot contain them.
     let managed =
         |number, key, label, kind, options| Field { managed: true, ..own(number, key, label, kind, options) };
     let starting = |field, default: Value| Field { default: Some(default), ..field };
@@ -54,7 +54,7 @@ pub(crate) fn task_fields() -> Vec<Field> {
     ]
 }
 
-/// Words as choices. Their order is the order in which tasks are sorted.
+/// Converts words to choices. Tasks are sorted in the order of the choices.
 fn choices<const N: usize>(words: [&str; N]) -> FieldOptions {
     let choice = |(number, word): (i64, &str)| Choice {
         id: OptionId(-number),

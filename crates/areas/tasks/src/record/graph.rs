@@ -1,24 +1,25 @@
-//! How tasks hang together: subtasks, and tasks that wait for others.
+//! The graph of tasks: subtasks and dependencies.
 //!
-//! The records themselves say what their parent and their dependencies are. These tables say the same the other way round,
-//! and what is counted of live tasks. Whoever makes a task depend on another, or gives it a parent, first takes the
-//! workspace's lock ([`hold_shape`]), because a cycle can close between tasks that two transactions do not share.
+//! Records contain the parent and the dependencies of a task. The tables of this module are the reverse index, and contain the
+//! values of live tasks that are counted. A transaction that adds a dependency or sets a parent first takes the lock of the
+//! workspace ([`lock`]). Row locks would not be enough: two transactions can close a cycle without a common task.
 
 use super::task::{Stored, TaskStatus};
 use crate::schema::{task_dependencies, task_states};
 use diesel::prelude::*;
-use model::{AgentId, Error, FieldError, ItemId, MemberId, Result, TaskId, Timestamp, WorkspaceId};
+use model::{AgentId, Code, Error, FieldError, ItemId, MemberId, Result, TaskId, Timestamp, WorkspaceId};
 use records::links::LockSet;
 use records::rows::ItemRow;
+use serde_json::json;
 use std::collections::BTreeSet;
 use store::{LockMode, Read, Tx, each};
 
-/// How deep subtasks are: a task without a parent is on the first level.
+/// The most levels of subtasks. A task without a parent is on the first level.
 pub(crate) const DEEPEST: usize = 5;
 /// The most tasks that a task can depend on.
 pub(crate) const MOST_DEPENDENCIES: usize = 50;
 
-/// What is counted of a live task.
+/// The values of a live task that are counted.
 #[derive(Debug, Clone, Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = task_states, treat_none_as_null = true)]
 struct StateRow {
@@ -33,19 +34,13 @@ struct StateRow {
     is_blocked: bool,
 }
 
-/// Lets no other transaction change how the tasks of a workspace hang together until this one ends.
-///
-/// # Errors
-/// When the database fails.
-pub(crate) fn hold_shape(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
+/// Locks the graph of a workspace until the transaction ends.
+pub(crate) fn lock(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
     tx.lock(&format!("task graph {workspace}"))
 }
 
-/// Notes a live task as its record now is.
-///
-/// # Errors
-/// When the database fails.
-pub(crate) fn note(tx: &mut Tx, row: &ItemRow) -> Result<()> {
+/// Inserts or updates the state of a live task from its record.
+pub(crate) fn set_state(tx: &mut Tx, row: &ItemRow) -> Result<()> {
     let stored = Stored::of(row)?;
     let state = StateRow {
         task_id: row.id.into(),
@@ -67,11 +62,8 @@ pub(crate) fn note(tx: &mut Tx, row: &ItemRow) -> Result<()> {
     Ok(())
 }
 
-/// Notes what a task depends on.
-///
-/// # Errors
-/// When the database fails.
-pub(crate) fn note_dependencies(
+/// Replaces the dependencies of a task.
+pub(crate) fn set_dependencies(
     tx: &mut Tx,
     workspace: WorkspaceId,
     task: TaskId,
@@ -98,11 +90,8 @@ pub(crate) fn note_dependencies(
     Ok(())
 }
 
-/// Forgets a task that is no longer live.
-///
-/// # Errors
-/// When the database fails.
-pub(crate) fn forget(tx: &mut Tx, workspace: WorkspaceId, task: TaskId) -> Result<()> {
+/// Removes a task that is no longer live.
+pub(crate) fn remove(tx: &mut Tx, workspace: WorkspaceId, task: TaskId) -> Result<()> {
     diesel::delete(task_states::table)
         .filter(task_states::task_id.eq(task))
         .filter(task_states::workspace_id.eq(workspace))
@@ -114,10 +103,7 @@ pub(crate) fn forget(tx: &mut Tx, workspace: WorkspaceId, task: TaskId) -> Resul
     Ok(())
 }
 
-/// The live subtasks of some tasks.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the live subtasks of some tasks.
 pub(crate) fn children(read: &mut Read, workspace: WorkspaceId, of: &[TaskId]) -> Result<Vec<TaskId>> {
     Ok(task_states::table
         .filter(task_states::parent_id.eq_any(of))
@@ -127,10 +113,7 @@ pub(crate) fn children(read: &mut Read, workspace: WorkspaceId, of: &[TaskId]) -
         .load(read.connection())?)
 }
 
-/// The subtasks of a task on all levels, parents before children, and how many levels they are.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the subtasks of a task on all levels, parents before children, and the number of levels.
 pub(crate) fn descendants(
     read: &mut Read,
     workspace: WorkspaceId,
@@ -147,10 +130,7 @@ pub(crate) fn descendants(
     }
 }
 
-/// The tasks that depend on some tasks.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the tasks that depend on some tasks.
 pub(crate) fn dependents(read: &mut Read, workspace: WorkspaceId, of: &[TaskId]) -> Result<Vec<TaskId>> {
     Ok(task_dependencies::table
         .filter(task_dependencies::blocker_id.eq_any(of))
@@ -161,11 +141,8 @@ pub(crate) fn dependents(read: &mut Read, workspace: WorkspaceId, of: &[TaskId])
         .load(read.connection())?)
 }
 
-/// Those of some tasks that are live and open.
-///
-/// # Errors
-/// When the database fails.
-pub(crate) fn open_among(read: &mut Read, workspace: WorkspaceId, ids: &[TaskId]) -> Result<Vec<TaskId>> {
+/// Returns those of the tasks that are live and open.
+pub(crate) fn open_of(read: &mut Read, workspace: WorkspaceId, ids: &[TaskId]) -> Result<Vec<TaskId>> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -178,10 +155,7 @@ pub(crate) fn open_among(read: &mut Read, workspace: WorkspaceId, ids: &[TaskId]
         .load(read.connection())?)
 }
 
-/// How many subtasks of a task are done, and how many there are beside cancelled ones.
-///
-/// # Errors
-/// When the database fails.
+/// Counts the subtasks of a task that are done, and all that are not cancelled.
 pub(crate) fn subtask_counts(read: &mut Read, workspace: WorkspaceId, of: TaskId) -> Result<(i64, i64)> {
     let counts: Vec<(TaskStatus, i64)> = task_states::table
         .filter(task_states::parent_id.eq(of))
@@ -195,7 +169,7 @@ pub(crate) fn subtask_counts(read: &mut Read, workspace: WorkspaceId, of: TaskId
     Ok((sum(|status| status == TaskStatus::Done), sum(|status| status != TaskStatus::Cancelled)))
 }
 
-/// The tasks above a task, from its parent on.
+/// Returns the ancestors of a task, its parent first.
 fn ancestors(read: &mut Read, workspace: WorkspaceId, of: TaskId) -> Result<Vec<TaskId>> {
     let mut above = Vec::new();
     let mut next = Some(of);
@@ -212,8 +186,8 @@ fn ancestors(read: &mut Read, workspace: WorkspaceId, of: TaskId) -> Result<Vec<
     Ok(above)
 }
 
-/// Refuses a parent that is not there, that is below the task, or under which its subtasks would be too deep. The
-/// caller holds the graph.
+/// Rejects a parent that does not exist, that is the task itself or below it, or that makes the subtasks too deep. The caller
+/// has locked the graph.
 ///
 /// # Errors
 /// `validation_error`.
@@ -243,8 +217,7 @@ pub(crate) fn check_parent(
     Ok(())
 }
 
-/// Refuses dependencies that are not there, or on which something waits that waits for the task. The caller holds the
-/// graph.
+/// Rejects dependencies that do not exist or that close a cycle. The caller has locked the graph.
 ///
 /// # Errors
 /// `validation_error`.
@@ -288,6 +261,15 @@ fn cycle(param: &str, rule: &str) -> Error {
     Error::all_invalid(vec![error]).unwrap_or_else(|| Error::invalid(param, rule))
 }
 
+/// Returns the error for a task that cannot be completed, because it depends on open tasks.
+pub(crate) fn blocked(by: &[TaskId]) -> Error {
+    Error::new(
+        Code::TaskBlocked,
+        "The task waits for others that are open. Complete them first, or send `force`.",
+    )
+    .with("details", json!({ "blocked_by": by }))
+}
+
 fn live_among(read: &mut Read, workspace: WorkspaceId, ids: &[TaskId]) -> Result<Vec<TaskId>> {
     Ok(task_states::table
         .filter(task_states::task_id.eq_any(ids))
@@ -296,11 +278,8 @@ fn live_among(read: &mut Read, workspace: WorkspaceId, ids: &[TaskId]) -> Result
         .load(read.connection())?)
 }
 
-/// Tasks that a change of some tasks may change too: those that wait for them, and their parents.
-///
-/// # Errors
-/// When the database fails.
-pub(crate) fn concerned(read: &mut Read, workspace: WorkspaceId, tasks: &[TaskId]) -> Result<Vec<TaskId>> {
+/// Returns the tasks whose derived values a change of some tasks can change: their dependents and their parents.
+pub(crate) fn affected(read: &mut Read, workspace: WorkspaceId, tasks: &[TaskId]) -> Result<Vec<TaskId>> {
     let mut all = dependents(read, workspace, tasks)?;
     let parents: Vec<Option<TaskId>> = task_states::table
         .filter(task_states::task_id.eq_any(tasks))
@@ -311,7 +290,7 @@ pub(crate) fn concerned(read: &mut Read, workspace: WorkspaceId, tasks: &[TaskId
     Ok(all)
 }
 
-/// The locks of some tasks.
+/// Builds the set of exclusive locks on some tasks.
 pub(crate) fn locks(tasks: impl IntoIterator<Item = TaskId>) -> LockSet {
     let mut locks = LockSet::default();
     locks.add(tasks.into_iter().map(ItemId::from), LockMode::Exclusive);

@@ -27,7 +27,7 @@ pub static TASKS: Kind = Kind {
     title: Some("title"),
     indexes: &["labels", "parent_id", "contact_id", "item_id", "assignee_user", "due_at"],
     print: |_, row, _, out| {
-        // What is stored was written by this service; a damaged task would show as none.
+        // The service itself wrote the stored values. A damaged task would be printed as `null`.
         let task = Task::of(row).ok().and_then(|task| serde_json::to_string(&task).ok());
         out.push_str(task.as_deref().unwrap_or("null"));
     },
@@ -46,7 +46,7 @@ fn publish(tx: &mut Tx, author: &Author, change: &RecordChange<'_>) -> Result<()
     Ok(())
 }
 
-/// Deletes what belongs to a task that is deleted permanently.
+/// Deletes the rows that belong to a task that is deleted permanently.
 fn purge(tx: &mut Tx, workspace: WorkspaceId, task: ItemId) -> Result<()> {
     let task = TaskId::from(task);
     diesel::delete(task_comments::table)
@@ -58,5 +58,5 @@ fn purge(tx: &mut Tx, workspace: WorkspaceId, task: ItemId) -> Result<()> {
         .filter(task_files::workspace_id.eq(workspace))
         .execute(tx.connection())?;
     reminders::delete_of_task(tx, workspace, task)?;
-    graph::forget(tx, workspace, task)
+    graph::remove(tx, workspace, task)
 }

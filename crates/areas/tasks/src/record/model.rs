@@ -1,4 +1,4 @@
-//! What callers send about tasks.
+//! Request bodies of the operations on tasks, and responses other than the task itself.
 
 use super::task::{RecurFrom, TaskAssignee, TaskItemRef, TaskPriority, TaskStatus};
 use chrono::NaiveDate;

@@ -119,7 +119,8 @@ pub struct TaskReminder {
 }
 
 impl TaskReminder {
-    /// The moment, for a task that is due then; `None` where it depends on a due date that there is not.
+    /// Returns the moment of the reminder of a task that is due at `due_at`. Returns `None` if it depends on a due date that
+    /// the task does not have.
     pub(crate) fn moment(&self, due_at: Option<Timestamp>) -> Option<Timestamp> {
         self.at.or_else(|| Some(due_at?.plus_seconds(-60 * self.offset_minutes?)))
     }
@@ -179,7 +180,7 @@ pub struct TaskRecurrence {
     pub next_id: Option<TaskId>,
 }
 
-/// How a task recurs, as its record has it.
+/// The recurrence of a task, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredRecurrence {
     #[serde(flatten)]
@@ -188,7 +189,8 @@ pub(crate) struct StoredRecurrence {
     pub(crate) skipped: SkippedTimes,
 }
 
-/// The local times that the rule gave a task, if clocks skip them on its day, so that the task is later on that day only.
+/// Local times of the rule that clocks skip on the day of the task. The task is later on that day only, so the series
+/// continues from these times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SkippedTimes {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -272,7 +274,7 @@ pub struct Task {
     pub trashed_at: Option<Timestamp>,
 }
 
-/// The values of a task, as its record has them.
+/// The values of a task, as they are stored.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Stored {
@@ -305,7 +307,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// The values in a row.
+    /// Parses the values of a row.
     ///
     /// # Errors
     /// When what is stored is damaged.
@@ -313,25 +315,25 @@ impl Stored {
         row.data.parse()
     }
 
-    /// To whom the task is assigned.
+    /// Returns the assignee.
     pub(crate) fn assignee(&self) -> Option<TaskAssignee> {
         let user = self.assignee_user.first().map(|id| (TaskAssigneeType::User, *id));
         let agent = self.assignee_agent.map(|id| (TaskAssigneeType::Agent, id));
         user.or(agent).map(|(kind, id)| TaskAssignee { kind, id })
     }
 
-    /// The item that the task is about.
+    /// Returns the item that the task is about.
     pub(crate) fn item_ref(&self) -> Option<TaskItemRef> {
         Some(TaskItemRef { collection_id: self.item_collection_id?, item_id: self.item_id? })
     }
 
-    /// The team member who has the task.
+    /// Returns the team member to whom the task is assigned.
     pub(crate) fn member(&self) -> Option<MemberId> {
         self.assignee_user.first().copied().map(MemberId)
     }
 
-    /// Whether its reminders are not those of the task as it was `before`.
-    pub(crate) fn reminds_otherwise(&self, before: &Self) -> bool {
+    /// Returns whether its reminders differ from those of the task `before`.
+    pub(crate) fn changes_reminders(&self, before: &Self) -> bool {
         let has_some = !self.reminders.is_empty() || !before.reminders.is_empty();
         has_some
             && (self.moments() != before.moments()
@@ -339,32 +341,32 @@ impl Stored {
                 || self.contact_id != before.contact_id)
     }
 
-    /// When the task reminds of itself: at no time if it is not open.
+    /// Returns the moments of its reminders; none if the task is not open.
     pub(crate) fn moments(&self) -> BTreeSet<Timestamp> {
         let open = self.reminders.iter().filter(|_| self.status.is_open());
         open.filter_map(|reminder| reminder.moment(self.due_at)).collect()
     }
 
-    /// The agent that has the task.
+    /// Returns the agent to whom the task is assigned.
     pub(crate) fn agent(&self) -> Option<AgentId> {
         self.assignee_agent.map(AgentId)
     }
 }
 
-/// Puts an assignee into the values of a task.
+/// Sets or clears the assignee in the values of a task.
 pub(crate) fn set_assignee(data: &mut Data, assignee: Option<TaskAssignee>) {
     let of = |kind| assignee.filter(|assignee| assignee.kind == kind).map(|assignee| assignee.id);
     put(data, ASSIGNEE_USER, of(TaskAssigneeType::User).map(|id| json!([id])));
     put(data, ASSIGNEE_AGENT, of(TaskAssigneeType::Agent).map(Value::from));
 }
 
-/// Puts an item into the values of a task.
+/// Sets or clears the item in the values of a task.
 pub(crate) fn set_item(data: &mut Data, item: Option<TaskItemRef>) {
     put(data, ITEM_COLLECTION, item.map(|item| json!(item.collection_id)));
     put(data, ITEM, item.map(|item| json!(item.item_id)));
 }
 
-/// Sets a value of a record, or takes it out.
+/// Sets or removes a value of a record.
 pub(crate) fn put(data: &mut Data, key: &str, value: Option<Value>) {
     match value {
         Some(value) => data.insert(key.to_owned(), value),
@@ -373,7 +375,7 @@ pub(crate) fn put(data: &mut Data, key: &str, value: Option<Value>) {
 }
 
 impl Task {
-    /// A task as its row has it.
+    /// Converts a row to the task that callers see.
     ///
     /// # Errors
     /// When what is stored is damaged.

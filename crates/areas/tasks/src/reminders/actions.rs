@@ -1,13 +1,13 @@
-//! What reminders do their actions with.
+//! The ports that actions of reminders use.
 
 use ports::{AgentRuns, Messenger};
 use std::sync::Arc;
 
-/// What reminders do their actions with. A service that operations ask for.
+/// The ports that actions of reminders use. A service that operations ask for.
 #[derive(Clone)]
 pub struct Actions {
-    /// The agents, as reminders run them.
+    /// Starts runs of agents.
     pub agents: Arc<dyn AgentRuns>,
-    /// Sending to contacts.
+    /// Sends messages to contacts.
     pub messenger: Messenger,
 }

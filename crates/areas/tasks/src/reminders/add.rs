@@ -1,4 +1,4 @@
-//! Making a reminder, and finding its first date.
+//! Creating a reminder, and its first date.
 
 use super::model::{NewReminder, Recurrence, Reminder, ReminderRow, ReminderStatus};
 use super::series::Series;
@@ -10,23 +10,23 @@ use model::{Error, JsonText, KeyId, Result, TaskId, Timestamp, WorkspaceId};
 use ports::BusinessCalendar;
 use store::Tx;
 
-/// A moment that passed so many seconds ago is taken for now.
+/// The tolerance for due dates in the past, in seconds.
 const LATE_SECONDS: i64 = 60;
 
-/// Whose a reminder is.
+/// The owner of a new reminder.
 #[derive(Debug, Clone, Copy)]
 pub struct Owner<'a> {
     /// The workspace.
     pub workspace: WorkspaceId,
     /// The key on whose behalf its action is done.
     pub key: &'a KeyId,
-    /// Whether that is real, as with live keys.
+    /// Whether the key is a live key.
     pub livemode: bool,
-    /// Who makes it, as JSON of an [`Actor`](model::Actor).
+    /// Who creates it, as JSON of an [`Actor`](model::Actor).
     pub actor: &'a JsonText,
 }
 
-/// Makes a reminder. What it refers to is not looked at.
+/// Creates a reminder without checking its references.
 ///
 /// # Errors
 /// `validation_error` for dates.
@@ -34,7 +34,7 @@ pub fn add(tx: &mut Tx, owner: &Owner<'_>, new: NewReminder) -> Result<Reminder>
     insert(tx, owner, new, None)
 }
 
-/// The same for a reminder that follows from a task, or from none.
+/// Creates a reminder as [`add`] does, for a task if `task` is given.
 pub(super) fn insert(
     tx: &mut Tx,
     owner: &Owner<'_>,
@@ -88,7 +88,7 @@ pub(super) fn insert(
     row.reminder()
 }
 
-/// The first moment at which a reminder fires that is due at `due_at`. Dates of a recurrence are looked for from `from` on.
+/// Returns the first moment at which a reminder fires: `due_at`, or the first date of its recurrence from `from` on.
 pub(super) fn first(
     recurrence: Option<&Recurrence>,
     zone: Tz,
@@ -103,8 +103,8 @@ pub(super) fn first(
     first.ok_or_else(|| wrong("has no date after `due_at` and before `until`".to_owned()))
 }
 
-/// The second that a moment is in. Dates of rules have whole seconds, and the first is not to be left out because programs
-/// write `09:00:00.123Z`.
+/// Rounds a moment down to whole seconds, which dates of rules have. Otherwise a rule would skip its first date for a
+/// `due_at` such as `09:00:00.123Z`.
 pub(super) fn whole_second(at: Timestamp) -> Timestamp {
     Timestamp::from_millis(at.millis().div_euclid(1_000) * 1_000)
 }

@@ -28,7 +28,7 @@ pub(super) struct ReminderFired<'a> {
     pub(super) contact_id: AboutContact,
 }
 
-/// The contact that an event is about, if there is one.
+/// The contact of an event, if any.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(transparent)]
 pub(super) struct AboutContact(pub(super) Option<ContactId>);

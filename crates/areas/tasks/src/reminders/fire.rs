@@ -1,4 +1,4 @@
-//! Firing: once for each moment.
+//! Firing reminders, exactly once for each date.
 
 use super::actions::Actions;
 use super::events::{AboutContact, ReminderFired};
@@ -12,12 +12,12 @@ use model::{Cause, Error, Result, Timestamp};
 use std::time::Duration;
 use store::Tx;
 
-/// How often due reminders are looked for.
+/// Poll interval for due reminders.
 const EVERY: Duration = Duration::from_secs(5);
-/// The most reminders of one transaction.
+/// The most reminders that one transaction fires.
 const BATCH: i64 = 50;
 
-/// What reminders do in the background.
+/// Builds the jobs of reminders.
 pub(crate) fn jobs(actions: &Actions) -> [Job; 3] {
     let (starting, sending) = (actions.clone(), actions.messenger.clone());
     let fire = Job::every("reminders.fire", EVERY, "fires reminders that are due", |job| async move {
@@ -41,10 +41,7 @@ pub(crate) fn jobs(actions: &Actions) -> [Job; 3] {
     [fire, start, send]
 }
 
-/// Fires at most `most` of the reminders that are due, and gives how many those were.
-///
-/// # Errors
-/// When the database fails.
+/// Fires at most `most` due reminders, and returns their number.
 pub fn fire_due(tx: &mut Tx, most: i64) -> Result<usize> {
     let due = queries::due(tx, most)?;
     let fired = due.len();
@@ -59,7 +56,7 @@ fn fire(tx: &mut Tx, mut row: ReminderRow) -> Result<()> {
     let Some(slot) = row.wake_at else { return Ok(()) };
     let over = match over(&row, now) {
         Ok(over) => over,
-        // What cannot be read must not keep the others waiting.
+        // A damaged reminder must not block the others.
         Err(error) => {
             tracing::error!(reminder = row.id.0, ?error, "a reminder could not be fired");
             row.wake_at = None;
@@ -92,7 +89,7 @@ fn fire(tx: &mut Tx, mut row: ReminderRow) -> Result<()> {
     message::enqueue(tx, &row, slot)
 }
 
-/// The moments of the series that are over: none where a reminder wakes from a snooze before its next date.
+/// Returns the dates of the series up to now. Returns `None` if the reminder wakes from a snooze before its next date.
 fn over(row: &ReminderRow, now: Timestamp) -> Result<Option<Advanced>> {
     let Some(slot) = row.next_slot_at.filter(|slot| *slot <= now) else { return Ok(None) };
     let Some(recurrence) = row.recurrence()? else {

@@ -1,4 +1,4 @@
-//! Messages that reminders send: one for each firing.
+//! The action `send_message`: one message for each firing.
 
 use super::model::{ReminderAction, ReminderActionConfig, ReminderActionType, ReminderRow};
 use super::start::{is_passing, name, note};
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use store::Tx;
 
-/// The job that sends a message.
+/// The name of the job that sends a message.
 pub(super) const JOB: &str = "reminders.send";
 
-/// The message that a firing sends.
+/// The payload of the job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Wanted {
+struct SendMessage {
     workspace: WorkspaceId,
     reminder: ReminderId,
     slot: Timestamp,
@@ -26,16 +26,16 @@ struct Wanted {
     content: MessageContent,
 }
 
-/// Sends, after this transaction, the message of a reminder that fired for `slot`. That is a transaction of its own:
-/// contacts are locked before reminders, and one that fires has locked many.
+/// Enqueues the message of a reminder that fired for `slot`. It is sent in its own transaction, because contacts must be locked
+/// before reminders, and this transaction has already locked many reminders.
 pub(super) fn enqueue(tx: &mut Tx, row: &ReminderRow, slot: Timestamp) -> Result<()> {
     let action = row.action()?;
     if action.kind != ReminderActionType::SendMessage {
         return Ok(());
     }
-    // A contact that is deleted takes its reminders along, and no other action is stored without its content.
+    // Deleting a contact deletes its reminders, and a stored action has its content.
     let (Some(contact), Some(content)) = (row.contact_id, content(&action.config)) else { return Ok(()) };
-    let wanted = Wanted {
+    let payload = SendMessage {
         workspace: row.workspace_id,
         reminder: row.id,
         slot,
@@ -45,12 +45,12 @@ pub(super) fn enqueue(tx: &mut Tx, row: &ReminderRow, slot: Timestamp) -> Result
         content,
     };
     let now = tx.now();
-    tx.enqueue(row.workspace_id, JOB, Some(&name(row.id, slot)), &wanted, now)
+    tx.enqueue(row.workspace_id, JOB, Some(&name(row.id, slot)), &payload, now)
 }
 
-/// Sends a message. It is done once, however often this is tried.
+/// Sends a message exactly once, even if the job is retried.
 pub(super) async fn send(messenger: Messenger, job: JobContext) -> Result<(), JobError> {
-    let wanted: Wanted = job.payload.parse()?;
+    let wanted: SendMessage = job.payload.parse()?;
     let (workspace, reminder) = (wanted.workspace, wanted.reminder);
     let message = Arc::new(MessageToSend {
         workspace,
@@ -72,7 +72,7 @@ fn content(config: &ReminderActionConfig) -> Option<MessageContent> {
     text.or_else(|| config.template.clone().map(MessageContent::Template))
 }
 
-/// Makes sure that a message is complete, and that the caller may send it.
+/// Checks that a message is complete, and that the caller may send it.
 ///
 /// # Errors
 /// `validation_error`, `missing_scope`, `test_mode_restricted`.
@@ -96,7 +96,7 @@ fn expect_allowed(caller: &Caller) -> Result<()> {
     Ok(())
 }
 
-/// Makes sure that a reminder that sends a message has a contact to whom the caller may send it, and a channel.
+/// Checks that a reminder with `send_message` has a contact and a channel to which the caller may send.
 ///
 /// # Errors
 /// `validation_error`, `missing_scope`, `test_mode_restricted`, and those of
@@ -114,7 +114,7 @@ pub(super) fn check(
     let required = || Error::invalid("contact_id", "is required for the action `send_message`");
     let contact = contact.ok_or_else(required)?;
     let channel = action.config.channel_id;
-    // Its file is not deleted before the reminder refers to it.
+    // The lock keeps the file from being deleted before the reminder refers to it.
     let media = action.config.template.as_ref().and_then(|template| template.media);
     files::held(tx, caller.workspace_id(), media.as_slice())?;
     messenger

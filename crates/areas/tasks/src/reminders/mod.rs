@@ -1,8 +1,8 @@
-//! Reminders: what the team, or an agent, is to think of at a moment, once or again and again.
+//! Reminders: at a date, or at each date of a recurrence, they publish an event and can run an agent or send a message.
 //!
-//! A reminder that waits has a moment at which it fires (`wake_at`). Firing is one transaction: it locks the row, moves it
-//! on to its next moment and emits the event, so that no moment is used twice, whichever replica comes to it and
-//! whenever a server dies. What a firing starts is a job of the same transaction.
+//! A scheduled reminder has the moment at which it fires next (`wake_at`). One transaction fires it: it locks the row, advances
+//! it to the next date and emits the event. So each date fires exactly once, across all replicas and crashes. The action is a
+//! job that the same transaction enqueues.
 
 mod actions;
 mod add;
@@ -24,7 +24,7 @@ pub(crate) use fire::jobs;
 pub use model::NewReminder;
 pub use queries::move_to_contact;
 pub(crate) use references::{ReminderFiles, ReminderReferences};
-pub(crate) use task_reminders::{TaskReminders, delete_of_task, follow};
+pub(crate) use task_reminders::{TaskReminders, delete_of_task, update};
 
 use operation::{Domain, EventType, Operations};
 

@@ -149,7 +149,7 @@ pub struct ReminderError {
 }
 
 impl ReminderError {
-    /// As a row stores it.
+    /// Converts an error to the stored form.
     pub(super) fn of(error: &Error, at: Timestamp) -> JsonText {
         let code = error.code().as_str().to_owned();
         JsonText::of(&Self { code, message: error.message().to_owned(), at })
@@ -257,7 +257,7 @@ pub struct NewReminder {
 }
 
 impl NewReminder {
-    /// One that fires once, for a task.
+    /// Returns a reminder for a task, which fires once.
     pub(super) fn of_task(title: &str, due_at: Timestamp, contact_id: Option<ContactId>) -> Self {
         Self {
             title: title.to_owned(),
@@ -389,7 +389,7 @@ impl ReminderRow {
         self.timezone.parse().map_err(|_| Error::internal("a stored time zone is unknown"))
     }
 
-    /// The reminder as callers see it.
+    /// Converts the row to the object that callers see.
     ///
     /// # Errors
     /// When what is stored is damaged.

@@ -48,7 +48,7 @@ pub fn list_reminders(
     people: State<People>,
 ) -> Result<OptInList<Reminder>> {
     let workspace = caller.workspace_id();
-    // The reminders of a merged contact are those of the one that remains.
+    // A merge moved the reminders of the merged contact to its survivor.
     let ids = query.contact_id.map(|id| people.0.ids_of(read, workspace, id)).transpose()?;
     let contact = ids.and_then(|ids| ids.first().copied());
     let rows = queries::list(read, workspace, Filter { status: query.status, contact }, page.page())?;
@@ -103,7 +103,7 @@ pub fn update_reminder(
     actions: State<Actions>,
 ) -> Result<With<Json<Reminder>>> {
     let expected = ExpectedVersion::new(if_match, patch.version)?;
-    // What is checked of other objects is checked before the reminder is locked.
+    // Other objects are locked before the reminder.
     if let Some(action) = &patch.action {
         check_action(tx, caller, &actions.0, action)?;
     }
@@ -176,7 +176,7 @@ fn apply(row: &mut ReminderRow, caller: &Caller, patch: ReminderPatch, now: Time
     Ok(())
 }
 
-/// Schedules a reminder anew, where its dates change.
+/// Reschedules a reminder if its dates change.
 fn reschedule(row: &mut ReminderRow, patch: &ReminderPatch, now: Timestamp) -> Result<()> {
     let mut recurrence = row.recurrence()?;
     patch.recurrence.clone().apply(&mut recurrence);
@@ -234,8 +234,8 @@ fn snooze(row: &mut ReminderRow, until: &Patch<Timestamp>, now: Timestamp) -> Re
     Ok(())
 }
 
-/// The id of the live contact that a body names, or into which that was merged. It is kept until the transaction ends, so
-/// that whoever merges or deletes it finds the reminder.
+/// Locks the live contact of a body, or its survivor, and returns its id. The lock makes a concurrent merge or deletion of the
+/// contact wait, so that it finds the reminder.
 fn live_contact(tx: &mut Tx, caller: &Caller, shapes: &Shapes, contact: ContactId) -> Result<ContactId> {
     let shape = sets::for_write(tx, shapes, caller.workspace_id(), &CONTACTS)?;
     let row = ContactRef::from(contact).locked(tx, &shape).map_err(|error| error.param("contact_id"))?;

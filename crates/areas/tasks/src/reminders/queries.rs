@@ -1,4 +1,4 @@
-//! Rows of reminders.
+//! Queries on reminders.
 
 use super::model::{ReminderRow, ReminderStatus};
 use crate::schema::reminders;
@@ -6,14 +6,14 @@ use diesel::prelude::*;
 use model::{ContactId, Error, ReminderId, Result, Timestamp, WorkspaceId};
 use store::{AnyConnection, OptInPage, Read, Tx, lock_row};
 
-/// Which reminders to list.
+/// The filters of a list of reminders.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Filter {
     pub(super) status: Option<ReminderStatus>,
     pub(super) contact: Option<ContactId>,
 }
 
-/// Newest first.
+/// Lists reminders, newest first.
 pub(super) fn list(
     read: &mut Read,
     workspace: WorkspaceId,
@@ -38,7 +38,7 @@ pub(super) fn list(
     Ok(query.load(read.connection())?)
 }
 
-/// A reminder that nobody else changes or fires until the transaction ends.
+/// Returns a reminder, locked until the transaction ends.
 ///
 /// # Errors
 /// `not_found`.
@@ -49,7 +49,7 @@ pub(super) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: ReminderId) -> Res
     found.ok_or_else(|| Error::not_found("reminder"))
 }
 
-/// Reminders that are due, the longest first. One that is being changed or fired right now is left out.
+/// Returns and locks due reminders, the longest overdue first. Skips reminders that another transaction has locked.
 pub(super) fn due(tx: &mut Tx, most: i64) -> Result<Vec<ReminderRow>> {
     let now = tx.now();
     let due = reminders::table
@@ -64,7 +64,7 @@ pub(super) fn due(tx: &mut Tx, most: i64) -> Result<Vec<ReminderRow>> {
     })
 }
 
-/// Stores a changed reminder, as its next version.
+/// Stores a changed reminder and increments its version.
 pub(super) fn store(tx: &mut Tx, row: &mut ReminderRow) -> Result<()> {
     row.version += 1;
     row.updated_at = tx.now();
@@ -72,10 +72,7 @@ pub(super) fn store(tx: &mut Tx, row: &mut ReminderRow) -> Result<()> {
     Ok(())
 }
 
-/// Makes the reminders of a contact those of another one, into which it is merged.
-///
-/// # Errors
-/// When the database fails.
+/// Moves the reminders of a merged contact to its survivor.
 pub fn move_to_contact(tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<usize> {
     let now = tx.now();
     Ok(diesel::update(reminders::table)
@@ -89,10 +86,7 @@ pub fn move_to_contact(tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to:
         .execute(tx.connection())?)
 }
 
-/// Cancels the reminders of contacts that their next message cancels.
-///
-/// # Errors
-/// When the database fails.
+/// Cancels the scheduled reminders of contacts that have `cancel_on_reply`.
 pub(super) fn cancel_on_reply(tx: &mut Tx, workspace: WorkspaceId, contacts: &[ContactId]) -> Result<()> {
     let now = tx.now();
     diesel::update(reminders::table)
@@ -113,9 +107,6 @@ pub(super) fn cancel_on_reply(tx: &mut Tx, workspace: WorkspaceId, contacts: &[C
 }
 
 /// Deletes the reminders of a contact that is deleted permanently.
-///
-/// # Errors
-/// When the database fails.
 pub(super) fn delete_of_contact(tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<()> {
     diesel::delete(reminders::table)
         .filter(reminders::contact_id.eq(contact))

@@ -1,4 +1,4 @@
-//! The contacts that reminders are about, and the files that they are to send.
+//! References of reminders to contacts and files.
 
 use super::model::ReminderAction;
 use super::queries;
@@ -8,7 +8,7 @@ use model::{ContactId, FileId, JsonText, ReminderId, Result, WorkspaceId};
 use ports::{ContactReferences, FileReferences, FileUse};
 use store::{Read, Tx};
 
-/// Reminders about contacts.
+/// References to contacts.
 pub(crate) struct ReminderReferences;
 
 impl ContactReferences for ReminderReferences {
@@ -30,7 +30,7 @@ impl ContactReferences for ReminderReferences {
     }
 }
 
-/// Reminders that are to send a template with a file.
+/// References to files: templates that reminders will send.
 pub(crate) struct ReminderFiles;
 
 impl FileReferences for ReminderFiles {

@@ -1,7 +1,7 @@
-//! The moments at which a reminder recurs: by a rule of RFC 5545 or a cron expression, in a time zone.
+//! The dates of a recurring reminder: by a rule of RFC 5545 or a cron expression, in a time zone.
 //!
-//! A time that the clock skips when it is put forward is as much later, and one that it shows twice counts once. So a
-//! reminder for half past two comes on every day, and only once.
+//! A local time that clocks skip is shifted by the length of the gap, and a local time that they repeat counts once. So a
+//! reminder for half past two fires once on every day.
 
 use super::model::{Recurrence, RecurrenceType};
 use calendar::{Cron, Rule};
@@ -12,23 +12,23 @@ use model::Timestamp;
 /// The shortest time between two moments, in minutes.
 const SHORTEST_MINUTES: i64 = 5;
 
-/// When something recurs.
+/// The dates of a recurrence.
 #[derive(Debug, Clone)]
 pub(super) struct Series(calendar::Series);
 
-/// What is left of a series.
+/// The position in a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Advanced {
-    /// The last of the moments that are over.
+    /// The last date that has passed.
     pub(super) last: Timestamp,
-    /// How many are over, of the whole series.
+    /// The number of dates of the whole series that have passed.
     pub(super) done: i64,
-    /// The next one; `None` where the series has ended.
+    /// The next date; `None` if the series has ended.
     pub(super) next: Option<Timestamp>,
 }
 
 impl Series {
-    /// Reads a recurrence that begins at `start`.
+    /// Parses a recurrence that begins at `start`.
     ///
     /// # Errors
     /// Why its rule cannot be used.
@@ -36,7 +36,7 @@ impl Series {
         Self::read(recurrence, zone, start, Rule::parse)
     }
 
-    /// The same for one that is stored, whose rule may have been accepted under other conditions.
+    /// Parses a stored recurrence, whose rule an earlier version may have accepted by other conditions.
     pub(super) fn stored(recurrence: &Recurrence, zone: Tz, start: Timestamp) -> Result<Self, String> {
         Self::read(recurrence, zone, start, Rule::parse_stored)
     }
@@ -59,10 +59,10 @@ impl Series {
         Ok(Self(calendar::Series::of_rule(rule, zone, start)))
     }
 
-    /// Refuses a series that comes too often.
+    /// Rejects a series with dates that are too close.
     ///
     /// # Errors
-    /// Says so.
+    /// The rule that it violates, as the rest of a sentence.
     pub(super) fn refuse_dense(&self, start: Timestamp) -> Result<(), String> {
         if self.0.keeps_apart(start, TimeDelta::minutes(SHORTEST_MINUTES)) {
             Ok(())
@@ -71,18 +71,18 @@ impl Series {
         }
     }
 
-    /// The moments from `from` on, in order. It is the start of the series or one of its moments.
+    /// Returns the dates from `from` on, in order. `from` is the start of the series or one of its dates.
     pub(super) fn slots(&self, from: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
         self.0.moments(from)
     }
 
-    /// The first moment from `from` on that the recurrence has.
+    /// Returns the first date from `from` on.
     pub(super) fn first(&self, recurrence: &Recurrence, from: Timestamp) -> Option<Timestamp> {
         let first = self.slots(from).next()?;
         recurrence.until.is_none_or(|until| first <= until).then_some(first)
     }
 
-    /// What is left when `slot`, before which `done` moments were over, and all later ones until `now` are over too.
+    /// Advances from `slot`, before which `done` dates had passed, over all dates until `now`.
     pub(super) fn advance(
         &self,
         recurrence: &Recurrence,

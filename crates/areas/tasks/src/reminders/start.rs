@@ -1,4 +1,4 @@
-//! Runs that reminders start: one for each firing.
+//! The action `run_agent`: one run for each firing.
 
 use super::actions::Actions;
 use super::model::{ReminderActionType, ReminderError, ReminderRow, ReminderStatus};
@@ -9,12 +9,12 @@ use ports::{StartRun, StartedBy};
 use serde::{Deserialize, Serialize};
 use store::{Db, Tx};
 
-/// The job that starts a run.
+/// The name of the job that starts a run.
 pub(super) const JOB: &str = "reminders.run";
 
-/// The run that a firing starts.
+/// The payload of the job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Wanted {
+struct StartRunPayload {
     workspace: WorkspaceId,
     reminder: ReminderId,
     slot: Timestamp,
@@ -23,19 +23,19 @@ struct Wanted {
     input: String,
 }
 
-/// What names a firing among all.
+/// Returns the unique name of a firing.
 pub(super) fn name(reminder: ReminderId, slot: Timestamp) -> String {
     format!("reminder:{reminder}:{}", slot.millis())
 }
 
-/// Starts, after this transaction, the run of a reminder that fired for `slot`.
+/// Enqueues the run of a reminder that fired for `slot`.
 pub(super) fn enqueue(tx: &mut Tx, row: &ReminderRow, slot: Timestamp) -> Result<()> {
     let action = row.action()?;
     if action.kind != ReminderActionType::RunAgent {
         return Ok(());
     }
     let about = || row.note.iter().fold(row.title.clone(), |text, note| format!("{text}\n\n{note}"));
-    let wanted = Wanted {
+    let payload = StartRunPayload {
         workspace: row.workspace_id,
         reminder: row.id,
         slot,
@@ -44,12 +44,12 @@ pub(super) fn enqueue(tx: &mut Tx, row: &ReminderRow, slot: Timestamp) -> Result
         input: action.config.input.unwrap_or_else(about),
     };
     let now = tx.now();
-    tx.enqueue(row.workspace_id, JOB, Some(&name(row.id, slot)), &wanted, now)
+    tx.enqueue(row.workspace_id, JOB, Some(&name(row.id, slot)), &payload, now)
 }
 
-/// Starts a run. It is done once, however often this is tried.
+/// Starts a run exactly once, even if the job is retried.
 pub(super) async fn start(actions: Actions, job: JobContext) -> Result<(), JobError> {
-    let wanted: Wanted = job.payload.parse()?;
+    let wanted: StartRunPayload = job.payload.parse()?;
     let run = StartRun {
         workspace: wanted.workspace,
         key: wanted.key.clone(),
@@ -69,16 +69,16 @@ pub(super) async fn start(actions: Actions, job: JobContext) -> Result<(), JobEr
     }
 }
 
-/// Whether another attempt may succeed.
+/// Returns whether the error is transient.
 pub(super) fn is_passing(error: &Error) -> bool {
     error.code().status() >= 500 || error.code() == Code::IdempotencyInProgress
 }
 
-/// Writes down why what a firing does could not be done.
+/// Stores the error of an action in the reminder.
 pub(super) async fn note(db: &Db, workspace: WorkspaceId, reminder: ReminderId, error: Error) -> Result<()> {
     db.write(move |tx| {
         let mut row = match queries::locked(tx, workspace, reminder) {
-            // It was deleted meanwhile.
+            // The reminder was deleted in the meantime.
             Err(gone) if gone.code() == Code::NotFound => return Ok(()),
             row => row?,
         };

@@ -1,4 +1,4 @@
-//! Reminders that follow from tasks: they are at the moments that an open task says, and change with it.
+//! Reminders of tasks: a task creates them, and they change with it.
 
 use super::add::{Owner, insert};
 use super::model::{LONGEST_TITLE, NewReminder, ReminderStatus};
@@ -8,7 +8,7 @@ use model::{ContactId, ReminderId, Result, TaskId, Timestamp, WorkspaceId};
 use std::collections::BTreeSet;
 use store::Tx;
 
-/// What a task says of its reminders.
+/// The reminders that a task should have.
 #[derive(Debug)]
 pub(crate) struct TaskReminders<'a> {
     /// The task.
@@ -17,28 +17,26 @@ pub(crate) struct TaskReminders<'a> {
     pub(crate) title: &'a str,
     /// The contact whom it is about.
     pub(crate) contact: Option<ContactId>,
-    /// When they fire, also those that have; none for a task that is not open.
+    /// The moments at which they fire, including past ones; none for a task that is not open.
     pub(crate) moments: BTreeSet<Timestamp>,
 }
 
-/// Makes the reminders of a task those that it says. A moment that has passed, or whose reminder fired, was completed or
-/// was cancelled, gets no other.
-///
-/// # Errors
-/// When the database fails.
-pub(crate) fn follow(tx: &mut Tx, owner: &Owner<'_>, said: &TaskReminders<'_>) -> Result<()> {
+/// Creates, changes and deletes the reminders of a task so that they match `wanted`. A moment that has passed, or whose
+/// reminder fired, was completed or was cancelled, gets no new reminder.
+pub(crate) fn update(tx: &mut Tx, owner: &Owner<'_>, wanted: &TaskReminders<'_>) -> Result<()> {
     let of_task = || {
         reminders::table
-            .filter(reminders::task_id.eq(said.task))
+            .filter(reminders::task_id.eq(wanted.task))
             .filter(reminders::workspace_id.eq(owner.workspace))
     };
     let columns = (reminders::id, reminders::due_at, reminders::title, reminders::contact_id);
     let rows: Vec<(ReminderId, Timestamp, String, Option<ContactId>)> =
         of_task().select(columns).load(tx.connection())?;
-    let title: String = said.title.trim().chars().take(LONGEST_TITLE).collect();
-    let (there, gone): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(_, at, ..)| said.moments.contains(at));
-    let is_told_otherwise = |row: &&(_, _, String, _)| row.2 != title || row.3 != said.contact;
-    let changed: Vec<ReminderId> = there.iter().filter(is_told_otherwise).map(|row| row.0).collect();
+    let title: String = wanted.title.trim().chars().take(LONGEST_TITLE).collect();
+    let (there, gone): (Vec<_>, Vec<_>) =
+        rows.into_iter().partition(|(_, at, ..)| wanted.moments.contains(at));
+    let is_outdated = |row: &&(_, _, String, _)| row.2 != title || row.3 != wanted.contact;
+    let changed: Vec<ReminderId> = there.iter().filter(is_outdated).map(|row| row.0).collect();
     let waiting = |ids: Vec<ReminderId>| {
         let of_task = of_task().filter(reminders::id.eq_any(ids));
         of_task.filter(reminders::status.eq(ReminderStatus::Scheduled))
@@ -51,23 +49,20 @@ pub(crate) fn follow(tx: &mut Tx, owner: &Owner<'_>, said: &TaskReminders<'_>) -
         diesel::update(waiting(changed))
             .set((
                 reminders::title.eq(&title),
-                reminders::contact_id.eq(said.contact),
+                reminders::contact_id.eq(wanted.contact),
                 reminders::version.eq(reminders::version + 1),
                 reminders::updated_at.eq(now),
             ))
             .execute(tx.connection())?;
     }
     let is_new = |at: &&Timestamp| **at > now && there.iter().all(|row| row.1 != **at);
-    for at in said.moments.iter().filter(is_new) {
-        insert(tx, owner, NewReminder::of_task(&title, *at, said.contact), Some(said.task))?;
+    for at in wanted.moments.iter().filter(is_new) {
+        insert(tx, owner, NewReminder::of_task(&title, *at, wanted.contact), Some(wanted.task))?;
     }
     Ok(())
 }
 
 /// Deletes the reminders of a task that is deleted permanently.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn delete_of_task(tx: &mut Tx, workspace: WorkspaceId, task: TaskId) -> Result<()> {
     diesel::delete(reminders::table)
         .filter(reminders::task_id.eq(task))
