@@ -55,7 +55,7 @@ impl Domain for Contacts {
             Box::new(lists::reference::ListContactFilterOperators),
             Box::new(lists::reference::ListPipelineStages),
             Box::new(lists::reference::ListContactSources),
-            Box::new(imports::operations::GetContactImportTemplate),
+            Box::new(imports::template::GetContactImportTemplate),
             Box::new(lists::reference::NormalizePhone),
             Box::new(edit::operations::GetContact),
             Box::new(edit::operations::UpdateContact),
@@ -82,11 +82,11 @@ impl Domain for Contacts {
     fn event_types() -> Vec<EventType> {
         let mut all = EventType::of::<record::events::ContactEvent<'_>>();
         all.extend(EventType::of::<notes::NoteEvent>());
-        all.extend(EventType::of::<segments::operations::SegmentEvent>());
+        all.extend(EventType::of::<segments::model::SegmentEvent>());
         all.extend(EventType::of::<record::events::ConsentEvent>());
         all.extend(EventType::of::<record::events::MergeEvent>());
         all.extend(EventType::of::<handoff::operations::Handoff>());
-        all.extend(EventType::of::<imports::operations::ContactImportEvent>());
+        all.extend(EventType::of::<imports::model::ContactImportEvent>());
         all
     }
 }

@@ -1,5 +1,7 @@
-//! Segments: named sets of contacts, by conditions or by hand.
+//! Segments: saved groups of contacts, by a filter or by hand.
 
+pub(crate) mod model;
 pub(crate) mod operations;
+mod rows;
 
-pub(crate) use operations::{filter, users_of};
+pub(crate) use rows::{filter, users_of};

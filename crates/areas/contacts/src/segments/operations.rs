@@ -1,258 +1,31 @@
-//! Segments: saved groups of contacts, by a filter or by hand.
+//! Creating, reading, changing and deleting segments.
 
+use super::model::{
+    NewSegment, Segment, SegmentChanged, SegmentDetail, SegmentEvent, SegmentKind, SegmentPatch,
+};
+use super::rows::{SegmentRow, by_name, find};
 use crate::edit::operations::set_managed;
 use crate::record::find::{FindContact, contacts, editor};
 use crate::record::system_fields::SEGMENTS;
 use crate::schema::contact_segments;
 use diesel::prelude::*;
-use fields::filter::{Condition, Node};
-use fields::{Data, Filter, Subject, text};
-use model::{
-    Actor, Caller, Code, ContactId, Error, FieldId, JsonText, Patch, Result, SegmentId, Timestamp,
-    WorkspaceId, text_enum,
-};
+use fields::filter::Node;
+use fields::{Data, Filter, text};
+use model::{Caller, Code, ContactId, Error, JsonText, Result, SegmentId, WorkspaceId};
 use operation::{
-    Body, Created, Deleted, Event, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, State, operation,
+    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, State, operation,
 };
 use ports::ContactRef;
 use query::aggregate::count;
 use query::{Planner, Query};
 use records::rows::Editor;
 use records::shape::{Shape, Shapes};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use store::{Read, Tx, each};
-use utoipa::ToSchema;
 
 /// The most segments of a workspace.
 const MOST: i64 = 500;
-
-text_enum! {
-    /// How the contacts of a segment are determined.
-    pub enum SegmentKind {
-        /// By a filter: contacts enter and leave the segment as they change.
-        Dynamic = "dynamic",
-        /// By hand.
-        Static = "static",
-    }
-}
-
-/// A saved segment of contacts.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(example = json!({
-    "name": "Qualified in Brazil", "kind": "dynamic",
-    "filter_tree": { "and": [{ "field": "$country", "op": "eq", "value": "BR" }, { "field": "$stage", "op": "eq", "value": "qualified" }] },
-    "version": 1,
-}))]
-pub struct Segment {
-    /// The id of the segment.
-    pub id: SegmentId,
-    /// Always `segment`.
-    pub object: &'static str,
-    /// The name, unique in the workspace whatever its case.
-    pub name: String,
-    /// How the contacts are determined.
-    pub kind: SegmentKind,
-    /// A description for people.
-    pub description: Option<String>,
-    /// The filter of a dynamic segment.
-    #[schema(value_type = Option<Object>)]
-    pub filter_tree: Option<Value>,
-    /// The version, incremented with every change of the segment itself.
-    pub version: i64,
-    /// Who created the object.
-    pub created_by: Actor,
-    /// When the object was created.
-    pub created_at: Timestamp,
-    /// When the object was last changed.
-    pub updated_at: Timestamp,
-}
-
-/// A segment with the number of its contacts.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(example = json!({ "contact_count": 12 }))]
-pub struct SegmentDetail {
-    #[serde(flatten)]
-    segment: Segment,
-    /// The number of live contacts in the segment.
-    contact_count: i64,
-}
-
-/// A segment to create.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(example = json!({
-    "name": "Qualified in Brazil",
-    "filter_tree": { "and": [{ "field": "$country", "op": "eq", "value": "BR" }, { "field": "$stage", "op": "eq", "value": "qualified" }] },
-}))]
-pub struct NewSegment {
-    /// The name, unique in the workspace whatever its case.
-    #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
-    pub name: String,
-    /// A description for people.
-    #[schema(max_length = 1000)]
-    #[serde(default)]
-    pub description: Option<String>,
-    /// The filter, which makes the segment dynamic: a tree of conditions, as in `GET /contacts`.
-    #[schema(value_type = Option<Object>)]
-    #[serde(default)]
-    pub filter_tree: Option<Value>,
-    /// The ids of the contacts, which make the segment static.
-    #[schema(max_items = 1000)]
-    #[serde(default)]
-    pub contact_ids: Option<Vec<ContactId>>,
-}
-
-/// A change of a segment. Fields that are not sent stay unchanged.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(example = json!({ "description": "For the spring campaign." }))]
-pub struct SegmentPatch {
-    /// The name, unique in the workspace whatever its case.
-    #[schema(min_length = 1, max_length = 120, pattern = r"\S")]
-    #[serde(default)]
-    pub name: Option<String>,
-    /// A description for people. `null` removes it.
-    #[schema(value_type = Option<String>, max_length = 1000)]
-    #[serde(default)]
-    pub description: Patch<String>,
-    /// The new filter of a dynamic segment.
-    #[schema(value_type = Option<Object>)]
-    #[serde(default)]
-    pub filter_tree: Option<Value>,
-    /// The ids of contacts to add to a static segment.
-    #[schema(max_items = 1000)]
-    #[serde(default)]
-    pub add_contact_ids: Vec<ContactId>,
-    /// The ids of contacts to remove from a static segment.
-    #[schema(max_items = 1000)]
-    #[serde(default)]
-    pub remove_contact_ids: Vec<ContactId>,
-    /// The expected version, like `If-Match`. If the segment has another version, the request is rejected with 409
-    /// `version_conflict`.
-    #[schema(minimum = 1)]
-    #[serde(default)]
-    pub version: Option<i64>,
-}
-
-/// An event of a segment.
-#[derive(Event)]
-#[event(scope = "contacts:read", subject = "segment", id = "segment.id")]
-pub(crate) enum SegmentEvent {
-    /// A segment was created.
-    #[event(name = "contact.segment.created")]
-    Created(SegmentChanged),
-    /// A segment was changed.
-    #[event(name = "contact.segment.updated")]
-    Updated(SegmentChanged),
-    /// A segment was deleted.
-    #[event(name = "contact.segment.deleted")]
-    Deleted(SegmentChanged),
-}
-
-/// A segment was created, changed or deleted.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct SegmentChanged {
-    /// The segment after the change.
-    segment: Segment,
-}
-
-#[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = contact_segments)]
-struct SegmentRow {
-    id: SegmentId,
-    workspace_id: WorkspaceId,
-    name: String,
-    name_key: String,
-    kind: SegmentKind,
-    description: Option<String>,
-    filter: Option<JsonText>,
-    version: i64,
-    created_by: JsonText,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-}
-
-impl SegmentRow {
-    fn node(&self) -> Result<Option<Node>> {
-        self.filter.as_ref().map(JsonText::parse).transpose()
-    }
-
-    fn segment(&self, shape: &Shape) -> Result<Segment> {
-        Ok(Segment {
-            id: self.id,
-            object: "segment",
-            name: self.name.clone(),
-            kind: self.kind,
-            description: self.description.clone(),
-            filter_tree: self.node()?.map(|node| node.to_api(shape)),
-            version: self.version,
-            created_by: self.created_by.parse()?,
-            created_at: self.created_at,
-            updated_at: self.updated_at,
-        })
-    }
-
-    /// The contacts that it contains.
-    fn filter(&self, shape: &Shape, now: Timestamp) -> Result<Filter> {
-        if let Some(node) = self.node()? {
-            return Filter::of(shape, &node, now).map_err(|error| {
-                Error::new(
-                    Code::InvalidState,
-                    format!("The segment's filter can no longer be used: {}", error.message()),
-                )
-                .param("segment_id")
-            });
-        }
-        let subject = shape.field(SEGMENTS).map(|field| Subject::Field(field.id));
-        let condition =
-            subject.and_then(|subject| Condition::exact(shape, subject, &self.id.to_string(), false));
-        condition.map(Filter::One).ok_or_else(|| Error::internal("a system field is missing"))
-    }
-}
-
-fn find(read: &mut Read, workspace: WorkspaceId, id: SegmentId) -> Result<SegmentRow> {
-    let row = contact_segments::table
-        .filter(contact_segments::id.eq(id))
-        .filter(contact_segments::workspace_id.eq(workspace))
-        .select(SegmentRow::as_select())
-        .get_result(read.connection())
-        .optional()?;
-    row.ok_or_else(|| Error::not_found("segment"))
-}
-
-/// What a list that names a segment is restricted to, and what changes when the segment does.
-///
-/// # Errors
-/// `not_found`, or `invalid_state` where its filter names what is gone.
-pub(crate) fn filter(read: &mut Read, shape: &Shape, id: SegmentId) -> Result<(Filter, i64)> {
-    let row = find(read, shape.workspace, id).map_err(|error| error.param("segment_id"))?;
-    let now = read.now();
-    Ok((row.filter(shape, now)?, row.version))
-}
-
-/// The segments whose filters name a field, as errors list them.
-///
-/// # Errors
-/// When the database fails.
-pub(crate) fn users_of(read: &mut Read, shape: &Shape, field: FieldId) -> Result<Vec<Value>> {
-    let rows: Vec<SegmentRow> = contact_segments::table
-        .filter(contact_segments::workspace_id.eq(shape.workspace))
-        .filter(contact_segments::filter.is_not_null())
-        .order(contact_segments::id)
-        .select(SegmentRow::as_select())
-        .load(read.connection())?;
-    let mut users = Vec::new();
-    for row in rows {
-        let node = row.node()?;
-        let mut compared = node.iter().flat_map(Node::comparisons);
-        if compared.any(|comparison| comparison.subject == Subject::Field(field)) {
-            users.push(json!({ "object": "segment", "id": row.id, "name": row.name }));
-        }
-    }
-    Ok(users)
-}
 
 /// Saved segments
 ///
@@ -445,15 +218,6 @@ fn read_filter(tx: &mut Tx, shape: &Shape, tree: &Value) -> Result<Node> {
     let node = Node::from_api(shape, tree, "filter_tree")?;
     Filter::of(shape, &node, tx.now())?;
     Ok(node)
-}
-
-fn by_name(read: &mut Read, workspace: WorkspaceId, name: &str) -> Result<Option<SegmentRow>> {
-    Ok(contact_segments::table
-        .filter(contact_segments::workspace_id.eq(workspace))
-        .filter(contact_segments::name_key.eq(text::name_key(name.trim())))
-        .select(SegmentRow::as_select())
-        .get_result(read.connection())
-        .optional()?)
 }
 
 fn name_taken(holder: Option<&SegmentRow>) -> Error {
