@@ -32,16 +32,17 @@ use tokio::sync::watch;
 use webhooks::Deliveries;
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
-const GROUPS: [Group; 12] = [
+const GROUPS: [Group; 13] = [
     operation::FOUNDATION,
     transfer::ENGINE,
     data::GROUP,
-    crm::CONTACTS_GROUP,
+    business::GROUP,
+    contacts::GROUP,
     billing::GROUP,
     agents::GROUP,
     runs::GROUP,
     channels::GROUP,
-    crm::TASKS_GROUP,
+    tasks::GROUP,
     events::GROUP,
     webhooks::GROUP,
     inbound::GROUP,
@@ -220,10 +221,12 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
     seal.declare(declared.sealed);
     let directory = Directory::new(db.clone()).counting_contacts(services.cloned::<CountContacts>()?);
     let spending = Spending::new(db.clone(), services.cloned::<SpentMicros>()?);
+    let contact_uses = ContactUses::default();
     let shapes = Shapes::new(services.all::<&'static Kind>())
         .at(&parts.base_url)
         .with_members(services.cloned::<Arc<dyn Members>>()?)
-        .with_business(services.cloned::<Arc<dyn BusinessCalendar>>()?);
+        .with_business(services.cloned::<Arc<dyn BusinessCalendar>>()?)
+        .with_contact_uses(contact_uses.clone());
     let network = parts.network_connector.unwrap_or_else(|| parts.connector.clone());
     let services = services
         .with(directory)
@@ -244,7 +247,7 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with(parts.retention)
         .with(LocalCalls::default())
         .with(FileUses::default())
-        .with(ContactUses::default());
+        .with(contact_uses);
     Ok(services.with(db).with_shared(seal).with_shared(registry.clone()))
 }
 

@@ -2,10 +2,10 @@
 
 use auth::workspaces::is_slug;
 use billing::ledger::GrantKind;
+use business::team::{AvailabilityStatus, MemberRole};
 use channels::channels::ChannelProvider;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
-use crm::team::{AvailabilityStatus, MemberRole};
 use egress::{HeaderName, Method};
 use model::{Env, GrantId, KeyId, Plan, Scope, SubscriptionStatus, Timestamp};
 use std::ffi::OsStr;

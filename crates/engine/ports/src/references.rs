@@ -3,6 +3,7 @@
 use model::{ContactId, Error, FileId, Result, WorkspaceId};
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use store::{Read, Tx};
 use utoipa::ToSchema;
@@ -49,6 +50,23 @@ pub trait ContactReferences: Send + Sync {
     /// When the database fails.
     fn replace(&self, tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<()>;
 
+    /// Records that locked contacts wrote, which cancels what waits for their silence.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn wrote(&self, _tx: &mut Tx, _workspace: WorkspaceId, _contacts: &[ContactId]) -> Result<()> {
+        Ok(())
+    }
+
+    /// Deletes what must not outlive a contact, in the transaction that deletes the contact permanently. The rest is
+    /// [forgotten](Self::forget) in the background.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn delete(&self, _tx: &mut Tx, _workspace: WorkspaceId, _contact: ContactId) -> Result<()> {
+        Ok(())
+    }
+
     /// Files that a contact sent or was sent, behind the file `after`: the `most` with the least ids, in their order. Deleted
     /// ones may be among them.
     ///
@@ -80,6 +98,12 @@ pub trait ContactReferences: Send + Sync {
 #[derive(Clone, Default)]
 pub struct ContactUses(Arc<OnceLock<Vec<Arc<dyn ContactReferences>>>>);
 
+impl fmt::Debug for ContactUses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ContactUses")
+    }
+}
+
 impl ContactUses {
     /// Says what the references of all groups are. Only the first counts.
     pub fn connect(&self, references: impl IntoIterator<Item = Arc<dyn ContactReferences>>) {
@@ -104,6 +128,22 @@ impl ContactUses {
     /// When the database fails.
     pub fn replace(&self, tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<()> {
         self.all()?.iter().try_for_each(|references| references.replace(tx, workspace, from, to))
+    }
+
+    /// Records that locked contacts wrote, which cancels what waits for their silence.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn wrote(&self, tx: &mut Tx, workspace: WorkspaceId, contacts: &[ContactId]) -> Result<()> {
+        self.all()?.iter().try_for_each(|references| references.wrote(tx, workspace, contacts))
+    }
+
+    /// Deletes what must not outlive a contact, in the transaction that deletes the contact permanently.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn delete(&self, tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<()> {
+        self.all()?.iter().try_for_each(|references| references.delete(tx, workspace, contact))
     }
 
     /// Files that a contact sent or was sent, behind the file `after`: the `most` with the least ids, in their order. Deleted

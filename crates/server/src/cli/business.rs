@@ -2,8 +2,8 @@
 
 use super::arguments::{Json, workspace_id};
 use super::output;
+use business::BusinessPatch;
 use clap::Subcommand;
-use crm::business::{self, BusinessPatch};
 use model::{Error, Result};
 use store::Db;
 

@@ -3,8 +3,8 @@
 use super::arguments::{Json, workspace_id};
 use super::output;
 use crate::values::{self, whole};
+use business::team::{self, Availability, AvailabilityStatus, MemberPatch, MemberRole, NewMember};
 use clap::{Args, Subcommand};
-use crm::team::{self, Availability, AvailabilityStatus, MemberPatch, MemberRole, NewMember};
 use model::{Error, MemberId, Patch, Result, Timestamp};
 use store::Db;
 

@@ -1,6 +1,6 @@
 //! The demo's contacts: 200 people in several countries, always the same. Some were written down twice.
 
-use crm::contacts::CONTACTS;
+use contacts::CONTACTS;
 use fields::value::Mode;
 use model::{ContactId, Result, WorkspaceId};
 use records::Author;

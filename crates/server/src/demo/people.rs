@@ -1,7 +1,7 @@
 //! The demo's business: a small shop in Madrid, and the people who work there.
 
-use crm::business::{self, BusinessPatch};
-use crm::team::{self, Availability, AvailabilityStatus, MemberRole, NewMember};
+use business::BusinessPatch;
+use business::team::{self, Availability, AvailabilityStatus, MemberRole, NewMember};
 use model::{Error, MemberId, Result, WorkspaceId};
 use serde_json::json;
 use store::Tx;

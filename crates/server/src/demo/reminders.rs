@@ -1,9 +1,9 @@
 //! The demo's reminders: what the shop has to think of in the next days.
 
-use crm::reminders::{self, Owner};
 use model::{Cause, ContactId, Error, KeyId, Result, WorkspaceId};
 use serde_json::{Value, json};
 use store::Tx;
+use tasks::reminders::{self, Owner};
 
 /// Makes the reminders, some of them about the first of the contacts.
 pub(super) fn make(tx: &mut Tx, workspace: WorkspaceId, key: &KeyId, contacts: &[ContactId]) -> Result<()> {

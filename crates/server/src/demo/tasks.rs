@@ -1,9 +1,8 @@
 //! The demo's tasks: what a small shop has to do this week, and what it has done.
 
 use agents::WorkspaceAgents;
-use crm::TeamDirectory;
-use crm::contacts::CONTACTS;
-use crm::tasks::{TASKS, create_sample};
+use business::team::TeamDirectory;
+use contacts::CONTACTS;
 use model::{AgentId, ContactId, MemberId, Result, TaskId, WorkspaceId};
 use ports::AgentDirectory;
 use records::shape::Shapes;
@@ -11,6 +10,7 @@ use records::{Author, sets};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use store::Tx;
+use tasks::{TASKS, create_sample};
 
 /// Who has tasks, and whom tasks are about.
 pub(super) struct People<'a> {

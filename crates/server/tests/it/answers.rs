@@ -110,7 +110,7 @@ pub async fn seed(sweep: &Sweep) -> BTreeMap<&'static str, String> {
 
 /// A member of the team and a profile of the business, with everything that they can have.
 async fn seed_business(sweep: &Sweep, workspace: WorkspaceId) {
-    use crm::team::{Availability, AvailabilityStatus, MemberRole, NewMember};
+    use business::team::{Availability, AvailabilityStatus, MemberRole, NewMember};
     let made = sweep.app.db().write(move |tx| {
         let member = NewMember {
             name: "Full".to_owned(),
@@ -124,7 +124,7 @@ async fn seed_business(sweep: &Sweep, workspace: WorkspaceId) {
             capacity: Some(5),
             languages: vec!["es".to_owned(), "pt-BR".to_owned()],
         };
-        crm::team::add(tx, workspace, member)?;
+        business::team::add(tx, workspace, member)?;
         let profile = json!({
             "name": "Full", "legal_name": "Full Ltd.", "description": "d", "vertical": "retail",
             "time_zone": "Europe/Madrid", "currency": "EUR", "locale": "es-ES", "country": "ES", "address": "a",
@@ -132,7 +132,7 @@ async fn seed_business(sweep: &Sweep, workspace: WorkspaceId) {
             "hours": [{ "day": "monday", "open": "09:00", "close": "24:00" }],
             "holidays": [{ "date": "2026-12-25", "name": "Christmas Day", "yearly": true }],
         });
-        crm::business::set(tx, workspace, serde_json::from_value(profile).unwrap())
+        business::set(tx, workspace, serde_json::from_value(profile).unwrap())
     });
     made.await.unwrap();
 }

@@ -6,7 +6,7 @@
 //! due, 2,000 if not set.
 
 use crate::shop::setting;
-use crm::schema::{contact_notes, reminders};
+use contacts::schema::contact_notes;
 use diesel::sql_types::{BigInt, Nullable};
 use diesel::{ExpressionMethods, QueryDsl, QueryableByName, RunQueryDsl};
 use model::Timestamp;
@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use store::Db;
 use store::schema::{events, jobs};
+use tasks::schema::reminders;
 use testkit::{Client, Key, Kind, Program, Serving, until};
 use transfer::schema::item_imports;
 

@@ -1,8 +1,8 @@
 //! Conversations that the service assigns to members of the team.
 
 use crate::support::Desk;
+use business::team::{self, Availability, AvailabilityStatus, MemberPatch, MemberRole, NewMember};
 use chrono::Duration;
-use crm::team::{self, Availability, AvailabilityStatus, MemberPatch, MemberRole, NewMember};
 use futures::future::join_all;
 use model::{MemberId, Patch};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! What an agent that answers over a channel knows of the conversation.
 
 use crate::support::Desk;
-use crm::team::{self, NewMember};
+use business::team::{self, NewMember};
 use providers::Role;
 use serde_json::json;
 use testkit::Kind;

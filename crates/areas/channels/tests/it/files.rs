@@ -191,10 +191,9 @@ async fn lists_of_other_programs_are_read_and_strangers_are_left_out(kind: Kind)
         assert_eq!(to, [json!(ids[0]), json!(ids[1])]);
     }
     // Numbers as people of the country of the business write them, in a column with a usual name.
-    let patch: crm::business::BusinessPatch =
-        input::read_json(json!({ "country": "ES" }), "", "body").unwrap();
+    let patch: business::BusinessPatch = input::read_json(json!({ "country": "ES" }), "", "body").unwrap();
     let workspace = desk.key.workspace;
-    desk.app.db().write(move |tx| crm::business::set(tx, workspace, patch.clone())).await.unwrap();
+    desk.app.db().write(move |tx| business::set(tx, workspace, patch.clone())).await.unwrap();
     let text = "Nombre;Teléfono;Móvil\nx;911234567;600 111 220\ny;;0034 600/111.221\n";
     let (shown, to) = broadcast("list.csv", text.as_bytes()).await;
     assert_eq!(

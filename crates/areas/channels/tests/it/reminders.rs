@@ -76,7 +76,7 @@ async fn a_message_that_is_tried_again_is_sent_once(kind: Kind) {
         content: MessageContent::Text("Did the lamp arrive?".to_owned()),
         once: "reminder:7:1".to_owned(),
     };
-    let actions = desk.app.service.pipeline.services.get::<crm::reminders::Actions>().unwrap();
+    let actions = desk.app.service.pipeline.services.get::<tasks::reminders::Actions>().unwrap();
     let send = async || {
         let (messenger, message) = (actions.messenger.clone(), message.clone());
         desk.app.db().write(move |tx| messenger.0.send(tx, &message)).await.unwrap()
@@ -209,7 +209,7 @@ async fn it_goes_to_the_contact_into_which_another_was_merged(kind: Kind) {
     let from = json!(desk.contact("Ana", "+5511912345670").await);
     desk.post("/reminders", sending(&desk, &from, 10, text())).await.expect(201);
     desk.app.data.clock.advance(Duration::minutes(11));
-    desk.app.db().write(|tx| crm::reminders::fire_due(tx, 10)).await.unwrap();
+    desk.app.db().write(|tx| tasks::reminders::fire_due(tx, 10)).await.unwrap();
     merge(&from).await;
     wait(&desk, Duration::seconds(5)).await;
     assert_eq!(desk.sent(&ana).len(), 3);

@@ -3,7 +3,6 @@
 use crate::broadcasts::{all, open};
 use crate::support::Desk;
 use chrono::Duration;
-use crm::business;
 use serde_json::{Value, json};
 use simulator::Action;
 use testkit::Kind;

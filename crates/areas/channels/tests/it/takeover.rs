@@ -2,7 +2,7 @@
 
 use crate::agent_tools;
 use crate::support::Desk;
-use crm::team::{self, NewMember};
+use business::team::{self, NewMember};
 use model::{Clock as _, WorkspaceId};
 use serde_json::{Value, json};
 use std::time::Duration;

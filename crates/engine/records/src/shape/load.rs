@@ -1,14 +1,14 @@
 //! Loading shapes, and keeping them.
 
 use super::{
-    CollectionRow, CollectionSettings, CollectionStatus, FieldRow, Index, IndexRow, IndexStatus, Kind,
-    MergedRecords, Shape,
+    CollectionRow, CollectionSettings, CollectionStatus, FieldRow, Index, IndexRow, IndexStatus, KINDS, Kind,
+    MergedRecords, Shape, set_of,
 };
 use crate::schema::{collection_fields, collection_indexes, collections};
 use diesel::prelude::*;
 use fields::{Field, FieldType};
 use model::{Code, CollectionId, Error, FieldId, MemberId, Result, WorkspaceId};
-use ports::{BusinessCalendar, Member, Members};
+use ports::{BusinessCalendar, ContactUses, Member, Members};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{LockLevel, LockMode, Read, Tx, each};
@@ -22,6 +22,7 @@ pub struct Shapes {
     pub(super) base_url: Arc<str>,
     members: Option<Arc<dyn Members>>,
     business: Option<Arc<dyn BusinessCalendar>>,
+    pub(super) contact_uses: ContactUses,
     kept: Mutex<HashMap<CollectionId, Arc<Shape>>>,
     /// Sets that have everything that their kind declares, so that nobody needs to look before each write.
     complete: Arc<Mutex<HashSet<CollectionId>>>,
@@ -52,6 +53,7 @@ impl Shapes {
             base_url: Arc::from(""),
             members: None,
             business: None,
+            contact_uses: ContactUses::default(),
             kept: Mutex::default(),
             complete: Arc::default(),
         }
@@ -74,6 +76,13 @@ impl Shapes {
     #[must_use]
     pub fn with_business(mut self, business: Arc<dyn BusinessCalendar>) -> Self {
         self.business = Some(business);
+        self
+    }
+
+    /// With what refers to contacts. Without it none can be deleted permanently.
+    #[must_use]
+    pub fn with_contact_uses(mut self, contact_uses: ContactUses) -> Self {
+        self.contact_uses = contact_uses;
         self
     }
 
@@ -327,22 +336,24 @@ pub fn bump(tx: &mut Tx, collection: CollectionId) -> Result<()> {
     Ok(())
 }
 
-/// Says that all shapes of a workspace changed, and those of `sets`, which may not be there yet.
+/// Invalidates all shapes of a workspace.
 ///
 /// # Errors
 /// When the database fails.
-pub fn bump_all(
-    tx: &mut Tx,
-    workspace: WorkspaceId,
-    sets: impl IntoIterator<Item = CollectionId>,
-) -> Result<()> {
+pub fn bump_all(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
+    // The set of a kind is stored with its first record, which another transaction may be about to commit.
+    let of_kinds = (1..KINDS).map(|number| set_of(number, workspace));
     let stored: Vec<CollectionId> = collections::table
         .filter(collections::workspace_id.eq(workspace))
         .select(collections::id)
         .load(tx.connection())?;
-    let all: BTreeSet<_> = stored.into_iter().chain(sets).collect();
-    lock_for_change(tx, workspace, all.iter().copied())?;
-    all.into_iter().try_for_each(|set| bump(tx, set))
+    let all: BTreeSet<_> = stored.into_iter().chain(of_kinds).collect();
+    lock_for_change(tx, workspace, all)?;
+    let version = new_version(tx);
+    diesel::update(collections::table.filter(collections::workspace_id.eq(workspace)))
+        .set(collections::shape_version.eq(version))
+        .execute(tx.connection())?;
+    Ok(())
 }
 
 /// A version for a new or changed shape. It is drawn, not counted: a shape that was loaded by a transaction which then
@@ -399,5 +410,6 @@ fn load(
         indexes: indexes.iter().map(Index::of).collect::<Result<_>>()?,
         base_url: shapes.base_url.clone(),
         merged: shapes.merged.clone(),
+        contact_uses: shapes.contact_uses.clone(),
     })
 }

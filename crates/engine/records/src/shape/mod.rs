@@ -26,6 +26,7 @@ use crate::activity::{Action, Changes};
 use crate::rows::ItemRow;
 use fields::{Data, Field, FieldSet, FieldType};
 use model::{CollectionId, FieldId, ItemId, Result, WorkspaceId};
+use ports::ContactUses;
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -104,10 +105,15 @@ const UNSTORED: i64 = -1;
 /// Numbers of kinds: from 0 up to, and without, this one.
 const KINDS: i64 = 32;
 
+/// The workspace's set of the kind with this number, which is not that of items.
+fn set_of(number: i64, workspace: WorkspaceId) -> CollectionId {
+    CollectionId(-(workspace.0 * KINDS + number))
+}
+
 impl Kind {
     /// The workspace's set of this kind, which is not that of items.
     pub fn set_of(&self, workspace: WorkspaceId) -> CollectionId {
-        CollectionId(-(workspace.0 * KINDS + i64::from(self.number)))
+        set_of(i64::from(self.number), workspace)
     }
 
     /// Fields as those of a set of this kind.
@@ -155,6 +161,8 @@ pub struct Shape {
     pub base_url: Arc<str>,
     /// The kinds whose merged records values may still name.
     pub merged: MergedRecords,
+    /// What refers to contacts, for the kind that they are of.
+    pub contact_uses: ContactUses,
 }
 
 impl Deref for Shape {
@@ -191,6 +199,7 @@ impl Shape {
             indexes: Vec::new(),
             base_url: shapes.base_url.clone(),
             merged: shapes.merged().clone(),
+            contact_uses: shapes.contact_uses.clone(),
         })
     }
 

@@ -36,5 +36,6 @@ pub fn shape(fields: Vec<(&str, FieldType, FieldOptions)>) -> Shape {
         indexes: Vec::new(),
         base_url: "".into(),
         merged: super::MergedRecords::default(),
+        contact_uses: ports::ContactUses::default(),
     }
 }

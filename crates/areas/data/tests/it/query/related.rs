@@ -4,7 +4,7 @@ use super::property::{Dice, condition, id, insert, world};
 use super::{create, ids, list, model, query};
 use crate::{full, seed};
 use ::model::{CollectionId, Env};
-use crm::team::{self, NewMember};
+use business::team::{self, NewMember};
 use serde_json::{Value, json};
 use testkit::{Answer, Key, Kind, TestApp};
 

@@ -1,0 +1,27 @@
+//! Team: the people who work for a business, to whom conversations and tasks can be assigned.
+
+mod members;
+mod model;
+mod operations;
+
+pub use members::{
+    AvailableMember, MOST_CAPACITY, TeamDirectory, absences, add, available, find, list, record_assignment,
+    remove, set,
+};
+pub use model::{Availability, AvailabilityStatus, MemberPatch, MemberRole, NewMember, TeamMember};
+
+use ::operation::{Domain, Operations};
+
+/// Team: the members of a workspace.
+pub struct Team;
+
+impl Domain for Team {
+    const AREA: &'static str = "Team";
+    const ORDER: u16 = 140;
+    const DESCRIPTION: &'static str = "The team is the people who work for a business. Conversations and tasks can be assigned to its \
+         members.";
+
+    fn operations() -> Operations {
+        vec![Box::new(operations::ListTeamMembers)]
+    }
+}

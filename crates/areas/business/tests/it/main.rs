@@ -1,0 +1,19 @@
+//! The profile of the business and its team through the whole service, on both databases.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "clippy excuses the bodies of tests only, and here helpers are most of them"
+)]
+#![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
+
+mod profile;
+mod team;
+
+use model::Env;
+use testkit::{Key, TestApp};
+
+/// A live key with all scopes of a fresh workspace.
+pub async fn full(app: &TestApp) -> Key {
+    let workspace = app.bare_workspace("scale", 0).await;
+    app.key(workspace, Env::Live, &["*"]).await
+}

@@ -1,0 +1,121 @@
+//! Contacts as callers see them.
+
+use fields::Data;
+use model::{Actor, ContactId, Timestamp, text_enum};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+// This type is the contract's; contacts are printed by `print`, which sends stored values out as they are.
+/// A contact: a person whom the business knows.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "external_id": "shop-4711", "name": "Ana Souza",
+    "data": { "$name": "Ana Souza", "$phone": "+5511987654321", "$email": "ana@example.com", "$country": "BR", "$stage": "qualified", "$created_via": "api" },
+    "tags": ["vip"], "status": "active", "version": 2,
+}))]
+pub struct Contact {
+    /// The id of the contact.
+    pub id: ContactId,
+    /// Always `contact`.
+    pub object: &'static str,
+    /// Your own id, unique among contacts.
+    pub external_id: Option<String>,
+    /// The value of `$name`, empty if there is none.
+    pub name: String,
+    /// The values by field key. The keys of system fields begin with `$`. Fields without a value are left out.
+    #[schema(value_type = Object)]
+    pub data: Data,
+    /// The tags, in lower case.
+    pub tags: Vec<String>,
+    /// What identifies the contact.
+    pub identities: Vec<ContactIdentity>,
+    /// Whether the contact is blocked.
+    pub status: ContactStatus,
+    /// Whether the agent answers the contact's messages.
+    pub autopilot: Autopilot,
+    /// The team member to whom the conversation is assigned.
+    pub assignee: Option<ContactAssignee>,
+    /// Whether the contact wants no broadcasts.
+    pub opted_out: bool,
+    /// Where the dashboard shows the contact. `null` as long as there is no dashboard.
+    pub app_url: Option<String>,
+    /// The version, incremented with every change.
+    pub version: i64,
+    /// Who created the object.
+    pub created_by: Actor,
+    /// Who last changed the contact.
+    pub updated_by: Actor,
+    /// When the object was created.
+    pub created_at: Timestamp,
+    /// When the object was last changed.
+    pub updated_at: Timestamp,
+    /// When the contact was moved to the trash. `null` for a live contact.
+    pub trashed_at: Option<Timestamp>,
+}
+
+/// Something that identifies a contact. No two contacts share one.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "value": "+5511987654321", "primary": true }))]
+pub struct ContactIdentity {
+    /// The kind of identity.
+    pub kind: IdentityKind,
+    /// The value.
+    pub value: String,
+    /// Whether it is the value of the contact's field. Others were taken over from contacts that were merged into it.
+    pub primary: bool,
+}
+
+text_enum! {
+    /// The kind of an identity.
+    pub enum IdentityKind {
+        /// A telephone number.
+        Phone = "phone",
+        /// An e-mail address.
+        Email = "email",
+        /// A user name on the chat network.
+        Username = "username",
+        /// The id of a user of the chat network.
+        ChatUserId = "chat_user_id",
+    }
+}
+
+impl IdentityKind {
+    /// All kinds, each with the system field that has the value.
+    pub(crate) const FIELDS: [(Self, &'static str); 4] = [
+        (Self::Phone, "$phone"),
+        (Self::Email, "$email"),
+        (Self::Username, "$username"),
+        (Self::ChatUserId, "$chat_user_id"),
+    ];
+}
+
+text_enum! {
+    /// The status of a contact.
+    pub enum ContactStatus {
+        /// Messages go to and from the contact.
+        Active = "active",
+        /// Messages of the contact are stored and not answered, and none are sent.
+        Blocked = "blocked",
+    }
+}
+
+/// Whether the agent answers a contact's messages.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[schema(example = json!({ "enabled": true }))]
+pub struct Autopilot {
+    /// Whether it does.
+    pub enabled: bool,
+    /// When the agent will answer again. `null` if no time was set.
+    pub paused_until: Option<Timestamp>,
+}
+
+/// To whom a contact's conversation is assigned.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "id": 1 }))]
+pub struct ContactAssignee {
+    /// Always `user`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The id of the team member.
+    pub id: i64,
+}

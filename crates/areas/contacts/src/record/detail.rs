@@ -1,0 +1,89 @@
+//! The detail view of a contact.
+
+use super::consent::{self, ContactConsent};
+use super::contact::Contact;
+use super::merges;
+use super::print::printed;
+use super::system_fields::{AUTOPILOT_CONFIG, ROUTING_CONFIG};
+use diesel::dsl::exists;
+use diesel::prelude::*;
+use model::{Actor, ContactId, ItemId, JsonText, RawMembers, Result, Timestamp};
+use operation::{RawJson, With};
+use records::rows::ItemRow;
+use records::shape::Shape;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use store::Read;
+use utoipa::ToSchema;
+
+// This type describes the response in the contract. `answer` appends its members to the JSON of `print`.
+/// A contact with all that is known about it.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({ "merged_ids": [1043] }))]
+pub struct ContactDetail {
+    /// The contact.
+    #[serde(flatten)]
+    pub contact: Contact,
+    /// What the contact said about broadcasts, the newest first, at most 100.
+    pub consents: Vec<ContactConsent>,
+    /// The ids of the contacts that were merged into this one. They find it.
+    pub merged_ids: Vec<ContactId>,
+    /// How the autopilot was switched. `null` if it never was.
+    pub autopilot_config: Option<AutopilotConfig>,
+    /// How the conversation was assigned. `null` if it never was.
+    pub routing_config: Option<RoutingConfig>,
+}
+
+/// How the autopilot was switched.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(example = json!({ "epoch": 3 }))]
+pub struct AutopilotConfig {
+    /// How often the conversation was handed over. Work of the agent that began at a lower number has no effect.
+    pub epoch: i64,
+    /// Who switched it last.
+    pub changed_by: Actor,
+    /// When it was switched.
+    pub changed_at: Timestamp,
+}
+
+/// How the conversation was assigned.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(example = json!({}))]
+pub struct RoutingConfig {
+    /// Who assigned it last, or took the assignment off.
+    pub assigned_by: Actor,
+    /// When that was.
+    pub assigned_at: Timestamp,
+}
+
+/// Builds the response with the detail view of a contact.
+///
+/// # Errors
+/// When the database fails, or what is stored is damaged.
+pub(crate) fn answer(read: &mut Read, shape: &Shape, row: &ItemRow) -> Result<With<RawJson<ContactDetail>>> {
+    let values = RawMembers::of(row.data.as_str())?;
+    let (consents, merged_ids) = history(read, row)?;
+    let mut out = printed(shape, row)?;
+    // The closing brace follows the added members.
+    out.pop();
+    let _ = write!(
+        out,
+        r#","consents":{},"merged_ids":{},"autopilot_config":{},"routing_config":{}}}"#,
+        JsonText::of(&consents),
+        JsonText::of(&merged_ids),
+        values.get(AUTOPILOT_CONFIG).unwrap_or("null"),
+        values.get(ROUTING_CONFIG).unwrap_or("null"),
+    );
+    Ok(With::etag(row.version, RawJson::new(out)))
+}
+
+/// Returns the consents of a contact, and the contacts that were merged into it. One query finds out that a contact has
+/// neither, as most do.
+fn history(read: &mut Read, row: &ItemRow) -> Result<(Vec<ContactConsent>, Vec<ItemId>)> {
+    let (workspace, id) = (row.workspace_id, row.id);
+    let has = diesel::select((exists(consent::of(id)), exists(merges::into(id))));
+    let (has_consents, has_merged): (bool, bool) = has.get_result(read.connection())?;
+    let consents = if has_consents { consent::of_contact(read, workspace, id)? } else { Vec::new() };
+    let merged = if has_merged { merges::merged_into(read, workspace, &[id])? } else { Vec::new() };
+    Ok((consents, merged))
+}

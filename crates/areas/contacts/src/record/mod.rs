@@ -1,0 +1,13 @@
+//! Contacts as records: their kind and its fields, their printed form, their events, and finding one.
+
+pub(crate) mod consent;
+pub(crate) mod contact;
+pub(crate) mod detail;
+pub(crate) mod events;
+pub(crate) mod find;
+pub(crate) mod forget;
+pub(crate) mod kind;
+pub(crate) mod matching;
+pub(crate) mod merges;
+pub(crate) mod print;
+pub(crate) mod system_fields;

@@ -1,0 +1,119 @@
+//! Segments as they are stored, and the filters that they stand for.
+
+use super::model::{Segment, SegmentKind};
+use crate::record::system_fields::SEGMENTS;
+use crate::schema::contact_segments;
+use diesel::prelude::*;
+use fields::filter::{Condition, Node};
+use fields::{Filter, Subject, text};
+use model::{Code, Error, FieldId, JsonText, Result, SegmentId, Timestamp, WorkspaceId};
+use records::shape::Shape;
+use serde_json::{Value, json};
+use store::Read;
+
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = contact_segments)]
+pub(super) struct SegmentRow {
+    pub(super) id: SegmentId,
+    pub(super) workspace_id: WorkspaceId,
+    pub(super) name: String,
+    pub(super) name_key: String,
+    pub(super) kind: SegmentKind,
+    pub(super) description: Option<String>,
+    pub(super) filter: Option<JsonText>,
+    pub(super) version: i64,
+    pub(super) created_by: JsonText,
+    pub(super) created_at: Timestamp,
+    pub(super) updated_at: Timestamp,
+}
+
+impl SegmentRow {
+    pub(super) fn node(&self) -> Result<Option<Node>> {
+        self.filter.as_ref().map(JsonText::parse).transpose()
+    }
+
+    pub(super) fn segment(&self, shape: &Shape) -> Result<Segment> {
+        Ok(Segment {
+            id: self.id,
+            object: "segment",
+            name: self.name.clone(),
+            kind: self.kind,
+            description: self.description.clone(),
+            filter_tree: self.node()?.map(|node| node.to_api(shape)),
+            version: self.version,
+            created_by: self.created_by.parse()?,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+
+    /// The contacts that it contains.
+    pub(super) fn filter(&self, shape: &Shape, now: Timestamp) -> Result<Filter> {
+        if let Some(node) = self.node()? {
+            return Filter::of(shape, &node, now).map_err(|error| {
+                Error::new(
+                    Code::InvalidState,
+                    format!("The segment's filter can no longer be used: {}", error.message()),
+                )
+                .param("segment_id")
+            });
+        }
+        let subject = shape.field(SEGMENTS).map(|field| Subject::Field(field.id));
+        let condition =
+            subject.and_then(|subject| Condition::exact(shape, subject, &self.id.to_string(), false));
+        condition.map(Filter::One).ok_or_else(|| Error::internal("a system field is missing"))
+    }
+}
+
+/// Finds a segment of a workspace.
+///
+/// # Errors
+/// `not_found`.
+pub(super) fn find(read: &mut Read, workspace: WorkspaceId, id: SegmentId) -> Result<SegmentRow> {
+    let row = contact_segments::table
+        .filter(contact_segments::id.eq(id))
+        .filter(contact_segments::workspace_id.eq(workspace))
+        .select(SegmentRow::as_select())
+        .get_result(read.connection())
+        .optional()?;
+    row.ok_or_else(|| Error::not_found("segment"))
+}
+
+/// What a list that names a segment is restricted to, and what changes when the segment does.
+///
+/// # Errors
+/// `not_found`, or `invalid_state` where its filter names what is gone.
+pub(crate) fn filter(read: &mut Read, shape: &Shape, id: SegmentId) -> Result<(Filter, i64)> {
+    let row = find(read, shape.workspace, id).map_err(|error| error.param("segment_id"))?;
+    let now = read.now();
+    Ok((row.filter(shape, now)?, row.version))
+}
+
+/// The segments whose filters name a field, as errors list them.
+pub(crate) fn users_of(read: &mut Read, shape: &Shape, field: FieldId) -> Result<Vec<Value>> {
+    let rows: Vec<SegmentRow> = contact_segments::table
+        .filter(contact_segments::workspace_id.eq(shape.workspace))
+        .filter(contact_segments::filter.is_not_null())
+        .order(contact_segments::id)
+        .select(SegmentRow::as_select())
+        .load(read.connection())?;
+    let mut users = Vec::new();
+    for row in rows {
+        let node = row.node()?;
+        let mut compared = node.iter().flat_map(Node::comparisons);
+        if compared.any(|comparison| comparison.subject == Subject::Field(field)) {
+            users.push(json!({ "object": "segment", "id": row.id, "name": row.name }));
+        }
+    }
+    Ok(users)
+}
+
+/// Finds the segment with a name, regardless of its case.
+pub(super) fn by_name(read: &mut Read, workspace: WorkspaceId, name: &str) -> Result<Option<SegmentRow>> {
+    Ok(contact_segments::table
+        .filter(contact_segments::workspace_id.eq(workspace))
+        .filter(contact_segments::name_key.eq(text::name_key(name.trim())))
+        .select(SegmentRow::as_select())
+        .get_result(read.connection())
+        .optional()?)
+}

@@ -1,0 +1,4 @@
+//! Lists of tasks, and their summary.
+
+pub(crate) mod list;
+pub(crate) mod summary;

@@ -1,0 +1,62 @@
+//! Tasks as a kind of records.
+
+use super::events::TaskEvent;
+use super::fields::task_fields;
+use super::graph;
+use super::task::Task;
+use crate::reminders;
+use crate::schema::{task_comments, task_files};
+use diesel::prelude::*;
+use model::{ItemId, TaskId};
+use model::{Result, WorkspaceId};
+use records::Author;
+use records::activity::Action;
+use records::shape::{Kind, RecordChange};
+use store::Tx;
+
+/// Tasks: what is to be done, by whom and until when.
+pub static TASKS: Kind = Kind {
+    number: 2,
+    noun: "task",
+    set_noun: "task list",
+    external_key: "external_key",
+    aliases: None,
+    referenced_by: None,
+    fields: task_fields,
+    param: |key| key.to_owned(),
+    title: Some("title"),
+    indexes: &["labels", "parent_id", "contact_id", "item_id", "assignee_user", "due_at"],
+    print: |_, row, _, out| {
+        // The service itself wrote the stored values. A damaged task would be printed as `null`.
+        let task = Task::of(row).ok().and_then(|task| serde_json::to_string(&task).ok());
+        out.push_str(task.as_deref().unwrap_or("null"));
+    },
+    complete: |_, _, _, _| Ok(()),
+    match_keys: |_| Vec::new(),
+    publish,
+};
+
+fn publish(tx: &mut Tx, author: &Author, change: &RecordChange<'_>) -> Result<()> {
+    if change.action == Action::Deleted {
+        purge(tx, author.workspace, change.row.id)?;
+    }
+    if let Some(event) = TaskEvent::of(change)? {
+        tx.emit(author.workspace, &author.cause, author.livemode, &event)?;
+    }
+    Ok(())
+}
+
+/// Deletes the rows that belong to a task that is deleted permanently.
+fn purge(tx: &mut Tx, workspace: WorkspaceId, task: ItemId) -> Result<()> {
+    let task = TaskId::from(task);
+    diesel::delete(task_comments::table)
+        .filter(task_comments::task_id.eq(task))
+        .filter(task_comments::workspace_id.eq(workspace))
+        .execute(tx.connection())?;
+    diesel::delete(task_files::table)
+        .filter(task_files::task_id.eq(task))
+        .filter(task_files::workspace_id.eq(workspace))
+        .execute(tx.connection())?;
+    reminders::delete_of_task(tx, workspace, task)?;
+    graph::remove(tx, workspace, task)
+}

@@ -1,0 +1,132 @@
+//! Firing exactly once for each date.
+
+use super::{Desk, path};
+use business::team::{self, NewMember};
+use chrono::Duration;
+use serde_json::{Value, json};
+use tasks::reminders;
+use testkit::{Kind, TestApp};
+
+#[testkit::both]
+async fn a_reminder_fires_once_at_its_date(kind: Kind) {
+    let desk = Desk::open(kind).await;
+    let (app, key) = (&desk.app, &desk.key);
+    let contact = app.post("/contacts", key, json!({ "data": { "$name": "Ana" } })).await.expect(201);
+    let workspace = key.workspace;
+    let member = NewMember { name: "Marta".into(), email: "m@example.com".into(), ..NewMember::default() };
+    let member = app.db().write(move |tx| team::add(tx, workspace, member.clone())).await.unwrap();
+    let due = desk.after(10);
+    let made = desk
+        .create(json!({
+            "title": "  Call Ana ", "note": "About the order", "due_at": due, "contact_id": contact["id"],
+            "assignee": { "id": member.id }, "cancel_on_reply": true, "metadata": { "order": "A-1" },
+        }))
+        .await;
+    for (field, value) in [
+        ("title", json!("Call Ana")),
+        ("status", json!("scheduled")),
+        ("timezone", json!("UTC")),
+        ("next_fire_at", json!(due)),
+        ("recurrence", Value::Null),
+        (
+            "action",
+            json!({ "type": "notify", "config": { "agent_id": null, "input": null, "text": null, "template": null, "channel_id": null } }),
+        ),
+        ("assignee", json!({ "type": "user", "id": member.id })),
+        ("fire_count", json!(0)),
+        ("livemode", json!(true)),
+        ("version", json!(1)),
+    ] {
+        assert_eq!(made[field], value, "{field}");
+    }
+    desk.wait(9).await;
+    assert_eq!(desk.fired().await, Vec::<Value>::new());
+    desk.wait(1).await;
+    desk.run().await;
+    let events = desk.events().await;
+    assert_eq!(events.len(), 1);
+    let data = &events[0]["data"];
+    assert_eq!(
+        (&data["scheduled_for"], &data["missed"], &data["contact_id"]),
+        (&json!(due), &json!(0), &contact["id"])
+    );
+    assert_eq!(data["reminder"], desk.get(&made).await);
+    assert_eq!(
+        (&data["reminder"]["status"], &data["reminder"]["fire_count"], &data["reminder"]["next_fire_at"]),
+        (&json!("fired"), &json!(1), &Value::Null)
+    );
+    assert_eq!(data["reminder"]["last_fired_at"], json!(desk.now().rfc3339()));
+    // About the contact, for those who ask for it.
+    let about =
+        app.get(&format!("/events?contact_id={}&type=reminder.fired", contact["id"]), key).await.expect(200);
+    assert_eq!(about.as_array().unwrap().len(), 1);
+    // A contact that is erased takes its reminders along, and a member that leaves is forgotten.
+    let other = desk.create(json!({ "title": "x", "due_at": desk.after(10), "assignee": { "type": "user", "id": member.id } })).await;
+    app.db().write(move |tx| team::remove(tx, workspace, member.id)).await.unwrap();
+    assert_eq!(desk.get(&other).await["assignee"], Value::Null);
+    app.delete(&format!("/contacts/{}?erase=true", contact["id"]), key).await.expect(200);
+    app.delete(&path(&made), key).await.expect_error(404, "not_found");
+    assert_eq!(app.delete(&path(&other), key).await.expect(200)["deleted"], true);
+    desk.wait(20).await;
+    assert_eq!(desk.fired().await.len(), 1);
+}
+
+#[testkit::both]
+async fn missed_dates_fire_once_for_the_last(kind: Kind) {
+    let desk = Desk::open(kind).await;
+    let due = desk.after(60);
+    let made = desk
+        .create(
+            json!({ "title": "x", "due_at": due, "recurrence": { "type": "rrule", "rule": "FREQ=HOURLY" } }),
+        )
+        .await;
+    let single = desk.create(json!({ "title": "y", "due_at": due })).await;
+    let (last, next) = (desk.after(5 * 60), desk.after(6 * 60));
+    desk.wait(5 * 60 + 20).await;
+    let events = desk.events().await;
+    assert_eq!(events.len(), 2);
+    let of = |reminder: &Value| {
+        events.iter().find(|event| event["data"]["reminder"]["id"] == reminder["id"]).unwrap()["data"].clone()
+    };
+    assert_eq!((&of(&made)["scheduled_for"], &of(&made)["missed"]), (&json!(last), &json!(4)));
+    assert_eq!((&of(&single)["scheduled_for"], &of(&single)["missed"]), (&json!(due), &json!(0)));
+    assert_eq!(desk.get(&made).await["next_fire_at"], next);
+    desk.wait(40).await;
+    assert_eq!(desk.fired().await.len(), 3);
+}
+
+#[testkit::both]
+async fn two_replicas_fire_a_date_once(kind: Kind) {
+    let desk = Desk::open(kind).await;
+    let due = desk.after(10);
+    for place in 0..20 {
+        desk.create(json!({ "title": format!("{place}"), "due_at": due, "recurrence": { "type": "rrule", "rule": "FREQ=HOURLY" } })).await;
+    }
+    let replica = desk.app.replica(auth::RateWindows::local()).await;
+    desk.app.data.clock.advance(Duration::minutes(10));
+    let fire = |app: &TestApp| {
+        let db = app.db().clone();
+        async move {
+            let mut fired = 0;
+            for _ in 0..10 {
+                fired += db.write(|tx| reminders::fire_due(tx, 3)).await.unwrap();
+            }
+            fired
+        }
+    };
+    let fired = futures::join!(fire(&desk.app), fire(&replica), fire(&desk.app), fire(&replica));
+    let rest = desk.app.db().write(|tx| reminders::fire_due(tx, 100)).await.unwrap();
+    assert_eq!(fired.0 + fired.1 + fired.2 + fired.3 + rest, 20);
+    assert_eq!(desk.fired().await, vec![json!(due); 20]);
+    // A transaction that fails has fired nothing.
+    desk.app.data.clock.advance(Duration::hours(1));
+    let failed = desk.app.db().write(|tx| {
+        reminders::fire_due(tx, 100)?;
+        Err::<(), _>(model::Error::internal("the server dies here"))
+    });
+    failed.await.unwrap_err();
+    assert_eq!(desk.fired().await.len(), 20);
+    desk.run().await;
+    desk.run().await;
+    assert_eq!(desk.fired().await.len(), 40);
+}
