@@ -34,7 +34,7 @@ use tokio::sync::watch;
 pub const VERSION: &str = "v0.28.0";
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
-const GROUPS: [Group; 9] = [
+const GROUPS: [Group; 10] = [
     operation::FOUNDATION,
     transfer::ENGINE,
     data::GROUP,
@@ -42,6 +42,7 @@ const GROUPS: [Group; 9] = [
     billing::GROUP,
     agents::GROUP,
     channels::GROUP,
+    broadcasts::GROUP,
     crm::TASKS_GROUP,
     events::GROUP,
 ];

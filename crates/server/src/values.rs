@@ -2,7 +2,7 @@
 
 use auth::workspaces::is_slug;
 use billing::ledger::GrantKind;
-use channels::channels::ChannelProvider;
+use channels::ChannelProvider;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 use crm::team::{AvailabilityStatus, MemberRole};

@@ -1,13 +1,13 @@
 //! What this group adds to the service.
 
-use crate::broadcasts::{self, BroadcastFiles, Broadcasts, RecipientReferences};
 use crate::channels::{self, GetChannel, GetChannelHealth, ListChannels};
 use crate::conversations::{self, Conversations};
 use crate::events::{MessageEvent, TemplateUpdated};
 use crate::inbound::{CALLBACK_LOG, Callbacks};
 use crate::jobs;
-use crate::messages::{ContactMessages, MessageFiles, MessageReferences, Turns};
+use crate::messages::{BroadcastRecipients, ContactMessages, MessageFiles, MessageReferences, Turns};
 use crate::metrics::{OPEN_CALLBACKS, QUEUED_MESSAGES};
+use crate::other_areas::OtherAreas;
 use crate::retention::{self, Keeping};
 use crate::sends;
 use crate::templates;
@@ -79,7 +79,6 @@ fn declare(declarations: Declarations) -> Result<Declarations> {
         .area::<OperatorMessages>()
         .area::<Conversations>()
         .area::<Channels>()
-        .area::<Broadcasts>()
         .sealed([&channels::SEALED])
         .log(CALLBACK_LOG)
         .service(AutoAssignment(Arc::new(conversations::AutoAssigned)))
@@ -88,32 +87,34 @@ fn declare(declarations: Declarations) -> Result<Declarations> {
 
 fn start(services: &Services) -> Result<Parts> {
     let worker = worker_parts(services)?;
-    let keeping = Keeping { days: services.cloned()?, file_uses: worker.file_uses.clone() };
+    let keeping = Keeping {
+        days: services.cloned()?,
+        file_uses: worker.file_uses.clone(),
+        broadcasts: worker.areas.broadcasts.clone(),
+    };
     let kept = services.get::<Retentions>()?.of(&CALLBACK_LOG);
     let callbacks =
         Callbacks::new(worker.db.clone(), worker.network.clone(), worker.seal.clone(), worker.wakes.clone());
     let sending = sends::SendParts {
-        people: worker.people.clone(),
+        people: worker.areas.people.clone(),
+        broadcasts: worker.areas.broadcasts.clone(),
         files: worker.files.clone(),
         network: worker.network.clone(),
         wakes: worker.wakes.clone(),
     };
     let parts = Parts::default()
         .raw_route(callbacks)
-        .job(broadcasts::job(&sending))
-        .job(broadcasts::count_job())
         .service(Messenger(Arc::new(sending.clone())))
         .service(sending)
         .one_of::<Arc<dyn ContactReferences>>(Arc::new(MessageReferences {
             file_uses: keeping.file_uses.clone(),
+            broadcasts: keeping.broadcasts.clone(),
         }))
-        .one_of::<Arc<dyn ContactReferences>>(Arc::new(RecipientReferences))
         .jobs(jobs::jobs(&worker, kept))
         .job(retention::job(keeping))
         .job(conversations::job())
         .service(Workers::new(worker))
         .one_of::<Arc<dyn FileReferences>>(Arc::new(QuickReplyFiles))
-        .one_of::<Arc<dyn FileReferences>>(Arc::new(BroadcastFiles))
         .one_of::<Arc<dyn FileReferences>>(Arc::new(MessageFiles))
         .one_of::<Arc<dyn VariableUsers>>(Arc::new(QuickReplyVariables))
         .table_gauge(OPEN_CALLBACKS)
@@ -126,7 +127,10 @@ fn worker_parts(services: &Services) -> Result<WorkerParts> {
         db: services.cloned()?,
         network: services.cloned()?,
         seal: services.get()?,
-        people: services.cloned()?,
+        areas: OtherAreas {
+            people: services.cloned()?,
+            broadcasts: services.cloned::<Arc<dyn BroadcastRecipients>>()?,
+        },
         runs: services.cloned()?,
         files: services.get()?,
         file_uses: services.cloned()?,

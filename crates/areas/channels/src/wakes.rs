@@ -39,7 +39,7 @@ impl Wakes {
     }
 
     /// There is something to send when this transaction is committed.
-    pub(crate) fn send_after(&self, tx: &mut Tx, channel: ChannelId) {
+    pub fn send_after(&self, tx: &mut Tx, channel: ChannelId) {
         let wakes = self.clone();
         tx.after_commit(move || wakes.wake(channel, Work::Outbox));
     }

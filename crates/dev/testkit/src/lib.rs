@@ -15,6 +15,8 @@ mod absent;
 #[cfg(feature = "app")]
 mod app;
 #[cfg(feature = "app")]
+mod channel_app;
+#[cfg(feature = "app")]
 mod client;
 mod database;
 #[cfg(feature = "app")]
@@ -37,6 +39,8 @@ mod scripted;
 pub use absent::assert_absent;
 #[cfg(feature = "app")]
 pub use app::TestApp;
+#[cfg(feature = "app")]
+pub use channel_app::ChannelApp;
 #[cfg(feature = "app")]
 pub use client::{Answer, Asking, Client, Key, until};
 pub use database::{Kind, TestDb};

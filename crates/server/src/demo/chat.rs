@@ -5,7 +5,7 @@ use crate::operator_error::cause;
 use anyhow::Context;
 use auth::Seal;
 use auth::keys::{self, NewKey};
-use channels::channels::{
+use channels::{
     ChannelChange, ChannelProvider, ChannelRow, ChannelSettings, ChannelStatus, ConnectChannel, connect,
     list, set,
 };

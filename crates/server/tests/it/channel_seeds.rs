@@ -1,7 +1,7 @@
 //! A channel with everything that can be on it, for the tests of all operations.
 
 use crate::sweep::Sweep;
-use channels::channels::{ChannelProvider, ChannelSettings, ConnectChannel, connect};
+use channels::{ChannelProvider, ChannelSettings, ConnectChannel, connect};
 use model::{ChannelId, ContactId, FileId, WorkspaceId};
 use serde_json::{Value, json};
 use simulator::{NewUser, Settings, Simulator};

@@ -13,6 +13,6 @@ pub(crate) use errors::{NewChannelError, note_error};
 pub use model::{Channel, ChannelProvider, ChannelSettings, ChannelStatus, ChannelType};
 pub(crate) use operations::{GetChannel, GetChannelHealth, ListChannels};
 pub(crate) use rating::{Rating, rate};
-pub use row::{ChannelRow, ChannelSummary};
-pub(crate) use row::{Credentials, by_id, hold, live, share};
+pub(crate) use row::Credentials;
+pub use row::{ChannelRow, ChannelSummary, by_id, hold, live, share};
 pub use sealed::SEALED;

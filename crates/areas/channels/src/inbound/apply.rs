@@ -81,23 +81,23 @@ fn together(tx: &mut Tx, of: &Applying<'_>, updates: &[&Update]) -> Result<()> {
     if statuses.is_empty() {
         return updates.iter().try_for_each(|update| one(tx, of, update));
     }
-    statuses.chunks(STATUSES_AT_ONCE).try_for_each(|some| report(tx, of.channel, of.people, some))
+    statuses.chunks(STATUSES_AT_ONCE).try_for_each(|some| report(tx, of.channel, of.areas, some))
 }
 
 fn one(tx: &mut Tx, of: &Applying<'_>, update: &Update) -> Result<()> {
     match update {
         Update::Message(message) => receive(tx, of, message),
         Update::Echo(echo) => device_wrote(tx, of, echo),
-        Update::Status(status) => report(tx, of.channel, of.people, &[StatusReport::of(status)]),
+        Update::Status(status) => report(tx, of.channel, of.areas, &[StatusReport::of(status)]),
         Update::Template(update) => templates::updated(tx, of.channel, update),
         Update::Quality(update) => quality(tx, of, update),
         Update::Consent { party, wants_marketing, at } => {
             let workspace = of.channel.workspace_id;
-            let contact = of.people.receive(tx, workspace, &identity(party))?;
+            let contact = of.areas.people.receive(tx, workspace, &identity(party))?;
             let proof = "The contact changed its preference on the network.".to_owned();
             let (wants_messages, ties) = (*wants_marketing, ConsentTies::ToOptOut);
             let said = ConsentStatement { wants_messages, at: *at, ties, proof };
-            of.people.record_consent(tx, workspace, contact.id, &said).map(drop)
+            of.areas.people.record_consent(tx, workspace, contact.id, &said).map(drop)
         }
         Update::Identity(change) => identities::changed(tx, of, change),
         Update::Unknown { kind, .. } => {

@@ -1,14 +1,15 @@
 //! What the parts of callbacks are applied with.
 
 use crate::channels::{ChannelRow, ChannelSettings};
+use crate::other_areas::OtherAreas;
 use chatnet::Party;
-use ports::{ChatIdentity, FileUses, People};
+use ports::{ChatIdentity, FileUses};
 
 /// What the parts of callbacks are applied with.
 pub(crate) struct Applying<'a> {
     pub(crate) channel: &'a ChannelRow,
     pub(crate) settings: &'a ChannelSettings,
-    pub(crate) people: &'a People,
+    pub(crate) areas: &'a OtherAreas,
     /// What refers to files.
     pub(crate) file_uses: &'a FileUses,
     /// Whether voice notes can be transcribed.

@@ -94,7 +94,7 @@ pub(super) fn change(tx: &mut Tx, of: &Applying<'_>, change: &Change<'_>) -> Res
     }
     let Some(row) = row else { return Ok(()) };
     let author = match change.by.filter(|_| row.direction == MessageDirection::Inbound) {
-        Some(party) => Some(of.people.receive(tx, of.channel.workspace_id, &identity(party))?.id),
+        Some(party) => Some(of.areas.people.receive(tx, of.channel.workspace_id, &identity(party))?.id),
         None if change.by.is_some() => return Ok(()),
         None => None,
     };
@@ -107,7 +107,7 @@ pub(super) fn change(tx: &mut Tx, of: &Applying<'_>, change: &Change<'_>) -> Res
         (Some(contact), Some(wants_messages)) => {
             let (at, proof) = (Some(change.at), changed.content);
             let said = ConsentStatement { wants_messages, at, ties: ConsentTies::ToLater, proof };
-            of.people.record_consent(tx, of.channel.workspace_id, contact, &said).map(drop)
+            of.areas.people.record_consent(tx, of.channel.workspace_id, contact, &said).map(drop)
         }
         _ => Ok(()),
     }

@@ -61,7 +61,7 @@ pub(super) fn changed(tx: &mut Tx, of: &Applying<'_>, change: &IdentityChange) -
     if !is_someone(&old) || !is_someone(&new) {
         return Ok(());
     }
-    if of.people.relink(tx, workspace, &identity(&old), &identity(&new))?.is_none() {
+    if of.areas.people.relink(tx, workspace, &identity(&old), &identity(&new))?.is_none() {
         return Ok(());
     }
     ends.into_iter().try_for_each(|(kind, end)| follow(tx, of, kind, end, at))
@@ -112,7 +112,7 @@ fn follow(
     for _ in 0..MOST_FOLLOWING {
         let Some((next, then)) = following(tx, workspace, kind, &value, at)? else { break };
         let (old, new) = (kind.party(&value), kind.party(&next));
-        of.people.relink(tx, workspace, &identity(&old), &identity(&new))?;
+        of.areas.people.relink(tx, workspace, &identity(&old), &identity(&new))?;
         (value, at) = (next, then);
     }
     Ok(())

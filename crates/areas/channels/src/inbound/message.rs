@@ -5,7 +5,6 @@ use super::changes::{self, Change, Known};
 use super::content::stored;
 use super::opt_out;
 use super::status::apply_early;
-use crate::broadcasts;
 use crate::events::MessageEvent;
 use crate::messages::{
     self, Conversation, Detail, MessageDirection, MessageRow, MessageSenderType, MessageStatus, MessageType,
@@ -40,7 +39,7 @@ pub(super) fn receive(tx: &mut Tx, of: &Applying<'_>, message: &InboundMessage) 
     if let Some(change) = Change::of_message(message) {
         return changes::change(tx, of, &change);
     }
-    let contact = of.people.receive(tx, of.channel.workspace_id, &identity(&message.from))?;
+    let contact = of.areas.people.receive(tx, of.channel.workspace_id, &identity(&message.from))?;
     store(tx, of, &[Received { contact, message }])
 }
 
@@ -60,7 +59,7 @@ pub(super) fn receive_together(
     });
     let mut known = messages::known_provider_ids(tx, of.channel.id, ids)?;
     let from: Vec<ChatIdentity> = messages.iter().map(|message| identity(&message.from)).collect();
-    let contacts = of.people.receive_known(tx, of.channel.workspace_id, &from)?;
+    let contacts = of.areas.people.receive_known(tx, of.channel.workspace_id, &from)?;
     let (mut done, mut received) = (Vec::with_capacity(messages.len()), Vec::new());
     let mut left = HashSet::new();
     for (message, contact) in messages.iter().zip(contacts) {
@@ -103,8 +102,8 @@ fn store(tx: &mut Tx, of: &Applying<'_>, received: &[Received<'_>]) -> Result<()
     }
     let mut rows = messages::write_all(tx, &new)?;
     catch_up(tx, of, received, &mut rows)?;
-    broadcasts::contacts_replied(tx, workspace, &contacts, tx.now())?;
-    of.people.wrote(tx, workspace, &contacts)?;
+    of.areas.broadcasts.contacts_replied(tx, workspace, &contacts, tx.now())?;
+    of.areas.people.wrote(tx, workspace, &contacts)?;
     let files: Vec<bool> = new.iter().map(|(_, new)| new.attachment.is_some()).collect();
     let held = announce(tx, of, received, &rows, &files)?;
     let mut due = Vec::with_capacity(received.len());
@@ -217,7 +216,7 @@ pub(super) fn device_wrote(tx: &mut Tx, of: &Applying<'_>, echo: &Echo) -> Resul
         return changes::change(tx, of, &change);
     }
     let workspace = of.channel.workspace_id;
-    let contact = of.people.receive(tx, workspace, &identity(&echo.to))?;
+    let contact = of.areas.people.receive(tx, workspace, &identity(&echo.to))?;
     let conversation = Conversation::of(tx, workspace, of.channel.id, contact.id)?;
     let mut new = stored(of, &echo.content, Detail::default());
     new.reply_to = target(tx, of, echo.target())?;
@@ -230,12 +229,12 @@ pub(super) fn device_wrote(tx: &mut Tx, of: &Applying<'_>, echo: &Echo) -> Resul
     if let Some(target) = echo.target().filter(|_| row.reply_to_id.is_none()) {
         changes::await_target(tx, of.channel.id, &echo.provider_id, target, echo.sent_at)?;
     }
-    apply_early(tx, of.channel, of.people, &[(row.id, &echo.provider_id)])?;
+    apply_early(tx, of.channel, of.areas, &[(row.id, &echo.provider_id)])?;
     let pause = of.settings.takeover_pause_minutes;
     if contact.autopilot && pause > 0 {
         let until = Some(tx.now().plus_seconds(pause * 60));
         let switch = HandOver { enabled: false, until, reason: HandoffReason::Device, summary: None };
-        of.people.hand_over(tx, workspace, &Cause::system("device"), contact.id, &switch)?;
+        of.areas.people.hand_over(tx, workspace, &Cause::system("device"), contact.id, &switch)?;
     }
     Ok(())
 }
@@ -298,7 +297,7 @@ fn consent(
     said: &ConsentStatement,
     row: &MessageRow,
 ) -> Result<()> {
-    let counts = of.people.record_consent(tx, row.workspace_id, contact.id, said)?;
+    let counts = of.areas.people.record_consent(tx, row.workspace_id, contact.id, said)?;
     let confirmation = of.settings.opt_out_confirmation.clone();
     let Some(text) = confirmation.filter(|_| counts && !said.wants_messages) else { return Ok(()) };
     answer(tx, conversation, text, format!("opt_out:{}", row.id))

@@ -1,17 +1,16 @@
 //! Statuses of messages: they come in any order, twice, and sometimes before the answer to the send.
 
 use super::changes::{self, Known};
-use crate::broadcasts;
 use crate::channels::ChannelRow;
 use crate::events::MessageEvent;
 use crate::messages::{Alike, MessageError, MessageRow, MessageStatus};
+use crate::other_areas::OtherAreas;
 use crate::schema::{
     early_statuses as early, message_outbox as outbox, message_statuses as history, messages as table,
 };
 use chatnet::{NetworkStatus, RefusalCode, StatusUpdate};
 use diesel::prelude::*;
 use model::{Cause, ContactId, JsonText, MessageId, Result, Timestamp, whole_number};
-use ports::People;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use store::{Tx, each, lock_row};
 
@@ -63,7 +62,7 @@ impl StatusReport {
 pub(crate) fn report(
     tx: &mut Tx,
     channel: &ChannelRow,
-    people: &People,
+    areas: &OtherAreas,
     reports: &[StatusReport],
 ) -> Result<()> {
     let mut known = by_provider_ids(tx, channel, reports)?;
@@ -79,7 +78,7 @@ pub(crate) fn report(
             None => park(tx, channel, report)?,
         }
     }
-    rise(tx, channel, people, &rises)
+    rise(tx, channel, areas, &rises)
 }
 
 /// The messages of statuses, by the network's ids.
@@ -125,7 +124,7 @@ fn by_reference(tx: &mut Tx, channel: &ChannelRow, report: &StatusReport) -> Res
 pub(crate) fn apply_early(
     tx: &mut Tx,
     channel: &ChannelRow,
-    people: &People,
+    areas: &OtherAreas,
     messages: &[(MessageId, &str)],
 ) -> Result<()> {
     let known = messages.iter().map(|(id, provider_id)| Known { id: *id, provider_id, from: None });
@@ -151,7 +150,7 @@ pub(crate) fn apply_early(
         messages.iter().map(|(id, provider_id)| (*provider_id, *id)).collect();
     let rises: Vec<(MessageId, &StatusReport)> =
         parked.iter().filter_map(|report| Some((*ids.get(report.provider_id.as_str())?, report))).collect();
-    rise(tx, channel, people, &rises)
+    rise(tx, channel, areas, &rises)
 }
 
 /// Notes statuses, and gives each message those that are further than what it has.
@@ -161,7 +160,7 @@ pub(crate) fn apply_early(
 pub(crate) fn rise(
     tx: &mut Tx,
     channel: &ChannelRow,
-    people: &People,
+    areas: &OtherAreas,
     reports: &[(MessageId, &StatusReport)],
 ) -> Result<()> {
     let mut rows = locked(tx, reports)?;
@@ -198,8 +197,8 @@ pub(crate) fn rise(
         risen.iter().map(|step: &Risen| (step.row.id, &step.row)).collect();
     let changed: Vec<&MessageRow> = changed.into_values().collect();
     store(tx, &changed)?;
-    broadcasts::messages_changed(tx, &changed)?;
-    publish(tx, channel, people, &risen)
+    areas.broadcasts.messages_changed(tx, &changed)?;
+    publish(tx, channel, areas, &risen)
 }
 
 /// A step that a message made.
@@ -259,14 +258,14 @@ fn store(tx: &mut Tx, rows: &[&MessageRow]) -> Result<()> {
     Ok(())
 }
 
-fn publish(tx: &mut Tx, channel: &ChannelRow, people: &People, steps: &[Risen]) -> Result<()> {
+fn publish(tx: &mut Tx, channel: &ChannelRow, areas: &OtherAreas, steps: &[Risen]) -> Result<()> {
     let told: Vec<&Risen> = steps.iter().filter(|step| step.event(channel, None).is_some()).collect();
     let contacts: BTreeSet<ContactId> = told.iter().map(|step| step.row.contact_id).collect();
     if contacts.is_empty() {
         return Ok(());
     }
     let contacts: Vec<ContactId> = contacts.into_iter().collect();
-    let cards = people.cards(tx, channel.workspace_id, &contacts)?;
+    let cards = areas.people.cards(tx, channel.workspace_id, &contacts)?;
     let urls: HashMap<ContactId, Option<String>> =
         cards.into_iter().map(|card| (card.id, card.app_url)).collect();
     for step in told {

@@ -26,45 +26,63 @@ text_enum! {
 /// A conversation as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = conversations)]
-pub(crate) struct Conversation {
-    pub(crate) id: ConversationId,
-    pub(crate) workspace_id: WorkspaceId,
-    pub(crate) channel_id: ChannelId,
-    pub(crate) contact_id: ContactId,
-    pub(crate) status: ConversationStatus,
-    pub(crate) unread_count: i64,
-    pub(crate) last_message_id: MessageId,
-    pub(crate) last_message_at: Timestamp,
+pub struct Conversation {
+    /// The id.
+    pub id: ConversationId,
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The channel.
+    pub channel_id: ChannelId,
+    /// The contact.
+    pub contact_id: ContactId,
+    /// The status.
+    pub status: ConversationStatus,
+    /// How many messages of the contact are unread.
+    pub unread_count: i64,
+    /// The newest message; 0 before the first.
+    pub last_message_id: MessageId,
+    /// When the newest message was written.
+    pub last_message_at: Timestamp,
     /// When the contact last wrote, by the network's clock.
-    pub(crate) last_inbound_at: Option<Timestamp>,
-    pub(crate) last_outbound_at: Option<Timestamp>,
-    pub(crate) first_reply_at: Option<Timestamp>,
-    pub(crate) snoozed_until: Option<Timestamp>,
-    pub(crate) closed_at: Option<Timestamp>,
-    pub(crate) close_reason: Option<String>,
+    pub last_inbound_at: Option<Timestamp>,
+    /// When the business last wrote.
+    pub last_outbound_at: Option<Timestamp>,
+    /// When the business first answered.
+    pub first_reply_at: Option<Timestamp>,
+    /// Until when it is snoozed.
+    pub snoozed_until: Option<Timestamp>,
+    /// When it was closed.
+    pub closed_at: Option<Timestamp>,
+    /// Why it was closed.
+    pub close_reason: Option<String>,
     /// When the contact began to write what is to be answered.
-    pub(crate) reply_since: Option<Timestamp>,
-    pub(crate) reply_due_at: Option<Timestamp>,
+    pub reply_since: Option<Timestamp>,
+    /// When the agent is to answer.
+    pub reply_due_at: Option<Timestamp>,
     /// The contact's epoch when `reply_run_id` began.
-    pub(crate) reply_epoch: Option<i64>,
-    pub(crate) reply_run_id: Option<RunId>,
+    pub reply_epoch: Option<i64>,
+    /// The run that answers.
+    pub reply_run_id: Option<RunId>,
     /// The last message that `reply_run_id` answers.
-    pub(crate) reply_run_upto: Option<MessageId>,
+    pub reply_run_upto: Option<MessageId>,
     /// The last message that was answered, or is not to be.
-    pub(crate) reply_upto: MessageId,
-    pub(crate) version: i64,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
+    pub reply_upto: MessageId,
+    /// Rises with each change.
+    pub version: i64,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
 }
 
 impl Conversation {
     /// When the window for free messages closes or closed. `None` where the contact never wrote.
-    pub(crate) fn window_expires_at(&self) -> Option<Timestamp> {
+    pub fn window_expires_at(&self) -> Option<Timestamp> {
         self.last_inbound_at.map(|at| at.plus_seconds(WINDOW_SECONDS))
     }
 
     /// Whether free messages are allowed at this moment.
-    pub(crate) fn is_open_at(&self, now: Timestamp) -> bool {
+    pub fn is_open_at(&self, now: Timestamp) -> bool {
         self.window_expires_at().is_some_and(|end| now < end)
     }
 
@@ -72,12 +90,7 @@ impl Conversation {
     ///
     /// # Errors
     /// When the database fails.
-    pub(crate) fn of(
-        tx: &mut Tx,
-        workspace: WorkspaceId,
-        channel: ChannelId,
-        contact: ContactId,
-    ) -> Result<Self> {
+    pub fn of(tx: &mut Tx, workspace: WorkspaceId, channel: ChannelId, contact: ContactId) -> Result<Self> {
         let all = Self::of_all(tx, workspace, channel, &[contact])?;
         all.into_iter().next().ok_or_else(|| Error::internal("a contact has no conversation"))
     }
@@ -87,7 +100,7 @@ impl Conversation {
     ///
     /// # Errors
     /// When the database fails.
-    pub(crate) fn of_all(
+    pub fn of_all(
         tx: &mut Tx,
         workspace: WorkspaceId,
         channel: ChannelId,

@@ -1,6 +1,6 @@
 //! Deleting messages with all that belongs to them.
 
-use crate::broadcasts;
+use super::broadcasts::BroadcastRecipients;
 use crate::schema::{
     files_without_message as left, message_attachments as attachments, message_statuses as statuses,
     message_terms as terms, messages as table,
@@ -14,24 +14,24 @@ use store::{Tx, each};
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn delete(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
+pub(crate) fn delete(tx: &mut Tx, broadcasts: &dyn BroadcastRecipients, ids: &[MessageId]) -> Result<()> {
     if ids.is_empty() {
         return Ok(());
     }
     leave_files(tx, ids)?;
-    remove(tx, ids)
+    remove(tx, broadcasts, ids)
 }
 
 /// The same, but for the files: the caller sees to them.
 ///
 /// # Errors
 /// When the database fails.
-pub(super) fn remove(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
+pub(super) fn remove(tx: &mut Tx, broadcasts: &dyn BroadcastRecipients, ids: &[MessageId]) -> Result<()> {
     diesel::delete(attachments::table.filter(attachments::message_id.eq_any(ids)))
         .execute(tx.connection())?;
     diesel::delete(statuses::table.filter(statuses::message_id.eq_any(ids))).execute(tx.connection())?;
     diesel::delete(terms::table.filter(terms::message_id.eq_any(ids))).execute(tx.connection())?;
-    broadcasts::messages_deleted(tx, ids)?;
+    broadcasts.messages_deleted(tx, ids)?;
     diesel::delete(table::table.filter(table::id.eq_any(ids))).execute(tx.connection())?;
     Ok(())
 }

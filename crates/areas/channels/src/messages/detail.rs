@@ -6,39 +6,46 @@ use utoipa::ToSchema;
 
 /// What a message has beside its text. Of a message that is sent it has all that the network is given.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Detail {
+pub struct Detail {
+    /// A template with its values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) template: Option<SentTemplate>,
+    pub template: Option<SentTemplate>,
+    /// Buttons or a list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) interactive: Option<Interactive>,
+    pub interactive: Option<Interactive>,
+    /// A place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) location: Option<Location>,
+    pub location: Option<Location>,
     /// Cards of people, as the network has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) contacts: Option<serde_json::Value>,
+    pub contacts: Option<serde_json::Value>,
     /// The id of the button or row that the contact chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) reply_id: Option<String>,
+    pub reply_id: Option<String>,
+    /// An order of products.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) order: Option<MessageOrder>,
+    pub order: Option<MessageOrder>,
+    /// The answers to a form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) form: Option<MessageForm>,
+    pub form: Option<MessageForm>,
+    /// The advertisement or post from which the contact came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) referral: Option<MessageReferral>,
+    pub referral: Option<MessageReferral>,
+    /// The product about which the contact writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) product: Option<MessageProduct>,
+    pub product: Option<MessageProduct>,
     /// Of a reaction; `None` takes it back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) emoji: Option<String>,
+    pub emoji: Option<String>,
     /// Of a text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) preview_url: bool,
+    pub preview_url: bool,
     /// Whether it is sent again if the network does not answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) at_least_once: bool,
+    pub at_least_once: bool,
     /// What the service does not understand, as it came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) raw: Option<serde_json::Value>,
+    pub raw: Option<serde_json::Value>,
 }
 
 /// A place.

@@ -15,8 +15,10 @@ use store::Tx;
 
 /// What is sent before what: answers to people are not to wait for a broadcast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Priority {
+pub enum Priority {
+    /// Answers, and all other messages that somebody waits for.
     Live = 0,
+    /// Messages of broadcasts.
     Broadcast = 1,
 }
 
@@ -69,36 +71,48 @@ pub(crate) struct NewMessage {
 
 /// A file of a message.
 #[derive(Debug, Clone)]
-pub(crate) struct NewAttachment {
-    pub(crate) kind: MediaKind,
+pub struct NewAttachment {
+    /// What it is.
+    pub kind: MediaKind,
     /// Where the file is ours already.
-    pub(crate) file: Option<FileId>,
+    pub file: Option<FileId>,
     /// Where it is to be read from the network.
-    pub(crate) provider_media_id: Option<String>,
-    pub(crate) mime_type: Option<String>,
-    pub(crate) name: Option<String>,
-    pub(crate) is_voice: bool,
+    pub provider_media_id: Option<String>,
+    /// Its MIME type.
+    pub mime_type: Option<String>,
+    /// Its name.
+    pub name: Option<String>,
+    /// Whether it is a voice note.
+    pub is_voice: bool,
     /// Whether a transcript is to be made.
-    pub(crate) transcribe: bool,
+    pub transcribe: bool,
 }
 
 /// A message that is to be sent.
 #[derive(Debug, Clone)]
-pub(crate) struct Outgoing {
-    pub(crate) message_type: MessageType,
-    pub(crate) content: String,
-    /// An [`OutboundDetail`](super::detail::OutboundDetail) without which the type cannot be sent.
-    pub(crate) detail: Option<JsonText>,
-    pub(crate) sender: Sender,
-    pub(crate) reply_to: Option<MessageId>,
+pub struct Outgoing {
+    /// The type of message.
+    pub message_type: MessageType,
+    /// What people read.
+    pub content: String,
+    /// A [`Detail`](super::detail::Detail) without which the type cannot be sent.
+    pub detail: Option<JsonText>,
+    /// Who sends it.
+    pub sender: Sender,
+    /// The message to which it replies or reacts.
+    pub reply_to: Option<MessageId>,
     /// Names the send among all of its workspace: a second message with the key is refused by the database.
-    pub(crate) client_key: Option<String>,
-    pub(crate) run_id: Option<RunId>,
-    pub(crate) broadcast_id: Option<BroadcastId>,
-    pub(crate) attachment: Option<NewAttachment>,
-    pub(crate) priority: Priority,
+    pub client_key: Option<String>,
+    /// The run whose answer it is.
+    pub run_id: Option<RunId>,
+    /// The broadcast that sends it.
+    pub broadcast_id: Option<BroadcastId>,
+    /// The file.
+    pub attachment: Option<NewAttachment>,
+    /// What is sent before what.
+    pub priority: Priority,
     /// When it is no longer sent.
-    pub(crate) expires_at: Timestamp,
+    pub expires_at: Timestamp,
 }
 
 impl Outgoing {

@@ -1,11 +1,12 @@
 //! What was said with a contact that was deleted permanently, and the files that it sent.
 
+use super::broadcasts::BroadcastRecipients;
 use super::delete::remove;
+use crate::channels;
 use crate::schema::{
     conversations, files_without_message as left, held_message_events as held,
     message_attachments as attachments, message_outbox as outbox, messages as table,
 };
-use crate::{broadcasts, channels};
 use diesel::dsl::exists;
 use diesel::prelude::*;
 use model::{ChannelId, Code, ContactId, ConversationId, FileId, MessageId, Result, WorkspaceId};
@@ -24,6 +25,7 @@ const PIECE: i64 = 100;
 pub(super) fn forget(
     tx: &mut Tx,
     uses: &FileUses,
+    broadcasts: &dyn BroadcastRecipients,
     workspace: WorkspaceId,
     contact: ContactId,
 ) -> Result<Left> {
@@ -37,12 +39,12 @@ pub(super) fn forget(
     for (conversation, channel) in of {
         // Whoever sends, receives or reports messages shares the channel.
         channels::hold(tx, channel)?;
-        withdraw(tx, conversation)?;
+        withdraw(tx, broadcasts, conversation)?;
         let busy = busy(tx, conversation)?;
         let ids = next(tx, conversation, &busy)?;
         if !ids.is_empty() {
             let files = received(tx, &ids)?;
-            remove(tx, &ids)?;
+            remove(tx, broadcasts, &ids)?;
             files.into_iter().try_for_each(|file| trash_unused(tx, uses, workspace, file))?;
             return Ok(Left::More);
         }
@@ -57,13 +59,13 @@ pub(super) fn forget(
 
 /// Takes the messages of a conversation out of the outbox that are not being sent, and publishes nothing of what the contact
 /// wrote. It is not answered, as no contact is that does not exist.
-fn withdraw(tx: &mut Tx, conversation: ConversationId) -> Result<()> {
+fn withdraw(tx: &mut Tx, broadcasts: &dyn BroadcastRecipients, conversation: ConversationId) -> Result<()> {
     let waiting: Vec<MessageId> = diesel::delete(outbox::table)
         .filter(outbox::conversation_id.eq(conversation))
         .filter(outbox::claimed_epoch.is_null())
         .returning(outbox::message_id)
         .get_results(tx.connection())?;
-    broadcasts::contact_deleted(tx, &waiting)?;
+    broadcasts.contact_deleted(tx, &waiting)?;
     diesel::delete(held::table.filter(held::conversation_id.eq(conversation))).execute(tx.connection())?;
     Ok(())
 }

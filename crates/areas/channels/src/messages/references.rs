@@ -1,6 +1,7 @@
 //! What follows a contact that is merged into another, and is deleted with one that is deleted permanently: its conversations
 //! with all that was said. And the files that messages need.
 
+use super::broadcasts::BroadcastRecipients;
 use super::conversation::Conversation;
 use super::forget;
 use super::row::MessageDirection;
@@ -8,6 +9,7 @@ use crate::schema::{conversations, message_attachments, message_outbox, messages
 use diesel::prelude::*;
 use model::{ContactId, ConversationId, FileId, MessageId, Result, WorkspaceId};
 use ports::{ContactReferences, FileReferences, FileUse, FileUses, Left};
+use std::sync::Arc;
 use store::{Read, Tx};
 
 /// The word for messages among what refers to files.
@@ -36,6 +38,8 @@ impl FileReferences for MessageFiles {
 pub(crate) struct MessageReferences {
     /// What refers to files, because those that something else needs stay.
     pub(crate) file_uses: FileUses,
+    /// The recipients of broadcasts, which lose the messages that are deleted.
+    pub(crate) broadcasts: Arc<dyn BroadcastRecipients>,
 }
 
 impl ContactReferences for MessageReferences {
@@ -95,7 +99,7 @@ impl ContactReferences for MessageReferences {
     }
 
     fn forget(&self, tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<Left> {
-        forget::forget(tx, &self.file_uses, workspace, contact)
+        forget::forget(tx, &self.file_uses, &*self.broadcasts, workspace, contact)
     }
 }
 

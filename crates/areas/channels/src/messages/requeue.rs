@@ -12,12 +12,7 @@ use store::{Read, Tx};
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn requeue(
-    tx: &mut Tx,
-    id: MessageId,
-    priority: Priority,
-    expires_at: Timestamp,
-) -> Result<MessageRow> {
+pub fn requeue(tx: &mut Tx, id: MessageId, priority: Priority, expires_at: Timestamp) -> Result<MessageRow> {
     let now = tx.now();
     let row: MessageRow = diesel::update(messages::table.find(id))
         .set((

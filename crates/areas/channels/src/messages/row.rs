@@ -108,7 +108,7 @@ text_enum! {
 impl MessageStatus {
     /// The place in a message's life. A status applies only if its rank is higher than that of the message, so that
     /// statuses that come late or twice take nothing back.
-    pub(crate) fn rank(self) -> i64 {
+    pub fn rank(self) -> i64 {
         match self {
             Self::Queued => 0,
             Self::Sending | Self::Unknown => 1,
@@ -145,15 +145,18 @@ pub struct MessageError {
 
 /// Messages that have the same status for the same reason.
 #[derive(Debug)]
-pub(crate) struct Alike {
-    pub(crate) status: MessageStatus,
-    pub(crate) error: Option<JsonText>,
-    pub(crate) ids: Vec<MessageId>,
+pub struct Alike {
+    /// The status.
+    pub status: MessageStatus,
+    /// The reason.
+    pub error: Option<JsonText>,
+    /// The messages.
+    pub ids: Vec<MessageId>,
 }
 
 impl Alike {
     /// Messages that are sent, put together, so that one statement changes many.
-    pub(crate) fn among<'a>(rows: impl IntoIterator<Item = &'a MessageRow>) -> Vec<Self> {
+    pub fn among<'a>(rows: impl IntoIterator<Item = &'a MessageRow>) -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
         for row in rows {
             let Some(status) = row.status else { continue };
@@ -169,49 +172,67 @@ impl Alike {
 
 /// Who sent a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sender {
-    pub(crate) kind: MessageSenderType,
+pub struct Sender {
+    /// The type of sender.
+    pub kind: MessageSenderType,
     /// The id of the contact, agent, key or broadcast.
-    pub(crate) id: Option<String>,
+    pub id: Option<String>,
 }
 
 /// A message as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = messages)]
 pub struct MessageRow {
-    pub(crate) id: MessageId,
-    pub(crate) workspace_id: WorkspaceId,
-    pub(crate) conversation_id: ConversationId,
-    pub(crate) channel_id: ChannelId,
-    pub(crate) contact_id: ContactId,
-    pub(crate) direction: MessageDirection,
-    pub(crate) sender_type: MessageSenderType,
-    pub(crate) sender_id: Option<String>,
-    pub(crate) message_type: MessageType,
+    /// The id.
+    pub id: MessageId,
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The conversation.
+    pub conversation_id: ConversationId,
+    /// The channel.
+    pub channel_id: ChannelId,
+    /// The contact.
+    pub contact_id: ContactId,
+    /// Who sent it to whom.
+    pub direction: MessageDirection,
+    /// The type of sender.
+    pub sender_type: MessageSenderType,
+    /// The id of the contact, agent, key or broadcast that sent it.
+    pub sender_id: Option<String>,
+    /// The type of message.
+    pub message_type: MessageType,
     /// What people read: the text, the caption, the title of a button, `[Audio]` for a voice note.
-    pub(crate) content: String,
+    pub content: String,
     /// What the type has beside its content, as JSON: `template`, `interactive`, `location` and so on.
-    pub(crate) detail: Option<JsonText>,
+    pub detail: Option<JsonText>,
     /// The message to which it replies or reacts.
-    pub(crate) reply_to_id: Option<MessageId>,
+    pub reply_to_id: Option<MessageId>,
     /// `None` for what contacts wrote.
-    pub(crate) status: Option<MessageStatus>,
-    pub(crate) status_rank: i64,
+    pub status: Option<MessageStatus>,
+    /// The rank of the status.
+    pub status_rank: i64,
     /// A [`MessageError`].
-    pub(crate) error: Option<JsonText>,
+    pub error: Option<JsonText>,
     /// From 1; each time that it is sent again it rises.
-    pub(crate) attempt: i64,
-    #[expect(dead_code, reason = "the database alone looks at it")]
-    pub(crate) client_key: Option<String>,
-    pub(crate) provider_message_id: Option<String>,
+    pub attempt: i64,
+    /// Names the send among all of its workspace.
+    pub client_key: Option<String>,
+    /// The network's id of the message.
+    pub provider_message_id: Option<String>,
     /// When, by the network's clock.
-    pub(crate) provider_at: Option<Timestamp>,
-    pub(crate) run_id: Option<RunId>,
-    pub(crate) broadcast_id: Option<BroadcastId>,
-    pub(crate) edited_at: Option<Timestamp>,
-    pub(crate) deleted_at: Option<Timestamp>,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
+    pub provider_at: Option<Timestamp>,
+    /// The run whose answer it is.
+    pub run_id: Option<RunId>,
+    /// The broadcast that sent it.
+    pub broadcast_id: Option<BroadcastId>,
+    /// When its author last edited it.
+    pub edited_at: Option<Timestamp>,
+    /// When its author took it back.
+    pub deleted_at: Option<Timestamp>,
+    /// When it was written.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use store::{AnyConnection, CachedChange, Tx, column, each};
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn enqueue_all(tx: &mut Tx, out: Vec<(&Conversation, Outgoing)>) -> Result<Vec<MessageRow>> {
+pub fn enqueue_all(tx: &mut Tx, out: Vec<(&Conversation, Outgoing)>) -> Result<Vec<MessageRow>> {
     let waits: HashMap<ConversationId, Waits> = out
         .iter()
         .map(|(of, out)| (of.id, Waits { priority: out.priority, until: out.expires_at }))

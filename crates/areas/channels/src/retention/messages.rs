@@ -1,8 +1,7 @@
 //! Old messages. Those that are still to be sent, read, published or answered stay until that is done.
 
 use super::{expect_time, until};
-use crate::broadcasts;
-use crate::messages::{Conversation, MessageDirection, delete};
+use crate::messages::{BroadcastRecipients, Conversation, MessageDirection, delete};
 use crate::schema::{
     channels, conversations, held_message_events as held, message_attachments as attachments,
     message_outbox as outbox, messages as table,
@@ -12,6 +11,7 @@ use diesel::prelude::*;
 use jobs::{JobContext, JobError};
 use model::{BroadcastId, ChannelId, ConversationId, MessageId, Result, Timestamp, WorkspaceId};
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use store::{AnyConnection, Read, Tx};
 
 /// The most messages of one transaction.
@@ -26,6 +26,7 @@ type Old = (MessageId, ConversationId, Option<BroadcastId>, Timestamp);
 /// When the database fails. What was deleted stays so.
 pub(super) async fn expire(
     job: &JobContext,
+    broadcasts: &Arc<dyn BroadcastRecipients>,
     workspace: WorkspaceId,
     horizon: Timestamp,
 ) -> Result<(), JobError> {
@@ -35,7 +36,8 @@ pub(super) async fn expire(
         let mut next = Some(MessageId(0));
         while let Some(after) = next {
             expect_time(job)?;
-            next = job.db.write(move |tx| piece(tx, channel, horizon, after)).await?;
+            let broadcasts = broadcasts.clone();
+            next = job.db.write(move |tx| piece(tx, &*broadcasts, channel, horizon, after)).await?;
         }
     }
     Ok(())
@@ -53,7 +55,13 @@ fn oldest(channel: ChannelId, after: MessageId) -> _ {
 }
 
 /// Deletes some of a channel's messages behind `after`. Gives where to continue; `None` at the end of what is old.
-fn piece(tx: &mut Tx, channel: ChannelId, horizon: Timestamp, after: MessageId) -> Result<Option<MessageId>> {
+fn piece(
+    tx: &mut Tx,
+    broadcasts: &dyn BroadcastRecipients,
+    channel: ChannelId,
+    horizon: Timestamp,
+    after: MessageId,
+) -> Result<Option<MessageId>> {
     let rows: Vec<Old> = oldest(channel, after).limit(PIECE).load(tx.connection())?;
     let old = until(rows, horizon, |(.., written_at)| *written_at);
     let Some((last, ..)) = old.last().copied() else { return Ok(None) };
@@ -61,9 +69,9 @@ fn piece(tx: &mut Tx, channel: ChannelId, horizon: Timestamp, after: MessageId) 
     let of = held_conversations(tx, &old)?;
     let ids = old.iter().filter(|(_, of_message, ..)| of.contains_key(of_message)).map(|(id, ..)| *id);
     let free = free(tx, ids.collect())?;
-    let needed = needed(tx, &old, &of, &free)?;
+    let needed = needed(tx, broadcasts, &old, &of, &free)?;
     let ids: Vec<MessageId> = free.into_iter().filter(|id| !needed.contains(id)).collect();
-    delete(tx, &ids)?;
+    delete(tx, broadcasts, &ids)?;
     let gone: HashSet<MessageId> = ids.into_iter().collect();
     let touched: BTreeSet<ConversationId> =
         old.iter().filter(|(id, ..)| gone.contains(id)).map(|(_, of_message, ..)| *of_message).collect();
@@ -98,6 +106,7 @@ fn free(tx: &mut Tx, ids: Vec<MessageId>) -> Result<Vec<MessageId>> {
 /// Those of messages with which something is still to be done.
 fn needed(
     read: &mut Read,
+    broadcasts: &dyn BroadcastRecipients,
     old: &[Old],
     of: &HashMap<ConversationId, Conversation>,
     ids: &[MessageId],
@@ -113,13 +122,13 @@ fn needed(
     needed.extend(unpublished.load::<MessageId>(read.connection())?);
     needed.extend(unread.load::<MessageId>(read.connection())?);
     let named: BTreeSet<BroadcastId> = old.iter().filter_map(|(_, _, broadcast, _)| *broadcast).collect();
-    let going_on = broadcasts::going_on(read, named)?;
+    let unfinished = broadcasts.unfinished(read, named)?;
     let is_unanswered = |conversation: &Conversation, id: MessageId| {
         (conversation.reply_due_at.is_some() || conversation.reply_run_id.is_some())
             && id > conversation.reply_upto
     };
     needed.extend(old.iter().filter_map(|(id, conversation, broadcast, _)| {
-        let is_of_broadcast = broadcast.is_some_and(|broadcast| going_on.contains(&broadcast));
+        let is_of_broadcast = broadcast.is_some_and(|broadcast| unfinished.contains(&broadcast));
         let is_asked = of.get(conversation).is_some_and(|conversation| is_unanswered(conversation, *id));
         (is_of_broadcast || is_asked).then_some(*id)
     }));

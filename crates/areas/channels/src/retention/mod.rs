@@ -6,6 +6,7 @@
 mod files;
 mod messages;
 
+use crate::messages::BroadcastRecipients;
 use jobs::{Job, JobContext, JobError};
 use model::{Timestamp, WorkspaceId};
 use ports::{BusinessRetention, FileUses};
@@ -22,6 +23,8 @@ pub struct Keeping {
     pub days: Arc<dyn BusinessRetention>,
     /// What refers to files, because those that something else needs stay.
     pub file_uses: FileUses,
+    /// The recipients of broadcasts: messages that are still needed for those stay.
+    pub broadcasts: Arc<dyn BroadcastRecipients>,
 }
 
 /// The job.
@@ -45,7 +48,7 @@ async fn expire(job: JobContext, keeping: Keeping) -> Result<(), JobError> {
             files::expire(&job, &keeping.file_uses, after, before(days)).await?;
         }
         if let Some(days) = kept.messages {
-            messages::expire(&job, after, before(days)).await?;
+            messages::expire(&job, &keeping.broadcasts, after, before(days)).await?;
         }
     }
 }

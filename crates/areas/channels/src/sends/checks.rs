@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use store::Read;
 
 /// Where a contact is reached over the network: by its number, or by the network's id of the person.
-pub(crate) fn reach(contact: &ContactCard) -> Option<Recipient> {
+pub fn reach(contact: &ContactCard) -> Option<Recipient> {
     let phone = contact.text("$phone").filter(|phone| !phone.is_empty());
     if let Some(phone) = phone {
         return Some(Recipient::Phone(phone.to_owned()));

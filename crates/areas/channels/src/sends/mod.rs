@@ -17,14 +17,13 @@ mod said;
 mod send;
 mod what;
 
-pub(crate) use checks::reach;
+pub use checks::reach;
 pub(crate) use contact::{SendContactMessage, SendContactTemplate};
 pub(crate) use operations::{
     MarkChannelMessageRead, SendChannelInteractive, SendChannelMedia, SendChannelMessage,
     SendChannelReaction, SendChannelTemplate,
 };
 pub(crate) use operator::SendOperatorMessage;
-pub(crate) use recipient::first_channel;
-pub use send::SendParts;
-pub(crate) use send::send_template;
+pub use recipient::first_channel;
+pub use send::{SendParts, send_template};
 pub(crate) use what::message_type_of;

@@ -100,7 +100,7 @@ pub(super) fn channel_for(
 ///
 /// # Errors
 /// `no_channel`.
-pub(crate) fn first_channel(
+pub fn first_channel(
     read: &mut Read,
     workspace: WorkspaceId,
     template: Option<(&str, &str)>,

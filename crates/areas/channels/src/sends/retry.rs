@@ -1,8 +1,9 @@
 //! Sending a message again that was not sent, or of which that is not known.
 
 use super::what::Free;
-use crate::broadcasts;
-use crate::messages::{Conversation, Detail, MessageRow, MessageStatus, Priority, requeue};
+use crate::messages::{
+    BroadcastRecipients, Conversation, Detail, MessageRow, MessageStatus, Priority, requeue,
+};
 use crate::schema::{message_attachments, messages as table};
 use diesel::prelude::*;
 use model::{Code, Error, FileId, JsonText, MessageId, Result, Timestamp};
@@ -70,6 +71,7 @@ fn is_same(read: &mut Read, row: &MessageRow, draft: &Free) -> Result<bool> {
 /// As those of [`expect_retryable`].
 pub(super) fn again(
     tx: &mut Tx,
+    broadcasts: &dyn BroadcastRecipients,
     conversation: &Conversation,
     id: MessageId,
     draft: &Free,
@@ -85,6 +87,6 @@ pub(super) fn again(
         ))
         .execute(tx.connection())?;
     let row = requeue(tx, row.id, Priority::Live, expires_at)?;
-    broadcasts::messages_changed(tx, &[&row])?;
+    broadcasts.messages_changed(tx, &[&row])?;
     Ok(row)
 }

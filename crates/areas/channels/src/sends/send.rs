@@ -10,8 +10,8 @@ use super::retry::{self, Attempt};
 use super::what::{Filled, Free, What};
 use crate::channels::ChannelRow;
 use crate::messages::{
-    self, Conversation, Detail, MessageRow, MessageSenderType, MessageType, NewAttachment, Outgoing,
-    Priority, Sender,
+    self, BroadcastRecipients, Conversation, Detail, MessageRow, MessageSenderType, MessageType,
+    NewAttachment, Outgoing, Priority, Sender,
 };
 use crate::network::Network;
 use crate::schema::messages as table;
@@ -35,10 +35,15 @@ const TRIES: usize = 5;
 /// What sends are made with. A service that operations ask for.
 #[derive(Clone)]
 pub struct SendParts {
-    pub(crate) people: People,
-    pub(crate) files: Arc<Files>,
+    /// The contacts.
+    pub people: People,
+    /// The recipients of broadcasts, which follow the messages that are sent again.
+    pub(crate) broadcasts: Arc<dyn BroadcastRecipients>,
+    /// The files.
+    pub files: Arc<Files>,
     pub(crate) network: Network,
-    pub(crate) wakes: Wakes,
+    /// Wakes the workers.
+    pub wakes: Wakes,
 }
 
 impl SendParts {
@@ -46,7 +51,7 @@ impl SendParts {
     ///
     /// # Errors
     /// `not_found` with `param`; `validation_error` where the network does not take the file.
-    pub(crate) fn file(
+    pub fn file(
         &self,
         read: &mut Read,
         workspace: WorkspaceId,
@@ -61,7 +66,7 @@ impl SendParts {
     ///
     /// # Errors
     /// As those of [`file`](Self::file).
-    pub(crate) fn header_file(
+    pub fn header_file(
         &self,
         read: &mut Read,
         workspace: WorkspaceId,
@@ -77,7 +82,7 @@ impl SendParts {
 ///
 /// # Errors
 /// Those of the first check that fails.
-pub(crate) fn send_template(
+pub fn send_template(
     tx: &mut Tx,
     caller: &Caller,
     parts: &SendParts,
@@ -282,7 +287,7 @@ impl<'a> Sending<'a> {
                 .map_err(|error| error.param("reply_to"))?;
         }
         if let Some(id) = self.attempt.retry_of {
-            let row = retry::again(tx, &conversation, id, &draft, expires_at)?;
+            let row = retry::again(tx, &*self.parts.broadcasts, &conversation, id, &draft, expires_at)?;
             self.parts.wakes.send_after(tx, conversation.channel_id);
             return Ok(row);
         }

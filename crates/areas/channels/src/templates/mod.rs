@@ -4,9 +4,9 @@ mod model;
 mod operations;
 mod queries;
 
-pub use model::MessageTemplate;
-pub(crate) use model::TemplateRow;
+pub use model::{MessageTemplate, TemplateRow};
 pub(crate) use operations::{
     CreateMessageTemplate, DeleteMessageTemplate, GetMessageTemplate, ListMessageTemplates, expect_approved,
 };
-pub(crate) use queries::{approved, named, updated};
+pub use queries::named;
+pub(crate) use queries::{approved, updated};

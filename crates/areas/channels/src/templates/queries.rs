@@ -27,7 +27,7 @@ pub(crate) fn live(read: &mut Read, channel: ChannelId, id: MessageTemplateId) -
 ///
 /// # Errors
 /// `template_not_found`, with the languages that the name has.
-pub(crate) fn named(
+pub fn named(
     read: &mut Read,
     channel: ChannelId,
     namespace: Option<&str>,

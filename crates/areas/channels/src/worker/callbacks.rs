@@ -97,7 +97,7 @@ impl Worker {
         if callbacks.len() == 1 {
             return Ok(Some(callbacks.to_vec()));
         }
-        let (channel, epoch, people) = (self.channel.id, self.lease.epoch, self.parts.people.clone());
+        let (channel, epoch, areas) = (self.channel.id, self.lease.epoch, self.parts.areas.clone());
         let transcribes = self.parts.transcriber.is_some();
         let file_uses = self.parts.file_uses.clone();
         let (all, applying) = (callbacks.to_vec(), callbacks.to_vec());
@@ -107,7 +107,7 @@ impl Worker {
             };
             let settings = channel.settings()?;
             let (channel, settings) = (&channel, &settings);
-            let of = Applying { channel, settings, people: &people, file_uses: &file_uses, transcribes };
+            let of = Applying { channel, settings, areas: &areas, file_uses: &file_uses, transcribes };
             let messages: Vec<_> = applying.iter().filter_map(|callback| callback.message()).collect();
             let applied = apply_messages(tx, &of, &messages)?;
             let done = applying.iter().zip(&applied).filter(|(_, applied)| **applied);
@@ -148,7 +148,7 @@ impl Worker {
 
     /// Applies callbacks in one transaction. `false` if another worker has the channel.
     async fn apply(&self, callbacks: Vec<Arc<Callback>>) -> Result<bool> {
-        let (channel, epoch, people) = (self.channel.id, self.lease.epoch, self.parts.people.clone());
+        let (channel, epoch, areas) = (self.channel.id, self.lease.epoch, self.parts.areas.clone());
         let transcribes = self.parts.transcriber.is_some();
         let has_statuses_only = callbacks.iter().all(|callback| callback.has_statuses_only());
         let file_uses = self.parts.file_uses.clone();
@@ -162,7 +162,7 @@ impl Worker {
             let Some(channel) = lease::changed_by(tx, channel, epoch, mode)? else { return Ok(false) };
             let settings = channel.settings()?;
             let (channel, settings) = (&channel, &settings);
-            let of = Applying { channel, settings, people: &people, file_uses: &file_uses, transcribes };
+            let of = Applying { channel, settings, areas: &areas, file_uses: &file_uses, transcribes };
             apply(tx, &of, callbacks.iter().flat_map(|callback| &callback.updates))?;
             mark_done(tx, callbacks.iter().map(|callback| callback.id).collect())?;
             Ok(true)

@@ -48,7 +48,7 @@ impl Worker {
     }
 
     async fn deliver_together(&self, ended: Vec<Arc<EndedRun>>) -> Result<()> {
-        let (channel, epoch, people) = (self.channel.id, self.lease.epoch, self.parts.people.clone());
+        let (channel, epoch, people) = (self.channel.id, self.lease.epoch, self.parts.areas.people.clone());
         self.parts
             .db
             .write(move |tx| {

@@ -33,7 +33,7 @@ impl Worker {
         if !any.await? {
             return Ok(false);
         }
-        let (people, files) = (self.parts.people.clone(), self.parts.files.clone());
+        let (people, files) = (self.parts.areas.people.clone(), self.parts.files.clone());
         self.parts
             .db
             .write(move |tx| {

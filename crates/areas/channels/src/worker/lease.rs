@@ -45,7 +45,7 @@ impl Lease {
         if is_held.await? {
             return Ok(None);
         }
-        let people = parts.people.clone();
+        let areas = parts.areas.clone();
         let taken = parts.db.write(move |tx| {
             let row = table::table.find(channel);
             channels::hold(tx, channel)?;
@@ -61,7 +61,7 @@ impl Lease {
                 return Ok(None);
             }
             let Some(row) = channels::by_id(tx, channel)? else { return Ok(None) };
-            settle::forget_interrupted(tx, &people, &row)?;
+            settle::forget_interrupted(tx, &areas, &row)?;
             Ok(Some(row))
         });
         let Some(row) = taken.await? else { return Ok(None) };

@@ -4,6 +4,7 @@
 use super::{LOOK, Worker, lease, settle};
 use crate::channels::ChannelRow;
 use crate::messages::{Conversation, Detail, MessageError, MessageRow, MessageStatus, MessageType};
+use crate::other_areas::OtherAreas;
 use crate::schema::{conversations, message_attachments as attachments, message_outbox as outbox, messages};
 use crate::sends::reach;
 use crate::templates;
@@ -124,11 +125,11 @@ impl Worker {
     /// more.
     async fn claim_into<'a>(&'a self, sending: &mut Sending<'a>) -> Result<bool> {
         let (channel, epoch) = (self.channel.id, self.lease.epoch);
-        let (people, rates) = (self.parts.people.clone(), self.rates.clone());
+        let (areas, rates) = (self.parts.areas.clone(), self.rates.clone());
         let most = AT_ONCE.saturating_sub(sending.under_way.len());
         let claim = self.parts.db.write(move |tx| {
             let Some(channel) = lease::held_by(tx, channel, epoch)? else { return Ok(None) };
-            let (claimed, settled) = claim(tx, &channel, &people, &rates, most)?;
+            let (claimed, settled) = claim(tx, &channel, &areas, &rates, most)?;
             Ok(Some((channel, claimed, settled)))
         });
         let Some((channel, claimed, settled)) = sending.during(claim).await? else { return Ok(false) };
@@ -181,8 +182,8 @@ impl Worker {
         if answers.iter().any(|(_, outcome)| settle::is_too_fast(outcome)) {
             self.rates().drain(self.parts.db.now());
         }
-        let (people, answers) = (self.parts.people.clone(), answers.clone());
-        let settled = self.parts.db.write(move |tx| settle::settle(tx, &channel, &people, &answers));
+        let (areas, answers) = (self.parts.areas.clone(), answers.clone());
+        let settled = self.parts.db.write(move |tx| settle::settle(tx, &channel, &areas, &answers));
         sending.during(settled).await
     }
 
@@ -238,7 +239,7 @@ fn due(
 fn claim(
     tx: &mut Tx,
     channel: &ChannelRow,
-    people: &People,
+    areas: &OtherAreas,
     rates: &Mutex<Rates>,
     most: usize,
 ) -> Result<(Vec<Claimed>, bool)> {
@@ -252,14 +253,14 @@ fn claim(
         .filter(messages::id.eq_any(&ids))
         .select(MessageRow::as_select())
         .load(tx.connection())?;
-    let around = Around::read(tx, channel, people, &rows)?;
+    let around = Around::read(tx, channel, &areas.people, &rows)?;
     let (mut claimed, mut settled) = (Vec::new(), false);
     for row in rows {
         let expires_at = expiry.get(&row.id).copied();
         match around.ready(tx, channel, &row, expires_at)? {
             Ok(message) => claimed.push(message),
             Err(error) => {
-                settle::fail(tx, channel, people, row.id, error)?;
+                settle::fail(tx, channel, areas, row.id, error)?;
                 settled = true;
             }
         }

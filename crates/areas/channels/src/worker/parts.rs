@@ -2,11 +2,12 @@
 
 use super::uploads::Uploads;
 use crate::network::Network;
+use crate::other_areas::OtherAreas;
 use crate::transcriber::Transcriber;
 use crate::wakes::Wakes;
 use ::files::Files;
 use auth::Seal;
-use ports::{AgentRuns, FileUses, People};
+use ports::{AgentRuns, FileUses};
 use std::sync::Arc;
 use store::Db;
 
@@ -19,8 +20,8 @@ pub struct WorkerParts {
     pub network: Network,
     /// Opens the credentials of channels.
     pub seal: Arc<Seal>,
-    /// The contacts.
-    pub people: People,
+    /// The other areas that messages concern.
+    pub areas: OtherAreas,
     /// The agents that answer.
     pub runs: Arc<dyn AgentRuns>,
     /// Where files are kept.

@@ -41,7 +41,7 @@ pub(super) struct Question {
 impl Worker {
     /// What is to be answered now, in other conversations than those for which runs are being started.
     pub(super) async fn due_answers(&self, asking: &HashSet<ConversationId>) -> Result<Due> {
-        let (channel, people) = (self.channel.clone(), self.parts.people.clone());
+        let (channel, people) = (self.channel.clone(), self.parts.areas.people.clone());
         let asking: Vec<ConversationId> = asking.iter().copied().collect();
         self.parts.db.read(move |read| look(read, &channel, &people, &asking)).await
     }

@@ -3,12 +3,12 @@
 use crate::channels::{self, ChannelRow, ChannelStatus, NewChannelError, note_error};
 use crate::inbound::{StatusReport, apply_early, rise};
 use crate::messages::{MessageError, MessageStatus, may_come_twice};
+use crate::other_areas::OtherAreas;
 use crate::schema::{channels as channel_rows, message_outbox as outbox, messages};
 use chatnet::{Refusal, RefusalCode, SendOutcome};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Text};
 use model::{MessageId, Result, Timestamp};
-use ports::People;
 use std::time::Duration;
 use store::{AnyConnection, CachedChange, Tx, lock_row};
 
@@ -37,7 +37,7 @@ fn changes_channel(channel: &ChannelRow, outcome: &SendOutcome) -> bool {
 pub(super) fn settle(
     tx: &mut Tx,
     channel: &ChannelRow,
-    people: &People,
+    areas: &OtherAreas,
     answers: &[(MessageId, SendOutcome)],
 ) -> Result<()> {
     // A status must not miss the id that is written here.
@@ -47,11 +47,11 @@ pub(super) fn settle(
         lock_row!(tx, channel_rows::table.find(channel.id).select(channel_rows::id), for_no_key_update);
     }
     let accepted: Vec<(MessageId, &str)> = answers.iter().filter_map(provider_id).collect();
-    self::accepted(tx, channel, people, &accepted)?;
+    self::accepted(tx, channel, areas, &accepted)?;
     for (id, outcome) in answers {
         match outcome {
             SendOutcome::Accepted { .. } => {}
-            SendOutcome::Refused(refusal) => refused(tx, channel, people, *id, refusal)?,
+            SendOutcome::Refused(refusal) => refused(tx, channel, areas, *id, refusal)?,
             SendOutcome::Unknown { reason } => {
                 let error = NewChannelError {
                     code: "unknown",
@@ -60,7 +60,7 @@ pub(super) fn settle(
                     provider_code: None,
                 };
                 note_error(tx, channel.id, error)?;
-                unanswered(tx, channel, people, *id)?;
+                unanswered(tx, channel, areas, *id)?;
             }
         }
     }
@@ -79,7 +79,7 @@ fn provider_id((id, outcome): &(MessageId, SendOutcome)) -> Option<(MessageId, &
 fn accepted(
     tx: &mut Tx,
     channel: &ChannelRow,
-    people: &People,
+    areas: &OtherAreas,
     messages: &[(MessageId, &str)],
 ) -> Result<()> {
     if messages.is_empty() {
@@ -87,8 +87,8 @@ fn accepted(
     }
     set_provider_ids(tx, messages)?;
     let ids: Vec<MessageId> = messages.iter().map(|(id, _)| *id).collect();
-    finish(tx, channel, people, &ids, MessageStatus::Sent, None)?;
-    apply_early(tx, channel, people, messages)?;
+    finish(tx, channel, areas, &ids, MessageStatus::Sent, None)?;
+    apply_early(tx, channel, areas, messages)?;
     if channel.status == ChannelStatus::Connecting {
         set_status(tx, channel, ChannelStatus::Connected, None)?;
     }
@@ -122,7 +122,7 @@ fn set_provider_ids(tx: &mut Tx, of: &[(MessageId, &str)]) -> Result<()> {
 fn refused(
     tx: &mut Tx,
     channel: &ChannelRow,
-    people: &People,
+    areas: &OtherAreas,
     id: MessageId,
     refusal: &Refusal,
 ) -> Result<()> {
@@ -148,14 +148,14 @@ fn refused(
         provider_code: refusal.provider_code,
         retryable: refusal.is_retryable,
     };
-    fail(tx, channel, people, id, error)
+    fail(tx, channel, areas, id, error)
 }
 
 /// A message of which it is not known whether the network has it. It is sent again only where that was asked for.
-fn unanswered(tx: &mut Tx, channel: &ChannelRow, people: &People, id: MessageId) -> Result<()> {
+fn unanswered(tx: &mut Tx, channel: &ChannelRow, areas: &OtherAreas, id: MessageId) -> Result<()> {
     match attempts_left(tx, id)? {
         Some(attempts) if may_come_twice(tx, id)? => try_again(tx, id, attempts, None),
-        _ => finish(tx, channel, people, &[id], MessageStatus::Unknown, None),
+        _ => finish(tx, channel, areas, &[id], MessageStatus::Unknown, None),
     }
 }
 
@@ -199,33 +199,33 @@ fn try_again(tx: &mut Tx, id: MessageId, attempts: i64, retry_after: Option<Dura
 pub(super) fn fail(
     tx: &mut Tx,
     channel: &ChannelRow,
-    people: &People,
+    areas: &OtherAreas,
     id: MessageId,
     error: MessageError,
 ) -> Result<()> {
     let is_expired = error.code == RefusalCode::Expired;
     let status = if is_expired { MessageStatus::Expired } else { MessageStatus::Failed };
-    finish(tx, channel, people, &[id], status, Some(error))
+    finish(tx, channel, areas, &[id], status, Some(error))
 }
 
 /// Takes messages out of the outbox with the status that they have from now on.
 fn finish(
     tx: &mut Tx,
     channel: &ChannelRow,
-    people: &People,
+    areas: &OtherAreas,
     ids: &[MessageId],
     status: MessageStatus,
     error: Option<MessageError>,
 ) -> Result<()> {
     let report = StatusReport { provider_id: String::new(), reference: None, status, error, at: tx.now() };
     let reports: Vec<(MessageId, &StatusReport)> = ids.iter().map(|id| (*id, &report)).collect();
-    rise(tx, channel, people, &reports)?;
+    rise(tx, channel, areas, &reports)?;
     diesel::delete(outbox::table.filter(outbox::message_id.eq_any(ids))).execute(tx.connection())?;
     Ok(())
 }
 
 /// Messages that an earlier worker was handing to the network when it ended: whether the network has them is not known.
-pub(super) fn forget_interrupted(tx: &mut Tx, people: &People, channel: &ChannelRow) -> Result<()> {
+pub(super) fn forget_interrupted(tx: &mut Tx, areas: &OtherAreas, channel: &ChannelRow) -> Result<()> {
     let interrupted: Vec<MessageId> = outbox::table
         .filter(outbox::channel_id.eq(channel.id))
         .filter(outbox::claimed_epoch.lt(channel.lease_epoch))
@@ -236,7 +236,7 @@ pub(super) fn forget_interrupted(tx: &mut Tx, people: &People, channel: &Channel
         let message = "The service ended while the message was being sent.";
         let error = NewChannelError { code: "unknown", message, about: Some(id), provider_code: None };
         note_error(tx, channel.id, error)?;
-        unanswered(tx, channel, people, id)?;
+        unanswered(tx, channel, areas, id)?;
     }
     Ok(())
 }

@@ -9,11 +9,6 @@
 
 mod agent_tools;
 mod assignment;
-mod broadcast_and_callbacks;
-mod broadcast_counts;
-mod broadcast_pauses;
-mod broadcast_previews;
-mod broadcasts;
 mod callbacks;
 mod contact_scope;
 mod context;
@@ -21,7 +16,6 @@ mod conversations;
 mod enclosed;
 mod erasure;
 mod files;
-mod merged_ids;
 mod merges;
 mod numbers;
 mod order_of_updates;

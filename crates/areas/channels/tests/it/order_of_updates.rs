@@ -126,7 +126,7 @@ const SECRET: &str = "my card is 4111 1111 1111";
 #[testkit::both]
 async fn consent_follows_the_time_of_the_statement(kind: Kind) {
     let desk = Desk::with_settings(kind, |settings| {
-        settings.opt_out_confirmation = Some("You will hear no more.".to_owned())
+        settings.opt_out_confirmation = Some("You will hear no more.".to_owned());
     })
     .await;
     desk.text(ANA, "wamid.1", 7_200, "hi").await;

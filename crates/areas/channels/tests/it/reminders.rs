@@ -1,6 +1,5 @@
 //! Reminders that send messages.
 
-use crate::files;
 use crate::support::Desk;
 use chrono::Duration;
 use model::Env;
@@ -114,7 +113,7 @@ async fn each_date_of_a_recurrence_sends_the_template(kind: Kind) {
 
 #[testkit::both]
 async fn a_template_with_a_file_is_sent(kind: Kind) {
-    let desk = files::desk(kind).await;
+    let desk = Desk::with_prices(kind).await;
     let ana = desk.customer("Ana", "+5511987654321");
     let contact = json!(desk.contact("Ana", "+5511987654321").await);
     let (file, path) = desk.upload_prices().await;
@@ -145,7 +144,7 @@ async fn a_template_with_a_file_is_sent(kind: Kind) {
 
 #[testkit::both]
 async fn a_file_that_was_deleted_meanwhile_is_noted(kind: Kind) {
-    let desk = files::desk(kind).await;
+    let desk = Desk::with_prices(kind).await;
     let contact = json!(desk.contact("Ana", "+5511987654321").await);
     let (file, path) = desk.upload_prices().await;
     let config = json!({ "template": { "name": "prices", "language": "en", "media": file } });

@@ -1,11 +1,9 @@
 //! Messages, and files that contacts sent, are deleted when the business no longer keeps them.
 
-use crate::broadcasts::{all, open};
 use crate::support::Desk;
 use chrono::Duration;
 use crm::business;
 use serde_json::{Value, json};
-use simulator::Action;
 use testkit::Kind;
 
 impl Desk {
@@ -16,31 +14,9 @@ impl Desk {
         self.app.db().write(move |tx| business::set(tx, workspace, patch())).await.unwrap();
     }
 
-    /// Lets days pass, and runs what is due then.
-    pub async fn days(&self, days: i64) {
-        self.app.data.clock.advance(Duration::days(days));
-        self.run().await;
-    }
-
-    pub async fn messages_of(&self, contact: &Value) -> Vec<Value> {
-        let all = self.get(&format!("/contacts/{contact}/messages")).await.expect(200);
-        all.as_array().unwrap().clone()
-    }
-
     async fn conversation(&self, contact: &Value) -> Value {
         let found = self.get(&format!("/conversations?contact_id={contact}")).await.expect(200);
         found[0].clone()
-    }
-
-    /// The contact of a customer sends a document, and the attachment of its message.
-    pub async fn document(&self, customer: &simulator::User) -> (Value, Value) {
-        let document = Action::Document { file_name: "order.txt".to_owned(), content: "A lamp".to_owned() };
-        self.network.act(&customer.user_id, &document).unwrap();
-        self.settle().await;
-        let contact = self.only_contact().await["id"].clone();
-        let attachment = self.attachment(&contact).await;
-        assert_eq!(attachment["status"], "ready", "{attachment}");
-        (contact, attachment)
     }
 
     /// The attachment of the only message with one.
@@ -48,20 +24,6 @@ impl Desk {
         let messages = self.messages_of(contact).await;
         let mut with = messages.iter().filter(|message| message["type"] == "document");
         with.next().unwrap()["attachments"][0].clone()
-    }
-
-    /// Whether a file is in the trash.
-    pub async fn is_trashed(&self, file: &Value) -> bool {
-        self.get(&format!("/files/{file}")).await.expect(200)["trashed_at"] != Value::Null
-    }
-
-    /// What remains of messages in tables of which nothing is shown without them.
-    pub async fn remains(&self) -> i64 {
-        let tables = ["message_statuses", "message_terms", "message_attachments"];
-        let orphans = |table: &str| {
-            format!("(SELECT count(*) FROM {table} WHERE message_id NOT IN (SELECT id FROM messages))")
-        };
-        self.count(&format!("SELECT {} AS n", tables.map(orphans).join(" + "))).await
     }
 }
 
@@ -118,57 +80,6 @@ async fn what_is_left_of_a_conversation_is_unread(kind: Kind) {
         desk.app.data.clock.advance(Duration::days(1));
     }
     assert_eq!(desk.get("/conversations?unread=true").await.expect(200), json!([]));
-}
-
-#[testkit::both]
-async fn what_is_still_to_be_done_stays(kind: Kind) {
-    let desk = open(kind).await;
-    desk.keep(json!({ "messages_days": 1 })).await;
-    desk.crowd(3).await;
-    let id = desk.draft(all(), json!({})).await;
-    desk.act(id, "send").await;
-    desk.run().await;
-    desk.days(2).await;
-    assert_eq!(desk.messages().await.len(), 3, "messages that wait to be sent");
-    desk.act(id, "pause").await;
-    desk.days(2).await;
-    assert_eq!(desk.messages().await.len(), 3, "messages of a broadcast that is paused");
-    desk.act(id, "cancel").await;
-    desk.days(2).await;
-    assert_eq!((desk.messages().await.len(), desk.remains().await), (0, 0));
-    // Nothing of what was written to whom is kept, but for what became of it.
-    let over = desk.broadcast(id).await;
-    assert_eq!(
-        (&over["status"], &over["counts"]["total"], &over["counts"]["cancelled"]),
-        (&json!("cancelled"), &json!(3), &json!(3))
-    );
-    for row in desk.recipients(id, "").await {
-        assert_eq!((&row["state"], &row["message_id"]), (&json!("cancelled"), &Value::Null));
-        assert_eq!((&row["address"], &row["params"]), (&Value::Null, &json!({})));
-    }
-}
-
-#[testkit::both]
-async fn what_was_forgotten_is_not_sent_again(kind: Kind) {
-    let desk = open(kind).await;
-    desk.keep(json!({ "messages_days": 1 })).await;
-    desk.crowd(2).await;
-    let id = desk.draft(all(), json!({})).await;
-    desk.act(id, "send").await;
-    desk.run().await;
-    for row in desk.recipients(id, "").await {
-        desk.report(&row, "failed", Some("undeliverable")).await;
-    }
-    desk.app.sql("DELETE FROM message_outbox").await;
-    desk.seconds(3).await;
-    let before = desk.broadcast(id).await;
-    assert_eq!((&before["status"], &before["counts"]["failed"]), (&json!("completed"), &json!(2)));
-    desk.days(2).await;
-    assert_eq!((desk.messages().await.len(), &desk.broadcast(id).await["counts"]), (0, &before["counts"]));
-    desk.post(&format!("/broadcasts/{id}/send"), json!({ "retry": "failed" })).await.expect(200);
-    desk.run().await;
-    let states: Vec<String> = desk.states(id).await.into_iter().map(|(_, state)| state).collect();
-    assert_eq!((states, desk.messages().await.len()), (vec!["no_address".to_owned(); 2], 0));
 }
 
 #[testkit::both]

@@ -96,7 +96,7 @@ async fn an_answer_that_was_begun_before_a_takeover_is_not_sent(kind: Kind) {
     desk.network.write(&ana.user_id, "A question").unwrap();
     let asked = async {
         while desk.app.model.prompts().len() < 2 {
-            tokio::task::yield_now().await
+            tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(std::time::Duration::from_secs(20), asked).await.unwrap();
@@ -145,7 +145,7 @@ async fn customers_without_a_number_and_those_who_change_it_are_one_contact(kind
 #[testkit::both]
 async fn a_word_opts_out_and_another_one_in(kind: Kind) {
     let desk = Desk::with_settings(kind, |settings| {
-        settings.opt_out_confirmation = Some("You will hear no more.".to_owned())
+        settings.opt_out_confirmation = Some("You will hear no more.".to_owned());
     })
     .await;
     let ana = desk.customer("Ana", "+5511987654321");

@@ -1,0 +1,30 @@
+//! What this group adds to the service.
+
+use crate::Broadcasts;
+use crate::counts;
+use crate::delivery::Recipients;
+use crate::references::{BroadcastFiles, RecipientReferences};
+use crate::run;
+use channels::messages::BroadcastRecipients;
+use channels::sends::SendParts;
+use model::Result;
+use operation::{Declarations, Group, Parts, Services};
+use ports::{ContactReferences, FileReferences};
+use std::sync::Arc;
+
+/// Broadcasts.
+pub const GROUP: Group = Group { declare, start };
+
+fn declare(declarations: Declarations) -> Result<Declarations> {
+    Ok(declarations.area::<Broadcasts>().service::<Arc<dyn BroadcastRecipients>>(Arc::new(Recipients)))
+}
+
+fn start(services: &Services) -> Result<Parts> {
+    let sending: SendParts = services.cloned()?;
+    let parts = Parts::default()
+        .job(run::job(&sending))
+        .job(counts::job())
+        .one_of::<Arc<dyn ContactReferences>>(Arc::new(RecipientReferences))
+        .one_of::<Arc<dyn FileReferences>>(Arc::new(BroadcastFiles));
+    Ok(parts)
+}
