@@ -6,8 +6,9 @@ use agents::RunEngine;
 use agents::providers::Tiers;
 use auth::{CountContacts, Directory, Quotas, RateWindows, Seal, SealedTable, Spending, SpentMicros};
 use billing::BillingSettings;
-use channels::{Network, Transcriber, Workers};
+use channels::Network;
 use chatnet::Chatnet;
+use conversations::{Transcriber, Workers};
 use egress::Connector;
 use events::Deliveries;
 use files::{Files, Objects};
@@ -34,7 +35,7 @@ use tokio::sync::watch;
 pub const VERSION: &str = "v0.28.0";
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
-const GROUPS: [Group; 10] = [
+const GROUPS: [Group; 11] = [
     operation::FOUNDATION,
     transfer::ENGINE,
     data::GROUP,
@@ -42,6 +43,7 @@ const GROUPS: [Group; 10] = [
     billing::GROUP,
     agents::GROUP,
     channels::GROUP,
+    conversations::GROUP,
     broadcasts::GROUP,
     crm::TASKS_GROUP,
     events::GROUP,

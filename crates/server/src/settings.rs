@@ -10,7 +10,7 @@ use crate::traces::{Collector, Traces};
 use agents::providers::Tiers;
 use anyhow::Context;
 use auth::{RateWindows, Seal};
-use channels::{OpenAiTranscriber, Transcriber, TranscriberSettings};
+use conversations::{OpenAiTranscriber, Transcriber, TranscriberSettings};
 use egress::{Connector, Policy};
 use model::SystemRandom;
 use operation::Limits;

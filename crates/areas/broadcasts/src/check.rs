@@ -7,11 +7,11 @@ use super::model::{BroadcastAudience, BroadcastExclusion, BroadcastPauseReason, 
 use super::row::{self, BroadcastRow};
 use super::template::{check_params, expect_params};
 use channels::ChannelRow;
-use channels::messages::NewAttachment;
-use channels::sends::{SendParts, first_channel};
 use channels::templates::{self, TemplateRow};
 use chatnet::{Quality, TemplateComponents, TemplateStatus};
 use chrono_tz::Tz;
+use conversations::messages::NewAttachment;
+use conversations::sends::SendParts;
 use model::{ChannelId, Code, Error, Result, Timestamp, WorkspaceId};
 use ports::{Audience, People};
 use serde_json::json;
@@ -130,7 +130,7 @@ pub(super) fn choose_channel(read: &mut Read, row: &mut BroadcastRow) -> Result<
     }
     let wanted = row.template()?.ok_or_else(|| Error::invalid("template", "is required"))?;
     let template = Some((wanted.name.as_str(), wanted.language.as_str()));
-    Ok(row.channel_id.insert(first_channel(read, row.workspace_id, template)?.id).to_owned())
+    Ok(row.channel_id.insert(channels::first(read, row.workspace_id, template)?.id).to_owned())
 }
 
 /// What sending a broadcast takes.

@@ -1,7 +1,7 @@
 //! Whether a contact can be sent a broadcast at this moment.
 
 use super::model::BroadcastSkipReason as Skip;
-use channels::sends::reach;
+use channels::reach;
 use chatnet::{Recipient, TemplateCategory};
 use ports::ContactCard;
 

@@ -4,8 +4,8 @@ use super::model::{
     BroadcastRecipientState as State, BroadcastSkipReason as Skip, BroadcastStatus as Status,
 };
 use crate::schema::{broadcast_recipients as recipients, broadcasts};
-use channels::messages::{Alike, BroadcastRecipients, MessageError, MessageRow, MessageStatus};
 use chatnet::RefusalCode;
+use conversations::messages::{Alike, BroadcastRecipients, MessageError, MessageRow, MessageStatus};
 use diesel::prelude::*;
 use diesel::sql_types::{Nullable, SingleValue};
 use model::{

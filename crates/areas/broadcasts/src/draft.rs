@@ -7,7 +7,7 @@ use super::previewed::BroadcastPreview;
 use super::row::{BroadcastRow, find};
 use super::shown;
 use crate::schema::broadcasts as table;
-use channels::sends::SendParts;
+use conversations::sends::SendParts;
 use diesel::prelude::*;
 use model::{BroadcastId, Caller, JsonText, Result, Timestamp};
 use operation::{Answer, Body, Created, Cx, Describe, Json, Query, Reply, State, With, operation};

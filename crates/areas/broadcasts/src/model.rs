@@ -2,7 +2,7 @@
 
 use super::previewed::{BroadcastPreview, BroadcastTest};
 use super::time_of_day::BroadcastTimeOfDay;
-use channels::messages::MessageError;
+use conversations::messages::MessageError;
 use model::{
     Actor, BroadcastId, BroadcastRecipientId, ChannelId, ContactId, FileId, MessageId, Patch, SegmentId,
     Timestamp, text_enum,

@@ -16,7 +16,7 @@ use super::shown;
 use super::test_send;
 use super::withdraw;
 use crate::schema::{broadcast_recipients, broadcasts};
-use channels::sends::SendParts;
+use conversations::sends::SendParts;
 use diesel::prelude::*;
 use model::{BroadcastId, BroadcastRecipientId, Caller, Code, Error, JsonText, Patch, Result};
 use operation::{

@@ -6,7 +6,7 @@ use super::previewed::{BroadcastPreview, BroadcastPreviewMessage, BroadcastSkipC
 use super::row::{BroadcastRow, NewRecipient};
 use super::states::BroadcastSkipReason as Skip;
 use super::template::FrozenParams;
-use channels::sends::SendParts;
+use conversations::sends::SendParts;
 use model::{ChannelId, ContactId, JsonText, Result};
 use std::collections::{BTreeMap, HashSet};
 use store::{Db, Read};

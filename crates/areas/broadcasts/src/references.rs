@@ -9,7 +9,7 @@ use super::model::{
 };
 use super::withdraw::set_state;
 use crate::schema::{broadcast_recipients, broadcasts};
-use channels::messages;
+use conversations::messages;
 use diesel::prelude::*;
 use model::{BroadcastId, ContactId, FileId, JsonText, MessageId, Result, WorkspaceId};
 use ports::{ContactReferences, FileReferences, FileUse, Left};

@@ -15,12 +15,12 @@ use super::references::RecipientReferences;
 use super::row::{BroadcastRow, RecipientRow, locked};
 
 use crate::schema::broadcast_recipients;
-use channels::messages::{
+use chatnet::RefusalCode;
+use conversations::messages::{
     self, Conversation, Detail, MessageError, MessageSenderType, MessageType, Outgoing, Priority, Sender,
     enqueue_all, requeue,
 };
-use channels::sends::SendParts;
-use chatnet::RefusalCode;
+use conversations::sends::SendParts;
 use diesel::dsl::min;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Text};
@@ -77,7 +77,7 @@ pub(super) fn piece(tx: &mut Tx, parts: &SendParts, due: Due) -> Result<Next> {
     let due = due.get(..pace.room()).unwrap_or(&due);
     let sent = Writing { parts, row: &row, ready: &ready, clock }.write(tx, due)?;
     if sent > 0 {
-        parts.wakes.send_after(tx, ready.channel.id);
+        parts.notifier.notify_of_outbox(tx, ready.channel.id);
     }
     counts::fold(tx, row.id)?;
     pace.take(sent);

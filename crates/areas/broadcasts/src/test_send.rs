@@ -4,7 +4,7 @@ use super::check::{self, Ready};
 use super::previewed::BroadcastTest;
 use super::row::find;
 use super::template::FrozenParams;
-use channels::sends::{SendParts, send_template};
+use conversations::sends::{SendParts, send_template};
 use model::{BroadcastId, Caller, Code, ContactId, Error, Result};
 use store::Tx;
 

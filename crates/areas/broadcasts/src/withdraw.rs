@@ -3,7 +3,7 @@
 use super::model::BroadcastRecipientState as State;
 use super::row::BroadcastRow;
 use crate::schema::broadcast_recipients as recipients;
-use channels::messages;
+use conversations::messages;
 use diesel::prelude::*;
 use model::{MessageId, Result};
 use store::Tx;

@@ -27,6 +27,7 @@ mod energy;
 mod events;
 #[cfg(feature = "app")]
 mod listening;
+mod plans;
 #[cfg(feature = "app")]
 mod program;
 #[cfg(feature = "app")]
@@ -48,6 +49,7 @@ pub use database::{Kind, TestDb};
 pub use events::{ConversionSent, MessageSent};
 #[cfg(feature = "app")]
 pub use listening::{Heard, Listening};
+pub use plans::expect_indexes;
 #[cfg(feature = "app")]
 pub use program::{Demo, Program, Serving};
 #[cfg(feature = "app")]

@@ -9,7 +9,7 @@ use channels::{
     ChannelChange, ChannelProvider, ChannelRow, ChannelSettings, ChannelStatus, ConnectChannel, connect,
     list, set,
 };
-use channels::{OpenAiTranscriber, TranscriberSettings};
+use conversations::{OpenAiTranscriber, TranscriberSettings};
 use egress::{Connector, Policy};
 use model::{Env, KeyId, Result, Scope, WorkspaceId};
 use operation::Pipeline;

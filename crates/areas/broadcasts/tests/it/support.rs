@@ -2,8 +2,8 @@
 
 use broadcasts::Recipients;
 use channels::ChannelSettings;
-use channels::messages::{BroadcastRecipients as _, MessageRow};
-use channels::schema::messages;
+use conversations::messages::{BroadcastRecipients as _, MessageRow};
+use conversations::schema::messages;
 use diesel::prelude::*;
 use model::{ContactId, MessageId, Timestamp};
 use serde_json::{Value, json};

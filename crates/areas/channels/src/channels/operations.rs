@@ -1,16 +1,17 @@
 //! The operations of channels.
 
 use super::model::{Channel, ChannelStatus};
+use super::queue::MessageQueue;
 use super::row::{ChannelRow, live};
-use crate::inbound::not_done;
-use crate::messages::MessageStatus;
+use crate::callbacks::not_done;
 use crate::network::Network;
-use crate::schema::{channel_callbacks, channel_errors, channels, message_outbox, messages};
+use crate::schema::{channel_callbacks, channel_errors, channels};
 use chatnet::Quality;
 use diesel::prelude::*;
 use model::{Caller, ChannelId, MessageId, Result, Timestamp};
 use operation::{Json, OptIn, OptInList, Path, State, operation};
 use serde::Serialize;
+use std::sync::Arc;
 use store::Read;
 use utoipa::ToSchema;
 
@@ -121,24 +122,12 @@ pub fn get_channel_health(
     read: &mut Read,
     caller: &Caller,
     Path(channel_id): Path<ChannelId>,
+    queue: State<Arc<dyn MessageQueue>>,
 ) -> Result<Json<ChannelHealth>> {
     let channel = live(read, caller.workspace_id(), channel_id)?;
     let now = read.now();
-    let waiting: Vec<(MessageId, Timestamp)> = message_outbox::table
-        .filter(message_outbox::channel_id.eq(channel.id))
-        .inner_join(messages::table.on(messages::id.eq(message_outbox::message_id)))
-        .order(message_outbox::message_id)
-        .limit(MOST_COUNTED)
-        .select((message_outbox::message_id, messages::created_at))
-        .load(read.connection())?;
-    let oldest = waiting.first().map(|(_, at)| ((now.millis() - at.millis()) / 1_000).max(0));
-    let statuses: Vec<Option<MessageStatus>> = messages::table
-        .filter(messages::channel_id.eq(channel.id))
-        .order(messages::id.desc())
-        .limit(1_000)
-        .select(messages::status)
-        .load(read.connection())?;
-    let unknown = statuses.iter().filter(|status| **status == Some(MessageStatus::Unknown)).count();
+    let queue = queue.0.state(read, channel.id, MOST_COUNTED)?;
+    let oldest = queue.oldest.map(|at| ((now.millis() - at.millis()) / 1_000).max(0));
     let last_errors = channel_errors::table
         .filter(channel_errors::channel_id.eq(channel.id))
         .order(channel_errors::id.desc())
@@ -159,9 +148,9 @@ pub fn get_channel_health(
         quality: channel.quality,
         messaging_limit: channel.messaging_limit,
         messages_per_second: channel.messages_per_second,
-        queued_messages: i64::try_from(waiting.len()).unwrap_or(MOST_COUNTED),
+        queued_messages: queue.waiting,
         oldest_queued_seconds: oldest,
-        unknown_messages: i64::try_from(unknown).unwrap_or_default(),
+        unknown_messages: queue.unknown,
         pending_callbacks: callbacks(read, channel.id, "pending")?,
         failed_callbacks: callbacks(read, channel.id, "failed")?,
         last_inbound_at: channel.last_inbound_at,

@@ -1,12 +1,14 @@
 //! Message templates: what the network has reviewed may be sent at any time.
 
+mod events;
 mod model;
 mod operations;
 mod queries;
 
+pub(crate) use events::TemplateUpdated;
 pub use model::{MessageTemplate, TemplateRow};
+pub use operations::expect_approved;
 pub(crate) use operations::{
-    CreateMessageTemplate, DeleteMessageTemplate, GetMessageTemplate, ListMessageTemplates, expect_approved,
+    CreateMessageTemplate, DeleteMessageTemplate, GetMessageTemplate, ListMessageTemplates,
 };
-pub use queries::named;
-pub(crate) use queries::{approved, updated};
+pub use queries::{approved, components_named, named, updated};

@@ -1,0 +1,49 @@
+//! Messages: what was said in conversations.
+
+mod broadcasts;
+mod conversation;
+mod delete;
+mod detail;
+mod enqueue;
+mod forget;
+mod list;
+mod model;
+mod print;
+mod queue;
+mod readable;
+mod references;
+mod requeue;
+mod row;
+pub(crate) mod terms;
+mod together;
+mod turns;
+mod withdraw;
+
+pub use broadcasts::BroadcastRecipients;
+pub use conversation::{Conversation, ConversationStatus};
+pub(crate) use delete::delete;
+pub use detail::{Detail, Location};
+pub(crate) use enqueue::{
+    AttachmentStatus, NewMessage, TranscriptStatus, by_provider_id, enqueue, known_provider_ids, write,
+};
+pub use enqueue::{NewAttachment, Outgoing, Priority};
+pub(crate) use forget::{is_locked, trash_unused};
+pub use list::ContactMessages;
+pub use model::{Message, MessageAttachment, MessageReaction, MessageSender, MessageStatusChange};
+pub(crate) use print::print;
+pub(crate) use queue::Outbox;
+pub(crate) use readable::readable;
+pub(crate) use references::{MESSAGE, MessageFiles, MessageReferences};
+pub(crate) use requeue::may_come_twice;
+pub use requeue::requeue;
+pub use row::{
+    Alike, MessageDirection, MessageError, MessageRow, MessageSenderType, MessageStatus, MessageType, Sender,
+};
+pub use together::enqueue_all;
+pub(crate) use together::write_all;
+pub use turns::Turns;
+pub(crate) use turns::transcripts;
+pub use withdraw::{cancel, withdraw};
+
+/// The most characters of a text that the network takes.
+pub const LONGEST_TEXT: usize = 4_096;

@@ -1,0 +1,7 @@
+//! Sends: what is refused, retries, files, quick replies and reminders.
+
+mod checks;
+mod files;
+mod quick_replies;
+mod reminders;
+mod retries;
