@@ -35,7 +35,7 @@ use tokio::sync::watch;
 pub const VERSION: &str = "v0.28.0";
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
-const GROUPS: [Group; 11] = [
+const GROUPS: [Group; 12] = [
     operation::FOUNDATION,
     transfer::ENGINE,
     data::GROUP,
@@ -44,6 +44,7 @@ const GROUPS: [Group; 11] = [
     agents::GROUP,
     channels::GROUP,
     conversations::GROUP,
+    sends::GROUP,
     broadcasts::GROUP,
     crm::TASKS_GROUP,
     events::GROUP,

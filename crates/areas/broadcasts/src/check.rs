@@ -11,9 +11,9 @@ use channels::templates::{self, TemplateRow};
 use chatnet::{Quality, TemplateComponents, TemplateStatus};
 use chrono_tz::Tz;
 use conversations::messages::NewAttachment;
-use conversations::sends::SendParts;
 use model::{ChannelId, Code, Error, Result, Timestamp, WorkspaceId};
 use ports::{Audience, People};
+use sends::SendParts;
 use serde_json::json;
 use store::{Read, Tx};
 

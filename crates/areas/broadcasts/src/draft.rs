@@ -7,10 +7,10 @@ use super::previewed::BroadcastPreview;
 use super::row::{BroadcastRow, find};
 use super::shown;
 use crate::schema::broadcasts as table;
-use conversations::sends::SendParts;
 use diesel::prelude::*;
 use model::{BroadcastId, Caller, JsonText, Result, Timestamp};
 use operation::{Answer, Body, Created, Cx, Describe, Json, Query, Reply, State, With, operation};
+use sends::SendParts;
 use store::Tx;
 
 /// The draft that was stored, or the preview of one that was not.

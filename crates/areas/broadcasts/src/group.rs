@@ -6,10 +6,10 @@ use crate::delivery::Recipients;
 use crate::references::{BroadcastFiles, RecipientReferences};
 use crate::run;
 use conversations::messages::BroadcastRecipients;
-use conversations::sends::SendParts;
 use model::Result;
 use operation::{Declarations, Group, Parts, Services};
 use ports::{ContactReferences, FileReferences};
+use sends::SendParts;
 use std::sync::Arc;
 
 /// Broadcasts.

@@ -16,13 +16,13 @@ use super::shown;
 use super::test_send;
 use super::withdraw;
 use crate::schema::{broadcast_recipients, broadcasts};
-use conversations::sends::SendParts;
 use diesel::prelude::*;
 use model::{BroadcastId, BroadcastRecipientId, Caller, Code, Error, JsonText, Patch, Result};
 use operation::{
     Body, Cx, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State as Service, With,
     operation,
 };
+use sends::SendParts;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::{Read, Tx};

@@ -15,11 +15,11 @@ use super::row::{BroadcastRow, NewRecipient, locked};
 use super::template::FrozenParams;
 use crate::schema::broadcast_recipients;
 use chatnet::TemplateCategory;
-use conversations::sends::SendParts;
 use diesel::dsl::count_star;
 use diesel::prelude::*;
 use model::{Cause, Code, ContactId, Error, JsonText, Result, WorkspaceId};
 use ports::{Audience, ContactCard, People};
+use sends::SendParts;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use store::{Db, Read, Tx};
 

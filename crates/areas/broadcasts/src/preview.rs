@@ -6,8 +6,8 @@ use super::previewed::{BroadcastPreview, BroadcastPreviewMessage, BroadcastSkipC
 use super::row::{BroadcastRow, NewRecipient};
 use super::states::BroadcastSkipReason as Skip;
 use super::template::FrozenParams;
-use conversations::sends::SendParts;
 use model::{ChannelId, ContactId, JsonText, Result};
+use sends::SendParts;
 use std::collections::{BTreeMap, HashSet};
 use store::{Db, Read};
 

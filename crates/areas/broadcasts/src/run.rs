@@ -16,10 +16,10 @@ use super::send;
 use super::withdraw;
 use crate::schema::broadcast_recipients;
 use conversations::messages;
-use conversations::sends::SendParts;
 use diesel::prelude::*;
 use jobs::{Job, JobContext, JobError};
 use model::{BroadcastRecipientId, Cause, Code, MessageId, Result};
+use sends::SendParts;
 use store::{Db, Tx};
 
 /// The most recipients that become cancelled in one transaction.

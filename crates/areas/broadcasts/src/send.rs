@@ -20,7 +20,6 @@ use conversations::messages::{
     self, Conversation, Detail, MessageError, MessageSenderType, MessageType, Outgoing, Priority, Sender,
     enqueue_all, requeue,
 };
-use conversations::sends::SendParts;
 use diesel::dsl::min;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Text};
@@ -28,6 +27,7 @@ use model::{
     BroadcastId, BroadcastRecipientId, Cause, Code, ContactId, JsonText, MessageId, Result, Timestamp,
 };
 use ports::{ContactCard, ContactReferences as _};
+use sends::SendParts;
 use std::collections::{HashMap, HashSet};
 use store::{AnyConnection, CachedChange, Read, Tx};
 

@@ -4,8 +4,8 @@ use super::check::{self, Ready};
 use super::previewed::BroadcastTest;
 use super::row::find;
 use super::template::FrozenParams;
-use conversations::sends::{SendParts, send_template};
 use model::{BroadcastId, Caller, Code, ContactId, Error, Result};
+use sends::{SendParts, send_template};
 use store::Tx;
 
 /// What errors call the contact.

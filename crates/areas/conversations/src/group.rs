@@ -9,37 +9,13 @@ use crate::messages::{
 use crate::metrics::QUEUED_MESSAGES;
 use crate::other_areas::OtherAreas;
 use crate::retention::{self, Keeping};
-use crate::sends;
 use crate::worker::{WorkerParts, Workers};
 use channels::MessageQueue;
 use channels::work::Uploads;
 use model::Result;
 use operation::{Declarations, Domain, EventType, Group, Operations, Parts, Services};
-use ports::{AutoAssignment, ChannelTurns, ContactReferences, FileReferences, Messenger, VariableUsers};
-use quick_replies::{QuickReplyFiles, QuickReplyVariables};
+use ports::{AutoAssignment, ChannelTurns, ContactReferences, FileReferences};
 use std::sync::Arc;
-
-/// What is sent over channels.
-pub struct ChannelSends;
-
-impl Domain for ChannelSends {
-    const AREA: &'static str = "Channels";
-    const ORDER: u16 = 190;
-    const DESCRIPTION: &'static str = "";
-
-    fn operations() -> Operations {
-        vec![
-            Box::new(sends::SendChannelTemplate),
-            Box::new(sends::SendChannelMessage),
-            Box::new(sends::SendChannelMedia),
-            Box::new(sends::SendChannelInteractive),
-            Box::new(sends::SendChannelReaction),
-            Box::new(sends::MarkChannelMessageRead),
-            Box::new(sends::SendContactMessage),
-            Box::new(sends::SendContactTemplate),
-        ]
-    }
-}
 
 /// The events of messages, which stand before those of templates.
 pub struct MessageEvents;
@@ -58,30 +34,15 @@ impl Domain for MessageEvents {
     }
 }
 
-/// What a team writes to contacts.
-pub struct OperatorMessages;
-
-impl Domain for OperatorMessages {
-    const AREA: &'static str = "Contacts";
-    const ORDER: u16 = 170;
-    const DESCRIPTION: &'static str = "";
-
-    fn operations() -> Operations {
-        vec![Box::new(sends::SendOperatorMessage)]
-    }
-}
-
-/// Conversations, and what is sent and received in them.
+/// Conversations, with their messages and the workers of channels.
 pub const GROUP: Group = Group { declare, start };
 
 fn declare(declarations: Declarations) -> Result<Declarations> {
     let members = declarations.services.cloned()?;
     Ok(declarations
         .area::<ContactMessages>()
-        .area::<OperatorMessages>()
         .area::<Conversations>()
         .area::<MessageEvents>()
-        .area::<ChannelSends>()
         .service::<Arc<dyn MessageQueue>>(Arc::new(Outbox))
         .service(AutoAssignment(Arc::new(conversations::AutoAssigned)))
         .service::<Arc<dyn ChannelTurns>>(Arc::new(Turns(members))))
@@ -94,16 +55,7 @@ fn start(services: &Services) -> Result<Parts> {
         file_uses: worker.file_uses.clone(),
         broadcasts: worker.areas.broadcasts.clone(),
     };
-    let sending = sends::SendParts {
-        people: worker.areas.people.clone(),
-        broadcasts: worker.areas.broadcasts.clone(),
-        files: worker.files.clone(),
-        network: worker.network.clone(),
-        notifier: worker.notifier.clone(),
-    };
     let parts = Parts::default()
-        .service(Messenger(Arc::new(sending.clone())))
-        .service(sending)
         .one_of::<Arc<dyn ContactReferences>>(Arc::new(MessageReferences {
             file_uses: keeping.file_uses.clone(),
             broadcasts: keeping.broadcasts.clone(),
@@ -113,9 +65,7 @@ fn start(services: &Services) -> Result<Parts> {
         .job(retention::job(keeping))
         .job(conversations::job())
         .service(Workers::new(worker))
-        .one_of::<Arc<dyn FileReferences>>(Arc::new(QuickReplyFiles))
         .one_of::<Arc<dyn FileReferences>>(Arc::new(MessageFiles))
-        .one_of::<Arc<dyn VariableUsers>>(Arc::new(QuickReplyVariables))
         .table_gauge(QUEUED_MESSAGES);
     Ok(parts)
 }

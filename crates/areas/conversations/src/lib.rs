@@ -14,7 +14,6 @@ pub mod retention;
 pub mod sample;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
-pub mod sends;
 mod transcriber;
 mod worker;
 

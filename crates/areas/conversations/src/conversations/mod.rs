@@ -10,7 +10,7 @@ pub use assigned::AutoAssigned;
 pub(crate) use state::job;
 pub use state::{ConversationState, StateChange, set_state};
 
-use operation::{Domain, EventType, Operations};
+use operation::{Domain, Operations};
 
 /// What is said between contacts and the business.
 pub struct Conversations;
@@ -22,17 +22,11 @@ impl Domain for Conversations {
          messages, and save answers that are given often.";
 
     fn operations() -> Operations {
-        let mut all: Operations = vec![
+        vec![
             Box::new(list::ListConversations),
             Box::new(search::SearchConversations),
             Box::new(list::GetConversation),
             Box::new(list::ListConversationMessages),
-        ];
-        all.extend(quick_replies::operations());
-        all
-    }
-
-    fn event_types() -> Vec<EventType> {
-        quick_replies::event_types()
+        ]
     }
 }

@@ -4,7 +4,6 @@ use super::context::Applying;
 use crate::messages::{
     Detail, Location, MessageDirection, MessageSenderType, MessageType, NewAttachment, NewMessage, Sender,
 };
-use crate::sends::message_type_of;
 use chatnet::{InboundContent, InboundMedia, MediaKind};
 use model::JsonText;
 
@@ -18,7 +17,7 @@ pub(super) fn stored(of: &Applying<'_>, content: &InboundContent, mut detail: De
             attachment = Some(file(of, media));
             let voice = || if media.is_voice { "[Audio]" } else { "" };
             let caption = media.caption.clone().unwrap_or_else(|| voice().to_owned());
-            (message_type_of(media.kind), caption)
+            (MessageType::of_media(media.kind), caption)
         }
         InboundContent::Location { latitude, longitude, name, address } => {
             let (name, address) = (name.clone(), address.clone());

@@ -6,7 +6,7 @@ use model::{
     ChannelId, ContactId, ConversationId, Error, MessageId, Result, RunId, Timestamp, WorkspaceId, text_enum,
 };
 use std::collections::HashSet;
-use store::{AnyConnection, Tx};
+use store::{AnyConnection, Read, Tx};
 
 /// How long free messages may follow a contact's last message. At exactly this time the window is closed.
 pub(crate) const WINDOW_SECONDS: i64 = 24 * 3_600;
@@ -84,6 +84,36 @@ impl Conversation {
     /// Whether free messages are allowed at this moment.
     pub fn is_open_at(&self, now: Timestamp) -> bool {
         self.window_expires_at().is_some_and(|end| now < end)
+    }
+
+    /// Returns the conversation of a channel with a contact, if there is one.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn find(read: &mut Read, channel: ChannelId, contact: ContactId) -> Result<Option<Self>> {
+        let row = conversations::table
+            .filter(conversations::contact_id.eq(contact))
+            .filter(conversations::channel_id.eq(channel))
+            .select(Self::as_select())
+            .first(read.connection());
+        Ok(row.optional()?)
+    }
+
+    /// Returns the channels of the conversations with a contact, the one with the newest message first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn channels_of(
+        read: &mut Read,
+        workspace: WorkspaceId,
+        contact: ContactId,
+    ) -> Result<Vec<ChannelId>> {
+        Ok(conversations::table
+            .filter(conversations::contact_id.eq(contact))
+            .filter(conversations::workspace_id.eq(workspace))
+            .order(conversations::last_message_id.desc())
+            .select(conversations::channel_id)
+            .load(read.connection())?)
     }
 
     /// The conversation of a channel with a contact, locked; made where there is none.

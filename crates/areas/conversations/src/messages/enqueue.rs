@@ -194,7 +194,7 @@ impl<'a> NewRow<'a> {
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn enqueue(tx: &mut Tx, conversation: &Conversation, out: Outgoing) -> Result<MessageRow> {
+pub fn enqueue(tx: &mut Tx, conversation: &Conversation, out: Outgoing) -> Result<MessageRow> {
     let (priority, expires_at) = (out.priority, out.expires_at);
     let row = write(tx, conversation, out.into_message())?;
     put_into_outbox(tx, &row, priority, expires_at)?;

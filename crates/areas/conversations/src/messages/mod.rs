@@ -7,9 +7,11 @@ mod detail;
 mod enqueue;
 mod forget;
 mod list;
+mod lookup;
 mod model;
 mod print;
 mod queue;
+mod read_mark;
 mod readable;
 mod references;
 mod requeue;
@@ -24,18 +26,20 @@ pub use conversation::{Conversation, ConversationStatus};
 pub(crate) use delete::delete;
 pub use detail::{Detail, Location};
 pub(crate) use enqueue::{
-    AttachmentStatus, NewMessage, TranscriptStatus, by_provider_id, enqueue, known_provider_ids, write,
+    AttachmentStatus, NewMessage, TranscriptStatus, by_provider_id, known_provider_ids, write,
 };
-pub use enqueue::{NewAttachment, Outgoing, Priority};
+pub use enqueue::{NewAttachment, Outgoing, Priority, enqueue};
 pub(crate) use forget::{is_locked, trash_unused};
 pub use list::ContactMessages;
+pub use lookup::{by_client_key, expect_in, files_of, lock, of_channel, sent_in};
 pub use model::{Message, MessageAttachment, MessageReaction, MessageSender, MessageStatusChange};
 pub(crate) use print::print;
 pub(crate) use queue::Outbox;
+pub use read_mark::mark_read;
 pub(crate) use readable::readable;
 pub(crate) use references::{MESSAGE, MessageFiles, MessageReferences};
 pub(crate) use requeue::may_come_twice;
-pub use requeue::requeue;
+pub use requeue::{begin_attempt, requeue};
 pub use row::{
     Alike, MessageDirection, MessageError, MessageRow, MessageSenderType, MessageStatus, MessageType, Sender,
 };

@@ -27,6 +27,21 @@ pub fn requeue(tx: &mut Tx, id: MessageId, priority: Priority, expires_at: Times
     Ok(row)
 }
 
+/// Begins another attempt to send a message: the network will give it another id.
+///
+/// # Errors
+/// When the database fails.
+pub fn begin_attempt(tx: &mut Tx, id: MessageId, detail: Option<JsonText>) -> Result<()> {
+    diesel::update(messages::table.find(id))
+        .set((
+            messages::attempt.eq(messages::attempt + 1),
+            messages::provider_message_id.eq(None::<String>),
+            messages::detail.eq(detail),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
 /// Whether a message is sent again if the network does not answer, although it may have been sent.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! A message as it is stored.
 
 use crate::schema::messages;
+use chatnet::MediaKind;
 use diesel::prelude::*;
 use model::{
     BroadcastId, ChannelId, ContactId, ConversationId, JsonText, MessageId, RunId, Timestamp, WorkspaceId,
@@ -102,6 +103,19 @@ text_enum! {
         Cancelled = "cancelled",
         /// It waited too long to be sent.
         Expired = "expired",
+    }
+}
+
+impl MessageType {
+    /// Returns the type of a message with a file.
+    pub fn of_media(kind: MediaKind) -> Self {
+        match kind {
+            MediaKind::Image => Self::Image,
+            MediaKind::Audio => Self::Audio,
+            MediaKind::Video => Self::Video,
+            MediaKind::Document => Self::Document,
+            MediaKind::Sticker => Self::Sticker,
+        }
     }
 }
 

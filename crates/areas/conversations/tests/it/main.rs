@@ -17,7 +17,6 @@ mod numbers;
 mod order_of_updates;
 mod outbox;
 mod retention;
-mod sends;
 mod storm;
 mod support;
 mod together;

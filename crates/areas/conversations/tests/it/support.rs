@@ -20,11 +20,6 @@ impl Desk {
         Self(ChannelApp::open(kind).await)
     }
 
-    /// A service with the template `prices`, which has a file above its text.
-    pub async fn with_prices(kind: Kind) -> Self {
-        Self(ChannelApp::with_prices(kind).await)
-    }
-
     /// A channel with settings of its own.
     pub async fn with_settings(kind: Kind, change: impl FnOnce(&mut ChannelSettings)) -> Self {
         Self(ChannelApp::with_settings(kind, change).await)

@@ -1,7 +1,7 @@
 //! What a send answers.
 
-use crate::messages::{MessageRow, MessageStatus};
 use chatnet::{ResolvedMessage, SentTemplate};
+use conversations::messages::{MessageRow, MessageStatus};
 use model::{ChannelId, ContactId, ConversationId, MessageId};
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -1,20 +1,20 @@
 //! What is said to a contact: a text, or a quick reply with all that it has.
 
+use super::content::{Content, Free, text};
 use super::result::SendResult;
 use super::send::Sending;
-use super::what::{Free, What, message_type_of, text};
-use crate::messages::{Detail, MessageType};
+use crate::quick_replies::{self, Filling, Rendered};
 use channels::ChannelRow;
 use chatnet::Interactive;
+use conversations::messages::{Detail, MessageType};
 use model::{Caller, Code, Error, MessageId, QuickReplyId, Result};
 use ports::{ContactCard, WorkspaceVariables};
-use quick_replies::{Filling, Rendered};
 use std::collections::BTreeMap;
 use store::Tx;
 
 /// A text or a quick reply.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Said<'a> {
+pub(super) struct TextOrReply<'a> {
     pub(super) text: Option<&'a str>,
     pub(super) quick_reply: Option<QuickReplyId>,
     pub(super) answers: &'a BTreeMap<String, String>,
@@ -33,7 +33,7 @@ impl Sending<'_> {
         channel: &ChannelRow,
         contact: &ContactCard,
         variables: &WorkspaceVariables,
-        (said, preview_url): (Said<'_>, bool),
+        (said, preview_url): (TextOrReply<'_>, bool),
     ) -> Result<SendResult> {
         let messages = match (said.text, said.quick_reply) {
             (Some(words), None) => vec![text(words.to_owned(), preview_url, said.reply_to)],
@@ -53,7 +53,7 @@ impl Sending<'_> {
         }
         let mut first = None;
         for message in messages {
-            let sent = self.send(tx, channel, Some(contact.clone()), What::Free(Box::new(message)))?;
+            let sent = self.send(tx, channel, Some(contact.clone()), Content::Free(Box::new(message)))?;
             first.get_or_insert(sent);
         }
         first.ok_or_else(|| Error::internal("a quick reply has no message"))
@@ -86,7 +86,7 @@ impl Sending<'_> {
         for file in reply.attachments {
             let attachment = self.parts.file(tx, channel.workspace_id, file, None, "quick_reply_id")?;
             let mut message = text(String::new(), false, None);
-            message.message_type = message_type_of(attachment.kind);
+            message.message_type = MessageType::of_media(attachment.kind);
             message.attachment = Some(attachment);
             all.push(message);
         }

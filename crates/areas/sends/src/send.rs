@@ -3,28 +3,25 @@
 use super::checks::{
     Checks, expect_not_blocked, expect_not_handed_over, expect_opted_in, expect_reachable, expect_window,
 };
+use super::content::{Content, Filled, Free};
 use super::media;
-use super::recipient;
 use super::result::{MessageRecipient, SendResult};
 use super::retry::{self, Attempt};
-use super::what::{Filled, Free, What};
-use crate::messages::{
-    self, BroadcastRecipients, Conversation, Detail, MessageRow, MessageSenderType, MessageType,
-    NewAttachment, Outgoing, Priority, Sender,
-};
-use crate::schema::messages as table;
 use channels::ChannelRow;
 use channels::Network;
 use channels::templates;
 use channels::work::WorkNotifier;
 use chatnet::{MediaKind, Recipient, ResolvedMessage, SentTemplate};
-use diesel::prelude::*;
+use conversations::messages::{
+    self, BroadcastRecipients, Conversation, Detail, MessageRow, MessageSenderType, MessageType,
+    NewAttachment, Outgoing, Priority, Sender,
+};
 use files::Files;
 use model::{ActorType, Answering, Caller, Error, FileId, MessageId, Result, RunId, Timestamp, WorkspaceId};
 use ports::{ContactCard, People};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use store::{OneRow as _, Read, Tx};
+use store::{Read, Tx};
 
 /// For how long a template waits to be sent, in seconds.
 const TEMPLATE_PATIENCE: i64 = 4 * 3_600;
@@ -93,7 +90,7 @@ pub fn send_template(
 ) -> Result<(Option<MessageId>, ResolvedMessage)> {
     let sending = Sending::new(caller, parts, dry_run, Attempt::default())?;
     let namespace = Some(template.namespace.clone());
-    let what = What::Template(Filled { template, media, namespace });
+    let what = Content::Template(Filled { template, media, namespace });
     let result = sending.send(tx, channel, Some(contact), what)?;
     Ok((result.message_id, result.message))
 }
@@ -148,7 +145,7 @@ impl<'a> Sending<'a> {
         tx: &mut Tx,
         channel: &ChannelRow,
         contact: Option<ContactCard>,
-        what: What,
+        what: Content,
     ) -> Result<SendResult> {
         let contact = match contact {
             Some(contact) if !self.dry_run => Some(self.locked(tx, &contact)?),
@@ -168,7 +165,7 @@ impl<'a> Sending<'a> {
             None => None,
         };
         let conversation = match &contact {
-            Some(contact) => recipient::conversation(tx, channel.id, contact.id)?,
+            Some(contact) => Conversation::find(tx, channel.id, contact.id)?,
             None => None,
         };
         let (mut draft, expires_at) =
@@ -231,17 +228,17 @@ impl<'a> Sending<'a> {
         channel: &ChannelRow,
         contact: Option<&ContactCard>,
         conversation: Option<&Conversation>,
-        what: What,
+        what: Content,
         checks: &mut Checks,
     ) -> Result<(Free, Timestamp)> {
         let now = tx.now();
         match what {
-            What::Free(free) => {
+            Content::Free(free) => {
                 let window = expect_window(tx, channel, conversation);
                 let end = checks.note("window_open", window);
                 Ok((*free, end.unwrap_or(now)))
             }
-            What::Template(Filled { template: filled, media, namespace }) => {
+            Content::Template(Filled { template: filled, media, namespace }) => {
                 let namespace = namespace.as_deref();
                 let template = templates::named(tx, channel.id, namespace, &filled.name, &filled.language)?;
                 checks.note("template_approved", templates::expect_approved(&template));
@@ -278,13 +275,7 @@ impl<'a> Sending<'a> {
     ) -> Result<MessageRow> {
         let conversation = Conversation::of(tx, channel.workspace_id, channel.id, contact.id)?;
         if let Some(id) = draft.reply_to {
-            table::table
-                .find(id)
-                .filter(table::conversation_id.eq(conversation.id))
-                .select(table::id)
-                .get_result::<MessageId>(tx.connection())
-                .or_not_found("message")
-                .map_err(|error| error.param("reply_to"))?;
+            messages::expect_in(tx, conversation.id, id).map_err(|error| error.param("reply_to"))?;
         }
         if let Some(id) = self.attempt.retry_of {
             let row = retry::again(tx, &*self.parts.broadcasts, &conversation, id, &draft, expires_at)?;

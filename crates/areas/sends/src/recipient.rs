@@ -1,9 +1,7 @@
 //! To whom a message goes, and over which channel.
 
-use crate::messages::Conversation;
-use crate::schema::conversations;
 use channels::ChannelRow;
-use diesel::prelude::*;
+use conversations::messages::Conversation;
 use model::{ChannelId, Code, ContactId, Error, Result, WorkspaceId};
 use ports::{ChatIdentity, ContactCard, ContactRef, People};
 use store::{Read, Tx};
@@ -54,20 +52,6 @@ impl To<'_> {
     }
 }
 
-/// The conversation of a channel with a contact, if there is one.
-pub(super) fn conversation(
-    read: &mut Read,
-    channel: ChannelId,
-    contact: ContactId,
-) -> Result<Option<Conversation>> {
-    let row = conversations::table
-        .filter(conversations::contact_id.eq(contact))
-        .filter(conversations::channel_id.eq(channel))
-        .select(Conversation::as_select())
-        .first(read.connection());
-    Ok(row.optional()?)
-}
-
 /// The channel that is asked for, or the one over which the contact was last spoken to, or the workspace's first.
 ///
 /// # Errors
@@ -81,12 +65,7 @@ pub(super) fn channel_for(
     if let Some(id) = asked {
         return channels::live(read, workspace, id).map_err(|error| error.param("channel_id"));
     }
-    let spoken_over: Vec<ChannelId> = conversations::table
-        .filter(conversations::contact_id.eq(contact))
-        .filter(conversations::workspace_id.eq(workspace))
-        .order(conversations::last_message_id.desc())
-        .select(conversations::channel_id)
-        .load(read.connection())?;
+    let spoken_over = Conversation::channels_of(read, workspace, contact)?;
     let enabled = channels::enabled(read, &spoken_over)?;
     let last = spoken_over.iter().find_map(|id| enabled.iter().find(|channel| channel.id == *id));
     if let Some(last) = last {

@@ -1,15 +1,13 @@
 //! Sends without a request.
 
+use super::content::{Content, Filled, text};
 use super::recipient::channel_for;
 use super::retry::Attempt;
 use super::send::{SendParts, Sending};
-use super::what::{Filled, What, text};
-use crate::messages::{MessageSenderType, Sender};
-use crate::schema::messages as table;
 use auth::keys;
 use channels::templates;
 use chatnet::SentTemplate;
-use diesel::prelude::*;
+use conversations::messages::{self, MessageSenderType, Sender};
 use model::{ChannelId, Code, ContactId, Error, MessageId, Result, Scope, WorkspaceId};
 use ports::{MessageContent, MessageSender, MessageToSend, TemplateToSend};
 use store::{Read, Tx};
@@ -40,7 +38,7 @@ impl MessageSender for SendParts {
 
     fn send(&self, tx: &mut Tx, message: &MessageToSend) -> Result<MessageId> {
         let workspace = message.workspace;
-        if let Some(sent) = sent_before(tx, message)? {
+        if let Some(sent) = messages::by_client_key(tx, workspace, &message.once)? {
             return Ok(sent);
         }
         expect_may_send(tx, message)?;
@@ -58,10 +56,10 @@ impl MessageSender for SendParts {
             attempt: Attempt::default(),
         };
         let what = match message.content.clone() {
-            MessageContent::Text(words) => What::Free(Box::new(text(words, false, None))),
+            MessageContent::Text(words) => Content::Free(Box::new(text(words, false, None))),
             MessageContent::Template(wanted) => {
                 let (namespace, media) = (wanted.namespace.clone(), wanted.media);
-                What::Template(Filled { template: sent(wanted), media, namespace })
+                Content::Template(Filled { template: sent(wanted), media, namespace })
             }
         };
         let queued = sending.send(tx, &channel, Some(contact), what)?;
@@ -78,15 +76,6 @@ fn sent(wanted: TemplateToSend) -> SentTemplate {
         header_params: wanted.header_params,
         button_params: wanted.button_params,
     }
-}
-
-fn sent_before(read: &mut Read, message: &MessageToSend) -> Result<Option<MessageId>> {
-    Ok(table::table
-        .filter(table::workspace_id.eq(message.workspace))
-        .filter(table::client_key.eq(&message.once))
-        .select(table::id)
-        .first(read.connection())
-        .optional()?)
 }
 
 fn expect_may_send(read: &mut Read, message: &MessageToSend) -> Result<()> {

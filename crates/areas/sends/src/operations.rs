@@ -4,22 +4,20 @@ use super::bodies::{
     ChannelInteractiveMessage, ChannelMediaMessage, ChannelReaction, ChannelTemplateMessage,
     ChannelTextMessage, DryRun, ReadMark,
 };
+use super::content::{Content, Free, text};
 use super::result::SendResult;
 use super::retry::Attempt;
 use super::send::{SendParts, Sending};
-use super::what::{Free, What, message_type_of, text};
-use crate::messages::{Detail, MessageDirection, MessageRow, MessageType};
-use crate::schema::{conversations, messages};
 use auth::Seal;
 use channels::ChannelRow;
 use channels::{Network, refused};
 use chatnet::{MediaKind, ResolvedMessage};
-use diesel::prelude::*;
+use conversations::messages::{self, Detail, MessageDirection, MessageRow, MessageType};
 use model::{Caller, ChannelId, Code, ConversationId, Error, MessageId, Result};
 use operation::{Body, Cx, Json, Path, Query, State, operation};
 use ports::ContactCard;
 use serde::Serialize;
-use store::{OneRow as _, Read, Tx};
+use store::{Read, Tx};
 use utoipa::ToSchema;
 
 /// Send an approved template; dry_run=true only resolves it
@@ -39,7 +37,7 @@ pub fn send_channel_template(
     let contact = body.to().contact(tx, &parts.0.people, channel.workspace_id, query.dry_run)?;
     let sending = Sending::new(caller, &parts.0, query.dry_run, body.attempt())?;
     let namespace = body.namespace.clone();
-    sending.send(tx, &channel, contact, What::Template(body.filled(namespace))).map(Json)
+    sending.send(tx, &channel, contact, Content::Template(body.filled(namespace))).map(Json)
 }
 
 /// Send text inside the 24-hour window
@@ -57,7 +55,7 @@ pub fn send_channel_message(
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
     let contact = known(body.to().contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
     let sending = Sending::new(caller, &parts.0, query.dry_run, body.attempt())?;
-    let what = What::Free(Box::new(text(body.text, body.preview_url, body.reply_to)));
+    let what = Content::Free(Box::new(text(body.text, body.preview_url, body.reply_to)));
     sending.send(tx, &channel, Some(contact), what).map(Json)
 }
 
@@ -90,7 +88,7 @@ pub fn send_channel_media(
         ..ResolvedMessage::default()
     };
     let free = Free {
-        message_type: message_type_of(body.kind),
+        message_type: MessageType::of_media(body.kind),
         content,
         detail: Detail::default(),
         attachment: Some(attachment),
@@ -98,7 +96,7 @@ pub fn send_channel_media(
         reply_to: body.reply_to,
     };
     let sending = Sending::new(caller, &parts.0, query.dry_run, attempt)?;
-    sending.send(tx, &channel, Some(contact), What::Free(Box::new(free))).map(Json)
+    sending.send(tx, &channel, Some(contact), Content::Free(Box::new(free))).map(Json)
 }
 
 /// Send up to 3 buttons, or a list
@@ -134,7 +132,7 @@ pub fn send_channel_interactive(
         reply_to: body.reply_to,
     };
     let sending = Sending::new(caller, &parts.0, query.dry_run, attempt)?;
-    sending.send(tx, &channel, Some(contact), What::Free(Box::new(free))).map(Json)
+    sending.send(tx, &channel, Some(contact), Content::Free(Box::new(free))).map(Json)
 }
 
 /// React to a message
@@ -163,7 +161,7 @@ pub fn send_channel_reaction(
         reply_to: Some(target.id),
     };
     let sending = Sending::new(caller, &parts.0, false, Attempt::default())?;
-    sending.send(tx, &channel, Some(contact), What::Free(Box::new(free))).map(Json)
+    sending.send(tx, &channel, Some(contact), Content::Free(Box::new(free))).map(Json)
 }
 
 /// A conversation that was marked as read.
@@ -211,17 +209,7 @@ pub async fn mark_channel_message_read(
         marked.map_err(|error| refused(&error, "message_id"))?;
     }
     let (conversation, upto) = (message.conversation_id, message.id);
-    let unread = cx.db.write(move |tx| {
-        let unread: i64 = messages::table
-            .filter(messages::conversation_id.eq(conversation))
-            .filter(messages::direction.eq(MessageDirection::Inbound))
-            .filter(messages::id.gt(upto))
-            .count()
-            .get_result(tx.connection())?;
-        let row = conversations::table.find(conversation).filter(conversations::unread_count.gt(unread));
-        diesel::update(row).set(conversations::unread_count.eq(unread)).execute(tx.connection())?;
-        Ok(unread)
-    });
+    let unread = cx.db.write(move |tx| messages::mark_read(tx, conversation, upto));
     Ok(Json(ReadMarked {
         object: "read_mark",
         conversation_id: conversation,
@@ -236,12 +224,6 @@ fn known(contact: Option<ContactCard>) -> Result<ContactCard> {
 }
 
 fn message_of(read: &mut Read, channel: &ChannelRow, id: MessageId) -> Result<MessageRow> {
-    messages::table
-        .find(id)
-        .filter(messages::channel_id.eq(channel.id))
-        .filter(messages::workspace_id.eq(channel.workspace_id))
-        .select(MessageRow::as_select())
-        .get_result(read.connection())
-        .or_not_found("message")
+    messages::of_channel(read, (channel.workspace_id, channel.id), id)
         .map_err(|error| error.param("message_id"))
 }

@@ -1,11 +1,11 @@
 //! What may be sent to whom at this moment. The same is checked again when a message leaves the outbox.
 
 use super::result::SendCheck;
-use crate::messages::Conversation;
 use channels::ChannelRow;
 use channels::reach;
 use channels::templates;
 use chatnet::{Recipient, TemplateCategory};
+use conversations::messages::Conversation;
 use model::{Answering, Code, Error, Result, Timestamp};
 use ports::ContactCard;
 use serde_json::{Value, json};

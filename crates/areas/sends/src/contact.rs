@@ -1,10 +1,10 @@
 //! Sending to a contact, over its channel.
 
 use super::bodies::{ContactTemplateMessage, ContactTextMessage, DryRun};
+use super::content::Content;
 use super::recipient::channel_for;
 use super::result::SendResult;
 use super::send::{SendParts, Sending};
-use super::what::What;
 use model::{Caller, Result};
 use operation::{Body, Json, Path, Query, State, operation};
 use ports::{ContactRef, WorkspaceVariables};
@@ -47,5 +47,5 @@ pub fn send_contact_template(
     let channel = channel_for(tx, caller.workspace_id(), contact.id, body.channel_id)?;
     let sending = Sending::new(caller, &parts.0, query.dry_run, body.attempt())?;
     let namespace = Some(body.namespace.clone());
-    sending.send(tx, &channel, Some(contact), What::Template(body.filled(namespace))).map(Json)
+    sending.send(tx, &channel, Some(contact), Content::Template(body.filled(namespace))).map(Json)
 }

@@ -1,14 +1,12 @@
 //! Sending a message again that was not sent, or of which that is not known.
 
-use super::what::Free;
-use crate::messages::{
-    BroadcastRecipients, Conversation, Detail, MessageRow, MessageStatus, Priority, requeue,
+use super::content::Free;
+use conversations::messages::{
+    self, BroadcastRecipients, Conversation, Detail, MessageRow, MessageStatus, Priority, requeue,
 };
-use crate::schema::{message_attachments, messages as table};
-use diesel::prelude::*;
-use model::{Code, Error, FileId, JsonText, MessageId, Result, Timestamp};
+use model::{Code, Error, JsonText, MessageId, Result, Timestamp};
 use serde_json::json;
-use store::{OneRow as _, Read, Tx, lock_row};
+use store::{Read, Tx};
 
 /// Whether a send is that of an earlier message, and how often it is handed to the network.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,14 +27,8 @@ pub(super) fn expect_retryable(
     id: MessageId,
     draft: &Free,
 ) -> Result<MessageRow> {
-    let row: MessageRow = table::table
-        .find(id)
-        .filter(table::conversation_id.nullable().eq(conversation.map(|conversation| conversation.id)))
-        .filter(table::status.is_not_null())
-        .select(MessageRow::as_select())
-        .get_result(read.connection())
-        .or_not_found("message")
-        .map_err(|error| error.param("retry_of"))?;
+    let conversation = conversation.map(|conversation| conversation.id);
+    let row = messages::sent_in(read, conversation, id).map_err(|error| error.param("retry_of"))?;
     if !matches!(row.status, Some(MessageStatus::Failed | MessageStatus::Unknown)) {
         let message = "Only a message that is failed or unknown can be sent again.";
         return Err(Error::new(Code::InvalidState, message)
@@ -52,10 +44,7 @@ pub(super) fn expect_retryable(
 fn is_same(read: &mut Read, row: &MessageRow, draft: &Free) -> Result<bool> {
     let detail: Detail = row.detail.as_ref().map(JsonText::parse).transpose()?.unwrap_or_default();
     let detail = Detail { at_least_once: draft.detail.at_least_once, ..detail };
-    let files: Vec<Option<FileId>> = message_attachments::table
-        .filter(message_attachments::message_id.eq(row.id))
-        .select(message_attachments::file_id)
-        .load(read.connection())?;
+    let files = messages::files_of(read, row.id)?;
     let file = draft.attachment.as_ref().map(|attachment| attachment.file);
     Ok(row.message_type == draft.message_type
         && row.content == draft.content
@@ -77,15 +66,9 @@ pub(super) fn again(
     draft: &Free,
     expires_at: Timestamp,
 ) -> Result<MessageRow> {
-    lock_row!(tx, table::table.find(id).select(table::id), for_update);
+    messages::lock(tx, id)?;
     let row = expect_retryable(tx, Some(conversation), id, draft)?;
-    diesel::update(table::table.find(row.id))
-        .set((
-            table::attempt.eq(table::attempt + 1),
-            table::provider_message_id.eq(None::<String>),
-            table::detail.eq(draft.stored_detail()),
-        ))
-        .execute(tx.connection())?;
+    messages::begin_attempt(tx, row.id, draft.stored_detail())?;
     let row = requeue(tx, row.id, Priority::Live, expires_at)?;
     broadcasts.messages_changed(tx, &[&row])?;
     Ok(row)

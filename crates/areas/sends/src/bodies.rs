@@ -1,9 +1,9 @@
 //! What callers send. Fields that several bodies have are written once, in [`body`].
 
+use super::content::Filled;
 use super::recipient::To;
 use super::retry::Attempt;
-use super::said::Said;
-use super::what::Filled;
+use super::text_or_reply::TextOrReply;
 use chatnet::{Interactive, MediaKind, SentTemplate};
 use model::{ChannelId, ContactId, FileId, MemberId, MessageId, QuickReplyId, text_enum};
 use serde::Deserialize;
@@ -127,8 +127,8 @@ macro_rules! body {
 
         impl $name {
             /// What is said.
-            pub(super) fn said(&self) -> Said<'_> {
-                Said {
+            pub(super) fn said(&self) -> TextOrReply<'_> {
+                TextOrReply {
                     text: self.text.as_deref(),
                     quick_reply: self.quick_reply_id,
                     answers: &self.answers,

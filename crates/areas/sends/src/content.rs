@@ -1,11 +1,11 @@
 //! What is sent: a template, or a message of any other type.
 
-use crate::messages::{Detail, MessageType, NewAttachment};
-use chatnet::{MediaKind, ResolvedMessage, SentTemplate};
+use chatnet::{ResolvedMessage, SentTemplate};
+use conversations::messages::{Detail, MessageType, NewAttachment};
 use model::{FileId, JsonText, MessageId};
 
 /// What is sent.
-pub(super) enum What {
+pub(super) enum Content {
     /// What only the 24-hour window allows.
     Free(Box<Free>),
     /// A template.
@@ -47,16 +47,5 @@ pub(super) fn text(text: String, preview_url: bool, reply_to: Option<MessageId>)
         detail: Detail { preview_url, ..Detail::default() },
         attachment: None,
         reply_to,
-    }
-}
-
-/// The type of a message with a file.
-pub(crate) fn message_type_of(kind: MediaKind) -> MessageType {
-    match kind {
-        MediaKind::Image => MessageType::Image,
-        MediaKind::Audio => MessageType::Audio,
-        MediaKind::Video => MessageType::Video,
-        MediaKind::Document => MessageType::Document,
-        MediaKind::Sticker => MessageType::Sticker,
     }
 }

@@ -1,7 +1,7 @@
 //! Files that are sent: whether the network takes them.
 
-use crate::messages::NewAttachment;
 use chatnet::{Capabilities, MediaKind};
+use conversations::messages::NewAttachment;
 use model::{Error, FileId, Result, WorkspaceId};
 use store::Read;
 

@@ -1,4 +1,4 @@
-//! The tables of quick replies.
+//! The tables of this crate, as diesel sees them on both databases.
 
 diesel::table! {
     quick_replies (id) {
