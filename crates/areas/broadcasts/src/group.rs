@@ -1,10 +1,10 @@
 //! What this group adds to the service.
 
 use crate::Broadcasts;
-use crate::counts;
-use crate::delivery::Recipients;
-use crate::references::{BroadcastFiles, RecipientReferences};
-use crate::run;
+use crate::recipients::delivery::Recipients;
+use crate::recipients::references::{BroadcastFiles, RecipientReferences};
+use crate::rows::counts;
+use crate::sending::run;
 use conversations::messages::BroadcastRecipients;
 use model::Result;
 use operation::{Declarations, Group, Parts, Services};

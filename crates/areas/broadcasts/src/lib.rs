@@ -3,39 +3,19 @@
 //! When a broadcast starts, its audience is frozen into rows of recipients, which are the only truth about what was sent to
 //! whom. Sending gives each a message under a key that no second message can have, in the transaction that marks the row.
 
-mod again;
-mod check;
-mod clock;
-mod contact;
-mod counts;
-mod delivery;
-mod draft;
-mod events;
+mod checks;
+mod drafts;
 mod group;
-mod limit;
-mod listed;
 mod model;
 mod operations;
-mod pace;
-mod prepare;
-mod preview;
-mod previewed;
-mod progress;
-mod references;
-mod row;
-mod run;
+mod recipients;
+mod rows;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
-mod send;
-mod shown;
-mod states;
-mod template;
-mod test_send;
-mod time_of_day;
-mod withdraw;
+mod sending;
 
-pub use delivery::Recipients;
 pub use group::GROUP;
+pub use recipients::delivery::Recipients;
 
 use operation::{Domain, EventType, Operations};
 
@@ -51,7 +31,7 @@ impl Domain for Broadcasts {
     fn operations() -> Operations {
         vec![
             Box::new(operations::ListBroadcasts),
-            Box::new(draft::CreateBroadcast),
+            Box::new(drafts::draft::CreateBroadcast),
             Box::new(operations::GetBroadcast),
             Box::new(operations::UpdateBroadcast),
             Box::new(operations::ListBroadcastRecipients),
@@ -62,6 +42,6 @@ impl Domain for Broadcasts {
     }
 
     fn event_types() -> Vec<EventType> {
-        EventType::of::<events::BroadcastEvent>()
+        EventType::of::<rows::events::BroadcastEvent>()
     }
 }

@@ -1,21 +1,21 @@
 //! Drafting, reading, sending, pausing and cancelling broadcasts.
 
-use super::again;
-use super::check;
-use super::clock::Clock;
-use super::events::publish;
-use super::model::{
+use crate::checks::check;
+use crate::checks::clock::Clock;
+use crate::drafts::preview;
+use crate::drafts::test_send;
+use crate::model::{
     Broadcast, BroadcastDryRun, BroadcastPatch, BroadcastPauseReason, BroadcastRecipient,
     BroadcastRecipientState as State, BroadcastRetry, BroadcastSending, BroadcastSkipReason,
     BroadcastStatus as Status,
 };
-use super::preview;
-use super::progress::{enqueue, pause, resume, start};
-use super::row::{BroadcastRow, RecipientRow, find, locked};
-use super::shown;
-use super::test_send;
-use super::withdraw;
+use crate::recipients::again;
+use crate::recipients::withdraw;
+use crate::rows::events::publish;
+use crate::rows::row::{BroadcastRow, RecipientRow, find, locked};
+use crate::rows::shown;
 use crate::schema::{broadcast_recipients, broadcasts};
+use crate::sending::progress::{enqueue, pause, resume, start};
 use diesel::prelude::*;
 use model::{BroadcastId, BroadcastRecipientId, Caller, Code, Error, JsonText, Patch, Result};
 use operation::{

@@ -1,10 +1,11 @@
 //! What this group adds to the service.
 
 use crate::callbacks::{CALLBACK_LOG, Callbacks};
-use crate::channels::{GetChannel, GetChannelHealth, ListChannels, SEALED};
+use crate::channels::SEALED;
 use crate::jobs;
 use crate::metrics::OPEN_CALLBACKS;
 use crate::network::Network;
+use crate::operations::{GetChannel, GetChannelHealth, ListChannels};
 use crate::templates::{
     CreateMessageTemplate, DeleteMessageTemplate, GetMessageTemplate, ListMessageTemplates, TemplateUpdated,
 };

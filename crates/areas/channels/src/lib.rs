@@ -11,6 +11,7 @@ mod group;
 mod jobs;
 mod metrics;
 mod network;
+mod operations;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 pub mod templates;

@@ -3,7 +3,6 @@
 mod connect;
 mod errors;
 mod model;
-mod operations;
 mod queries;
 mod queue;
 mod rating;
@@ -13,7 +12,6 @@ mod sealed;
 pub use connect::{ChannelChange, ConnectChannel, connect, disconnect, list, set};
 pub use errors::{NewChannelError, note_error};
 pub use model::{Channel, ChannelProvider, ChannelSettings, ChannelStatus, ChannelType};
-pub(crate) use operations::{GetChannel, GetChannelHealth, ListChannels};
 pub use queries::{
     auto_assigning, auto_assigning_workspaces, enabled, first, ids, is_of, lock, note_inbound, set_status,
     types,

@@ -205,7 +205,7 @@ pub fn enqueue(tx: &mut Tx, conversation: &Conversation, out: Outgoing) -> Resul
 ///
 /// # Errors
 /// When the database fails.
-pub(super) fn put_into_outbox(
+pub(crate) fn put_into_outbox(
     tx: &mut Tx,
     row: &MessageRow,
     priority: Priority,

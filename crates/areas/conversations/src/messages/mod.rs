@@ -4,22 +4,20 @@ mod broadcasts;
 mod conversation;
 mod delete;
 mod detail;
-mod enqueue;
+pub(crate) mod enqueue;
 mod forget;
 mod list;
 mod lookup;
 mod model;
+mod outbox;
 mod print;
-mod queue;
 mod read_mark;
 mod readable;
 mod references;
-mod requeue;
 mod row;
 pub(crate) mod terms;
 mod together;
 mod turns;
-mod withdraw;
 
 pub use broadcasts::BroadcastRecipients;
 pub use conversation::{Conversation, ConversationStatus};
@@ -33,13 +31,12 @@ pub(crate) use forget::{is_locked, trash_unused};
 pub use list::ContactMessages;
 pub use lookup::{by_client_key, expect_in, files_of, lock, of_channel, sent_in};
 pub use model::{Message, MessageAttachment, MessageReaction, MessageSender, MessageStatusChange};
+pub(crate) use outbox::{Outbox, may_come_twice};
+pub use outbox::{begin_attempt, cancel, requeue, withdraw};
 pub(crate) use print::print;
-pub(crate) use queue::Outbox;
 pub use read_mark::mark_read;
 pub(crate) use readable::readable;
 pub(crate) use references::{MESSAGE, MessageFiles, MessageReferences};
-pub(crate) use requeue::may_come_twice;
-pub use requeue::{begin_attempt, requeue};
 pub use row::{
     Alike, MessageDirection, MessageError, MessageRow, MessageSenderType, MessageStatus, MessageType, Sender,
 };
@@ -47,7 +44,6 @@ pub use together::enqueue_all;
 pub(crate) use together::write_all;
 pub use turns::Turns;
 pub(crate) use turns::transcripts;
-pub use withdraw::{cancel, withdraw};
 
 /// The most characters of a text that the network takes.
 pub const LONGEST_TEXT: usize = 4_096;

@@ -16,6 +16,7 @@ mod merges;
 mod numbers;
 mod order_of_updates;
 mod outbox;
+mod purge;
 mod retention;
 mod storm;
 mod support;
