@@ -5,8 +5,9 @@ use crate::traces::Traces;
 use crate::version::VERSION;
 use auth::{CountContacts, Directory, Quotas, RateWindows, Seal, SealedTable, Spending, SpentMicros};
 use billing::BillingSettings;
-use channels::{Network, Transcriber, Workers};
+use channels::Network;
 use chatnet::Chatnet;
+use conversations::{Transcriber, Workers};
 use egress::Connector;
 use files::{Files, Objects};
 use jobs::Runner;
@@ -32,7 +33,7 @@ use tokio::sync::watch;
 use webhooks::Deliveries;
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
-const GROUPS: [Group; 13] = [
+const GROUPS: [Group; 16] = [
     operation::FOUNDATION,
     transfer::ENGINE,
     data::GROUP,
@@ -42,6 +43,9 @@ const GROUPS: [Group; 13] = [
     agents::GROUP,
     runs::GROUP,
     channels::GROUP,
+    conversations::GROUP,
+    sends::GROUP,
+    broadcasts::GROUP,
     tasks::GROUP,
     events::GROUP,
     webhooks::GROUP,

@@ -185,7 +185,7 @@ pub(crate) fn listen(address: &str) -> std::io::Result<Vec<TcpListener>> {
 /// Ends what goes on: requests, jobs, channels, deliveries, runs. They share `patience`: who comes later has what is left of it.
 async fn stop(
     server: Server,
-    (jobs, deliveries, channels): (Running, Delivering, channels::Working),
+    (jobs, deliveries, channels): (Running, Delivering, conversations::Working),
     service: Service,
     exporting: Option<Exporting>,
     patience: Duration,

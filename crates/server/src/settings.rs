@@ -9,7 +9,7 @@ use crate::tiers::{self, operator_policy};
 use crate::traces::{Collector, Traces};
 use anyhow::Context;
 use auth::{RateWindows, Seal};
-use channels::{OpenAiTranscriber, Transcriber, TranscriberSettings};
+use conversations::{OpenAiTranscriber, Transcriber, TranscriberSettings};
 use egress::{Connector, Policy};
 use model::SystemRandom;
 use operation::Limits;

@@ -3,7 +3,7 @@
 use auth::workspaces::is_slug;
 use billing::ledger::GrantKind;
 use business::team::{AvailabilityStatus, MemberRole};
-use channels::channels::ChannelProvider;
+use channels::ChannelProvider;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 use egress::{HeaderName, Method};
@@ -57,7 +57,7 @@ pub(crate) fn currency(text: &str) -> Result<String, String> {
 
 /// A text that is sent to contacts, or an empty one.
 pub(crate) fn message(text: &str) -> Result<String, String> {
-    let most = channels::messages::LONGEST_TEXT;
+    let most = conversations::messages::LONGEST_TEXT;
     if text.chars().count() > most {
         return Err(format!("must have at most {most} characters"));
     }

@@ -1,26 +1,21 @@
 //! What this group adds to the service.
 
-use crate::broadcasts::{self, BroadcastFiles, Broadcasts, RecipientReferences};
-use crate::channels::{self, GetChannel, GetChannelHealth, ListChannels};
-use crate::conversations::{self, Conversations};
-use crate::events::{MessageEvent, TemplateUpdated};
-use crate::inbound::{CALLBACK_LOG, Callbacks};
+use crate::callbacks::{CALLBACK_LOG, Callbacks};
+use crate::channels::SEALED;
 use crate::jobs;
-use crate::messages::{ContactMessages, MessageFiles, MessageReferences, Turns};
-use crate::metrics::{OPEN_CALLBACKS, QUEUED_MESSAGES};
-use crate::retention::{self, Keeping};
-use crate::sends;
-use crate::templates;
-use crate::wakes::Wakes;
-use crate::worker::{Uploads, WorkerParts, Workers};
+use crate::metrics::OPEN_CALLBACKS;
+use crate::network::Network;
+use crate::operations::{GetChannel, GetChannelHealth, ListChannels};
+use crate::templates::{
+    CreateMessageTemplate, DeleteMessageTemplate, GetMessageTemplate, ListMessageTemplates, TemplateUpdated,
+};
+use crate::work::WorkNotifier;
+use auth::Seal;
 use model::Result;
 use operation::{Declarations, Domain, EventType, Group, Operations, Parts, Services};
-use ports::{AutoAssignment, ChannelTurns, ContactReferences, FileReferences, Messenger, VariableUsers};
-use quick_replies::{QuickReplyFiles, QuickReplyVariables};
-use std::sync::Arc;
 use store::logs::Retentions;
 
-/// Numbers over which a workspace talks to its contacts, and what is sent over them.
+/// Numbers over which a workspace talks to its contacts.
 pub struct Channels;
 
 impl Domain for Channels {
@@ -34,104 +29,34 @@ impl Domain for Channels {
             Box::new(ListChannels),
             Box::new(GetChannel),
             Box::new(GetChannelHealth),
-            Box::new(templates::ListMessageTemplates),
-            Box::new(templates::CreateMessageTemplate),
-            Box::new(templates::GetMessageTemplate),
-            Box::new(templates::DeleteMessageTemplate),
-            Box::new(sends::SendChannelTemplate),
-            Box::new(sends::SendChannelMessage),
-            Box::new(sends::SendChannelMedia),
-            Box::new(sends::SendChannelInteractive),
-            Box::new(sends::SendChannelReaction),
-            Box::new(sends::MarkChannelMessageRead),
-            Box::new(sends::SendContactMessage),
-            Box::new(sends::SendContactTemplate),
+            Box::new(ListMessageTemplates),
+            Box::new(CreateMessageTemplate),
+            Box::new(GetMessageTemplate),
+            Box::new(DeleteMessageTemplate),
         ]
     }
 
     fn event_types() -> Vec<EventType> {
-        let mut all = EventType::of::<MessageEvent>();
-        all.extend(EventType::of::<TemplateUpdated>());
-        all
+        EventType::of::<TemplateUpdated>()
     }
 }
 
-/// What a team writes to contacts.
-pub struct OperatorMessages;
-
-impl Domain for OperatorMessages {
-    const AREA: &'static str = "Contacts";
-    const ORDER: u16 = 170;
-    const DESCRIPTION: &'static str = "";
-
-    fn operations() -> Operations {
-        vec![Box::new(sends::SendOperatorMessage)]
-    }
-}
-
-/// Channels and what is sent and received over them.
+/// Channels, their templates and their callbacks.
 pub const GROUP: Group = Group { declare, start };
 
 fn declare(declarations: Declarations) -> Result<Declarations> {
-    let members = declarations.services.cloned()?;
-    Ok(declarations
-        .area::<ContactMessages>()
-        .area::<OperatorMessages>()
-        .area::<Conversations>()
-        .area::<Channels>()
-        .area::<Broadcasts>()
-        .sealed([&channels::SEALED])
-        .log(CALLBACK_LOG)
-        .service(AutoAssignment(Arc::new(conversations::AutoAssigned)))
-        .service::<Arc<dyn ChannelTurns>>(Arc::new(Turns(members))))
+    Ok(declarations.area::<Channels>().sealed([&SEALED]).log(CALLBACK_LOG))
 }
 
 fn start(services: &Services) -> Result<Parts> {
-    let worker = worker_parts(services)?;
-    let keeping = Keeping { days: services.cloned()?, file_uses: worker.file_uses.clone() };
+    let (network, seal, notifier) =
+        (services.cloned::<Network>()?, services.get::<Seal>()?, WorkNotifier::default());
     let kept = services.get::<Retentions>()?.of(&CALLBACK_LOG);
-    let callbacks =
-        Callbacks::new(worker.db.clone(), worker.network.clone(), worker.seal.clone(), worker.wakes.clone());
-    let sending = sends::SendParts {
-        people: worker.people.clone(),
-        files: worker.files.clone(),
-        network: worker.network.clone(),
-        wakes: worker.wakes.clone(),
-    };
+    let callbacks = Callbacks::new(services.cloned()?, network.clone(), seal.clone(), notifier.clone());
     let parts = Parts::default()
         .raw_route(callbacks)
-        .job(broadcasts::job(&sending))
-        .job(broadcasts::count_job())
-        .service(Messenger(Arc::new(sending.clone())))
-        .service(sending)
-        .one_of::<Arc<dyn ContactReferences>>(Arc::new(MessageReferences {
-            file_uses: keeping.file_uses.clone(),
-        }))
-        .one_of::<Arc<dyn ContactReferences>>(Arc::new(RecipientReferences))
-        .jobs(jobs::jobs(&worker, kept))
-        .job(retention::job(keeping))
-        .job(conversations::job())
-        .service(Workers::new(worker))
-        .one_of::<Arc<dyn FileReferences>>(Arc::new(QuickReplyFiles))
-        .one_of::<Arc<dyn FileReferences>>(Arc::new(BroadcastFiles))
-        .one_of::<Arc<dyn FileReferences>>(Arc::new(MessageFiles))
-        .one_of::<Arc<dyn VariableUsers>>(Arc::new(QuickReplyVariables))
-        .table_gauge(OPEN_CALLBACKS)
-        .table_gauge(QUEUED_MESSAGES);
+        .jobs(jobs::jobs(&network, &seal, kept))
+        .service(notifier)
+        .table_gauge(OPEN_CALLBACKS);
     Ok(parts)
-}
-
-fn worker_parts(services: &Services) -> Result<WorkerParts> {
-    Ok(WorkerParts {
-        db: services.cloned()?,
-        network: services.cloned()?,
-        seal: services.get()?,
-        people: services.cloned()?,
-        runs: services.cloned()?,
-        files: services.get()?,
-        file_uses: services.cloned()?,
-        transcriber: services.cloned()?,
-        uploads: Uploads::default(),
-        wakes: Wakes::default(),
-    })
 }

@@ -1,10 +1,11 @@
-//! What happens to channels from time to time: the network is asked how they are, and what is no longer needed is deleted.
+//! The periodic jobs of channels: asking the network about them, and deleting what is no longer needed.
 
+use crate::callbacks::purge_old;
 use crate::channels::{ChannelRow, ChannelStatus, Rating, rate};
-use crate::inbound::purge_old;
-use crate::schema::{channel_errors, channels as table, early_statuses, identity_changes, message_changes};
+use crate::network::Network;
+use crate::schema::{channel_errors, channels as table};
 use crate::templates;
-use crate::worker::WorkerParts;
+use auth::Seal;
 use chatnet::{NumberHealth, TemplateUpdate};
 use diesel::prelude::*;
 use jobs::{Job, JobContext, JobError};
@@ -24,15 +25,11 @@ const PIECE: i64 = 1_000;
 const ERROR_DAYS: i64 = 30;
 /// How many errors of a channel are kept, the newest.
 const MOST_ERRORS: i64 = 10_000;
-/// For how many days a status waits for its message.
-const STATUS_DAYS: i64 = 1;
-/// For how many days changes of messages and identities are known. Networks repeat callbacks for a week.
-const CHANGE_DAYS: i64 = 14;
 
 /// The jobs of channels.
-pub(crate) fn jobs(parts: &WorkerParts, callbacks: Retention) -> [Job; 3] {
-    let parts = parts.clone();
-    let sync_all = move |job| sync(job, parts.clone());
+pub(crate) fn jobs(network: &Network, seal: &Arc<Seal>, callbacks: Retention) -> [Job; 2] {
+    let (network, seal) = (network.clone(), seal.clone());
+    let sync_all = move |job| sync(job, network.clone(), seal.clone());
     [
         Job::every(
             SYNC,
@@ -43,14 +40,13 @@ pub(crate) fn jobs(parts: &WorkerParts, callbacks: Retention) -> [Job; 3] {
         Job::every(
             PURGE,
             Duration::from_secs(3_600),
-            "deletes callbacks after their time, old errors, and what is about messages that nobody knows",
+            "deletes callbacks and errors after their time",
             move |job| purge(job, callbacks),
         ),
-        crate::messages::terms::job(),
     ]
 }
 
-async fn sync(job: JobContext, parts: WorkerParts) -> Result<(), JobError> {
+async fn sync(job: JobContext, network: Network, seal: Arc<Seal>) -> Result<(), JobError> {
     let mut after = ChannelId(0);
     loop {
         let next: Option<ChannelRow> = job
@@ -67,7 +63,7 @@ async fn sync(job: JobContext, parts: WorkerParts) -> Result<(), JobError> {
             .await?;
         let Some(channel) = next else { return Ok(()) };
         after = channel.id();
-        if let Err(error) = sync_one(&job, &parts, channel).await {
+        if let Err(error) = sync_one(&job, &network, &seal, channel).await {
             tracing::warn!(channel = %after, %error, "a channel could not be brought up to date");
         }
     }
@@ -75,11 +71,11 @@ async fn sync(job: JobContext, parts: WorkerParts) -> Result<(), JobError> {
 
 /// Asks the network about one channel. One that cannot be reached stays as it is; one whose credentials are refused is
 /// disconnected.
-async fn sync_one(job: &JobContext, parts: &WorkerParts, channel: ChannelRow) -> Result<()> {
-    let account = channel.account(&parts.seal)?;
+async fn sync_one(job: &JobContext, network: &Network, seal: &Seal, channel: ChannelRow) -> Result<()> {
+    let account = channel.account(seal)?;
     // A callback that comes meanwhile says more than the answer.
     let asked_at = job.db.now();
-    let health = match parts.network.0.health(&account).await {
+    let health = match network.0.health(&account).await {
         Ok(health) => health,
         Err(error) if error.is_unauthorized => {
             return job.db.write(move |tx| disconnected(tx, channel.id(), &error.message)).await;
@@ -89,7 +85,7 @@ async fn sync_one(job: &JobContext, parts: &WorkerParts, channel: ChannelRow) ->
             return Ok(());
         }
     };
-    let mut templates = parts.network.0.list_templates(&account).await.unwrap_or_default();
+    let mut templates = network.0.list_templates(&account).await.unwrap_or_default();
     for template in &mut templates {
         template.at = Some(asked_at);
     }
@@ -167,37 +163,14 @@ fn purge_errors(tx: &mut Tx, channel: ChannelId) -> Result<usize> {
         .execute(tx.connection())?)
 }
 
-/// Deletes some of what is no longer needed. Gives how many rows.
+/// Deletes some old errors, and returns how many.
 fn purge_piece(tx: &mut Tx) -> Result<usize> {
-    let before = |days: i64| tx.now().plus_seconds(-days * 86_400);
-    let (errors, statuses, changes) = (before(ERROR_DAYS), before(STATUS_DAYS), before(CHANGE_DAYS));
+    let before = tx.now().plus_seconds(-ERROR_DAYS * 86_400);
     let old: Vec<i64> = channel_errors::table
-        .filter(channel_errors::created_at.lt(errors))
+        .filter(channel_errors::created_at.lt(before))
         .limit(PIECE)
         .select(channel_errors::id)
         .load(tx.connection())?;
-    let old = diesel::delete(channel_errors::table.filter(channel_errors::id.eq_any(old)))
-        .execute(tx.connection())?;
-    let lost: Vec<i64> = early_statuses::table
-        .filter(early_statuses::created_at.lt(statuses))
-        .limit(PIECE)
-        .select(early_statuses::id)
-        .load(tx.connection())?;
-    let lost = diesel::delete(early_statuses::table.filter(early_statuses::id.eq_any(lost)))
-        .execute(tx.connection())?;
-    let known: Vec<i64> = message_changes::table
-        .filter(message_changes::created_at.lt(changes))
-        .limit(PIECE)
-        .select(message_changes::id)
-        .load(tx.connection())?;
-    let known = diesel::delete(message_changes::table.filter(message_changes::id.eq_any(known)))
-        .execute(tx.connection())?;
-    let moved: Vec<i64> = identity_changes::table
-        .filter(identity_changes::created_at.lt(changes))
-        .limit(PIECE)
-        .select(identity_changes::id)
-        .load(tx.connection())?;
-    let moved = diesel::delete(identity_changes::table.filter(identity_changes::id.eq_any(moved)))
-        .execute(tx.connection())?;
-    Ok(old + lost + known + moved)
+    Ok(diesel::delete(channel_errors::table.filter(channel_errors::id.eq_any(old)))
+        .execute(tx.connection())?)
 }

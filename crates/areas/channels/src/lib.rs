@@ -1,31 +1,28 @@
-//! Talking to customers: channels on a chat network, the conversations with contacts over them, and broadcasts.
+//! Channels: numbers on a chat network over which a business talks to its contacts, with their credentials, their health, their
+//! message templates, and the callbacks of the network.
 //!
-//! What a contact writes comes as a callback, which is stored before it is acknowledged and then taken apart. What is sent
-//! is a message and a row of the outbox, written in one transaction; one worker per channel hands them to the network.
+//! A callback is verified and stored before it is acknowledged. Each channel has one worker at a time, the holder of its lease;
+//! the crate `conversations` has the workers, which apply callbacks and send messages.
 
-pub mod broadcasts;
-pub mod channels;
-pub mod conversations;
-mod events;
+mod address;
+pub mod callbacks;
+mod channels;
 mod group;
-mod inbound;
 mod jobs;
-pub mod messages;
 mod metrics;
 mod network;
-#[cfg(test)]
-mod plans;
-pub mod retention;
-pub mod sample;
+mod operations;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
-mod sends;
-mod templates;
-mod transcriber;
-mod wakes;
-mod worker;
+pub mod templates;
+pub mod work;
 
+pub use address::reach;
+pub use channels::{
+    Channel, ChannelChange, ChannelProvider, ChannelRow, ChannelSettings, ChannelStatus, ChannelSummary,
+    ChannelType, ConnectChannel, MessageQueue, NewChannelError, QueueState, SEALED, auto_assigning,
+    auto_assigning_workspaces, by_id, connect, disconnect, enabled, first, hold, ids, is_of, list, live,
+    lock, note_error, note_inbound, note_quality, set, set_status, share, types,
+};
 pub use group::GROUP;
-pub use network::Network;
-pub use transcriber::{OpenAiTranscriber, Transcriber, TranscriberSettings};
-pub use worker::{Workers, Working};
+pub use network::{Network, refused};

@@ -1,4 +1,4 @@
-//! Metrics of what waits on channels.
+//! Metrics of callbacks.
 
 use diesel::prelude::*;
 use model::Result;
@@ -18,13 +18,6 @@ pub(crate) const OPEN_CALLBACKS: TableGauge = TableGauge::new(
     },
 )
 .by("status");
-
-/// Messages that wait to be sent.
-pub(crate) const QUEUED_MESSAGES: TableGauge = TableGauge::new(
-    "svc_channel_messages_queued",
-    "Messages to contacts that are waiting to be sent.",
-    |read| Ok(vec![("".into(), rows(read, "message_outbox")?)]),
-);
 
 fn rows(read: &mut Read, from: &str) -> Result<i64> {
     #[derive(QueryableByName)]

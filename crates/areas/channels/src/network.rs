@@ -16,7 +16,7 @@ impl std::fmt::Debug for Network {
 
 /// What a caller learns of a request that the network refused: its own words for what was sent wrong, and
 /// `service_unavailable` where it could not be reached.
-pub(crate) fn refused(error: &NetworkError, param: &str) -> Error {
+pub fn refused(error: &NetworkError, param: &str) -> Error {
     if error.is_unauthorized {
         return Error::new(
             Code::ChannelDisconnected,

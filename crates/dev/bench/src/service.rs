@@ -14,7 +14,7 @@ use auth::workspaces::NewWorkspace;
 use auth::{RateWindows, Seal};
 use billing::ledger::{GrantKind, NewGrant, check_invariants, grant};
 use billing::plans;
-use channels::channels::{ChannelProvider, ChannelSettings, ConnectChannel, connect};
+use channels::{ChannelProvider, ChannelSettings, ConnectChannel, connect};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use egress::{Connector, Policy};

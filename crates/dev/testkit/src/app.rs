@@ -9,7 +9,7 @@ use auth::workspaces::{self, NewWorkspace};
 use auth::{RateWindows, Seal};
 use billing::ledger::{GrantKind, NewGrant, grant};
 use billing::plans;
-use channels::Transcriber;
+use conversations::Transcriber;
 use egress::{Connector, Policy};
 use files::{Objects, objects_in_memory};
 use model::{Cause, Env, Event, EventId, KeyOwner, PartnerId, Scope, SubscriptionStatus, WorkspaceId};

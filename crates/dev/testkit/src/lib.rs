@@ -15,6 +15,8 @@ mod absent;
 #[cfg(feature = "app")]
 mod app;
 #[cfg(feature = "app")]
+mod channel_app;
+#[cfg(feature = "app")]
 mod client;
 mod database;
 #[cfg(feature = "app")]
@@ -25,6 +27,7 @@ mod energy;
 mod events;
 #[cfg(feature = "app")]
 mod listening;
+mod plans;
 #[cfg(feature = "app")]
 mod program;
 #[cfg(feature = "app")]
@@ -38,12 +41,15 @@ pub use absent::assert_absent;
 #[cfg(feature = "app")]
 pub use app::TestApp;
 #[cfg(feature = "app")]
+pub use channel_app::ChannelApp;
+#[cfg(feature = "app")]
 pub use client::{Answer, Asking, Client, Key, until};
 pub use database::{Kind, TestDb};
 #[cfg(feature = "app")]
 pub use events::{ConversionSent, MessageSent};
 #[cfg(feature = "app")]
 pub use listening::{Heard, Listening};
+pub use plans::expect_indexes;
 #[cfg(feature = "app")]
 pub use program::{Demo, Program, Serving};
 #[cfg(feature = "app")]

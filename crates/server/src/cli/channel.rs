@@ -9,7 +9,7 @@ use crate::secret_key::{Keys, open_seal};
 use crate::values::{self, http_url, whole};
 use anyhow::Context;
 use auth::Seal;
-use channels::channels::{
+use channels::{
     ChannelChange, ChannelProvider, ChannelRow, ChannelSettings, ConnectChannel, connect, disconnect, list,
     set,
 };

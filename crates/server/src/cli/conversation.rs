@@ -3,8 +3,8 @@
 use super::arguments::Json;
 use super::output;
 use crate::values::{self, whole};
-use channels::conversations::{StateChange, set_state};
 use clap::{Args, Subcommand};
+use conversations::{StateChange, set_state};
 use model::{ConversationId, Error, Result, Timestamp};
 use store::Db;
 

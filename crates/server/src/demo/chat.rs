@@ -5,11 +5,11 @@ use crate::operator_error::cause;
 use anyhow::Context;
 use auth::Seal;
 use auth::keys::{self, NewKey};
-use channels::channels::{
+use channels::{
     ChannelChange, ChannelProvider, ChannelRow, ChannelSettings, ChannelStatus, ConnectChannel, connect,
     list, set,
 };
-use channels::{OpenAiTranscriber, TranscriberSettings};
+use conversations::{OpenAiTranscriber, TranscriberSettings};
 use egress::{Connector, Policy};
 use model::{Env, KeyId, Result, Scope, WorkspaceId};
 use operation::Pipeline;

@@ -1,7 +1,7 @@
 //! Callbacks of chat networks are a log with a size, from which nothing goes that is still to be processed.
 
 use crate::retention::{Tenant, number, of_size, size, ten_seconds};
-use channels::channels::{ChannelProvider, ChannelSettings, ConnectChannel, connect};
+use channels::{ChannelProvider, ChannelSettings, ConnectChannel, connect};
 use chrono::Duration;
 use model::{ChannelId, WorkspaceId};
 use testkit::{Kind, TestApp};

@@ -2,7 +2,7 @@
 //! sent.
 
 use crate::shop::Shop;
-use channels::schema::messages;
+use conversations::schema::messages;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use serde_json::{Value, json};
 use simulator::{NewUser, Simulator, User};

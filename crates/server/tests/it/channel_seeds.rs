@@ -1,7 +1,7 @@
 //! A channel with everything that can be on it, for the tests of all operations.
 
 use crate::sweep::Sweep;
-use channels::channels::{ChannelProvider, ChannelSettings, ConnectChannel, connect};
+use channels::{ChannelProvider, ChannelSettings, ConnectChannel, connect};
 use model::{ChannelId, ContactId, FileId, WorkspaceId};
 use serde_json::{Value, json};
 use simulator::{NewUser, Settings, Simulator};
@@ -118,7 +118,7 @@ async fn seed_conversation(
     let contact = ContactId(contact.parse().unwrap());
     let voice = FileId(file.as_i64().unwrap());
     let made =
-        app.db().write(move |tx| channels::sample::create(tx, workspace, channel, contact, Some(voice)));
+        app.db().write(move |tx| conversations::sample::create(tx, workspace, channel, contact, Some(voice)));
     let conversation = made.await.unwrap().conversation;
     let reply = json!({
         "shortcode": "full", "title": "Full", "body": "Hi {{contact.$name|there}}", "attachments": [file],

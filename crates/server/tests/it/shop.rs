@@ -1,6 +1,8 @@
 //! The program with a channel to a simulated network, which runs in the test's process.
 
-use channels::schema::{broadcast_recipients, channel_callbacks, channels as channel_rows, message_outbox};
+use broadcasts::schema::broadcast_recipients;
+use channels::schema::{channel_callbacks, channels as channel_rows};
+use conversations::schema::message_outbox;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use model::Timestamp;
 use serde_json::{Value, json};

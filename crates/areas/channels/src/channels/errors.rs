@@ -7,21 +7,22 @@ use store::Tx;
 
 /// What went wrong.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct NewChannelError<'a> {
-    pub(crate) code: &'a str,
+pub struct NewChannelError<'a> {
+    /// The code.
+    pub code: &'a str,
     /// For people, in English.
-    pub(crate) message: &'a str,
+    pub message: &'a str,
     /// The network's number for it.
-    pub(crate) provider_code: Option<i64>,
+    pub provider_code: Option<i64>,
     /// The message that was to be sent.
-    pub(crate) about: Option<MessageId>,
+    pub about: Option<MessageId>,
 }
 
 /// Notes an error among the last ones of a channel.
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn note_error(tx: &mut Tx, channel: ChannelId, error: NewChannelError<'_>) -> Result<()> {
+pub fn note_error(tx: &mut Tx, channel: ChannelId, error: NewChannelError<'_>) -> Result<()> {
     let now = tx.now();
     diesel::insert_into(channel_errors::table)
         .values((

@@ -43,7 +43,7 @@ text_enum! {
 
 impl ChannelStatus {
     /// Whether messages can be sent.
-    pub(crate) fn can_send(self) -> bool {
+    pub fn can_send(self) -> bool {
         matches!(self, Self::Connecting | Self::Connected | Self::Degraded)
     }
 }

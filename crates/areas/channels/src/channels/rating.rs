@@ -1,7 +1,7 @@
 //! How the network rates a number.
 
 use crate::schema::channels as table;
-use chatnet::Quality;
+use chatnet::{Quality, QualityUpdate};
 use diesel::prelude::*;
 use model::{ChannelId, Result, Timestamp};
 use store::Tx;
@@ -38,4 +38,23 @@ pub(crate) fn rate(tx: &mut Tx, channel: ChannelId, rating: &Rating) -> Result<b
             .execute(tx.connection())?;
     }
     Ok(changed > 0)
+}
+
+/// Notes what the network reports on a number. What it reported of a later time stays.
+///
+/// # Errors
+/// When the database fails.
+pub fn note_quality(tx: &mut Tx, channel: ChannelId, update: &QualityUpdate) -> Result<()> {
+    let now = tx.now();
+    let rating = Rating {
+        quality: update.quality,
+        messaging_limit: update.messaging_limit.map(Some),
+        at: update.at.unwrap_or(now),
+    };
+    if rate(tx, channel, &rating)? {
+        diesel::update(table::table.find(channel))
+            .set((table::version.eq(table::version + 1), table::updated_at.eq(now)))
+            .execute(tx.connection())?;
+    }
+    Ok(())
 }

@@ -16,43 +16,60 @@ use store::{LockLevel, LockMode, OneRow as _, Read, Tx};
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = channels)]
 pub struct ChannelRow {
-    pub(crate) id: ChannelId,
-    pub(crate) workspace_id: WorkspaceId,
-    pub(crate) channel_type: ChannelType,
-    pub(crate) provider: ChannelProvider,
-    pub(crate) name: String,
-    pub(crate) address: Option<String>,
-    pub(crate) base_url: String,
-    pub(crate) number_id: String,
-    pub(crate) business_id: String,
+    /// The id.
+    pub id: ChannelId,
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The network.
+    pub channel_type: ChannelType,
+    /// How the service reaches the network.
+    pub provider: ChannelProvider,
+    /// What people call it.
+    pub name: String,
+    /// The number as people write it.
+    pub address: Option<String>,
+    /// The address of the network.
+    pub base_url: String,
+    /// The network's id of the number.
+    pub number_id: String,
+    /// The network's id of the business.
+    pub business_id: String,
     /// [`Credentials`], sealed.
-    pub(crate) credentials: String,
-    pub(crate) status: ChannelStatus,
-    pub(crate) status_reason: Option<String>,
-    pub(crate) quality: Quality,
-    pub(crate) messaging_limit: Option<i64>,
-    pub(crate) messages_per_second: i64,
+    pub credentials: String,
+    /// Whether it works.
+    pub status: ChannelStatus,
+    /// Why it does not work.
+    pub status_reason: Option<String>,
+    /// How the network rates the number.
+    pub quality: Quality,
+    /// How many contacts may be written to first within 24 hours.
+    pub messaging_limit: Option<i64>,
+    /// How many messages per second the network accepts.
+    pub messages_per_second: i64,
     /// [`ChannelSettings`].
-    pub(crate) settings: JsonText,
-    pub(crate) agent_id: Option<AgentId>,
+    pub settings: JsonText,
+    /// The agent that answers.
+    pub agent_id: Option<AgentId>,
     /// The key on whose behalf the agent runs, and whose budget pays.
-    pub(crate) key_id: Option<KeyId>,
-    pub(crate) last_inbound_at: Option<Timestamp>,
-    #[expect(dead_code, reason = "for operators who look at the table")]
-    pub(crate) checked_at: Option<Timestamp>,
+    pub key_id: Option<KeyId>,
+    /// When a contact last wrote.
+    pub last_inbound_at: Option<Timestamp>,
+    /// When the network was last asked about it.
+    pub checked_at: Option<Timestamp>,
     /// Which replica works on the channel: it has the newest epoch.
-    pub(crate) lease_epoch: i64,
-    #[expect(dead_code, reason = "the statements of leases alone look at it")]
-    pub(crate) lease_until: Option<Timestamp>,
-    pub(crate) version: i64,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
+    pub lease_epoch: i64,
+    /// Until when the lease holds.
+    pub lease_until: Option<Timestamp>,
+    /// Rises with each change.
+    pub version: i64,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
     /// When the network said what the quality is.
-    #[expect(dead_code, reason = "the statement that changes the quality alone looks at it")]
-    pub(crate) quality_at: Option<Timestamp>,
+    pub quality_at: Option<Timestamp>,
     /// When the network said what the limit is.
-    #[expect(dead_code, reason = "the statement that changes the limit alone looks at it")]
-    pub(crate) messaging_limit_at: Option<Timestamp>,
+    pub messaging_limit_at: Option<Timestamp>,
 }
 
 /// What operators see of a channel.
@@ -104,7 +121,7 @@ impl ChannelRow {
     ///
     /// # Errors
     /// When what is stored is damaged.
-    pub(crate) fn settings(&self) -> Result<ChannelSettings> {
+    pub fn settings(&self) -> Result<ChannelSettings> {
         self.settings.parse()
     }
 
@@ -134,7 +151,7 @@ impl ChannelRow {
     ///
     /// # Errors
     /// `channel_disconnected`.
-    pub(crate) fn expect_connected(&self) -> Result<()> {
+    pub fn expect_connected(&self) -> Result<()> {
         if self.status.can_send() {
             return Ok(());
         }
@@ -184,7 +201,7 @@ impl ChannelRow {
 ///
 /// # Errors
 /// `not_found`.
-pub(crate) fn live(read: &mut Read, workspace: WorkspaceId, id: ChannelId) -> Result<ChannelRow> {
+pub fn live(read: &mut Read, workspace: WorkspaceId, id: ChannelId) -> Result<ChannelRow> {
     channels::table
         .find(id)
         .filter(channels::workspace_id.eq(workspace))
@@ -199,7 +216,7 @@ pub(crate) fn live(read: &mut Read, workspace: WorkspaceId, id: ChannelId) -> Re
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn share(tx: &mut Tx, id: ChannelId) -> Result<()> {
+pub fn share(tx: &mut Tx, id: ChannelId) -> Result<()> {
     tx.expect_lock_order(LockLevel::Channel, id.0, LockMode::Shared)?;
     tx.lock_shared(&lock_name(id))
 }
@@ -208,7 +225,7 @@ pub(crate) fn share(tx: &mut Tx, id: ChannelId) -> Result<()> {
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn hold(tx: &mut Tx, id: ChannelId) -> Result<()> {
+pub fn hold(tx: &mut Tx, id: ChannelId) -> Result<()> {
     tx.expect_lock_order(LockLevel::Channel, id.0, LockMode::Exclusive)?;
     tx.lock(&lock_name(id))
 }
@@ -221,6 +238,6 @@ fn lock_name(id: ChannelId) -> String {
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn by_id(read: &mut Read, id: ChannelId) -> Result<Option<ChannelRow>> {
+pub fn by_id(read: &mut Read, id: ChannelId) -> Result<Option<ChannelRow>> {
     Ok(channels::table.find(id).select(ChannelRow::as_select()).first(read.connection()).optional()?)
 }

@@ -1,12 +1,14 @@
 //! Message templates: what the network has reviewed may be sent at any time.
 
+mod events;
 mod model;
 mod operations;
 mod queries;
 
-pub use model::MessageTemplate;
-pub(crate) use model::TemplateRow;
+pub(crate) use events::TemplateUpdated;
+pub use model::{MessageTemplate, TemplateRow};
+pub use operations::expect_approved;
 pub(crate) use operations::{
-    CreateMessageTemplate, DeleteMessageTemplate, GetMessageTemplate, ListMessageTemplates, expect_approved,
+    CreateMessageTemplate, DeleteMessageTemplate, GetMessageTemplate, ListMessageTemplates,
 };
-pub(crate) use queries::{approved, named, updated};
+pub use queries::{approved, components_named, named, updated};

@@ -95,30 +95,45 @@ pub struct NewMessageTemplate {
 /// A template as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = message_templates)]
-pub(crate) struct TemplateRow {
-    pub(crate) id: MessageTemplateId,
-    #[expect(dead_code, reason = "found by its channel, which is of one workspace")]
-    pub(crate) workspace_id: WorkspaceId,
-    pub(crate) channel_id: ChannelId,
+pub struct TemplateRow {
+    /// The id.
+    pub id: MessageTemplateId,
+    /// The workspace.
+    pub workspace_id: WorkspaceId,
+    /// The channel.
+    pub channel_id: ChannelId,
     /// The network's id; `None` until the network has the template.
-    pub(crate) provider_id: Option<String>,
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-    pub(crate) language: String,
-    pub(crate) category: TemplateCategory,
-    pub(crate) status: TemplateStatus,
-    pub(crate) rejection_reason: Option<String>,
-    pub(crate) quality: Quality,
+    pub provider_id: Option<String>,
+    /// The namespace, which the network assigns.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+    /// The language.
+    pub language: String,
+    /// What it is for.
+    pub category: TemplateCategory,
+    /// Whether the network has approved it.
+    pub status: TemplateStatus,
+    /// Why the network rejected it.
+    pub rejection_reason: Option<String>,
+    /// How the network rates it.
+    pub quality: Quality,
     /// The network's list of components.
-    pub(crate) components: JsonText,
-    pub(crate) last_synced_at: Option<Timestamp>,
-    pub(crate) version: i64,
-    pub(crate) created_at: Timestamp,
-    pub(crate) updated_at: Timestamp,
-    /// When the network said what the status is, and so on.
-    pub(crate) status_at: Option<Timestamp>,
-    pub(crate) category_at: Option<Timestamp>,
-    pub(crate) quality_at: Option<Timestamp>,
+    pub components: JsonText,
+    /// When the network was last asked about it.
+    pub last_synced_at: Option<Timestamp>,
+    /// Rises with each change.
+    pub version: i64,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// When the network said what the status is.
+    pub status_at: Option<Timestamp>,
+    /// When the network said what the category is.
+    pub category_at: Option<Timestamp>,
+    /// When the network said what the quality is.
+    pub quality_at: Option<Timestamp>,
 }
 
 impl TemplateRow {
@@ -126,7 +141,7 @@ impl TemplateRow {
     ///
     /// # Errors
     /// When what is stored is damaged.
-    pub(crate) fn components(&self) -> Result<TemplateComponents> {
+    pub fn components(&self) -> Result<TemplateComponents> {
         Ok(TemplateComponents::from_network(&self.components.parse()?))
     }
 

@@ -185,7 +185,7 @@ pub async fn delete_message_template(
 ///
 /// # Errors
 /// `template_not_approved`.
-pub(crate) fn expect_approved(template: &TemplateRow) -> Result<()> {
+pub fn expect_approved(template: &TemplateRow) -> Result<()> {
     if template.status.is_sendable() {
         return Ok(());
     }

@@ -1,13 +1,14 @@
 //! Queries for message templates.
 
+use super::events::TemplateUpdated;
 use super::model::TemplateRow;
 use crate::channels::ChannelRow;
-use crate::events::TemplateUpdated;
 use crate::schema::message_templates as table;
-use chatnet::{Quality, TemplateStatus, TemplateUpdate};
+use chatnet::{Quality, TemplateComponents, TemplateStatus, TemplateUpdate};
 use diesel::prelude::*;
 use model::{Cause, ChannelId, Code, Error, JsonText, MessageTemplateId, Result, Timestamp, WorkspaceId};
 use serde_json::json;
+use std::collections::HashSet;
 use store::{OneRow as _, Read, Tx};
 
 /// A template of a channel.
@@ -27,7 +28,7 @@ pub(crate) fn live(read: &mut Read, channel: ChannelId, id: MessageTemplateId) -
 ///
 /// # Errors
 /// `template_not_found`, with the languages that the name has.
-pub(crate) fn named(
+pub fn named(
     read: &mut Read,
     channel: ChannelId,
     namespace: Option<&str>,
@@ -54,7 +55,7 @@ pub(crate) fn named(
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn approved(read: &mut Read, channel: ChannelId) -> Result<Vec<(String, String, String)>> {
+pub fn approved(read: &mut Read, channel: ChannelId) -> Result<Vec<(String, String, String)>> {
     Ok(table::table
         .filter(table::channel_id.eq(channel))
         .filter(table::status.eq(TemplateStatus::Approved))
@@ -62,6 +63,26 @@ pub(crate) fn approved(read: &mut Read, channel: ChannelId) -> Result<Vec<(Strin
         .limit(5)
         .select((table::namespace, table::name, table::language))
         .load(read.connection())?)
+}
+
+/// Returns the parts of a channel's templates with these names, each with its name and language.
+///
+/// # Errors
+/// When what is stored is damaged.
+pub fn components_named(
+    read: &mut Read,
+    channel: ChannelId,
+    names: &HashSet<String>,
+) -> Result<Vec<(String, String, TemplateComponents)>> {
+    let found: Vec<(String, String, JsonText)> = table::table
+        .filter(table::channel_id.eq(channel))
+        .filter(table::name.eq_any(names))
+        .select((table::name, table::language, table::components))
+        .load(read.connection())?;
+    let parsed = found.into_iter().map(|(name, language, components)| {
+        Ok((name, language, TemplateComponents::from_network(&components.parse()?)))
+    });
+    parsed.collect()
 }
 
 /// Writes what the network says of a template; a template that is not known yet becomes known. What the network said of a
@@ -169,7 +190,7 @@ fn introduce(
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn updated(tx: &mut Tx, channel: &ChannelRow, update: &TemplateUpdate) -> Result<()> {
+pub fn updated(tx: &mut Tx, channel: &ChannelRow, update: &TemplateUpdate) -> Result<()> {
     let of = (channel.workspace_id, channel.id);
     let Some((row, true)) = apply(tx, of, &channel.business_id, update)? else { return Ok(()) };
     let event = TemplateUpdated { template_id: row.id, template: row.template()? };

@@ -1,4 +1,4 @@
-//! Channels, conversations and broadcasts through the front door.
+//! Channels through the front door.
 
 #![expect(
     clippy::unwrap_used,
@@ -7,35 +7,5 @@
 )]
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
-mod agent_tools;
-mod assignment;
-mod broadcast_and_callbacks;
-mod broadcast_counts;
-mod broadcast_pauses;
-mod broadcast_previews;
-mod broadcasts;
 mod callbacks;
-mod contact_scope;
-mod context;
-mod conversations;
-mod enclosed;
-mod erasure;
-mod files;
-mod merged_ids;
-mod merges;
-mod numbers;
-mod order_of_updates;
-mod outbox;
-mod placeholders;
-mod quick_replies;
-mod reminders;
-mod retention;
-mod retries;
-mod sends;
-mod storm;
-mod support;
-mod takeover;
-mod talk;
 mod templates;
-mod together;
-mod voice_notes;

@@ -1,12 +1,11 @@
 //! Message templates and their review.
 
-use crate::support::Desk;
 use serde_json::{Value, json};
-use testkit::Kind;
+use testkit::{ChannelApp, Kind};
 
 #[testkit::both]
 async fn a_template_is_reviewed_listed_and_deleted(kind: Kind) {
-    let desk = Desk::open(kind).await;
+    let desk = ChannelApp::open(kind).await;
     let path = desk.path("/chatnet/templates");
     let body = json!({
         "name": "order_arrived", "language": "en", "category": "utility",
@@ -37,7 +36,7 @@ async fn a_template_is_reviewed_listed_and_deleted(kind: Kind) {
 
 #[testkit::both]
 async fn what_the_network_would_refuse_is_refused_at_once(kind: Kind) {
-    let desk = Desk::open(kind).await;
+    let desk = ChannelApp::open(kind).await;
     let with = |components: Value| json!({ "name": "x", "language": "en", "category": "utility", "components": components });
     for (components, param) in [
         (json!({ "body": { "text": "{{1}} hello" , "samples": ["a"] } }), "components.body.text"),

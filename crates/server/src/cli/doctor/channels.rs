@@ -7,7 +7,7 @@ use crate::database::backend;
 use crate::operator_error::cause;
 use crate::secret_key::Keys;
 use auth::{Seal, installed_keys};
-use channels::channels::{ChannelProvider, ChannelStatus, list};
+use channels::{ChannelProvider, ChannelStatus, list};
 use chatnet::ChannelAdapter;
 use futures::future::join_all;
 use store::Db;

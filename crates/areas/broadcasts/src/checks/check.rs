@@ -1,0 +1,266 @@
+//! What a broadcast must have: some of it when it is drafted, all of it before it is sent.
+
+use crate::checks::clock::Clock;
+use crate::checks::limit;
+use crate::checks::listed;
+use crate::model::{BroadcastAudience, BroadcastExclusion, BroadcastPauseReason, BroadcastTemplate};
+use crate::rows::row::{self, BroadcastRow};
+use crate::rows::template::{check_params, expect_params};
+use channels::ChannelRow;
+use channels::templates::{self, TemplateRow};
+use chatnet::{Quality, TemplateComponents, TemplateStatus};
+use chrono_tz::Tz;
+use conversations::messages::NewAttachment;
+use model::{ChannelId, Code, Error, Result, Timestamp, WorkspaceId};
+use ports::{Audience, People};
+use sends::SendParts;
+use serde_json::json;
+use store::{Read, Tx};
+
+/// A moment that passed so many seconds ago is taken for now.
+const LATE_SECONDS: i64 = 60;
+
+/// The conditions of an audience, but for the file that lists it.
+pub(crate) fn included(audience: &BroadcastAudience) -> Audience {
+    Audience {
+        segment: audience.segment_id,
+        exact: audience.filters.clone(),
+        filter: audience.filter_tree.clone(),
+        ids: audience.contact_ids.clone(),
+    }
+}
+
+/// The conditions of an exclusion, each of which excludes.
+pub(crate) fn excluded(exclusion: &BroadcastExclusion) -> Vec<Audience> {
+    let segment = exclusion.segment_id.map(|id| Audience { segment: Some(id), ..Audience::default() });
+    let exact = exclusion.filters.clone().map(|all| Audience { exact: Some(all), ..Audience::default() });
+    let filter = &exclusion.filter_tree;
+    let filter = filter.clone().map(|tree| Audience { filter: Some(tree), ..Audience::default() });
+    let ids = exclusion.contact_ids.clone().map(|ids| Audience { ids: Some(ids), ..Audience::default() });
+    [segment, exact, filter, ids].into_iter().flatten().collect()
+}
+
+/// Keeps the files that a draft names from being deleted before it is stored.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn hold_files(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
+    let media = row.template()?.and_then(|template| template.media);
+    let list = row.audience()?.and_then(|audience| audience.file_id);
+    let files: Vec<_> = media.into_iter().chain(list).collect();
+    files::held(tx, row.workspace_id, &files).map(drop)
+}
+
+/// Checks a draft: what it has must make sense, however much is still missing.
+///
+/// # Errors
+/// `validation_error`, `unknown_variable`, and `not_found` for the channel.
+pub(crate) fn draft(read: &mut Read, parts: &SendParts, row: &BroadcastRow) -> Result<()> {
+    let workspace = row.workspace_id;
+    if let Some(channel) = row.channel_id {
+        channels::live(read, workspace, channel).map_err(|error| error.param("channel_id"))?;
+    }
+    if let Some(template) = row.template()? {
+        check_params(&template)?;
+        parts.header_file(read, row.workspace_id, template.media, MEDIA)?;
+    }
+    if let Some(audience) = row.audience()? {
+        check_audience(read, &parts.people, workspace, &audience)?;
+    }
+    let Some(schedule) = row.schedule()? else { return Ok(()) };
+    if let Some(zone) = &schedule.time_zone {
+        let zone: Result<Tz, _> = zone.parse();
+        let rule = "must be a time zone such as `Europe/Madrid`";
+        zone.map_err(|_| Error::invalid("schedule.time_zone", rule))?;
+    } else if schedule.contact_local_time || schedule.quiet_hours.is_some() {
+        let rule = "is required with `contact_local_time` and `quiet_hours`";
+        return Err(Error::invalid("schedule.time_zone", rule));
+    }
+    if schedule.quiet_hours.is_some_and(|quiet| quiet.from == quiet.to) {
+        return Err(Error::invalid("schedule.quiet_hours.to", "must be another time than `from`"));
+    }
+    Ok(())
+}
+
+fn check_audience(
+    read: &mut Read,
+    people: &People,
+    workspace: WorkspaceId,
+    audience: &BroadcastAudience,
+) -> Result<()> {
+    people.check_audience(read, workspace, &included(audience), "audience")?;
+    audience.file_id.map(|file| listed::file(read, workspace, file)).transpose()?;
+    let Some(exclusion) = &audience.exclude else { return Ok(()) };
+    for conditions in excluded(exclusion) {
+        people.check_audience(read, workspace, &conditions, "audience.exclude")?;
+    }
+    if let Some(other) = exclusion.broadcast_id {
+        let param = "audience.exclude.broadcast_id";
+        row::find(read, workspace, other)
+            .map_err(|_| Error::invalid(param, "must be the id of a broadcast"))?;
+    }
+    Ok(())
+}
+
+/// The param of the file above the text.
+const MEDIA: &str = "template.media";
+
+/// The channel's template that a broadcast names.
+///
+/// # Errors
+/// `template_not_found`, `validation_error` for a broadcast without a channel.
+pub(crate) fn template(
+    read: &mut Read,
+    row: &BroadcastRow,
+    wanted: &BroadcastTemplate,
+) -> Result<TemplateRow> {
+    let channel = row.channel_id.ok_or_else(|| Error::invalid("channel_id", "is required"))?;
+    let namespace = wanted.namespace.as_deref();
+    let named = templates::named(read, channel, namespace, &wanted.name, &wanted.language);
+    named.map_err(|error| error.param("template.name"))
+}
+
+/// Chooses a channel for a broadcast that names none.
+///
+/// # Errors
+/// `validation_error` where no template is named, `no_channel`.
+pub(crate) fn choose_channel(read: &mut Read, row: &mut BroadcastRow) -> Result<ChannelId> {
+    if let Some(channel) = row.channel_id {
+        return Ok(channel);
+    }
+    let wanted = row.template()?.ok_or_else(|| Error::invalid("template", "is required"))?;
+    let template = Some((wanted.name.as_str(), wanted.language.as_str()));
+    Ok(row.channel_id.insert(channels::first(read, row.workspace_id, template)?.id).to_owned())
+}
+
+/// What sending a broadcast takes.
+pub(crate) struct Ready {
+    pub(crate) channel: ChannelRow,
+    pub(crate) wanted: BroadcastTemplate,
+    pub(crate) template: TemplateRow,
+    pub(crate) components: TemplateComponents,
+    /// The file above the text.
+    pub(crate) attachment: Option<NewAttachment>,
+}
+
+impl Ready {
+    /// Whatever a broadcast is sent with, in whatever state.
+    ///
+    /// # Errors
+    /// `validation_error` for what is missing, `template_not_found`, `not_found` for the file.
+    pub(crate) fn of(read: &mut Read, parts: &SendParts, row: &BroadcastRow) -> Result<Self> {
+        let channel = row.channel_id.ok_or_else(|| Error::invalid("channel_id", "is required"))?;
+        let wanted = row.template()?.ok_or_else(|| Error::invalid("template", "is required"))?;
+        let channel = channels::live(read, row.workspace_id, channel)?;
+        let template = template(read, row, &wanted)?;
+        let components = template.components()?;
+        let attachment = parts.header_file(read, row.workspace_id, wanted.media, MEDIA)?;
+        Ok(Self { channel, wanted, template, components, attachment })
+    }
+
+    /// Why nothing can be sent at this moment.
+    pub(crate) fn obstacle(&self) -> Option<BroadcastPauseReason> {
+        if !self.channel.status.can_send() {
+            Some(BroadcastPauseReason::ChannelDisconnected)
+        } else if self.template.status != TemplateStatus::Approved {
+            Some(BroadcastPauseReason::TemplateNotApproved)
+        } else if self.channel.quality == Quality::Low {
+            Some(BroadcastPauseReason::QualityLow)
+        } else {
+            None
+        }
+    }
+
+    /// Makes sure that messages can be sent.
+    ///
+    /// # Errors
+    /// `channel_disconnected`, `template_not_approved`, `template_params_mismatch`.
+    pub(crate) fn expect_sendable(&self) -> Result<()> {
+        self.channel.expect_connected().map_err(|error| error.param("channel_id"))?;
+        if self.template.status != TemplateStatus::Approved {
+            let status = self.template.status.as_str();
+            let message = format!("The network has not approved the message template: it is {status}.");
+            return Err(Error::new(Code::TemplateNotApproved, message)
+                .param("template.name")
+                .with("details", json!({ "status": status })));
+        }
+        expect_params(&self.components, &self.wanted)
+    }
+}
+
+/// Makes sure that nothing is missing of a broadcast.
+///
+/// # Errors
+/// What is missing, or makes no sense.
+pub(crate) fn complete(
+    read: &mut Read,
+    parts: &SendParts,
+    row: &BroadcastRow,
+) -> Result<(Ready, BroadcastAudience)> {
+    let ready = Ready::of(read, parts, row)?;
+    let audience = row.audience()?;
+    let is_set = |audience: &BroadcastAudience| {
+        audience.file_id.is_some() || included(audience) != Audience::default()
+    };
+    let audience = audience.filter(is_set).ok_or_else(|| Error::invalid("audience", "is required"))?;
+    draft(read, parts, row)?;
+    expect_params(&ready.components, &ready.wanted)?;
+    Ok((ready, audience))
+}
+
+/// Makes sure that a broadcast can be started, or at its time.
+///
+/// # Errors
+/// What keeps it from being sent.
+pub(crate) fn startable(read: &mut Read, parts: &SendParts, row: &BroadcastRow, now: bool) -> Result<()> {
+    let (ready, audience) = complete(read, parts, row)?;
+    let schedule = row.schedule()?;
+    if let Some(schedule) = &schedule {
+        let is_past = |send_at| send_at < read.now().plus_seconds(-LATE_SECONDS);
+        if !now && schedule.send_at.is_some_and(is_past) {
+            return Err(Error::invalid("schedule.send_at", "must not be in the past"));
+        }
+        if schedule.contact_local_time && schedule.send_at.is_none() {
+            return Err(Error::invalid("schedule.send_at", "is required with `contact_local_time`"));
+        }
+    }
+    ready.expect_sendable()?;
+    let is_now = now || Clock::of(schedule.as_ref()).starts_at().is_none_or(|at| at <= read.now());
+    // An audience for later may be empty now, and a file is read when the recipients are prepared.
+    let is_known = is_now && audience.file_id.is_none();
+    let first = |read| parts.people.audience(read, row.workspace_id, &included(&audience), None, 1);
+    if is_known && first(read)?.is_empty() {
+        return Err(Error::new(Code::EmptyAudience, "No contact fits the audience.").param("audience"));
+    }
+    Ok(())
+}
+
+/// Makes sure that what paused a broadcast is over. Failures are for whoever resumes it to judge.
+///
+/// # Errors
+/// What keeps it from being sent, `invalid_state` where no other code says it.
+pub(crate) fn resumable(read: &mut Read, parts: &SendParts, row: &BroadcastRow) -> Result<()> {
+    let ready = Ready::of(read, parts, row)?;
+    ready.expect_sendable()?;
+    let still = |message: &str, reason: BroadcastPauseReason, resumes_at: Option<Timestamp>| {
+        let details = json!({ "state": row.status, "pause_reason": reason, "resumes_at": resumes_at });
+        Err(Error::new(Code::InvalidState, message).with("details", details))
+    };
+    if let Some(reason) = ready.obstacle() {
+        return still("The network still rates the quality of the number as low.", reason, None);
+    }
+    if row.prepared_at.is_none()
+        && let Some(audience) = row.audience()?
+        && check_audience(read, &parts.people, row.workspace_id, &audience).is_err()
+    {
+        let message = "The audience still cannot be read.";
+        return still(message, BroadcastPauseReason::AudienceInvalid, None);
+    }
+    let limit = row.pause_reason == Some(BroadcastPauseReason::MessagingLimit);
+    let frees_at = if limit { limit::frees_at(read, row, &ready.channel)? } else { None };
+    if frees_at.is_some_and(|at| at > read.now()) {
+        let message = "The number still may not write to more contacts.";
+        return still(message, BroadcastPauseReason::MessagingLimit, frees_at);
+    }
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! How many recipients a broadcast has. Triggers of the database write down each change of a recipient's state; the counts are
+//! the sums of those changes, which are summed up in batches so that there are always few.
+
+use crate::model::{BroadcastCounts, BroadcastRecipientState as State};
+use crate::schema::broadcast_counts as table;
+use diesel::dsl::{count_star, sql};
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+use jobs::{Job, JobContext, JobError};
+use model::{BroadcastId, Result};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+use store::{Read, Tx, each};
+
+/// The job that sums up what is reported of broadcasts that are over.
+const JOB: &str = "broadcasts.count";
+/// What stands for a state where recipients who replied are counted.
+const REPLIED: &str = "replied";
+/// What stands for a state where lines of a file are counted that name a contact.
+const LISTED: &str = "listed";
+/// What stands for a state where lines are counted that name none.
+const UNMATCHED: &str = "unmatched";
+/// What stands for a state where lines are counted that name several.
+const CONTRADICTORY: &str = "contradictory";
+/// So many changes of a broadcast are not worth summing up.
+const FEW: i64 = 64;
+/// The most broadcasts that one run looks at.
+const MOST: i64 = 1_000;
+
+/// The counts of some broadcasts; none of those without recipients.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn of(read: &mut Read, ids: &[BroadcastId]) -> Result<HashMap<BroadcastId, BroadcastCounts>> {
+    let mut all: HashMap<BroadcastId, BroadcastCounts> = HashMap::new();
+    let sums: Vec<(BroadcastId, String, i64)> = table::table
+        .filter(table::broadcast_id.eq_any(ids))
+        .group_by((table::broadcast_id, table::state))
+        .select((table::broadcast_id, table::state, sql::<BigInt>("CAST(SUM(number) AS BIGINT)")))
+        .load(read.connection())?;
+    for (id, state, count) in sums {
+        let counts = all.entry(id).or_default();
+        match state.as_str() {
+            REPLIED => counts.replied = count,
+            UNMATCHED => counts.unmatched = count,
+            CONTRADICTORY => counts.contradictory = count,
+            state => {
+                let Some(state) = State::parse(state) else { continue };
+                counts.total += count;
+                *counts.of_state(state) += count;
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The lines of a file that lists an audience.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ListedLines {
+    /// Those that name a contact.
+    pub(crate) listed: i64,
+    /// Those that name none.
+    pub(crate) unmatched: i64,
+    /// Those whose values name different contacts.
+    pub(crate) contradictory: i64,
+}
+
+/// Counts the lines of a piece of a file, the first one from zero on. Returns how many lines of the file named a contact.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn add_lines(tx: &mut Tx, id: BroadcastId, is_first: bool, lines: ListedLines) -> Result<i64> {
+    let of = table::table.filter(table::broadcast_id.eq(id));
+    if is_first {
+        let states = [LISTED, UNMATCHED, CONTRADICTORY];
+        diesel::delete(of.filter(table::state.eq_any(states))).execute(tx.connection())?;
+    }
+    let rows: Vec<_> =
+        [(LISTED, lines.listed), (UNMATCHED, lines.unmatched), (CONTRADICTORY, lines.contradictory)]
+            .into_iter()
+            .filter(|(_, number)| *number != 0)
+            .map(|(state, number)| {
+                (table::broadcast_id.eq(id), table::state.eq(state), table::number.eq(number))
+            })
+            .collect();
+    each!(tx.connection(), |connection| diesel::insert_into(table::table).values(rows).execute(connection))?;
+    let sum = sql::<BigInt>("CAST(COALESCE(SUM(number), 0) AS BIGINT)");
+    Ok(of.filter(table::state.eq(LISTED)).select(sum).get_result(tx.connection())?)
+}
+
+/// Sums up the changes of a broadcast, if there are many. Those that other transactions write meanwhile stay as they are.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn fold(tx: &mut Tx, id: BroadcastId) -> Result<()> {
+    let of = table::table.filter(table::broadcast_id.eq(id));
+    let rows: i64 = of.select(count_star()).get_result(tx.connection())?;
+    if rows <= FEW {
+        return Ok(());
+    }
+    let changes: Vec<(String, i64)> =
+        diesel::delete(of).returning((table::state, table::number)).get_results(tx.connection())?;
+    let mut sums: BTreeMap<String, i64> = BTreeMap::new();
+    for (state, number) in changes {
+        *sums.entry(state).or_default() += number;
+    }
+    let rows: Vec<_> = sums
+        .into_iter()
+        .filter(|(_, number)| *number != 0)
+        .map(|(state, number)| (table::broadcast_id.eq(id), table::state.eq(state), table::number.eq(number)))
+        .collect();
+    each!(tx.connection(), |connection| diesel::insert_into(table::table).values(rows).execute(connection))?;
+    Ok(())
+}
+
+/// The job of counts.
+pub(crate) fn job() -> Job {
+    Job::every(
+        JOB,
+        Duration::from_secs(15),
+        "sums up the changes of recipients of broadcasts, so that they are counted fast",
+        fold_all,
+    )
+}
+
+async fn fold_all(job: JobContext) -> Result<(), JobError> {
+    let many = job.db.read(|read| {
+        Ok(table::table
+            .group_by(table::broadcast_id)
+            .having(count_star().gt(FEW))
+            .limit(MOST)
+            .select(table::broadcast_id)
+            .load::<BroadcastId>(read.connection())?)
+    });
+    for id in many.await? {
+        job.db.write(move |tx| fold(tx, id)).await?;
+    }
+    Ok(())
+}
+
+impl BroadcastCounts {
+    fn of_state(&mut self, state: State) -> &mut i64 {
+        match state {
+            State::Pending => &mut self.pending,
+            State::Claimed => &mut self.sending,
+            State::Sent => &mut self.sent,
+            State::Delivered => &mut self.delivered,
+            State::Read => &mut self.read,
+            State::Failed => &mut self.failed,
+            State::Skipped => &mut self.skipped,
+            State::Unknown => &mut self.unknown,
+            State::Cancelled => &mut self.cancelled,
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Broadcasts and recipients as they are stored.
+
+use crate::model::{
+    BroadcastAudience, BroadcastPauseReason, BroadcastRecipient, BroadcastRecipientState, BroadcastSchedule,
+    BroadcastSkipReason, BroadcastStatus, BroadcastTemplate,
+};
+use crate::rows::template::FrozenParams;
+use crate::schema::{broadcast_recipients, broadcasts};
+use diesel::prelude::*;
+use diesel::sql_types::{self, Array, BigInt, Nullable, Text};
+use model::{
+    BroadcastId, BroadcastRecipientId, ChannelId, ContactId, JsonText, MessageId, Result, Timestamp,
+    WorkspaceId,
+};
+use store::{AnyConnection, LockLevel, LockMode, OneRow as _, Read, Tx, lock_row};
+
+/// A broadcast as it is stored.
+#[derive(Debug, Clone, PartialEq, Queryable, Selectable, Identifiable, AsChangeset)]
+#[diesel(table_name = broadcasts, treat_none_as_null = true)]
+pub(crate) struct BroadcastRow {
+    pub(crate) id: BroadcastId,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) channel_id: Option<ChannelId>,
+    pub(crate) name: String,
+    /// A [`BroadcastTemplate`].
+    pub(crate) template: Option<JsonText>,
+    /// A [`BroadcastAudience`].
+    pub(crate) audience: Option<JsonText>,
+    /// A [`BroadcastSchedule`].
+    pub(crate) schedule: Option<JsonText>,
+    pub(crate) rate_per_minute: Option<i64>,
+    /// A [`BroadcastFrequencyCap`](super::model::BroadcastFrequencyCap).
+    pub(crate) frequency_cap: Option<JsonText>,
+    pub(crate) status: BroadcastStatus,
+    pub(crate) pause_reason: Option<BroadcastPauseReason>,
+    /// When a scheduled one starts: earlier than `send_at` where that is a local time of contacts. When a paused one goes on
+    /// by itself.
+    pub(crate) starts_at: Option<Timestamp>,
+    /// The last contact of the audience that was looked at.
+    pub(crate) prepared_to: Option<ContactId>,
+    /// When all of the audience had become recipients.
+    pub(crate) prepared_at: Option<Timestamp>,
+    /// When the next message may be sent without exceeding the rate.
+    pub(crate) next_send_at: Option<Timestamp>,
+    /// Failures before this moment do not pause it: it was resumed in spite of them.
+    pub(crate) judged_from: Option<Timestamp>,
+    pub(crate) started_at: Option<Timestamp>,
+    pub(crate) completed_at: Option<Timestamp>,
+    pub(crate) version: i64,
+    pub(crate) created_by: JsonText,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+    /// How much was read, in bytes, of the file that lists the audience, if there is one.
+    pub(crate) prepared_bytes: i64,
+}
+
+impl BroadcastRow {
+    pub(crate) fn template(&self) -> Result<Option<BroadcastTemplate>> {
+        self.template.as_ref().map(JsonText::parse).transpose()
+    }
+
+    pub(crate) fn audience(&self) -> Result<Option<BroadcastAudience>> {
+        self.audience.as_ref().map(JsonText::parse).transpose()
+    }
+
+    pub(crate) fn schedule(&self) -> Result<Option<BroadcastSchedule>> {
+        self.schedule.as_ref().map(JsonText::parse).transpose()
+    }
+
+    /// Stores a change that callers see, as the next version.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(crate) fn store(&mut self, tx: &mut Tx) -> Result<()> {
+        self.version += 1;
+        self.updated_at = tx.now();
+        self.store_progress(tx)
+    }
+
+    /// Stores how far it is.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(crate) fn store_progress(&self, tx: &mut Tx) -> Result<()> {
+        diesel::update(broadcasts::table.find(self.id)).set(self).execute(tx.connection())?;
+        Ok(())
+    }
+}
+
+/// A broadcast of a workspace.
+///
+/// # Errors
+/// `not_found`.
+pub(crate) fn find(read: &mut Read, workspace: WorkspaceId, id: BroadcastId) -> Result<BroadcastRow> {
+    broadcasts::table
+        .find(id)
+        .filter(broadcasts::workspace_id.eq(workspace))
+        .select(BroadcastRow::as_select())
+        .get_result(read.connection())
+        .or_not_found("broadcast")
+}
+
+/// A broadcast that nobody else changes or sends until the transaction ends.
+///
+/// # Errors
+/// `not_found`.
+pub(crate) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: BroadcastId) -> Result<BroadcastRow> {
+    tx.expect_lock_order(LockLevel::Broadcast, id.0, LockMode::Exclusive)?;
+    let row = broadcasts::table.find(id).filter(broadcasts::workspace_id.eq(workspace));
+    lock_row!(tx, row.select(broadcasts::id), for_no_key_update);
+    find(tx, workspace, id)
+}
+
+/// A recipient as it is stored.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = broadcast_recipients)]
+pub(crate) struct RecipientRow {
+    pub(crate) id: BroadcastRecipientId,
+    pub(crate) broadcast_id: BroadcastId,
+    pub(crate) contact_id: ContactId,
+    pub(crate) address: Option<String>,
+    /// [`FrozenParams`].
+    pub(crate) params: Option<JsonText>,
+    pub(crate) state: BroadcastRecipientState,
+    pub(crate) skip_reason: Option<BroadcastSkipReason>,
+    pub(crate) not_before: Timestamp,
+    pub(crate) attempt: i64,
+    pub(crate) message_id: Option<MessageId>,
+    pub(crate) error: Option<JsonText>,
+    pub(crate) sent_at: Option<Timestamp>,
+    pub(crate) delivered_at: Option<Timestamp>,
+    pub(crate) read_at: Option<Timestamp>,
+    pub(crate) replied_at: Option<Timestamp>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+}
+
+impl RecipientRow {
+    /// The values of the message.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub(crate) fn params(&self) -> Result<FrozenParams> {
+        Ok(self.params.as_ref().map(JsonText::parse).transpose()?.unwrap_or_default())
+    }
+
+    /// As callers see it.
+    ///
+    /// # Errors
+    /// When what is stored is damaged.
+    pub(crate) fn recipient(&self) -> Result<BroadcastRecipient> {
+        Ok(BroadcastRecipient {
+            id: self.id,
+            object: "broadcast_recipient",
+            broadcast_id: self.broadcast_id,
+            contact_id: self.contact_id,
+            address: self.address.clone(),
+            params: self.params()?.body,
+            state: self.state,
+            skip_reason: self.skip_reason,
+            not_before: self.not_before,
+            attempt: self.attempt,
+            message_id: self.message_id,
+            error: self.error.as_ref().map(JsonText::parse).transpose()?,
+            sent_at: self.sent_at,
+            delivered_at: self.delivered_at,
+            read_at: self.read_at,
+            replied_at: self.replied_at,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}
+
+/// A contact to store as recipient.
+#[derive(Debug, Clone)]
+pub(crate) struct NewRecipient {
+    pub(crate) contact_id: ContactId,
+    pub(crate) address: Option<String>,
+    /// None of those who are skipped.
+    pub(crate) params: Option<JsonText>,
+    pub(crate) skip_reason: Option<BroadcastSkipReason>,
+    pub(crate) not_before: Timestamp,
+}
+
+impl NewRecipient {
+    /// Stores contacts as recipients of a broadcast: each once, and those whose address another recipient has as skipped.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub(crate) fn insert(tx: &mut Tx, of: &BroadcastRow, recipients: Vec<Self>) -> Result<()> {
+        // Indexes say who is a recipient already. A query would cost as much, and its plan would be guessed: statistics
+        // know nothing of a broadcast that is being prepared.
+        if insert_new(tx, of, &recipients)? == recipients.len() {
+            return Ok(());
+        }
+        let is_skipped = |recipient: &Self| recipient.skip_reason.is_some();
+        let duplicate = |recipient| Self {
+            params: None,
+            skip_reason: Some(BroadcastSkipReason::DuplicateAddress),
+            ..recipient
+        };
+        let others = recipients.into_iter().filter(|recipient| !is_skipped(recipient)).map(duplicate);
+        insert_new(tx, of, &others.collect::<Vec<Self>>()).map(drop)
+    }
+
+    fn state(&self) -> BroadcastRecipientState {
+        match self.skip_reason {
+            None => BroadcastRecipientState::Pending,
+            Some(_) => BroadcastRecipientState::Skipped,
+        }
+    }
+}
+
+/// Stores those who are no recipients yet and have an address of their own. Says how many.
+fn insert_new(tx: &mut Tx, of: &BroadcastRow, recipients: &[NewRecipient]) -> Result<usize> {
+    if recipients.is_empty() {
+        return Ok(0);
+    }
+    let now = tx.now();
+    match tx.connection() {
+        AnyConnection::Sqlite(connection) => {
+            let row = |new: &NewRecipient| {
+                (
+                    broadcast_recipients::workspace_id.eq(of.workspace_id),
+                    broadcast_recipients::broadcast_id.eq(of.id),
+                    broadcast_recipients::contact_id.eq(new.contact_id),
+                    broadcast_recipients::address.eq(new.address.clone()),
+                    broadcast_recipients::params.eq(new.params.clone()),
+                    broadcast_recipients::state.eq(new.state()),
+                    broadcast_recipients::skip_reason.eq(new.skip_reason),
+                    broadcast_recipients::not_before.eq(new.not_before),
+                    broadcast_recipients::attempt.eq(1),
+                    broadcast_recipients::created_at.eq(now),
+                    broadcast_recipients::updated_at.eq(now),
+                )
+            };
+            let rows: Vec<_> = recipients.iter().map(row).collect();
+            let insert =
+                diesel::insert_into(broadcast_recipients::table).values(&rows).on_conflict_do_nothing();
+            Ok(insert.execute(connection)?)
+        }
+        // PostgreSQL takes an array of each column faster than a list of rows.
+        AnyConnection::Postgres(connection) => {
+            let insert = diesel::sql_query(
+                "INSERT INTO broadcast_recipients (workspace_id, broadcast_id, attempt, created_at, updated_at, \
+                 contact_id, address, params, state, skip_reason, not_before) \
+                 SELECT $1, $2, 1, $3, $3, * FROM unnest($4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
+            );
+            let insert = insert
+                .bind::<BigInt, _>(of.workspace_id)
+                .bind::<BigInt, _>(of.id)
+                .bind::<sql_types::Timestamp, _>(now)
+                .bind::<Array<BigInt>, _>(column(recipients, |new| new.contact_id))
+                .bind::<Array<Nullable<Text>>, _>(column(recipients, |new| new.address.as_deref()))
+                .bind::<Array<Nullable<Text>>, _>(column(recipients, |new| new.params.as_ref()))
+                .bind::<Array<Text>, _>(column(recipients, NewRecipient::state))
+                .bind::<Array<Nullable<Text>>, _>(column(recipients, |new| new.skip_reason))
+                .bind::<Array<sql_types::Timestamp>, _>(column(recipients, |new| new.not_before));
+            Ok(insert.execute(connection)?)
+        }
+    }
+}
+
+/// A column of recipients.
+fn column<'a, T>(recipients: &'a [NewRecipient], value: impl Fn(&'a NewRecipient) -> T) -> Vec<T> {
+    recipients.iter().map(value).collect()
+}

@@ -1,0 +1,6 @@
+//! The job of broadcasts: it prepares recipients and writes messages.
+
+pub(crate) mod prepare;
+pub(crate) mod progress;
+pub(crate) mod run;
+pub(crate) mod send;

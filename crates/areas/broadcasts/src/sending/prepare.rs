@@ -1,0 +1,288 @@
+//! Preparing: the audience becomes recipients, piece by piece, with the values that their messages will have.
+
+use crate::checks::check::{self, excluded, included};
+use crate::checks::clock::Clock;
+use crate::checks::contact::{address, refusal};
+use crate::checks::listed::{self, Listed, ListedContact};
+use crate::model::{
+    BroadcastAudience, BroadcastFrequencyCap, BroadcastPauseReason as Reason,
+    BroadcastRecipientState as State, BroadcastSkipReason as Skip, BroadcastStatus as Status,
+    BroadcastTemplate,
+};
+use crate::rows::counts::{self, ListedLines};
+use crate::rows::row::{BroadcastRow, NewRecipient, locked};
+use crate::rows::template::FrozenParams;
+use crate::schema::broadcast_recipients;
+use crate::sending::progress::{ACTOR, Next, pause, reason_of};
+use chatnet::TemplateCategory;
+use diesel::dsl::count_star;
+use diesel::prelude::*;
+use model::{Cause, Code, ContactId, Error, JsonText, Result, WorkspaceId};
+use ports::{Audience, ContactCard, People};
+use sends::SendParts;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use store::{Db, Read, Tx};
+
+/// So many contacts are one piece.
+const PIECE: i64 = 1_000;
+
+/// Some contacts of an audience.
+#[derive(Clone)]
+pub(crate) struct Contacts {
+    pub(crate) cards: Vec<ContactCard>,
+    /// The last one that was looked at.
+    pub(crate) last: Option<ContactId>,
+    /// How much was read of the file that lists the audience.
+    pub(crate) bytes: i64,
+    /// The lines of that file that were read.
+    pub(crate) lines: Option<ListedLines>,
+    pub(crate) is_end: bool,
+}
+
+/// Prepares the next piece. What was read before the transaction is used only if nobody has prepared it meanwhile;
+/// consent is looked at again before anything is sent.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) async fn piece(db: &Db, parts: SendParts, row: BroadcastRow) -> Result<Next> {
+    let seen = row.clone();
+    let read = read(db, parts, row).await;
+    db.write(move |tx| {
+        let mut row = locked(tx, seen.workspace_id, seen.id)?;
+        let place = |row: &BroadcastRow| (row.prepared_to, row.prepared_bytes);
+        if row.status != Status::Preparing || place(&row) != place(&seen) {
+            return Ok(Next::Piece);
+        }
+        match &read {
+            Ok(contacts) => store(tx, &mut row, contacts)?,
+            Err(error) => pause(tx, &mut row, &Cause::system(ACTOR), reason_of(copy(error))?)?,
+        }
+        Ok(Next::Piece)
+    })
+    .await
+}
+
+/// The work of a transaction may run twice, and errors cannot be cloned.
+fn copy(error: &Error) -> Error {
+    Error::new(error.code(), error.message())
+}
+
+/// Reads the next contacts of the audience.
+///
+/// # Errors
+/// `validation_error` where the file that lists the audience cannot be read.
+pub(crate) async fn read(db: &Db, parts: SendParts, row: BroadcastRow) -> Result<Contacts> {
+    let audience = row.audience()?.unwrap_or_default();
+    let people = parts.people;
+    let Some(file) = audience.file_id else {
+        return db.read(move |read| contacts(read, &people, &row, &audience)).await;
+    };
+    let workspace = row.workspace_id;
+    let file = db.read(move |read| listed::file(read, workspace, file)).await?;
+    let listed = listed::read(&parts.files, &file, row.prepared_bytes).await?;
+    db.read(move |read| among(read, &people, &row, &audience, &listed)).await
+}
+
+fn contacts(
+    read: &mut Read,
+    people: &People,
+    row: &BroadcastRow,
+    audience: &BroadcastAudience,
+) -> Result<Contacts> {
+    let mut cards = people.audience(read, row.workspace_id, &included(audience), row.prepared_to, PIECE)?;
+    let last = cards.last().map(|card| card.id);
+    let is_end = i64::try_from(cards.len()).unwrap_or(PIECE) < PIECE;
+    leave_out(read, people, row, audience, &mut cards)?;
+    Ok(Contacts { cards, last, bytes: row.prepared_bytes, lines: None, is_end })
+}
+
+/// Those whom a piece of a file lists, as far as they fit all else. Who is listed twice is a recipient once.
+fn among(
+    read: &mut Read,
+    people: &People,
+    row: &BroadcastRow,
+    audience: &BroadcastAudience,
+    listed: &Listed,
+) -> Result<Contacts> {
+    let mut ids = BTreeSet::new();
+    let mut lines = ListedLines::default();
+    for contact in &listed.contacts {
+        match named(read, people, row, contact)? {
+            Named::One(id) => {
+                lines.listed += 1;
+                ids.insert(id);
+            }
+            Named::None => lines.unmatched += 1,
+            Named::Several => lines.contradictory += 1,
+        }
+    }
+    let mut conditions = included(audience);
+    if let Some(named) = &conditions.ids {
+        let named = current(read, people, row.workspace_id, named)?;
+        ids.retain(|id| named.contains(id));
+    }
+    conditions.ids = Some(ids.into_iter().collect());
+    let mut cards = people.audience(read, row.workspace_id, &conditions, None, PIECE)?;
+    leave_out(read, people, row, audience, &mut cards)?;
+    Ok(Contacts { cards, last: None, bytes: listed.end, lines: Some(lines), is_end: listed.is_end })
+}
+
+/// Whom a line of a list names.
+enum Named {
+    One(ContactId),
+    None,
+    Several,
+}
+
+/// The contact on whom all values of a line agree. An id next to other values may be that of another system: it is no reason
+/// to write to somebody whom the other values do not name.
+fn named(read: &mut Read, people: &People, row: &BroadcastRow, line: &ListedContact) -> Result<Named> {
+    let mut find = |contact| match people.find(read, row.workspace_id, contact) {
+        Ok(card) => Ok(Some(card.id)),
+        Err(error) if error.code() == Code::NotFound => Ok(None),
+        Err(error) => Err(error),
+    };
+    let found = line.identities.iter().filter_map(|contact| find(contact).transpose());
+    let found: BTreeSet<ContactId> = found.collect::<Result<_>>()?;
+    let by_id = match &line.id {
+        Some(id) => find(id)?,
+        None => None,
+    };
+    let mut found = found.into_iter();
+    Ok(match (found.next(), found.next(), by_id) {
+        (Some(_), Some(_), _) => Named::Several,
+        (Some(one), None, Some(other)) if one != other => Named::Several,
+        (Some(one), None, _) => Named::One(one),
+        (None, _, Some(_)) if !line.identities.is_empty() => Named::Several,
+        (None, _, Some(one)) => Named::One(one),
+        (None, _, None) => Named::None,
+    })
+}
+
+/// Contacts by their ids, with the survivors of merged ones instead of them.
+fn current(
+    read: &mut Read,
+    people: &People,
+    workspace: WorkspaceId,
+    ids: &[ContactId],
+) -> Result<HashSet<ContactId>> {
+    let survivors = people.survivors(read, workspace, ids)?;
+    Ok(ids.iter().map(|id| survivors.get(id).copied().unwrap_or(*id)).collect())
+}
+
+/// Takes those out of some contacts whom the broadcast excludes.
+fn leave_out(
+    read: &mut Read,
+    people: &People,
+    row: &BroadcastRow,
+    audience: &BroadcastAudience,
+    cards: &mut Vec<ContactCard>,
+) -> Result<()> {
+    let mut out = HashSet::new();
+    let Some(exclusion) = &audience.exclude else { return Ok(()) };
+    let ids: Vec<ContactId> = cards.iter().map(|card| card.id).collect();
+    for conditions in excluded(exclusion) {
+        if let Some(named) = &conditions.ids {
+            out.extend(current(read, people, row.workspace_id, named)?);
+            continue;
+        }
+        let among = Audience { ids: Some(ids.clone()), ..conditions };
+        let found = people.audience(read, row.workspace_id, &among, None, PIECE)?;
+        out.extend(found.into_iter().map(|card| card.id));
+    }
+    if let Some(other) = exclusion.broadcast_id {
+        let got: Vec<ContactId> = broadcast_recipients::table
+            .filter(broadcast_recipients::broadcast_id.eq(other))
+            .filter(broadcast_recipients::contact_id.eq_any(ids))
+            .filter(broadcast_recipients::state.ne_all([State::Pending, State::Skipped, State::Cancelled]))
+            .select(broadcast_recipients::contact_id)
+            .load(read.connection())?;
+        out.extend(got);
+    }
+    cards.retain(|card| !out.contains(&card.id));
+    Ok(())
+}
+
+/// How many broadcasts contacts were sent within the time of a cap.
+fn sent_lately(
+    read: &mut Read,
+    cards: &[ContactCard],
+    cap: BroadcastFrequencyCap,
+) -> Result<HashMap<ContactId, i64>> {
+    let since = read.now().plus_seconds(-86_400 * cap.days);
+    let sent: Vec<(ContactId, i64)> = broadcast_recipients::table
+        .filter(broadcast_recipients::contact_id.eq_any(cards.iter().map(|card| card.id)))
+        .filter(broadcast_recipients::sent_at.ge(since))
+        .group_by(broadcast_recipients::contact_id)
+        .select((broadcast_recipients::contact_id, count_star()))
+        .load(read.connection())?;
+    Ok(sent.into_iter().collect())
+}
+
+/// The recipients that contacts become: with the values of their messages, or the reason why they are left out.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) fn recipients(
+    read: &mut Read,
+    row: &BroadcastRow,
+    cards: &[ContactCard],
+) -> Result<Vec<NewRecipient>> {
+    let now = read.now();
+    let wanted = row.template()?.ok_or_else(|| Error::internal("a broadcast has no template"))?;
+    // Of a template that is gone nothing is known, so that it is taken for the strictest.
+    let category = match check::template(read, row, &wanted) {
+        Ok(template) => template.category,
+        Err(error) if error.code() == Code::TemplateNotFound => TemplateCategory::Marketing,
+        Err(error) => return Err(error),
+    };
+    let cap: Option<BroadcastFrequencyCap> = row.frequency_cap.as_ref().map(JsonText::parse).transpose()?;
+    let sent = cap.map(|cap| sent_lately(read, cards, cap)).transpose()?.unwrap_or_default();
+    let is_too_often = |card: &ContactCard| {
+        cap.is_some_and(|cap| sent.get(&card.id).is_some_and(|sent| *sent >= cap.messages))
+    };
+    let clock = Clock::of(row.schedule()?.as_ref());
+    let recipient = |card: &ContactCard| {
+        let params = match refusal(card, category) {
+            Some(skip) => Err(skip),
+            None if is_too_often(card) => Err(Skip::FrequencyCap),
+            None => frozen(card, &wanted),
+        };
+        NewRecipient {
+            contact_id: card.id,
+            address: address(card),
+            params: params.as_ref().ok().map(JsonText::of),
+            skip_reason: params.err(),
+            not_before: clock.not_before(card.text("$timezone"), now),
+        }
+    };
+    Ok(cards.iter().map(recipient).collect())
+}
+
+/// Stores the recipients of a piece, in a broadcast that is locked.
+fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
+    let now = tx.now();
+    let recipients = recipients(tx, row, &piece.cards)?;
+    NewRecipient::insert(tx, row, recipients)?;
+    let is_first = row.prepared_bytes == 0;
+    let listed = piece.lines.map(|lines| counts::add_lines(tx, row.id, is_first, lines)).transpose()?;
+    counts::fold(tx, row.id)?;
+    if piece.is_end && listed == Some(0) {
+        // Whoever imports the contacts and resumes it has the file read once more.
+        row.prepared_bytes = 0;
+        return pause(tx, row, &Cause::system(ACTOR), Reason::AudienceInvalid);
+    }
+    row.prepared_to = piece.last.or(row.prepared_to);
+    row.prepared_bytes = piece.bytes;
+    if piece.is_end {
+        (row.status, row.prepared_at) = (Status::Sending, Some(now));
+        return row.store(tx);
+    }
+    row.store_progress(tx)
+}
+
+/// The values for a contact to whom the message can be sent.
+fn frozen(card: &ContactCard, wanted: &BroadcastTemplate) -> Result<FrozenParams, Skip> {
+    let params = FrozenParams::of(wanted, card).ok_or(Skip::MissingParam)?;
+    address(card).map(|_| params).ok_or(Skip::NoAddress)
+}

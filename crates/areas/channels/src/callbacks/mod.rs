@@ -1,0 +1,10 @@
+//! Callbacks: requests of the network, which are verified, stored and acknowledged. `conversations` applies them.
+
+mod log;
+mod queue;
+mod route;
+
+pub use log::CALLBACK_LOG;
+pub(crate) use log::{not_done, purge_old};
+pub use queue::{channels_with_pending, mark_done, next, put_off};
+pub use route::Callbacks;

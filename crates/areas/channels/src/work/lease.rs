@@ -1,0 +1,126 @@
+//! Who works on a channel: the holder of its lease. Each holder has a higher epoch, so that what an earlier one was at is
+//! recognised.
+
+use crate::channels::{self, ChannelRow};
+use crate::schema::channels as table;
+use diesel::dsl::exists;
+use diesel::prelude::*;
+use model::{ChannelId, Result, Timestamp};
+use std::time::Duration;
+use store::{Db, LockMode, Tx, lock_row};
+
+/// How long a lease holds without being renewed.
+const LEASE_SECONDS: i64 = 20;
+/// How often it is renewed.
+pub const RENEWAL: Duration = Duration::from_secs(5);
+
+/// The right to work on a channel.
+pub struct Lease {
+    db: Db,
+    channel: ChannelId,
+    /// The epoch of the holder.
+    pub epoch: i64,
+}
+
+impl Lease {
+    /// Takes a channel that no other worker has, and runs `begin` in the same transaction. Returns `None` if another worker has
+    /// the channel.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn take(
+        db: &Db,
+        channel: ChannelId,
+        begin: impl Fn(&mut Tx, &ChannelRow) -> Result<()> + Send + 'static,
+    ) -> Result<Option<(ChannelRow, Self)>> {
+        // Most are not free, and taking one waits for what its worker is doing.
+        let is_taken = db.read(move |read| {
+            let taken = table::table.find(channel).filter(table::lease_until.gt(read.now()));
+            Ok(diesel::select(exists(taken)).get_result::<bool>(read.connection())?)
+        });
+        if is_taken.await? {
+            return Ok(None);
+        }
+        let taken = db.write(move |tx| {
+            let row = table::table.find(channel);
+            channels::hold(tx, channel)?;
+            let now = tx.now();
+            let free = row.filter(table::lease_until.is_null().or(table::lease_until.le(now)));
+            let changed = diesel::update(free)
+                .set((
+                    table::lease_epoch.eq(table::lease_epoch + 1),
+                    table::lease_until.eq(now.plus_seconds(LEASE_SECONDS)),
+                ))
+                .execute(tx.connection())?;
+            if changed == 0 {
+                return Ok(None);
+            }
+            let Some(row) = channels::by_id(tx, channel)? else { return Ok(None) };
+            begin(tx, &row)?;
+            Ok(Some(row))
+        });
+        let Some(row) = taken.await? else { return Ok(None) };
+        let epoch = row.lease_epoch;
+        Ok(Some((row, Self { db: db.clone(), channel, epoch })))
+    }
+
+    /// Holds it longer. `false` where another worker has it.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn renew(&self) -> Result<bool> {
+        let (channel, epoch) = (self.channel, self.epoch);
+        let renew = move |tx: &mut Tx| {
+            let own = table::table.find(channel).filter(table::lease_epoch.eq(epoch));
+            let until = table::lease_until.eq(tx.now().plus_seconds(LEASE_SECONDS));
+            Ok(diesel::update(own).set(until).execute(tx.connection())? > 0)
+        };
+        self.db.write(renew).await
+    }
+
+    /// Lets another worker have the channel. The epoch ends too: a renewal that nobody waits for any more may still run, and
+    /// must find nothing to renew.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn give_back(&self) -> Result<()> {
+        let (channel, epoch) = (self.channel, self.epoch);
+        let give_back = move |tx: &mut Tx| {
+            let own = table::table.find(channel).filter(table::lease_epoch.eq(epoch));
+            let free = (table::lease_until.eq(None::<Timestamp>), table::lease_epoch.eq(epoch + 1));
+            diesel::update(own).set(free).execute(tx.connection())?;
+            Ok(())
+        };
+        self.db.write(give_back).await
+    }
+}
+
+/// As [`leased`], for a transaction that changes the channel itself, and messages in the order in which they came. Those of
+/// one contact may be changed while others change theirs.
+///
+/// # Errors
+/// When the database fails.
+pub fn leased_for_change(
+    tx: &mut Tx,
+    channel: ChannelId,
+    epoch: i64,
+    mode: LockMode,
+) -> Result<Option<ChannelRow>> {
+    match mode {
+        LockMode::Shared => channels::share(tx, channel)?,
+        LockMode::Exclusive => channels::hold(tx, channel)?,
+    }
+    lock_row!(tx, table::table.find(channel).select(table::id), for_no_key_update);
+    let row = channels::by_id(tx, channel)?;
+    Ok(row.filter(|row| row.lease_epoch == epoch))
+}
+
+/// The channel as it is, if the epoch is still that of its worker. It does not change hands until the transaction ends.
+///
+/// # Errors
+/// When the database fails.
+pub fn leased(tx: &mut Tx, channel: ChannelId, epoch: i64) -> Result<Option<ChannelRow>> {
+    channels::share(tx, channel)?;
+    let row = channels::by_id(tx, channel)?;
+    Ok(row.filter(|row| row.lease_epoch == epoch))
+}

@@ -1,0 +1,15 @@
+//! Sends and quick replies through the front door.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "clippy excuses the bodies of tests only, and here helpers are most of them"
+)]
+#![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
+
+mod checks;
+mod files;
+mod quick_replies;
+mod reminders;
+mod retries;
+mod support;
