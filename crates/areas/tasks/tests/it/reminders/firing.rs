@@ -1,6 +1,6 @@
 //! Firing exactly once for each date.
 
-use super::{Desk, path};
+use super::{Fixture, path};
 use business::team::{self, NewMember};
 use chrono::Duration;
 use serde_json::{Value, json};
@@ -9,14 +9,14 @@ use testkit::{Kind, TestApp};
 
 #[testkit::both]
 async fn a_reminder_fires_once_at_its_date(kind: Kind) {
-    let desk = Desk::open(kind).await;
-    let (app, key) = (&desk.app, &desk.key);
+    let fixture = Fixture::open(kind).await;
+    let (app, key) = (&fixture.app, &fixture.key);
     let contact = app.post("/contacts", key, json!({ "data": { "$name": "Ana" } })).await.expect(201);
     let workspace = key.workspace;
     let member = NewMember { name: "Marta".into(), email: "m@example.com".into(), ..NewMember::default() };
     let member = app.db().write(move |tx| team::add(tx, workspace, member.clone())).await.unwrap();
-    let due = desk.after(10);
-    let made = desk
+    let due = fixture.after(10);
+    let made = fixture
         .create(json!({
             "title": "  Call Ana ", "note": "About the order", "due_at": due, "contact_id": contact["id"],
             "assignee": { "id": member.id }, "cancel_on_reply": true, "metadata": { "order": "A-1" },
@@ -39,71 +39,71 @@ async fn a_reminder_fires_once_at_its_date(kind: Kind) {
     ] {
         assert_eq!(made[field], value, "{field}");
     }
-    desk.wait(9).await;
-    assert_eq!(desk.fired().await, Vec::<Value>::new());
-    desk.wait(1).await;
-    desk.run().await;
-    let events = desk.events().await;
+    fixture.wait(9).await;
+    assert_eq!(fixture.fired().await, Vec::<Value>::new());
+    fixture.wait(1).await;
+    fixture.run().await;
+    let events = fixture.events().await;
     assert_eq!(events.len(), 1);
     let data = &events[0]["data"];
     assert_eq!(
         (&data["scheduled_for"], &data["missed"], &data["contact_id"]),
         (&json!(due), &json!(0), &contact["id"])
     );
-    assert_eq!(data["reminder"], desk.get(&made).await);
+    assert_eq!(data["reminder"], fixture.get(&made).await);
     assert_eq!(
         (&data["reminder"]["status"], &data["reminder"]["fire_count"], &data["reminder"]["next_fire_at"]),
         (&json!("fired"), &json!(1), &Value::Null)
     );
-    assert_eq!(data["reminder"]["last_fired_at"], json!(desk.now().rfc3339()));
+    assert_eq!(data["reminder"]["last_fired_at"], json!(fixture.now().rfc3339()));
     // About the contact, for those who ask for it.
     let about =
         app.get(&format!("/events?contact_id={}&type=reminder.fired", contact["id"]), key).await.expect(200);
     assert_eq!(about.as_array().unwrap().len(), 1);
     // A contact that is erased takes its reminders along, and a member that leaves is forgotten.
-    let other = desk.create(json!({ "title": "x", "due_at": desk.after(10), "assignee": { "type": "user", "id": member.id } })).await;
+    let other = fixture.create(json!({ "title": "x", "due_at": fixture.after(10), "assignee": { "type": "user", "id": member.id } })).await;
     app.db().write(move |tx| team::remove(tx, workspace, member.id)).await.unwrap();
-    assert_eq!(desk.get(&other).await["assignee"], Value::Null);
+    assert_eq!(fixture.get(&other).await["assignee"], Value::Null);
     app.delete(&format!("/contacts/{}?erase=true", contact["id"]), key).await.expect(200);
     app.delete(&path(&made), key).await.expect_error(404, "not_found");
     assert_eq!(app.delete(&path(&other), key).await.expect(200)["deleted"], true);
-    desk.wait(20).await;
-    assert_eq!(desk.fired().await.len(), 1);
+    fixture.wait(20).await;
+    assert_eq!(fixture.fired().await.len(), 1);
 }
 
 #[testkit::both]
 async fn missed_dates_fire_once_for_the_last(kind: Kind) {
-    let desk = Desk::open(kind).await;
-    let due = desk.after(60);
-    let made = desk
+    let fixture = Fixture::open(kind).await;
+    let due = fixture.after(60);
+    let made = fixture
         .create(
             json!({ "title": "x", "due_at": due, "recurrence": { "type": "rrule", "rule": "FREQ=HOURLY" } }),
         )
         .await;
-    let single = desk.create(json!({ "title": "y", "due_at": due })).await;
-    let (last, next) = (desk.after(5 * 60), desk.after(6 * 60));
-    desk.wait(5 * 60 + 20).await;
-    let events = desk.events().await;
+    let single = fixture.create(json!({ "title": "y", "due_at": due })).await;
+    let (last, next) = (fixture.after(5 * 60), fixture.after(6 * 60));
+    fixture.wait(5 * 60 + 20).await;
+    let events = fixture.events().await;
     assert_eq!(events.len(), 2);
     let of = |reminder: &Value| {
         events.iter().find(|event| event["data"]["reminder"]["id"] == reminder["id"]).unwrap()["data"].clone()
     };
     assert_eq!((&of(&made)["scheduled_for"], &of(&made)["missed"]), (&json!(last), &json!(4)));
     assert_eq!((&of(&single)["scheduled_for"], &of(&single)["missed"]), (&json!(due), &json!(0)));
-    assert_eq!(desk.get(&made).await["next_fire_at"], next);
-    desk.wait(40).await;
-    assert_eq!(desk.fired().await.len(), 3);
+    assert_eq!(fixture.get(&made).await["next_fire_at"], next);
+    fixture.wait(40).await;
+    assert_eq!(fixture.fired().await.len(), 3);
 }
 
 #[testkit::both]
 async fn two_replicas_fire_a_date_once(kind: Kind) {
-    let desk = Desk::open(kind).await;
-    let due = desk.after(10);
+    let fixture = Fixture::open(kind).await;
+    let due = fixture.after(10);
     for place in 0..20 {
-        desk.create(json!({ "title": format!("{place}"), "due_at": due, "recurrence": { "type": "rrule", "rule": "FREQ=HOURLY" } })).await;
+        fixture.create(json!({ "title": format!("{place}"), "due_at": due, "recurrence": { "type": "rrule", "rule": "FREQ=HOURLY" } })).await;
     }
-    let replica = desk.app.replica(auth::RateWindows::local()).await;
-    desk.app.data.clock.advance(Duration::minutes(10));
+    let replica = fixture.app.replica(auth::RateWindows::local()).await;
+    fixture.app.data.clock.advance(Duration::minutes(10));
     let fire = |app: &TestApp| {
         let db = app.db().clone();
         async move {
@@ -114,19 +114,19 @@ async fn two_replicas_fire_a_date_once(kind: Kind) {
             fired
         }
     };
-    let fired = futures::join!(fire(&desk.app), fire(&replica), fire(&desk.app), fire(&replica));
-    let rest = desk.app.db().write(|tx| reminders::fire_due(tx, 100)).await.unwrap();
+    let fired = futures::join!(fire(&fixture.app), fire(&replica), fire(&fixture.app), fire(&replica));
+    let rest = fixture.app.db().write(|tx| reminders::fire_due(tx, 100)).await.unwrap();
     assert_eq!(fired.0 + fired.1 + fired.2 + fired.3 + rest, 20);
-    assert_eq!(desk.fired().await, vec![json!(due); 20]);
+    assert_eq!(fixture.fired().await, vec![json!(due); 20]);
     // A transaction that fails has fired nothing.
-    desk.app.data.clock.advance(Duration::hours(1));
-    let failed = desk.app.db().write(|tx| {
+    fixture.app.data.clock.advance(Duration::hours(1));
+    let failed = fixture.app.db().write(|tx| {
         reminders::fire_due(tx, 100)?;
         Err::<(), _>(model::Error::internal("the server dies here"))
     });
     failed.await.unwrap_err();
-    assert_eq!(desk.fired().await.len(), 20);
-    desk.run().await;
-    desk.run().await;
-    assert_eq!(desk.fired().await.len(), 40);
+    assert_eq!(fixture.fired().await.len(), 20);
+    fixture.run().await;
+    fixture.run().await;
+    assert_eq!(fixture.fired().await.len(), 40);
 }

@@ -12,12 +12,12 @@ use serde_json::Value;
 use testkit::{Key, Kind, TestApp};
 
 /// A service with a key of a workspace that has an active agent.
-struct Desk {
+struct Fixture {
     app: TestApp,
     key: Key,
 }
 
-impl Desk {
+impl Fixture {
     async fn open(kind: Kind) -> Self {
         let app = TestApp::new(kind).await;
         let key = app.full_key().await;
@@ -28,7 +28,7 @@ impl Desk {
         self.app.db().now()
     }
 
-    /// The moment in so many minutes.
+    /// Returns the moment in so many minutes.
     fn after(&self, minutes: i64) -> String {
         self.now().plus_seconds(minutes * 60).rfc3339()
     }
@@ -41,13 +41,13 @@ impl Desk {
         self.app.patch(&path(reminder), &self.key, patch).await.expect(200)
     }
 
-    /// A reminder as it is now.
+    /// Reads a reminder.
     async fn get(&self, reminder: &Value) -> Value {
         let all = self.app.get("/reminders", &self.key).await.expect(200);
         all.as_array().unwrap().iter().find(|other| other["id"] == reminder["id"]).unwrap().clone()
     }
 
-    /// Lets time pass, and does what is due then.
+    /// Advances the clock and runs due jobs.
     async fn wait(&self, minutes: i64) {
         self.app.data.clock.advance(Duration::minutes(minutes));
         self.run().await;
@@ -57,7 +57,7 @@ impl Desk {
         self.app.service.jobs.run_due().await.unwrap();
     }
 
-    /// For which dates reminders fired, oldest first.
+    /// Returns the dates for which reminders fired, oldest first.
     async fn fired(&self) -> Vec<Value> {
         let events = self.events().await;
         events.iter().map(|event| event["data"]["scheduled_for"].clone()).collect()

@@ -1,6 +1,6 @@
 //! The dates of recurrences.
 
-use super::Desk;
+use super::Fixture;
 use chrono::Duration;
 use model::Timestamp;
 use serde_json::{Value, json};
@@ -8,40 +8,41 @@ use testkit::Kind;
 
 #[testkit::both]
 async fn a_recurrence_keeps_its_local_time_and_ends(kind: Kind) {
-    let desk = Desk::open(kind).await;
+    let fixture = Fixture::open(kind).await;
     // Madrid puts its clocks forward on the night of the second date.
     let start = Timestamp::parse("2027-03-27T08:00:00Z").unwrap();
-    let minutes = (start.seconds() - desk.now().seconds()) / 60;
-    desk.app.data.clock.advance(Duration::minutes(minutes - 10));
+    let minutes = (start.seconds() - fixture.now().seconds()) / 60;
+    fixture.app.data.clock.advance(Duration::minutes(minutes - 10));
     let daily = json!({ "type": "rrule", "rule": "FREQ=DAILY;BYHOUR=9;BYMINUTE=0", "count": 3 });
-    let made = desk.create(json!({ "title": "x", "recurrence": daily, "timezone": "Europe/Madrid" })).await;
+    let made =
+        fixture.create(json!({ "title": "x", "recurrence": daily, "timezone": "Europe/Madrid" })).await;
     assert_eq!(made["next_fire_at"], "2027-03-27T08:00:00.000Z");
-    desk.wait(11).await;
+    fixture.wait(11).await;
     for _ in 0..4 {
-        desk.wait(24 * 60).await;
+        fixture.wait(24 * 60).await;
     }
     assert_eq!(
-        desk.fired().await,
+        fixture.fired().await,
         ["2027-03-27T08:00:00.000Z", "2027-03-28T07:00:00.000Z", "2027-03-29T07:00:00.000Z"]
     );
-    let over = desk.get(&made).await;
+    let over = fixture.get(&made).await;
     assert_eq!(
         (&over["status"], &over["fire_count"], &over["next_fire_at"]),
         (&json!("fired"), &json!(3), &Value::Null)
     );
     // By date, and as a cron expression.
-    let hourly = json!({ "type": "cron", "rule": "0 * * * *", "until": desk.after(150) });
-    let made = desk.create(json!({ "title": "x", "recurrence": hourly })).await;
+    let hourly = json!({ "type": "cron", "rule": "0 * * * *", "until": fixture.after(150) });
+    let made = fixture.create(json!({ "title": "x", "recurrence": hourly })).await;
     for _ in 0..5 {
-        desk.wait(60).await;
+        fixture.wait(60).await;
     }
-    assert_eq!(desk.get(&made).await["fire_count"], 2);
-    assert_eq!(desk.get(&made).await["status"], "fired");
+    assert_eq!(fixture.get(&made).await["fire_count"], 2);
+    assert_eq!(fixture.get(&made).await["status"], "fired");
 }
 
 #[testkit::both]
 async fn rules_that_rfc_5545_does_not_allow_are_refused(kind: Kind) {
-    let desk = Desk::open(kind).await;
+    let fixture = Fixture::open(kind).await;
     for (rule, words) in [
         ("FREQ=WEEKLY;BYDAY=1MO", "cannot have `1MO` in BYDAY with FREQ=WEEKLY"),
         ("FREQ=DAILY;BYDAY=1MO", "cannot have `1MO` in BYDAY with FREQ=DAILY"),
@@ -66,7 +67,7 @@ async fn rules_that_rfc_5545_does_not_allow_are_refused(kind: Kind) {
         ("FREQ=HOURLY;BYMONTH=2;BYMONTHDAY=31", "has no date after `due_at`"),
     ] {
         let body = json!({ "title": "x", "due_at": "2030-01-05T04:30:00Z", "recurrence": { "type": "rrule", "rule": rule } });
-        let answer = desk.app.post("/reminders", &desk.key, body).await;
+        let answer = fixture.app.post("/reminders", &fixture.key, body).await;
         let message = answer.body["error"]["message"].as_str().unwrap_or_default().to_owned();
         assert_eq!(
             answer.expect_error(400, "validation_error").as_deref(),
@@ -79,7 +80,7 @@ async fn rules_that_rfc_5545_does_not_allow_are_refused(kind: Kind) {
 
 #[testkit::both]
 async fn steps_leave_no_date_out(kind: Kind) {
-    let desk = Desk::open(kind).await;
+    let fixture = Fixture::open(kind).await;
     let office = "BYDAY=MO,TU,WE,TH,FR;BYHOUR=9,10,11,12,13,14,15,16,17";
     for (rule, first) in [
         (format!("FREQ=MINUTELY;INTERVAL=30;{office}"), "2030-01-07T09:00"),
@@ -93,22 +94,23 @@ async fn steps_leave_no_date_out(kind: Kind) {
         ("FREQ=YEARLY;BYWEEKNO=20".into(), "2030-05-18T04:30"),
     ] {
         let body = json!({ "title": "x", "timezone": "UTC", "due_at": "2030-01-05T04:30:00Z", "recurrence": { "type": "rrule", "rule": rule } });
-        assert_eq!(desk.create(body).await["next_fire_at"], format!("{first}:00.000Z"), "{rule}");
+        assert_eq!(fixture.create(body).await["next_fire_at"], format!("{first}:00.000Z"), "{rule}");
     }
     // Programs write fractions of seconds, for which the first date is not left out.
     let daily = json!({ "type": "rrule", "rule": "FREQ=DAILY" });
     let body =
         json!({ "title": "x", "timezone": "UTC", "due_at": "2030-01-05T04:30:00.345Z", "recurrence": daily });
-    assert_eq!(desk.create(body).await["next_fire_at"], "2030-01-05T04:30:00.000Z");
+    assert_eq!(fixture.create(body).await["next_fire_at"], "2030-01-05T04:30:00.000Z");
     // Fired on a Friday, it comes on Monday.
     let friday = Timestamp::parse("2030-01-11T10:00:00Z").unwrap();
-    desk.app.data.clock.advance(Duration::seconds(friday.seconds() - desk.now().seconds()));
+    fixture.app.data.clock.advance(Duration::seconds(friday.seconds() - fixture.now().seconds()));
     let rule = json!({ "type": "rrule", "rule": "FREQ=MINUTELY;INTERVAL=60;BYDAY=FR,MO;BYHOUR=10" });
-    let made =
-        desk.create(json!({ "title": "y", "timezone": "UTC", "due_at": friday, "recurrence": rule })).await;
+    let made = fixture
+        .create(json!({ "title": "y", "timezone": "UTC", "due_at": friday, "recurrence": rule }))
+        .await;
     assert_eq!(made["next_fire_at"], "2030-01-11T10:00:00.000Z");
-    desk.wait(1).await;
-    let fired = desk.get(&made).await;
+    fixture.wait(1).await;
+    let fired = fixture.get(&made).await;
     assert_eq!(
         (&fired["fire_count"], &fired["next_fire_at"]),
         (&json!(1), &json!("2030-01-14T10:00:00.000Z"))
@@ -117,20 +119,22 @@ async fn steps_leave_no_date_out(kind: Kind) {
 
 #[testkit::both]
 async fn a_stored_rule_that_is_refused_by_now_means_its_weekdays(kind: Kind) {
-    let desk = Desk::open(kind).await;
+    let fixture = Fixture::open(kind).await;
     let monday = Timestamp::parse("2030-01-07T09:00:00Z").unwrap();
-    desk.app.data.clock.advance(Duration::seconds(monday.seconds() - desk.now().seconds()));
+    fixture.app.data.clock.advance(Duration::seconds(monday.seconds() - fixture.now().seconds()));
     let weekly = json!({ "type": "rrule", "rule": "FREQ=WEEKLY;BYDAY=MO" });
-    let made =
-        desk.create(json!({ "title": "x", "timezone": "UTC", "due_at": monday, "recurrence": weekly })).await;
-    desk.app
+    let made = fixture
+        .create(json!({ "title": "x", "timezone": "UTC", "due_at": monday, "recurrence": weekly }))
+        .await;
+    fixture
+        .app
         .sql(format!(
             "UPDATE reminders SET recurrence = REPLACE(recurrence, 'BYDAY=MO', 'BYDAY=1MO') WHERE id = {}",
             made["id"]
         ))
         .await;
-    desk.wait(1).await;
-    let fired = desk.get(&made).await;
+    fixture.wait(1).await;
+    let fired = fixture.get(&made).await;
     assert_eq!(
         (&fired["status"], &fired["next_fire_at"]),
         (&json!("scheduled"), &json!("2030-01-14T09:00:00.000Z"))
