@@ -1,9 +1,9 @@
 //! Conversations: lists, messages and search.
 
 use crate::support::Desk;
-use channels::conversations::{StateChange, set_state};
-use channels::sample::{self, Sample};
 use chrono::Duration;
+use conversations::sample::{self, Sample};
+use conversations::{StateChange, set_state};
 use model::{ChannelId, Code, ContactId, ConversationId, Env, FileId};
 use serde_json::{Value, json};
 use testkit::Kind;

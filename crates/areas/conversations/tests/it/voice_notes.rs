@@ -2,8 +2,8 @@
 
 use crate::support::Desk;
 use bytes::Bytes;
-use channels::Transcriber;
 use chrono::Duration;
+use conversations::Transcriber;
 use model::Result;
 use operation::BoxFuture;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ struct Office {
 
 impl Office {
     /// A customer has spoken, and the transcriber is at it; then time passes.
-    async fn wait_for(kind: Kind, seconds: i64) -> (Self, channels::Working) {
+    async fn wait_for(kind: Kind, seconds: i64) -> (Self, conversations::Working) {
         let listener =
             Arc::new(Listener { asked: AtomicUsize::new(0), answers: Arc::new(Semaphore::new(0)) });
         let app = TestApp::with_transcriber(kind, listener.clone()).await;
