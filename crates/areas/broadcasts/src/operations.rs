@@ -9,11 +9,11 @@ use crate::model::{
     BroadcastRecipientState as State, BroadcastRetry, BroadcastSending, BroadcastSkipReason,
     BroadcastStatus as Status,
 };
-use crate::recipients::again;
+use crate::recipients::retry;
 use crate::recipients::withdraw;
 use crate::rows::events::publish;
+use crate::rows::output;
 use crate::rows::row::{BroadcastRow, RecipientRow, find, locked};
-use crate::rows::shown;
 use crate::schema::{broadcast_recipients, broadcasts};
 use crate::sending::progress::{enqueue, pause, resume, start};
 use diesel::prelude::*;
@@ -32,7 +32,7 @@ use utoipa::IntoParams;
 type BroadcastAnswer = With<Json<Broadcast>>;
 
 fn answer(read: &mut Read, row: &BroadcastRow) -> Result<BroadcastAnswer> {
-    Ok(With::etag(row.version, Json(shown::shown_one(read, row)?)))
+    Ok(With::etag(row.version, Json(output::output(read, row)?)))
 }
 
 /// Which broadcasts to list.
@@ -66,7 +66,7 @@ pub fn list_broadcasts(
         rows = rows.filter(broadcasts::id.lt(after));
     }
     let rows: Vec<BroadcastRow> = rows.load(read.connection())?;
-    let shown = shown::shown(read, &rows)?;
+    let shown = output::outputs(read, &rows)?;
     Ok(page.answer(shown, |broadcast| broadcast.id.to_string()))
 }
 
@@ -220,7 +220,7 @@ pub async fn send_broadcast(
     }
     let sent = cx.db.read(move |read| {
         let row = find(read, workspace, broadcast_id)?;
-        let mut broadcast = shown::shown_one(read, &row)?;
+        let mut broadcast = output::output(read, &row)?;
         (broadcast.preview, broadcast.test) = (previewed, tested);
         Ok(With::etag(row.version, Json(broadcast)))
     });
@@ -271,7 +271,7 @@ fn send_again(tx: &mut Tx, row: &BroadcastRow, retry: BroadcastRetry) -> Result<
         BroadcastRetry::Failed => State::Failed,
         BroadcastRetry::Unknown => State::Unknown,
     };
-    if again::in_state(tx, row, state)? == 0 {
+    if retry::in_state(tx, row, state)? == 0 {
         let message = format!("The broadcast has no recipient in the state {}.", state.as_str());
         return Err(Error::new(Code::InvalidState, message).param("retry"));
     }

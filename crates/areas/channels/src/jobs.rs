@@ -73,7 +73,7 @@ async fn sync(job: JobContext, network: Network, seal: Arc<Seal>) -> Result<(), 
 /// disconnected.
 async fn sync_one(job: &JobContext, network: &Network, seal: &Seal, channel: ChannelRow) -> Result<()> {
     let account = channel.account(seal)?;
-    // A callback that comes meanwhile says more than the answer.
+    // A callback that arrives during the request is newer than its answer.
     let asked_at = job.db.now();
     let health = match network.0.health(&account).await {
         Ok(health) => health,
@@ -148,7 +148,7 @@ async fn purge(job: JobContext, callbacks: Retention) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Deletes some of the errors of a channel that has too many. Gives how many.
+/// Deletes some of the errors of a channel that has too many, and returns how many.
 fn purge_errors(tx: &mut Tx, channel: ChannelId) -> Result<usize> {
     let own = channel_errors::table.filter(channel_errors::channel_id.eq(channel)).select(channel_errors::id);
     let newest: Option<i64> =

@@ -14,8 +14,8 @@ impl std::fmt::Debug for Network {
     }
 }
 
-/// What a caller learns of a request that the network refused: its own words for what was sent wrong, and
-/// `service_unavailable` where it could not be reached.
+/// Returns the error of a request that the network refused: the network's own words for a wrong input, and
+/// `service_unavailable` if the network could not be reached.
 pub fn refused(error: &NetworkError, param: &str) -> Error {
     if error.is_unauthorized {
         return Error::new(

@@ -8,7 +8,7 @@ use crate::messages::{
 };
 use crate::metrics::QUEUED_MESSAGES;
 use crate::other_areas::OtherAreas;
-use crate::retention::{self, Keeping};
+use crate::retention::{self, RetentionParts};
 use crate::worker::{WorkerParts, Workers};
 use channels::MessageQueue;
 use channels::work::Uploads;
@@ -50,19 +50,19 @@ fn declare(declarations: Declarations) -> Result<Declarations> {
 
 fn start(services: &Services) -> Result<Parts> {
     let worker = worker_parts(services)?;
-    let keeping = Keeping {
+    let retention_parts = RetentionParts {
         days: services.cloned()?,
         file_uses: worker.file_uses.clone(),
         broadcasts: worker.areas.broadcasts.clone(),
     };
     let parts = Parts::default()
         .one_of::<Arc<dyn ContactReferences>>(Arc::new(MessageReferences {
-            file_uses: keeping.file_uses.clone(),
-            broadcasts: keeping.broadcasts.clone(),
+            file_uses: retention_parts.file_uses.clone(),
+            broadcasts: retention_parts.broadcasts.clone(),
         }))
         .job(inbound::job())
         .job(terms::job())
-        .job(retention::job(keeping))
+        .job(retention::job(retention_parts))
         .job(conversations::job())
         .service(Workers::new(worker))
         .one_of::<Arc<dyn FileReferences>>(Arc::new(MessageFiles))

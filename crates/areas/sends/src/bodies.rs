@@ -1,6 +1,6 @@
 //! What callers send. Fields that several bodies have are written once, in [`body`].
 
-use super::content::Filled;
+use super::content::FilledTemplate;
 use super::recipient::To;
 use super::retry::Attempt;
 use super::text_or_reply::TextOrReply;
@@ -96,7 +96,7 @@ macro_rules! body {
 
         impl $name {
             /// The template with its values.
-            pub(super) fn filled(self, namespace: Option<String>) -> Filled {
+            pub(super) fn filled(self, namespace: Option<String>) -> FilledTemplate {
                 let template = SentTemplate {
                     name: self.name,
                     language: self.language,
@@ -105,11 +105,11 @@ macro_rules! body {
                     header_params: self.header_params,
                     button_params: self.button_params,
                 };
-                Filled { template, media: self.media, namespace }
+                FilledTemplate { template, media: self.media, namespace }
             }
         }
     };
-    (@ [$($meta:tt)*] $name:ident [$($fields:tt)*] said $($rest:ident)*) => {
+    (@ [$($meta:tt)*] $name:ident [$($fields:tt)*] text_or_reply $($rest:ident)*) => {
         body!(@ [$($meta)*] $name [
             $($fields)*
             /// The text. Either this or `quick_reply_id` is required.
@@ -127,7 +127,7 @@ macro_rules! body {
 
         impl $name {
             /// What is said.
-            pub(super) fn said(&self) -> TextOrReply<'_> {
+            pub(super) fn text_or_reply(&self) -> TextOrReply<'_> {
                 TextOrReply {
                     text: self.text.as_deref(),
                     quick_reply: self.quick_reply_id,
@@ -254,7 +254,7 @@ body! {
         #[serde(default)]
         pub(crate) preview_url: bool,
     }
-    with channel said reply attempt
+    with channel text_or_reply reply attempt
 }
 
 body! {
@@ -278,5 +278,5 @@ body! {
         #[serde(default)]
         pub(crate) member_id: Option<MemberId>,
     }
-    with channel said reply
+    with channel text_or_reply reply
 }

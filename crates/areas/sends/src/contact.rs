@@ -27,7 +27,16 @@ pub fn send_contact_message(
     let contact = parts.0.people.find(tx, caller.workspace_id(), &contact_id)?;
     let channel = channel_for(tx, caller.workspace_id(), contact.id, body.channel_id)?;
     let sending = Sending::new(caller, &parts.0, query.dry_run, body.attempt())?;
-    sending.say(tx, caller, &channel, &contact, &variables.0, (body.said(), body.preview_url)).map(Json)
+    sending
+        .send_text_or_reply(
+            tx,
+            caller,
+            &channel,
+            &contact,
+            &variables.0,
+            (body.text_or_reply(), body.preview_url),
+        )
+        .map(Json)
 }
 
 /// Send an approved template to a contact

@@ -7,13 +7,13 @@ use model::{FileId, JsonText, MessageId};
 /// What is sent.
 pub(super) enum Content {
     /// What only the 24-hour window allows.
-    Free(Box<Free>),
+    Free(Box<FreeMessage>),
     /// A template.
-    Template(Filled),
+    Template(FilledTemplate),
 }
 
 /// A template with its values.
-pub(super) struct Filled {
+pub(super) struct FilledTemplate {
     pub(super) template: SentTemplate,
     /// The file above its text.
     pub(super) media: Option<FileId>,
@@ -22,7 +22,7 @@ pub(super) struct Filled {
 }
 
 /// A message that is no template.
-pub(super) struct Free {
+pub(super) struct FreeMessage {
     pub(super) message_type: MessageType,
     pub(super) content: String,
     pub(super) detail: Detail,
@@ -31,7 +31,7 @@ pub(super) struct Free {
     pub(super) reply_to: Option<MessageId>,
 }
 
-impl Free {
+impl FreeMessage {
     /// What is stored beside its content.
     pub(super) fn stored_detail(&self) -> Option<JsonText> {
         (self.detail != Detail::default()).then(|| JsonText::of(&self.detail))
@@ -39,8 +39,8 @@ impl Free {
 }
 
 /// A text.
-pub(super) fn text(text: String, preview_url: bool, reply_to: Option<MessageId>) -> Free {
-    Free {
+pub(super) fn text(text: String, preview_url: bool, reply_to: Option<MessageId>) -> FreeMessage {
+    FreeMessage {
         message_type: MessageType::Text,
         shown: ResolvedMessage { body: text.clone(), ..ResolvedMessage::default() },
         content: text,

@@ -4,7 +4,7 @@ use super::bodies::{
     ChannelInteractiveMessage, ChannelMediaMessage, ChannelReaction, ChannelTemplateMessage,
     ChannelTextMessage, DryRun, ReadMark,
 };
-use super::content::{Content, Free, text};
+use super::content::{Content, FreeMessage, text};
 use super::result::SendResult;
 use super::retry::Attempt;
 use super::send::{SendParts, Sending};
@@ -87,7 +87,7 @@ pub fn send_channel_media(
         body: content.clone(),
         ..ResolvedMessage::default()
     };
-    let free = Free {
+    let free = FreeMessage {
         message_type: MessageType::of_media(body.kind),
         content,
         detail: Detail::default(),
@@ -123,7 +123,7 @@ pub fn send_channel_interactive(
         footer: body.interactive.footer.clone(),
         buttons: buttons.chain(list).collect(),
     };
-    let free = Free {
+    let free = FreeMessage {
         message_type: MessageType::Interactive,
         content: body.interactive.body.clone(),
         detail: Detail { interactive: Some(body.interactive), ..Detail::default() },
@@ -152,7 +152,7 @@ pub fn send_channel_reaction(
         return Err(Error::new(Code::InvalidState, "The message was not sent.").param("message_id"));
     }
     let contact = parts.0.people.find(tx, channel.workspace_id, &target.contact_id.into())?;
-    let free = Free {
+    let free = FreeMessage {
         message_type: MessageType::Reaction,
         content: body.emoji.clone().unwrap_or_default(),
         detail: Detail { emoji: body.emoji.clone(), ..Detail::default() },

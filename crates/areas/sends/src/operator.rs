@@ -41,7 +41,14 @@ pub fn send_operator_message(
         None => Sender { kind: MessageSenderType::User, id: sender_of(caller)?.id },
     };
     let sending = Sending { sender, ..Sending::new(caller, &parts.0, false, Attempt::default())? };
-    let sent = sending.say(tx, caller, &channel, &contact, &variables.0, (body.said(), false))?;
+    let sent = sending.send_text_or_reply(
+        tx,
+        caller,
+        &channel,
+        &contact,
+        &variables.0,
+        (body.text_or_reply(), false),
+    )?;
     let pause = channel.settings()?.takeover_pause_minutes;
     if contact.autopilot && pause > 0 {
         let until = Some(tx.now().plus_seconds(pause * 60));

@@ -1,6 +1,6 @@
 //! Sends without a request.
 
-use super::content::{Content, Filled, text};
+use super::content::{Content, FilledTemplate, text};
 use super::recipient::channel_for;
 use super::retry::Attempt;
 use super::send::{SendParts, Sending};
@@ -59,7 +59,7 @@ impl MessageSender for SendParts {
             MessageContent::Text(words) => Content::Free(Box::new(text(words, false, None))),
             MessageContent::Template(wanted) => {
                 let (namespace, media) = (wanted.namespace.clone(), wanted.media);
-                Content::Template(Filled { template: sent(wanted), media, namespace })
+                Content::Template(FilledTemplate { template: sent(wanted), media, namespace })
             }
         };
         let queued = sending.send(tx, &channel, Some(contact), what)?;

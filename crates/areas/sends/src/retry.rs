@@ -1,6 +1,6 @@
 //! Sending a message again that was not sent, or of which that is not known.
 
-use super::content::Free;
+use super::content::FreeMessage;
 use conversations::messages::{
     self, BroadcastRecipients, Conversation, Detail, MessageRow, MessageStatus, Priority, requeue,
 };
@@ -25,7 +25,7 @@ pub(super) fn expect_retryable(
     read: &mut Read,
     conversation: Option<&Conversation>,
     id: MessageId,
-    draft: &Free,
+    draft: &FreeMessage,
 ) -> Result<MessageRow> {
     let conversation = conversation.map(|conversation| conversation.id);
     let row = messages::sent_in(read, conversation, id).map_err(|error| error.param("retry_of"))?;
@@ -41,7 +41,7 @@ pub(super) fn expect_retryable(
     Ok(row)
 }
 
-fn is_same(read: &mut Read, row: &MessageRow, draft: &Free) -> Result<bool> {
+fn is_same(read: &mut Read, row: &MessageRow, draft: &FreeMessage) -> Result<bool> {
     let detail: Detail = row.detail.as_ref().map(JsonText::parse).transpose()?.unwrap_or_default();
     let detail = Detail { at_least_once: draft.detail.at_least_once, ..detail };
     let files = messages::files_of(read, row.id)?;
@@ -63,7 +63,7 @@ pub(super) fn again(
     broadcasts: &dyn BroadcastRecipients,
     conversation: &Conversation,
     id: MessageId,
-    draft: &Free,
+    draft: &FreeMessage,
     expires_at: Timestamp,
 ) -> Result<MessageRow> {
     messages::lock(tx, id)?;

@@ -3,7 +3,7 @@
 use super::checks::{
     Checks, expect_not_blocked, expect_not_handed_over, expect_opted_in, expect_reachable, expect_window,
 };
-use super::content::{Content, Filled, Free};
+use super::content::{Content, FilledTemplate, FreeMessage};
 use super::media;
 use super::result::{MessageRecipient, SendResult};
 use super::retry::{self, Attempt};
@@ -90,7 +90,7 @@ pub fn send_template(
 ) -> Result<(Option<MessageId>, ResolvedMessage)> {
     let sending = Sending::new(caller, parts, dry_run, Attempt::default())?;
     let namespace = Some(template.namespace.clone());
-    let what = Content::Template(Filled { template, media, namespace });
+    let what = Content::Template(FilledTemplate { template, media, namespace });
     let result = sending.send(tx, channel, Some(contact), what)?;
     Ok((result.message_id, result.message))
 }
@@ -230,7 +230,7 @@ impl<'a> Sending<'a> {
         conversation: Option<&Conversation>,
         what: Content,
         checks: &mut Checks,
-    ) -> Result<(Free, Timestamp)> {
+    ) -> Result<(FreeMessage, Timestamp)> {
         let now = tx.now();
         match what {
             Content::Free(free) => {
@@ -238,7 +238,7 @@ impl<'a> Sending<'a> {
                 let end = checks.note("window_open", window);
                 Ok((*free, end.unwrap_or(now)))
             }
-            Content::Template(Filled { template: filled, media, namespace }) => {
+            Content::Template(FilledTemplate { template: filled, media, namespace }) => {
                 let namespace = namespace.as_deref();
                 let template = templates::named(tx, channel.id, namespace, &filled.name, &filled.language)?;
                 checks.note("template_approved", templates::expect_approved(&template));
@@ -252,7 +252,7 @@ impl<'a> Sending<'a> {
                     components.expect_media(attachment.is_some()).and_then(|()| components.resolve(&filled));
                 let shown = checks.note("params_match", resolved).unwrap_or_default();
                 let filled = SentTemplate { namespace: template.namespace, ..filled };
-                let free = Free {
+                let free = FreeMessage {
                     message_type: MessageType::Template,
                     content: shown.body.clone(),
                     detail: Detail { template: Some(filled), ..Detail::default() },
@@ -270,7 +270,7 @@ impl<'a> Sending<'a> {
         tx: &mut Tx,
         channel: &ChannelRow,
         contact: &ContactCard,
-        draft: Free,
+        draft: FreeMessage,
         expires_at: Timestamp,
     ) -> Result<MessageRow> {
         let conversation = Conversation::of(tx, channel.workspace_id, channel.id, contact.id)?;
@@ -288,7 +288,7 @@ impl<'a> Sending<'a> {
         Ok(row)
     }
 
-    fn outgoing(&self, draft: Free, expires_at: Timestamp) -> Outgoing {
+    fn outgoing(&self, draft: FreeMessage, expires_at: Timestamp) -> Outgoing {
         let detail = draft.stored_detail();
         Outgoing {
             message_type: draft.message_type,

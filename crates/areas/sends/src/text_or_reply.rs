@@ -1,6 +1,6 @@
 //! What is said to a contact: a text, or a quick reply with all that it has.
 
-use super::content::{Content, Free, text};
+use super::content::{Content, FreeMessage, text};
 use super::result::SendResult;
 use super::send::Sending;
 use crate::quick_replies::{self, Filling, Rendered};
@@ -26,25 +26,25 @@ impl Sending<'_> {
     ///
     /// # Errors
     /// Those of [`Sending::send`], and those of filling the quick reply.
-    pub(super) fn say(
+    pub(super) fn send_text_or_reply(
         &self,
         tx: &mut Tx,
         caller: &Caller,
         channel: &ChannelRow,
         contact: &ContactCard,
         variables: &WorkspaceVariables,
-        (said, preview_url): (TextOrReply<'_>, bool),
+        (message, preview_url): (TextOrReply<'_>, bool),
     ) -> Result<SendResult> {
-        let messages = match (said.text, said.quick_reply) {
-            (Some(words), None) => vec![text(words.to_owned(), preview_url, said.reply_to)],
+        let messages = match (message.text, message.quick_reply) {
+            (Some(words), None) => vec![text(words.to_owned(), preview_url, message.reply_to)],
             (None, Some(reply)) => {
-                let filling = Filling { contact, variables, answers: said.answers };
+                let filling = Filling { contact, variables, answers: message.answers };
                 let rendered = quick_replies::rendered(tx, caller, reply, &filling, !self.dry_run);
                 let rendered = rendered.map_err(|error| match error.code() {
                     Code::NotFound => error.param("quick_reply_id"),
                     _ => error,
                 })?;
-                self.messages(tx, channel, rendered, said.reply_to)?
+                self.messages(tx, channel, rendered, message.reply_to)?
             }
             _ => return Err(Error::invalid("text", "or `quick_reply_id` is required, and not both")),
         };
@@ -66,7 +66,7 @@ impl Sending<'_> {
         channel: &ChannelRow,
         reply: Rendered,
         reply_to: Option<MessageId>,
-    ) -> Result<Vec<Free>> {
+    ) -> Result<Vec<FreeMessage>> {
         let mut first = text(reply.body.clone(), false, reply_to);
         if !reply.buttons.is_empty() {
             let interactive = Interactive {

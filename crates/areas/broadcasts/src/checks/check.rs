@@ -2,7 +2,7 @@
 
 use crate::checks::clock::Clock;
 use crate::checks::limit;
-use crate::checks::listed;
+use crate::checks::list_file;
 use crate::model::{BroadcastAudience, BroadcastExclusion, BroadcastPauseReason, BroadcastTemplate};
 use crate::rows::row::{self, BroadcastRow};
 use crate::rows::template::{check_params, expect_params};
@@ -41,9 +41,6 @@ pub(crate) fn excluded(exclusion: &BroadcastExclusion) -> Vec<Audience> {
 }
 
 /// Keeps the files that a draft names from being deleted before it is stored.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn hold_files(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
     let media = row.template()?.and_then(|template| template.media);
     let list = row.audience()?.and_then(|audience| audience.file_id);
@@ -89,7 +86,7 @@ fn check_audience(
     audience: &BroadcastAudience,
 ) -> Result<()> {
     people.check_audience(read, workspace, &included(audience), "audience")?;
-    audience.file_id.map(|file| listed::file(read, workspace, file)).transpose()?;
+    audience.file_id.map(|file| list_file::file(read, workspace, file)).transpose()?;
     let Some(exclusion) = &audience.exclude else { return Ok(()) };
     for conditions in excluded(exclusion) {
         people.check_audience(read, workspace, &conditions, "audience.exclude")?;

@@ -14,9 +14,6 @@ const WINDOW_SECONDS: i64 = 24 * 3_600;
 const PATIENCE_SECONDS: i64 = 3_600;
 
 /// When the number may write to another contact, as far as it was this broadcast that used the limit up.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn frees_at(
     read: &mut Read,
     row: &BroadcastRow,
@@ -36,9 +33,6 @@ pub(crate) fn frees_at(
 }
 
 /// When a broadcast that reached the limit goes on.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn resumes_at(read: &mut Read, row: &BroadcastRow) -> Result<Timestamp> {
     let now = read.now();
     let frees_at = match row.channel_id {

@@ -4,4 +4,4 @@ pub(crate) mod check;
 pub(crate) mod clock;
 pub(crate) mod contact;
 pub(crate) mod limit;
-pub(crate) mod listed;
+pub(crate) mod list_file;

@@ -2,10 +2,10 @@
 
 use crate::checks::check;
 use crate::drafts::preview;
-use crate::model::previewed::BroadcastPreview;
+use crate::model::preview::BroadcastPreview;
 use crate::model::{Broadcast, BroadcastDryRun, BroadcastStatus, NewBroadcast};
+use crate::rows::output;
 use crate::rows::row::{BroadcastRow, find};
-use crate::rows::shown;
 use crate::schema::broadcasts as table;
 use diesel::prelude::*;
 use model::{BroadcastId, Caller, JsonText, Result, Timestamp};
@@ -58,7 +58,7 @@ pub async fn create_broadcast(
     let id: BroadcastId = cx.change(move |tx| store(tx, &caller, &parts, &new)).await?;
     let stored = cx.db.read(move |read| {
         let row = find(read, workspace, id)?;
-        Ok(With::etag(row.version, Created(shown::shown_one(read, &row)?)))
+        Ok(With::etag(row.version, Created(output::output(read, &row)?)))
     });
     Ok(Drafted::Stored(Box::new(stored.await?)))
 }

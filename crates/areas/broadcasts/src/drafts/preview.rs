@@ -1,7 +1,7 @@
 //! Previews: who would get a broadcast, and what they would read. Nothing is stored.
 
 use crate::checks::check::{self, Ready};
-use crate::model::previewed::{BroadcastPreview, BroadcastPreviewMessage, BroadcastSkipCount};
+use crate::model::preview::{BroadcastPreview, BroadcastPreviewMessage, BroadcastSkipCount};
 use crate::model::states::BroadcastSkipReason as Skip;
 use crate::rows::row::{BroadcastRow, NewRecipient};
 use crate::rows::template::FrozenParams;

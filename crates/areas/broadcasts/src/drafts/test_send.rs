@@ -1,7 +1,7 @@
 //! The message of a broadcast to one contact, as a test.
 
 use crate::checks::check::{self, Ready};
-use crate::model::previewed::BroadcastTest;
+use crate::model::preview::BroadcastTest;
 use crate::rows::row::find;
 use crate::rows::template::FrozenParams;
 use model::{BroadcastId, Caller, Code, ContactId, Error, Result};

@@ -1,10 +1,10 @@
 //! Broadcasts and their recipients, as callers see and write them.
 
-pub(crate) mod previewed;
+pub(crate) mod preview;
 pub(crate) mod states;
 pub(crate) mod time_of_day;
 
-use crate::model::previewed::{BroadcastPreview, BroadcastTest};
+use crate::model::preview::{BroadcastPreview, BroadcastTest};
 use crate::model::time_of_day::BroadcastTimeOfDay;
 use conversations::messages::MessageError;
 use model::{

@@ -55,9 +55,6 @@ impl BroadcastRecipients for Recipients {
 
 /// Carries the statuses of messages over to the recipients of the broadcasts that sent them. Whoever changes the status of
 /// messages calls it in the same transaction; of other messages it does nothing.
-///
-/// # Errors
-/// When the database fails.
 fn messages_changed(tx: &mut Tx, rows: &[&MessageRow]) -> Result<()> {
     let now = tx.now();
     for Alike { status, error, ids } in
@@ -86,9 +83,6 @@ fn messages_changed(tx: &mut Tx, rows: &[&MessageRow]) -> Result<()> {
 }
 
 /// Forgets what recipients were sent in messages that are deleted, and where. What became of them stays.
-///
-/// # Errors
-/// When the database fails.
 fn messages_deleted(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
     let now = tx.now();
     diesel::update(recipients::table.filter(recipients::message_id.eq_any(ids)))
@@ -103,9 +97,6 @@ fn messages_deleted(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
 }
 
 /// Notes that messages are not sent after all, because their contact was deleted.
-///
-/// # Errors
-/// When the database fails.
 fn contact_deleted(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
     let now = tx.now();
     diesel::update(recipients::table.filter(recipients::message_id.eq_any(ids)))
@@ -119,9 +110,6 @@ fn contact_deleted(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
 }
 
 /// Those of broadcasts that are not over: messages of theirs may still be sent.
-///
-/// # Errors
-/// When the database fails.
 fn unfinished(read: &mut Read, ids: BTreeSet<BroadcastId>) -> Result<HashSet<BroadcastId>> {
     if ids.is_empty() {
         return Ok(HashSet::new());
@@ -159,9 +147,6 @@ fn error_of(error: Option<JsonText>, status: MessageStatus) -> Option<JsonText> 
 }
 
 /// Notes that contacts wrote: that answers the last broadcast that each was sent.
-///
-/// # Errors
-/// When the database fails.
 fn contacts_replied(
     tx: &mut Tx,
     workspace: WorkspaceId,

@@ -13,18 +13,12 @@ const AT_ONCE: usize = 1_000;
 
 /// Takes the messages of a locked broadcast out of the outbox, except those that are being handed to the network. Their
 /// recipients are pending again, and keep their messages for the time when it goes on.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn postpone(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
     let withdrawn = from_outbox(tx, row)?;
     set_state(tx, &withdrawn, State::Pending)
 }
 
 /// Takes the messages of a locked broadcast out of the outbox for good, except those that are being handed to the network.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn cancel(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
     let withdrawn = from_outbox(tx, row)?;
     set_state(tx, &withdrawn, State::Cancelled)?;
@@ -46,9 +40,6 @@ fn from_outbox(tx: &mut Tx, row: &BroadcastRow) -> Result<Vec<MessageId>> {
 }
 
 /// Sets the state of the recipients of messages.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn set_state(tx: &mut Tx, of: &[MessageId], state: State) -> Result<()> {
     let now = tx.now();
     for of in of.chunks(AT_ONCE) {

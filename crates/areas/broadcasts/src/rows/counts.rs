@@ -28,9 +28,6 @@ const FEW: i64 = 64;
 const MOST: i64 = 1_000;
 
 /// The counts of some broadcasts; none of those without recipients.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn of(read: &mut Read, ids: &[BroadcastId]) -> Result<HashMap<BroadcastId, BroadcastCounts>> {
     let mut all: HashMap<BroadcastId, BroadcastCounts> = HashMap::new();
     let sums: Vec<(BroadcastId, String, i64)> = table::table
@@ -66,9 +63,6 @@ pub(crate) struct ListedLines {
 }
 
 /// Counts the lines of a piece of a file, the first one from zero on. Returns how many lines of the file named a contact.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn add_lines(tx: &mut Tx, id: BroadcastId, is_first: bool, lines: ListedLines) -> Result<i64> {
     let of = table::table.filter(table::broadcast_id.eq(id));
     if is_first {
@@ -89,10 +83,7 @@ pub(crate) fn add_lines(tx: &mut Tx, id: BroadcastId, is_first: bool, lines: Lis
 }
 
 /// Sums up the changes of a broadcast, if there are many. Those that other transactions write meanwhile stay as they are.
-///
-/// # Errors
-/// When the database fails.
-pub(crate) fn fold(tx: &mut Tx, id: BroadcastId) -> Result<()> {
+pub(crate) fn compact(tx: &mut Tx, id: BroadcastId) -> Result<()> {
     let of = table::table.filter(table::broadcast_id.eq(id));
     let rows: i64 = of.select(count_star()).get_result(tx.connection())?;
     if rows <= FEW {
@@ -119,11 +110,11 @@ pub(crate) fn job() -> Job {
         JOB,
         Duration::from_secs(15),
         "sums up the changes of recipients of broadcasts, so that they are counted fast",
-        fold_all,
+        compact_all,
     )
 }
 
-async fn fold_all(job: JobContext) -> Result<(), JobError> {
+async fn compact_all(job: JobContext) -> Result<(), JobError> {
     let many = job.db.read(|read| {
         Ok(table::table
             .group_by(table::broadcast_id)
@@ -133,7 +124,7 @@ async fn fold_all(job: JobContext) -> Result<(), JobError> {
             .load::<BroadcastId>(read.connection())?)
     });
     for id in many.await? {
-        job.db.write(move |tx| fold(tx, id)).await?;
+        job.db.write(move |tx| compact(tx, id)).await?;
     }
     Ok(())
 }

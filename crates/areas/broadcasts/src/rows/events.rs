@@ -1,8 +1,8 @@
 //! The events of broadcasts.
 
 use crate::model::{Broadcast, BroadcastStatus};
+use crate::rows::output::output;
 use crate::rows::row::BroadcastRow;
-use crate::rows::shown::shown_one;
 use model::{Cause, Result};
 use operation::Event;
 use serde::Serialize;
@@ -38,9 +38,6 @@ pub(crate) struct BroadcastChanged {
 }
 
 /// Tells of a broadcast that has come to its status, where there is an event for it.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn publish(tx: &mut Tx, cause: &Cause, row: &BroadcastRow) -> Result<()> {
     let event = match row.status {
         BroadcastStatus::Scheduled => BroadcastEvent::Scheduled,
@@ -50,7 +47,7 @@ pub(crate) fn publish(tx: &mut Tx, cause: &Cause, row: &BroadcastRow) -> Result<
         BroadcastStatus::Cancelled => BroadcastEvent::Cancelled,
         BroadcastStatus::Draft | BroadcastStatus::Cancelling => return Ok(()),
     };
-    let broadcast = shown_one(tx, row)?;
+    let broadcast = output(tx, row)?;
     tx.emit(row.workspace_id, cause, true, &event(BroadcastChanged { broadcast }))?;
     Ok(())
 }

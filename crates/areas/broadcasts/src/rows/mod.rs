@@ -2,7 +2,7 @@
 
 pub(crate) mod counts;
 pub(crate) mod events;
+pub(crate) mod output;
 pub(crate) mod pace;
 pub(crate) mod row;
-pub(crate) mod shown;
 pub(crate) mod template;

@@ -68,9 +68,6 @@ impl BroadcastRow {
     }
 
     /// Stores a change that callers see, as the next version.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub(crate) fn store(&mut self, tx: &mut Tx) -> Result<()> {
         self.version += 1;
         self.updated_at = tx.now();
@@ -78,9 +75,6 @@ impl BroadcastRow {
     }
 
     /// Stores how far it is.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub(crate) fn store_progress(&self, tx: &mut Tx) -> Result<()> {
         diesel::update(broadcasts::table.find(self.id)).set(self).execute(tx.connection())?;
         Ok(())
@@ -185,9 +179,6 @@ pub(crate) struct NewRecipient {
 
 impl NewRecipient {
     /// Stores contacts as recipients of a broadcast: each once, and those whose address another recipient has as skipped.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub(crate) fn insert(tx: &mut Tx, of: &BroadcastRow, recipients: Vec<Self>) -> Result<()> {
         // Indexes say who is a recipient already. A query would cost as much, and its plan would be guessed: statistics
         // know nothing of a broadcast that is being prepared.

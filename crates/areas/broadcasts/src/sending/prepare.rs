@@ -3,7 +3,7 @@
 use crate::checks::check::{self, excluded, included};
 use crate::checks::clock::Clock;
 use crate::checks::contact::{address, refusal};
-use crate::checks::listed::{self, Listed, ListedContact};
+use crate::checks::list_file::{self, Listed, ListedContact};
 use crate::model::{
     BroadcastAudience, BroadcastFrequencyCap, BroadcastPauseReason as Reason,
     BroadcastRecipientState as State, BroadcastSkipReason as Skip, BroadcastStatus as Status,
@@ -41,9 +41,6 @@ pub(crate) struct Contacts {
 
 /// Prepares the next piece. What was read before the transaction is used only if nobody has prepared it meanwhile;
 /// consent is looked at again before anything is sent.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn piece(db: &Db, parts: SendParts, row: BroadcastRow) -> Result<Next> {
     let seen = row.clone();
     let read = read(db, parts, row).await;
@@ -78,8 +75,8 @@ pub(crate) async fn read(db: &Db, parts: SendParts, row: BroadcastRow) -> Result
         return db.read(move |read| contacts(read, &people, &row, &audience)).await;
     };
     let workspace = row.workspace_id;
-    let file = db.read(move |read| listed::file(read, workspace, file)).await?;
-    let listed = listed::read(&parts.files, &file, row.prepared_bytes).await?;
+    let file = db.read(move |read| list_file::file(read, workspace, file)).await?;
+    let listed = list_file::read(&parts.files, &file, row.prepared_bytes).await?;
     db.read(move |read| among(read, &people, &row, &audience, &listed)).await
 }
 
@@ -220,9 +217,6 @@ fn sent_lately(
 }
 
 /// The recipients that contacts become: with the values of their messages, or the reason why they are left out.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn recipients(
     read: &mut Read,
     row: &BroadcastRow,
@@ -266,7 +260,7 @@ fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
     NewRecipient::insert(tx, row, recipients)?;
     let is_first = row.prepared_bytes == 0;
     let listed = piece.lines.map(|lines| counts::add_lines(tx, row.id, is_first, lines)).transpose()?;
-    counts::fold(tx, row.id)?;
+    counts::compact(tx, row.id)?;
     if piece.is_end && listed == Some(0) {
         // Whoever imports the contacts and resumes it has the file read once more.
         row.prepared_bytes = 0;

@@ -4,7 +4,7 @@ use crate::checks::limit;
 use crate::model::{
     BroadcastPauseReason as Reason, BroadcastRecipientState as State, BroadcastStatus as Status,
 };
-use crate::recipients::again;
+use crate::recipients::retry;
 use crate::recipients::withdraw;
 use crate::rows::events::publish;
 use crate::rows::row::BroadcastRow;
@@ -39,9 +39,6 @@ pub(crate) enum Next {
 }
 
 /// Asks for a run at a moment. Runs for the same second are one, so that however many are asked for they do not add up.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn enqueue(tx: &mut Tx, row: &BroadcastRow, at: Timestamp) -> Result<()> {
     let due = Due { workspace: row.workspace_id, broadcast: row.id };
     let now = tx.now();
@@ -56,9 +53,6 @@ pub(crate) fn enqueue(tx: &mut Tx, row: &BroadcastRow, at: Timestamp) -> Result<
 }
 
 /// How many recipients' messages are in the outbox or being sent.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn count_claimed(read: &mut Read, id: BroadcastId) -> Result<i64> {
     Ok(broadcast_recipients::table
         .filter(broadcast_recipients::broadcast_id.eq(id))
@@ -87,9 +81,6 @@ pub(crate) fn reason_of(error: Error) -> Result<Reason> {
 }
 
 /// Pauses a broadcast. Messages that are not being handed to the network yet wait until it goes on.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn pause(tx: &mut Tx, row: &mut BroadcastRow, cause: &Cause, reason: Reason) -> Result<()> {
     (row.status, row.pause_reason) = (Status::Paused, Some(reason));
     row.starts_at = match reason {
@@ -104,9 +95,6 @@ pub(crate) fn pause(tx: &mut Tx, row: &mut BroadcastRow, cause: &Cause, reason: 
 
 /// Asks for the next run of a paused broadcast: while messages are being sent that could come back, and when it goes on by
 /// itself.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn look_again(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
     if count_claimed(tx, row.id)? > 0 {
         let soon = tx.now().plus_seconds(LOOK_SECONDS);
@@ -117,21 +105,15 @@ pub(crate) fn look_again(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
 
 /// Lets a paused broadcast go on. Those whom only the network's limit of contacts per day kept from being sent the message
 /// are sent it now.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn resume(tx: &mut Tx, row: &mut BroadcastRow, cause: &Cause) -> Result<()> {
     if row.pause_reason == Some(Reason::MessagingLimit) {
-        again::beyond_the_limit(tx, row)?;
+        retry::beyond_the_limit(tx, row)?;
     }
     row.status = if row.prepared_at.is_some() { Status::Sending } else { Status::Preparing };
     start(tx, row, cause)
 }
 
 /// Stores a broadcast that goes on from now or from `starts_at`, and asks for its next run.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn start(tx: &mut Tx, row: &mut BroadcastRow, cause: &Cause) -> Result<()> {
     let now = tx.now();
     row.pause_reason = None;

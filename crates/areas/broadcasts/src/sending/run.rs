@@ -129,7 +129,7 @@ fn cancel(tx: &mut Tx, due: Due) -> Result<Next> {
             .set((broadcast_recipients::state.eq(State::Cancelled), broadcast_recipients::updated_at.eq(now)))
             .execute(tx.connection())?;
         messages::cancel(tx, &messages.into_iter().flatten().collect::<Vec<_>>())?;
-        counts::fold(tx, row.id)?;
+        counts::compact(tx, row.id)?;
         return Ok(Next::Piece);
     }
     // What is being sent could come back to the outbox.

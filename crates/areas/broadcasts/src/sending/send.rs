@@ -41,9 +41,6 @@ const JUDGED: i64 = 200;
 const MOST_FAILED: usize = 20;
 
 /// Writes the next messages.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn piece(tx: &mut Tx, parts: &SendParts, due: Due) -> Result<Next> {
     let mut row = locked(tx, due.workspace, due.broadcast)?;
     if row.status != Status::Sending {
@@ -79,7 +76,7 @@ pub(crate) fn piece(tx: &mut Tx, parts: &SendParts, due: Due) -> Result<Next> {
     if sent > 0 {
         parts.notifier.notify_of_outbox(tx, ready.channel.id);
     }
-    counts::fold(tx, row.id)?;
+    counts::compact(tx, row.id)?;
     pace.take(sent);
     row.next_send_at = Some(pace.next);
     row.store_progress(tx)?;

@@ -1,4 +1,4 @@
-//! How long callbacks are kept: until their time is over, or until all of them are too large.
+//! The log of callbacks: rows are deleted after their time, and the oldest when the log is too large.
 
 use crate::schema::{channel_callbacks as table, channels};
 use diesel::dsl::sql;
@@ -16,7 +16,7 @@ const LOG: &str = "channel_callbacks";
 /// Rows that one transaction counts or deletes.
 const PIECE: i64 = 500;
 
-/// What a row takes beside its body.
+/// The bytes of a row besides its body.
 const ROW_BYTES: PerRow = PerRow { sqlite: 110, postgres: 170 };
 
 /// Callbacks that are still to be applied, or that failed. In SQL without parameters, because SQLite does not see that
@@ -62,11 +62,8 @@ fn delete(tx: &mut Tx, ids: &[i64]) -> Result<Sizes> {
     Ok(sizes)
 }
 
-/// Deletes some of the callbacks behind `after` that are older than their time, unless they are still to be applied. Gives
-/// where to continue; `None` at the end of what is old.
-///
-/// # Errors
-/// When the database fails.
+/// Deletes some callbacks after `after` that are older than the retention, except those that are still to be applied. Returns
+/// where to continue, or `None` after the last old one.
 pub(crate) fn purge_old(tx: &mut Tx, retention: Retention, after: i64) -> Result<Option<i64>> {
     logs::lock(tx, LOG)?;
     let horizon = tx.now().plus_seconds(-retention.seconds());

@@ -10,9 +10,6 @@ use store::{Cached, Read, Tx};
 const MOST_ATTEMPTS: i64 = 8;
 
 /// Returns the next callbacks of a channel, with their bodies and how often each was tried.
-///
-/// # Errors
-/// When the database fails.
 pub fn next(read: &mut Read, channel: ChannelId, most: i64) -> Result<Vec<(i64, Vec<u8>, i64)>> {
     let query = pending(read.now())
         .filter(table::channel_id.eq(channel))
@@ -23,18 +20,12 @@ pub fn next(read: &mut Read, channel: ChannelId, most: i64) -> Result<Vec<(i64, 
 }
 
 /// Returns the channels with callbacks that are due.
-///
-/// # Errors
-/// When the database fails.
 pub fn channels_with_pending(read: &mut Read, most: i64) -> Result<Vec<ChannelId>> {
     let due = pending(read.now()).select(table::channel_id).distinct().limit(most);
     Ok(due.load(read.connection())?)
 }
 
 /// Notes that callbacks were applied.
-///
-/// # Errors
-/// When the database fails.
 pub fn mark_done(tx: &mut Tx, ids: Vec<i64>) -> Result<()> {
     diesel::update(table::table.filter(table::id.eq_any(ids)))
         .set(table::status.eq("done"))
@@ -43,9 +34,6 @@ pub fn mark_done(tx: &mut Tx, ids: Vec<i64>) -> Result<()> {
 }
 
 /// Retries a callback later; after the last attempt it is kept as failed.
-///
-/// # Errors
-/// When the database fails.
 pub fn put_off(tx: &mut Tx, id: i64, attempts: i64, error: &str) -> Result<()> {
     let is_over = attempts >= MOST_ATTEMPTS;
     let due = tx.now().plus_seconds(1 << attempts.min(10));

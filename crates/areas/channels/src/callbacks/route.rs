@@ -1,4 +1,4 @@
-//! The address that the network calls back. A callback is answered when it is stored, before anything is done with it.
+//! The address that the network calls back. A callback is answered as soon as it is stored, before it is applied.
 
 use crate::channels::{self, ChannelRow, ChannelStatus, Credentials};
 use crate::network::Network;
@@ -25,12 +25,12 @@ pub struct Callbacks {
     network: Network,
     seal: Arc<Seal>,
     notifier: WorkNotifier,
-    known: Arc<Cache<ChannelId, Known>>,
+    known: Arc<Cache<ChannelId, CachedChannel>>,
     waiting: Arc<Batches<NewCallback>>,
 }
 
-/// What is remembered of a channel, so that callbacks need no look at it.
-struct Known {
+/// A cached channel, so that a callback needs no query for it.
+struct CachedChannel {
     row: ChannelRow,
     credentials: Credentials,
 }
@@ -82,19 +82,19 @@ impl Callbacks {
         }
     }
 
-    async fn channel(&self, id: ChannelId) -> Result<Option<Arc<Known>>> {
+    async fn channel(&self, id: ChannelId) -> Result<Option<Arc<CachedChannel>>> {
         let (db, seal) = (self.db.clone(), self.seal.clone());
         let now = self.db.now();
         let look = async move {
             let row = db.read(move |read| channels::by_id(read, id)).await?;
             let Some(row) = row else { return Ok(None) };
             let credentials = row.credentials(&seal)?;
-            Ok(Some(Known { row, credentials }))
+            Ok(Some(CachedChannel { row, credentials }))
         };
         self.known.get_or_read(id, now, look).await
     }
 
-    async fn store(&self, channel: &Known, request: &RawRequest) -> Result<RawAnswer> {
+    async fn store(&self, channel: &CachedChannel, request: &RawRequest) -> Result<RawAnswer> {
         let secrets: Vec<&str> = channel.credentials.app_secrets.iter().map(String::as_str).collect();
         let signature = request.header(&SIGNATURE_HEADER.to_ascii_lowercase());
         if !self.network.0.verify_webhook(&secrets, signature, &request.body) {

@@ -212,9 +212,6 @@ pub fn disconnect(tx: &mut Tx, id: ChannelId) -> Result<()> {
 }
 
 /// All channels of the installation, for operators: id, workspace, name, number and status.
-///
-/// # Errors
-/// When the database fails.
 pub fn list(read: &mut Read) -> Result<Vec<ChannelRow>> {
     Ok(channels::table.order(channels::id).select(ChannelRow::as_select()).load(read.connection())?)
 }

@@ -1,11 +1,11 @@
-//! What went wrong on a channel, for the people who look after it.
+//! The errors of a channel, for the people who operate it.
 
 use crate::schema::channel_errors;
 use diesel::prelude::*;
 use model::{ChannelId, MessageId, Result};
 use store::Tx;
 
-/// What went wrong.
+/// An error to note.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NewChannelError<'a> {
     /// The code.
@@ -18,10 +18,7 @@ pub struct NewChannelError<'a> {
     pub about: Option<MessageId>,
 }
 
-/// Notes an error among the last ones of a channel.
-///
-/// # Errors
-/// When the database fails.
+/// Adds an error to the last errors of a channel.
 pub fn note_error(tx: &mut Tx, channel: ChannelId, error: NewChannelError<'_>) -> Result<()> {
     let now = tx.now();
     diesel::insert_into(channel_errors::table)

@@ -12,18 +12,12 @@ use store::{Read, Tx, lock_row};
 const AUTO_ASSIGN: &str = "%\"auto_assign\":true%";
 
 /// Returns the ids of all channels of a workspace.
-///
-/// # Errors
-/// When the database fails.
 pub fn ids(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<ChannelId>> {
     let own = table::table.filter(table::workspace_id.eq(workspace)).select(table::id);
     Ok(own.load(read.connection())?)
 }
 
 /// Returns the networks of channels.
-///
-/// # Errors
-/// When the database fails.
 pub fn types(
     read: &mut Read,
     channels: impl IntoIterator<Item = ChannelId>,
@@ -39,18 +33,12 @@ pub fn types(
 }
 
 /// Whether a workspace has a channel.
-///
-/// # Errors
-/// When the database fails.
 pub fn is_of(read: &mut Read, channel: ChannelId, workspace: WorkspaceId) -> Result<bool> {
     let found = table::table.find(channel).filter(table::workspace_id.eq(workspace));
     Ok(diesel::select(diesel::dsl::exists(found)).get_result(read.connection())?)
 }
 
 /// Returns the channels among `ids` that are not disabled.
-///
-/// # Errors
-/// When the database fails.
 pub fn enabled(read: &mut Read, ids: &[ChannelId]) -> Result<Vec<ChannelRow>> {
     Ok(table::table
         .filter(table::id.eq_any(ids))
@@ -86,9 +74,6 @@ pub fn first(read: &mut Read, workspace: WorkspaceId, template: Option<(&str, &s
 }
 
 /// Returns the workspaces with channels whose conversations are assigned to members of the team.
-///
-/// # Errors
-/// When the database fails.
 pub fn auto_assigning_workspaces(read: &mut Read) -> Result<Vec<WorkspaceId>> {
     Ok(table::table
         .filter(table::settings.like(AUTO_ASSIGN))
@@ -100,9 +85,6 @@ pub fn auto_assigning_workspaces(read: &mut Read) -> Result<Vec<WorkspaceId>> {
 }
 
 /// Returns the channels of a workspace whose conversations are assigned to members of the team, with their settings.
-///
-/// # Errors
-/// When the database fails.
 pub fn auto_assigning(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<(ChannelId, ChannelSettings)>> {
     let found: Vec<(ChannelId, JsonText)> = table::table
         .filter(table::workspace_id.eq(workspace))
@@ -114,18 +96,12 @@ pub fn auto_assigning(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<(Ch
 }
 
 /// Locks the row of a channel. A transaction that changes a channel and its messages locks the channel first.
-///
-/// # Errors
-/// When the database fails.
 pub fn lock(tx: &mut Tx, id: ChannelId) -> Result<()> {
     lock_row!(tx, table::table.find(id).select(table::id), for_no_key_update);
     Ok(())
 }
 
 /// Sets the status of a channel.
-///
-/// # Errors
-/// When the database fails.
 pub fn set_status(tx: &mut Tx, id: ChannelId, status: ChannelStatus, reason: Option<&str>) -> Result<()> {
     let now = tx.now();
     diesel::update(table::table.find(id).filter(table::status.ne(status)))
@@ -140,9 +116,6 @@ pub fn set_status(tx: &mut Tx, id: ChannelId, status: ChannelStatus, reason: Opt
 }
 
 /// Notes that a contact wrote over a channel.
-///
-/// # Errors
-/// When the database fails.
 pub fn note_inbound(tx: &mut Tx, id: ChannelId) -> Result<()> {
     let now = tx.now();
     diesel::update(table::table.find(id)).set(table::last_inbound_at.eq(now)).execute(tx.connection())?;

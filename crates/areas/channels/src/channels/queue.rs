@@ -6,9 +6,6 @@ use store::Read;
 /// The messages that wait to be sent over channels. `conversations` implements it.
 pub trait MessageQueue: Send + Sync {
     /// Returns how the messages of a channel are doing, counting at most `most` that wait.
-    ///
-    /// # Errors
-    /// When the database fails.
     fn state(&self, read: &mut Read, channel: ChannelId, most: i64) -> Result<QueueState>;
 }
 

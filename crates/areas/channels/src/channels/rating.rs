@@ -1,4 +1,4 @@
-//! How the network rates a number.
+//! The network's ratings of numbers.
 
 use crate::schema::channels as table;
 use chatnet::{Quality, QualityUpdate};
@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use model::{ChannelId, Result, Timestamp};
 use store::Tx;
 
-/// What the network says of a number.
+/// The network's rating of a number.
 pub(crate) struct Rating {
     /// `None`: nothing.
     pub(crate) quality: Option<Quality>,
@@ -16,10 +16,7 @@ pub(crate) struct Rating {
     pub(crate) at: Timestamp,
 }
 
-/// Notes what the network says of a number, unless it has said something else of a later time. Gives whether it was noted.
-///
-/// # Errors
-/// When the database fails.
+/// Stores the network's rating of a number, unless a later one is stored. Returns whether it was stored.
 pub(crate) fn rate(tx: &mut Tx, channel: ChannelId, rating: &Rating) -> Result<bool> {
     // Networks count seconds: of the same one, what arrives later counts.
     let second = rating.at.min(tx.now()).seconds();
@@ -40,10 +37,7 @@ pub(crate) fn rate(tx: &mut Tx, channel: ChannelId, rating: &Rating) -> Result<b
     Ok(changed > 0)
 }
 
-/// Notes what the network reports on a number. What it reported of a later time stays.
-///
-/// # Errors
-/// When the database fails.
+/// Stores the rating in a callback, with a new version of the channel, unless a later one is stored.
 pub fn note_quality(tx: &mut Tx, channel: ChannelId, update: &QualityUpdate) -> Result<()> {
     let now = tx.now();
     let rating = Rating {

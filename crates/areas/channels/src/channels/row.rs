@@ -72,7 +72,7 @@ pub struct ChannelRow {
     pub messaging_limit_at: Option<Timestamp>,
 }
 
-/// What operators see of a channel.
+/// A channel as operators see it.
 #[derive(Debug, Clone, Copy)]
 pub struct ChannelSummary<'a> {
     /// The id.
@@ -89,13 +89,13 @@ pub struct ChannelSummary<'a> {
     pub status: ChannelStatus,
 }
 
-/// What proves the service to the network, and the network to the service.
+/// The secrets that authenticate the service to the network, and the network to the service.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Credentials {
     pub(crate) access_token: String,
     /// The secrets of callbacks, the newest first; two during a rotation.
     pub(crate) app_secrets: Vec<String>,
-    /// What the network says when it asks whether the address of callbacks is ours.
+    /// The token with which the network verifies the address of callbacks.
     pub(crate) verify_token: String,
 }
 
@@ -105,7 +105,7 @@ impl ChannelRow {
         self.id
     }
 
-    /// What operators see.
+    /// The channel as operators see it.
     pub fn summary(&self) -> ChannelSummary<'_> {
         ChannelSummary {
             id: self.id,
@@ -210,21 +210,15 @@ pub fn live(read: &mut Read, workspace: WorkspaceId, id: ChannelId) -> Result<Ch
         .or_not_found("channel")
 }
 
-/// Shares the messages of a channel with others that change them in the order of their ids, and with none that goes by
-/// another order. It is no lock of the channel's row: such locks are not served in turn, so callbacks could wait for as
-/// long as a broadcast is sent.
-///
-/// # Errors
-/// When the database fails.
+/// Takes the shared lock of a channel's messages. Its holders change messages in the order of their ids; a transaction with
+/// another order takes the exclusive lock ([`hold`]). The lock is not one of the channel's row, because PostgreSQL does not
+/// serve row locks in turn: callbacks could wait for as long as a broadcast is sent.
 pub fn share(tx: &mut Tx, id: ChannelId) -> Result<()> {
     tx.expect_lock_order(LockLevel::Channel, id.0, LockMode::Shared)?;
     tx.lock_shared(&lock_name(id))
 }
 
-/// Lets none that [`share`]s the messages of a channel change them until the transaction ends.
-///
-/// # Errors
-/// When the database fails.
+/// Takes the exclusive lock of a channel's messages until the transaction ends. It excludes the holders of [`share`].
 pub fn hold(tx: &mut Tx, id: ChannelId) -> Result<()> {
     tx.expect_lock_order(LockLevel::Channel, id.0, LockMode::Exclusive)?;
     tx.lock(&lock_name(id))
@@ -235,9 +229,6 @@ fn lock_name(id: ChannelId) -> String {
 }
 
 /// A channel of any workspace.
-///
-/// # Errors
-/// When the database fails.
 pub fn by_id(read: &mut Read, id: ChannelId) -> Result<Option<ChannelRow>> {
     Ok(channels::table.find(id).select(ChannelRow::as_select()).first(read.connection()).optional()?)
 }

@@ -1,4 +1,4 @@
-//! What is encrypted of channels: their credentials.
+//! The encrypted values of channels: their credentials.
 
 use crate::schema::channels;
 use auth::reseal::{PIECE, position};
@@ -10,7 +10,7 @@ use store::Tx;
 /// The columns.
 pub const SEALED: SealedTable = SealedTable { table: "channels", columns: &["credentials"], reseal };
 
-/// What the credentials of a channel are bound to.
+/// The context to which the credentials of a channel are bound.
 pub(super) fn place(workspace: WorkspaceId, id: ChannelId) -> String {
     format!("channel:{workspace}:{id}")
 }

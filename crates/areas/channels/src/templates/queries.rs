@@ -52,9 +52,6 @@ pub fn named(
 }
 
 /// The namespaces, names and languages of templates that can be sent now, at most five.
-///
-/// # Errors
-/// When the database fails.
 pub fn approved(read: &mut Read, channel: ChannelId) -> Result<Vec<(String, String, String)>> {
     Ok(table::table
         .filter(table::channel_id.eq(channel))
@@ -88,9 +85,6 @@ pub fn components_named(
 /// Writes what the network says of a template; a template that is not known yet becomes known. What the network said of a
 /// later time stays. Says whether that changed
 /// anything, with the row as it is now.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn apply(
     tx: &mut Tx,
     (workspace, channel): (WorkspaceId, ChannelId),
@@ -187,9 +181,6 @@ fn introduce(
 }
 
 /// Writes what the network says of a template, and publishes it if that changed the template.
-///
-/// # Errors
-/// When the database fails.
 pub fn updated(tx: &mut Tx, channel: &ChannelRow, update: &TemplateUpdate) -> Result<()> {
     let of = (channel.workspace_id, channel.id);
     let Some((row, true)) = apply(tx, of, &channel.business_id, update)? else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! Who works on a channel: the holder of its lease. Each holder has a higher epoch, so that what an earlier one was at is
-//! recognised.
+//! The lease of a channel, whose holder is the channel's only worker. Each holder has a higher epoch, by which the unfinished
+//! work of an earlier holder is recognised and its writes are rejected.
 
 use crate::channels::{self, ChannelRow};
 use crate::schema::channels as table;
@@ -25,15 +25,12 @@ pub struct Lease {
 impl Lease {
     /// Takes a channel that no other worker has, and runs `begin` in the same transaction. Returns `None` if another worker has
     /// the channel.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn take(
         db: &Db,
         channel: ChannelId,
         begin: impl Fn(&mut Tx, &ChannelRow) -> Result<()> + Send + 'static,
     ) -> Result<Option<(ChannelRow, Self)>> {
-        // Most are not free, and taking one waits for what its worker is doing.
+        // Most channels are leased, and the transaction below would wait for their workers.
         let is_taken = db.read(move |read| {
             let taken = table::table.find(channel).filter(table::lease_until.gt(read.now()));
             Ok(diesel::select(exists(taken)).get_result::<bool>(read.connection())?)
@@ -64,10 +61,7 @@ impl Lease {
         Ok(Some((row, Self { db: db.clone(), channel, epoch })))
     }
 
-    /// Holds it longer. `false` where another worker has it.
-    ///
-    /// # Errors
-    /// When the database fails.
+    /// Renews the lease. Returns `false` if another worker has it.
     pub async fn renew(&self) -> Result<bool> {
         let (channel, epoch) = (self.channel, self.epoch);
         let renew = move |tx: &mut Tx| {
@@ -78,11 +72,8 @@ impl Lease {
         self.db.write(renew).await
     }
 
-    /// Lets another worker have the channel. The epoch ends too: a renewal that nobody waits for any more may still run, and
-    /// must find nothing to renew.
-    ///
-    /// # Errors
-    /// When the database fails.
+    /// Gives the lease back. The epoch ends too, because a renewal that nobody waits for may still be running, and must find
+    /// nothing to renew.
     pub async fn give_back(&self) -> Result<()> {
         let (channel, epoch) = (self.channel, self.epoch);
         let give_back = move |tx: &mut Tx| {
@@ -97,9 +88,6 @@ impl Lease {
 
 /// As [`leased`], for a transaction that changes the channel itself, and messages in the order in which they came. Those of
 /// one contact may be changed while others change theirs.
-///
-/// # Errors
-/// When the database fails.
 pub fn leased_for_change(
     tx: &mut Tx,
     channel: ChannelId,
@@ -116,9 +104,6 @@ pub fn leased_for_change(
 }
 
 /// The channel as it is, if the epoch is still that of its worker. It does not change hands until the transaction ends.
-///
-/// # Errors
-/// When the database fails.
 pub fn leased(tx: &mut Tx, channel: ChannelId, epoch: i64) -> Result<Option<ChannelRow>> {
     channels::share(tx, channel)?;
     let row = channels::by_id(tx, channel)?;

@@ -1,4 +1,4 @@
-//! The files that networks have: a file that many contacts are sent is uploaded once.
+//! The uploads to networks: a file that many messages have is uploaded once.
 
 use chatnet::SendOutcome;
 use model::{ChannelId, FileId, Timestamp};
@@ -35,10 +35,10 @@ pub struct MediaId {
 }
 
 impl Uploads {
-    /// The network's id of a file. What is not there yet is uploaded, by the first who asks.
+    /// Returns the network's id of a file. The first caller uploads it, and the others wait for that upload.
     ///
     /// # Errors
-    /// What became of the upload.
+    /// The outcome of the upload.
     pub async fn media_id(
         &self,
         key: UploadKey,
@@ -52,7 +52,7 @@ impl Uploads {
         match slot.get_or_init(|| uploaded).await {
             Ok(kept) => Ok(MediaId { id: kept.media_id.clone(), is_old }),
             Err(outcome) => {
-                // Whoever sends the file next tries again.
+                // The next message with the file retries the upload.
                 self.remove(key, |other| Arc::ptr_eq(other, &slot));
                 Err(outcome.clone())
             }

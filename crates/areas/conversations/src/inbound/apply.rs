@@ -1,6 +1,6 @@
-//! Applying the parts of a callback: each in a savepoint of its own, so that one that fails hinders no other.
+//! UpdateContext the parts of a callback: each in a savepoint of its own, so that one that fails hinders no other.
 
-use super::context::{Applying, identity};
+use super::context::{UpdateContext, identity};
 use super::identities;
 use super::message::{device_wrote, receive, receive_together};
 use super::status::{StatusReport, report};
@@ -19,12 +19,12 @@ const STATUSES_AT_ONCE: usize = 1_000;
 /// When the database fails: nothing was applied then, and everything is tried again.
 pub(crate) fn apply<'a>(
     tx: &mut Tx,
-    of: &Applying<'_>,
+    of: &UpdateContext<'_>,
     updates: impl Iterator<Item = &'a Update>,
 ) -> Result<()> {
     let updates: Vec<&Update> = updates.collect();
     for part in updates.chunk_by(|one, next| is_status(one) && is_status(next)) {
-        match tx.savepoint(|tx| together(tx, of, part)) {
+        match tx.savepoint(|tx| apply_part(tx, of, part)) {
             Err(error) if error.code() == Code::InternalError => return Err(error),
             Err(error) => {
                 tracing::warn!(channel = %of.channel.id, %error, "a part of a callback could not be applied");
@@ -48,7 +48,7 @@ pub(crate) fn apply<'a>(
 /// When one of them cannot be applied, or when the database fails: nothing was applied then.
 pub(crate) fn apply_messages(
     tx: &mut Tx,
-    of: &Applying<'_>,
+    of: &UpdateContext<'_>,
     messages: &[&InboundMessage],
 ) -> Result<Vec<bool>> {
     let applied = receive_together(tx, of, messages)?;
@@ -61,7 +61,7 @@ fn is_status(update: &Update) -> bool {
 }
 
 /// Applies statuses that came together, or one other update.
-fn together(tx: &mut Tx, of: &Applying<'_>, updates: &[&Update]) -> Result<()> {
+fn apply_part(tx: &mut Tx, of: &UpdateContext<'_>, updates: &[&Update]) -> Result<()> {
     let status = |update: &&Update| match update {
         Update::Status(status) => Some(StatusReport::of(status)),
         _ => None,
@@ -73,7 +73,7 @@ fn together(tx: &mut Tx, of: &Applying<'_>, updates: &[&Update]) -> Result<()> {
     statuses.chunks(STATUSES_AT_ONCE).try_for_each(|some| report(tx, of.channel, of.areas, some))
 }
 
-fn one(tx: &mut Tx, of: &Applying<'_>, update: &Update) -> Result<()> {
+fn one(tx: &mut Tx, of: &UpdateContext<'_>, update: &Update) -> Result<()> {
     match update {
         Update::Message(message) => receive(tx, of, message),
         Update::Echo(echo) => device_wrote(tx, of, echo),
@@ -85,8 +85,8 @@ fn one(tx: &mut Tx, of: &Applying<'_>, update: &Update) -> Result<()> {
             let contact = of.areas.people.receive(tx, workspace, &identity(party))?;
             let proof = "The contact changed its preference on the network.".to_owned();
             let (wants_messages, ties) = (*wants_marketing, ConsentTies::ToOptOut);
-            let said = ConsentStatement { wants_messages, at: *at, ties, proof };
-            of.areas.people.record_consent(tx, workspace, contact.id, &said).map(drop)
+            let statement = ConsentStatement { wants_messages, at: *at, ties, proof };
+            of.areas.people.record_consent(tx, workspace, contact.id, &statement).map(drop)
         }
         Update::Identity(change) => identities::changed(tx, of, change),
         Update::Unknown { kind, .. } => {

@@ -5,7 +5,7 @@
 //! latest time counts; networks count seconds, and of the same second the one that arrives last. Each edit is known by its id,
 //! so that one that is repeated changes nothing. A deletion is final.
 
-use super::context::{Applying, identity};
+use super::context::{UpdateContext, identity};
 use super::opt_out;
 use crate::messages::{self, MessageDirection, MessageRow, trash_unused};
 use crate::schema::{
@@ -87,7 +87,7 @@ impl Author {
 }
 
 /// Changes a message, or lets the change wait for it. Only its author changes a message.
-pub(super) fn change(tx: &mut Tx, of: &Applying<'_>, change: &Change<'_>) -> Result<()> {
+pub(super) fn change(tx: &mut Tx, of: &UpdateContext<'_>, change: &Change<'_>) -> Result<()> {
     let row = messages::by_provider_id(tx, of.channel.id, change.target)?;
     if !note(tx, of.channel.id, change, row.is_none())? {
         return Ok(());
@@ -103,11 +103,11 @@ pub(super) fn change(tx: &mut Tx, of: &Applying<'_>, change: &Change<'_>) -> Res
         return Ok(());
     }
     let Some(changed) = apply(tx, Some(of.file_uses), row, change.text, change.at)? else { return Ok(()) };
-    match (author, opt_out::said(change.text.unwrap_or_default(), &of.settings.opt_out_keywords)) {
+    match (author, opt_out::of_text(change.text.unwrap_or_default(), &of.settings.opt_out_keywords)) {
         (Some(contact), Some(wants_messages)) => {
             let (at, proof) = (Some(change.at), changed.content);
-            let said = ConsentStatement { wants_messages, at, ties: ConsentTies::ToLater, proof };
-            of.areas.people.record_consent(tx, of.channel.workspace_id, contact, &said).map(drop)
+            let statement = ConsentStatement { wants_messages, at, ties: ConsentTies::ToLater, proof };
+            of.areas.people.record_consent(tx, of.channel.workspace_id, contact, &statement).map(drop)
         }
         _ => Ok(()),
     }
@@ -200,9 +200,6 @@ impl Waiting {
 }
 
 /// Applies what waited for messages, and gives those that it changed. Without `file_uses` their files stay.
-///
-/// # Errors
-/// When the database fails.
 pub(super) fn catch_up(
     tx: &mut Tx,
     channel: ChannelId,

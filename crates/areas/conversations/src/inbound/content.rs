@@ -1,6 +1,6 @@
 //! What a message of a contact, or of the business's own device, becomes when it is stored.
 
-use super::context::Applying;
+use super::context::UpdateContext;
 use crate::messages::{
     Detail, Location, MessageDirection, MessageSenderType, MessageType, NewAttachment, NewMessage, Sender,
 };
@@ -9,7 +9,7 @@ use model::JsonText;
 
 /// What a message becomes; who sent it, and to what it replies, is added. `detail` is what it has whatever its content.
 #[expect(clippy::too_many_lines, reason = "one arm for each kind of content")]
-pub(super) fn stored(of: &Applying<'_>, content: &InboundContent, mut detail: Detail) -> NewMessage {
+pub(super) fn stored(of: &UpdateContext<'_>, content: &InboundContent, mut detail: Detail) -> NewMessage {
     let mut attachment = None;
     let (message_type, content) = match content {
         InboundContent::Text(text) => (MessageType::Text, text.clone()),
@@ -76,7 +76,7 @@ pub(super) fn stored(of: &Applying<'_>, content: &InboundContent, mut detail: De
     }
 }
 
-fn file(of: &Applying<'_>, media: &InboundMedia) -> NewAttachment {
+fn file(of: &UpdateContext<'_>, media: &InboundMedia) -> NewAttachment {
     NewAttachment {
         kind: media.kind,
         file: None,

@@ -6,7 +6,7 @@ use chatnet::Party;
 use ports::{ChatIdentity, FileUses};
 
 /// What the parts of callbacks are applied with.
-pub(crate) struct Applying<'a> {
+pub(crate) struct UpdateContext<'a> {
     pub(crate) channel: &'a ChannelRow,
     pub(crate) settings: &'a ChannelSettings,
     pub(crate) areas: &'a OtherAreas,

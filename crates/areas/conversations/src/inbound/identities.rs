@@ -4,7 +4,7 @@
 //! it replaces by a later one: of "A to B" at one o'clock and "B to A" at two, the first does nothing when it comes last. A
 //! later change that came first is made up for: after "A to B" follows "B to C".
 
-use super::context::{Applying, identity};
+use super::context::{UpdateContext, identity};
 use crate::schema::identity_changes as table;
 use chatnet::{IdentityChange, Party};
 use diesel::prelude::*;
@@ -41,7 +41,7 @@ impl IdentityKind {
 }
 
 /// Gives the contact that had the old identity the new one, unless that is known already or superseded.
-pub(super) fn changed(tx: &mut Tx, of: &Applying<'_>, change: &IdentityChange) -> Result<()> {
+pub(super) fn changed(tx: &mut Tx, of: &UpdateContext<'_>, change: &IdentityChange) -> Result<()> {
     let workspace = of.channel.workspace_id;
     let (mut old, mut new) = (change.old.clone(), change.new.clone());
     let at = change.at.unwrap_or_else(|| tx.now());
@@ -103,7 +103,7 @@ fn note(
 /// Makes the later changes of a value that came before the one which led to it.
 fn follow(
     tx: &mut Tx,
-    of: &Applying<'_>,
+    of: &UpdateContext<'_>,
     kind: IdentityKind,
     mut value: String,
     mut at: Timestamp,

@@ -2,7 +2,7 @@
 
 use super::changes::{self, Change, Known};
 use super::content::stored;
-use super::context::{Applying, identity};
+use super::context::{UpdateContext, identity};
 use super::opt_out;
 use super::status::apply_early;
 use crate::events::MessageEvent;
@@ -32,7 +32,7 @@ struct Received<'a> {
 }
 
 /// Stores a message that a contact wrote, and what follows from it. One that is known changes nothing.
-pub(super) fn receive(tx: &mut Tx, of: &Applying<'_>, message: &InboundMessage) -> Result<()> {
+pub(super) fn receive(tx: &mut Tx, of: &UpdateContext<'_>, message: &InboundMessage) -> Result<()> {
     if messages::by_provider_id(tx, of.channel.id, &message.provider_id)?.is_some() {
         return Ok(());
     }
@@ -50,7 +50,7 @@ pub(super) fn receive(tx: &mut Tx, of: &Applying<'_>, message: &InboundMessage) 
 /// When one of them cannot be stored, or when the database fails.
 pub(super) fn receive_together(
     tx: &mut Tx,
-    of: &Applying<'_>,
+    of: &UpdateContext<'_>,
     messages: &[&InboundMessage],
 ) -> Result<Vec<bool>> {
     let ids = messages.iter().flat_map(|message| {
@@ -92,7 +92,7 @@ pub(super) fn receive_together(
 }
 
 /// Stores messages that are new, one of each contact, in the order of the contacts' ids.
-fn store(tx: &mut Tx, of: &Applying<'_>, received: &[Received<'_>]) -> Result<()> {
+fn store(tx: &mut Tx, of: &UpdateContext<'_>, received: &[Received<'_>]) -> Result<()> {
     let workspace = of.channel.workspace_id;
     let contacts: Vec<ContactId> = received.iter().map(|received| received.contact.id).collect();
     let conversations = Conversation::of_all(tx, workspace, of.channel.id, &contacts)?;
@@ -120,7 +120,7 @@ fn store(tx: &mut Tx, of: &Applying<'_>, received: &[Received<'_>]) -> Result<()
 /// Applies what came before the messages that it is about, and lets replies wait for theirs.
 fn catch_up(
     tx: &mut Tx,
-    of: &Applying<'_>,
+    of: &UpdateContext<'_>,
     received: &[Received<'_>],
     rows: &mut [MessageRow],
 ) -> Result<()> {
@@ -146,7 +146,7 @@ fn catch_up(
 }
 
 /// The message as it is written down.
-fn written(tx: &mut Tx, of: &Applying<'_>, received: &Received<'_>) -> Result<NewMessage> {
+fn written(tx: &mut Tx, of: &UpdateContext<'_>, received: &Received<'_>) -> Result<NewMessage> {
     let message = received.message;
     let (referral, product) = (message.referral.clone(), message.product.clone());
     let mut new = stored(of, &message.content, Detail { referral, product, ..Detail::default() });
@@ -158,22 +158,22 @@ fn written(tx: &mut Tx, of: &Applying<'_>, received: &Received<'_>) -> Result<Ne
 }
 
 /// The message to which another one replies or reacts, if it is known.
-fn target(tx: &mut Tx, of: &Applying<'_>, provider_id: Option<&str>) -> Result<Option<MessageId>> {
+fn target(tx: &mut Tx, of: &UpdateContext<'_>, provider_id: Option<&str>) -> Result<Option<MessageId>> {
     let Some(provider_id) = provider_id else { return Ok(None) };
     Ok(messages::by_provider_id(tx, of.channel.id, provider_id)?.map(|row| row.id))
 }
 
 /// What a message says about marketing messages, by its text as it is now.
-fn said(of: &Applying<'_>, content: &InboundContent, row: &MessageRow) -> Option<bool> {
+fn consent_in(of: &UpdateContext<'_>, content: &InboundContent, row: &MessageRow) -> Option<bool> {
     let own = &of.settings.opt_out_keywords;
     match content {
-        InboundContent::Text(_) => opt_out::said(&row.content, own),
-        InboundContent::Media(media) if !media.is_voice => opt_out::said(&row.content, own),
+        InboundContent::Text(_) => opt_out::of_text(&row.content, own),
+        InboundContent::Media(media) if !media.is_voice => opt_out::of_text(&row.content, own),
         InboundContent::ButtonReply { id, title, of_template } => {
             let payload = Some(id.as_str()).filter(|_| *of_template);
-            opt_out::pressed(title, own).or_else(|| opt_out::pressed(payload?, own))
+            opt_out::of_button(title, own).or_else(|| opt_out::of_button(payload?, own))
         }
-        InboundContent::ListReply { title, .. } => opt_out::pressed(title, own),
+        InboundContent::ListReply { title, .. } => opt_out::of_button(title, own),
         _ => None,
     }
 }
@@ -181,7 +181,7 @@ fn said(of: &Applying<'_>, content: &InboundContent, row: &MessageRow) -> Option
 /// Answers a message by the settings of the channel, where they say so. Gives whether an agent is to answer it.
 fn is_left_to_agent(
     tx: &mut Tx,
-    of: &Applying<'_>,
+    of: &UpdateContext<'_>,
     received: &Received<'_>,
     conversation: &Conversation,
     row: &MessageRow,
@@ -190,11 +190,11 @@ fn is_left_to_agent(
     if row.deleted_at.is_some() {
         return Ok(false);
     }
-    let opted = said(of, &message.content, row);
+    let opted = consent_in(of, &message.content, row);
     if let Some(wants_messages) = opted {
         let (at, proof) = (Some(message.sent_at), row.content.clone());
-        let said = ConsentStatement { wants_messages, at, ties: ConsentTies::ToLater, proof };
-        consent(tx, of, contact, conversation, &said, row)?;
+        let statement = ConsentStatement { wants_messages, at, ties: ConsentTies::ToLater, proof };
+        consent(tx, of, contact, conversation, &statement, row)?;
     }
     let is_recent = message.sent_at.plus_seconds(OLDEST_ANSWERED) > tx.now();
     if opted.is_some() || !is_for_agent(row) || contact.is_blocked || !is_recent {
@@ -208,7 +208,7 @@ fn is_left_to_agent(
 }
 
 /// Stores a message that the business wrote from its own device, which may take the conversation over from the agent.
-pub(super) fn device_wrote(tx: &mut Tx, of: &Applying<'_>, echo: &Echo) -> Result<()> {
+pub(super) fn device_wrote(tx: &mut Tx, of: &UpdateContext<'_>, echo: &Echo) -> Result<()> {
     if messages::by_provider_id(tx, of.channel.id, &echo.provider_id)?.is_some() {
         return Ok(());
     }
@@ -243,7 +243,7 @@ pub(super) fn device_wrote(tx: &mut Tx, of: &Applying<'_>, echo: &Echo) -> Resul
 /// when each, or an earlier one, waits for its file.
 fn announce(
     tx: &mut Tx,
-    of: &Applying<'_>,
+    of: &UpdateContext<'_>,
     received: &[Received<'_>],
     rows: &[MessageRow],
     have_files: &[bool],
@@ -291,15 +291,15 @@ pub(crate) fn cause_of(contact: &ContactCard) -> Cause {
 /// Notes what a contact says about marketing messages, and confirms it where the channel has a text for that.
 fn consent(
     tx: &mut Tx,
-    of: &Applying<'_>,
+    of: &UpdateContext<'_>,
     contact: &ContactCard,
     conversation: &Conversation,
-    said: &ConsentStatement,
+    statement: &ConsentStatement,
     row: &MessageRow,
 ) -> Result<()> {
-    let counts = of.areas.people.record_consent(tx, row.workspace_id, contact.id, said)?;
+    let counts = of.areas.people.record_consent(tx, row.workspace_id, contact.id, statement)?;
     let confirmation = of.settings.opt_out_confirmation.clone();
-    let Some(text) = confirmation.filter(|_| counts && !said.wants_messages) else { return Ok(()) };
+    let Some(text) = confirmation.filter(|_| counts && !statement.wants_messages) else { return Ok(()) };
     answer(tx, conversation, text, format!("opt_out:{}", row.id))
 }
 
@@ -337,7 +337,7 @@ struct ReplyDue {
 /// When the agent answers: when the contact has paused, and nothing waits for a file or its transcript.
 fn reply_due(
     now: Timestamp,
-    of: &Applying<'_>,
+    of: &UpdateContext<'_>,
     conversation: &Conversation,
     held_until: Option<Timestamp>,
 ) -> ReplyDue {

@@ -12,7 +12,7 @@ mod purge;
 mod status;
 
 pub(crate) use apply::{apply, apply_messages};
-pub(crate) use context::Applying;
+pub(crate) use context::UpdateContext;
 pub(crate) use message::cause_of;
 pub(crate) use purge::job;
 pub(crate) use status::{StatusReport, apply_early, rise};

@@ -47,24 +47,24 @@ const MENU: &[&str] =
 
 /// What a button or row that a contact chose says about marketing messages, by its title. Only what can mean nothing else
 /// counts: a contact that cancels an order has not opted out.
-pub(super) fn pressed(title: &str, also_out: &[String]) -> Option<bool> {
+pub(super) fn of_button(title: &str, also_out: &[String]) -> Option<bool> {
     let title_folded = folded(title);
     let is_own = also_out.iter().any(|word| folded(word) == title_folded);
-    said(title, also_out).filter(|_| is_own || !MENU.contains(&title_folded.as_str()))
+    of_text(title, also_out).filter(|_| is_own || !MENU.contains(&title_folded.as_str()))
 }
 
 /// What a message says about marketing messages: `Some(true)` that they are wanted. A sentence that contains such a word
 /// says nothing.
-pub(super) fn said(text: &str, also_out: &[String]) -> Option<bool> {
-    let said = folded(text);
-    if said.is_empty() {
+pub(super) fn of_text(text: &str, also_out: &[String]) -> Option<bool> {
+    let text = folded(text);
+    if text.is_empty() {
         return None;
     }
-    let is_out = OUT.contains(&said.as_str()) || also_out.iter().any(|word| folded(word) == said);
+    let is_out = OUT.contains(&text.as_str()) || also_out.iter().any(|word| folded(word) == text);
     if is_out {
         return Some(false);
     }
-    IN.contains(&said.as_str()).then_some(true)
+    IN.contains(&text.as_str()).then_some(true)
 }
 
 /// Without case, accents, hyphens, and what stands around the words.
@@ -75,18 +75,18 @@ fn folded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{pressed, said};
+    use super::{of_button, of_text};
 
     #[test]
     fn only_whole_messages_opt_out() {
         for text in ["STOP", " stop. ", "Stop!", "ARRÊT", "Baja", "opt out"] {
-            assert_eq!(said(text, &[]), Some(false), "{text}");
+            assert_eq!(of_text(text, &[]), Some(false), "{text}");
         }
         for text in ["please stop", "stop it now", "", "!", "nonstop", "End of the road"] {
-            assert_eq!(said(text, &[]), None, "{text}");
+            assert_eq!(of_text(text, &[]), None, "{text}");
         }
-        assert_eq!(said("START", &[]), Some(true));
-        assert_eq!(said("Não quero", &["nao quero".to_owned()]), Some(false));
+        assert_eq!(of_text("START", &[]), Some(true));
+        assert_eq!(of_text("Não quero", &["nao quero".to_owned()]), Some(false));
     }
 
     #[test]
@@ -100,11 +100,11 @@ mod tests {
             "Baja",
             "Opt-out",
         ] {
-            assert_eq!(pressed(title, &[]), Some(false), "{title}");
+            assert_eq!(of_button(title, &[]), Some(false), "{title}");
         }
         for title in ["Cancel", "Cancelar", "Voltar", "Start", "stop-service", "Stop the machine", "Yes"] {
-            assert_eq!(pressed(title, &[]), None, "{title}");
+            assert_eq!(of_button(title, &[]), None, "{title}");
         }
-        assert_eq!(pressed("Cancelar", &["CANCELAR".to_owned()]), Some(false));
+        assert_eq!(of_button("Cancelar", &["CANCELAR".to_owned()]), Some(false));
     }
 }

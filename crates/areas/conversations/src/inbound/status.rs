@@ -56,9 +56,6 @@ impl StatusReport {
 }
 
 /// Applies statuses to their messages. One whose message is not known yet waits for it.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn report(
     tx: &mut Tx,
     channel: &ChannelRow,
@@ -118,9 +115,6 @@ fn by_reference(tx: &mut Tx, channel: &ChannelRow, report: &StatusReport) -> Res
 }
 
 /// Applies the statuses, changes and replies that came before it was known what the network calls their messages.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn apply_early(
     tx: &mut Tx,
     channel: &ChannelRow,
@@ -154,9 +148,6 @@ pub(crate) fn apply_early(
 }
 
 /// Notes statuses, and gives each message those that are further than what it has.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn rise(
     tx: &mut Tx,
     channel: &ChannelRow,
@@ -166,7 +157,7 @@ pub(crate) fn rise(
     let mut rows = locked(tx, reports)?;
     let mut known = history_of(tx, rows.keys())?;
     let now = tx.now();
-    let (mut noted, mut risen) = (Vec::new(), Vec::new());
+    let (mut noted, mut steps) = (Vec::new(), Vec::new());
     for (id, report) in reports {
         let Some(row) = rows.get_mut(id) else { continue };
         if !known.insert((*id, report.status.as_str(), report.at)) {
@@ -188,28 +179,28 @@ pub(crate) fn rise(
         row.status_rank = report.status.rank();
         row.error = report.error.as_ref().map(JsonText::of);
         row.updated_at = now;
-        risen.push(Risen { row: row.clone(), error: report.error.clone(), was_unsent });
+        steps.push(StatusStep { row: row.clone(), error: report.error.clone(), was_unsent });
     }
     let insert = diesel::insert_into(history::table).values(&noted);
     each!(tx.connection(), |connection| insert.execute(connection))?;
     // Of several steps of one message the last one is stored.
     let changed: BTreeMap<MessageId, &MessageRow> =
-        risen.iter().map(|step: &Risen| (step.row.id, &step.row)).collect();
+        steps.iter().map(|step: &StatusStep| (step.row.id, &step.row)).collect();
     let changed: Vec<&MessageRow> = changed.into_values().collect();
     store(tx, &changed)?;
     areas.broadcasts.messages_changed(tx, &changed)?;
-    publish(tx, channel, areas, &risen)
+    publish(tx, channel, areas, &steps)
 }
 
 /// A step that a message made.
-struct Risen {
+struct StatusStep {
     row: MessageRow,
     error: Option<MessageError>,
     /// Whether the network had not taken it before.
     was_unsent: bool,
 }
 
-impl Risen {
+impl StatusStep {
     /// What is published of the step, if anything.
     fn event(&self, channel: &ChannelRow, app_url: Option<String>) -> Option<MessageEvent> {
         let status = self.row.status?;
@@ -258,9 +249,10 @@ fn store(tx: &mut Tx, rows: &[&MessageRow]) -> Result<()> {
     Ok(())
 }
 
-fn publish(tx: &mut Tx, channel: &ChannelRow, areas: &OtherAreas, steps: &[Risen]) -> Result<()> {
-    let told: Vec<&Risen> = steps.iter().filter(|step| step.event(channel, None).is_some()).collect();
-    let contacts: BTreeSet<ContactId> = told.iter().map(|step| step.row.contact_id).collect();
+fn publish(tx: &mut Tx, channel: &ChannelRow, areas: &OtherAreas, steps: &[StatusStep]) -> Result<()> {
+    let published: Vec<&StatusStep> =
+        steps.iter().filter(|step| step.event(channel, None).is_some()).collect();
+    let contacts: BTreeSet<ContactId> = published.iter().map(|step| step.row.contact_id).collect();
     if contacts.is_empty() {
         return Ok(());
     }
@@ -268,7 +260,7 @@ fn publish(tx: &mut Tx, channel: &ChannelRow, areas: &OtherAreas, steps: &[Risen
     let cards = areas.people.cards(tx, channel.workspace_id, &contacts)?;
     let urls: HashMap<ContactId, Option<String>> =
         cards.into_iter().map(|card| (card.id, card.app_url)).collect();
-    for step in told {
+    for step in published {
         let Some(url) = urls.get(&step.row.contact_id) else { continue };
         if let Some(event) = step.event(channel, url.clone()) {
             tx.emit(step.row.workspace_id, &Cause::system("channels"), true, &event)?;

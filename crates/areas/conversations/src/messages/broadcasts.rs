@@ -9,27 +9,15 @@ use store::{Read, Tx};
 /// transaction that changes the messages.
 pub trait BroadcastRecipients: Send + Sync {
     /// Carries the statuses of messages over to the recipients to whom they were sent. Messages of no broadcast are ignored.
-    ///
-    /// # Errors
-    /// When the database fails.
     fn messages_changed(&self, tx: &mut Tx, rows: &[&MessageRow]) -> Result<()>;
 
     /// Takes messages that are being deleted from their recipients. The states of the recipients stay.
-    ///
-    /// # Errors
-    /// When the database fails.
     fn messages_deleted(&self, tx: &mut Tx, ids: &[MessageId]) -> Result<()>;
 
     /// Skips the recipients of messages that are not sent, because their contact is being deleted.
-    ///
-    /// # Errors
-    /// When the database fails.
     fn contact_deleted(&self, tx: &mut Tx, ids: &[MessageId]) -> Result<()>;
 
     /// Notes that contacts wrote, which may answer a broadcast.
-    ///
-    /// # Errors
-    /// When the database fails.
     fn contacts_replied(
         &self,
         tx: &mut Tx,
@@ -39,8 +27,5 @@ pub trait BroadcastRecipients: Send + Sync {
     ) -> Result<()>;
 
     /// Returns the broadcasts that may still send messages.
-    ///
-    /// # Errors
-    /// When the database fails.
     fn unfinished(&self, read: &mut Read, ids: BTreeSet<BroadcastId>) -> Result<HashSet<BroadcastId>>;
 }

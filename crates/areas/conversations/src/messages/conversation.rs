@@ -87,9 +87,6 @@ impl Conversation {
     }
 
     /// Returns the conversation of a channel with a contact, if there is one.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub fn find(read: &mut Read, channel: ChannelId, contact: ContactId) -> Result<Option<Self>> {
         let row = conversations::table
             .filter(conversations::contact_id.eq(contact))
@@ -100,9 +97,6 @@ impl Conversation {
     }
 
     /// Returns the channels of the conversations with a contact, the one with the newest message first.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub fn channels_of(
         read: &mut Read,
         workspace: WorkspaceId,
@@ -117,9 +111,6 @@ impl Conversation {
     }
 
     /// The conversation of a channel with a contact, locked; made where there is none.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub fn of(tx: &mut Tx, workspace: WorkspaceId, channel: ChannelId, contact: ContactId) -> Result<Self> {
         let all = Self::of_all(tx, workspace, channel, &[contact])?;
         all.into_iter().next().ok_or_else(|| Error::internal("a contact has no conversation"))
@@ -127,9 +118,6 @@ impl Conversation {
 
     /// The conversations of a channel with contacts, which are in the order of their ids and each named once; locked and given
     /// in this order, and made where there are none. As many as one statement can name.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub fn of_all(
         tx: &mut Tx,
         workspace: WorkspaceId,

@@ -11,9 +11,6 @@ use store::{Tx, each};
 
 /// Deletes messages, which are locked and of which nothing is still to be done. Files that contacts sent stay for as long as
 /// the business keeps those.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn delete(tx: &mut Tx, broadcasts: &dyn BroadcastRecipients, ids: &[MessageId]) -> Result<()> {
     if ids.is_empty() {
         return Ok(());
@@ -23,9 +20,6 @@ pub(crate) fn delete(tx: &mut Tx, broadcasts: &dyn BroadcastRecipients, ids: &[M
 }
 
 /// The same, but for the files: the caller sees to them.
-///
-/// # Errors
-/// When the database fails.
 pub(super) fn remove(tx: &mut Tx, broadcasts: &dyn BroadcastRecipients, ids: &[MessageId]) -> Result<()> {
     diesel::delete(attachments::table.filter(attachments::message_id.eq_any(ids)))
         .execute(tx.connection())?;

@@ -191,9 +191,6 @@ impl<'a> NewRow<'a> {
 }
 
 /// Writes a message that is to be sent. The conversation is locked, or of this transaction.
-///
-/// # Errors
-/// When the database fails.
 pub fn enqueue(tx: &mut Tx, conversation: &Conversation, out: Outgoing) -> Result<MessageRow> {
     let (priority, expires_at) = (out.priority, out.expires_at);
     let row = write(tx, conversation, out.into_message())?;
@@ -202,9 +199,6 @@ pub fn enqueue(tx: &mut Tx, conversation: &Conversation, out: Outgoing) -> Resul
 }
 
 /// Puts a message that is stored into the outbox.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn put_into_outbox(
     tx: &mut Tx,
     row: &MessageRow,
@@ -226,9 +220,6 @@ pub(crate) fn put_into_outbox(
 }
 
 /// Writes a message and makes it the newest of its conversation, which is locked, or of this transaction.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn write(tx: &mut Tx, conversation: &Conversation, new: NewMessage) -> Result<MessageRow> {
     let row: MessageRow = diesel::insert_into(messages::table)
         .values(NewRow::of(conversation, &new, tx.now()))
@@ -317,9 +308,6 @@ pub(super) fn last_inbound_at(conversation: &Conversation, row: &MessageRow, now
 }
 
 /// Those of the network's ids that a channel's messages have already.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn known_provider_ids<'a>(
     read: &mut store::Read,
     channel: ChannelId,
@@ -334,9 +322,6 @@ pub(crate) fn known_provider_ids<'a>(
 }
 
 /// A channel's message by the network's id.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn by_provider_id(
     read: &mut store::Read,
     channel: ChannelId,

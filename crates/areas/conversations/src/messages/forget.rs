@@ -18,9 +18,6 @@ const PIECE: i64 = 100;
 
 /// Deletes a part of what was said with a contact, a conversation after the other, and gives how much is left. What waits to
 /// be sent is not sent; messages that are being sent, and files that are being read, are waited for.
-///
-/// # Errors
-/// When the database fails.
 pub(super) fn forget(
     tx: &mut Tx,
     uses: &FileUses,
@@ -110,9 +107,6 @@ fn received(tx: &mut Tx, ids: &[MessageId]) -> Result<BTreeSet<FileId>> {
 }
 
 /// Locks a file, if its bytes are there.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn is_locked(tx: &mut Tx, workspace: WorkspaceId, file: FileId) -> Result<bool> {
     match files::locked(tx, workspace, file) {
         Err(gone) if gone.code() == Code::NotFound => Ok(false),
@@ -121,9 +115,6 @@ pub(crate) fn is_locked(tx: &mut Tx, workspace: WorkspaceId, file: FileId) -> Re
 }
 
 /// Moves a file to the trash, unless something needs it.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn trash_unused(tx: &mut Tx, uses: &FileUses, workspace: WorkspaceId, file: FileId) -> Result<()> {
     // Whoever comes to refer to the file waits for this transaction (`files::held`).
     is_locked(tx, workspace, file)?;

@@ -53,9 +53,6 @@ pub fn sent_in(read: &mut Read, conversation: Option<ConversationId>, id: Messag
 }
 
 /// Returns the message that was sent under a key, if there is one.
-///
-/// # Errors
-/// When the database fails.
 pub fn by_client_key(read: &mut Read, workspace: WorkspaceId, key: &str) -> Result<Option<MessageId>> {
     Ok(messages::table
         .filter(messages::workspace_id.eq(workspace))
@@ -66,9 +63,6 @@ pub fn by_client_key(read: &mut Read, workspace: WorkspaceId, key: &str) -> Resu
 }
 
 /// Returns the files of a message.
-///
-/// # Errors
-/// When the database fails.
 pub fn files_of(read: &mut Read, id: MessageId) -> Result<Vec<Option<FileId>>> {
     Ok(message_attachments::table
         .filter(message_attachments::message_id.eq(id))
@@ -77,9 +71,6 @@ pub fn files_of(read: &mut Read, id: MessageId) -> Result<Vec<Option<FileId>>> {
 }
 
 /// Locks a message.
-///
-/// # Errors
-/// When the database fails.
 pub fn lock(tx: &mut Tx, id: MessageId) -> Result<()> {
     lock_row!(tx, messages::table.find(id).select(messages::id), for_update);
     Ok(())

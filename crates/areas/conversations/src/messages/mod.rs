@@ -1,6 +1,7 @@
 //! Messages: what was said in conversations.
 
 mod broadcasts;
+mod bulk;
 mod conversation;
 mod delete;
 mod detail;
@@ -16,10 +17,11 @@ mod readable;
 mod references;
 mod row;
 pub(crate) mod terms;
-mod together;
 mod turns;
 
 pub use broadcasts::BroadcastRecipients;
+pub use bulk::enqueue_all;
+pub(crate) use bulk::write_all;
 pub use conversation::{Conversation, ConversationStatus};
 pub(crate) use delete::delete;
 pub use detail::{Detail, Location};
@@ -40,8 +42,6 @@ pub(crate) use references::{MESSAGE, MessageFiles, MessageReferences};
 pub use row::{
     Alike, MessageDirection, MessageError, MessageRow, MessageSenderType, MessageStatus, MessageType, Sender,
 };
-pub use together::enqueue_all;
-pub(crate) use together::write_all;
 pub use turns::Turns;
 pub(crate) use turns::transcripts;
 

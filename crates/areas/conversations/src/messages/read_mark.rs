@@ -7,9 +7,6 @@ use model::{ConversationId, MessageId, Result};
 use store::Tx;
 
 /// Marks the messages of a conversation up to `upto` as read. Returns how many are still unread.
-///
-/// # Errors
-/// When the database fails.
 pub fn mark_read(tx: &mut Tx, conversation: ConversationId, upto: MessageId) -> Result<i64> {
     let unread: i64 = messages::table
         .filter(messages::conversation_id.eq(conversation))

@@ -79,17 +79,11 @@ fn reindex_slice(tx: &mut Tx, after: MessageId) -> Result<Option<MessageId>> {
 }
 
 /// Makes new messages findable.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn index(tx: &mut Tx, rows: &[MessageRow]) -> Result<()> {
     insert(tx, rows.iter().flat_map(|row| terms(row, None)).collect())
 }
 
 /// Makes a message that was edited or deleted, or whose voice was transcribed, findable by what it says now.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn reindex(tx: &mut Tx, row: &MessageRow, transcript: Option<&str>) -> Result<()> {
     diesel::delete(message_terms::table.filter(message_terms::message_id.eq(row.id)))
         .execute(tx.connection())?;

@@ -171,9 +171,6 @@ fn sent_templates(read: &mut Read, rows: &[MessageRow]) -> Result<Templates> {
 }
 
 /// The words of voice notes.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn transcripts(read: &mut Read, messages: &[MessageRow]) -> Result<HashMap<MessageId, String>> {
     let is_heard = |row: &&MessageRow| row.message_type == MessageType::Audio;
     let ids: Vec<MessageId> = messages.iter().filter(is_heard).map(|row| row.id).collect();

@@ -18,7 +18,7 @@ const JOB: &str = "messages.expire";
 
 /// What says how long messages and files are kept.
 #[derive(Clone)]
-pub struct Keeping {
+pub struct RetentionParts {
     /// For how many days each business keeps them.
     pub days: Arc<dyn BusinessRetention>,
     /// What refers to files, because those that something else needs stay.
@@ -28,27 +28,27 @@ pub struct Keeping {
 }
 
 /// The job.
-pub(crate) fn job(keeping: Keeping) -> Job {
+pub(crate) fn job(retention_parts: RetentionParts) -> Job {
     Job::every(
         JOB,
         Duration::from_secs(3_600),
         "deletes messages, and files that contacts sent, after the time that the business profile says",
-        move |job| expire(job, keeping.clone()),
+        move |job| expire(job, retention_parts.clone()),
     )
 }
 
-async fn expire(job: JobContext, keeping: Keeping) -> Result<(), JobError> {
+async fn expire(job: JobContext, retention_parts: RetentionParts) -> Result<(), JobError> {
     let mut after = WorkspaceId(0);
     loop {
-        let days = keeping.days.clone();
+        let days = retention_parts.days.clone();
         let Some(kept) = job.db.read(move |read| days.next(read, after)).await? else { return Ok(()) };
         after = kept.workspace;
         let before = |days: i64| job.db.now().plus_seconds(-days * 86_400);
         if let Some(days) = kept.files {
-            files::expire(&job, &keeping.file_uses, after, before(days)).await?;
+            files::expire(&job, &retention_parts.file_uses, after, before(days)).await?;
         }
         if let Some(days) = kept.messages {
-            messages::expire(&job, &keeping.broadcasts, after, before(days)).await?;
+            messages::expire(&job, &retention_parts.broadcasts, after, before(days)).await?;
         }
     }
 }

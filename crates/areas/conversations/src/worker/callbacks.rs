@@ -1,7 +1,7 @@
 //! Taking callbacks apart, in the order in which they came.
 
 use super::Worker;
-use crate::inbound::{Applying, apply, apply_messages};
+use crate::inbound::{UpdateContext, apply, apply_messages};
 use channels::callbacks;
 use channels::work::{Work, leased_for_change};
 use chatnet::{InboundMessage, Update};
@@ -94,7 +94,7 @@ impl Worker {
             };
             let settings = channel.settings()?;
             let (channel, settings) = (&channel, &settings);
-            let of = Applying { channel, settings, areas: &areas, file_uses: &file_uses, transcribes };
+            let of = UpdateContext { channel, settings, areas: &areas, file_uses: &file_uses, transcribes };
             let messages: Vec<_> = applying.iter().filter_map(|callback| callback.message()).collect();
             let applied = apply_messages(tx, &of, &messages)?;
             let done = applying.iter().zip(&applied).filter(|(_, applied)| **applied);
@@ -149,7 +149,7 @@ impl Worker {
             let Some(channel) = leased_for_change(tx, channel, epoch, mode)? else { return Ok(false) };
             let settings = channel.settings()?;
             let (channel, settings) = (&channel, &settings);
-            let of = Applying { channel, settings, areas: &areas, file_uses: &file_uses, transcribes };
+            let of = UpdateContext { channel, settings, areas: &areas, file_uses: &file_uses, transcribes };
             apply(tx, &of, callbacks.iter().flat_map(|callback| &callback.updates))?;
             callbacks::mark_done(tx, callbacks.iter().map(|callback| callback.id).collect())?;
             Ok(true)

@@ -14,9 +14,6 @@ use store::Read;
 const MOST: i64 = 1_000;
 
 /// The channels that have something to do now.
-///
-/// # Errors
-/// When the database fails.
 pub(super) fn with_work(read: &mut Read) -> Result<BTreeSet<ChannelId>> {
     let now = read.now();
     let mut all: BTreeSet<ChannelId> = BTreeSet::new();
@@ -47,9 +44,6 @@ pub(super) fn with_work(read: &mut Read) -> Result<BTreeSet<ChannelId>> {
 }
 
 /// Whether a channel has something to do now.
-///
-/// # Errors
-/// When the database fails.
 pub(super) fn has_work(read: &mut Read, channel: ChannelId) -> Result<bool> {
     Ok(with_work(read)?.contains(&channel))
 }

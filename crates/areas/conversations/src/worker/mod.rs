@@ -244,9 +244,6 @@ impl Worker {
 }
 
 /// Takes the lease of a channel. Messages that an earlier worker was handing to the network are then `unknown`.
-///
-/// # Errors
-/// When the database fails.
 async fn take(parts: &WorkerParts, channel: ChannelId) -> Result<Option<(ChannelRow, Lease)>> {
     let areas = parts.areas.clone();
     Lease::take(&parts.db, channel, move |tx, row| settle::forget_interrupted(tx, &areas, row)).await

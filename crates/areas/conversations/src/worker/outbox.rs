@@ -252,11 +252,11 @@ fn claim(
         .filter(messages::id.eq_any(&ids))
         .select(MessageRow::as_select())
         .load(tx.connection())?;
-    let around = Around::read(tx, channel, &areas.people, &rows)?;
+    let context = SendContext::read(tx, channel, &areas.people, &rows)?;
     let (mut claimed, mut settled) = (Vec::new(), false);
     for row in rows {
         let expires_at = expiry.get(&row.id).copied();
-        match around.ready(tx, channel, &row, expires_at)? {
+        match context.ready(tx, channel, &row, expires_at)? {
             Ok(message) => claimed.push(message),
             Err(error) => {
                 settle::fail(tx, channel, areas, row.id, error)?;
@@ -285,7 +285,7 @@ fn claim(
 }
 
 /// What belongs to messages that are claimed together.
-struct Around {
+struct SendContext {
     contacts: HashMap<model::ContactId, ContactCard>,
     conversations: HashMap<ConversationId, Conversation>,
     /// `None`: the file was deleted.
@@ -293,7 +293,7 @@ struct Around {
     replied: HashMap<MessageId, String>,
 }
 
-impl Around {
+impl SendContext {
     fn read(tx: &mut Tx, channel: &ChannelRow, people: &People, rows: &[MessageRow]) -> Result<Self> {
         let contacts: Vec<_> = rows.iter().map(|row| row.contact_id).collect();
         let contacts = people.cards(tx, channel.workspace_id, &contacts)?;

@@ -39,9 +39,6 @@ pub(super) struct Ended {
 }
 
 /// Locks conversations in the order of their contacts, so that no message comes in until the transaction ends.
-///
-/// # Errors
-/// When the database fails.
 pub(super) fn lock(tx: &mut Tx, ids: &[ConversationId]) -> Result<()> {
     let ids = table::table.filter(table::id.eq_any(ids)).order(table::contact_id).select(table::id);
     lock_row!(tx, ids, for_no_key_update);
@@ -49,9 +46,6 @@ pub(super) fn lock(tx: &mut Tx, ids: &[ConversationId]) -> Result<()> {
 }
 
 /// The last messages that the contacts of conversations wrote, of those that are answered.
-///
-/// # Errors
-/// When the database fails.
 pub(super) fn last_inbound(
     read: &mut Read,
     ids: &[ConversationId],
@@ -73,9 +67,6 @@ pub(super) fn last_inbound(
 }
 
 /// Notes which runs answer conversations, which are locked.
-///
-/// # Errors
-/// When the database fails.
 pub(super) fn begin(tx: &mut Tx, all: &[Begun]) -> Result<()> {
     match tx.connection() {
         AnyConnection::Sqlite(connection) => {
@@ -111,9 +102,6 @@ pub(super) fn begin(tx: &mut Tx, all: &[Begun]) -> Result<()> {
 }
 
 /// Notes that no answers are being made any more in conversations, which are locked.
-///
-/// # Errors
-/// When the database fails.
 pub(super) fn end(tx: &mut Tx, all: &[Ended]) -> Result<()> {
     match tx.connection() {
         AnyConnection::Sqlite(connection) => {
@@ -148,9 +136,6 @@ pub(super) fn end(tx: &mut Tx, all: &[Ended]) -> Result<()> {
 
 /// Notes that messages up to one were answered, or are not to be, in conversations that are locked first. What came after
 /// them is due by itself.
-///
-/// # Errors
-/// When the database fails.
 pub(super) fn answered(tx: &mut Tx, upto: &[(ConversationId, MessageId)]) -> Result<()> {
     let ids: Vec<ConversationId> = upto.iter().map(|(id, _)| *id).collect();
     lock(tx, &ids)?;

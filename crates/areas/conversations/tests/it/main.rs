@@ -9,6 +9,7 @@
 
 mod agents;
 mod assignment;
+mod batches;
 mod conversations;
 mod enclosed;
 mod erasure;
@@ -20,5 +21,4 @@ mod purge;
 mod retention;
 mod storm;
 mod support;
-mod together;
 mod voice_notes;

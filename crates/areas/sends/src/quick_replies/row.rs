@@ -72,9 +72,6 @@ pub(super) fn locked(
 }
 
 /// The files of quick replies, in their order.
-///
-/// # Errors
-/// When the database fails.
 pub(super) fn files_of(read: &mut Read, ids: &[QuickReplyId]) -> Result<HashMap<QuickReplyId, Vec<FileId>>> {
     let rows: Vec<(QuickReplyId, FileId)> = quick_reply_files::table
         .filter(quick_reply_files::quick_reply_id.eq_any(ids))

@@ -8,9 +8,6 @@ use model::{JsonText, MessageId, Result, Timestamp};
 use store::{Read, Tx};
 
 /// Puts a message that was taken out of the outbox back into it. Nobody sends it at this moment.
-///
-/// # Errors
-/// When the database fails.
 pub fn requeue(tx: &mut Tx, id: MessageId, priority: Priority, expires_at: Timestamp) -> Result<MessageRow> {
     let now = tx.now();
     let row: MessageRow = diesel::update(messages::table.find(id))
@@ -27,9 +24,6 @@ pub fn requeue(tx: &mut Tx, id: MessageId, priority: Priority, expires_at: Times
 }
 
 /// Begins another attempt to send a message: the network will give it another id.
-///
-/// # Errors
-/// When the database fails.
 pub fn begin_attempt(tx: &mut Tx, id: MessageId, detail: Option<JsonText>) -> Result<()> {
     diesel::update(messages::table.find(id))
         .set((
@@ -42,9 +36,6 @@ pub fn begin_attempt(tx: &mut Tx, id: MessageId, detail: Option<JsonText>) -> Re
 }
 
 /// Whether a message is sent again if the network does not answer, although it may have been sent.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn may_come_twice(read: &mut Read, id: MessageId) -> Result<bool> {
     let detail: Option<Option<JsonText>> =
         messages::table.find(id).select(messages::detail).first(read.connection()).optional()?;

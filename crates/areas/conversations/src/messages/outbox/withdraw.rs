@@ -11,9 +11,6 @@ const AT_ONCE: usize = 1_000;
 
 /// Takes messages out of the outbox, except those that are being handed to the network. Returns those that were taken out, in
 /// the order of their ids.
-///
-/// # Errors
-/// When the database fails.
 pub fn withdraw(tx: &mut Tx, ids: &[MessageId]) -> Result<Vec<MessageId>> {
     let mut withdrawn = Vec::with_capacity(ids.len());
     for ids in ids.chunks(AT_ONCE) {
@@ -29,9 +26,6 @@ pub fn withdraw(tx: &mut Tx, ids: &[MessageId]) -> Result<Vec<MessageId>> {
 }
 
 /// Marks messages that are in no outbox as cancelled.
-///
-/// # Errors
-/// When the database fails.
 pub fn cancel(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
     let now = tx.now();
     let status = MessageStatus::Cancelled;

@@ -9,10 +9,7 @@ use model::{BroadcastId, Error, JsonText, Result, Timestamp};
 use store::Read;
 
 /// Broadcasts, as callers see them, in their order.
-///
-/// # Errors
-/// When the database fails.
-pub(crate) fn shown(read: &mut Read, rows: &[BroadcastRow]) -> Result<Vec<Broadcast>> {
+pub(crate) fn outputs(read: &mut Read, rows: &[BroadcastRow]) -> Result<Vec<Broadcast>> {
     let ids: Vec<BroadcastId> = rows.iter().map(|row| row.id).collect();
     let mut counted = counts::of(read, &ids)?;
     let mut all = Vec::with_capacity(rows.len());
@@ -25,11 +22,8 @@ pub(crate) fn shown(read: &mut Read, rows: &[BroadcastRow]) -> Result<Vec<Broadc
 }
 
 /// A broadcast, as callers see it.
-///
-/// # Errors
-/// When the database fails.
-pub(crate) fn shown_one(read: &mut Read, row: &BroadcastRow) -> Result<Broadcast> {
-    let only = shown(read, std::slice::from_ref(row))?.pop();
+pub(crate) fn output(read: &mut Read, row: &BroadcastRow) -> Result<Broadcast> {
+    let only = outputs(read, std::slice::from_ref(row))?.pop();
     only.ok_or_else(|| Error::internal("a broadcast is not shown"))
 }
 

@@ -10,10 +10,10 @@ use store::Tx;
 /// The most recipients that the network refuses before the broadcast is paused.
 const MOST_REFUSED: i64 = 20_000;
 
-/// What becomes of such a recipient.
+/// The columns of a recipient to whom the message is sent again.
 #[derive(AsChangeset)]
 #[diesel(table_name = table, treat_none_as_null = true)]
-struct Again {
+struct NextAttempt {
     state: State,
     message_id: Option<MessageId>,
     error: Option<JsonText>,
@@ -22,7 +22,7 @@ struct Again {
     updated_at: Timestamp,
 }
 
-impl Again {
+impl NextAttempt {
     fn at(now: Timestamp) -> Self {
         Self {
             state: State::Pending,
@@ -36,20 +36,14 @@ impl Again {
 }
 
 /// Makes the recipients in a state pending, with another attempt, and gives how many there were.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn in_state(tx: &mut Tx, row: &BroadcastRow, state: State) -> Result<usize> {
     let now = tx.now();
     let again =
         diesel::update(table::table).filter(table::broadcast_id.eq(row.id)).filter(table::state.eq(state));
-    Ok(again.set((Again::at(now), table::attempt.eq(table::attempt + 1))).execute(tx.connection())?)
+    Ok(again.set((NextAttempt::at(now), table::attempt.eq(table::attempt + 1))).execute(tx.connection())?)
 }
 
 /// Makes those pending whom the network refused because of its limit of contacts per day: it has certainly sent them nothing.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn beyond_the_limit(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
     let now = tx.now();
     let refused: Vec<BroadcastRecipientId> = table::table
@@ -61,7 +55,7 @@ pub(crate) fn beyond_the_limit(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
         .select(table::id)
         .load(tx.connection())?;
     diesel::update(table::table.filter(table::id.eq_any(refused)))
-        .set((Again::at(now), table::attempt.eq(table::attempt + 1)))
+        .set((NextAttempt::at(now), table::attempt.eq(table::attempt + 1)))
         .execute(tx.connection())?;
     Ok(())
 }

@@ -14,9 +14,6 @@ use store::{AnyConnection, CachedChange, Tx, column, each};
 
 /// Writes messages that are to be sent, one to each conversation. All have a `client_key`. The conversations are of one
 /// channel, locked, or of this transaction, and as many as one statement can name.
-///
-/// # Errors
-/// When the database fails.
 pub fn enqueue_all(tx: &mut Tx, out: Vec<(&Conversation, Outgoing)>) -> Result<Vec<MessageRow>> {
     let waits: HashMap<ConversationId, Waits> = out
         .iter()
@@ -52,9 +49,6 @@ pub fn enqueue_all(tx: &mut Tx, out: Vec<(&Conversation, Outgoing)>) -> Result<V
 
 /// Writes messages of contacts, one to each conversation, as [`write`] does one. The conversations are locked, or of this
 /// transaction, and as many as one statement can name. Gives the messages in their order.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) fn write_all(tx: &mut Tx, new: &[(&Conversation, NewMessage)]) -> Result<Vec<MessageRow>> {
     let now = tx.now();
     let AnyConnection::Postgres(connection) = tx.connection() else {
