@@ -9,11 +9,9 @@ mod channel;
 mod chatnet;
 mod client;
 mod completion;
-mod contract;
 mod conversation;
 mod doctor;
-mod events_document;
-mod formulas_document;
+mod documents;
 mod init;
 mod login;
 mod output;
@@ -24,9 +22,9 @@ mod secrets;
 mod tail;
 mod team;
 
-pub use contract::table;
-pub use events_document::events_document;
-pub use formulas_document::formulas_document;
+pub use documents::contract::table;
+pub use documents::events_document::events_document;
+pub use documents::formulas_document::formulas_document;
 
 pub(crate) use init::set_up;
 
@@ -75,7 +73,7 @@ enum Command {
         json: arguments::Json,
     },
     /// Print the contract.
-    Openapi(contract::Openapi),
+    Openapi(documents::contract::Openapi),
     /// Workspaces.
     #[command(subcommand)]
     Workspace(admin::WorkspaceCommand),
@@ -212,7 +210,7 @@ fn run(cli: Cli, matches: &ArgMatches) -> anyhow::Result<()> {
         Command::Api(arguments) => client::run(api::call(arguments)),
         Command::Chatnet(arguments) => client::run(chatnet::run(arguments)),
         Command::Completion(arguments) => completion::print(&arguments),
-        Command::Openapi(arguments) => contract::print(&arguments),
+        Command::Openapi(arguments) => documents::contract::print(&arguments),
         Command::Init(command) => {
             command.check()?;
             admin::run(&config, |db| init::init(db, command))

@@ -1,6 +1,6 @@
 //! The guard: who gets in, in which order the checks answer, and what keys may and may not do.
 
-use crate::document::{Document, well_formed};
+use crate::operations::document::{Document, well_formed};
 use auth::keys::{self, NewKey};
 use chrono::Duration;
 use model::{Env, Scope, SubscriptionStatus};

@@ -1,6 +1,6 @@
 //! `Idempotency-Key`: a resend gives the first result and never a second effect, whatever happened in between.
 
-use crate::document::well_formed;
+use crate::operations::document::well_formed;
 use auth::RateWindows;
 use auth::schema::idempotency_keys as keys;
 use chrono::Duration;

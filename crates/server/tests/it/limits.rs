@@ -1,6 +1,6 @@
 //! How much a key may do: requests per minute, requests per month, and Energy money.
 
-use crate::document::has_rate_headers;
+use crate::operations::document::has_rate_headers;
 use auth::{KeySecret, RateWindows};
 use chrono::Duration;
 use futures::future::join_all;

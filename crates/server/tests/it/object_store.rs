@@ -1,7 +1,7 @@
 //! Files in an S3-compatible object store, with the real program: `s3s-fs`, which checks the signature of every request, serves
 //! from a folder in the test's process.
 
-use crate::doctor::doctor;
+use crate::commands::doctor::doctor;
 use chrono::DateTime;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};
 use files::schema::{files as file_rows, uploads};

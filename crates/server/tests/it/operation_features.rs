@@ -1,7 +1,7 @@
 //! Features of operations that few areas use: headers of their own, data that they printed, large and optional bodies, and addresses
 //! beside the API. Shown on operations made for it, behind the same front door.
 
-use crate::document::{has_rate_headers, well_formed};
+use crate::operations::document::{has_rate_headers, well_formed};
 use bytes::Bytes;
 use chrono::Duration;
 use diesel::{ExpressionMethods, QueryDsl, RunQueryDsl};

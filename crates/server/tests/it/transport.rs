@@ -1,6 +1,6 @@
 //! Requests that are wrong below the level of JSON: paths, methods, headers, bodies in pieces.
 
-use crate::bad_input::{NO_ROUTE, NO_WORKSPACE, NOT_FOUND, OK, check, invalid};
+use crate::operations::bad_input::{NO_ROUTE, NO_WORKSPACE, NOT_FOUND, OK, check, invalid};
 use serde_json::json;
 use testkit::{Kind, TestApp, read_all, read_answer};
 use tokio::io::AsyncWriteExt;

@@ -9,9 +9,7 @@ mod keys;
 mod lookahead;
 mod match_table;
 pub mod matching;
-mod new_item;
-mod new_items;
-mod new_rows;
+mod new;
 pub mod order;
 mod pick;
 mod place;
@@ -19,8 +17,6 @@ pub mod purge;
 mod removal;
 mod reshape;
 mod row;
-mod stored_on_postgres;
-mod stored_on_sqlite;
 pub mod values;
 pub mod write;
 
@@ -35,7 +31,7 @@ pub use find::{
 pub use keys::{digest, holder, holder_of_value, reindex};
 pub(crate) use keys::{digests, index_keys};
 pub use lookahead::holders_of_values;
-pub use new_item::{Creation, NewItem, PreparedItem};
+pub use new::new_item::{Creation, NewItem, PreparedItem};
 pub use pick::pick;
 pub use row::ItemRow;
 

@@ -1,7 +1,7 @@
 //! Which column goes to which field.
 
-use super::dates::DateFormat;
-use super::decimals;
+use super::cells::dates::DateFormat;
+use super::cells::decimals;
 use super::model::{
     Column, FieldToMake, FileSummary, FoundColumn, IgnoredReason, ImportError, ImportSettings, ImportWarning,
 };

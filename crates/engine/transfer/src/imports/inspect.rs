@@ -1,9 +1,9 @@
 //! Looking a file through: what it is, what its columns are called and look like, how much there is.
 
+use super::cells::dates::{self, DateFormat, FoundDates};
+use super::cells::decimals;
+use super::cells::detect::{self, UNSUPPORTED, ValueTypes};
 use super::columns;
-use super::dates::{self, DateFormat, FoundDates};
-use super::decimals;
-use super::detect::{self, UNSUPPORTED, ValueTypes};
 use super::header;
 use super::model::{
     DecimalSeparator, FileSummary, Format, FoundColumn, ImportError, ImportSettings, ImportSource,

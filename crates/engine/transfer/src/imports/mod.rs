@@ -9,10 +9,8 @@
 
 mod batch_shape;
 mod begin;
+mod cells;
 mod columns;
-mod dates;
-mod decimals;
-mod detect;
 mod header;
 mod inspect;
 mod job;
@@ -28,7 +26,7 @@ mod rows;
 mod target;
 mod wait;
 
-pub use dates::DateFormat;
+pub use cells::dates::DateFormat;
 pub use job::{Importer, Origin, check_origin, importable, job, start};
 pub use model::{
     AbortImport, Amount, Column, ContinueImport, Counts, DecimalSeparator, Faults, FieldToMake, Format,

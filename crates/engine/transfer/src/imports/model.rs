@@ -1,6 +1,6 @@
 //! The settings and the state of imports.
 
-use super::dates::{DateFormat, FoundDates};
+use super::cells::dates::{DateFormat, FoundDates};
 use crate::schema::item_imports;
 use diesel::prelude::*;
 use fields::FieldType;

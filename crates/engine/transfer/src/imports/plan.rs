@@ -1,10 +1,10 @@
 //! What an import may be asked for, and what a record says of an item.
 
+use super::cells::{dates, decimals};
 use super::model::{Column, Format, ImportSettings, ImportSource, RowError};
 use super::printed::{flattened, written};
 use super::reader::{FileFault, Record};
 use super::target::Target;
-use super::{dates, decimals};
 use crate::guard::unguarded;
 use crate::tables::is_short_of_a_quote;
 use fields::Data;

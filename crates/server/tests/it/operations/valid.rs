@@ -1,0 +1,234 @@
+//! What the contract allows is done: small requests, made from the published schemas, are sent to every operation. What
+//! is refused all the same stands in a list with its reason, which may only shrink.
+
+use crate::operations::answers::seed;
+use crate::operations::document::{Document, Op};
+use crate::operations::sweep::{Sweep, minimal};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use testkit::Kind;
+
+/// Rules that a JSON Schema cannot state: operation (`*` for all), `param` and reason. They are about what is stored, or
+/// about the syntax of a text, and stand in the description of what they are about.
+const REFUSED: [(&str, &str, &str); 80] = [
+    ("*", "starting_after", "an id or cursor that a page gave"),
+    ("*", "filter_tree", "conditions about the collection's fields, as a JSON text in a query"),
+    ("*", "expand", "fields of the collection that point to objects"),
+    ("*", "primary_field", "a field of the collection"),
+    ("*", "agent_version", "`draft` is for test keys"),
+    ("*", "data.name", "a field that the collection requires"),
+    ("aggregateItems", "metrics", "functions of the collection's fields"),
+    ("aggregateItems", "time_zone", "a name of the time zone database"),
+    ("attachAgentTool", "access", "`read_write` for `messages`"),
+    ("attachAgentTool", "description", "`http` needs it"),
+    ("attachAgentTool", "http", "`http` needs it"),
+    ("attachAgentTool", "ref", "a collection, for tools on collections only"),
+    ("bulkCreateItems", "rows[0].data.name", "a field that the collection requires"),
+    ("bulkDeleteItems", "ids[0]", "a live item of the collection"),
+    ("bulkUpdateTasks", "rows[0].id", "a task"),
+    ("createSubtask", "contact_id", "a contact"),
+    ("createSubtask", "due", "either `date` or `datetime`"),
+    ("createSubtask", "parent_id", "the task of the path"),
+    ("createSubtask", "recurrence.rule", "a rule of RFC 5545"),
+    ("createTask", "contact_id", "a contact"),
+    ("createTask", "due", "either `date` or `datetime`"),
+    ("createTask", "parent_id", "a task"),
+    ("createTask", "recurrence.rule", "a rule of RFC 5545"),
+    ("listTasks", "assignee", "`none`, or `user:` or `agent:` and an id"),
+    ("listTasks", "due_after", "a day or a moment"),
+    ("listTasks", "due_before", "a day or a moment"),
+    ("listTasks", "priority", "priorities with commas between"),
+    ("listTasks", "sort", "fields of tasks"),
+    ("listTasks", "status", "statuses with commas between"),
+    ("updateTask", "contact_id", "a contact"),
+    ("updateTask", "due", "either `date` or `datetime`"),
+    ("updateTask", "parent_id", "another task"),
+    ("updateTask", "recurrence.rule", "a rule of RFC 5545"),
+    ("bulkUpsertItems", "rows[0].data.x", "a field that `match_on` names"),
+    ("bulkUpsertContacts", "rows[0].data", "one of several fields that identify a contact"),
+    ("createContact", "data", "one of several fields that identify a contact"),
+    ("createField", "options.expression", "`formula` needs it"),
+    ("createField", "options.relation", "`rollup` and `lookup` need it"),
+    ("createField", "options.target_collection_id", "`relation` needs it"),
+    ("createItemLink", "field_key", "a relation field of the collection"),
+    ("createItemLink", "to.id", "another item"),
+    ("createReminder", "due_at", "a moment that has not passed, or else `recurrence`"),
+    ("createReminder", "recurrence.rule", "a rule of its type"),
+    ("createReminder", "timezone", "a name of the time zone database"),
+    ("createVariable", "value", "a value of the variable's type"),
+    ("importContacts", "encoding", "a label of the WHATWG's standard of encodings"),
+    ("importContacts", "file_id", "one of `file_id` and `content`"),
+    ("importFileFromUrl", "url", "the address of a server that has the file"),
+    ("importItems", "encoding", "a label of the WHATWG's standard of encodings"),
+    ("importItems", "file_id", "one of `file_id` and `content`"),
+    ("listEvents", "type", "types of events and patterns that match some, with commas between"),
+    ("listLiveEvents", "types", "types of events and patterns that match some, with commas between"),
+    ("moveItem", "collection_id", "another collection"),
+    ("putUploadPart", "sha256", "the digest of the body"),
+    ("reorderFields", "field_ids", "all fields of the collection"),
+    ("replaceItemLinks", "field_key", "a relation field of the collection, or else `type`"),
+    ("setContactAutopilot", "paused_until", "a moment that has not come"),
+    ("setItemField", "value", "a value of the field's type"),
+    ("setItemPosition", "after", "another item of the collection"),
+    ("setItemPosition", "before", "another item of the collection"),
+    ("testWebhookEndpoint", "type", "a type of event, of which every area has its own"),
+    ("updateContactField", "type", "a type to which the stored values can be converted"),
+    ("updateField", "type", "a type to which the stored values can be converted"),
+    ("updateReminder", "due_at", "a moment that has not passed"),
+    ("updateReminder", "recurrence.rule", "a rule of its type"),
+    ("updateReminder", "snoozed_until", "a moment that has not come"),
+    ("updateReminder", "timezone", "a name of the time zone database"),
+    ("updateInboundWebhook", "sample", "only with `dry_run=true`"),
+    ("upsertContact", "data", "one of several fields that identify a contact"),
+    ("updateView", "materialized_sort", "the view's stored order"),
+    ("sendChannelInteractive", "contact_id", "either it or `to`"),
+    ("sendChannelInteractive", "to", "a telephone number"),
+    ("sendChannelMedia", "contact_id", "either it or `to`"),
+    ("sendChannelMedia", "to", "a telephone number"),
+    ("sendChannelMessage", "contact_id", "either it or `to`"),
+    ("sendChannelMessage", "to", "a telephone number"),
+    ("sendChannelTemplate", "contact_id", "either it or `to`"),
+    ("sendChannelTemplate", "to", "a telephone number"),
+    ("sendContactMessage", "text", "either it or `quick_reply_id`"),
+    ("sendOperatorMessage", "text", "either it or `quick_reply_id`"),
+];
+
+/// The ids that an address may have, of things that are stored.
+pub async fn ids(sweep: &Sweep) -> BTreeMap<String, String> {
+    let mut ids = seed(sweep).await;
+    let key = &sweep.keys[&(false, true)];
+    let collection = format!("/collections/{}", ids["collectionId"]);
+    let item = format!("{collection}/items/{}", ids["itemId"]);
+    let first = async |path: String| sweep.app.get(&path, key).await.expect(200)[0]["id"].to_string();
+    let fields = sweep.app.get(&format!("{collection}/fields"), key).await.expect(200);
+    let size = fields.as_array().unwrap().iter().find(|field| field["type"] == "select").unwrap();
+    ids.extend([
+        ("fieldId", size["id"].to_string()),
+        ("optionId", size["options"]["choices"][0]["id"].to_string()),
+        ("commentId", first(format!("{item}/comments")).await),
+        ("indexId", first(format!("{collection}/indexes")).await),
+        ("linkId", first(format!("{item}/links")).await),
+        ("fileId", first(format!("{item}/files")).await),
+    ]);
+    ids.into_iter().map(|(name, id)| (name.to_owned(), id)).collect()
+}
+
+/// The address of an operation on them.
+pub fn address(op: &Op, document: &Document, ids: &BTreeMap<String, String>) -> String {
+    document.ids(op).iter().fold(op.path.clone(), |path, name| {
+        let id = ids.get(name).unwrap_or_else(|| panic!("{}: seed a {name}", op.id));
+        path.replace(&format!("{{{name}}}"), id)
+    })
+}
+
+/// Queries and bodies that the contract allows.
+fn requests(document: &Document, op: &Op) -> Vec<(String, Option<Value>)> {
+    let bodies = op.body.as_ref().map_or_else(Vec::new, |schema| document.variants(schema, "body", 1));
+    let required = document.query_samples(op, true).into_iter().map(|(name, text)| format!("{name}={text}&"));
+    let required = format!("?{}", required.collect::<String>());
+    let mut requests: Vec<_> = bodies.into_iter().map(|body| (required.clone(), Some(body))).collect();
+    let smallest = op.body.as_ref().map(|schema| document.sample(schema, "body"));
+    let optional = document.query_samples(op, false).into_iter();
+    requests.extend(optional.map(|(name, text)| (format!("{required}{name}={text}"), smallest.clone())));
+    requests.push((required, smallest));
+    requests
+}
+
+#[testkit::both]
+async fn what_the_contract_allows_is_done(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    let ids = ids(&sweep).await;
+    let (mut refused, mut surprising) = (BTreeSet::new(), Vec::new());
+    let mut operations: Vec<(&Document, Op)> = sweep.operations().collect();
+    // What is changed beyond recognition, or gone, is asked for no more.
+    let last = ["updateField", "moveItem", "bulkDeleteItems"];
+    operations.sort_by_key(|(_, op)| (op.method == "DELETE", last.contains(&op.id.as_str())));
+    for (document, op) in operations {
+        let path = address(&op, document, &ids);
+        for (place, (query, mut body)) in requests(document, &op).into_iter().enumerate() {
+            // Names are unique.
+            if let Some(name) = body.as_mut().and_then(|body| body.get_mut("name")) {
+                *name = format!("x{place}").into();
+            }
+            let bytes = body.as_ref().map(|body| body.to_string().into_bytes());
+            let answer = sweep
+                .send(&op, &format!("{path}{query}"), Some(sweep.key(&op, true)), bytes.as_deref())
+                .await;
+            if answer.status != 400 {
+                continue;
+            }
+            let param = answer.body["error"]["param"].as_str().unwrap_or_default();
+            let known =
+                REFUSED.iter().position(|(id, at, _)| ["*", op.id.as_str()].contains(id) && *at == param);
+            match known {
+                Some(known) => drop(refused.insert(known)),
+                None => surprising.push(format!("{}{query} {body:?} → {}", op.id, answer.text)),
+            }
+        }
+    }
+    assert!(surprising.is_empty(), "{}", surprising.join("\n"));
+    let idle: Vec<_> =
+        (0..REFUSED.len()).filter(|known| !refused.contains(known)).map(|known| REFUSED[known]).collect();
+    assert!(idle.is_empty(), "these are done, so they need no exception: {idle:?}");
+}
+
+#[testkit::both]
+async fn ids_have_one_spelling(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    let ids = ids(&sweep).await;
+    for (document, op) in sweep.operations() {
+        let body = minimal(document, &op);
+        for name in document.ids(&op).into_iter().filter(|name| ids[name].parse::<i64>().is_ok()) {
+            let id = &ids[&name];
+            for other in [
+                format!("+{id}"),
+                format!("%2B{id}"),
+                format!("0{id}"),
+                format!("{id}.0"),
+                format!("%20{id}"),
+                format!("{id}%20"),
+                format!("{id}e0"),
+            ] {
+                let mut ids = ids.clone();
+                ids.insert(name.clone(), other);
+                let path = address(&op, document, &ids);
+                let answer = sweep.send(&op, &path, Some(sweep.key(&op, true)), body.as_deref()).await;
+                let code = if name == "workspaceId" { "workspace_not_found" } else { "not_found" };
+                answer.expect_error(404, code);
+            }
+        }
+    }
+}
+
+#[testkit::both]
+async fn limits_of_opt_in_lists_are_published(kind: Kind) {
+    let sweep = Sweep::begin(kind).await;
+    let ids = ids(&sweep).await;
+    let mut seen = 0;
+    for (document, op) in sweep.operations().filter(|(_, op)| op.paging.as_deref() == Some("opt_in")) {
+        seen += 1;
+        assert_eq!(document.query_schema(&op, "limit")["maximum"], 100, "{}", op.id);
+        let path = address(&op, document, &ids);
+        let query = if op.id == "searchConversations" { "q=espresso&" } else { "" };
+        for form in ["", "paginate=true&"] {
+            let ask = async |limit: &str| {
+                sweep
+                    .send(
+                        &op,
+                        &format!("{path}?{query}{form}limit={limit}"),
+                        Some(sweep.key(&op, true)),
+                        None,
+                    )
+                    .await
+            };
+            ask("100").await.expect(200);
+            assert_eq!(
+                ask("101").await.expect_error(400, "validation_error").as_deref(),
+                Some("limit"),
+                "{}",
+                op.id
+            );
+        }
+    }
+    assert!(seen > 10, "{seen}");
+}
