@@ -6,8 +6,8 @@
 
 use super::find::{holder_of_key, live};
 use super::keys;
-use super::new::new_item::{Creation, NewItem};
-use super::new::new_items::NewItems;
+use super::new_item::{Creation, NewItem};
+use super::new_items::NewItems;
 use super::row::ItemRow;
 use super::values;
 use super::write::{Draft, Writer, taken_key};

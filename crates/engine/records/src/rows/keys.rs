@@ -1,7 +1,7 @@
 //! What an item contributes to the indexes of its collection, and keeping it so.
 
-use super::new::new_rows::KeyRow;
-use super::new::stored_on_sqlite;
+use super::stored::new_rows::KeyRow;
+use super::stored::stored_on_sqlite;
 use crate::columnar::table;
 use crate::schema::{item_keys, item_unique};
 use crate::shape::{Index, IndexKind, KeyFormat, Shape};

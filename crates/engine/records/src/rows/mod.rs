@@ -6,10 +6,9 @@ mod editor;
 mod fetch;
 mod find;
 mod keys;
-mod lookahead;
-mod match_table;
-pub mod matching;
-mod new;
+mod lookup;
+mod new_item;
+mod new_items;
 pub mod order;
 mod pick;
 mod place;
@@ -17,8 +16,11 @@ pub mod purge;
 mod removal;
 mod reshape;
 mod row;
+mod stored;
 pub mod values;
 pub mod write;
+
+pub use lookup::matching;
 
 pub use change::ItemChange;
 pub use create::create_ready;
@@ -30,8 +32,8 @@ pub use find::{
 };
 pub use keys::{digest, holder, holder_of_value, reindex};
 pub(crate) use keys::{digests, index_keys};
-pub use lookahead::holders_of_values;
-pub use new::new_item::{Creation, NewItem, PreparedItem};
+pub use lookup::lookahead::holders_of_values;
+pub use new_item::{Creation, NewItem, PreparedItem};
 pub use pick::pick;
 pub use row::ItemRow;
 

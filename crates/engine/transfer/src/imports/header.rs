@@ -3,7 +3,7 @@
 //! Files of all kinds have headers with empty names (the index of pandas and of R), years, repeated names, and whole
 //! questions. What distinguishes a header is that it differs from its columns; a row of values is like those below it.
 
-use super::cells::detect::ValueTypes;
+use super::detect::ValueTypes;
 use csv::StringRecord;
 use fields::FieldType;
 use std::collections::HashSet;

@@ -2,8 +2,8 @@
 
 use super::cells::dates::{self, DateFormat, FoundDates};
 use super::cells::decimals;
-use super::cells::detect::{self, UNSUPPORTED, ValueTypes};
 use super::columns;
+use super::detect::{self, UNSUPPORTED, ValueTypes};
 use super::header;
 use super::model::{
     DecimalSeparator, FileSummary, Format, FoundColumn, ImportError, ImportSettings, ImportSource,

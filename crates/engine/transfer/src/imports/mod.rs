@@ -11,6 +11,7 @@ mod batch_shape;
 mod begin;
 mod cells;
 mod columns;
+mod detect;
 mod header;
 mod inspect;
 mod job;

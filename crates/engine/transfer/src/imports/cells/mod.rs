@@ -1,5 +1,4 @@
-//! Cells of imports: dates and numbers as people write them, and what a column probably holds.
+//! Cells of imports: dates and numbers as people write them.
 
 pub(crate) mod dates;
 pub(crate) mod decimals;
-pub(crate) mod detect;

@@ -2,12 +2,12 @@
 
 pub use super::match_table::Table;
 
-use super::keys::{self, IndexedDigest};
 use super::lookahead::{self, Ahead};
 use super::match_table::{MOST_ALIKE, TableInUse, having, spelled};
-use super::row::ItemRow;
-use super::{find, holder_of_key, values};
 use crate::indexes::in_range;
+use crate::rows::keys::{self, IndexedDigest};
+use crate::rows::row::ItemRow;
+use crate::rows::{find, holder_of_key, values};
 use crate::shape::{Index, IndexKind, IndexStatus, Shape};
 use fields::Data;
 use fields::Problem;

@@ -1,7 +1,7 @@
 //! What a file is: its format, and what types its values fit.
 
-use super::dates::{DateFormat, Dates};
-use super::decimals::Decimals;
+use super::cells::dates::{DateFormat, Dates};
+use super::cells::decimals::Decimals;
 use crate::imports::model::{Format, ImportError};
 use crate::tables::SAMPLE;
 use fields::FieldType;

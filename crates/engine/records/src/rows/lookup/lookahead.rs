@@ -1,6 +1,6 @@
 //! Looking up the records of many rows at once: each row by itself would be a round trip or more on PostgreSQL.
 
-use super::keys::{IndexedDigest, digest_of_value};
+use crate::rows::keys::{IndexedDigest, digest_of_value};
 use crate::shape::{IndexKind, Shape};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Text};
@@ -16,7 +16,7 @@ const AT_ONCE: usize = 64;
 
 /// Who has what was looked up; `None` is nobody.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
+pub(crate) struct Ahead {
     keys: HashMap<String, Option<ItemId>>,
     digests: HashMap<IndexedDigest, Option<ItemId>>,
 }
@@ -26,7 +26,7 @@ impl Ahead {
     ///
     /// # Errors
     /// When the database fails.
-    pub(super) fn look(
+    pub(crate) fn look(
         read: &mut Read,
         shape: &Shape,
         keys: Vec<String>,
@@ -49,17 +49,17 @@ impl Ahead {
     }
 
     /// Who has an external key, where it was looked up.
-    pub(super) fn holder_of_key(&self, key: &str) -> Option<Option<ItemId>> {
+    pub(crate) fn holder_of_key(&self, key: &str) -> Option<Option<ItemId>> {
         self.keys.get(key).copied()
     }
 
     /// Who has a value that a unique index knows, where it was looked up.
-    pub(super) fn holder(&self, digest: &IndexedDigest) -> Option<Option<ItemId>> {
+    pub(crate) fn holder(&self, digest: &IndexedDigest) -> Option<Option<ItemId>> {
         self.digests.get(digest).copied()
     }
 
     /// Notes that a record was created which has what was looked up for its row.
-    pub(super) fn note(&mut self, key: Option<&str>, digests: &[IndexedDigest], id: ItemId) {
+    pub(crate) fn note(&mut self, key: Option<&str>, digests: &[IndexedDigest], id: ItemId) {
         if let Some(holder) = key.and_then(|key| self.keys.get_mut(key)) {
             *holder = Some(id);
         }
@@ -71,7 +71,7 @@ impl Ahead {
     }
 
     /// Whether nothing was looked up.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.digests.is_empty()
     }
 }
@@ -96,7 +96,7 @@ pub fn holders_of_values(
 ///
 /// # Errors
 /// When what is stored is damaged.
-pub(super) fn unique_values_differ(shape: &Shape, old: &str, new: &str) -> Result<bool> {
+pub(crate) fn unique_values_differ(shape: &Shape, old: &str, new: &str) -> Result<bool> {
     let (old, new) = (RawMembers::of(old)?, RawMembers::of(new)?);
     let unique = shape.indexes.iter().filter(|index| index.kind == IndexKind::Unique);
     let mut names = unique.flat_map(|index| &index.parts).filter_map(|part| part.subject.name(shape));

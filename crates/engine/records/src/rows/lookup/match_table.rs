@@ -1,6 +1,6 @@
 //! Items by their values in fields: a table of them where no index knows the fields, and the comparison that decides.
 
-use super::fetch::live_by_ids;
+use crate::rows::fetch::live_by_ids;
 use crate::schema::items;
 use crate::shape::Shape;
 use diesel::prelude::*;
@@ -17,7 +17,7 @@ const MOST_SCANNED: usize = 200_000;
 const SLICE: i64 = 5_000;
 
 /// The most items that are looked at for one row: those whose values begin alike.
-pub(super) const MOST_ALIKE: usize = 5_000;
+pub(crate) const MOST_ALIKE: usize = 5_000;
 
 /// Live items by their values in fields that no index knows, as far as they were looked at. Kept from one transaction to
 /// the next, it learns of items that were created since, by their ids. It does not see an older item that somebody else
@@ -33,15 +33,15 @@ pub struct Table {
 
 /// A table in use.
 #[derive(Debug, Default)]
-pub(super) struct TableInUse {
-    pub(super) table: Table,
+pub(crate) struct TableInUse {
+    pub(crate) table: Table,
     is_current: bool,
     /// Items that were created since: the transaction is not over, so the table has to find them by itself.
-    pub(super) created: HashMap<String, Vec<ItemId>>,
+    pub(crate) created: HashMap<String, Vec<ItemId>>,
 }
 
 /// Returns those of some items that are live and have the values.
-pub(super) fn having(
+pub(crate) fn having(
     read: &mut Read,
     shape: &Shape,
     fields: &[FieldId],
@@ -59,12 +59,12 @@ pub(super) fn having(
 }
 
 impl TableInUse {
-    pub(super) fn of(table: Table) -> Self {
+    pub(crate) fn of(table: Table) -> Self {
         Self { table, ..Self::default() }
     }
 
     /// Finds the items that have the values.
-    pub(super) fn find(
+    pub(crate) fn find(
         &mut self,
         read: &mut Read,
         shape: &Shape,
@@ -85,7 +85,7 @@ impl TableInUse {
 }
 
 /// The values of the fields as one text, equal for values that are equal; `None` where one is missing.
-pub(super) fn spelled(shape: &Shape, fields: &[FieldId], data: &Data) -> Option<String> {
+pub(crate) fn spelled(shape: &Shape, fields: &[FieldId], data: &Data) -> Option<String> {
     let mut values = Vec::with_capacity(fields.len());
     for id in fields {
         let field = shape.field_by_id(*id)?;

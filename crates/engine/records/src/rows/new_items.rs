@@ -1,8 +1,8 @@
 //! New items with all that belongs to them, on their way into the database.
 
 use super::new_item::{NewItem, waits_for_row};
-use super::new_rows::{KeyRow, NewRows, Stored, UniqueRow};
-use super::{stored_on_postgres, stored_on_sqlite};
+use super::stored::new_rows::{KeyRow, NewRows, Stored, UniqueRow};
+use super::stored::{stored_on_postgres, stored_on_sqlite};
 use crate::Author;
 use crate::activity::{Action, created};
 use crate::rows::find::holder_of_key;
