@@ -33,10 +33,12 @@ use tokio::sync::watch;
 use webhooks::Deliveries;
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
-const GROUPS: [Group; 16] = [
+const GROUPS: [Group; 18] = [
     operation::FOUNDATION,
     transfer::ENGINE,
-    data::GROUP,
+    variables::GROUP,
+    media::GROUP,
+    collections::GROUP,
     business::GROUP,
     contacts::GROUP,
     billing::GROUP,

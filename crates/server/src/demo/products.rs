@@ -1,8 +1,8 @@
 //! The demo's collection: 200 products of a small shop, always the same.
 
-use data::collections::views::{self, NewView};
-use data::collections::{self, NewCollection};
-use data::items::ITEMS;
+use ::collections::collections::views::{self, NewView};
+use ::collections::collections::{self, NewCollection};
+use ::collections::items::ITEMS;
 use fields::value::Mode;
 use model::{CollectionId, Error, Result, WorkspaceId};
 use records::Author;

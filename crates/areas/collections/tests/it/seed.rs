@@ -144,7 +144,7 @@ pub fn choices(keys: &[&str]) -> Value {
 pub async fn columns(app: &TestApp, key: &Key, collection: CollectionId) -> IndexId {
     let workspace = key.workspace;
     let made = app.db().write(move |tx| {
-        let shapes = records::shape::Shapes::new([&data::items::ITEMS]);
+        let shapes = records::shape::Shapes::new([&::collections::items::ITEMS]);
         let shape = records::shape::for_read(tx, &shapes, workspace, collection)?;
         let id =
             index(tx, workspace, collection, IndexKind::Columnar, "auto", &records::columnar::parts(&shape))?;
@@ -161,7 +161,7 @@ pub async fn merge(app: &TestApp, index: IndexId) {
 
 /// Writes what was changed so far into the segments of a columnar index, of so many items.
 pub async fn merge_by(app: &TestApp, index: IndexId, size: usize) {
-    let shapes = Arc::new(records::shape::Shapes::new([&data::items::ITEMS]));
+    let shapes = Arc::new(records::shape::Shapes::new([&::collections::items::ITEMS]));
     while records::columnar::merge(app.db(), &shapes, index, size).await.unwrap() {}
 }
 
@@ -177,7 +177,7 @@ pub async fn index_on(
     let made = app.db().write(move |tx| {
         let shape = records::shape::for_read(
             tx,
-            &records::shape::Shapes::new([&data::items::ITEMS]),
+            &records::shape::Shapes::new([&::collections::items::ITEMS]),
             workspace,
             collection,
         )?;

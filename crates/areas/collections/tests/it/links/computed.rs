@@ -293,7 +293,7 @@ async fn only_what_fits_can_be_computed(kind: Kind) {
     let (authors, workspace) = (library.authors, library.key.workspace);
     library.add(library.books, "notes", "json", json!({})).await;
     let found = library.app.db().read(move |read| {
-        let shapes = Shapes::new([&data::items::ITEMS]);
+        let shapes = Shapes::new([&::collections::items::ITEMS]);
         let shape = shape::for_read(read, &shapes, workspace, authors)?;
         let mut answers = Vec::new();
         for (kind, options) in [

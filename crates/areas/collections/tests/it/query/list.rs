@@ -258,7 +258,7 @@ async fn a_view_filters_sorts_and_hides(kind: Kind) {
         let now = tx.now();
         let shape = records::shape::for_read(
             tx,
-            &records::shape::Shapes::new([&data::items::ITEMS]),
+            &records::shape::Shapes::new([&::collections::items::ITEMS]),
             workspace,
             collection,
         )?;

@@ -10,6 +10,7 @@ mod duplicate;
 mod empty_trash;
 mod events;
 mod field_values;
+mod file_references;
 mod files;
 mod item;
 mod kind;
@@ -22,6 +23,7 @@ mod together;
 mod trash;
 
 pub(crate) use events::{CommentEvent, FileEvent};
+pub use file_references::ItemReferences;
 pub use item::Item;
 pub use kind::ITEMS;
 pub(crate) use kind::ItemEvent;

@@ -2,7 +2,6 @@
 
 pub mod collections;
 pub mod exports;
-pub mod files;
 mod group;
 pub mod imports;
 pub mod items;
@@ -11,10 +10,8 @@ pub mod links;
 pub mod query;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
-mod variables;
 
 pub use group::GROUP;
-pub use variables::VariableValues;
 
 use operation::{Domain, EventType, Operations};
 use records::definitions::FieldEvent;
@@ -70,24 +67,6 @@ impl Domain for Items {
     }
 }
 
-/// Files of the workspace.
-pub struct Media;
-
-impl Domain for Media {
-    const AREA: &'static str = "Files";
-    const ORDER: u16 = 90;
-    const DESCRIPTION: &'static str = "Files are stored once and used everywhere: in items, comments and imports. Upload them in one \
-         request or in parts, or fetch them from a URL. Each file has a permanent link and a signed link.";
-
-    fn operations() -> Operations {
-        files::operations()
-    }
-
-    fn event_types() -> Vec<EventType> {
-        EventType::of::<files::FileEvent>()
-    }
-}
-
 /// Links from items to other objects.
 pub struct ItemLinks;
 
@@ -103,19 +82,5 @@ impl Domain for ItemLinks {
 
     fn event_types() -> Vec<EventType> {
         EventType::of::<links::LinkEvent<'_>>()
-    }
-}
-
-/// Variables of the workspace.
-pub struct Variables;
-
-impl Domain for Variables {
-    const AREA: &'static str = "Variables";
-    const ORDER: u16 = 80;
-    const DESCRIPTION: &'static str = "Variables are values that are used in several places, such as a telephone number or an API key. \
-         Texts refer to them as `{{vars.key}}`. The area also defines the workspace's own fields of contacts.";
-
-    fn operations() -> Operations {
-        variables::operations()
     }
 }

@@ -1,4 +1,4 @@
-//! Collections, items and links through the whole service, on both databases.
+//! Files of a workspace through the whole service, on both databases.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -6,18 +6,9 @@
 )]
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
-mod collections;
-mod exports;
-mod file_races;
 mod files;
-mod imports;
-mod items;
-mod links;
 mod media;
 mod media_names;
-mod query;
-mod seed;
-mod variables;
 
 use diesel::prelude::*;
 use model::Env;
@@ -28,19 +19,6 @@ use testkit::{Key, TestApp};
 pub async fn full(app: &TestApp) -> Key {
     let workspace = app.bare_workspace("scale", 0).await;
     app.key(workspace, Env::Live, &["*"]).await
-}
-
-#[derive(QueryableByName)]
-struct Number {
-    #[diesel(sql_type = diesel::sql_types::BigInt)]
-    n: i64,
-}
-
-/// The number `n` of a query.
-pub async fn number(app: &TestApp, sql: &str) -> i64 {
-    let sql = sql.to_owned();
-    let row = app.db().read(move |read| Ok(diesel::sql_query(&sql).get_result::<Number>(read.connection())?));
-    row.await.unwrap().n
 }
 
 #[derive(QueryableByName)]
@@ -57,9 +35,4 @@ pub async fn events(app: &TestApp) -> Vec<(String, Value)> {
     let rows = app.db().read(move |read| Ok(diesel::sql_query(sql).load::<EmittedEvent>(read.connection())?));
     let rows = rows.await.unwrap().into_iter();
     rows.map(|emitted| (emitted.kind, serde_json::from_str(&emitted.data).unwrap())).collect()
-}
-
-/// The types of the events so far.
-pub async fn event_types(app: &TestApp) -> Vec<String> {
-    events(app).await.into_iter().map(|(kind, _)| kind).collect()
 }

@@ -123,9 +123,3 @@ async fn uploads_that_do_not_end_leave_nothing(kind: Kind) {
     let late = app.db().write(move |tx| finish(tx, &orphan).map(drop)).await.unwrap_err();
     assert_eq!((late.code(), names().await.len()), (model::Code::NotFound, 1), "it was given up");
 }
-
-/// Stores bytes as a file and gives its id.
-pub async fn bytes(app: &TestApp, workspace: WorkspaceId, name: &str, bytes: Vec<u8>) -> model::FileId {
-    let stream = stream::iter([Ok::<_, std::io::Error>(Bytes::from(bytes))]);
-    store_of(app).store(app.db(), new(workspace, name), stream).await.unwrap().id
-}

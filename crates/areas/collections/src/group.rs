@@ -1,17 +1,16 @@
-//! What collections, items, links, variables and files add to the service.
+//! What collections, items and links add to the service.
 
-use crate::files::ItemReferences;
 use crate::imports::ItemImports;
-use crate::items::ITEMS;
-use crate::{Collections, ItemLinks, Items, Media, VariableValues, Variables, collections, variables};
+use crate::items::{ITEMS, ItemReferences};
+use crate::{Collections, ItemLinks, Items, collections};
 use model::Result;
 use operation::{Declarations, Group, Parts, Services};
-use ports::{CollectionDirectory, FileReferences, WorkspaceVariables};
+use ports::{CollectionDirectory, FileReferences};
 use records::shape::{Kind, Shapes};
 use std::sync::Arc;
 use transfer::imports::Target;
 
-/// Collections, items, links, variables and files.
+/// Collections, items and links.
 pub const GROUP: Group = Group { declare, start };
 
 fn declare(declarations: Declarations) -> Result<Declarations> {
@@ -19,9 +18,6 @@ fn declare(declarations: Declarations) -> Result<Declarations> {
         .area::<Collections>()
         .area::<Items>()
         .area::<ItemLinks>()
-        .area::<Variables>()
-        .area::<Media>()
-        .sealed([&variables::SEALED])
         .one_of::<&'static Kind>(&ITEMS)
         .one_of::<Arc<dyn Target>>(Arc::new(ItemImports)))
 }
@@ -30,7 +26,6 @@ fn start(services: &Services) -> Result<Parts> {
     let shapes = services.get::<Shapes>()?;
     let parts = Parts::default()
         .jobs(collections::jobs(&shapes))
-        .service(WorkspaceVariables::new(VariableValues::new(services.get()?)))
         .service(CollectionDirectory::new(collections::CollectionNames(shapes)))
         .one_of::<Arc<dyn FileReferences>>(Arc::new(ItemReferences));
     Ok(parts)

@@ -1,0 +1,14 @@
+//! What variables add to the service.
+
+use crate::{VariableValues, Variables, sealed};
+use operation::{Group, Parts};
+use ports::WorkspaceVariables;
+
+/// Variables.
+pub const GROUP: Group = Group {
+    declare: |declarations| Ok(declarations.area::<Variables>().sealed([&sealed::SEALED])),
+    start: |services| {
+        let values = VariableValues::new(services.get()?);
+        Ok(Parts::default().service(WorkspaceVariables::new(values)))
+    },
+};
