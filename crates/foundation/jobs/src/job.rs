@@ -65,7 +65,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Work that is done once in every `period`. `does` says what it does, for `docs/architecture.md`. The handler must be
+    /// Work that is done once in every `period`. `does` says what it does, for `docs/internals/jobs.md`. The handler must be
     /// idempotent.
     pub fn every<F, Fut>(kind: &'static str, period: Duration, does: &'static str, handler: F) -> Self
     where
@@ -75,7 +75,7 @@ impl Job {
         Self::new(kind, When::Every(period), does, handler)
     }
 
-    /// Work that is enqueued after `cause`. `does` says what it does, for `docs/architecture.md`. The handler must be
+    /// Work that is enqueued after `cause`. `does` says what it does, for `docs/internals/jobs.md`. The handler must be
     /// idempotent.
     pub fn after<F, Fut>(kind: &'static str, cause: &'static str, does: &'static str, handler: F) -> Self
     where
