@@ -132,12 +132,13 @@ fn make(tx: &mut Tx) -> Result<(WorkspaceId, String, String)> {
         workspace,
         &NewGrant { note: Some("Demo".to_owned()), ..NewGrant::new(GrantKind::Promo, 100_000) },
     )?;
+    // The country of the business locks all sets, so it comes before them.
+    let team = people::make(tx, workspace)?;
     let products = products::make(tx, workspace)?;
     let agent = agent::make(tx, workspace, products)?;
     // Sets of records are made in the order of their ids, in which they are locked.
     tasks::prepare(tx, workspace)?;
     let contacts = contacts::make(tx, workspace)?;
-    let team = people::make(tx, workspace)?;
     tasks::make(tx, workspace, &tasks::People { contacts: &contacts, team: &team, agent: agent.id })?;
     let (live, secret) = make_key(tx, workspace, Env::Live)?;
     reminders::make(tx, workspace, &live, &contacts)?;
