@@ -45,7 +45,7 @@ test: ## run all tests; start and stop a PostgreSQL and a Redis for them
 	set -x; scripts/with-services "$$@" --workspace --locked || exit; \
 	{ set +x; } 2>/dev/null; scripts/check-emitted-events $(EMITTED_EVENTS)
 
-# Built with the features that the tests have, so that `make test` compiles nothing twice.
+# Built as the tests are, so that `make test` compiles nothing twice: `cargo build --all-targets` gives macros another profile.
 check: ## check formatting, lints, layers, tests, licences, the OpenAPI documents, clients generated from them, and the chat page
 	scripts/setup --check
 	cargo fmt --all --check
@@ -56,7 +56,7 @@ check: ## check formatting, lints, layers, tests, licences, the OpenAPI document
 	scripts/check-dependencies
 	scripts/validate-openapi --areas '$(AREAS)' --partner-areas '$(PARTNER_AREAS)' openapi.public.json openapi.partner.json
 	scripts/vendor-scalar --check
-	cargo build --workspace --all-targets --locked
+	cargo test --workspace --no-run --locked
 	scripts/check-clients
 	scripts/check-chat-page
 
