@@ -2,7 +2,7 @@
 
 use crate::deliveries::{DeliveryQuery, WebhookDelivery, page as delivery_page};
 use ::events::placed_event;
-use model::{Caller, EventId, Result};
+use model::{Caller, Error, EventId, Result};
 use operation::{OffsetList, OffsetPage, Path, operation};
 use store::Read;
 
@@ -16,6 +16,6 @@ pub fn list_event_deliveries(
     Path(event_id): Path<EventId>,
     page: OffsetPage,
 ) -> Result<OffsetList<WebhookDelivery>> {
-    placed_event(read, caller.workspace_id(), &event_id)?;
+    placed_event(read, caller.workspace_id(), &event_id)?.ok_or_else(|| Error::not_found("event"))?;
     delivery_page(read, caller.workspace_id(), None, &DeliveryQuery::of_event(event_id), page)
 }
