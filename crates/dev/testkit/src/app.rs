@@ -251,6 +251,12 @@ impl TestApp {
         self.key(workspace, Env::Live, &["*"]).await
     }
 
+    /// A live key with all scopes of a fresh workspace without agents.
+    pub async fn bare_key(&self) -> Key {
+        let workspace = self.bare_workspace("scale", 0).await;
+        self.key(workspace, Env::Live, &["*"]).await
+    }
+
     /// A partner, and a key of it with `scopes`; `clients` workspaces are attributed to it.
     pub async fn partner_key(&self, env: Env, scopes: &[&str], clients: &[WorkspaceId]) -> (PartnerId, Key) {
         let clients = clients.to_vec();

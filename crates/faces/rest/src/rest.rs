@@ -159,7 +159,7 @@ where
         Err(_) => Err(Error::invalid("body", "was not received in time")),
         Ok(None) => Ok(None),
         Ok(Some(Ok(chunk))) => Ok(Some(chunk)),
-        Ok(Some(Err(error))) => Err(Error::invalid("body", format_args!("could not be read: {error}"))),
+        Ok(Some(Err(_))) => Err(Error::invalid("body", "must be complete, with valid HTTP/1.1 chunks")),
     }
 }
 

@@ -151,7 +151,9 @@ async fn what_is_no_request(kind: Kind) {
         ("a long path", get(long.as_bytes(), "")),
     ];
     for (what, request) in cases {
-        refused(what, &app.raw_bytes(request).await);
+        let answer = app.raw_bytes(request).await;
+        assert!(!answer.is_empty(), "{what}: no answer");
+        refused(what, &answer);
     }
     assert_eq!(app.raw(b"GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.status, 200);
 }

@@ -4,13 +4,7 @@ use chrono::Duration;
 use model::Env;
 use serde_json::{Value, json};
 use std::time::Instant;
-use testkit::{ConversionSent, Key, Kind, MessageSent, TestApp};
-
-/// A live key with all scopes of a workspace without agents.
-async fn key(app: &TestApp) -> Key {
-    let workspace = app.bare_workspace("scale", 0).await;
-    app.key(workspace, Env::Live, &["*"]).await
-}
+use testkit::{ConversionSent, Kind, MessageSent, TestApp};
 
 /// An event about a contact.
 fn contact(id: i64, text: &str) -> MessageSent {
@@ -20,7 +14,7 @@ fn contact(id: i64, text: &str) -> MessageSent {
 #[testkit::both]
 async fn the_log_is_filtered_and_paged(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = key(&app).await;
+    let key = app.bare_key().await;
     let begin = app.db().now();
     for number in 1..=5 {
         app.emit(key.workspace, contact(number, "a")).await;
@@ -69,7 +63,7 @@ async fn the_log_is_filtered_and_paged(kind: Kind) {
 #[testkit::both]
 async fn types_have_schemas_and_scopes(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = key(&app).await;
+    let key = app.bare_key().await;
     let bare = app.key(key.workspace, Env::Live, &["billing:read"]).await;
     let types = app.get("/webhook-endpoints/event-types", &bare).await.expect(200);
     assert_eq!(types, app.get("/events/types", &key).await.expect(200));
@@ -105,7 +99,7 @@ async fn the_data_of_runs_fits_its_schema(kind: Kind) {
 async fn a_long_poll_wakes_and_misses_nothing(kind: Kind) {
     let app = TestApp::new(kind).await;
     let other = app.replica(auth::RateWindows::local()).await;
-    let key = key(&app).await;
+    let key = app.bare_key().await;
     let delivering = app.service.deliveries.start();
     let bootstrap = app.get("/events/live", &key).await;
     assert_eq!(bootstrap.expect(200), json!([]), "without a place it answers at once");
@@ -139,7 +133,7 @@ async fn a_long_poll_wakes_and_misses_nothing(kind: Kind) {
 #[testkit::both]
 async fn what_is_old_is_forgotten(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = key(&app).await;
+    let key = app.bare_key().await;
     let receiver = testkit::Receiver::start().await;
     let endpoint = app.subscribe(&key, &receiver.url("/"), json!({})).await;
     for number in 0..3 {

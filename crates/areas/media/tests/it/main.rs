@@ -11,15 +11,8 @@ mod media;
 mod media_names;
 
 use diesel::prelude::*;
-use model::Env;
 use serde_json::Value;
-use testkit::{Key, TestApp};
-
-/// A live key with all scopes of a fresh workspace.
-pub async fn full(app: &TestApp) -> Key {
-    let workspace = app.bare_workspace("scale", 0).await;
-    app.key(workspace, Env::Live, &["*"]).await
-}
+use testkit::TestApp;
 
 #[derive(QueryableByName)]
 struct EmittedEvent {

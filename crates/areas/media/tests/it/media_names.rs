@@ -1,6 +1,5 @@
 //! Names of files as senders write them, and files that are compressed on the way.
 
-use crate::full;
 use serde_json::{Value, json};
 use testkit::{Answer, Key, Kind, TestApp};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -57,7 +56,7 @@ async fn names(app: &TestApp, key: &Key, query: &[(&str, &str)]) -> Vec<Value> {
 #[testkit::both]
 async fn uploads_are_called_as_their_senders_call_them(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     for (disposition, name) in [
         (&b"; filename=\"plain.csv\""[..], "plain.csv"),
         (b"; filename*=utf-8''precios%20ni%C3%B1o.csv", "precios niño.csv"),
@@ -86,7 +85,7 @@ async fn uploads_are_called_as_their_senders_call_them(kind: Kind) {
 #[testkit::both]
 async fn fetched_files_are_called_as_their_servers_call_them(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     for (headers, path, name, mime_type) in [
         (
             "content-disposition: attachment; filename*=UTF-8''precios%20ni%C3%B1o.csv\r\n",
@@ -125,7 +124,7 @@ async fn fetched_files_are_called_as_their_servers_call_them(kind: Kind) {
 #[testkit::both]
 async fn fetched_files_are_stored_decoded(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let plain = fetch(&app, &key, serve("", CSV).await + "/prices.csv").await.expect(201);
     for (coding, body) in [
         ("gzip", GZIP),
@@ -157,7 +156,7 @@ async fn fetched_files_are_stored_decoded(kind: Kind) {
 #[testkit::both]
 async fn names_of_a_mac_are_found(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let (typed, apart) = ("Menú niño.pdf", "Menu\u{301} nin\u{303}o.pdf");
     let fields = [("folder", "Menu\u{301}s/2026"), ("tags", "nin\u{303}o")];
     let made =

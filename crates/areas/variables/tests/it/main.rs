@@ -9,14 +9,7 @@
 mod variables;
 
 use diesel::prelude::*;
-use model::Env;
-use testkit::{Key, TestApp};
-
-/// A live key with all scopes of a fresh workspace.
-pub async fn full(app: &TestApp) -> Key {
-    let workspace = app.bare_workspace("scale", 0).await;
-    app.key(workspace, Env::Live, &["*"]).await
-}
+use testkit::TestApp;
 
 #[derive(QueryableByName)]
 struct Number {

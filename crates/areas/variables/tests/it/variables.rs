@@ -1,6 +1,6 @@
 //! Variables: their values, secrets, and who refers to them.
 
-use crate::{full, number};
+use crate::number;
 use serde_json::{Value, json};
 use testkit::{Key, Kind, TestApp};
 
@@ -11,7 +11,7 @@ async fn create(app: &TestApp, key: &Key, name: &str, kind: &str, value: Value) 
 #[testkit::both]
 async fn a_variable_is_kept_as_it_was_set(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let (key, stranger) = (full(&app).await, full(&app).await);
+    let (key, stranger) = (app.bare_key().await, app.bare_key().await);
     let new = json!({
         "key": "shop.phone", "type": "string", "value": "+34911234567", "description": "Calls.", "group": " Shop ",
         "env": "live", "metadata": { "a": "b" },
@@ -55,7 +55,7 @@ async fn a_variable_is_kept_as_it_was_set(kind: Kind) {
 #[testkit::both]
 async fn values_have_the_type_of_the_variable(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let values = [
         ("string", json!("")),
         ("string", json!("é\n\"{{vars.a}}\"")),
@@ -101,7 +101,7 @@ async fn values_have_the_type_of_the_variable(kind: Kind) {
 #[testkit::both]
 async fn secrets_are_sealed_and_never_shown(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let secret = "correct horse battery staple";
     let made = create(&app, &key, "api_key", "secret", json!(secret)).await;
     let path = format!("/variables/{}", made.expect(201)["id"]);
@@ -129,7 +129,7 @@ async fn secrets_are_sealed_and_never_shown(kind: Kind) {
 #[testkit::both]
 async fn a_key_is_taken_for_one_env(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let new = |env: &str| json!({ "key": "url", "type": "string", "value": env, "env": env });
     let first = app.post("/variables", &key, new("all")).await.expect(201);
     app.post("/variables", &key, new("test")).await.expect(201);
@@ -147,7 +147,7 @@ async fn a_key_is_taken_for_one_env(kind: Kind) {
 #[testkit::both]
 async fn a_workspace_has_300_variables(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     for place in 0..300 {
         create(&app, &key, &format!("v{place}"), "number", json!(place)).await.expect(201);
     }
@@ -158,7 +158,7 @@ async fn a_workspace_has_300_variables(kind: Kind) {
 #[testkit::both]
 async fn what_agents_refer_to_is_in_use(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let (key, stranger) = (full(&app).await, full(&app).await);
+    let (key, stranger) = (app.bare_key().await, app.bare_key().await);
     let agent = json!({ "name": "Sales", "instructions": "Call {{vars.phone}} or {{ $vars.phone | trim }}. {{vars.gone}}" });
     let agent = app.post("/agents", &key, agent).await.expect(201)["id"].to_string();
     let foreign = json!({ "name": "Other", "instructions": "{{vars.phone}}" });

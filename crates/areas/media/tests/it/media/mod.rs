@@ -2,7 +2,7 @@
 
 mod upload_parts;
 
-use crate::{events, full};
+use crate::events;
 use ::files::uploads;
 use futures::TryStreamExt;
 use model::Env;
@@ -53,7 +53,7 @@ fn kinds(of: &[(String, Value)]) -> Vec<&str> {
 #[testkit::both]
 async fn a_file_is_uploaded_described_and_read(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let fields = [("folder", "photos/2026"), ("tags", "a,b,a"), ("metadata", "{\"order\":\"A-1\"}")];
     let made = with(&app, &key, &fields, "C:\\Photos\\sun.gif", GIF).await.expect(201);
     assert_eq!(made["name"], "sun.gif");
@@ -89,8 +89,8 @@ async fn a_file_is_uploaded_described_and_read(kind: Kind) {
 #[testkit::both]
 async fn the_library_is_filtered(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
-    let stranger = full(&app).await;
+    let key = app.bare_key().await;
+    let stranger = app.bare_key().await;
     upload(&app, &stranger, "theirs.gif", GIF).await;
     let gif =
         with(&app, &key, &[("folder", "a"), ("tags", "x,long tag")], "Été 100%.gif", GIF).await.expect(201);
@@ -141,7 +141,7 @@ async fn the_library_is_filtered(kind: Kind) {
 #[testkit::both]
 async fn forms_that_are_wrong_are_refused(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     for (fields, param) in [
         (("folder", "/a"), "folder"),
         (("folder", ""), "folder"),
@@ -179,7 +179,7 @@ async fn forms_that_are_wrong_are_refused(kind: Kind) {
 #[testkit::both]
 async fn a_resend_makes_no_second_file(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let send = async || {
         let asking = app.ask("POST", "/files").key(&key).header("idempotency-key", "one");
         asking.form(&[], ("a.txt", b"Hello")).send().await
@@ -194,7 +194,7 @@ async fn a_resend_makes_no_second_file(kind: Kind) {
 #[testkit::both]
 async fn hostile_files_do_no_harm(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let script = b"<html><script>alert(1)</script>";
     let svg = b"<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>";
     let xml =
@@ -237,7 +237,7 @@ async fn hostile_files_do_no_harm(kind: Kind) {
 #[testkit::both]
 async fn what_a_file_pretends_to_be_is_not_believed(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let script = "<!DOCTYPE html><script>alert(1)</script>";
     let polyglot = [GIF, b"=1;/*", script.as_bytes()].concat();
     for (declared, name, bytes, found, shown) in [
@@ -293,7 +293,7 @@ async fn what_a_file_pretends_to_be_is_not_believed(kind: Kind) {
 #[testkit::both]
 async fn names_get_into_no_header_and_no_path(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let long = format!("{}.html", "é".repeat(10_000));
     for (name, safe) in [
         ("a\r\nSet-Cookie: x=1\r\n\r\n<script>.txt", "aSet-Cookie: x=1<script>.txt"),
@@ -333,7 +333,7 @@ async fn names_get_into_no_header_and_no_path(kind: Kind) {
 #[testkit::both]
 async fn sizes_that_files_announce_are_not_reserved(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let mp4 = |size: &[u8]| [b"\0\0\0\x18ftypisom\0\0\x02\0isomiso2", size].concat();
     for bytes in [
         // Four gigabytes of samples, of a tag, and of a block of pictures.
@@ -362,7 +362,7 @@ async fn sizes_that_files_announce_are_not_reserved(kind: Kind) {
 #[testkit::both]
 async fn sounds_have_a_duration(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     // One and a half seconds of silence: 8,000 samples a second of one byte.
     let data = vec![128_u8; 12_000];
     let mut wav = b"RIFF".to_vec();
@@ -377,7 +377,7 @@ async fn sounds_have_a_duration(kind: Kind) {
 #[testkit::both]
 async fn files_in_use_are_kept(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let fields = json!([{ "label": "Name", "type": "text" }, { "label": "Scan", "type": "file" }]);
     let home = app.post("/collections", &key, json!({ "name": "Home", "fields": fields })).await.expect(201);
     let items = format!("/collections/{}/items", home["id"]);
@@ -411,7 +411,7 @@ async fn files_in_use_are_kept(kind: Kind) {
 #[testkit::both]
 async fn deleted_files_wait_in_the_trash_and_go(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let (first, second) = (upload(&app, &key, "a", b"same").await, upload(&app, &key, "b", b"same").await);
     assert_eq!(first["sha256"], second["sha256"]);
     assert_ne!(first["url"], second["url"]);
@@ -451,7 +451,7 @@ async fn deleted_files_wait_in_the_trash_and_go(kind: Kind) {
 #[testkit::both]
 async fn files_are_fetched_from_urls(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let server = Receiver::start().await;
     let fetch =
         async |url: String| app.post("/files/from-url", &key, json!({ "url": url, "tags": ["web"] })).await;

@@ -5,7 +5,7 @@ use super::*;
 #[testkit::both]
 async fn a_file_is_sent_in_parts(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let request = json!({ "name": "tour/a.txt", "size": 15, "folder": "f", "tags": ["t"] });
     let upload = app.post("/files/uploads", &key, request).await.expect(201);
     part(&app, &key, &upload, 3, b"three").await.expect(200);
@@ -43,7 +43,7 @@ async fn a_file_is_sent_in_parts(kind: Kind) {
     part(&app, &key, &upload, 1, b"late").await.expect_error(409, "invalid_state");
     assert_eq!(kinds(&events(&app).await), ["file.created"]);
 
-    let stranger = full(&app).await;
+    let stranger = app.bare_key().await;
     part(&app, &stranger, &upload, 1, b"x").await.expect_error(404, "not_found");
     complete(&app, &stranger, &upload, json!({})).await.expect_error(404, "not_found");
     for number in [0, 1001] {
@@ -54,7 +54,7 @@ async fn a_file_is_sent_in_parts(kind: Kind) {
 #[testkit::both]
 async fn a_digest_that_was_announced_is_verified(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let wrong =
         app.post("/files/uploads", &key, json!({ "name": "a", "sha256": "0".repeat(64) })).await.expect(201);
     part(&app, &key, &wrong, 1, b"Hello").await.expect(200);
@@ -70,7 +70,7 @@ async fn a_digest_that_was_announced_is_verified(kind: Kind) {
 #[testkit::both]
 async fn uploads_that_end_early_leave_nothing(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let upload = app.post("/files/uploads", &key, json!({ "name": "a" })).await.expect(201);
     part(&app, &key, &upload, 1, b"Hello").await.expect(200);
     app.data.clock.advance(chrono::Duration::hours(24));
@@ -87,7 +87,7 @@ async fn uploads_that_end_early_leave_nothing(kind: Kind) {
 #[testkit::both]
 async fn a_crash_loses_no_part_and_makes_no_second_file(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let upload = app.post("/files/uploads", &key, json!({ "name": "a" })).await.expect(201);
     part(&app, &key, &upload, 1, b"Hello ").await.expect(200);
     // Another process goes on with it.
@@ -118,7 +118,7 @@ async fn a_crash_loses_no_part_and_makes_no_second_file(kind: Kind) {
 #[testkit::both]
 async fn many_completions_make_one_file(kind: Kind) {
     let app = TestApp::new(kind).await;
-    let key = full(&app).await;
+    let key = app.bare_key().await;
     let upload = app.post("/files/uploads", &key, json!({ "name": "a" })).await.expect(201);
     part(&app, &key, &upload, 1, b"Hello").await.expect(200);
     let all = futures::future::join_all((0..16).map(|_| complete(&app, &key, &upload, json!({})))).await;
