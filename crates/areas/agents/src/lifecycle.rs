@@ -4,7 +4,7 @@ use super::model::{Agent, AgentRow, AgentStatus, check_metadata};
 use super::queries::{self, Fresh};
 use fields::text::copy_name;
 use model::{AgentId, Caller, Metadata, Result, WorkspaceId};
-use operation::{Body, Created, Json, Path, State, operation};
+use operation::{Body, Created, Json, Path, Resource, State, operation};
 use providers::Tiers;
 use serde::Deserialize;
 use store::{Read, Tx};
@@ -37,8 +37,8 @@ pub fn duplicate_agent(
 ) -> Result<Created<Agent>> {
     check_metadata(copy.metadata.as_ref())?;
     let workspace = caller.workspace_id();
-    queries::lock_names(tx, workspace)?;
-    let original = queries::live_agent(tx, workspace, agent_id)?;
+    AgentRow::lock_set(tx, workspace)?;
+    let original = AgentRow::find(tx, workspace, &agent_id)?;
     let name = match copy.name {
         Some(name) => name,
         None => free_name(tx, workspace, &original.name)?,
@@ -73,7 +73,7 @@ pub fn activate_agent(
     Path(agent_id): Path<AgentId>,
     tiers: State<Tiers>,
 ) -> Result<Json<Agent>> {
-    let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
+    let row = AgentRow::find_locked(tx, caller.workspace_id(), &agent_id)?;
     switched(tx, row, AgentStatus::Active, &tiers.0)
 }
 
@@ -88,7 +88,7 @@ pub fn deactivate_agent(
     Path(agent_id): Path<AgentId>,
     tiers: State<Tiers>,
 ) -> Result<Json<Agent>> {
-    let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
+    let row = AgentRow::find_locked(tx, caller.workspace_id(), &agent_id)?;
     // A draft is off already, and stays a draft.
     if row.status == AgentStatus::Draft {
         return Ok(Json(row.agent(&tiers.0)?));
@@ -111,8 +111,8 @@ pub fn set_default_agent(
     Path(agent_id): Path<AgentId>,
     tiers: State<Tiers>,
 ) -> Result<Json<Agent>> {
-    queries::lock_names(tx, caller.workspace_id())?;
-    let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
+    AgentRow::lock_set(tx, caller.workspace_id())?;
+    let row = AgentRow::find_locked(tx, caller.workspace_id(), &agent_id)?;
     let row = if row.is_default { row } else { queries::set_default(tx, caller.workspace_id(), agent_id)? };
     Ok(Json(row.agent(&tiers.0)?))
 }

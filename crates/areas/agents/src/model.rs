@@ -3,6 +3,8 @@
 use super::guardrails::Guardrail;
 use super::settings::{Handoff, Memory, ReplyRules, ResponseFormat, Settings};
 use super::tools::AgentTool;
+use crate::schema::agents;
+use diesel::prelude::*;
 use model::{AgentId, Error, JsonText, Metadata, Patch, Result, Timestamp, WorkspaceId, text_enum};
 use providers::{Tier, Tiers};
 use serde::{Deserialize, Serialize};
@@ -306,16 +308,17 @@ impl AgentPatch {
 }
 
 /// An agent as it is stored.
-#[derive(Debug, Clone, diesel::Queryable)]
+#[derive(Debug, Clone, PartialEq, Queryable, Selectable, Insertable, AsChangeset)]
+#[diesel(table_name = agents)]
 pub struct AgentRow {
     /// The id.
+    #[diesel(skip_insertion)]
     pub id: AgentId,
     /// The workspace.
     pub workspace_id: WorkspaceId,
     /// The name.
     pub name: String,
-    #[expect(dead_code, reason = "the database compares it")]
-    name_key: String,
+    pub(crate) name_key: String,
     /// The status.
     pub status: AgentStatus,
     /// Whether runs that name no agent use it.
@@ -329,7 +332,20 @@ pub struct AgentRow {
     pub(crate) updated_at: Timestamp,
 }
 
+operation::resource! {
+    AgentRow, agents, AgentId, "agent";
+    unique "name": name_key;
+    at most 1000 "agents per workspace";
+    live: agents::status.ne(AgentStatus::Archived);
+}
+
 impl AgentRow {
+    /// Renames the agent.
+    pub(crate) fn rename(&mut self, name: &str) {
+        name.trim().clone_into(&mut self.name);
+        self.name_key = self.name.to_lowercase();
+    }
+
     /// Reads the settings of the current version.
     ///
     /// # Errors

@@ -1,13 +1,13 @@
 //! Operations on agents: list, create, read, update, delete.
 
-use super::model::{Agent, AgentPatch, AgentStatus, NewAgent, NewAgentStatus, check_metadata};
+use super::model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent, NewAgentStatus, check_metadata};
 use super::placeholders::PlaceholderServices;
 use super::queries::{self, Fresh};
 use super::tools::ToolRow;
 use model::{AgentId, Caller, Code, Error, JsonText, Result};
 use operation::{
-    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, With,
-    operation,
+    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, Resource, State,
+    Update, With, operation,
 };
 use providers::Tiers;
 use serde::Deserialize;
@@ -77,7 +77,7 @@ pub fn get_agent(
     Path(agent_id): Path<AgentId>,
     tiers: State<Tiers>,
 ) -> Result<With<Json<Agent>>> {
-    let row = queries::live_agent(read, caller.workspace_id(), agent_id)?;
+    let row = AgentRow::find(read, caller.workspace_id(), &agent_id)?;
     let tools = queries::tools(read, agent_id)?.into_iter().map(ToolRow::tool);
     let tools = tools.collect::<Result<Vec<_>>>()?;
     Ok(shown(Agent { tools: Some(tools), ..row.agent(&tiers.0)? }))
@@ -105,29 +105,27 @@ pub fn update_agent(
 ) -> Result<With<Json<Agent>>> {
     check_metadata(patch.metadata.as_ref())?;
     let expected = ExpectedVersion::new(if_match, patch.version)?.or_deprecated(patch.expected_version)?;
-    if patch.name.is_some() {
-        queries::lock_names(tx, caller.workspace_id())?;
-    }
-    let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
-    expected.check(row.version)?;
-    let before = row.settings()?;
+    let mut update = Update::<AgentRow>::begin(tx, caller.workspace_id(), &agent_id, expected)?;
+    let before = update.row.settings()?;
     let mut settings = before.clone();
-    let name = patch.name.as_deref().map_or(row.name.clone(), |name| name.trim().to_owned());
-    let metadata = patch.metadata.as_ref().map_or(row.metadata.clone(), JsonText::of);
+    if let Some(name) = &patch.name {
+        update.row.rename(name);
+    }
+    if let Some(metadata) = &patch.metadata {
+        update.row.metadata = JsonText::of(metadata);
+    }
     patch.apply(&mut settings)?;
-    if name == row.name && settings == before && metadata == row.metadata {
-        return Ok(shown(row.agent(&tiers.0)?));
+    if settings != before {
+        update.row.settings = JsonText::of(&settings);
+    }
+    if !update.is_change() {
+        return Ok(shown(update.row.agent(&tiers.0)?));
     }
     if settings.instructions != before.instructions {
         let checks = placeholders.checks(caller.workspace_id());
         checks.check(tx, &settings.instructions, "instructions")?;
     }
-    if name != row.name {
-        queries::refuse_taken_name(tx, caller.workspace_id(), &name, Some(agent_id))?;
-    }
-    let next = queries::write_next(tx, &row, &name, &settings, &metadata)?;
-    queries::keep_version(tx, Some(caller), &next, None)?;
-    Ok(shown(next.agent(&tiers.0)?))
+    Ok(shown(queries::store_version(tx, caller, update, None)?.agent(&tiers.0)?))
 }
 
 /// Delete an agent
@@ -136,7 +134,7 @@ pub fn update_agent(
 /// finish. The default agent cannot be deleted: make another agent the default first.
 #[operation(delete "/agents/{agentId}", scope = "agents:write")]
 pub fn delete_agent(tx: &mut Tx, caller: &Caller, Path(agent_id): Path<AgentId>) -> Result<Deleted<Agent>> {
-    let row = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
+    let row = AgentRow::find_locked(tx, caller.workspace_id(), &agent_id)?;
     if row.is_default {
         let message = "The agent is the workspace's default. Make another agent the default first.";
         return Err(Error::new(Code::ResourceInUse, message).with(

@@ -5,25 +5,10 @@ use super::settings::Settings;
 use super::tools::{ToolKind, ToolRow, ToolSettings};
 use crate::schema::{agent_tools, agent_versions, agents};
 use diesel::prelude::*;
-use model::{AgentId, Caller, Code, Error, JsonText, Metadata, Result, Timestamp, WorkspaceId};
+use model::{AgentId, Caller, JsonText, Metadata, Result, Timestamp, WorkspaceId};
+use operation::{Resource, Update, Version};
 use std::collections::HashSet;
-use store::{OneRow, OptInPage, Read, Tx, each, lock_row};
-
-/// The most agents of a workspace.
-const MOST_AGENTS: i64 = 1000;
-
-/// A live agent of the workspace.
-///
-/// # Errors
-/// `not_found`.
-pub fn live_agent(read: &mut Read, workspace: WorkspaceId, id: AgentId) -> Result<AgentRow> {
-    agents::table
-        .filter(agents::workspace_id.eq(workspace))
-        .filter(agents::id.eq(id))
-        .filter(agents::status.ne(AgentStatus::Archived))
-        .first(read.connection())
-        .or_not_found("agent")
-}
+use store::{OptInPage, Read, Tx, each};
 
 /// Returns whether an agent exists and is active.
 ///
@@ -36,22 +21,6 @@ pub fn is_active(read: &mut Read, workspace: WorkspaceId, id: AgentId) -> Result
         .filter(agents::status.eq(AgentStatus::Active))
         .select(agents::id);
     Ok(diesel::select(diesel::dsl::exists(active)).get_result(read.connection())?)
-}
-
-/// A live agent, locked on PostgreSQL until the transaction ends, so that two changes cannot make one version.
-pub(super) fn locked_agent(tx: &mut Tx, workspace: WorkspaceId, id: AgentId) -> Result<AgentRow> {
-    lock_row!(
-        tx,
-        agents::table.filter(agents::workspace_id.eq(workspace)).filter(agents::id.eq(id)).select(agents::id),
-        for_no_key_update
-    );
-    live_agent(tx, workspace, id)
-}
-
-/// Locks the set, the names and the default of the agents of a workspace until the transaction ends. Code that also locks an
-/// agent takes this lock first. SQLite has only one writer and needs no lock.
-pub(super) fn lock_names(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
-    tx.lock(&format!("agents {workspace}"))
 }
 
 /// Returns the default agent of a workspace.
@@ -120,22 +89,6 @@ pub(super) fn list(
     Ok(query.load(read.connection())?)
 }
 
-/// The columns of an agent that callers can change.
-#[derive(Insertable, AsChangeset)]
-#[diesel(table_name = agents)]
-struct Content<'a> {
-    name: &'a str,
-    name_key: String,
-    settings: JsonText,
-    metadata: &'a JsonText,
-}
-
-impl<'a> Content<'a> {
-    fn new(name: &'a str, settings: &Settings, metadata: &'a JsonText) -> Self {
-        Self { name, name_key: name.to_lowercase(), settings: JsonText::of(settings), metadata }
-    }
-}
-
 /// An agent to be inserted with its first version.
 pub struct Fresh<'a> {
     /// The name.
@@ -153,31 +106,23 @@ pub struct Fresh<'a> {
 /// # Errors
 /// `duplicate_value`, `limit_reached`.
 pub fn insert(tx: &mut Tx, workspace: WorkspaceId, fresh: &Fresh<'_>) -> Result<AgentRow> {
-    lock_names(tx, workspace)?;
+    AgentRow::lock_set(tx, workspace)?;
     let now = tx.now();
-    let name = fresh.name.trim();
-    refuse_taken_name(tx, workspace, name, None)?;
-    let live: i64 = agents::table
-        .filter(agents::workspace_id.eq(workspace))
-        .filter(agents::status.ne(AgentStatus::Archived))
-        .count()
-        .get_result(tx.connection())?;
-    if live >= MOST_AGENTS {
-        return Err(Error::new(Code::LimitReached, format!("A workspace has at most {MOST_AGENTS} agents.")));
-    }
-    let has_default = default_agent(tx, workspace)?.is_some();
-    Ok(diesel::insert_into(agents::table)
-        .values((
-            agents::workspace_id.eq(workspace),
-            Content::new(name, fresh.settings, &JsonText::of(fresh.metadata)),
-            agents::status.eq(fresh.status),
-            agents::is_default.eq(!has_default),
-            agents::version.eq(1),
-            agents::created_at.eq(now),
-            agents::updated_at.eq(now),
-        ))
-        .returning(agents::all_columns)
-        .get_result(tx.connection())?)
+    let mut row = AgentRow {
+        id: AgentId(0),
+        workspace_id: workspace,
+        name: String::new(),
+        name_key: String::new(),
+        status: fresh.status,
+        is_default: default_agent(tx, workspace)?.is_none(),
+        version: 1,
+        settings: JsonText::of(fresh.settings),
+        metadata: JsonText::of(fresh.metadata),
+        created_at: now,
+        updated_at: now,
+    };
+    row.rename(fresh.name);
+    row.create(tx)
 }
 
 /// The names of a workspace's agents, in lower case: at most as many as it may have agents.
@@ -190,46 +135,19 @@ pub(super) fn taken_names(read: &mut Read, workspace: WorkspaceId) -> Result<Has
     Ok(names.into_iter().collect())
 }
 
+/// Writes a changed agent as its next version.
+///
 /// # Errors
 /// `duplicate_value`.
-pub(super) fn refuse_taken_name(
-    read: &mut Read,
-    workspace: WorkspaceId,
-    name: &str,
-    except: Option<AgentId>,
-) -> Result<()> {
-    let holder: Option<AgentId> = agents::table
-        .filter(agents::workspace_id.eq(workspace))
-        .filter(agents::name_key.eq(name.to_lowercase()))
-        .filter(agents::status.ne(AgentStatus::Archived))
-        .select(agents::id)
-        .first(read.connection())
-        .optional()?;
-    match holder.filter(|holder| Some(*holder) != except) {
-        None => Ok(()),
-        Some(holder) => {
-            Err(Error::duplicate("name", "Another agent of the workspace has this name.", holder))
-        }
-    }
-}
-
-/// Writes a changed agent as its next version.
-pub(super) fn write_next(
+pub(super) fn store_version(
     tx: &mut Tx,
-    row: &AgentRow,
-    name: &str,
-    settings: &Settings,
-    metadata: &JsonText,
+    caller: &Caller,
+    update: Update<AgentRow>,
+    restored_from: Option<i64>,
 ) -> Result<AgentRow> {
-    let now = tx.now();
-    Ok(diesel::update(agents::table.find(row.id))
-        .set((
-            Content::new(name, settings, metadata),
-            agents::version.eq(row.version + 1),
-            agents::updated_at.eq(now),
-        ))
-        .returning(agents::all_columns)
-        .get_result(tx.connection())?)
+    let row = update.store(tx)?;
+    keep_version(tx, Some(caller), &row, restored_from)?;
+    Ok(row)
 }
 
 pub(super) fn set_status(tx: &mut Tx, id: AgentId, status: AgentStatus) -> Result<AgentRow> {
@@ -263,21 +181,18 @@ pub fn keep_version(
     restored_from: Option<i64>,
 ) -> Result<()> {
     let tools = JsonText::of(&tools(tx, row.id)?.iter().map(ToolRow::snapshot).collect::<Vec<_>>());
-    let now = tx.now();
-    diesel::insert_into(agent_versions::table)
-        .values((
-            agent_versions::agent_id.eq(row.id),
-            agent_versions::version.eq(row.version),
-            agent_versions::workspace_id.eq(row.workspace_id),
-            agent_versions::name.eq(&row.name),
-            agent_versions::settings.eq(&row.settings),
-            agent_versions::tools.eq(tools),
-            agent_versions::key_id.eq(caller.map(|caller| caller.key.id.as_str())),
-            agent_versions::restored_from.eq(restored_from),
-            agent_versions::created_at.eq(now),
-        ))
-        .execute(tx.connection())?;
-    Ok(())
+    let version = VersionRow {
+        agent_id: row.id,
+        version: row.version,
+        workspace_id: row.workspace_id,
+        name: row.name.clone(),
+        settings: row.settings.clone(),
+        tools,
+        key_id: caller.map(|caller| caller.key.id.to_string()),
+        restored_from,
+        created_at: tx.now(),
+    };
+    version.insert(tx)
 }
 
 /// Returns the tools of an agent, by name.
@@ -339,7 +254,8 @@ pub(super) fn delete_tools(tx: &mut Tx, agent: AgentId) -> Result<()> {
 }
 
 /// A version as it is stored.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
+#[diesel(table_name = agent_versions)]
 pub(super) struct VersionRow {
     pub(super) agent_id: AgentId,
     pub(super) version: i64,
@@ -352,44 +268,14 @@ pub(super) struct VersionRow {
     pub(super) created_at: Timestamp,
 }
 
+operation::versions! { VersionRow, agent_versions, agent_id: AgentId }
+
 impl VersionRow {
     fn tools(&self) -> Result<Vec<ToolRow>> {
         let snapshots: Vec<super::tools::ToolSnapshot> = self.tools.parse()?;
         let rows = snapshots.into_iter();
         Ok(rows.map(|tool| tool.row(self.workspace_id, self.agent_id, self.created_at)).collect())
     }
-}
-
-pub(super) fn version(
-    read: &mut Read,
-    workspace: WorkspaceId,
-    agent: AgentId,
-    version: i64,
-) -> Result<VersionRow> {
-    agent_versions::table
-        .filter(agent_versions::workspace_id.eq(workspace))
-        .filter(agent_versions::agent_id.eq(agent))
-        .filter(agent_versions::version.eq(version))
-        .first(read.connection())
-        .or_not_found("version")
-}
-
-pub(super) fn versions(
-    read: &mut Read,
-    workspace: WorkspaceId,
-    agent: AgentId,
-    page: &OptInPage,
-) -> Result<Vec<VersionRow>> {
-    let mut query = agent_versions::table
-        .filter(agent_versions::workspace_id.eq(workspace))
-        .filter(agent_versions::agent_id.eq(agent))
-        .order(agent_versions::version.desc())
-        .limit(page.fetch())
-        .into_boxed();
-    if let Some(after) = page.after::<i64>()? {
-        query = query.filter(agent_versions::version.lt(after));
-    }
-    Ok(query.load(read.connection())?)
 }
 
 /// Returns the name of the agent in a version, and its tools.
@@ -402,7 +288,7 @@ pub fn version_named(
     agent: AgentId,
     wanted: i64,
 ) -> Result<(String, Vec<ToolRow>)> {
-    let row = version(read, workspace, agent, wanted)?;
+    let row = VersionRow::find(read, workspace, &agent, wanted)?;
     Ok((row.name.clone(), row.tools()?))
 }
 
@@ -417,7 +303,7 @@ pub fn version_settings(
     agent: AgentId,
     wanted: i64,
 ) -> Result<(Settings, Vec<ToolRow>)> {
-    let row = version(read, workspace, agent, wanted)?;
+    let row = VersionRow::find(read, workspace, &agent, wanted)?;
     let mut settings: Settings = row.settings.parse()?;
     let current: JsonText = agents::table
         .filter(agents::workspace_id.eq(workspace))

@@ -5,7 +5,7 @@
 //! are sealed at rest and never shown again.
 
 use super::SkillRef;
-use super::model::Agent;
+use super::model::{Agent, AgentRow};
 use super::placeholders::{PlaceholderChecks, PlaceholderServices};
 use super::queries;
 use super::sealed::SEALED_TOOLS;
@@ -19,7 +19,8 @@ use egress::Connector;
 use fields::json_schema;
 use model::{AgentId, Caller, Code, Error, JsonText, Random, Result};
 use operation::{
-    Body, Deleted, Describe, FromInput, Input, Json, LocalCalls, OptIn, OptInList, Path, State, operation,
+    Body, Deleted, Describe, ExpectedVersion, FromInput, Input, Json, LocalCalls, OptIn, OptInList, Path,
+    Resource, State, Update, operation,
 };
 use ports::{CollectionDirectory, referenced_variables};
 use providers::Tiers;
@@ -310,7 +311,7 @@ pub fn list_agent_tools(
     Path(agent_id): Path<AgentId>,
     page: OptIn,
 ) -> Result<OptInList<AgentTool>> {
-    queries::live_agent(read, caller.workspace_id(), agent_id)?;
+    AgentRow::find(read, caller.workspace_id(), &agent_id)?;
     let after: String = page.page().after()?.unwrap_or_default();
     let fetch = usize::try_from(page.page().fetch()).unwrap_or(usize::MAX);
     // An agent has at most 128 tools, so a page is cut from all of them.
@@ -335,7 +336,7 @@ pub fn attach_agent_tool(
     services: ToolServices,
 ) -> Result<Json<AgentTool>> {
     let workspace = caller.workspace_id();
-    let agent = queries::locked_agent(tx, workspace, agent_id)?;
+    let agent = AgentRow::find_locked(tx, workspace, &agent_id)?;
     let tool_id = tool_id.checked()?;
     let checks = services.checks(caller);
     let kind = new.kind;
@@ -363,7 +364,7 @@ pub fn attach_agent_tool(
     };
     grants::check_names(&row, &tools)?;
     queries::put_tool(tx, &row)?;
-    next_version(tx, caller, &agent)?;
+    next_version(tx, caller, agent)?;
     Ok(Json(row.tool()?))
 }
 
@@ -386,17 +387,17 @@ pub fn detach_agent_tool(
     Path(agent_id): Path<AgentId>,
     Path(tool_id): Path<String>,
 ) -> Result<Deleted<AgentTool>> {
-    let agent = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
+    let agent = AgentRow::find_locked(tx, caller.workspace_id(), &agent_id)?;
     if !queries::delete_tool(tx, agent_id, &tool_id)? {
         return Err(Error::not_found("tool"));
     }
-    next_version(tx, caller, &agent)?;
+    next_version(tx, caller, agent)?;
     Ok(Deleted::of("agent_tool", tool_id))
 }
 
-fn next_version(tx: &mut Tx, caller: &Caller, agent: &super::model::AgentRow) -> Result<()> {
-    let next = queries::write_next(tx, agent, &agent.name, &agent.settings()?, &agent.metadata)?;
-    queries::keep_version(tx, Some(caller), &next, None)
+fn next_version(tx: &mut Tx, caller: &Caller, agent: AgentRow) -> Result<()> {
+    let update = Update::of(agent, ExpectedVersion::default())?;
+    queries::store_version(tx, caller, update, None).map(drop)
 }
 
 /// The skills of an agent.
@@ -420,7 +421,7 @@ pub fn set_agent_skills(
     Body(new): Body<AgentSkills>,
     tiers: State<Tiers>,
 ) -> Result<Json<Agent>> {
-    let agent = queries::locked_agent(tx, caller.workspace_id(), agent_id)?;
+    let agent = AgentRow::find_locked(tx, caller.workspace_id(), &agent_id)?;
     if !new.skills.is_empty() {
         return Err(Error::invalid("skills", "must be empty: skills are not available yet"));
     }
@@ -429,7 +430,7 @@ pub fn set_agent_skills(
         return Ok(Json(agent.agent(&tiers.0)?));
     }
     settings.skills = new.skills;
-    let next = queries::write_next(tx, &agent, &agent.name, &settings, &agent.metadata)?;
-    queries::keep_version(tx, Some(caller), &next, None)?;
-    Ok(Json(next.agent(&tiers.0)?))
+    let mut update = Update::of(agent, ExpectedVersion::default())?;
+    update.row.settings = JsonText::of(&settings);
+    Ok(Json(queries::store_version(tx, caller, update, None)?.agent(&tiers.0)?))
 }

@@ -1,11 +1,11 @@
 //! Operations on the versions of an agent.
 
-use super::model::Agent;
+use super::model::{Agent, AgentRow};
 use super::queries::{self, VersionRow};
 use super::settings::Settings;
 use super::tools::{AgentTool, ToolSnapshot};
-use model::{AgentId, Caller, Error, Result, Timestamp, WorkspaceId};
-use operation::{Json, OptIn, OptInList, Path, State, operation};
+use model::{AgentId, Caller, Code, Error, Result, Timestamp, WorkspaceId};
+use operation::{ExpectedVersion, Json, OptIn, OptInList, Path, Resource, State, Update, Version, operation};
 use providers::Tiers;
 use serde::Serialize;
 use store::{Read, Tx};
@@ -68,8 +68,8 @@ pub fn list_agent_versions(
     page: OptIn,
 ) -> Result<OptInList<AgentVersion>> {
     let workspace = caller.workspace_id();
-    queries::live_agent(read, workspace, agent_id)?;
-    let rows = queries::versions(read, workspace, agent_id, page.page())?;
+    AgentRow::find(read, workspace, &agent_id)?;
+    let rows = VersionRow::list(read, workspace, &agent_id, page.page())?;
     let versions =
         rows.into_iter().map(|row| AgentVersion::of(row, workspace)).collect::<Result<Vec<_>>>()?;
     Ok(page.answer(versions, |version| version.version.to_string()))
@@ -86,8 +86,8 @@ pub fn get_agent_version(
     Path(version): Path<i64>,
 ) -> Result<Json<AgentVersion>> {
     let workspace = caller.workspace_id();
-    queries::live_agent(read, workspace, agent_id)?;
-    Ok(Json(AgentVersion::of(queries::version(read, workspace, agent_id, version)?, workspace)?))
+    AgentRow::find(read, workspace, &agent_id)?;
+    Ok(Json(AgentVersion::of(VersionRow::find(read, workspace, &agent_id, version)?, workspace)?))
 }
 
 /// Make an earlier version current again
@@ -103,24 +103,27 @@ pub fn restore_agent_version(
     tiers: State<Tiers>,
 ) -> Result<Json<Agent>> {
     let workspace = caller.workspace_id();
-    queries::lock_names(tx, workspace)?;
-    let row = queries::locked_agent(tx, workspace, agent_id)?;
-    let earlier = queries::version(tx, workspace, agent_id, version)?;
-    if version == row.version {
-        return Ok(Json(row.agent(&tiers.0)?));
+    let mut update = Update::<AgentRow>::begin(tx, workspace, &agent_id, ExpectedVersion::default())?;
+    let earlier = VersionRow::find(tx, workspace, &agent_id, version)?;
+    if version == update.row.version {
+        return Ok(Json(update.row.agent(&tiers.0)?));
     }
-    queries::refuse_taken_name(tx, workspace, &earlier.name, Some(agent_id)).map_err(|error| {
-        Error::new(error.code(), "Another agent of the workspace has the name that this version had.")
-            .param("version")
-    })?;
     let snapshots: Vec<ToolSnapshot> = earlier.tools.parse()?;
     queries::delete_tools(tx, agent_id)?;
     let now = tx.now();
     for snapshot in snapshots {
         queries::put_tool(tx, &snapshot.row(workspace, agent_id, now))?;
     }
-    let metadata = row.metadata.clone();
-    let next = queries::write_next(tx, &row, &earlier.name, &earlier.settings.parse()?, &metadata)?;
-    queries::keep_version(tx, Some(caller), &next, Some(version))?;
+    update.row.rename(&earlier.name);
+    update.row.settings = earlier.settings;
+    let next =
+        queries::store_version(tx, caller, update, Some(version)).map_err(|error| match error.code() {
+            Code::DuplicateValue => Error::new(
+                Code::DuplicateValue,
+                "Another agent of the workspace has the name that this version had.",
+            )
+            .param("version"),
+            _ => error,
+        })?;
     Ok(Json(next.agent(&tiers.0)?))
 }

@@ -1,11 +1,12 @@
 //! Background jobs for received requests.
 
 use super::Receiver;
-use super::queries;
+use super::rows::WebhookRow;
 use crate::receive::received::{self, Which};
 use crate::receive::reprocessed::StoredRequest;
 use jobs::{JobContext, JobError};
 use model::{InboundWebhookId, WorkspaceId};
+use operation::Resource;
 use serde::{Deserialize, Serialize};
 use store::OffsetPage;
 use store::logs::Retention;
@@ -39,7 +40,7 @@ pub async fn reprocess(job: JobContext, receiver: Receiver) -> Result<(), JobErr
             }
             let (own, which) = (webhook.clone(), Which { id: Some(id.clone()), status: None });
             let read = move |read: &mut store::Read| {
-                let row = queries::webhook(read, workspace, &own)?;
+                let row = WebhookRow::find(read, workspace, &own)?;
                 let page = OffsetPage { limit: 1, offset: 0 };
                 let (requests, _) = received::requests(read, (workspace, &own), &which, page, 1 << 20)?;
                 Ok((row, requests.into_iter().next()))

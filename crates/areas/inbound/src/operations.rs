@@ -3,16 +3,14 @@
 use super::Receiver;
 use super::jobs::{FORGET, Of, REPROCESS};
 use super::model::{InboundWebhook, InboundWebhookPatch, NewInboundWebhook, TokenRotation};
-use super::queries::{self, Stored, StoredToken};
 use super::rows::{Settings, Status, WebhookRow, seal_secrets, seal_token};
 use super::sample;
 use super::token;
 use crate::receive::hook::Hook;
-use crate::verify::verification::Secrets;
-use model::{Caller, Code, Error, InboundWebhookId, JsonText, Metadata, Random, Result, WorkspaceId};
+use model::{Caller, Code, Error, InboundWebhookId, JsonText, Random, Result, WorkspaceId};
 use operation::{
-    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, State, With,
-    operation,
+    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, ListOrder, OptIn, OptInList, Path, Query,
+    Resource, State, Update, With, operation,
 };
 use serde::Deserialize;
 use store::{Read, Tx};
@@ -28,15 +26,16 @@ fn forget_after(tx: &mut Tx, receiver: &State<Receiver>) {
     tx.after_commit(move || receiver.forget());
 }
 
+/// A new token: its hash, and the token sealed.
 fn fresh_token(
     receiver: &Receiver,
     workspace: WorkspaceId,
     id: &InboundWebhookId,
     random: &dyn Random,
-) -> Result<StoredToken> {
+) -> Result<(Vec<u8>, String)> {
     let token = token::generate(random);
     let hash = token::hash(&token).ok_or_else(|| Error::internal("a new token is none"))?;
-    Ok(StoredToken { hash, sealed: seal_token(receiver.seal(), workspace, id, &token, random)? })
+    Ok((hash.to_vec(), seal_token(receiver.seal(), workspace, id, &token, random)?))
 }
 
 /// Inbound webhooks
@@ -49,7 +48,7 @@ pub fn list_inbound_webhooks(
     page: OptIn,
     receiver: State<Receiver>,
 ) -> Result<OptInList<InboundWebhook>> {
-    let rows = queries::list(read, caller.workspace_id(), page.page())?;
+    let rows = WebhookRow::list(read, caller.workspace_id(), page.page(), ListOrder::NewestFirst)?;
     let webhooks = rows.into_iter().map(|row| show(row, &receiver.0, read)).collect::<Result<Vec<_>>>()?;
     Ok(page.answer(webhooks, |webhook| webhook.id.to_string()))
 }
@@ -79,15 +78,27 @@ pub fn create_inbound_webhook(
     settings.check()?;
     let (workspace, random) = (caller.workspace_id(), tx.random());
     let id = InboundWebhookId::new(tx.now(), &*random);
-    let token = fresh_token(&receiver.0, workspace, &id, &*random)?;
-    let stored = Stored {
-        name: new.name.trim(),
+    let (token_hash, sealed_token) = fresh_token(&receiver.0, workspace, &id, &*random)?;
+    let now = tx.now();
+    let row = WebhookRow {
+        workspace_id: workspace,
+        name: new.name.trim().to_owned(),
         status: new.status.unwrap_or(Status::Enabled),
+        token_hash,
+        sealed_token,
+        previous_token_hash: None,
+        previous_token_until: None,
         settings: JsonText::of(&settings),
         sealed_secrets: seal_secrets(receiver.0.seal(), workspace, &id, &secrets, &*random)?,
         metadata: JsonText::of(&new.metadata.unwrap_or_default()),
+        version: 1,
+        failures: 0,
+        failing_since: None,
+        created_at: now,
+        updated_at: now,
+        id,
     };
-    let row = queries::insert(tx, workspace, &id, &token, stored)?;
+    let row = row.create(tx)?;
     Ok(Created(show(row, &receiver.0, tx)?))
 }
 
@@ -102,7 +113,7 @@ pub fn get_inbound_webhook(
     Path(inbound_webhook_id): Path<InboundWebhookId>,
     receiver: State<Receiver>,
 ) -> Result<With<Json<InboundWebhook>>> {
-    let row = queries::webhook(read, caller.workspace_id(), &inbound_webhook_id)?;
+    let row = WebhookRow::find(read, caller.workspace_id(), &inbound_webhook_id)?;
     let mut webhook = show(row, &receiver.0, read)?;
     if webhook.capture {
         webhook.sample = sample::sampled(read, (webhook.workspace_id, &webhook.id))?;
@@ -144,39 +155,27 @@ pub fn update_inbound_webhook(
         return Err(Error::invalid("sample", "is allowed only with `dry_run=true`"));
     }
     let expected = ExpectedVersion::new(if_match, patch.version)?.or_deprecated(patch.expected_version)?;
-    let row = queries::locked(tx, caller.workspace_id(), &inbound_webhook_id)?;
-    expected.check(row.version)?;
+    let mut update = Update::<WebhookRow>::begin(tx, caller.workspace_id(), &inbound_webhook_id, expected)?;
     let (sample, reprocess) = (patch.sample.clone(), patch.reprocess_failed.unwrap_or_default());
-    let changed = Changed::of(&row, patch, &receiver.0)?;
-    let unchanged = changed.is(&row, &receiver.0)?;
     let random = tx.random();
-    let sealed_secrets =
-        seal_secrets(receiver.0.seal(), row.workspace_id, &row.id, &changed.secrets, &*random)?;
+    apply(&mut update.row, patch, &receiver.0, &*random)?;
     if is_dry {
-        let would_be = changed.row(row, sealed_secrets);
-        let hook = receiver.0.compile(would_be.clone())?;
-        let mut webhook = show(would_be, &receiver.0, tx)?;
+        let hook = receiver.0.compile(update.row.clone())?;
+        let mut webhook = show(update.row, &receiver.0, tx)?;
         webhook.preview = Some(preview(tx, &hook, sample, &*random)?);
         return Ok(shown(webhook));
     }
     if reprocess {
-        let of = Of { workspace: row.workspace_id, webhook: row.id.clone() };
+        let of = Of { workspace: update.row.workspace_id, webhook: inbound_webhook_id };
         let now = tx.now();
-        tx.enqueue(of.workspace, REPROCESS, Some(&format!("{REPROCESS}:{}", row.id)), &of, now)?;
+        tx.enqueue(of.workspace, REPROCESS, Some(&format!("{REPROCESS}:{}", of.webhook)), &of, now)?;
     }
-    if unchanged {
-        return Ok(shown(show(row, &receiver.0, tx)?));
+    if !update.is_change() {
+        return Ok(shown(show(update.row, &receiver.0, tx)?));
     }
-    let stored = Stored {
-        name: &changed.name,
-        status: changed.status,
-        settings: JsonText::of(&changed.settings),
-        sealed_secrets,
-        metadata: JsonText::of(&changed.metadata),
-    };
-    let next = queries::update(tx, &row, stored)?;
+    let row = update.store(tx)?;
     forget_after(tx, &receiver);
-    Ok(shown(show(next, &receiver.0, tx)?))
+    Ok(shown(show(row, &receiver.0, tx)?))
 }
 
 fn preview(
@@ -189,57 +188,36 @@ fn preview(
     requests.iter().map(|request| sample::preview(hook, request, are_stored)).collect()
 }
 
-/// A webhook as a change makes it.
-struct Changed {
-    name: String,
-    status: Status,
-    settings: Settings,
-    secrets: Secrets,
-    metadata: Metadata,
-}
-
-impl Changed {
-    fn of(row: &WebhookRow, patch: InboundWebhookPatch, receiver: &Receiver) -> Result<Self> {
-        let mut settings = row.settings()?;
-        let mut secrets = row.secrets(receiver.seal())?;
-        if let Some(new) = patch.verification {
-            let (verification, next) = new.settle(Some((&settings.verification, &secrets)))?;
-            (settings.verification, secrets) = (verification, next);
+/// Makes the changes of a PATCH in a row.
+fn apply(
+    row: &mut WebhookRow,
+    patch: InboundWebhookPatch,
+    receiver: &Receiver,
+    random: &dyn Random,
+) -> Result<()> {
+    let mut settings = row.settings()?;
+    let secrets = row.secrets(receiver.seal())?;
+    if let Some(new) = patch.verification {
+        let (verification, next) = new.settle(Some((&settings.verification, &secrets)))?;
+        settings.verification = verification;
+        // Sealing the same secrets again would look like a change.
+        if next != secrets {
+            row.sealed_secrets = seal_secrets(receiver.seal(), row.workspace_id, &row.id, &next, random)?;
         }
-        set(&mut settings.description, patch.description);
-        set(&mut settings.allowed_ips, patch.allowed_ips);
-        patch.dedupe.apply(&mut settings.dedupe);
-        patch.mapping.apply(&mut settings.mapping);
-        set(&mut settings.response, patch.response);
-        set(&mut settings.rate_limit, patch.rate_limit);
-        set(&mut settings.capture, patch.capture);
-        settings.check()?;
-        let mut metadata = row.metadata.parse()?;
-        set(&mut metadata, patch.metadata);
-        let mut status = row.status;
-        set(&mut status, patch.status);
-        let name = patch.name.map_or_else(|| row.name.clone(), |name| name.trim().to_owned());
-        Ok(Self { name, status, settings, secrets, metadata })
     }
-
-    /// Whether it is what is stored.
-    fn is(&self, row: &WebhookRow, receiver: &Receiver) -> Result<bool> {
-        Ok(self.name == row.name
-            && self.status == row.status
-            && self.settings == row.settings()?
-            && self.secrets == row.secrets(receiver.seal())?
-            && self.metadata == row.metadata.parse()?)
-    }
-
-    /// The row as it would be stored.
-    fn row(self, mut row: WebhookRow, sealed_secrets: Option<String>) -> WebhookRow {
-        row.name = self.name;
-        row.status = self.status;
-        row.settings = JsonText::of(&self.settings);
-        row.sealed_secrets = sealed_secrets;
-        row.metadata = JsonText::of(&self.metadata);
-        row
-    }
+    set(&mut settings.description, patch.description);
+    set(&mut settings.allowed_ips, patch.allowed_ips);
+    patch.dedupe.apply(&mut settings.dedupe);
+    patch.mapping.apply(&mut settings.mapping);
+    set(&mut settings.response, patch.response);
+    set(&mut settings.rate_limit, patch.rate_limit);
+    set(&mut settings.capture, patch.capture);
+    settings.check()?;
+    row.settings = JsonText::of(&settings);
+    set(&mut row.metadata, patch.metadata.as_ref().map(JsonText::of));
+    set(&mut row.status, patch.status);
+    set(&mut row.name, patch.name.map(|name| name.trim().to_owned()));
+    Ok(())
 }
 
 fn set<T>(place: &mut T, value: Option<T>) {
@@ -259,9 +237,7 @@ pub fn delete_inbound_webhook(
     receiver: State<Receiver>,
 ) -> Result<Deleted<InboundWebhook>> {
     let workspace = caller.workspace_id();
-    if !queries::delete(tx, workspace, &inbound_webhook_id)? {
-        return Err(Error::not_found("inbound webhook"));
-    }
+    WebhookRow::remove(tx, workspace, &inbound_webhook_id, ExpectedVersion::default())?;
     let of = Of { workspace, webhook: inbound_webhook_id.clone() };
     let now = tx.now();
     tx.enqueue(workspace, FORGET, Some(&format!("{FORGET}:{inbound_webhook_id}")), &of, now)?;
@@ -283,16 +259,20 @@ pub fn rotate_inbound_webhook_token(
     receiver: State<Receiver>,
 ) -> Result<Json<InboundWebhook>> {
     let workspace = caller.workspace_id();
-    let row = queries::locked(tx, workspace, &inbound_webhook_id)?;
-    let now = tx.now();
+    let mut update =
+        Update::<WebhookRow>::begin(tx, workspace, &inbound_webhook_id, ExpectedVersion::default())?;
+    let (now, row) = (tx.now(), &mut update.row);
     let overlap = rotation.overlap_seconds.unwrap_or_default();
     if overlap > 0 && row.previous_token_until.is_some_and(|until| now < until) {
         let message = "The previous URL is still valid. Rotate without an overlap to end it now.";
         return Err(Error::new(Code::RotationInProgress, message));
     }
-    let token = fresh_token(&receiver.0, workspace, &row.id, &*tx.random())?;
-    let until = (overlap > 0).then(|| now.plus_seconds(overlap));
-    let next = queries::rotate(tx, &row, &token, until)?;
+    let (token_hash, sealed_token) = fresh_token(&receiver.0, workspace, &row.id, &*tx.random())?;
+    let previous = std::mem::replace(&mut row.token_hash, token_hash);
+    row.sealed_token = sealed_token;
+    row.previous_token_hash = (overlap > 0).then_some(previous);
+    row.previous_token_until = (overlap > 0).then(|| now.plus_seconds(overlap));
+    let next = update.store(tx)?;
     forget_after(tx, &receiver);
     Ok(Json(show(next, &receiver.0, tx)?))
 }

@@ -1,12 +1,12 @@
 //! Operation: the log of received requests.
 
-use super::queries;
+use super::rows::WebhookRow;
 use crate::receive::evaluate::RequestStatus;
 use crate::receive::received::{self, Which, WithBody};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::{Caller, EventId, InboundWebhookId, JsonText, ReceivedRequestId, Result, Timestamp};
-use operation::{OffsetList, OffsetPage, Path, Query, operation};
+use operation::{OffsetList, OffsetPage, Path, Query, Resource, operation};
 use serde::{Deserialize, Serialize};
 use store::Read;
 use utoipa::{IntoParams, ToSchema};
@@ -101,7 +101,7 @@ pub fn list_inbound_webhook_requests(
     page: OffsetPage,
 ) -> Result<OffsetList<ReceivedRequest>> {
     let workspace = caller.workspace_id();
-    let webhook = queries::webhook(read, workspace, &inbound_webhook_id)?.id;
+    let webhook = WebhookRow::find(read, workspace, &inbound_webhook_id)?.id;
     // What cannot be an id is the id of nothing.
     let id = match &query.id {
         Some(text) => match ReceivedRequestId::parse(text) {

@@ -3,9 +3,11 @@
 use super::dedupe::Dedupe;
 use super::mapping::Mapping;
 use super::sealed::{SEALED, place};
+use crate::schema::inbound_webhooks;
 use crate::verify::request::is_header_name;
 use crate::verify::verification::{Secrets, Verification};
 use auth::Seal;
+use diesel::prelude::*;
 use ipnet::IpNet;
 use model::{Error, InboundWebhookId, JsonText, Random, Result, Timestamp, WorkspaceId, text_enum};
 use serde::{Deserialize, Serialize};
@@ -156,7 +158,8 @@ fn is_content_type(text: &str) -> bool {
 }
 
 /// An inbound webhook as it is stored.
-#[derive(Debug, Clone, diesel::Queryable)]
+#[derive(Debug, Clone, PartialEq, Queryable, Selectable, Insertable, AsChangeset)]
+#[diesel(table_name = inbound_webhooks, primary_key(workspace_id, id), treat_none_as_null = true)]
 pub(super) struct WebhookRow {
     pub(super) workspace_id: WorkspaceId,
     pub(super) id: InboundWebhookId,
@@ -170,10 +173,17 @@ pub(super) struct WebhookRow {
     pub(super) sealed_secrets: Option<String>,
     pub(super) metadata: JsonText,
     pub(super) version: i64,
+    #[diesel(skip_update)]
     pub(super) failures: i64,
+    #[diesel(skip_update)]
     pub(super) failing_since: Option<Timestamp>,
     pub(super) created_at: Timestamp,
     pub(super) updated_at: Timestamp,
+}
+
+operation::resource! {
+    WebhookRow, inbound_webhooks, InboundWebhookId, "inbound webhook";
+    at most 100 "inbound webhooks per workspace";
 }
 
 /// After this many seconds without a refusal of the row that `verification_failures` counts, it is forgotten.

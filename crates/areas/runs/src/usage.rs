@@ -6,7 +6,7 @@ use diesel::dsl::{count_star, sql};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use model::{AgentId, Caller, Error, Result, Timestamp, WorkspaceId};
-use operation::{Json, Path, Query, operation};
+use operation::{Json, Path, Query, Resource, operation};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use store::{AnyConnection, Read};
@@ -84,7 +84,7 @@ pub fn get_agent_usage(
     Path(agent_id): Path<AgentId>,
     Query(query): Query<UsageQuery>,
 ) -> Result<Json<AgentUsage>> {
-    agents::queries::live_agent(read, caller.workspace_id(), agent_id)?;
+    agents::AgentRow::find(read, caller.workspace_id(), &agent_id)?;
     let to = query.to.unwrap_or_else(|| read.now().day());
     let from = query.from.or_else(|| to.checked_sub_days(Days::new(29))).unwrap_or(to);
     let length = (to - from).num_days() + 1;

@@ -4,7 +4,6 @@ mod group;
 mod model;
 mod operations;
 mod ports;
-mod queries;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 mod sealed;

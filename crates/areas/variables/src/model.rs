@@ -179,11 +179,12 @@ fn any<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result
 }
 
 /// A variable as it is stored.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, PartialEq, Queryable, Selectable, Insertable, AsChangeset)]
+#[diesel(table_name = variables, treat_none_as_null = true)]
 pub(super) struct VariableRow {
+    #[diesel(skip_insertion)]
     pub(super) id: VariableId,
-    #[expect(dead_code, reason = "rows are selected by it")]
-    workspace_id: WorkspaceId,
+    pub(super) workspace_id: WorkspaceId,
     pub(super) key: String,
     pub(super) env: VariableEnv,
     pub(super) kind: VariableType,
@@ -198,18 +199,10 @@ pub(super) struct VariableRow {
     pub(super) updated_at: Timestamp,
 }
 
-/// The columns that a change writes.
-#[derive(AsChangeset)]
-#[diesel(table_name = variables, treat_none_as_null = true)]
-pub(super) struct Changed<'a> {
-    pub(super) value: Option<&'a JsonText>,
-    pub(super) sealed_value: Option<&'a str>,
-    pub(super) description: Option<&'a str>,
-    pub(super) group_name: Option<&'a str>,
-    pub(super) metadata: &'a JsonText,
-    pub(super) version: i64,
-    pub(super) last_set_at: Timestamp,
-    pub(super) updated_at: Timestamp,
+operation::resource! {
+    VariableRow, variables, VariableId, "variable";
+    unique "key": key, env;
+    at most 300 "variables per workspace";
 }
 
 impl VariableRow {

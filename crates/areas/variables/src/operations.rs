@@ -1,15 +1,13 @@
 //! Operations on variables.
 
 use super::model::{DeleteVariableQuery, NewVariable, Variable, VariablePatch, VariableRow, VariableUsage};
+use super::sealed;
 use super::value::{Checked, check};
-use super::{queries, sealed};
-use crate::schema::variables;
 use auth::Seal;
-use diesel::prelude::*;
 use model::{Caller, Code, Error, JsonText, Patch, Result, VariableId, WorkspaceId};
 use operation::{
-    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, Rows, State, With,
-    operation,
+    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, ListOrder, OptIn, OptInList, Path, Query,
+    Resource, Rows, State, Update, With, operation,
 };
 use ports::{VariableReference, VariableUserDirectory};
 use serde_json::{Value, json};
@@ -26,7 +24,7 @@ pub fn list_variables(
     users: State<VariableUserDirectory>,
 ) -> Result<OptInList<Variable>> {
     let workspace = caller.workspace_id();
-    let rows = queries::list(read, workspace, page.page())?;
+    let rows = VariableRow::list(read, workspace, page.page(), ListOrder::OldestFirst)?;
     let references = users.0.references(read, workspace)?;
     let all = rows.into_iter().map(|row| row.variable(&references)).collect::<Result<Vec<_>>>()?;
     Ok(page.answer(all, |variable| variable.id.to_string()))
@@ -46,29 +44,27 @@ pub fn create_variable(
 ) -> Result<Created<Variable>> {
     let workspace = caller.workspace_id();
     let value = check(new.kind, new.value)?;
-    queries::lock(tx, workspace)?;
-    queries::refuse_many(tx, workspace)?;
-    queries::refuse_taken(tx, workspace, &new.key, new.env)?;
     let now = tx.now();
-    let id: VariableId = diesel::insert_into(variables::table)
-        .values((
-            variables::workspace_id.eq(workspace),
-            variables::key.eq(&new.key),
-            variables::env.eq(new.env),
-            variables::kind.eq(new.kind),
-            variables::metadata.eq(JsonText::of(&new.metadata.unwrap_or_default())),
-            variables::version.eq(1),
-            variables::last_set_at.eq(now),
-            variables::created_at.eq(now),
-            variables::updated_at.eq(now),
-        ))
-        .returning(variables::id)
-        .get_result(tx.connection())?;
-    let mut row = queries::find(tx, workspace, id)?;
-    row.description = new.description;
-    row.group_name = new.group.map(|group| group.trim().to_owned());
-    put(tx, &seal.0, workspace, &mut row, value)?;
-    queries::store(tx, &row)?;
+    let row = VariableRow {
+        id: VariableId(0),
+        workspace_id: workspace,
+        key: new.key,
+        env: new.env,
+        kind: new.kind,
+        value: None,
+        sealed_value: None,
+        description: new.description,
+        group_name: new.group.map(|group| group.trim().to_owned()),
+        metadata: JsonText::of(&new.metadata.unwrap_or_default()),
+        version: 1,
+        last_set_at: now,
+        created_at: now,
+        updated_at: now,
+    };
+    // A secret is sealed for the id, which the database gives.
+    let mut row = row.create(tx)?;
+    put(tx, &seal.0, &mut row, value)?;
+    row.write(tx)?;
     Ok(Created(shown(tx, workspace, row, &users.0)?))
 }
 
@@ -83,7 +79,7 @@ pub fn get_variable(
     users: State<VariableUserDirectory>,
 ) -> Result<With<Json<Variable>>> {
     let workspace = caller.workspace_id();
-    let row = queries::find(read, workspace, variable_id)?;
+    let row = VariableRow::find(read, workspace, &variable_id)?;
     Ok(tagged(shown(read, workspace, row, &users.0)?))
 }
 
@@ -103,28 +99,23 @@ pub fn update_variable(
 ) -> Result<With<Json<Variable>>> {
     let workspace = caller.workspace_id();
     let expected = ExpectedVersion::new(if_match, patch.version)?;
-    queries::lock(tx, workspace)?;
-    let mut row = queries::find(tx, workspace, variable_id)?;
-    expected.check(row.version)?;
-    let now = tx.now();
+    let mut update = Update::<VariableRow>::begin(tx, workspace, &variable_id, expected)?;
     let value = match patch.value {
         Patch::Keep => None,
         Patch::Clear => Some(Value::Null),
         Patch::Set(value) => Some(value),
     };
     if let Some(value) = value {
-        let value = check(row.kind, value)?;
-        put(tx, &seal.0, workspace, &mut row, value)?;
-        row.last_set_at = now;
+        let value = check(update.row.kind, value)?;
+        put(tx, &seal.0, &mut update.row, value)?;
+        update.row.last_set_at = tx.now();
     }
-    patch.description.apply(&mut row.description);
-    patch.group.apply(&mut row.group_name);
+    patch.description.apply(&mut update.row.description);
+    patch.group.apply(&mut update.row.group_name);
     if let Some(metadata) = &patch.metadata {
-        row.metadata = JsonText::of(metadata);
+        update.row.metadata = JsonText::of(metadata);
     }
-    row.version += 1;
-    row.updated_at = now;
-    queries::store(tx, &row)?;
+    let row = if update.is_change() { update.store(tx)? } else { update.row };
     Ok(tagged(shown(tx, workspace, row, &users.0)?))
 }
 
@@ -140,8 +131,7 @@ pub fn delete_variable(
     users: State<VariableUserDirectory>,
 ) -> Result<Deleted<Variable>> {
     let workspace = caller.workspace_id();
-    queries::lock(tx, workspace)?;
-    let row = queries::find(tx, workspace, variable_id)?;
+    let row = VariableRow::find_locked(tx, workspace, &variable_id)?;
     if query.force != Some(true) {
         let usages = usages(tx, workspace, &row, &users.0)?;
         if !usages.is_empty() {
@@ -149,7 +139,7 @@ pub fn delete_variable(
             return Err(Error::new(Code::VariableInUse, message).with("details", json!({ "usages": usages })));
         }
     }
-    diesel::delete(variables::table.find(variable_id)).execute(tx.connection())?;
+    row.delete(tx)?;
     Ok(Deleted::of("variable", variable_id))
 }
 
@@ -164,16 +154,16 @@ pub fn list_variable_usages(
     users: State<VariableUserDirectory>,
 ) -> Result<Rows<VariableUsage>> {
     let workspace = caller.workspace_id();
-    let row = queries::find(read, workspace, variable_id)?;
+    let row = VariableRow::find(read, workspace, &variable_id)?;
     Ok(Rows(usages(read, workspace, &row, &users.0)?))
 }
 
 /// Puts a value into a row: a secret is sealed for it.
-fn put(tx: &Tx, seal: &Seal, workspace: WorkspaceId, row: &mut VariableRow, value: Checked) -> Result<()> {
+fn put(tx: &Tx, seal: &Seal, row: &mut VariableRow, value: Checked) -> Result<()> {
     match value {
         Checked::Plain(value) => row.value = Some(value),
         Checked::Secret(secret) => {
-            let place = sealed::place(workspace, row.id);
+            let place = sealed::place(row.workspace_id, row.id);
             row.sealed_value = Some(seal.seal(&sealed::SEALED, &place, &secret, &*tx.random())?);
         }
     }

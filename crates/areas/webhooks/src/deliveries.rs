@@ -5,12 +5,13 @@ use super::queues::enqueue;
 use super::rows::{DeliveryRow, DeliveryStatus, NewDelivery, Origin, Status};
 use super::size;
 use crate::Deliveries;
+use crate::endpoint::model::EndpointRow;
 use crate::schema::{webhook_attempts, webhook_bodies, webhook_deliveries, webhook_endpoints};
 use diesel::prelude::*;
 use model::{
     Caller, Code, DeliveryId, Error, EventId, JsonText, Result, Timestamp, WebhookEndpointId, WorkspaceId,
 };
-use operation::{Created, Json, OffsetList, OffsetPage, Path, Query, State, operation};
+use operation::{Created, Json, OffsetList, OffsetPage, Path, Query, Resource, State, operation};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use store::{OneRow, Read, Tx};
@@ -218,7 +219,7 @@ pub fn list_webhook_deliveries(
     Query(query): Query<DeliveryQuery>,
     page: OffsetPage,
 ) -> Result<OffsetList<WebhookDelivery>> {
-    endpoints::find(read, caller.workspace_id(), &endpoint_id)?;
+    EndpointRow::find(read, caller.workspace_id(), &endpoint_id)?;
     self::page(read, caller.workspace_id(), Some(&endpoint_id), &query, page)
 }
 
@@ -314,7 +315,7 @@ pub fn get_webhook_delivery(
     Path(endpoint_id): Path<WebhookEndpointId>,
     Path(delivery_id): Path<DeliveryId>,
 ) -> Result<Json<WebhookDeliveryDetail>> {
-    endpoints::find(read, caller.workspace_id(), &endpoint_id)?;
+    EndpointRow::find(read, caller.workspace_id(), &endpoint_id)?;
     let row = find(read, caller.workspace_id(), &endpoint_id, &delivery_id)?;
     Ok(Json(detail(read, row)?))
 }

@@ -9,12 +9,10 @@ use crate::endpoint::signing;
 use crate::schema::{webhook_deliveries, webhook_endpoints, webhook_hours, webhook_queues};
 use auth::Seal;
 use diesel::prelude::*;
-use model::{Code, Error, JsonText, Random, Result, Timestamp, WebhookEndpointId, WorkspaceId};
+use model::{Error, JsonText, Random, Result, Timestamp, WebhookEndpointId, WorkspaceId};
+use operation::Resource;
 use std::collections::{BTreeSet, HashMap};
-use store::{LockLevel, LockMode, OneRow, OptInPage, Read, Tx, lock_row};
-
-/// The most endpoints of a workspace.
-const MOST_ENDPOINTS: i64 = 20;
+use store::{LockLevel, LockMode, Read, Tx, lock_row};
 
 /// The job that marks what will not be sent any more.
 pub(crate) const SKIP: &str = "webhooks.skip";
@@ -28,31 +26,13 @@ pub(crate) struct SkipPayload {
     pub(crate) through: i64,
 }
 
-/// An endpoint of the workspace.
+/// Locks an endpoint of the workspace; see [`lock`].
 ///
 /// # Errors
 /// `not_found`.
-pub(crate) fn find(read: &mut Read, workspace: WorkspaceId, id: &WebhookEndpointId) -> Result<EndpointRow> {
-    webhook_endpoints::table
-        .filter(webhook_endpoints::id.eq(id))
-        .filter(webhook_endpoints::workspace_id.eq(workspace))
-        .filter(webhook_endpoints::status.ne(StoredStatus::Deleted))
-        .get_result(read.connection())
-        .or_not_found("webhook endpoint")
-}
-
-/// The same, locked on PostgreSQL until the transaction ends; see [`lock`].
 pub(crate) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &WebhookEndpointId) -> Result<EndpointRow> {
     tx.expect_lock_order(LockLevel::WebhookEndpoints, 0, LockMode::Exclusive)?;
-    lock_row!(
-        tx,
-        webhook_endpoints::table
-            .filter(webhook_endpoints::id.eq(id))
-            .filter(webhook_endpoints::workspace_id.eq(workspace))
-            .select(webhook_endpoints::id),
-        for_no_key_update
-    );
-    find(tx, workspace, id)
+    EndpointRow::find_locked(tx, workspace, id)
 }
 
 /// Locks endpoints on PostgreSQL until the transaction ends, in the order of their ids. Whoever locks queues as well does
@@ -74,37 +54,10 @@ pub(crate) fn lock(tx: &mut Tx, ids: &BTreeSet<&WebhookEndpointId>) -> Result<()
     Ok(())
 }
 
-pub(crate) fn list(read: &mut Read, workspace: WorkspaceId, page: &OptInPage) -> Result<Vec<EndpointRow>> {
-    let mut query = webhook_endpoints::table
-        .filter(webhook_endpoints::workspace_id.eq(workspace))
-        .filter(webhook_endpoints::status.ne(StoredStatus::Deleted))
-        .order(webhook_endpoints::id.desc())
-        .limit(page.fetch())
-        .into_boxed();
-    if let Some(after) = page.after::<WebhookEndpointId>()? {
-        query = query.filter(webhook_endpoints::id.lt(after));
-    }
-    Ok(query.load(read.connection())?)
-}
-
-/// Refuses another endpoint where there are as many as there may be.
-pub(crate) fn refuse_too_many(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
-    // Two requests must not both find the last place free.
-    auth::workspaces::serialize(tx, workspace)?;
-    let count: i64 = webhook_endpoints::table
-        .filter(webhook_endpoints::workspace_id.eq(workspace))
-        .filter(webhook_endpoints::status.ne(StoredStatus::Deleted))
-        .count()
-        .get_result(tx.connection())?;
-    if count >= MOST_ENDPOINTS {
-        let message = format!("A workspace has at most {MOST_ENDPOINTS} webhook endpoints.");
-        return Err(Error::new(Code::LimitReached, message));
-    }
-    Ok(())
-}
-
+/// # Errors
+/// `limit_reached`.
 pub(crate) fn insert(tx: &mut Tx, row: &EndpointRow) -> Result<()> {
-    diesel::insert_into(webhook_endpoints::table).values(row.clone()).execute(tx.connection())?;
+    row.create(tx)?;
     diesel::insert_into(webhook_queues::table)
         .values((
             webhook_queues::endpoint_id.eq(&row.id),
@@ -121,12 +74,8 @@ pub(crate) fn insert(tx: &mut Tx, row: &EndpointRow) -> Result<()> {
 
 /// Writes a changed row as its next version.
 pub(crate) fn write(tx: &mut Tx, row: &mut EndpointRow) -> Result<()> {
-    row.version += 1;
-    row.updated_at = tx.now();
-    diesel::update(webhook_endpoints::table.find(row.id.clone()))
-        .set(row.clone())
-        .execute(tx.connection())?;
-    Ok(())
+    row.advance(tx.now());
+    row.write(tx)
 }
 
 /// The number of the newest delivery to an endpoint; 0 where there is none.

@@ -11,8 +11,8 @@ use egress::Connector;
 use events::{Catalogue, EventTypeInfo};
 use model::{Caller, Error, JsonText, Patch, Result, WebhookEndpointId};
 use operation::{
-    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Rows, State, With,
-    operation,
+    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, ListOrder, OptIn, OptInList, Path, Resource,
+    Rows, State, Update, With, operation,
 };
 use store::{Read, Tx};
 
@@ -26,7 +26,7 @@ pub fn list_webhook_endpoints(
     page: OptIn,
     seal: State<Seal>,
 ) -> Result<OptInList<WebhookEndpoint>> {
-    let rows = endpoints::list(read, caller.workspace_id(), page.page())?;
+    let rows = EndpointRow::list(read, caller.workspace_id(), page.page(), ListOrder::NewestFirst)?;
     let shown = endpoints::shown(read, rows, &seal.0)?;
     Ok(page.answer(shown, |endpoint| endpoint.id.to_string()))
 }
@@ -52,7 +52,6 @@ pub fn create_webhook_endpoint(
     let headers = new.headers.unwrap_or_default();
     check::headers(&headers)?;
     catalogue.0.check_patterns(&new.enabled_events, caller.key.scopes)?;
-    endpoints::refuse_too_many(tx, caller.workspace_id())?;
     let (now, random) = (tx.now(), tx.random());
     let id = WebhookEndpointId::new(now, &*random);
     let scheme = new.signature_scheme.unwrap_or(SignatureScheme::Hmac);
@@ -139,7 +138,7 @@ pub fn get_webhook_endpoint(
     Path(endpoint_id): Path<WebhookEndpointId>,
     seal: State<Seal>,
 ) -> Result<With<Json<WebhookEndpoint>>> {
-    let row = endpoints::find(read, caller.workspace_id(), &endpoint_id)?;
+    let row = EndpointRow::find(read, caller.workspace_id(), &endpoint_id)?;
     Ok(With::etag(row.version, Json(endpoints::show(read, row, &seal.0)?)))
 }
 
@@ -160,9 +159,8 @@ pub fn update_webhook_endpoint(
     connector: State<Connector>,
 ) -> Result<With<Json<WebhookEndpoint>>> {
     let expected = ExpectedVersion::new(if_match, patch.version)?.or_deprecated(patch.expected_version)?;
-    let mut row = endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?;
-    expected.check(row.version)?;
-    let before = row.clone();
+    let mut update = Update::of(endpoints::locked(tx, caller.workspace_id(), &endpoint_id)?, expected)?;
+    let row = &mut update.row;
     if let Some(url) = patch.url {
         check::url(&connector.0, &url)?;
         row.url = url;
@@ -193,9 +191,7 @@ pub fn update_webhook_endpoint(
     if let Some(metadata) = patch.metadata {
         row.metadata = JsonText::of(&metadata);
     }
-    if row != before {
-        endpoints::write(tx, &mut row)?;
-    }
+    let mut row = if update.is_change() { update.store(tx)? } else { update.row };
     match patch.status {
         Some(EndpointStatus::Enabled) => enable(tx, caller, &mut row, &catalogue.0)?,
         Some(EndpointStatus::Disabled) => disable(tx, &mut row)?,

@@ -16,6 +16,7 @@ mod metrics;
 mod openapi;
 mod raw_route;
 mod registry;
+mod resources;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 mod services;
@@ -53,6 +54,7 @@ pub use model::Event;
 pub use operation_macros::{Event, operation};
 pub use raw_route::{Chunks, RawAnswer, RawBody, RawRequest, RawRoute};
 pub use registry::{Domain, Operations, Registered, Registry};
+pub use resources::{ListOrder, Resource, Update, Version};
 pub use services::Services;
 pub use store::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use transport::body_too_large;

@@ -4,14 +4,11 @@ use crate::schema::collection_groups;
 use diesel::prelude::*;
 use fields::text;
 use model::{Caller, Code, CollectionGroupId, Error, Result, Timestamp, WorkspaceId};
-use operation::{Body, Created, Deleted, Json, Path, Rows, operation};
+use operation::{Body, Created, Deleted, ExpectedVersion, Json, Path, Resource, Rows, Update, operation};
 use records::schema::collections;
 use serde::{Deserialize, Serialize};
 use store::{Read, Tx};
 use utoipa::ToSchema;
-
-/// The most groups of a workspace.
-const MOST: usize = 200;
 
 /// A group of collections.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -34,9 +31,12 @@ pub struct CollectionGroup {
 }
 
 /// A group as it is stored.
-#[derive(Queryable)]
+#[derive(Debug, Clone, PartialEq, Queryable, Selectable, Insertable, AsChangeset)]
+#[diesel(table_name = collection_groups)]
 struct GroupRow {
+    #[diesel(skip_insertion)]
     id: CollectionGroupId,
+    workspace_id: WorkspaceId,
     name: String,
     name_key: String,
     position: i64,
@@ -45,25 +45,18 @@ struct GroupRow {
     updated_at: Timestamp,
 }
 
-type Columns = (
-    collection_groups::id,
-    collection_groups::name,
-    collection_groups::name_key,
-    collection_groups::position,
-    collection_groups::version,
-    collection_groups::created_at,
-    collection_groups::updated_at,
-);
+operation::resource! {
+    GroupRow, collection_groups, CollectionGroupId, "group";
+    unique "name": name_key;
+    at most 200 "groups per workspace";
+}
 
-const COLUMNS: Columns = (
-    collection_groups::id,
-    collection_groups::name,
-    collection_groups::name_key,
-    collection_groups::position,
-    collection_groups::version,
-    collection_groups::created_at,
-    collection_groups::updated_at,
-);
+impl GroupRow {
+    fn rename(&mut self, name: &str) {
+        name.trim().clone_into(&mut self.name);
+        self.name_key = text::name_key(&self.name);
+    }
+}
 
 impl From<GroupRow> for CollectionGroup {
     fn from(row: GroupRow) -> Self {
@@ -112,33 +105,8 @@ fn all(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<GroupRow>> {
     Ok(collection_groups::table
         .filter(collection_groups::workspace_id.eq(workspace))
         .order((collection_groups::position, collection_groups::id))
-        .select(COLUMNS)
+        .select(GroupRow::as_select())
         .load(read.connection())?)
-}
-
-/// A group of the workspace.
-///
-/// # Errors
-/// `not_found`.
-fn find(read: &mut Read, workspace: WorkspaceId, id: CollectionGroupId) -> Result<GroupRow> {
-    collection_groups::table
-        .filter(collection_groups::id.eq(id))
-        .filter(collection_groups::workspace_id.eq(workspace))
-        .select(COLUMNS)
-        .get_result(read.connection())
-        .optional()?
-        .ok_or_else(|| Error::not_found("group"))
-}
-
-/// Lets nobody else change the groups of a workspace until the transaction ends.
-fn lock(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
-    tx.lock(&format!("collection groups {workspace}"))
-}
-
-fn refuse_taken(groups: &[GroupRow], name: &str, except: Option<CollectionGroupId>) -> Result<()> {
-    let key = text::name_key(name);
-    let holder = groups.iter().find(|group| group.name_key == key && Some(group.id) != except);
-    holder.map_or(Ok(()), |holder| Err(Error::duplicate("name", "Another group has this name.", holder.id)))
 }
 
 /// Groups that order collections
@@ -161,28 +129,21 @@ pub fn create_collection_group(
     Body(new): Body<NewCollectionGroup>,
 ) -> Result<Created<CollectionGroup>> {
     let workspace = caller.workspace_id();
-    lock(tx, workspace)?;
-    let groups = all(tx, workspace)?;
-    if groups.len() >= MOST {
-        return Err(Error::new(Code::LimitReached, format!("A workspace has at most {MOST} groups.")));
-    }
-    let name = new.name.trim();
-    refuse_taken(&groups, name, None)?;
-    let behind = groups.iter().map(|group| group.position + 1).max().unwrap_or(0);
+    GroupRow::lock_set(tx, workspace)?;
+    let last = all(tx, workspace)?.into_iter().map(|group| group.position).max();
     let now = tx.now();
-    let row = (
-        collection_groups::workspace_id.eq(workspace),
-        collection_groups::name.eq(name),
-        collection_groups::name_key.eq(text::name_key(name)),
-        collection_groups::position.eq(new.position.unwrap_or(behind)),
-        collection_groups::version.eq(1),
-        collection_groups::created_at.eq(now),
-        collection_groups::updated_at.eq(now),
-    );
-    let group: GroupRow = diesel::insert_into(collection_groups::table)
-        .values(row)
-        .returning(COLUMNS)
-        .get_result(tx.connection())?;
+    let mut group = GroupRow {
+        id: CollectionGroupId(0),
+        workspace_id: workspace,
+        name: String::new(),
+        name_key: String::new(),
+        position: new.position.unwrap_or_else(|| last.map_or(0, |last| last + 1)),
+        version: 1,
+        created_at: now,
+        updated_at: now,
+    };
+    group.rename(&new.name);
+    let group = group.create(tx)?;
     Ok(Created(group.into()))
 }
 
@@ -197,26 +158,12 @@ pub fn update_collection_group(
     Body(patch): Body<CollectionGroupPatch>,
 ) -> Result<Json<CollectionGroup>> {
     let workspace = caller.workspace_id();
-    lock(tx, workspace)?;
-    let group = find(tx, workspace, group_id)?;
-    let name = patch.name.as_deref().map_or(group.name.as_str(), str::trim);
-    let position = patch.position.unwrap_or(group.position);
-    if name == group.name && position == group.position {
-        return Ok(Json(group.into()));
+    let mut update = Update::<GroupRow>::begin(tx, workspace, &group_id, ExpectedVersion::default())?;
+    if let Some(name) = &patch.name {
+        update.row.rename(name);
     }
-    let groups = all(tx, workspace)?;
-    refuse_taken(&groups, name, Some(group_id))?;
-    let now = tx.now();
-    let group: GroupRow = diesel::update(collection_groups::table.find(group_id))
-        .set((
-            collection_groups::name.eq(name),
-            collection_groups::name_key.eq(text::name_key(name)),
-            collection_groups::position.eq(position),
-            collection_groups::version.eq(group.version + 1),
-            collection_groups::updated_at.eq(now),
-        ))
-        .returning(COLUMNS)
-        .get_result(tx.connection())?;
+    update.row.position = patch.position.unwrap_or(update.row.position);
+    let group = if update.is_change() { update.store(tx)? } else { update.row };
     Ok(Json(group.into()))
 }
 
@@ -231,8 +178,8 @@ pub fn delete_collection_group(
 ) -> Result<Deleted<CollectionGroup>> {
     let workspace = caller.workspace_id();
     // Nobody may put a collection into it meanwhile.
-    lock(tx, workspace)?;
-    find(tx, workspace, group_id)?;
+    GroupRow::lock_set(tx, workspace)?;
+    let group = GroupRow::find(tx, workspace, &group_id)?;
     diesel::update(
         collections::table
             .filter(collections::workspace_id.eq(workspace))
@@ -240,7 +187,7 @@ pub fn delete_collection_group(
     )
     .set(collections::group_id.eq(None::<CollectionGroupId>))
     .execute(tx.connection())?;
-    diesel::delete(collection_groups::table.find(group_id)).execute(tx.connection())?;
+    group.delete(tx)?;
     Ok(Deleted::of("collection_group", group_id))
 }
 
@@ -249,8 +196,8 @@ pub fn delete_collection_group(
 /// # Errors
 /// `validation_error` at `group_id`.
 pub(super) fn expect(tx: &mut Tx, workspace: WorkspaceId, id: CollectionGroupId) -> Result<()> {
-    lock(tx, workspace)?;
-    match find(tx, workspace, id) {
+    GroupRow::lock_set(tx, workspace)?;
+    match GroupRow::find(tx, workspace, &id) {
         Err(error) if error.code() == Code::NotFound => {
             Err(Error::invalid("group_id", "is not a group of this workspace"))
         }

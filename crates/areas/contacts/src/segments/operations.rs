@@ -3,17 +3,16 @@
 use super::model::{
     NewSegment, Segment, SegmentChanged, SegmentDetail, SegmentEvent, SegmentKind, SegmentPatch,
 };
-use super::rows::{SegmentRow, by_name, find};
+use super::rows::SegmentRow;
 use crate::edit::operations::set_managed;
 use crate::record::find::{FindContact, contacts, editor};
 use crate::record::system_fields::SEGMENTS;
-use crate::schema::contact_segments;
-use diesel::prelude::*;
 use fields::filter::Node;
 use fields::{Data, Filter, text};
-use model::{Caller, Code, ContactId, Error, JsonText, Result, SegmentId, WorkspaceId};
+use model::{Caller, ContactId, Error, JsonText, Result, SegmentId};
 use operation::{
-    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, State, operation,
+    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, ListOrder, OptIn, OptInList, Path, Resource,
+    State, Update, operation,
 };
 use ports::ContactRef;
 use query::aggregate::count;
@@ -22,10 +21,7 @@ use records::rows::Editor;
 use records::shape::{Shape, Shapes};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use store::{Read, Tx, each};
-
-/// The most segments of a workspace.
-const MOST: i64 = 500;
+use store::{Read, Tx};
 
 /// Saved segments
 ///
@@ -38,16 +34,7 @@ pub fn list_segments(
     shapes: State<Shapes>,
 ) -> Result<OptInList<Segment>> {
     let shape = contacts(read, &shapes.0, caller)?;
-    let mut query = contact_segments::table
-        .filter(contact_segments::workspace_id.eq(shape.workspace))
-        .order(contact_segments::id)
-        .limit(page.page().fetch())
-        .select(SegmentRow::as_select())
-        .into_boxed();
-    if let Some(after) = page.page().after::<SegmentId>()? {
-        query = query.filter(contact_segments::id.gt(after));
-    }
-    let rows = query.load(read.connection())?;
+    let rows = SegmentRow::list(read, shape.workspace, page.page(), ListOrder::OldestFirst)?;
     let segments = rows.iter().map(|row| row.segment(&shape)).collect::<Result<Vec<_>>>()?;
     Ok(page.answer(segments, |segment| segment.id.to_string()))
 }
@@ -72,30 +59,21 @@ pub fn create_segment(
             return Err(Error::invalid("contact_ids", "cannot be combined with `filter_tree`"));
         }
     };
-    let workspace = editor.shape.workspace;
-    refuse_too_many(tx, workspace)?;
     let now = tx.now();
-    let row = (
-        contact_segments::workspace_id.eq(workspace),
-        contact_segments::name.eq(new.name.trim()),
-        contact_segments::name_key.eq(text::name_key(new.name.trim())),
-        contact_segments::kind.eq(kind),
-        contact_segments::description.eq(&new.description),
-        contact_segments::filter.eq(node.as_ref().map(JsonText::of)),
-        contact_segments::version.eq(1),
-        contact_segments::created_by.eq(&editor.author.cause.actor),
-        contact_segments::created_at.eq(now),
-        contact_segments::updated_at.eq(now),
-    );
-    let inserted = each!(tx.connection(), |connection| diesel::insert_into(contact_segments::table)
-        .values(row)
-        .on_conflict_do_nothing()
-        .execute(connection))?;
-    let row = by_name(tx, workspace, &new.name)?;
-    if inserted == 0 {
-        return Err(name_taken(row.as_ref()));
-    }
-    let row = row.ok_or_else(|| Error::internal("a segment was not stored"))?;
+    let row = SegmentRow {
+        id: SegmentId(0),
+        workspace_id: editor.shape.workspace,
+        name: new.name.trim().to_owned(),
+        name_key: text::name_key(new.name.trim()),
+        kind,
+        description: new.description,
+        filter: node.as_ref().map(JsonText::of),
+        version: 1,
+        created_by: JsonText::of(&editor.author.cause.actor),
+        created_at: now,
+        updated_at: now,
+    };
+    let row = row.create(tx)?;
     put_in(tx, &editor, row.id, &new.contact_ids.unwrap_or_default(), "contact_ids", true)?;
     let segment = row.segment(&editor.shape)?;
     publish(tx, caller, SegmentEvent::Created, &row, &segment)?;
@@ -114,7 +92,7 @@ pub fn get_segment(
     planner: State<Planner>,
 ) -> Result<Json<SegmentDetail>> {
     let shape = contacts(read, &shapes.0, caller)?;
-    let row = find(read, shape.workspace, segment_id)?;
+    let row = SegmentRow::find(read, shape.workspace, &segment_id)?;
     let filter = row.filter(&shape, read.now())?;
     let filter = shape.follow_merges(read, filter)?;
     let query = Query::new(filter, fields::sort::Sort::of(&[]), false);
@@ -136,11 +114,8 @@ pub fn update_segment(
 ) -> Result<Json<Segment>> {
     let expected = ExpectedVersion::new(if_match, patch.version)?;
     let editor = editor(tx, &shapes.0, caller)?;
-    let workspace = editor.shape.workspace;
-    tx.lock(&format!("segment {segment_id}"))?;
-    let old = find(tx, workspace, segment_id)?;
-    expected.check(old.version)?;
-    let mut row = old.clone();
+    let mut update = Update::<SegmentRow>::begin(tx, editor.shape.workspace, &segment_id, expected)?;
+    let row = &mut update.row;
     if let Some(tree) = &patch.filter_tree {
         if row.kind == SegmentKind::Static {
             return Err(Error::invalid("filter_tree", "is for dynamic segments only"));
@@ -155,40 +130,15 @@ pub fn update_segment(
         }
     }
     if let Some(name) = &patch.name {
-        name.trim().clone_into(&mut row.name);
-        row.name_key = text::name_key(&row.name);
-        if let Some(other) = by_name(tx, workspace, name)?.filter(|other| other.id != row.id) {
-            return Err(name_taken(Some(&other)));
-        }
+        row.rename(name);
     }
     patch.description.apply(&mut row.description);
-    put_in(tx, &editor, row.id, &patch.add_contact_ids, "add_contact_ids", true)?;
-    put_in(tx, &editor, row.id, &patch.remove_contact_ids, "remove_contact_ids", false)?;
-    let is_same = row.name == old.name && row.description == old.description && row.filter == old.filter;
-    if is_same {
-        return Ok(Json(row.segment(&editor.shape)?));
+    put_in(tx, &editor, segment_id, &patch.add_contact_ids, "add_contact_ids", true)?;
+    put_in(tx, &editor, segment_id, &patch.remove_contact_ids, "remove_contact_ids", false)?;
+    if !update.is_change() {
+        return Ok(Json(update.row.segment(&editor.shape)?));
     }
-    let now = tx.now();
-    let stored = tx.savepoint(|tx| {
-        let changed: SegmentRow = diesel::update(contact_segments::table.find(row.id))
-            .set((
-                contact_segments::name.eq(&row.name),
-                contact_segments::name_key.eq(&row.name_key),
-                contact_segments::description.eq(&row.description),
-                contact_segments::filter.eq(&row.filter),
-                contact_segments::version.eq(row.version + 1),
-                contact_segments::updated_at.eq(now),
-            ))
-            .returning(contact_segments::all_columns)
-            .get_result(tx.connection())?;
-        Ok(changed)
-    });
-    let row = match (stored, by_name(tx, workspace, &row.name)?) {
-        (Ok(row), _) => row,
-        // Another request took the name since it was looked for.
-        (Err(_), Some(other)) if other.id != row.id => return Err(name_taken(Some(&other))),
-        (Err(error), _) => return Err(error),
-    };
+    let row = update.store(tx)?;
     let segment = row.segment(&editor.shape)?;
     publish(tx, caller, SegmentEvent::Updated, &row, &segment)?;
     Ok(Json(segment))
@@ -206,10 +156,7 @@ pub fn delete_segment(
     shapes: State<Shapes>,
 ) -> Result<Deleted<Segment>> {
     let editor = editor(tx, &shapes.0, caller)?;
-    tx.lock(&format!("segment {segment_id}"))?;
-    let row = find(tx, editor.shape.workspace, segment_id)?;
-    ExpectedVersion::from(if_match).check(row.version)?;
-    diesel::delete(contact_segments::table.find(row.id)).execute(tx.connection())?;
+    let row = SegmentRow::remove(tx, editor.shape.workspace, &segment_id, if_match)?;
     publish(tx, caller, SegmentEvent::Deleted, &row, &row.segment(&editor.shape)?)?;
     Ok(Deleted::of("segment", segment_id))
 }
@@ -218,21 +165,6 @@ fn read_filter(tx: &mut Tx, shape: &Shape, tree: &Value) -> Result<Node> {
     let node = Node::from_api(shape, tree, "filter_tree")?;
     Filter::of(shape, &node, tx.now())?;
     Ok(node)
-}
-
-fn name_taken(holder: Option<&SegmentRow>) -> Error {
-    Error::duplicate("name", "Another segment has this name.", holder.map(|row| row.id))
-}
-
-fn refuse_too_many(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
-    let there: i64 = contact_segments::table
-        .filter(contact_segments::workspace_id.eq(workspace))
-        .count()
-        .get_result(tx.connection())?;
-    if there < MOST {
-        return Ok(());
-    }
-    Err(Error::new(Code::LimitReached, format!("A workspace can have at most {MOST} segments.")))
 }
 
 /// Puts contacts into a static segment, or takes them out of it.

@@ -7,13 +7,15 @@ use diesel::prelude::*;
 use fields::filter::{Condition, Node};
 use fields::{Filter, Subject, text};
 use model::{Code, Error, FieldId, JsonText, Result, SegmentId, Timestamp, WorkspaceId};
+use operation::Resource;
 use records::shape::Shape;
 use serde_json::{Value, json};
 use store::Read;
 
-#[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = contact_segments)]
+#[derive(Debug, Clone, PartialEq, Queryable, Selectable, Insertable, AsChangeset)]
+#[diesel(table_name = contact_segments, treat_none_as_null = true)]
 pub(super) struct SegmentRow {
+    #[diesel(skip_insertion)]
     pub(super) id: SegmentId,
     pub(super) workspace_id: WorkspaceId,
     pub(super) name: String,
@@ -27,7 +29,18 @@ pub(super) struct SegmentRow {
     pub(super) updated_at: Timestamp,
 }
 
+operation::resource! {
+    SegmentRow, contact_segments, SegmentId, "segment";
+    unique "name": name_key;
+    at most 500 "segments per workspace";
+}
+
 impl SegmentRow {
+    pub(super) fn rename(&mut self, name: &str) {
+        name.trim().clone_into(&mut self.name);
+        self.name_key = text::name_key(&self.name);
+    }
+
     pub(super) fn node(&self) -> Result<Option<Node>> {
         self.filter.as_ref().map(JsonText::parse).transpose()
     }
@@ -65,26 +78,12 @@ impl SegmentRow {
     }
 }
 
-/// Finds a segment of a workspace.
-///
-/// # Errors
-/// `not_found`.
-pub(super) fn find(read: &mut Read, workspace: WorkspaceId, id: SegmentId) -> Result<SegmentRow> {
-    let row = contact_segments::table
-        .filter(contact_segments::id.eq(id))
-        .filter(contact_segments::workspace_id.eq(workspace))
-        .select(SegmentRow::as_select())
-        .get_result(read.connection())
-        .optional()?;
-    row.ok_or_else(|| Error::not_found("segment"))
-}
-
 /// What a list that names a segment is restricted to, and what changes when the segment does.
 ///
 /// # Errors
 /// `not_found`, or `invalid_state` where its filter names what is gone.
 pub(crate) fn filter(read: &mut Read, shape: &Shape, id: SegmentId) -> Result<(Filter, i64)> {
-    let row = find(read, shape.workspace, id).map_err(|error| error.param("segment_id"))?;
+    let row = SegmentRow::find(read, shape.workspace, &id).map_err(|error| error.param("segment_id"))?;
     let now = read.now();
     Ok((row.filter(shape, now)?, row.version))
 }
@@ -106,14 +105,4 @@ pub(crate) fn users_of(read: &mut Read, shape: &Shape, field: FieldId) -> Result
         }
     }
     Ok(users)
-}
-
-/// Finds the segment with a name, regardless of its case.
-pub(super) fn by_name(read: &mut Read, workspace: WorkspaceId, name: &str) -> Result<Option<SegmentRow>> {
-    Ok(contact_segments::table
-        .filter(contact_segments::workspace_id.eq(workspace))
-        .filter(contact_segments::name_key.eq(text::name_key(name.trim())))
-        .select(SegmentRow::as_select())
-        .get_result(read.connection())
-        .optional()?)
 }

@@ -3,6 +3,7 @@
 use crate::run::{NewRun, WantedVersion};
 use agents::{AgentRow, AgentStatus, Settings, ToolRow};
 use model::{AgentId, Caller, Code, Error, Result, WorkspaceId};
+use operation::Resource;
 use store::Read;
 
 /// Names the part of the request that an unknown object stood in.
@@ -39,7 +40,7 @@ pub(crate) fn expect_active(
 
 fn named_agent(read: &mut Read, workspace: WorkspaceId, id: Option<AgentId>) -> Result<AgentRow> {
     match id {
-        Some(id) => agents::queries::live_agent(read, workspace, id).map_err(naming("agent_id")),
+        Some(id) => AgentRow::find(read, workspace, &id).map_err(naming("agent_id")),
         None => agents::queries::default_agent(read, workspace)?.ok_or_else(|| {
             Error::new(
                 Code::AgentNotConfigured,

@@ -12,6 +12,7 @@ use crate::run::{NewRun, OnBusy, RunRow, conversation};
 use agents::AgentStatus;
 use auth::idempotency::{self, Claim};
 use model::{Caller, Code, Error, JsonText, Result, RunId};
+use operation::Resource;
 use std::sync::Arc;
 use store::Tx;
 
@@ -41,7 +42,7 @@ impl RunEngine {
         let row = runs::by_id(tx, caller.workspace_id(), id)?;
         conversation::lock(tx, conversation::key(&row))?;
         let mut row = runs::locked(tx, row.workspace_id, id)?;
-        let status = agents::queries::live_agent(tx, row.workspace_id, row.agent_id)?.status;
+        let status = agents::AgentRow::find(tx, row.workspace_id, &row.agent_id)?.status;
         if status != AgentStatus::Active && !row.options()?.draft {
             return Err(Error::new(Code::AgentInactive, "The agent is not active. Activate it first."));
         }

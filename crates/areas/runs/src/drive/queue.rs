@@ -7,6 +7,7 @@ use crate::queries::runs;
 use crate::run::{RunRow, RunStatus, conversation, failure_of};
 use agents::AgentStatus;
 use model::{Code, Error, Result};
+use operation::Resource;
 use std::sync::Arc;
 use std::time::Duration;
 use store::{Read, Tx};
@@ -125,7 +126,7 @@ impl RunEngine {
 
 /// Returns whether the agent of a run is active, or the run is a draft run.
 fn is_active(read: &mut Read, row: &RunRow) -> Result<bool> {
-    match agents::queries::live_agent(read, row.workspace_id, row.agent_id) {
+    match agents::AgentRow::find(read, row.workspace_id, &row.agent_id) {
         Ok(agent) => Ok(agent.status == AgentStatus::Active || row.options()?.draft),
         Err(error) if error.code() == Code::NotFound => Ok(false),
         Err(error) => Err(error),

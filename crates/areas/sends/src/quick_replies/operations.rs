@@ -5,17 +5,18 @@ use super::model::{
     NewQuickReply, QuickReply, QuickReplyChanged, QuickReplyEvent, QuickReplyPatch, QuickReplyScope,
 };
 use super::row::{QuickReplyRow, files_of, locked};
-use crate::schema::{quick_replies, quick_reply_files};
+use crate::schema::quick_replies;
 use chatnet::MessageButton;
 use diesel::prelude::*;
 use files::FileRow;
 use model::{Caller, Code, Env, Error, FileId, JsonText, QuickReplyId, Result, WorkspaceId};
 use operation::{
-    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, State, operation,
+    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Resource, State, Update,
+    operation,
 };
 use ports::{People, WorkspaceVariables};
 use std::collections::BTreeSet;
-use store::{Read, Tx, each};
+use store::{Read, Tx};
 
 /// The most buttons of a message.
 const MOST_BUTTONS: usize = 3;
@@ -60,37 +61,26 @@ pub fn create_quick_reply(
     expect_values(tx, &people.0, &variables.0, workspace, &new.body)?;
     expect_buttons(&new.buttons)?;
     expect_files(tx, workspace, &new.attachments)?;
-    let shortcode = new.shortcode.to_ascii_lowercase();
     let now = tx.now();
-    let row = (
-        quick_replies::workspace_id.eq(workspace),
-        quick_replies::shortcode.eq(&shortcode),
-        quick_replies::title.eq(new.title),
-        quick_replies::body.eq(new.body),
-        quick_replies::buttons.eq(JsonText::of(&new.buttons)),
-        quick_replies::language.eq(new.language),
-        quick_replies::scope.eq(new.scope),
-        quick_replies::key_id.eq(&caller.key.id),
-        quick_replies::usage_count.eq(0),
-        quick_replies::version.eq(1),
-        quick_replies::created_at.eq(now),
-        quick_replies::updated_at.eq(now),
-    );
-    // A request at the same time may have taken the shortcode.
-    let added = each!(tx.connection(), |connection| diesel::insert_into(quick_replies::table)
-        .values(row)
-        .on_conflict_do_nothing()
-        .execute(connection))?;
-    let holder: QuickReplyRow = quick_replies::table
-        .filter(quick_replies::workspace_id.eq(workspace))
-        .filter(quick_replies::shortcode.eq(&shortcode))
-        .select(QuickReplyRow::as_select())
-        .first(tx.connection())?;
-    if added == 0 {
-        return Err(duplicate(&shortcode, holder.id));
-    }
-    put_files(tx, &holder, &new.attachments)?;
-    let reply = holder.quick_reply(new.attachments)?;
+    let row = QuickReplyRow {
+        id: QuickReplyId(0),
+        workspace_id: workspace,
+        shortcode: new.shortcode.to_ascii_lowercase(),
+        title: new.title,
+        body: new.body,
+        buttons: JsonText::of(&new.buttons),
+        language: new.language,
+        scope: new.scope,
+        key_id: Some(caller.key.id.clone()),
+        usage_count: 0,
+        last_used_at: None,
+        version: 1,
+        created_at: now,
+        updated_at: now,
+    };
+    let row = row.create(tx)?;
+    row.put_files(tx, &new.attachments)?;
+    let reply = row.quick_reply(new.attachments)?;
     publish(tx, caller, QuickReplyEvent::Created, &reply)?;
     Ok(Created(reply))
 }
@@ -110,10 +100,11 @@ pub fn update_quick_reply(
 ) -> Result<Json<QuickReply>> {
     let expected = ExpectedVersion::new(if_match, patch.version)?;
     let workspace = caller.workspace_id();
-    let before = locked(tx, workspace, &caller.key.id, quick_reply_id)?;
-    expected.check(before.version)?;
-    let files_before = files_of(tx, &[before.id])?.remove(&before.id).unwrap_or_default();
-    let mut row = before.clone();
+    QuickReplyRow::lock_set(tx, workspace)?;
+    let mut update = Update::of(locked(tx, workspace, &caller.key.id, quick_reply_id)?, expected)?;
+    let was_personal = update.row.scope == QuickReplyScope::Personal;
+    let files_before = files_of(tx, &[quick_reply_id])?.remove(&quick_reply_id).unwrap_or_default();
+    let row = &mut update.row;
     if let Some(shortcode) = patch.shortcode {
         row.shortcode = shortcode.to_ascii_lowercase();
     }
@@ -131,29 +122,21 @@ pub fn update_quick_reply(
     patch.language.apply(&mut row.language);
     if let Some(scope) = patch.scope {
         row.scope = scope;
-        // Who makes it personal keeps it.
-        if scope == QuickReplyScope::Personal && before.scope != scope {
+        // A personal reply belongs to the key that made it personal.
+        if scope == QuickReplyScope::Personal && !was_personal {
             row.key_id = Some(caller.key.id.clone());
         }
     }
     let files = patch.attachments.unwrap_or_else(|| files_before.clone());
     if files != files_before {
         expect_files(tx, workspace, &files)?;
+        row.put_files(tx, &files)?;
+        update.touch();
     }
-    let unchanged = before.quick_reply(files_before.clone())?;
-    if same(&row, &before) && files == files_before {
-        return Ok(Json(unchanged));
+    if !update.is_change() {
+        return Ok(Json(update.row.quick_reply(files)?));
     }
-    if row.shortcode != before.shortcode {
-        expect_free(tx, &row)?;
-    }
-    if files != files_before {
-        let of = quick_reply_files::table.filter(quick_reply_files::quick_reply_id.eq(row.id));
-        diesel::delete(of).execute(tx.connection())?;
-        put_files(tx, &row, &files)?;
-    }
-    let row = store_row(tx, &row)?;
-    let reply = row.quick_reply(files)?;
+    let reply = update.store(tx)?.quick_reply(files)?;
     publish(tx, caller, QuickReplyEvent::Updated, &reply)?;
     Ok(Json(reply))
 }
@@ -171,9 +154,8 @@ pub fn delete_quick_reply(
     let row = locked(tx, caller.workspace_id(), &caller.key.id, quick_reply_id)?;
     ExpectedVersion::from(if_match).check(row.version)?;
     let files = files_of(tx, &[row.id])?.remove(&row.id).unwrap_or_default();
-    let of = quick_reply_files::table.filter(quick_reply_files::quick_reply_id.eq(row.id));
-    diesel::delete(of).execute(tx.connection())?;
-    diesel::delete(quick_replies::table.find(row.id)).execute(tx.connection())?;
+    row.drop_files(tx)?;
+    row.delete(tx)?;
     publish(tx, caller, QuickReplyEvent::Deleted, &row.quick_reply(files)?)?;
     Ok(Deleted::of("quick_reply", quick_reply_id))
 }
@@ -244,62 +226,6 @@ fn expect_files(tx: &mut Tx, workspace: WorkspaceId, ids: &[FileId]) -> Result<(
         }
     }
     Ok(())
-}
-
-fn expect_free(read: &mut Read, row: &QuickReplyRow) -> Result<()> {
-    let holder: Option<QuickReplyId> = quick_replies::table
-        .filter(quick_replies::workspace_id.eq(row.workspace_id))
-        .filter(quick_replies::shortcode.eq(&row.shortcode))
-        .filter(quick_replies::id.ne(row.id))
-        .select(quick_replies::id)
-        .first(read.connection())
-        .optional()?;
-    holder.map_or(Ok(()), |holder| Err(duplicate(&row.shortcode, holder)))
-}
-
-fn duplicate(shortcode: &str, holder: QuickReplyId) -> Error {
-    Error::duplicate("shortcode", format!("The shortcode `{shortcode}` is in use."), holder)
-}
-
-fn same(one: &QuickReplyRow, other: &QuickReplyRow) -> bool {
-    one.shortcode == other.shortcode
-        && one.title == other.title
-        && one.body == other.body
-        && one.buttons == other.buttons
-        && one.language == other.language
-        && one.scope == other.scope
-}
-
-fn put_files(tx: &mut Tx, reply: &QuickReplyRow, files: &[FileId]) -> Result<()> {
-    for (file, place) in files.iter().zip(0_i64..) {
-        diesel::insert_into(quick_reply_files::table)
-            .values((
-                quick_reply_files::quick_reply_id.eq(reply.id),
-                quick_reply_files::place.eq(place),
-                quick_reply_files::file_id.eq(file),
-                quick_reply_files::workspace_id.eq(reply.workspace_id),
-            ))
-            .execute(tx.connection())?;
-    }
-    Ok(())
-}
-
-fn store_row(tx: &mut Tx, row: &QuickReplyRow) -> Result<QuickReplyRow> {
-    let now = tx.now();
-    Ok(diesel::update(quick_replies::table.find(row.id))
-        .set((
-            quick_replies::shortcode.eq(&row.shortcode),
-            quick_replies::title.eq(&row.title),
-            quick_replies::body.eq(&row.body),
-            quick_replies::buttons.eq(&row.buttons),
-            quick_replies::language.eq(&row.language),
-            quick_replies::scope.eq(row.scope),
-            quick_replies::key_id.eq(&row.key_id),
-            quick_replies::version.eq(row.version + 1),
-            quick_replies::updated_at.eq(now),
-        ))
-        .returning(quick_replies::all_columns)
-        .get_result(tx.connection())?)
 }
 
 fn publish(

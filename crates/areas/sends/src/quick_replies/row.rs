@@ -4,12 +4,14 @@ use super::model::{QuickReply, QuickReplyScope};
 use crate::schema::{quick_replies, quick_reply_files};
 use diesel::prelude::*;
 use model::{Error, FileId, JsonText, KeyId, QuickReplyId, Result, Timestamp, WorkspaceId};
+use operation::Resource;
 use std::collections::HashMap;
-use store::{Read, Tx, lock_row};
+use store::{Read, Tx};
 
-#[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = quick_replies)]
+#[derive(Debug, Clone, PartialEq, Queryable, Selectable, Insertable, AsChangeset)]
+#[diesel(table_name = quick_replies, treat_none_as_null = true)]
 pub(super) struct QuickReplyRow {
+    #[diesel(skip_insertion)]
     pub(super) id: QuickReplyId,
     pub(super) workspace_id: WorkspaceId,
     pub(super) shortcode: String,
@@ -21,11 +23,18 @@ pub(super) struct QuickReplyRow {
     pub(super) scope: QuickReplyScope,
     /// The key that created it.
     pub(super) key_id: Option<KeyId>,
+    #[diesel(skip_update)]
     pub(super) usage_count: i64,
+    #[diesel(skip_update)]
     pub(super) last_used_at: Option<Timestamp>,
     pub(super) version: i64,
     pub(super) created_at: Timestamp,
     pub(super) updated_at: Timestamp,
+}
+
+operation::resource! {
+    QuickReplyRow, quick_replies, QuickReplyId, "quick reply";
+    unique "shortcode": shortcode;
 }
 
 impl QuickReplyRow {
@@ -51,9 +60,31 @@ impl QuickReplyRow {
     fn is_for(&self, key: &KeyId) -> bool {
         self.scope == QuickReplyScope::Workspace || self.key_id.as_ref() == Some(key)
     }
+
+    /// Replaces the files.
+    pub(super) fn put_files(&self, tx: &mut Tx, files: &[FileId]) -> Result<()> {
+        self.drop_files(tx)?;
+        for (file, place) in files.iter().zip(0_i64..) {
+            diesel::insert_into(quick_reply_files::table)
+                .values((
+                    quick_reply_files::quick_reply_id.eq(self.id),
+                    quick_reply_files::place.eq(place),
+                    quick_reply_files::file_id.eq(file),
+                    quick_reply_files::workspace_id.eq(self.workspace_id),
+                ))
+                .execute(tx.connection())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn drop_files(&self, tx: &mut Tx) -> Result<()> {
+        let files = quick_reply_files::table.filter(quick_reply_files::quick_reply_id.eq(self.id));
+        diesel::delete(files).execute(tx.connection())?;
+        Ok(())
+    }
 }
 
-/// A quick reply that a key may use, which nobody else changes until the transaction ends.
+/// Locks and returns a quick reply that a key may use.
 ///
 /// # Errors
 /// `not_found`.
@@ -63,12 +94,8 @@ pub(super) fn locked(
     key: &KeyId,
     id: QuickReplyId,
 ) -> Result<QuickReplyRow> {
-    let row = quick_replies::table.filter(quick_replies::id.eq(id));
-    let row = row.filter(quick_replies::workspace_id.eq(workspace));
-    lock_row!(tx, row.select(quick_replies::id), for_update);
-    let found: Option<QuickReplyRow> =
-        row.select(QuickReplyRow::as_select()).first(tx.connection()).optional()?;
-    found.filter(|row| row.is_for(key)).ok_or_else(|| Error::not_found("quick reply"))
+    let row = QuickReplyRow::find_locked(tx, workspace, &id)?;
+    if row.is_for(key) { Ok(row) } else { Err(Error::not_found(QuickReplyRow::NOUN)) }
 }
 
 /// The files of quick replies, in their order.

@@ -1,6 +1,8 @@
 //! Types of the API: webhook endpoints.
 
 use super::filter::Filter;
+use crate::schema::webhook_endpoints;
+use diesel::prelude::*;
 use model::{JsonText, Metadata, Patch, Result, Timestamp, WebhookEndpointId, WorkspaceId, text_enum};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -260,8 +262,8 @@ impl From<EndpointStatus> for StoredStatus {
 }
 
 /// A row of `webhook_endpoints`.
-#[derive(Debug, Clone, PartialEq, diesel::Queryable, diesel::Insertable, diesel::AsChangeset)]
-#[diesel(table_name = crate::schema::webhook_endpoints, treat_none_as_null = true)]
+#[derive(Debug, Clone, PartialEq, Queryable, Selectable, Insertable, AsChangeset)]
+#[diesel(table_name = webhook_endpoints, treat_none_as_null = true)]
 pub(crate) struct EndpointRow {
     pub(crate) id: WebhookEndpointId,
     pub(crate) workspace_id: WorkspaceId,
@@ -289,6 +291,12 @@ pub(crate) struct EndpointRow {
     pub(crate) metadata: JsonText,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
+}
+
+operation::resource! {
+    EndpointRow, webhook_endpoints, WebhookEndpointId, "webhook endpoint";
+    at most 20 "webhook endpoints per workspace";
+    live: webhook_endpoints::status.ne(StoredStatus::Deleted);
 }
 
 impl EndpointRow {

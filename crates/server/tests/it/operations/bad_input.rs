@@ -1,8 +1,9 @@
 //! Input that is wrong: what each of it is answered. Nothing that a caller sends may end in a 500.
 
+use crate::operations::answers::seed;
 use crate::operations::document::well_formed;
 use crate::operations::sweep::Sweep;
-use crate::operations::valid::{address, ids};
+use crate::operations::valid::address;
 use billing::processor::{InvoiceStatus, NewInvoice, record_invoice};
 use model::Env;
 use serde_json::{Value, json};
@@ -256,7 +257,7 @@ async fn bodies(kind: Kind) {
 #[testkit::both]
 async fn bodies_of_every_operation(kind: Kind) {
     let sweep = Sweep::begin(kind).await;
-    let ids = ids(&sweep).await;
+    let ids = seed(&sweep).await;
     let mut refused = 0;
     for (document, op) in sweep.operations() {
         let Some(schema) = &op.body else { continue };

@@ -3,10 +3,10 @@
 //! They are about one small shop, like that of `svc serve --demo`: collection 1 has its products, agent 1 answers its
 //! customers. An id in a body is the one that the object has there.
 
-use crate::operations::answers::insert_file;
+use crate::operations::answers::{insert_file, seed};
 use crate::operations::document::{Document, Op};
 use crate::operations::sweep::Sweep;
-use crate::operations::valid::{self, address};
+use crate::operations::valid::address;
 use operation::{Contract, document, lacking_examples};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -151,7 +151,7 @@ async fn shop(sweep: &Sweep) -> BTreeMap<String, String> {
         "type": "http", "description": "Looks up an order.", "http": { "url": "https://api.example.com/orders" },
     });
     app.put("/agents/1/tools/look_up_order", key, tool).await.expect(200);
-    let mut ids = valid::ids(sweep).await;
+    let mut ids = seed(sweep).await;
     // Only deliveries that have ended can be retried.
     app.sql("UPDATE webhook_deliveries SET status = 'failed', ended_at = created_at, due_at = NULL").await;
     own.extend(

@@ -10,6 +10,7 @@ pub(crate) mod event_types;
 pub(crate) mod examples;
 pub(crate) mod positions;
 pub(crate) mod published;
+pub(crate) mod samples;
 pub(crate) mod schema;
 pub(crate) mod surface;
 pub(crate) mod sweep;

@@ -38,27 +38,7 @@ fn refusals() -> Vec<(String, String)> {
     all
 }
 
-/// The ids that an address may have, of things that are stored.
-pub async fn ids(sweep: &Sweep) -> BTreeMap<String, String> {
-    let mut ids = seed(sweep).await;
-    let key = &sweep.keys[&(false, true)];
-    let collection = format!("/collections/{}", ids["collectionId"]);
-    let item = format!("{collection}/items/{}", ids["itemId"]);
-    let first = async |path: String| sweep.app.get(&path, key).await.expect(200)[0]["id"].to_string();
-    let fields = sweep.app.get(&format!("{collection}/fields"), key).await.expect(200);
-    let size = fields.as_array().unwrap().iter().find(|field| field["type"] == "select").unwrap();
-    ids.extend([
-        ("fieldId", size["id"].to_string()),
-        ("optionId", size["options"]["choices"][0]["id"].to_string()),
-        ("commentId", first(format!("{item}/comments")).await),
-        ("indexId", first(format!("{collection}/indexes")).await),
-        ("linkId", first(format!("{item}/links")).await),
-        ("fileId", first(format!("{item}/files")).await),
-    ]);
-    ids.into_iter().map(|(name, id)| (name.to_owned(), id)).collect()
-}
-
-/// The address of an operation on them.
+/// The address of an operation on the sample objects.
 pub fn address(op: &Op, document: &Document, ids: &BTreeMap<String, String>) -> String {
     document.ids(op).iter().fold(op.path.clone(), |path, name| {
         let id = ids.get(name).unwrap_or_else(|| panic!("{}: seed a {name}", op.id));
@@ -82,7 +62,7 @@ fn requests(document: &Document, op: &Op) -> Vec<(String, Option<Value>)> {
 #[testkit::both]
 async fn what_the_contract_allows_is_done(kind: Kind) {
     let sweep = Sweep::begin(kind).await;
-    let ids = ids(&sweep).await;
+    let ids = seed(&sweep).await;
     let refusals = refusals();
     let (mut refused, mut surprising) = (BTreeSet::new(), Vec::new());
     let mut operations: Vec<(&Document, Op)> = sweep.operations().collect();
@@ -122,7 +102,7 @@ async fn what_the_contract_allows_is_done(kind: Kind) {
 #[testkit::both]
 async fn ids_have_one_spelling(kind: Kind) {
     let sweep = Sweep::begin(kind).await;
-    let ids = ids(&sweep).await;
+    let ids = seed(&sweep).await;
     for (document, op) in sweep.operations() {
         let body = minimal(document, &op);
         for name in document.ids(&op).into_iter().filter(|name| ids[name].parse::<i64>().is_ok()) {
@@ -150,7 +130,7 @@ async fn ids_have_one_spelling(kind: Kind) {
 #[testkit::both]
 async fn limits_of_opt_in_lists_are_published(kind: Kind) {
     let sweep = Sweep::begin(kind).await;
-    let ids = ids(&sweep).await;
+    let ids = seed(&sweep).await;
     let mut seen = 0;
     for (document, op) in sweep.operations().filter(|(_, op)| op.paging.as_deref() == Some("opt_in")) {
         seen += 1;

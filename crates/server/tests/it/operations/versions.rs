@@ -1,8 +1,9 @@
 //! A change that was made for another version is refused in one way, whatever it changes.
 
+use crate::operations::answers::seed;
 use crate::operations::document::Op;
 use crate::operations::sweep::Sweep;
-use crate::operations::valid::{address, ids};
+use crate::operations::valid::address;
 use serde_json::{Value, json};
 use testkit::Kind;
 
@@ -12,7 +13,7 @@ const STALE: i64 = 999_999;
 #[testkit::both]
 async fn a_stale_version_is_refused_in_one_way(kind: Kind) {
     let sweep = Sweep::begin(kind).await;
-    let ids = ids(&sweep).await;
+    let ids = seed(&sweep).await;
     let key = &sweep.keys[&(false, true)];
     let other = &sweep.app.post("/collections", key, json!({ "name": "Other" })).await.expect(201)["id"];
     let mut seen = Vec::new();

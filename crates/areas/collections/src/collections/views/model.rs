@@ -3,6 +3,7 @@
 use diesel::prelude::*;
 use fields::filter::FilterTree;
 use fields::saved::SavedQuery;
+use fields::text;
 use model::{CollectionId, JsonText, Patch, Result, Timestamp, ViewId, text_enum};
 use records::schema::collection_views;
 use records::shape::Shape;
@@ -198,9 +199,10 @@ pub(super) struct Settings {
 }
 
 /// A view as it is stored.
-#[derive(Debug, Clone, Queryable, Selectable, AsChangeset)]
+#[derive(Debug, Clone, PartialEq, Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = collection_views)]
 pub(super) struct ViewRow {
+    #[diesel(skip_insertion)]
     pub(super) id: ViewId,
     pub(super) workspace_id: model::WorkspaceId,
     pub(super) collection_id: CollectionId,
@@ -216,7 +218,19 @@ pub(super) struct ViewRow {
     pub(super) updated_at: Timestamp,
 }
 
+operation::resource! {
+    ViewRow, collection_views, ViewId, "view";
+    unique "name": name_key;
+    at most 200 "views per collection";
+    within: collection_id;
+}
+
 impl ViewRow {
+    pub(super) fn rename(&mut self, name: &str) {
+        name.trim().clone_into(&mut self.name);
+        self.name_key = text::name_key(&self.name);
+    }
+
     /// What is stored beside its columns.
     pub(super) fn settings(&self) -> Result<Settings> {
         self.settings.parse()

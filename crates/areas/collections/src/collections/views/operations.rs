@@ -10,7 +10,8 @@ use fields::saved::SavedQueryText;
 use fields::text;
 use model::{Caller, Code, CollectionId, Error, JsonText, Patch, Result, ViewId};
 use operation::{
-    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, State, operation,
+    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Resource, State, Update,
+    operation,
 };
 use records::Author;
 use records::publish::{added, changed_at, differences, publish, removed};
@@ -65,7 +66,6 @@ pub fn create(
 ) -> Result<CollectionView> {
     let shape = held(tx, shapes, author, collection)?;
     let (now, views) = (tx.now(), queries::all(tx, &shape)?);
-    refuse_many(&views)?;
     let text = SavedQueryText {
         filter_tree: new.filter_tree,
         sort: new.sort.unwrap_or_default(),
@@ -78,7 +78,6 @@ pub fn create(
         check_related(tx, shapes, &shape, filter, now)?;
     }
     let name = new.name.trim();
-    queries::refuse_taken_name(&views, name, None)?;
     let settings = Settings { query, materialized_sort: new.materialized_sort };
     refuse_unsorted(&settings)?;
     let row = ViewRow {
@@ -104,7 +103,7 @@ fn add(tx: &mut Tx, author: &Author, shape: &Arc<Shape>, row: &ViewRow) -> Resul
     if row.is_default {
         queries::unmark_default(tx, shape.collection)?;
     }
-    let row = queries::insert(tx, shape, row)?;
+    let row = row.create(tx)?;
     settle(tx, shape)?;
     let view = row.view(shape, tx.now())?;
     let path = format!("views.{}", view.id);
@@ -120,6 +119,16 @@ fn held(tx: &mut Tx, shapes: &Shapes, author: &Author, collection: CollectionId)
     shape::within_change(tx, shapes, author.workspace, collection)
 }
 
+/// # Errors
+/// `invalid_state`.
+fn refuse_locked(row: &ViewRow) -> Result<()> {
+    if !row.locked {
+        return Ok(());
+    }
+    Err(Error::new(Code::InvalidState, "The view is locked. Unlock it first.")
+        .with("details", serde_json::json!({ "state": "locked" })))
+}
+
 fn settle(tx: &mut Tx, shape: &Shape) -> Result<()> {
     if queries::settle_indexes(tx, shape)? {
         shape::bump(tx, shape.collection)?;
@@ -129,16 +138,6 @@ fn settle(tx: &mut Tx, shape: &Shape) -> Result<()> {
 
 fn behind(views: &[ViewRow]) -> i64 {
     views.iter().map(|view| view.position + 1).max().unwrap_or(0)
-}
-
-/// # Errors
-/// `limit_reached`.
-fn refuse_many(views: &[ViewRow]) -> Result<()> {
-    if views.len() >= queries::MOST {
-        let message = format!("A collection has at most {} views.", queries::MOST);
-        return Err(Error::new(Code::LimitReached, message));
-    }
-    Ok(())
 }
 
 /// # Errors
@@ -185,40 +184,34 @@ pub fn update_view(
     let (now, row) = (tx.now(), queries::find(tx, &shape, view_id)?);
     let before = row.view(&shape, now)?;
     expected.check_showing(row.version, || serde_json::to_value(&before).map_err(Error::internal))?;
-    if row.locked && patch.locked != Some(false) {
-        return Err(Error::new(Code::InvalidState, "The view is locked. Unlock it first.")
-            .with("details", serde_json::json!({ "state": "locked" })));
+    if patch.locked != Some(false) {
+        refuse_locked(&row)?;
     }
-    let mut next = row.clone();
-    if let Some(name) = &patch.name {
-        name.trim().clone_into(&mut next.name);
-        next.name_key = text::name_key(&next.name);
-        let views = queries::all(tx, &shape)?;
-        queries::refuse_taken_name(&views, &next.name, Some(view_id))?;
-    }
-    next.kind = patch.kind.unwrap_or(before.kind);
-    next.is_default = patch.is_default.unwrap_or(row.is_default);
-    next.locked = patch.locked.unwrap_or(row.locked);
-    next.position = patch.position.unwrap_or(row.position);
+    let was_default = row.is_default;
     let is_filtered = matches!(patch.filter_tree, Patch::Set(_));
-    let settings = changed_settings(&shape, &row, patch, now)?;
+    let mut update = Update::of(row, ExpectedVersion::default())?;
+    let next = &mut update.row;
+    if let Some(name) = &patch.name {
+        next.rename(name);
+    }
+    next.kind = patch.kind.unwrap_or(next.kind);
+    next.is_default = patch.is_default.unwrap_or(next.is_default);
+    next.locked = patch.locked.unwrap_or(next.locked);
+    next.position = patch.position.unwrap_or(next.position);
+    let settings = changed_settings(&shape, next, patch, now)?;
     if let Some(filter) = settings.query.filter.as_ref().filter(|_| is_filtered) {
         check_related(tx, &shapes.0, &shape, filter, now)?;
     }
     next.settings = JsonText::of(&settings);
-    let after = next.view(&shape, now)?;
-    let changed = differences(&before, &after)?;
+    let changed = differences(&before, &next.view(&shape, now)?)?;
     if changed.is_empty() {
         return Ok(Json(before));
     }
-    if next.is_default && !row.is_default {
+    if next.is_default && !was_default {
         queries::unmark_default(tx, collection_id)?;
     }
-    next.version += 1;
-    next.updated_at = now;
-    queries::store(tx, &next)?;
+    let view = update.store(tx)?.view(&shape, now)?;
     settle(tx, &shape)?;
-    let view = next.view(&shape, now)?;
     let path = format!("views.{view_id}");
     let event = ViewEvent::Updated(ViewChanged { view: &view, collection_id, changed: &changed });
     publish(tx, &author, collection_id, &changed_at(&path, &changed), &event)?;
@@ -277,12 +270,9 @@ pub fn delete_view(
     let author = Author::of(caller);
     let shape = held(tx, &shapes.0, &author, collection_id)?;
     let row = queries::find(tx, &shape, view_id)?;
-    if row.locked {
-        return Err(Error::new(Code::InvalidState, "The view is locked. Unlock it first.")
-            .with("details", serde_json::json!({ "state": "locked" })));
-    }
+    refuse_locked(&row)?;
     let view = row.view(&shape, tx.now())?;
-    queries::delete(tx, view_id)?;
+    row.delete(tx)?;
     settle(tx, &shape)?;
     let path = format!("views.{view_id}");
     let event = ViewEvent::Deleted(ViewData { view: &view, collection_id });
@@ -317,13 +307,11 @@ pub fn duplicate_view(
     let shape = held(tx, &shapes.0, &author, collection_id)?;
     let row = queries::find(tx, &shape, view_id)?;
     let (now, views) = (tx.now(), queries::all(tx, &shape)?);
-    refuse_many(&views)?;
     let taken = |name: &str| views.iter().any(|view| view.name_key == text::name_key(name));
     let name = match copy.name {
         Some(name) => name.trim().to_owned(),
         None => text::copy_name(&row.name, 100, taken),
     };
-    queries::refuse_taken_name(&views, &name, None)?;
     let row = ViewRow {
         name_key: text::name_key(&name),
         name,

@@ -6,14 +6,12 @@ use diesel::prelude::*;
 use fields::Part;
 use fields::saved::SavedQuery;
 use model::{CollectionId, Error, FieldId, JsonText, Result, ViewId};
+use operation::Resource;
 use records::indexes::table;
 use records::schema::collection_views;
 use records::shape::{IndexKind, IndexOrigin, Shape};
 use serde_json::{Value, json};
 use store::{OptInPage, Read, Tx};
-
-/// The most views of a collection.
-pub(super) const MOST: usize = 200;
 
 /// All views of a collection, in order.
 pub(super) fn all(read: &mut Read, shape: &Shape) -> Result<Vec<ViewRow>> {
@@ -48,14 +46,8 @@ pub(super) fn list(read: &mut Read, shape: &Shape, page: &OptInPage) -> Result<V
 /// # Errors
 /// `not_found`.
 pub(super) fn find(read: &mut Read, shape: &Shape, id: ViewId) -> Result<ViewRow> {
-    collection_views::table
-        .filter(collection_views::id.eq(id))
-        .filter(collection_views::collection_id.eq(shape.collection))
-        .filter(collection_views::workspace_id.eq(shape.workspace))
-        .select(ViewRow::as_select())
-        .get_result(read.connection())
-        .optional()?
-        .ok_or_else(|| Error::not_found("view"))
+    let row = ViewRow::find(read, shape.workspace, &id)?;
+    if row.collection_id == shape.collection { Ok(row) } else { Err(Error::not_found(ViewRow::NOUN)) }
 }
 
 /// How a view looks at items, for whoever reads them by it.
@@ -68,37 +60,6 @@ pub fn load(read: &mut Read, shape: &Shape, id: ViewId) -> Result<SavedQuery> {
     Ok(query)
 }
 
-pub(super) fn insert(tx: &mut Tx, shape: &Shape, row: &ViewRow) -> Result<ViewRow> {
-    let values = (
-        collection_views::workspace_id.eq(row.workspace_id),
-        collection_views::collection_id.eq(shape.collection),
-        collection_views::name.eq(&row.name),
-        collection_views::name_key.eq(&row.name_key),
-        collection_views::kind.eq(row.kind),
-        collection_views::settings.eq(&row.settings),
-        collection_views::is_default.eq(row.is_default),
-        collection_views::locked.eq(row.locked),
-        collection_views::position.eq(row.position),
-        collection_views::version.eq(row.version),
-        collection_views::created_at.eq(row.created_at),
-        collection_views::updated_at.eq(row.updated_at),
-    );
-    Ok(diesel::insert_into(collection_views::table)
-        .values(values)
-        .returning(collection_views::all_columns)
-        .get_result(tx.connection())?)
-}
-
-pub(super) fn store(tx: &mut Tx, row: &ViewRow) -> Result<()> {
-    diesel::update(collection_views::table.find(row.id)).set(row).execute(tx.connection())?;
-    Ok(())
-}
-
-pub(super) fn delete(tx: &mut Tx, id: ViewId) -> Result<()> {
-    diesel::delete(collection_views::table.find(id)).execute(tx.connection())?;
-    Ok(())
-}
-
 /// Takes the mark off whichever view is the default.
 pub(super) fn unmark_default(tx: &mut Tx, collection: CollectionId) -> Result<()> {
     diesel::update(
@@ -109,16 +70,6 @@ pub(super) fn unmark_default(tx: &mut Tx, collection: CollectionId) -> Result<()
     .set(collection_views::is_default.eq(false))
     .execute(tx.connection())?;
     Ok(())
-}
-
-/// # Errors
-/// `duplicate_value` at `name`.
-pub(super) fn refuse_taken_name(views: &[ViewRow], name: &str, except: Option<ViewId>) -> Result<()> {
-    let key = fields::text::name_key(name);
-    let holder = views.iter().find(|view| view.name_key == key && Some(view.id) != except);
-    holder.map_or(Ok(()), |holder| {
-        Err(Error::duplicate("name", "Another view of the collection has this name.", holder.id))
-    })
 }
 
 /// Makes the indexes for orders of views those that the views ask for. `true` where indexes changed.
@@ -180,13 +131,14 @@ pub(in crate::collections) fn copy_all(tx: &mut Tx, from: &Shape, to: &Shape) ->
         // One that is not valid could not be read back.
         let Ok(query) = SavedQuery::from_api(to, &text, now) else { continue };
         let copy = ViewRow {
+            collection_id: to.collection,
             settings: JsonText::of(&Settings { query, ..settings }),
             version: 1,
             created_at: now,
             updated_at: now,
             ..view
         };
-        insert(tx, to, &copy)?;
+        copy.insert(tx)?;
     }
     settle_indexes(tx, to).map(drop)
 }
