@@ -6,6 +6,7 @@ use crate::model::{BusinessPatch, BusinessProfile, Holiday, OpeningHours, Profil
 use crate::retention;
 use crate::schema::business_profiles;
 use auth::workspaces;
+use calendar::DayHours;
 use chrono_tz::Tz;
 use diesel::prelude::*;
 use fields::invisible::trimmed;
@@ -198,9 +199,10 @@ fn check_hours(hours: &[OpeningHours], wrong: &mut Vec<FieldError>) {
     if hours.len() > MOST_HOURS {
         return wrong.push(FieldError::new("hours", format_args!("must have at most {MOST_HOURS} entries")));
     }
+    let hours: Vec<DayHours> = hours.iter().map(|hours| hours.minutes()).collect();
     for (place, one) in hours.iter().enumerate() {
         let param = format!("hours[{place}]");
-        if !one.are_sound() {
+        if !one.are_valid() {
             wrong.push(FieldError::new(param, "must open before 24:00, and close at another time"));
         } else if hours.iter().take(place).any(|other| one.overlap(*other)) {
             wrong.push(FieldError::new(param, "must not overlap other hours"));

@@ -1,10 +1,9 @@
 //! Times on a clock, without a day.
 
+use calendar::MINUTES_OF_DAY;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-
-pub(super) const MINUTES_OF_DAY: i64 = 1_440;
 
 /// A time on a clock, in minutes since midnight. `24:00` is the end of the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

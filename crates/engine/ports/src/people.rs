@@ -100,14 +100,7 @@ impl OpenWorkDirectory {
     }
 }
 
-/// Whether a business is open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opening {
-    /// It is open.
-    Open,
-    /// It is closed until this moment; `None` where it does not open within a year.
-    Closed(Option<Timestamp>),
-}
+pub use calendar::Opening;
 
 /// The texts of a business's profile by which others refer to it.
 pub const BUSINESS_FACTS: [&str; 11] = [

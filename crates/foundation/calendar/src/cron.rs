@@ -194,6 +194,20 @@ mod tests {
     }
 
     #[test]
+    fn croner_finds_the_same_moments() {
+        let golden = include_str!("../tests/golden/cron.tsv");
+        for line in golden.lines() {
+            let [expression, zone, start, expected] = line.split('\t').collect::<Vec<_>>()[..] else {
+                panic!("{line}")
+            };
+            let cron = Cron::parse(expression).unwrap_or_else(|why| panic!("{expression} {why}"));
+            let found = cron.moments(Timestamp::parse(start).unwrap(), zone.parse().unwrap()).take(8);
+            let found: Vec<String> = found.map(Timestamp::rfc3339).collect();
+            assert_eq!(found.join(","), expected, "{expression} in {zone} from {start}");
+        }
+    }
+
+    #[test]
     fn rare_days_are_found_and_the_calendar_ends() {
         assert_eq!(moments_of("0 0 29 2 */6", Tz::UTC, "2032-03-01T00:00:00Z", 1), ["2048-02-29T00:00Z"]);
         assert_eq!(moments_of("0 0 30 2 *", Tz::UTC, "2026-01-01T00:00:00Z", 1), Vec::<String>::new());

@@ -1,4 +1,4 @@
-//! What calendars and clocks say: rules of RFC 5545, cron expressions of five fields, and the clocks of time zones.
+//! Calendars and clocks: rules of RFC 5545, cron expressions of five fields, opening hours, quiet hours, and time zones.
 //!
 //! Rules are evaluated in local time, as a calendar shows it, without a time zone ([`Rule::times`]). Moments come last
 //! ([`moments`]): a time that clocks skip is as much later, and one that they show twice counts once. This crate has no
@@ -7,6 +7,7 @@
 mod clock;
 mod cron;
 mod days;
+mod hours;
 mod parse;
 mod rule;
 mod series;
@@ -14,6 +15,7 @@ mod times;
 
 pub use clock::{Moments, instant, local, moments};
 pub use cron::Cron;
+pub use hours::{DayHours, MINUTES_OF_DAY, Opening, OpeningHours, QuietHours};
 pub use rule::{ByDay, Frequency, Rule, Until};
 pub use series::Series;
 pub use times::Times;

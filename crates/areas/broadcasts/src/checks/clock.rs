@@ -1,8 +1,8 @@
 //! What clocks show: quiet hours, and the local time of contacts.
 
 use crate::model::{BroadcastQuietHours, BroadcastSchedule};
-use calendar::{instant, local};
-use chrono::{Duration, Timelike};
+use calendar::{QuietHours, instant, local};
+use chrono::Duration;
 use chrono_tz::Tz;
 use model::Timestamp;
 
@@ -60,18 +60,8 @@ impl Clock {
     /// The end of the quiet hours, if it is quiet where a contact with this time zone is.
     pub(crate) fn quiet_until(&self, zone: Option<&str>, now: Timestamp) -> Option<Timestamp> {
         let BroadcastQuietHours { from, to } = self.quiet?;
-        let zone = self.zone_of(zone);
-        let time = local(zone, now);
-        let minute = time.hour() * 60 + time.minute();
-        let (from, to) = (from.minutes(), to.minutes());
-        let is_quiet = if from < to { (from..to).contains(&minute) } else { minute >= from || minute < to };
-        if !is_quiet {
-            return None;
-        }
-        let day = if minute < to { time.date() } else { time.date() + Duration::days(1) };
-        let end = day.and_hms_opt(to / 60, to % 60, 0)?;
-        // Where clocks are put back, the same time comes twice.
-        Some(instant(zone, end)).filter(|end| *end > now).or(Some(now.plus_seconds(3_600)))
+        let hours = QuietHours { from: from.minutes(), to: to.minutes() };
+        hours.until(self.zone_of(zone), now)
     }
 }
 
