@@ -15,12 +15,12 @@ pub(crate) const NO_CONNECTION: &str = "no connection in time";
 pub enum Error {
     /// The URL is malformed, or has a form that is never accepted.
     InvalidUrl {
-        /// What is wrong with the URL.
+        /// The problem with the URL.
         reason: &'static str,
     },
     /// The method or a header is not allowed.
     InvalidRequest {
-        /// What is wrong with the request.
+        /// The problem with the request.
         reason: &'static str,
     },
     /// The URL is well formed, but its scheme, port or address is not allowed.
@@ -47,19 +47,19 @@ pub enum Error {
     },
     /// There were more redirects than the caller's limit.
     TooManyRedirects,
-    /// The TLS handshake failed or the certificate isn't valid for the host.
+    /// The TLS handshake failed, or the certificate is not valid for the host.
     Tls {
-        /// What was wrong.
+        /// The problem.
         reason: &'static str,
     },
     /// The peer violates HTTP or closed the connection early.
     Http {
-        /// What went wrong.
+        /// The problem.
         reason: &'static str,
     },
     /// The [`Policy`](crate::Policy) is invalid.
     Config {
-        /// What is wrong with the policy.
+        /// The problem with the policy.
         reason: &'static str,
     },
 }

@@ -222,7 +222,7 @@ pub struct Streaming {
     pub headers: HeaderMap,
     /// The URL of this response: the request's own, or the target of the last redirect.
     pub final_url: Url,
-    /// Absent once the end, the limit or an error has been reached.
+    /// `None` after the end, the limit or an error.
     body: Option<Incoming>,
     /// The decoder, with the bytes that have arrived but are not yet decoded.
     coded: Option<(Decoder, Bytes)>,

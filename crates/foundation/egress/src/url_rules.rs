@@ -40,7 +40,7 @@ pub enum Ports {
     /// Every port except those of well-known services that do not speak HTTP (mail, databases, …).
     #[default]
     Usual,
-    /// These and no others.
+    /// Only these ports.
     Only(Cow<'static, [u16]>),
 }
 
