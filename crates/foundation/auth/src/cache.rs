@@ -1,5 +1,5 @@
-//! What was read from the database, remembered for at most ten seconds: the longest that a change made elsewhere can go
-//! unnoticed, on every replica and without any message between them.
+//! A cache of rows read from the database, with a time to live of ten seconds. A change made by another replica is
+//! therefore noticed within ten seconds, without any message between replicas.
 
 use model::{Result, Timestamp};
 use std::collections::HashMap;
@@ -7,32 +7,33 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::Mutex;
 
-/// How long something found is remembered at most, in milliseconds.
+/// The longest time for which a value that was found stays cached, in milliseconds.
 const FOUND_MS: i64 = 10_000;
-/// By up to how much less, so that what was found at one time is not read anew at one time.
+/// The upper bound of the jitter subtracted from [`FOUND_MS`], so that entries cached at the same moment do not all
+/// expire at once.
 const JITTER_MS: u64 = 1_000;
-/// How long it is remembered that something does not exist.
+/// How long the absence of a value stays cached, in milliseconds.
 const MISSING_MS: i64 = 5_000;
-/// More than this is never kept of what was found.
+/// Capacity for values that were found.
 const MOST_FOUND: usize = 50_000;
-/// More than this is never kept of what was not: whoever sends many invented keys must neither fill the memory nor take
-/// the room of those that exist.
+/// Capacity for values that were not found. It is separate, so that a client that sends many invented keys neither
+/// fills the memory nor evicts keys that exist.
 const MOST_MISSING: usize = 10_000;
-/// How often a full memory is searched for what has ended.
+/// Minimum interval between sweeps of a full map for expired entries.
 const SWEEP_MS: i64 = 1_000;
-/// How many reads may go on at once.
+/// Number of locks that serialize reads, and so the most reads that run at once.
 const READERS: usize = 64;
 
-/// Values that are remembered for a while. A missing value is remembered too, for less long.
+/// A cache with a time to live. The absence of a value is cached too, for a shorter time.
 pub struct Cache<K, V> {
     found: RwLock<Memory<K, Arc<V>>>,
     missing: RwLock<Memory<K, ()>>,
-    /// Held by whoever reads. Keys share them by their hash.
+    /// One lock per hash bucket of keys, held during a read from the database.
     readers: [Mutex<()>; READERS],
 }
 
 impl<K: Hash + Eq, V> Cache<K, V> {
-    /// Nothing remembered.
+    /// Creates an empty cache.
     pub fn new() -> Self {
         Self {
             found: Memory::new(MOST_FOUND),
@@ -41,7 +42,8 @@ impl<K: Hash + Eq, V> Cache<K, V> {
         }
     }
 
-    /// What is remembered of `key`: a value, or that there is none. `None` where nothing is.
+    /// Returns the cached answer for `key`: `Some(Some(value))`, `Some(None)` if the value is known not to exist, or
+    /// `None` if nothing is cached.
     pub fn get(&self, key: &K, now: Timestamp) -> Option<Option<Arc<V>>> {
         let now = now.millis();
         let found = self.found.read().unwrap_or_else(PoisonError::into_inner).get(key, now).cloned();
@@ -51,11 +53,11 @@ impl<K: Hash + Eq, V> Cache<K, V> {
         self.missing.read().unwrap_or_else(PoisonError::into_inner).get(key, now).map(|()| None)
     }
 
-    /// What is remembered of `key`, or what `read` gives, which is not begun otherwise. Where many ask for an entry that
-    /// has ended, one reads and the others wait for it.
+    /// Returns the cached answer for `key`, or runs `read` and caches its result. Concurrent callers of an expired
+    /// entry wait for a single read.
     ///
     /// # Errors
-    /// Those of `read`; nothing is remembered then.
+    /// Those of `read`; nothing is cached then.
     pub async fn get_or_read(
         &self,
         key: K,
@@ -70,6 +72,7 @@ impl<K: Hash + Eq, V> Cache<K, V> {
             Some(reader) => Some(reader.lock().await),
             None => None,
         };
+        // Another task may have filled the entry while this one waited for the lock.
         if let Some(known) = self.get(&key, now) {
             return Ok(known);
         }
@@ -78,12 +81,13 @@ impl<K: Hash + Eq, V> Cache<K, V> {
         Ok(value)
     }
 
-    /// Whether there was such a value when it was last read, however long ago; `false` also where that is forgotten.
+    /// Returns `true` if the last read found this value, even if the entry has expired since. Returns `false` once it
+    /// was evicted.
     pub fn was_found(&self, key: &K) -> bool {
         self.found.read().unwrap_or_else(PoisonError::into_inner).entries.contains_key(key)
     }
 
-    /// Remembers a value, or that there is none.
+    /// Caches a value, or its absence.
     pub fn put(&self, key: K, value: Option<Arc<V>>, now: Timestamp) {
         let now = now.millis();
         let mut found = self.found.write().unwrap_or_else(PoisonError::into_inner);
@@ -92,13 +96,14 @@ impl<K: Hash + Eq, V> Cache<K, V> {
             found.put(key, value, now + FOUND_MS - less, now);
             return;
         }
+        // A key is in one map only: otherwise `get` would go on returning the deleted value.
         found.entries.remove(&key);
         drop(found);
         let mut missing = self.missing.write().unwrap_or_else(PoisonError::into_inner);
         missing.put(key, (), now + MISSING_MS, now);
     }
 
-    /// Forgets everything, so that what was changed is read anew.
+    /// Removes all entries, so that the next read of each goes to the database.
     pub fn clear(&self) {
         self.found.write().unwrap_or_else(PoisonError::into_inner).entries.clear();
         self.missing.write().unwrap_or_else(PoisonError::into_inner).entries.clear();
@@ -111,7 +116,7 @@ impl<K: Hash + Eq, V> Default for Cache<K, V> {
     }
 }
 
-/// A bounded map whose entries end.
+/// A map with a bounded number of entries, each with an expiry time.
 struct Memory<K, T> {
     entries: HashMap<K, (T, i64)>,
     most: usize,
@@ -132,6 +137,7 @@ impl<K: Hash + Eq, T> Memory<K, T> {
             self.sweep_at_ms = now + SWEEP_MS;
             self.entries.retain(|_, (_, until_ms)| now < *until_ms);
         }
+        // A full map rejects new keys instead of evicting: the value is then read from the database each time.
         if self.entries.len() < self.most || self.entries.contains_key(&key) {
             self.entries.insert(key, (value, until_ms));
         }
@@ -186,7 +192,7 @@ mod tests {
         (0..MOST_FOUND + 1).for_each(|key| cache.put(key, Some(Arc::new(())), now));
         assert!(cache.get(&7, now).unwrap().is_some());
         assert_eq!(cache.found.read().unwrap().entries.len(), MOST_FOUND);
-        // What has ended makes room.
+        // Expired entries make room.
         cache.put(MOST_FOUND, Some(Arc::new(())), now.plus_seconds(10));
         assert!(cache.get(&MOST_FOUND, now.plus_seconds(10)).unwrap().is_some());
     }
@@ -208,7 +214,7 @@ mod tests {
         for answer in [one, two, three] {
             assert_eq!(answer.unwrap().as_deref(), Some(&1));
         }
-        // Where it fails, the next one tries.
+        // After a failed read the next caller tries again.
         let failed = cache.get_or_read("b", now, async { Err(Error::internal("no database")) });
         assert!(failed.await.is_err());
         assert_eq!(cache.get_or_read("b", now, async { Ok(Some(2)) }).await.unwrap().as_deref(), Some(&2));

@@ -1,7 +1,7 @@
-//! Keys and workspaces as the gate sees them: read from the database, remembered for at most ten seconds.
+//! API keys and workspaces for the authentication gate, cached for at most ten seconds.
 //!
-//! Ten seconds is the longest that a revoked key or a changed plan can go unnoticed, on every replica and without
-//! any message between them; the specification allows sixty.
+//! A revoked key or a changed plan takes effect on every replica within ten seconds, without any message between
+//! replicas.
 
 use crate::keys::{self, StoredKey};
 use crate::schema::workspaces;
@@ -12,10 +12,10 @@ use model::{PartnerId, Result, Workspace, WorkspaceId};
 use std::sync::Arc;
 use store::{Db, Read};
 
-/// How many contacts a workspace has, counted up to a number and one more.
+/// Counts the contacts of a workspace. Stops at the given limit plus one.
 pub type CountContacts = fn(&mut Read, WorkspaceId, i64) -> Result<i64>;
 
-/// The directory. One per process.
+/// A cached directory of keys and workspaces. Each process has one.
 pub struct Directory {
     db: Db,
     count_contacts: Option<CountContacts>,
@@ -26,7 +26,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// A directory of what is in `db`.
+    /// Creates a directory that reads from `db`.
     pub fn new(db: Db) -> Self {
         Self {
             db,
@@ -38,30 +38,30 @@ impl Directory {
         }
     }
 
-    /// With a count of contacts: a workspace that has more than its plan allows is then cut.
+    /// Sets the function that counts contacts. A workspace with more contacts than its plan allows is then blocked.
     #[must_use]
     pub fn counting_contacts(self, count: CountContacts) -> Self {
         Self { count_contacts: Some(count), ..self }
     }
 
-    /// The key with this secret, whatever its state.
+    /// Returns the key with this secret, in any state (also revoked or expired).
     ///
     /// # Errors
-    /// When the database fails.
+    /// `internal_error`.
     pub async fn key(&self, hash: SecretHash) -> Result<Option<Arc<StoredKey>>> {
         let read = self.db.read(move |read| keys::by_hash(read, hash));
         self.keys.get_or_read(hash, self.db.now(), read).await
     }
 
-    /// Whether the secret was one of a key when it was last looked up, as far as that is remembered.
+    /// Returns `true` if the cache knows that a key with this secret exists or existed. Does not query the database.
     pub fn was_key(&self, hash: SecretHash) -> bool {
         self.keys.was_found(&hash)
     }
 
-    /// A workspace with its plan.
+    /// Returns a workspace with its plan.
     ///
     /// # Errors
-    /// When the database fails.
+    /// `internal_error`.
     pub async fn workspace(&self, id: WorkspaceId) -> Result<Option<Arc<Workspace>>> {
         let count = self.count_contacts;
         let read = self.db.read(move |read| {
@@ -78,19 +78,20 @@ impl Directory {
         self.workspaces.get_or_read(id, self.db.now(), read).await
     }
 
-    /// Whether nobody may operate a workspace: it is blocked, or there is none. For what is asked without a key.
+    /// Returns `true` if the workspace is blocked or does not exist. For requests without an API key, such as
+    /// webhooks.
     ///
     /// # Errors
-    /// When the database fails.
+    /// `internal_error`.
     pub async fn is_cut(&self, id: WorkspaceId) -> Result<bool> {
         let workspace = self.workspace(id).await?;
         Ok(workspace.is_none_or(|workspace| workspace.blocked_reason.is_some()))
     }
 
-    /// The workspace with this slug.
+    /// Returns the id of the workspace with this slug.
     ///
     /// # Errors
-    /// When the database fails.
+    /// `internal_error`.
     pub async fn workspace_by_slug(&self, slug: &str) -> Result<Option<WorkspaceId>> {
         let wanted = slug.to_owned();
         let read = self.db.read(move |read| {
@@ -104,10 +105,11 @@ impl Directory {
         Ok(found.map(|id| *id))
     }
 
-    /// The workspaces attributed to a partner, at most the first two: whoever has more must name one.
+    /// Returns the first two workspaces attributed to a partner. Two are enough to tell whether a request must name
+    /// one.
     ///
     /// # Errors
-    /// When the database fails.
+    /// `internal_error`.
     pub async fn first_clients(&self, partner: PartnerId) -> Result<Arc<Vec<WorkspaceId>>> {
         let read = self.db.read(move |read| {
             let found: Vec<WorkspaceId> = workspaces::table
@@ -121,7 +123,7 @@ impl Directory {
         Ok(self.clients.get_or_read(partner, self.db.now(), read).await?.unwrap_or_default())
     }
 
-    /// Forgets everything, so that the next request reads anew: for whoever just changed something here.
+    /// Clears the caches. Called after a change in this process, so that the next request sees it.
     pub fn forget(&self) {
         self.keys.clear();
         self.workspaces.clear();

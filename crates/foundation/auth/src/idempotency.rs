@@ -1,10 +1,11 @@
-//! The memory behind `Idempotency-Key` (platform-billing.md C.4).
+//! Records for `Idempotency-Key` (see `docs/internals/secrets.md`).
 //!
-//! An operation that is one transaction claims, works and finishes in it, so nobody ever sees a half-done claim.
-//! One that speaks to the outside claims first, under a lease, and finishes with its last transaction; a claim
-//! whose owner died is taken over under a higher fence, and what the dead owner still tries to write fails on it.
+//! An operation with a single transaction claims the key, works and stores its response in that transaction, so no
+//! other request ever sees an unfinished claim. An operation that calls external systems claims the key first, under
+//! a lease with a fence, and stores the response in its last transaction. If its owner dies, another request takes
+//! over the claim under a higher fence; writes under the old fence then fail.
 //!
-//! Stored answers are sealed: some show a secret that is shown this once.
+//! Stored responses are encrypted, because some of them contain a secret that is shown only once.
 
 use crate::reseal::{PIECE, position};
 use crate::schema::idempotency_keys;
@@ -15,31 +16,31 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use store::{AnyConnection, Batched, Batches, Db, Read, Tx, each};
 
-/// How long an owner may be silent before its claim can be taken over.
+/// Duration of a lease. After this time without renewal another request may take over the claim.
 pub const LEASE_SECONDS: i64 = 30;
-/// How long an outcome is remembered.
+/// How long a response is stored and repeated.
 pub const KEPT_SECONDS: i64 = 24 * 3600;
 
-/// What makes two requests the same one.
+/// Digest of a request. Two requests with the same fingerprint are the same request.
 pub type Fingerprint = [u8; 32];
 
-/// Who asks, and for what.
+/// A request with an `Idempotency-Key`.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// The key's lineage: rotation keeps the memory.
+    /// The lineage of the API key. Because a rotated key keeps its lineage, it also keeps its records.
     pub lineage: KeyId,
-    /// The header's value.
+    /// The value of the header.
     pub key: String,
     /// Digest of method, path, query and body.
     pub fingerprint: Fingerprint,
-    /// The request.
+    /// The id of the request.
     pub request: RequestId,
-    /// Seals the stored answer.
+    /// Encrypts the stored response.
     pub seal: Arc<Seal>,
 }
 
 impl Ask {
-    /// The record of a request that nobody has made before.
+    /// Returns the row of a first request.
     fn fresh_row(&self, now: Timestamp) -> RecordRow {
         RecordRow {
             lineage_id: self.lineage.clone(),
@@ -56,7 +57,7 @@ impl Ask {
         }
     }
 
-    /// The claim of that record.
+    /// Returns the claim on that row.
     fn fresh_claim(&self) -> Claim {
         Claim {
             lineage: self.lineage.clone(),
@@ -68,7 +69,7 @@ impl Ask {
     }
 
     fn outcome(&self, status: i64, stored: String, request: String) -> Result<Outcome> {
-        // Answers that were stored before there was a seal are JSON.
+        // Responses stored by versions without encryption are plain JSON.
         let stored = if stored.starts_with('{') {
             stored
         } else {
@@ -79,14 +80,15 @@ impl Ask {
     }
 }
 
-/// The headers that belong to an answer and come again with it. The others are of the request that they came with.
+/// The headers that are stored with a response and repeated. All others, such as `X-Request-Id`, belong to a single
+/// request.
 const KEPT_HEADERS: [&str; 2] = ["etag", "location"];
 
-/// Headers, a line each, before the body, which begins with a brace.
+/// Serializes headers, one per line, followed by the body. The body begins with a brace, which ends the headers.
 fn written_down(headers: &[(&'static str, String)], body: &str) -> String {
     let mut text = String::with_capacity(body.len() + 64);
     for (name, value) in headers.iter().filter(|(name, _)| KEPT_HEADERS.contains(name)) {
-        // No line break can be in a header that was sent.
+        // HTTP forbids line breaks in a header value; one here would corrupt the format.
         if !value.contains(['\r', '\n']) {
             text.extend([name, ":", value, "\n"]);
         }
@@ -95,7 +97,7 @@ fn written_down(headers: &[(&'static str, String)], body: &str) -> String {
     text
 }
 
-/// What [`written_down`] wrote.
+/// Parses the output of [`written_down`].
 fn read_back(mut text: &str) -> (Vec<(&'static str, String)>, &str) {
     let mut headers = Vec::new();
     while !text.starts_with('{')
@@ -109,48 +111,49 @@ fn read_back(mut text: &str) -> (Vec<(&'static str, String)>, &str) {
     (headers, text)
 }
 
-/// Where a stored answer belongs: it opens nowhere else.
+/// The associated data of an encrypted response: it can be decrypted only for the same key and lineage.
 fn place(lineage: &KeyId, key: &str) -> String {
     format!("idempotency:{lineage}:{key}")
 }
 
-/// The right to execute. Belongs to whoever holds the highest fence.
+/// A claim on a key: the right to execute its request. Valid while no other claim has a higher fence.
 #[derive(Debug, Clone)]
 pub struct Claim {
     lineage: KeyId,
     key: String,
     fence: i64,
     seal: Arc<Seal>,
-    /// What an earlier owner had begun, such as a run: to be resumed instead of begun again.
+    /// The resource that an earlier owner began to create, such as a run. The new owner resumes it instead of
+    /// creating another.
     pub resource: Option<String>,
 }
 
-/// An outcome to be repeated.
+/// A stored response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// The HTTP status.
     pub status: u16,
-    /// The answer's own headers, as far as they come again.
+    /// The stored headers (see `KEPT_HEADERS`).
     pub headers: Vec<(&'static str, String)>,
     /// The whole body.
     pub body: String,
-    /// The request that produced it.
+    /// The id of the request that produced it.
     pub request: String,
 }
 
-/// What is known of the header's value.
+/// The state of a key when a request asks for it.
 #[derive(Debug, Clone)]
 pub enum Known {
-    /// Nothing, or a claim whose owner died: go ahead.
+    /// The request has the claim: the key is new, or its previous owner died.
     Claimed(Claim),
-    /// It was done before.
+    /// The request was executed before.
     Done(Outcome),
-    /// Somebody is at it.
+    /// Another request is executing it.
     InProgress,
 }
 
 text_enum! {
-    /// Where a request with a key stands.
+    /// State of a record.
     enum ClaimState {
         Claimed = "claimed",
         Done = "done",
@@ -173,7 +176,7 @@ struct RecordRow {
     expires_at: Timestamp,
 }
 
-/// Reads the header: bare or quoted, 1 to 255 visible characters.
+/// Parses the header: bare or quoted, 1 to 255 visible ASCII characters.
 ///
 /// # Errors
 /// `validation_error` with `param` = `Idempotency-Key`.
@@ -185,10 +188,11 @@ pub fn parse_header(value: &str) -> Result<String> {
     Ok(key.to_owned())
 }
 
-/// What is known of the header's value, without claiming it. `None`: nothing, or nothing that still counts.
+/// Returns the state of the key without claiming it. `None` if there is no record, or one that is expired or may be
+/// taken over.
 ///
 /// # Errors
-/// `idempotency_key_reused` where another request used the value.
+/// `idempotency_key_reused` if another request used the value.
 pub fn peek(read: &mut Read, ask: &Ask) -> Result<Option<Known>> {
     let now = read.now();
     let row: Option<RecordRow> =
@@ -199,6 +203,7 @@ pub fn peek(read: &mut Read, ask: &Ask) -> Result<Option<Known>> {
     }
     Ok(match (row.status, row.body) {
         (Some(status), Some(body)) => {
+            // The response was committed in memory only if its flush is pending: repeat it once it is on disk.
             read.await_flush();
             Some(Known::Done(ask.outcome(status, body, row.request_id)?))
         }
@@ -215,13 +220,13 @@ fn reused() -> Error {
     .param("Idempotency-Key")
 }
 
-/// Claims of requests whose work is more than one transaction: on PostgreSQL those that wait share a statement. Cheap to
-/// clone.
+/// Claims keys for operations with more than one transaction. On PostgreSQL concurrent claims share one statement.
+/// Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Claims(Arc<Batches<Ask>>);
 
 impl Claims {
-    /// Claims in a transaction of its own, or says what is known.
+    /// Claims a key in its own transaction, or returns its state.
     ///
     /// # Errors
     /// As [`claim`].
@@ -250,7 +255,8 @@ impl Batched for Ask {
             .returning((idempotency_keys::lineage_id, idempotency_keys::key))
             .get_results(connection)?;
         let mut inserted: HashSet<(KeyId, String)> = inserted.into_iter().collect();
-        // Of two requests with one key the first has it. The other looks for what is known by itself.
+        // If two requests of the batch have the same key, the first gets the claim. The other gets `None`, runs alone
+        // and reads the record.
         let known = |ask: &&Self| {
             let is_ours = inserted.remove(&(ask.lineage.clone(), ask.key.clone()));
             is_ours.then(|| Known::Claimed(ask.fresh_claim()))
@@ -259,10 +265,11 @@ impl Batched for Ask {
     }
 }
 
-/// Claims, or says what is known. Losing the race for the insert means "read", not an error.
+/// Claims a key, or returns its state. If a concurrent request inserts the record first, this reads that record
+/// instead of failing.
 ///
 /// # Errors
-/// `idempotency_key_reused` where another request used the value.
+/// `idempotency_key_reused` if another request used the value.
 pub fn claim(tx: &mut Tx, ask: &Ask) -> Result<Known> {
     let now = tx.now();
     let fresh = ask.fresh_row(now);
@@ -288,6 +295,7 @@ pub fn claim(tx: &mut Tx, ask: &Ask) -> Result<Known> {
         }
         claim.resource = row.resource_id;
     }
+    // Compare and swap on the fence: of several requests that try to take over, only one succeeds.
     claim.fence = row.fence + 1;
     let taken = diesel::update(idempotency_keys::table.find((&ask.lineage, &ask.key)))
         .filter(idempotency_keys::fence.eq(row.fence))
@@ -306,10 +314,11 @@ pub fn claim(tx: &mut Tx, ask: &Ask) -> Result<Known> {
     Ok(if taken == 1 { Known::Claimed(claim) } else { Known::InProgress })
 }
 
-/// Notes what the claim's work has begun, so that whoever takes over resumes it.
+/// Records the resource that the claim's operation has begun to create, so that a request that takes over can resume
+/// it.
 ///
 /// # Errors
-/// When the claim was taken over.
+/// `idempotency_in_progress` if the claim was taken over.
 pub fn attach(tx: &mut Tx, claim: &Claim, resource: &str) -> Result<()> {
     let held = diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
         .filter(idempotency_keys::fence.eq(claim.fence))
@@ -318,10 +327,10 @@ pub fn attach(tx: &mut Tx, claim: &Claim, resource: &str) -> Result<()> {
     still_ours(held)
 }
 
-/// Prolongs the lease of work that goes on.
+/// Extends the lease.
 ///
 /// # Errors
-/// When the claim was taken over.
+/// `idempotency_in_progress` if the claim was taken over.
 pub fn renew(tx: &mut Tx, claim: &Claim) -> Result<()> {
     let until = tx.now().plus_seconds(LEASE_SECONDS);
     let held = diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
@@ -331,11 +340,11 @@ pub fn renew(tx: &mut Tx, claim: &Claim) -> Result<()> {
     still_ours(held)
 }
 
-/// Stores the outcome, in the transaction that it is the outcome of. Of `headers`, which are an answer's own, those
-/// are kept that a repetition has too: `ETag` and `Location`.
+/// Stores the response, in the same transaction as the operation's changes. Of `headers` only `ETag` and `Location`
+/// are stored.
 ///
 /// # Errors
-/// When the claim was taken over: the transaction must then fail, and does.
+/// `idempotency_in_progress` if the claim was taken over. The caller must then roll back.
 pub fn finish(
     tx: &mut Tx,
     claim: &Claim,
@@ -358,11 +367,11 @@ pub fn finish(
     still_ours(held)
 }
 
-/// Takes back an outcome that was stored while the work went on (202), because the work has failed: a resend executes,
-/// and finds what was begun. Does nothing where the claim was taken over.
+/// Removes a stored 202 response after the work behind it has failed. A retry then executes the request again and
+/// finds the resource in the claim. Does nothing if the claim was taken over.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn reopen(tx: &mut Tx, claim: &Claim) -> Result<()> {
     let now = tx.now();
     diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
@@ -377,11 +386,11 @@ pub fn reopen(tx: &mut Tx, claim: &Claim) -> Result<()> {
     Ok(())
 }
 
-/// The claim of a request that was told that `resource` goes on (202), for whoever ends it after the server that had
-/// claimed died.
+/// Returns the claim of a request that was answered with 202 while `resource` was in progress. Used to finish the
+/// request after the server that held the claim has died.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn left_open(
     read: &mut Read,
     lineage: &KeyId,
@@ -405,10 +414,10 @@ pub fn left_open(
     }))
 }
 
-/// Gives the claim up, so that a resend executes. Where something was begun the row stays, to be resumed.
+/// Releases the claim, so that a retry executes. If a resource was begun, the record stays and the retry resumes it.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn release(tx: &mut Tx, claim: &Claim) -> Result<()> {
     let now = tx.now();
     diesel::delete(idempotency_keys::table.find((&claim.lineage, &claim.key)))
@@ -424,14 +433,14 @@ pub fn release(tx: &mut Tx, claim: &Claim) -> Result<()> {
     Ok(())
 }
 
-/// The stored answers.
+/// The table of stored responses, for the rotation of the encryption key.
 pub const SEALED: SealedTable = SealedTable { table: "idempotency_keys", columns: &["body"], reseal };
 
 fn reseal(tx: &mut Tx, seal: &Seal, after: Option<&str>) -> Result<Option<Piece>> {
     use idempotency_keys::{body, key, lineage_id};
     let mut rows = idempotency_keys::table
         .filter(body.is_not_null())
-        // Answers that were stored before there was a seal are JSON.
+        // Skip responses stored by versions without encryption: they are plain JSON.
         .filter(body.not_like("{%"))
         .select((lineage_id, key, body.assume_not_null()))
         .order((lineage_id, key))
@@ -453,16 +462,17 @@ fn reseal(tx: &mut Tx, seal: &Seal, after: Option<&str>) -> Result<Option<Piece>
     Ok(Some(piece))
 }
 
-/// How many outcomes a transaction forgets, about: it must not keep others waiting.
+/// Approximate number of records deleted per transaction, to keep lock times short.
 const PURGED_AT_ONCE: i64 = 1_000;
 
-/// Forgets outcomes whose time is over, some at a time. Gives their number; zero when there are none left.
+/// Deletes some expired records and returns their number, which is zero when none are left.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn purge(tx: &mut Tx) -> Result<usize> {
     let now = tx.now();
-    // Where the first so many end: among those that end in one moment there may be a few more.
+    // Deletes by time, not by key, so that one range of the index is enough. Records that share the last expiry time
+    // are deleted too, so the batch may be slightly larger.
     let last: Option<Timestamp> = idempotency_keys::table
         .filter(idempotency_keys::expires_at.le(now))
         .order(idempotency_keys::expires_at.asc())

@@ -1,37 +1,37 @@
-//! Which secret key an installation's database is sealed under, and how that changes.
+//! The encryption key of an installation's database, and its rotation.
 
 use crate::schema::installation;
 use diesel::prelude::*;
 use model::Result;
 use store::{Read, Tx, each};
 
-/// The row with the mark of the key that seals.
+/// The name of the row with the fingerprint of the active key.
 const ACTIVE: &str = "secret_key_mark";
-/// The row with the mark of the key before it, while values may be sealed under that one.
+/// The name of the row with the fingerprint of the previous key. It exists during a rotation.
 const RETIRING: &str = "secret_key_retiring";
 
-/// The keys of a database, by their [marks](crate::SecretKey::mark).
+/// The fingerprints of a database's keys (see [`SecretKey::mark`](crate::SecretKey::mark)).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledKeys {
-    /// The key that seals.
+    /// The key that encrypts.
     pub active: String,
-    /// The key before it, while a rotation has not ended.
+    /// The previous key, until the rotation has ended.
     pub retiring: Option<String>,
 }
 
-/// The keys of a database; `None` before the first start.
+/// Returns the keys of a database, or `None` before the first start.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn installed_keys(read: &mut Read) -> Result<Option<InstalledKeys>> {
     let Some(active) = value(read, ACTIVE)? else { return Ok(None) };
     Ok(Some(InstalledKeys { active, retiring: value(read, RETIRING)? }))
 }
 
-/// The same. The first key that is offered to a database is its key from then on.
+/// Returns the keys of a database. If it has none, `mark` becomes its active key.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn adopt_key(tx: &mut Tx, mark: &str) -> Result<InstalledKeys> {
     insert(tx, ACTIVE, mark)?;
     Ok(InstalledKeys {
@@ -40,25 +40,26 @@ pub fn adopt_key(tx: &mut Tx, mark: &str) -> Result<InstalledKeys> {
     })
 }
 
-/// Begins a rotation: from now on services seal under the key `to`. Gives whether `from` was the key until now.
+/// Begins a rotation: from now on services encrypt under the key `to`. Returns `false` if `from` is not the active
+/// key.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn begin_rotation(tx: &mut Tx, from: &str, to: &str) -> Result<bool> {
     let row = installation::table.find(ACTIVE).filter(installation::value.eq(from));
     if diesel::update(row).set(installation::value.eq(to)).execute(tx.connection())? == 0 {
         return Ok(false);
     }
-    // A rotation that is turned back before its end has another key here.
+    // If a rotation is reverted before its end, the row holds the key that is active again.
     diesel::delete(installation::table.find(RETIRING)).execute(tx.connection())?;
     insert(tx, RETIRING, from)?;
     Ok(true)
 }
 
-/// Ends a rotation: nothing is sealed under the key `from` any more.
+/// Ends a rotation. The caller has made sure that nothing is encrypted under the key `from` any more.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn end_rotation(tx: &mut Tx, from: &str) -> Result<()> {
     let row = installation::table.find(RETIRING).filter(installation::value.eq(from));
     diesel::delete(row).execute(tx.connection())?;

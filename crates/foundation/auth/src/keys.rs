@@ -1,5 +1,5 @@
-//! API keys in the database. Making and changing them is for people (the command line, later the dashboard): the
-//! API has no operation for it.
+//! API keys in the database. Keys are created and changed by people at the command line; the API has no operation for
+//! it.
 
 use crate::schema::{api_keys, workspaces};
 use crate::subscription::load_workspaces;
@@ -12,33 +12,33 @@ use model::{
 use std::collections::{BTreeSet, HashMap};
 use store::{Read, Tx};
 
-/// A key to be made.
+/// The data of a new key.
 #[derive(Debug, Clone)]
 pub struct NewKey {
-    /// What people call it, 1 to 80 characters.
+    /// The name for people, 1 to 80 characters.
     pub name: String,
-    /// Whose it is.
+    /// The owner.
     pub owner: KeyOwner,
     /// Live or test; cannot be changed later.
     pub env: Env,
-    /// What it may do; at least one.
+    /// The permissions; at least one.
     pub scopes: Vec<Scope>,
-    /// Requests per minute, below the plan's.
+    /// Requests per minute. Applies if it is below the plan's limit.
     pub rate_limit_rpm: Option<i64>,
-    /// Requests per month, below the plan's.
+    /// Requests per month. Applies if it is below the plan's limit.
     pub monthly_quota: Option<i64>,
-    /// The most Energy money in a month, in cents (0 to 10,000,000).
+    /// The monthly budget for Energy, in cents (0 to 10,000,000).
     pub budget_cents: Option<i64>,
     /// Whether reaching the budget refuses further requests.
     pub budget_cutoff: bool,
-    /// The client that a partner key operates when a request names none.
+    /// The client workspace of a partner key's request that names none.
     pub default_workspace: Option<WorkspaceId>,
-    /// When it stops working by itself.
+    /// When the key expires.
     pub expires_at: Option<Timestamp>,
 }
 
 impl NewKey {
-    /// A workspace's key that has these scopes, no limits of its own and no end.
+    /// Returns a workspace's key with these scopes, without limits of its own and without an end.
     pub fn of_workspace(
         name: impl Into<String>,
         workspace: WorkspaceId,
@@ -60,16 +60,16 @@ impl NewKey {
     }
 }
 
-/// A stored key with what only the gate and the owner's own lists need.
+/// A stored key with the fields that only the gate and the owner's lists need.
 #[derive(Debug, Clone)]
 pub struct StoredKey {
-    /// What the rest of the service knows of it.
+    /// The part that the rest of the service uses.
     pub key: ApiKey,
     /// The name for people.
     pub name: String,
-    /// Rises when the budget's amount changes, which re-arms its thresholds.
+    /// Increases when the budget's amount changes. Each version reports its thresholds once.
     pub budget_version: i64,
-    /// When it stops working by itself.
+    /// When the key expires.
     pub expires_at: Option<Timestamp>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
@@ -78,7 +78,7 @@ pub struct StoredKey {
 }
 
 impl StoredKey {
-    /// That it still opens anything.
+    /// Returns an error if the key is revoked or expired.
     ///
     /// # Errors
     /// `api_key_revoked`, `api_key_expired`.
@@ -94,7 +94,7 @@ impl StoredKey {
 }
 
 impl StoredKey {
-    /// `active`, `expired` or `revoked`.
+    /// Returns `active`, `expired` or `revoked`.
     pub fn status(&self, now: Timestamp) -> &'static str {
         if self.revoked_at.is_some() {
             "revoked"
@@ -141,7 +141,7 @@ impl KeyRow {
             lineage: self.lineage_id,
             owner,
             env: self.env,
-            // Rechecked whenever a key is read: a partner scope on a workspace key never counts.
+            // Checked on every read, so that a partner scope on a workspace key never has an effect.
             scopes: match owner {
                 KeyOwner::Workspace(_) => scopes.without(Scope::is_partner_only),
                 KeyOwner::Partner(_) => scopes,
@@ -163,11 +163,10 @@ impl KeyRow {
     }
 }
 
-/// Makes a key and gives it back with its secret, which exists nowhere else from then on.
+/// Creates a key and returns it with its secret. The secret is not stored and cannot be shown again.
 ///
 /// # Errors
-/// `validation_error` for a name, scope or limit that no key may have; `workspace_not_found` for an owner that
-/// does not exist.
+/// `validation_error` for an invalid name, scope or limit; `workspace_not_found` for an owner that does not exist.
 pub fn create(tx: &mut Tx, new: NewKey) -> Result<(StoredKey, KeySecret)> {
     check(&new)?;
     let (workspace, partner) = match new.owner {
@@ -238,7 +237,7 @@ fn check(new: &NewKey) -> Result<()> {
     Ok(())
 }
 
-/// The key with this secret, whatever its state.
+/// Returns the key with this secret, in any state.
 pub(crate) fn by_hash(read: &mut Read, hash: SecretHash) -> Result<Option<StoredKey>> {
     let row: Option<KeyRow> = api_keys::table
         .filter(api_keys::secret_hash.eq(hash.0.to_vec()))
@@ -247,7 +246,7 @@ pub(crate) fn by_hash(read: &mut Read, hash: SecretHash) -> Result<Option<Stored
     row.map(KeyRow::stored).transpose()
 }
 
-/// The key with this id.
+/// Returns the key with this id.
 ///
 /// # Errors
 /// `not_found`.
@@ -256,12 +255,13 @@ pub fn by_id(read: &mut Read, id: &KeyId) -> Result<StoredKey> {
     row.ok_or_else(|| Error::not_found("key"))?.stored()
 }
 
-/// What keys may still do, each in a workspace. A key stands for its lineage: for whatever it was rotated to, too. It may
-/// do nothing once all of its lineage is revoked or expired, when its partner has lost the workspace, and while the
-/// workspace is blocked. For work that goes on after the request that asked for it.
+/// Returns the scopes that keys have now, each in a workspace. A key is named by its lineage, so the scopes of later
+/// rotations count too. The result is empty if all keys of the lineage are revoked or expired, if the partner no
+/// longer has the workspace, or if the workspace is blocked. Used by work that goes on after the request that started
+/// it.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn standing<'a>(
     read: &mut Read,
     wanted: impl IntoIterator<Item = (&'a KeyId, WorkspaceId)>,
@@ -294,18 +294,18 @@ pub fn standing<'a>(
     Ok(wanted.into_iter().map(|(lineage, id)| ((lineage.clone(), id), scopes(lineage, id))).collect())
 }
 
-/// What one key may still do in a workspace, as [`standing`] says.
+/// Returns the scopes that one key has now in a workspace (see [`standing`]).
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn standing_scopes(read: &mut Read, lineage: &KeyId, workspace: WorkspaceId) -> Result<ScopeSet> {
     Ok(standing(read, [(lineage, workspace)])?.into_values().next().unwrap_or_default())
 }
 
-/// The keys of a workspace (`None`: all keys of the installation), oldest first.
+/// Returns the keys of a workspace, oldest first. `None` returns all keys of the installation.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn list(read: &mut Read, workspace: Option<WorkspaceId>) -> Result<Vec<StoredKey>> {
     let mut query = api_keys::table.order(api_keys::id.asc()).into_boxed();
     if let Some(workspace) = workspace {
@@ -315,7 +315,7 @@ pub fn list(read: &mut Read, workspace: Option<WorkspaceId>) -> Result<Vec<Store
     rows.into_iter().map(KeyRow::stored).collect()
 }
 
-/// Revokes a key for good. Revoking twice changes nothing.
+/// Revokes a key permanently. Revoking it again changes nothing.
 ///
 /// # Errors
 /// `not_found`.
@@ -327,7 +327,8 @@ pub fn revoke(tx: &mut Tx, id: &KeyId) -> Result<StoredKey> {
     by_id(tx, id)
 }
 
-/// Sets or removes a key's monthly budget. With another amount the version rises, which re-arms the thresholds.
+/// Sets or removes a key's monthly budget. A different amount increases the version, so that its thresholds are
+/// reported again.
 ///
 /// # Errors
 /// `not_found`, or `validation_error` for a budget outside 0 to 10,000,000 cents.
@@ -335,7 +336,8 @@ pub fn set_budget(tx: &mut Tx, id: &KeyId, cents: Option<i64>, cutoff: bool) -> 
     if cents.is_some_and(|cents| !(0..=10_000_000).contains(&cents)) {
         return Err(Error::invalid("budget_cents", "must be between 0 and 10000000"));
     }
-    // This locks the row, so what is read after it is what the amount is compared with on PostgreSQL too.
+    // This update locks the row. On PostgreSQL a read before it could return an amount that a concurrent call
+    // replaces.
     diesel::update(api_keys::table.find(id))
         .set(api_keys::budget_cutoff.eq(cutoff))
         .execute(tx.connection())?;
@@ -349,21 +351,21 @@ pub fn set_budget(tx: &mut Tx, id: &KeyId, cents: Option<i64>, cutoff: bool) -> 
     by_id(tx, id)
 }
 
-/// A key's monthly budget.
+/// The monthly budget of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// What it may spend, in cents.
+    /// The amount, in cents.
     pub cents: i64,
     /// Whether reaching it refuses the key's requests.
     pub cutoff: bool,
-    /// Rises with every other amount.
+    /// Increases when the amount changes.
     pub version: i64,
 }
 
-/// A key's budget as it is now: a caller's copy is as old as the caller's run. `None` without one.
+/// Returns a key's current budget, or `None` if it has none. A caller's `ApiKey` may be as old as its run.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn budget(read: &mut Read, key: &KeyId) -> Result<Option<Budget>> {
     let row: Option<(Option<i64>, bool, i64)> = api_keys::table
         .find(key)
@@ -373,10 +375,10 @@ pub fn budget(read: &mut Read, key: &KeyId) -> Result<Option<Budget>> {
     Ok(row.and_then(|(cents, cutoff, version)| cents.map(|cents| Budget { cents, cutoff, version })))
 }
 
-/// The budgets of those of these keys that have one, as they are now.
+/// Returns the current budgets of these keys. Keys without one are left out.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn budgets(read: &mut Read, keys: &[&KeyId]) -> Result<HashMap<KeyId, Budget>> {
     let rows: Vec<(KeyId, Option<i64>, bool, i64)> = api_keys::table
         .filter(api_keys::id.eq_any(keys))
@@ -389,10 +391,10 @@ pub fn budgets(read: &mut Read, keys: &[&KeyId]) -> Result<HashMap<KeyId, Budget
     Ok(rows.into_iter().filter_map(budget).collect())
 }
 
-/// The workspace's keys that have a budget and are neither revoked nor expired, oldest first.
+/// Returns the workspace's keys that have a budget and are neither revoked nor expired, oldest first.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn with_budget(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<StoredKey>> {
     let now = read.now();
     let rows: Vec<KeyRow> = api_keys::table
@@ -405,13 +407,13 @@ pub fn with_budget(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<Stored
     rows.into_iter().map(KeyRow::stored).collect()
 }
 
-/// The lineages of keys, by the keys' ids. A key that does not exist has none.
+/// Returns the lineages of keys, by key id. Keys that do not exist are left out.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn lineages(read: &mut Read, keys: &[&str]) -> Result<HashMap<String, String>> {
     let mut lineages = HashMap::new();
-    // In pieces, because both databases bound the number of values in a statement.
+    // Both databases limit the number of values in a statement.
     for keys in keys.chunks(500) {
         let found: Vec<(String, String)> = api_keys::table
             .filter(api_keys::id.eq_any(keys))
@@ -422,10 +424,10 @@ pub fn lineages(read: &mut Read, keys: &[&str]) -> Result<HashMap<String, String
     Ok(lineages)
 }
 
-/// The lineages of all keys that an owner ever had, in ascending order.
+/// Returns the lineages of all keys that an owner has ever had, in ascending order.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn lineages_of(read: &mut Read, owner: KeyOwner) -> Result<Vec<KeyId>> {
     let query = api_keys::table.select(api_keys::lineage_id).distinct().order(api_keys::lineage_id.asc());
     Ok(match owner {

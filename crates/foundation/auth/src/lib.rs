@@ -1,5 +1,5 @@
-//! Keys and what they may do, and the workspaces in which they do it: secrets, the directory of keys and workspaces, rate windows, quotas, idempotency
-//! records, and the sealing of secrets that must be read back.
+//! Authentication and its storage: API keys, the cached directory of keys and workspaces, rate limits, quotas,
+//! idempotency records, and the encryption of stored secrets.
 
 mod cache;
 mod directory;
@@ -28,5 +28,5 @@ pub use seal::{Piece, Seal, SealedTable, SecretKey};
 pub use secret::{KeySecret, SecretHash};
 pub use spending::{Spending, SpentMicros};
 
-/// The tables with sealed values.
+/// The tables with encrypted values.
 pub const SEALED: &[&SealedTable] = &[&idempotency::SEALED];

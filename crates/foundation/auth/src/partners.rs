@@ -1,4 +1,4 @@
-//! Partners: who resells the service, with the number of their workspaces. Made by whoever runs the service.
+//! Partners, who resell the service. Operators create them at the command line.
 
 use crate::schema::{partners, workspaces};
 use diesel::prelude::*;
@@ -12,13 +12,13 @@ pub struct PartnerRecord {
     pub id: PartnerId,
     /// The name for people.
     pub name: String,
-    /// How many workspaces are attributed to it.
+    /// The number of workspaces attributed to it.
     pub workspaces: i64,
     /// When the object was created.
     pub created_at: Timestamp,
 }
 
-/// Makes a partner.
+/// Creates a partner.
 ///
 /// # Errors
 /// `validation_error` for a name that is blank or longer than 80 characters.
@@ -34,10 +34,10 @@ pub fn create(tx: &mut Tx, name: &str) -> Result<PartnerRecord> {
     Ok(PartnerRecord { id, name: name.to_owned(), workspaces: 0, created_at: now })
 }
 
-/// All partners, oldest first.
+/// Returns all partners, oldest first.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn list(read: &mut Read) -> Result<Vec<PartnerRecord>> {
     let clients: Vec<(PartnerId, i64)> = workspaces::table
         .filter(workspaces::partner_id.is_not_null())
@@ -56,7 +56,7 @@ pub fn list(read: &mut Read) -> Result<Vec<PartnerRecord>> {
         .collect())
 }
 
-/// Refuses a partner that does not exist.
+/// Returns an error if a partner does not exist.
 ///
 /// # Errors
 /// `validation_error`.
@@ -66,7 +66,7 @@ pub fn expect(read: &mut Read, partner: PartnerId) -> Result<()> {
     known.map(drop).ok_or_else(|| Error::invalid("partner", "is not the id of a partner"))
 }
 
-/// The name of a partner or a workspace without the space around it.
+/// Trims and checks the name of a partner or a workspace.
 ///
 /// # Errors
 /// `validation_error`.

@@ -6,44 +6,44 @@ use model::{Result, WorkspaceId};
 use serde::Serialize;
 use store::{Read, Tx, each};
 
-/// A plan with everything the catalogue says of it.
+/// A plan of the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = plans, treat_none_as_null = true, treat_none_as_default_value = false)]
 pub struct PlanRecord {
-    /// Its name in requests, such as `starter`.
+    /// The id used in requests, such as `starter`.
     pub id: String,
     /// The name for people.
     pub name: String,
-    /// One sentence.
+    /// The description, one sentence.
     pub description: String,
     /// The monthly fee in cents.
     pub price_cents: i64,
     /// The ISO 4217 currency code.
     pub currency: String,
-    /// Requests per minute of each key; `None` is no cap.
+    /// Requests per minute of each key; `None` is no limit.
     pub rate_limit_rpm: Option<i64>,
-    /// Requests per month of each key; `None` is no cap.
+    /// Requests per month of each key; `None` is no limit.
     pub monthly_quota: Option<i64>,
     /// The maximum number of test runs per workspace and day.
     pub test_runs_per_day: i64,
-    /// Contacts of the workspace; `None` is no cap.
+    /// The maximum number of contacts in the workspace; `None` is no limit.
     pub contacts_limit: Option<i64>,
-    /// Energy that a period brings.
+    /// Energy included in each period.
     pub included_energy: i64,
     /// The price of 1,000 Energy in millionths of a US dollar.
     pub usd_micros_per_1000_energy: i64,
-    /// Given by the service only.
+    /// Whether only an operator can assign it.
     pub restricted: bool,
-    /// Its place in the list.
+    /// The position in the list.
     pub position: i64,
     /// Whether work is paid from the balance of Energy. Otherwise its cost is only recorded.
     pub energy_metered: bool,
 }
 
-/// Adds a plan. Returns `false`, and changes nothing, if there is one with its id.
+/// Adds a plan. Returns `false` and changes nothing if the id is taken.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn add(tx: &mut Tx, plan: &PlanRecord) -> Result<bool> {
     let added = each!(tx.connection(), |connection| diesel::insert_into(plans::table)
         .values(plan)
@@ -52,10 +52,10 @@ pub fn add(tx: &mut Tx, plan: &PlanRecord) -> Result<bool> {
     Ok(added == 1)
 }
 
-/// Writes a plan, over the one with its id if there is one.
+/// Inserts a plan or replaces the plan with its id.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn put(tx: &mut Tx, plan: &PlanRecord) -> Result<()> {
     each!(tx.connection(), |connection| diesel::insert_into(plans::table)
         .values(plan)
@@ -66,18 +66,19 @@ pub fn put(tx: &mut Tx, plan: &PlanRecord) -> Result<()> {
     Ok(())
 }
 
-/// The plan with this id.
+/// Returns the plan with this id.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn by_id(read: &mut Read, id: &str) -> Result<Option<PlanRecord>> {
     Ok(plans::table.find(id).select(PlanRecord::as_select()).first(read.connection()).optional()?)
 }
 
-/// The plans that a workspace may see: all but the restricted ones that are not its own. `None` sees all.
+/// Returns the plans that a workspace can see: all public plans, and its own if that is restricted. `None` returns
+/// all plans.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn list(read: &mut Read, workspace: Option<WorkspaceId>) -> Result<Vec<PlanRecord>> {
     let mut query = plans::table
         .order((plans::position.asc(), plans::id.asc()))
@@ -94,10 +95,10 @@ pub fn list(read: &mut Read, workspace: Option<WorkspaceId>) -> Result<Vec<PlanR
     Ok(query.load(read.connection())?)
 }
 
-/// The lowest price of Energy among the plans that anybody may have: what costs more is the premium rate.
+/// Returns the lowest price of Energy among the public plans. A price above it counts as the premium rate.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn base_price(read: &mut Read) -> Result<i64> {
     let lowest: Option<i64> = plans::table
         .filter(plans::restricted.eq(false))

@@ -1,5 +1,5 @@
-//! Requests per month. Counted in memory and written behind, with the request log: the count may lose what a
-//! `kill -9` catches between two flushes (a second at most), and replicas learn of each other's requests as often.
+//! Monthly request quotas. Requests are counted in memory and written with the request log, about every second. A
+//! `kill -9` loses at most one interval, and replicas learn of each other's requests at the same rate.
 
 use crate::schema::key_requests;
 use chrono::NaiveDate;
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use store::{Db, Read, Tx, each};
 
-/// The counters of all keys seen this month.
+/// The request counters of all keys seen this month.
 pub struct Quotas {
     db: Db,
     state: Mutex<State>,
@@ -23,12 +23,12 @@ struct State {
     counts: HashMap<KeyId, Count>,
 }
 
-/// The requests of a key's lineage.
+/// The request counter of a key's lineage.
 #[derive(Default)]
 struct Count {
-    /// Of the month, what is not written yet included. `None` until the database was asked.
+    /// Requests of the month, including those not yet written. `None` until they are read from the database.
     used: Option<i64>,
-    /// Counted and not written yet, by day and workspace: nearly always one of each.
+    /// Counted but not yet written, by day and workspace. Nearly always a single entry.
     pending: Vec<(NaiveDate, WorkspaceId, i64)>,
 }
 
@@ -42,15 +42,15 @@ impl Count {
 }
 
 impl Quotas {
-    /// Counters backed by `db`.
+    /// Creates counters that are stored in `db`.
     pub fn new(db: Db) -> Self {
         Self { db, state: Mutex::default() }
     }
 
-    /// The requests of a key's lineage in the month of `now`.
+    /// Returns the requests of a key's lineage in the month of `now`.
     ///
     /// # Errors
-    /// When the database fails, which is asked once per key and month.
+    /// `internal_error`. The database is read once per key and month.
     pub async fn used(&self, lineage: &KeyId, now: Timestamp) -> Result<i64> {
         let known = self.state_at(now).counts.get(lineage).and_then(|count| count.used);
         match known {
@@ -59,10 +59,11 @@ impl Quotas {
         }
     }
 
-    /// Counts a request of a key's lineage, unless the month has `most` of them already. Says whether it was counted.
+    /// Counts a request of a key's lineage and returns `true`, or returns `false` if the month already has `most`
+    /// requests.
     ///
     /// # Errors
-    /// When the database fails, which is asked once per key and month.
+    /// `internal_error`. The database is read once per key and month.
     pub async fn count(
         &self,
         lineage: &KeyId,
@@ -74,6 +75,7 @@ impl Quotas {
             return Ok(counted);
         }
         self.look_up(lineage, now).await?;
+        // The month may have changed since the look-up. The request is then let through uncounted.
         Ok(self.count_known(lineage, workspace, most, now).unwrap_or(true))
     }
 
@@ -82,7 +84,8 @@ impl Quotas {
         let stored = self.db.read(move |read| stored(read, &[wanted], &month)).await?;
         let stored = stored.get(lineage).copied().unwrap_or(0);
         let mut state = self.state_at(now);
-        // Two requests may have asked the database at once; the first answer stays, with what was counted on it.
+        // Two requests may have read the database concurrently. Keep the first result, which already includes counted
+        // requests.
         Ok(*state.counts.entry(lineage.clone()).or_default().used.get_or_insert(stored))
     }
 
@@ -104,23 +107,23 @@ impl Quotas {
         Some(true)
     }
 
-    /// The counters of the month of `now`.
+    /// Locks the counters. If the month has changed, resets them first.
     fn state_at(&self, now: Timestamp) -> MutexGuard<'_, State> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !now.is_in_month(&state.month) {
             state.month = now.month();
-            // What is not written yet stays, with its own day.
+            // Pending counts stay: they are written with the day of their request.
             state.counts.retain(|_, count| !count.pending.is_empty());
             state.counts.values_mut().for_each(|count| count.used = None);
         }
         state
     }
 
-    /// Writes what was counted since the last call, and reads what other replicas counted. Says whether there was
-    /// anything to write.
+    /// Writes the pending counts, then reads the totals, which include the requests of other replicas. Returns
+    /// `false` if nothing was pending.
     ///
     /// # Errors
-    /// When the database fails; the counts then wait for the next call.
+    /// `internal_error`. The counts then stay pending for the next call.
     pub async fn flush(&self) -> Result<bool> {
         let (pending, month) = self.take_pending();
         if pending.is_empty() {
@@ -135,7 +138,7 @@ impl Quotas {
         let written = written.await;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match written {
-            // Of a month that ended meanwhile nothing is needed any more.
+            // If the month has changed meanwhile, the totals are no longer needed.
             Ok(stored) if state.month == month => {
                 for (lineage, total) in stored {
                     let count = state.counts.entry(lineage).or_default();
@@ -210,10 +213,10 @@ fn stored(read: &mut Read, lineages: &[KeyId], month: &str) -> Result<HashMap<Ke
     Ok(rows.into_iter().collect())
 }
 
-/// Requests of a workspace's keys from one day to another, by day.
+/// Returns the number of requests per day of a workspace's keys. Both days are included.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn requests_by_day(
     read: &mut Read,
     workspace: WorkspaceId,
@@ -223,10 +226,10 @@ pub fn requests_by_day(
     requests_by(read, "day", workspace, from, to)
 }
 
-/// Requests of a workspace's keys from one day to another, by the keys' lineage.
+/// Returns the number of requests per lineage of a workspace's keys. Both days are included.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn requests_by_lineage(
     read: &mut Read,
     workspace: WorkspaceId,

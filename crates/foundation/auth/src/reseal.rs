@@ -1,4 +1,4 @@
-//! Sealing anew, in pieces: what `svc secrets rotate` does to each table of [`SealedTable`].
+//! Re-encryption in batches: `svc secrets rotate` applies it to each [`SealedTable`].
 
 use crate::seal::{Piece, Seal, SealedTable};
 use model::{Error, Result};
@@ -6,22 +6,21 @@ use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use store::Db;
 
-/// How many rows a transaction looks at: it must not keep others waiting.
+/// Rows per transaction, to keep lock times short.
 pub const PIECE: i64 = 100;
 
-/// Reads the position that [`Piece::ending`] wrote.
+/// Parses a position written by [`Piece::ending`].
 ///
 /// # Errors
-/// When it is another one's.
+/// If the position is of another type.
 pub fn position<P: DeserializeOwned>(after: Option<&str>) -> Result<Option<P>> {
     after.map(|text| serde_json::from_str(text).map_err(Error::internal)).transpose()
 }
 
-/// Goes through a table once. The seal's active key is the one that everything is sealed under afterwards. Can be broken
-/// off at any time and begun from the start.
+/// Re-encrypts a whole table under the active key of `seal`. Can be interrupted at any time and started again.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub async fn reseal_table(db: &Db, seal: &Arc<Seal>, table: &'static SealedTable) -> Result<Piece> {
     let mut total = Piece::default();
     let mut after: Option<String> = None;

@@ -1,6 +1,6 @@
-//! Sealing of secrets that must be read back, such as the credentials of a tool: AES-256-GCM under the service's
-//! own key, bound to where the secret belongs. And signing of what callers carry and must not change, such as the
-//! addresses of downloads: HMAC-SHA-256 under a key derived from the same one.
+//! Encryption of stored secrets, such as the credentials of a tool: AES-256-GCM under the service's key, with the
+//! secret's place as associated data. Also signatures of text that clients hold and must not change, such as download
+//! URLs: HMAC-SHA-256 under a derived key.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,42 +12,42 @@ use std::fmt;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use store::Tx;
 
-/// A table with sealed values. Nothing can be sealed for a table that no group declares in its `SEALED`, so that a rotation
-/// of the key finds everything.
+/// A table with encrypted values. Nothing can be encrypted for a table that no group declares in its `SEALED`, so a
+/// rotation of the key finds all values.
 pub struct SealedTable {
-    /// Its name.
+    /// The name of the table.
     pub table: &'static str,
-    /// The columns that hold sealed values, alone or within JSON.
+    /// The columns with encrypted values, either the whole value or a part of their JSON.
     pub columns: &'static [&'static str],
-    /// Seals the values of some rows anew.
+    /// Re-encrypts the values of some rows.
     pub reseal: Reseal,
 }
 
-/// Seals the values of the next rows behind a position anew; `None` behind the last row. A row that changed meanwhile is
-/// left as it is: whoever changed it has sealed it, and if that was under the earlier key, the next pass finds it.
+/// Re-encrypts the values of the next rows after a position. Returns `None` after the last row. A row that changed
+/// concurrently is skipped: its writer has encrypted it, and if that was under the old key, the next pass finds it.
 pub type Reseal = fn(&mut Tx, &Seal, Option<&str>) -> Result<Option<Piece>>;
 
-/// What became of some rows.
+/// The result for a batch of rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Piece {
-    /// The position of the last of them.
+    /// The position of the last row.
     pub last: String,
-    /// How many values were sealed anew.
+    /// The number of re-encrypted values.
     pub resealed: usize,
-    /// How many values none of the keys opens. They stay as they are.
+    /// The number of values that no key decrypts. They are left unchanged.
     pub unreadable: usize,
 }
 
 impl Piece {
-    /// A piece that ends with the row at `position`.
+    /// Returns a piece that ends with the row at `position`.
     ///
     /// # Errors
-    /// When the position cannot be written as JSON, which ids and texts can.
+    /// If the position cannot be serialized as JSON. Ids and strings can.
     pub fn ending<P: Serialize>(position: &P) -> Result<Self> {
         Ok(Self { last: serde_json::to_string(position).map_err(Error::internal)?, ..Self::default() })
     }
 
-    /// Counts the outcome of one value, and gives what is to be stored in its place.
+    /// Counts the result for one value and returns the value to store, if it changed.
     pub fn count(&mut self, resealed: Result<Option<String>>) -> Option<String> {
         match resealed {
             Ok(Some(sealed)) => {
@@ -63,25 +63,25 @@ impl Piece {
     }
 }
 
-/// A key of 32 bytes, ready for use.
+/// A key of 32 bytes, prepared for use.
 #[derive(Clone)]
 pub struct SecretKey {
     cipher: LessSafeKey,
     signer: hmac::Key,
     mark: String,
-    /// What sealed values under this key begin with.
+    /// The prefix of values encrypted under this key.
     prefix: String,
 }
 
 impl SecretKey {
-    /// Reads a key.
+    /// Prepares a key.
     ///
     /// # Errors
-    /// When it has not 32 bytes.
+    /// If the key does not have 32 bytes.
     pub fn new(key: &[u8]) -> Result<Self> {
         let unbound = UnboundKey::new(&AES_256_GCM, key)
             .map_err(|_| Error::internal("the secret key must have 32 bytes"))?;
-        // A key of its own, so that no signature says anything about what is sealed.
+        // Signatures use a derived key, so that they reveal nothing about the encryption key.
         let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), b"svc signatures v1");
         let signer = hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref());
         let mark = hmac::sign(&signer, &signed("installation", "secret key"));
@@ -90,7 +90,7 @@ impl SecretKey {
         Ok(Self { cipher: LessSafeKey::new(unbound), signer, mark, prefix: format!("v2.{id}.") })
     }
 
-    /// Tells this key from others, and says nothing else of it.
+    /// Returns a fingerprint of the key, which does not reveal it.
     pub fn mark(&self) -> &str {
         &self.mark
     }
@@ -104,29 +104,30 @@ impl SecretKey {
     }
 }
 
-/// Without the key.
+/// Omits the key.
 impl fmt::Debug for SecretKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SecretKey").finish_non_exhaustive()
     }
 }
 
-/// The keys of an installation: more than one only while the key is rotated.
+/// The keys of an installation. There are two only during a rotation.
 #[derive(Debug, Clone)]
 struct Keys {
     active: SecretKey,
-    /// Opens and verifies, and seals nothing.
+    /// Decrypts and verifies, but never encrypts.
     other: Option<SecretKey>,
 }
 
-/// Seals and opens, signs and verifies.
+/// Encrypts, decrypts, signs and verifies.
 pub struct Seal {
     keys: RwLock<Arc<Keys>>,
-    /// The tables that may hold sealed values; unset where nobody has composed a service.
+    /// The tables that may hold encrypted values. Unset in tests without a composed service, where all tables are
+    /// allowed.
     tables: OnceLock<Vec<&'static str>>,
 }
 
-/// Without its keys.
+/// Omits the keys.
 impl fmt::Debug for Seal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Seal").finish_non_exhaustive()
@@ -134,25 +135,25 @@ impl fmt::Debug for Seal {
 }
 
 impl Seal {
-    /// A sealer under one key of 32 bytes.
+    /// Creates a seal with one key of 32 bytes.
     ///
     /// # Errors
-    /// When the key has another length.
+    /// If the key does not have 32 bytes.
     pub fn new(key: &[u8]) -> Result<Self> {
         Ok(Self::with_keys(SecretKey::new(key)?, None))
     }
 
-    /// A sealer under the key `active`, which also opens and verifies what another key has sealed and signed.
+    /// Creates a seal that encrypts under `active`, and also decrypts and verifies under `other`.
     pub fn with_keys(active: SecretKey, other: Option<SecretKey>) -> Self {
         Self { keys: RwLock::new(Arc::new(Keys { active, other })), tables: OnceLock::new() }
     }
 
-    /// Goes over to these keys.
+    /// Replaces the keys.
     pub fn set_keys(&self, active: SecretKey, other: Option<SecretKey>) {
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Keys { active, other });
     }
 
-    /// Declares all tables that may hold sealed values. From then on nothing is sealed for others.
+    /// Declares all tables that may hold encrypted values. From then on `seal` rejects other tables.
     pub fn declare<'a>(&self, tables: impl IntoIterator<Item = &'a SealedTable>) {
         self.tables.get_or_init(|| tables.into_iter().map(|sealed| sealed.table).collect());
     }
@@ -161,27 +162,28 @@ impl Seal {
         self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The signature of `text` for `place` (such as `download`): it holds nowhere else.
+    /// Signs `text` for `place` (such as `download`). The signature is not valid for another place.
     pub fn sign(&self, place: &str, text: &str) -> Vec<u8> {
         hmac::sign(&self.keys().active.signer, &signed(place, text)).as_ref().to_vec()
     }
 
-    /// Whether `signature` is what [`Seal::sign`] gave for the same place and text, under any of the keys.
+    /// Returns whether `signature` is valid for this place and text under any of the keys.
     pub fn is_signed(&self, place: &str, text: &str, signature: &[u8]) -> bool {
         let (keys, signed) = (self.keys(), signed(place, text));
         let mut all = std::iter::once(&keys.active).chain(&keys.other);
         all.any(|key| hmac::verify(&key.signer, &signed, signature).is_ok())
     }
 
-    /// The mark of the key that seals: see [`SecretKey::mark`].
+    /// Returns the fingerprint of the active key (see [`SecretKey::mark`]).
     pub fn mark(&self) -> String {
         self.keys().active.mark.clone()
     }
 
-    /// Seals `secret` for `place` (such as `agent_tool:7:weather`), to be stored in `table`: it opens in no other place.
+    /// Encrypts `secret` for `place` (such as `agent_tool:7:weather`), to be stored in `table`. It can be decrypted
+    /// only with the same place.
     ///
     /// # Errors
-    /// When the table is not declared, or the cipher fails, which it does not for texts below 64 GiB.
+    /// If the table is not declared. The cipher itself fails only for texts above 64 GiB.
     pub fn seal(
         &self,
         table: &SealedTable,
@@ -203,16 +205,16 @@ impl Seal {
         Ok(format!("{}{}", keys.active.prefix, STANDARD.encode([&nonce[..], &text].concat())))
     }
 
-    /// Opens what [`Seal::seal`] made for the same `place`, under any of the keys.
+    /// Decrypts the output of [`Seal::seal`] for the same `place`, under any of the keys.
     ///
     /// # Errors
-    /// When it was made under another key, for another place, or was changed.
+    /// If it was encrypted under another key or for another place, or was changed.
     pub fn open(&self, place: &str, sealed: &str) -> Result<String> {
         let broken = || Error::internal("a sealed secret does not open: was SVC_SECRET_KEY changed?");
         let keys = self.keys();
         let mut all = std::iter::once(&keys.active).chain(&keys.other);
         let opened = match sealed.strip_prefix("v1.") {
-            // Sealed by versions whose values did not name their key.
+            // Values in the format v1 do not name their key, so try each.
             Some(text) => {
                 let bytes = STANDARD.decode(text).map_err(|_| broken())?;
                 all.find_map(|key| key.open(place, &bytes))
@@ -225,12 +227,12 @@ impl Seal {
         opened.ok_or_else(broken)
     }
 
-    /// What sealed values under the active key begin with.
+    /// Returns the prefix of values encrypted under the active key.
     pub fn active_prefix(&self) -> String {
         self.keys().active.prefix.clone()
     }
 
-    /// The same secret sealed under the active key; `None` where it is already.
+    /// Returns the secret encrypted under the active key, or `None` if it already is.
     ///
     /// # Errors
     /// As [`Seal::open`].
@@ -248,7 +250,7 @@ impl Seal {
     }
 }
 
-/// No place has a NUL, so no other place and text make the same bytes.
+/// Joins place and text with a NUL. No place contains a NUL, so the result is unambiguous.
 fn signed(place: &str, text: &str) -> Vec<u8> {
     [place.as_bytes(), b"\0", text.as_bytes()].concat()
 }
@@ -291,7 +293,7 @@ mod tests {
             assert!(seal.open("a", broken).is_err());
         }
         assert!(Seal::new(&[7; 31]).is_err());
-        // As the values were before they named their key.
+        // Values in the format v1 do not name their key.
         assert_eq!(seal.open("a", &sealed.replace(&prefix, "v1.")).unwrap(), "Bearer ü");
     }
 

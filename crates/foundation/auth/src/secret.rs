@@ -1,8 +1,8 @@
-//! The text of a key: `svc_live_` or `svc_test_`, 32 random characters, and a checksum of six.
+//! The format of an API key: `svc_live_` or `svc_test_`, 32 random characters and a checksum of six.
 //!
-//! The checksum lets a mistyped or invented key be refused without asking the database, and lets scanners of
-//! leaked secrets tell a real key from a look-alike. What is stored is a SHA-256 digest: the secret has 160 random
-//! bits, so nothing slower is needed against guessing.
+//! The checksum lets the service reject a mistyped or invented key without a query, and lets scanners for leaked
+//! secrets recognize a key. The database stores a SHA-256 digest. The secret has 160 random bits, so it needs no slow
+//! hash against guessing.
 
 use base64::Engine;
 use model::{Env, Random};
@@ -12,19 +12,19 @@ const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const RANDOM_CHARS: usize = 32;
 const TAIL_CHARS: usize = 6;
 
-/// The digest under which a key is stored and found. A look-up by the digest of a secret compares nothing that an
-/// attacker could time.
+/// The digest under which a key is stored and found. A look-up by digest compares no secret text, so it cannot leak
+/// the secret by its timing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SecretHash(pub [u8; 32]);
 
-/// A key as its holder has it. Never stored, never logged, printed once.
+/// The secret text of a key. Never stored or logged; shown once.
 pub struct KeySecret {
     env: Env,
     text: String,
 }
 
 impl KeySecret {
-    /// A new key.
+    /// Generates a key.
     pub fn generate(env: Env, random: &dyn Random) -> Self {
         let mut bytes = [0u8; RANDOM_CHARS];
         random.fill(&mut bytes);
@@ -34,7 +34,7 @@ impl KeySecret {
         Self { env, text: text + &tail }
     }
 
-    /// Reads what a caller sent; `None` where prefix, length or checksum are wrong.
+    /// Parses a key sent by a client. Returns `None` if the prefix, the length or the checksum is wrong.
     pub fn parse(text: &str) -> Option<Self> {
         let env = [Env::Live, Env::Test].into_iter().find(|env| {
             text.strip_prefix("svc_").is_some_and(|rest| rest.starts_with(&format!("{}_", env.as_str())))
@@ -47,17 +47,17 @@ impl KeySecret {
         (checksum(head) == tail).then(|| Self { env, text: text.to_owned() })
     }
 
-    /// The environment that the prefix names. What counts is the stored one.
+    /// Returns the environment of the prefix. The stored environment is authoritative.
     pub fn env(&self) -> Env {
         self.env
     }
 
-    /// The text to show once.
+    /// Returns the text, to be shown once.
     pub fn reveal(&self) -> &str {
         &self.text
     }
 
-    /// What to store and look up.
+    /// Returns the digest to store or look up.
     pub fn hash(&self) -> SecretHash {
         let digest = ring::digest::digest(&ring::digest::SHA256, self.text.as_bytes());
         let mut hash = [0; 32];

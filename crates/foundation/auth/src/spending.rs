@@ -1,5 +1,5 @@
-//! What keys have spent this month, as the gate sees it: remembered for two seconds, and forgotten at once when
-//! this process settles a run. The hold in the ledger is what keeps a budget exactly.
+//! Spending of keys in this month for the authentication gate. Cached for two seconds, and removed when this process
+//! settles a run. The hold in the ledger enforces a budget exactly; this check only refuses early.
 
 use model::{KeyId, Result, Timestamp};
 use std::collections::HashMap;
@@ -8,23 +8,23 @@ use store::{Db, Read};
 
 const REMEMBERED_MS: i64 = 2_000;
 
-/// Reads what a key, named by its lineage, has spent in a month, in millionths of a dollar. Whoever keeps the books
-/// gives it.
+/// Reads the amount that a key's lineage has spent in a month, in millionths of a dollar. The billing crate provides
+/// it.
 pub type SpentMicros = fn(&mut Read, &KeyId, &str) -> Result<i64>;
 
-/// Spending by key. Asked only for keys whose budget cuts them off.
+/// The cached spending of keys. Used only for keys whose budget has a cutoff.
 pub struct Spending {
     db: Db,
     spent: SpentMicros,
     known: Mutex<HashMap<KeyId, CachedSpending>>,
 }
 
-/// What is remembered of a key.
+/// A cached amount.
 struct CachedSpending {
-    /// The month that it was asked for: with the next one spending begins at nothing.
+    /// The month of the amount. An entry of an earlier month does not count.
     month: String,
     micros: i64,
-    /// When to ask again, in milliseconds since 1970.
+    /// When it expires, in milliseconds since 1970.
     until: i64,
 }
 
@@ -35,15 +35,15 @@ impl CachedSpending {
 }
 
 impl Spending {
-    /// What `spent` reads in `db`.
+    /// Creates a cache that reads from `db` with `spent`.
     pub fn new(db: Db, spent: SpentMicros) -> Self {
         Self { db, spent, known: Mutex::default() }
     }
 
-    /// Money spent in the month of `now`, in millionths of a dollar.
+    /// Returns the amount spent in the month of `now`, in millionths of a dollar.
     ///
     /// # Errors
-    /// When the database fails.
+    /// `internal_error`.
     pub async fn spent_micros(&self, lineage: &KeyId, now: Timestamp) -> Result<i64> {
         if let Some(micros) = self.known(lineage, now) {
             return Ok(micros);
@@ -62,7 +62,7 @@ impl Spending {
         known.get(lineage).filter(|known| known.holds(now)).map(|known| known.micros)
     }
 
-    /// Forgets what was remembered of a key.
+    /// Removes a key from the cache.
     pub fn forget(&self, lineage: &KeyId) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(lineage);
     }

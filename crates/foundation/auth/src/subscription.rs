@@ -1,4 +1,4 @@
-//! Subscriptions as the gate sees them: a workspace with its plan, and whether anybody may operate it now.
+//! Subscriptions for the authentication gate: a workspace with its plan, and whether it is blocked.
 
 use crate::schema::{plans, workspaces};
 use diesel::prelude::*;
@@ -9,7 +9,7 @@ type PlanRow = (String, Option<i64>, Option<i64>, i64, Option<i64>, i64, bool);
 type WorkspaceRow =
     (WorkspaceId, String, Option<PartnerId>, SubscriptionStatus, Option<Timestamp>, bool, Option<String>);
 
-/// Workspaces with their plans, as they are now; in no order, without those that do not exist.
+/// Returns the current workspaces with their plans, in no particular order. Ids that do not exist are left out.
 pub(crate) fn load_workspaces(
     read: &mut Read,
     ids: impl IntoIterator<Item = WorkspaceId>,
@@ -62,18 +62,18 @@ fn workspace(row: WorkspaceRow, plan: Option<PlanRow>, now: Timestamp) -> Worksp
     Workspace { id, slug, partner, plan, subscription, blocked_reason }
 }
 
-/// How long a late payment is waited for, in seconds.
+/// Grace period for a late payment, in seconds.
 const GRACE_SECONDS: i64 = 7 * 24 * 3600;
 
 /// A subscription's period.
 struct Period {
     end: Option<Timestamp>,
-    /// Whether no other follows.
+    /// Whether the subscription ends with it.
     is_last: bool,
 }
 
-/// Why a subscription in this state does not let anybody operate. A period that is over and not the last is about to
-/// be renewed, so it stops nobody.
+/// Returns why a subscription in this state blocks its workspace, or `None` if it does not. A period that is over but
+/// not the last is about to be renewed, so it does not block.
 fn refusal(status: SubscriptionStatus, has_plan: bool, period: Period, now: Timestamp) -> Option<String> {
     let over = |grace: i64| period.end.is_some_and(|end| end.plus_seconds(grace) <= now);
     let reason = match status {

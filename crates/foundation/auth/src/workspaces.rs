@@ -1,4 +1,4 @@
-//! Workspaces, as whoever runs the service makes and keeps them: their names, partners, subscriptions and blocks.
+//! Workspaces as operators manage them: names, partners, subscriptions and blocks.
 
 use crate::partners::{self, checked_name};
 use crate::schema::{plans, workspaces};
@@ -8,13 +8,13 @@ use diesel::sql_types::Bool;
 use model::{Code, Error, PartnerId, Result, SubscriptionStatus, Timestamp, WorkspaceId};
 use store::{AnyConnection, Read, Tx, each};
 
-/// A workspace to be made.
+/// The data of a new workspace.
 #[derive(Debug, Clone)]
 pub struct NewWorkspace {
-    /// What people call it, 1 to 80 characters.
+    /// The name for people, 1 to 80 characters.
     pub name: String,
-    /// Its name in addresses: 3 to 40 lower-case letters and digits, at least one a letter, with single hyphens between
-    /// them.
+    /// The name used in URLs: 3 to 40 lower-case letters and digits, at least one of them a letter, with single
+    /// hyphens between them.
     pub slug: String,
     /// The partner that it is attributed to.
     pub partner: Option<PartnerId>,
@@ -31,9 +31,9 @@ pub struct WorkspaceRecord {
     pub name: String,
     /// The partner that it is attributed to.
     pub partner: Option<PartnerId>,
-    /// Its plan.
+    /// The id of its plan.
     pub plan: Option<String>,
-    /// Its subscription.
+    /// The state of its subscription.
     pub subscription: SubscriptionStatus,
     /// When the period started.
     pub period_start: Option<Timestamp>,
@@ -41,18 +41,18 @@ pub struct WorkspaceRecord {
     pub period_end: Option<Timestamp>,
     /// Whether the subscription ends with this period.
     pub cancel_at_period_end: bool,
-    /// Why the service cut it off.
+    /// Why an operator blocked it.
     pub blocked_reason: Option<String>,
     /// When the object was created.
     pub created_at: Timestamp,
 }
 
-/// What a workspace subscribes to.
+/// The subscription to set on a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Subscription<'a> {
-    /// The plan.
+    /// The id of the plan.
     pub plan: &'a str,
-    /// Its state, which is not `energy_depleted`.
+    /// The state. Not `energy_depleted`, which is derived.
     pub status: SubscriptionStatus,
     /// When the period started.
     pub period_start: Timestamp,
@@ -94,10 +94,10 @@ impl StoredWorkspace {
     }
 }
 
-/// Makes a workspace without a plan.
+/// Creates a workspace without a plan.
 ///
 /// # Errors
-/// `validation_error`; `duplicate_value` where the slug is taken.
+/// `validation_error`; `duplicate_value` if the slug is taken.
 pub fn create(tx: &mut Tx, new: &NewWorkspace) -> Result<WorkspaceRecord> {
     let name = checked_name(&new.name)?;
     if !is_slug(&new.slug) {
@@ -134,19 +134,19 @@ pub fn create(tx: &mut Tx, new: &NewWorkspace) -> Result<WorkspaceRecord> {
     by_id(tx, id)
 }
 
-/// Whether a workspace can have this slug: `^[a-z0-9](-?[a-z0-9]){2,39}$`, and not digits only.
+/// Returns whether `text` is a valid slug: `^[a-z0-9](-?[a-z0-9]){2,39}$`, and not only digits.
 pub fn is_slug(text: &str) -> bool {
     let letters = |part: &str| {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
     };
-    // A number would be taken for an id.
+    // A slug of digits could be mistaken for an id.
     let has_letter = text.bytes().any(|byte| byte.is_ascii_lowercase());
     has_letter
         && text.split('-').all(letters)
         && (3..=40).contains(&text.bytes().filter(|byte| *byte != b'-').count())
 }
 
-/// The workspace with this id.
+/// Returns the workspace with this id.
 ///
 /// # Errors
 /// `workspace_not_found`.
@@ -159,8 +159,9 @@ pub fn by_id(read: &mut Read, id: WorkspaceId) -> Result<WorkspaceRecord> {
     Ok(row.ok_or_else(unknown)?.record())
 }
 
-/// Locks a workspace until the transaction ends, but not for those who only refer to it, as grants do: they have
-/// locked its account, which whoever changes the workspace may want next.
+/// Locks a workspace until the transaction ends. On PostgreSQL it uses `FOR NO KEY UPDATE`, which does not block
+/// inserts that refer to the workspace by a foreign key. A grant, for example, has locked the account that the holder
+/// of this lock may need next; a stronger lock could deadlock with it.
 ///
 /// # Errors
 /// `workspace_not_found`.
@@ -182,7 +183,7 @@ fn unknown() -> Error {
     Error::new(Code::WorkspaceNotFound, "The workspace does not exist.")
 }
 
-/// The workspace with this id or slug. A number is an id first.
+/// Returns the workspace with this id or slug. A number is tried as an id first.
 ///
 /// # Errors
 /// `workspace_not_found`.
@@ -200,10 +201,10 @@ pub fn find(read: &mut Read, id_or_slug: &str) -> Result<WorkspaceRecord> {
     Ok(row.ok_or_else(unknown)?.record())
 }
 
-/// All workspaces, oldest first.
+/// Returns all workspaces, oldest first.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn list(read: &mut Read) -> Result<Vec<WorkspaceRecord>> {
     let rows: Vec<StoredWorkspace> = workspaces::table
         .order(workspaces::id.asc())
@@ -212,7 +213,7 @@ pub fn list(read: &mut Read) -> Result<Vec<WorkspaceRecord>> {
     Ok(rows.into_iter().map(StoredWorkspace::record).collect())
 }
 
-/// Cuts a workspace off. The reason is what every request is then told.
+/// Blocks a workspace. Its requests are then refused with `reason`.
 ///
 /// # Errors
 /// `validation_error` for a reason that is blank or longer than 200 characters, `workspace_not_found`.
@@ -224,7 +225,7 @@ pub fn block(tx: &mut Tx, workspace: WorkspaceId, reason: &str) -> Result<Worksp
     set_reason(tx, workspace, Some(reason))
 }
 
-/// Lets a workspace operate again.
+/// Unblocks a workspace.
 ///
 /// # Errors
 /// `workspace_not_found`.
@@ -240,7 +241,7 @@ fn set_reason(tx: &mut Tx, workspace: WorkspaceId, reason: Option<&str>) -> Resu
     if changed == 0 { Err(unknown()) } else { by_id(tx, workspace) }
 }
 
-/// Attributes a workspace to a partner, whose keys may then operate it; or to none. Keys notice within ten seconds.
+/// Attributes a workspace to a partner, whose keys may then operate it, or to none. Keys notice within ten seconds.
 ///
 /// # Errors
 /// `validation_error` for a partner that does not exist, `workspace_not_found`.
@@ -254,7 +255,7 @@ pub fn attribute(tx: &mut Tx, workspace: WorkspaceId, partner: Option<PartnerId>
     if changed == 0 { Err(unknown()) } else { by_id(tx, workspace) }
 }
 
-/// Puts a workspace on a plan, whose period is not the last.
+/// Puts a workspace on a plan that renews at the end of its period.
 ///
 /// # Errors
 /// `workspace_not_found`.
@@ -273,7 +274,7 @@ pub fn set_subscription(tx: &mut Tx, id: WorkspaceId, new: &Subscription<'_>) ->
     by_id(tx, id)
 }
 
-/// Says that the running period of a workspace's plan is the last.
+/// Marks the current period of a workspace's plan as the last.
 ///
 /// # Errors
 /// `workspace_not_found`.
@@ -288,7 +289,7 @@ pub fn end_with_period(tx: &mut Tx, id: WorkspaceId) -> Result<WorkspaceRecord> 
 /// Cancels a workspace's plan.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn cancel(tx: &mut Tx, id: WorkspaceId) -> Result<()> {
     let now = tx.now();
     diesel::update(workspaces::table.find(id))
@@ -300,10 +301,10 @@ pub fn cancel(tx: &mut Tx, id: WorkspaceId) -> Result<()> {
     Ok(())
 }
 
-/// Begins a period of the plan that a workspace has.
+/// Begins a new period of a workspace's current plan.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn begin_period(tx: &mut Tx, id: WorkspaceId, start: Timestamp, end: Timestamp) -> Result<()> {
     let now = tx.now();
     diesel::update(workspaces::table.find(id))
@@ -316,15 +317,15 @@ pub fn begin_period(tx: &mut Tx, id: WorkspaceId, start: Timestamp, end: Timesta
     Ok(())
 }
 
-/// At most `most` workspaces whose period is over and is followed by another, or was the last of a plan that goes on
-/// until then; locked, in ascending order of their ids. One that is being changed right now is left out.
+/// Returns at most `most` workspaces whose period is over, locked and in ascending order of their ids. Some of them
+/// renew, for others it was the last period. Workspaces that are locked by another transaction are skipped.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn due_for_renewal(tx: &mut Tx, most: i64) -> Result<Vec<WorkspaceRecord>> {
     use workspaces as w;
     let now = tx.now();
-    // The index is found by these very words.
+    // Written as in the partial index, because PostgreSQL and SQLite use that index only for the same condition.
     let query = w::table
         .filter(w::period_end.le(now))
         .filter(sql::<Bool>("subscription_status IN ('active', 'sponsored') AND plan_id IS NOT NULL"))
@@ -341,22 +342,23 @@ pub fn due_for_renewal(tx: &mut Tx, most: i64) -> Result<Vec<WorkspaceRecord>> {
     Ok(due)
 }
 
-/// Lets nobody else change a workspace until the transaction ends, for whoever counts what it has before adding to it.
-/// Rows that refer to it may still be written.
+/// Serializes changes to a workspace until the transaction ends, for callers that count its objects before they add
+/// one. Rows that refer to it can still be written.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn serialize(tx: &mut Tx, id: WorkspaceId) -> Result<()> {
+    // SQLite has a single writer, so it needs no lock.
     if let AnyConnection::Postgres(connection) = tx.connection() {
         workspaces::table.find(id).select(workspaces::id).for_no_key_update().execute(connection)?;
     }
     Ok(())
 }
 
-/// What 1,000 Energy cost a workspace by its plan, in millionths of a dollar: 0 without a plan.
+/// Returns the price of 1,000 Energy in a workspace's plan, in millionths of a dollar. 0 without a plan.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn energy_price(read: &mut Read, id: WorkspaceId) -> Result<i64> {
     let price: Option<i64> = workspaces::table
         .inner_join(plans::table.on(workspaces::plan_id.eq(plans::id.nullable())))
@@ -367,10 +369,11 @@ pub fn energy_price(read: &mut Read, id: WorkspaceId) -> Result<i64> {
     Ok(price.unwrap_or(0))
 }
 
-/// The ids of at most `most` workspaces behind `after`, in ascending order: for work that goes through all of them.
+/// Returns the ids of at most `most` workspaces after `after`, in ascending order. Used by jobs that visit every
+/// workspace.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn ids_after(read: &mut Read, after: WorkspaceId, most: i64) -> Result<Vec<WorkspaceId>> {
     Ok(workspaces::table
         .filter(workspaces::id.gt(after))

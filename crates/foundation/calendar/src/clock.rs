@@ -1,41 +1,42 @@
-//! What clocks show, and when.
+//! Conversion between moments and the local time of a time zone.
 
 use chrono::{DateTime, NaiveDateTime, Offset, TimeDelta, TimeZone};
 use chrono_tz::Tz;
 use model::Timestamp;
 use std::collections::BTreeSet;
 
-/// The last millisecond of the year 9999, which is the last that RFC 3339 can write.
+/// The last millisecond of the year 9999, the last that RFC 3339 can represent.
 const LATEST: i64 = 253_402_300_799_999;
 
-/// Returns what clocks show at a moment.
+/// Returns the local time at a moment.
 pub fn local(zone: Tz, at: Timestamp) -> NaiveDateTime {
     let utc = DateTime::from_timestamp_millis(at.millis()).unwrap_or_default().naive_utc();
     utc.checked_add_offset(zone.offset_from_utc_datetime(&utc).fix()).unwrap_or(utc)
 }
 
-/// Returns the moment at which clocks show a time: the first such, or, where they skip the time, as much later.
+/// Returns the moment of a local time. A local time that occurs twice is the first of the two; one that is skipped is
+/// moved forward by the length of the gap.
 pub fn instant(zone: Tz, time: NaiveDateTime) -> Timestamp {
     shown(zone, time).unwrap_or_else(|| skipped(zone, time))
 }
 
-/// The first moment at which clocks show a time.
+/// Returns the first moment with this local time, or `None` if the clocks skip it.
 fn shown(zone: Tz, time: NaiveDateTime) -> Option<Timestamp> {
     let found = zone.from_local_datetime(&time).earliest()?;
     Some(Timestamp::from_millis(found.timestamp_millis()))
 }
 
-/// The moment for a time that clocks skip.
+/// Returns the moment for a local time that the clocks skip.
 fn skipped(zone: Tz, time: NaiveDateTime) -> Timestamp {
-    // By the clock of the day before, which was not put forward yet.
+    // Use the offset of the day before, when the clocks had not yet been put forward.
     let day_before = time.checked_sub_signed(TimeDelta::days(1)).unwrap_or(time);
     let before = zone.offset_from_utc_datetime(&day_before).fix();
     let utc = time.checked_sub_offset(before).unwrap_or(time);
     Timestamp::from_millis(utc.and_utc().timestamp_millis())
 }
 
-/// The earliest time on clocks that can belong to a moment from `from` on. If clocks were put forward within the day
-/// before, that is a time which they skipped.
+/// Returns the earliest local time that can belong to a moment from `from` on. If the clocks were put forward within
+/// the day before, that can be a skipped time.
 pub(crate) fn earliest_time(zone: Tz, from: Timestamp) -> NaiveDateTime {
     let day = TimeDelta::days(1);
     let (shown, before) = (local(zone, from), local(zone, from.plus(-day)));
@@ -43,21 +44,22 @@ pub(crate) fn earliest_time(zone: Tz, from: Timestamp) -> NaiveDateTime {
     if is_calm { shown } else { shown.checked_sub_signed(day + day).unwrap_or(shown) }
 }
 
-/// Returns the moments at which clocks show times that are in order. The moments are in order too, each once.
+/// Converts ordered local times to moments, in order and without duplicates.
 pub fn moments<I: Iterator<Item = NaiveDateTime>>(zone: Tz, times: I) -> Moments<I> {
     Moments { zone, times, waiting: BTreeSet::new(), settled: None }
 }
 
-/// Moments in order, made from local times by [`moments`].
+/// An iterator of moments in order, made from local times by [`moments`].
 ///
-/// When clocks are put forward from 2:00 to 3:00, 2:30 becomes half past three, after 3:10 although it stands before it.
-/// So a moment waits until no later time can come before it.
+/// A skipped local time can be later than the ones after it: when clocks are put forward from 2:00 to 3:00, 2:30
+/// becomes 3:30, which is after 3:10. So the iterator holds a moment back until no later local time can come before
+/// it.
 #[derive(Debug, Clone)]
 pub struct Moments<I> {
     zone: Tz,
     times: I,
     waiting: BTreeSet<Timestamp>,
-    /// No time that has not been read yet is before this moment.
+    /// No local time that is still to be read gives a moment before this one.
     settled: Option<Timestamp>,
 }
 
@@ -77,7 +79,7 @@ impl<I: Iterator<Item = NaiveDateTime>> Iterator for Moments<I> {
                 Some(at) => (at, at),
                 None => {
                     let at = skipped(self.zone, time);
-                    // Clocks have never skipped more than a day.
+                    // No time zone has ever skipped more than a day.
                     (at, at.plus(TimeDelta::days(-1)))
                 }
             };
@@ -109,7 +111,7 @@ mod tests {
             ("Europe/Madrid", "2026-10-25 02:30", "2026-10-25T00:30Z"),
             ("America/New_York", "2026-03-08 02:30", "2026-03-08T07:30Z"),
             ("Africa/Cairo", "2026-04-24 00:00", "2026-04-23T22:00Z"),
-            // Half an hour on Lord Howe, a whole day on Samoa, over midnight in Greenland.
+            // Gaps of half an hour (Lord Howe), of a whole day (Samoa) and across midnight (Greenland).
             ("Australia/Lord_Howe", "2026-10-04 02:15", "2026-10-03T15:45Z"),
             ("Pacific/Apia", "2011-12-30 09:00", "2011-12-30T19:00Z"),
             ("America/Nuuk", "2026-03-28 23:30", "2026-03-29T01:30Z"),
@@ -131,7 +133,7 @@ mod tests {
             of("America/Nuuk", &["2026-03-28 23:30", "2026-03-29 00:10"]),
             ["2026-03-29T01:10Z", "2026-03-29T01:30Z"]
         );
-        // Times that are all skipped.
+        // Only times that are skipped.
         assert_eq!(
             of("Europe/Madrid", &["2026-03-29 02:30", "2027-03-28 02:30", "2028-03-26 02:30"]),
             ["2026-03-29T01:30Z", "2027-03-28T01:30Z", "2028-03-26T01:30Z"]

@@ -1,16 +1,16 @@
-//! Cron expressions of five fields, in a time zone.
+//! Cron expressions with five fields, evaluated in a time zone.
 
 use super::clock::{earliest_time, instant, local, moments};
 use chrono::{Datelike, Days, Duration, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 use chrono_tz::Tz;
 use model::Timestamp;
 
-/// The most days that are looked through: February 29 falls on the same weekday again within 40 years.
+/// The number of days to search. February 29 falls on the same weekday again within 40 years.
 const MOST_DAYS: u64 = 366 * 40 + 2;
 /// The last year.
 const LAST_YEAR: i32 = 9_999;
 
-/// A cron expression: which minutes match.
+/// A cron expression: the set of matching minutes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cron {
     minutes: Vec<u32>,
@@ -18,9 +18,10 @@ pub struct Cron {
     days: Vec<u32>,
     months: Vec<u32>,
     weekdays: Vec<u32>,
-    /// Whether it goes on through all hours, also through one that the clock shows twice.
+    /// Whether the hour field covers all hours. The expression then follows real time, also through an hour that
+    /// occurs twice.
     every_hour: bool,
-    /// Whether a day must match both fields of days, because one of them is `*`.
+    /// Whether a day must match both day fields, because one of them is `*`. Otherwise it must match one of them.
     both_days: bool,
 }
 
@@ -51,7 +52,7 @@ const PARTS: [Part; 5] = [
 ];
 
 impl Part {
-    /// The numbers that a field names, in order: `*/15`, `1-5`, `mon,wed`.
+    /// Parses a field into its numbers, in order: `*/15`, `1-5`, `mon,wed`.
     fn read(&self, text: &str) -> Result<Vec<u32>, String> {
         let wrong = || format!("has `{text}` as its {}", self.name);
         let mut numbers = Vec::new();
@@ -90,10 +91,10 @@ impl Part {
 }
 
 impl Cron {
-    /// Reads an expression.
+    /// Parses an expression.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why the expression is invalid, as the rest of a sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
         let texts: Vec<&str> = text.split_whitespace().collect();
         let [minutes, hours, days, months, weekdays] = texts.as_slice() else {
@@ -124,7 +125,7 @@ impl Cron {
         days && self.months.contains(&date.month())
     }
 
-    /// What clocks show once a day, even where they are put forward over that time or back before it.
+    /// Returns the local times that match on a day, each once even if clocks are changed on that day.
     fn times(&self, date: NaiveDate) -> Vec<NaiveDateTime> {
         let minutes = |hour: &u32| {
             let hour = *hour;
@@ -133,7 +134,7 @@ impl Cron {
         self.hours.iter().flat_map(minutes).collect()
     }
 
-    /// Each minute of the day whose time matches, however often the clock shows it.
+    /// Returns every matching minute of a day. A minute that occurs twice is returned twice.
     fn walked(&self, date: NaiveDate, zone: Tz) -> Vec<Timestamp> {
         let midnight = |date: NaiveDate| instant(zone, date.and_time(NaiveTime::MIN));
         let end = date.checked_add_days(Days::new(1)).map_or_else(|| midnight(date), midnight);
@@ -149,7 +150,7 @@ impl Cron {
         moments
     }
 
-    /// Returns the moments from `from` on, in order, each once.
+    /// Returns the matching moments from `from` on, in order and without duplicates.
     pub fn moments(&self, from: Timestamp, zone: Tz) -> Box<dyn Iterator<Item = Timestamp> + '_> {
         let begin = if self.every_hour { local(zone, from) } else { earliest_time(zone, from) };
         let days = (0..MOST_DAYS)
@@ -181,12 +182,12 @@ mod tests {
             moments_of("10,30 2,3 * * *", Tz::Europe__Madrid, "2026-03-29T00:00:00Z", 3),
             ["2026-03-29T01:10Z", "2026-03-29T01:30Z", "2026-03-30T00:10Z"]
         );
-        // Greenland's clocks are put forward from 23:00 to midnight.
+        // In Greenland clocks are put forward from 23:00 to midnight.
         assert_eq!(
             moments_of("30 23 * * sat", Tz::America__Nuuk, "2026-03-29T01:10:00Z", 2),
             ["2026-03-29T01:30Z", "2026-04-05T00:30Z"]
         );
-        // Samoa left out a day.
+        // Samoa skipped a whole day.
         assert_eq!(
             moments_of("0 9 * * *", Tz::Pacific__Apia, "2011-12-29T19:00:00Z", 3),
             ["2011-12-29T19:00Z", "2011-12-30T19:00Z", "2011-12-31T19:00Z"]

@@ -1,11 +1,11 @@
-//! Which days a rule has.
+//! The days that match a rule.
 
 use super::rule::{ByDay, Rule};
 use chrono::{Datelike, Days, NaiveDate, Weekday};
 
 impl Rule {
-    /// Whether the rule has a day. Each part that is given must match: parts that make more of a period and parts that
-    /// limit it come to the same, because a period is looked through day by day.
+    /// Returns whether a day matches all parts of the rule. RFC 5545 has parts that expand a period and parts that
+    /// limit it. Both become the same test, because each day of a period is tested.
     pub(crate) fn has_day(&self, date: NaiveDate) -> bool {
         self.has_month(date)
             && is_among(&self.month_days, date.day() as i32, date.num_days_in_month().into())
@@ -31,7 +31,7 @@ impl Rule {
         number == (place - 1) / 7 + 1 || -number == (length - place) / 7 + 1
     }
 
-    /// Whether a day is in one of the weeks of `BYWEEKNO`. A week belongs to the year that has its fourth day.
+    /// Returns whether a day is in one of the weeks of `BYWEEKNO`. A week belongs to the year of its fourth day.
     fn has_week(&self, date: NaiveDate) -> bool {
         let fourth = week_begin(date, self.week_start).and_then(|first| first.checked_add_days(Days::new(3)));
         let Some(fourth) = fourth else { return false };
@@ -41,7 +41,7 @@ impl Rule {
     }
 }
 
-/// The first day of the week that a day is in.
+/// Returns the first day of the week that contains a day.
 pub(crate) fn week_begin(date: NaiveDate, week_start: Weekday) -> Option<NaiveDate> {
     date.checked_sub_days(Days::new(date.weekday().days_since(week_start).into()))
 }
@@ -50,7 +50,8 @@ fn days_of_year(year: i32) -> i32 {
     if NaiveDate::from_ymd_opt(year, 1, 1).is_some_and(|first| first.leap_year()) { 366 } else { 365 }
 }
 
-/// Whether one of so many is named, counted from the beginning or the end; all are where nothing is named.
+/// Returns whether `named` contains a number, counted from the start or the end of `of` numbers. An empty list
+/// contains all.
 fn is_among(named: &[i32], number: i32, of: i32) -> bool {
     named.is_empty() || named.contains(&number) || named.contains(&(number - of - 1))
 }

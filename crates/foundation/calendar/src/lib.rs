@@ -1,8 +1,8 @@
 //! Calendars and clocks: rules of RFC 5545, cron expressions of five fields, opening hours, quiet hours, and time zones.
 //!
-//! Rules are evaluated in local time, as a calendar shows it, without a time zone ([`Rule::times`]). Moments come last
-//! ([`moments`]): a time that clocks skip is as much later, and one that they show twice counts once. This crate has no
-//! database and reads no clock.
+//! Rules are evaluated in local time ([`Rule::times`]) and then converted to moments ([`moments`]). A local time that
+//! the clocks skip is moved forward by the gap; one that occurs twice counts once. This crate has no database and
+//! reads no clock.
 
 mod clock;
 mod cron;

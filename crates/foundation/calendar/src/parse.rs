@@ -1,16 +1,17 @@
-//! Reading recurrence rules, and refusing what RFC 5545 does not allow.
+//! Parsing and validation of recurrence rules (RFC 5545).
 //!
-//! Errors are the rest of a sentence that begins with the name of the rule: "must have a FREQ, such as `FREQ=DAILY`".
+//! Errors are the rest of a sentence that begins with the name of the field: "must have a FREQ, such as
+//! `FREQ=DAILY`".
 
 use super::rule::{ByDay, Frequency, Rule, Until};
 use chrono::{NaiveDate, NaiveDateTime, Weekday};
 use model::Timestamp;
 use std::ops::RangeInclusive;
 
-/// The longest interval.
+/// The maximum interval.
 const LONGEST_INTERVAL: u32 = 65_535;
 
-/// The parts of a rule.
+/// The names of the parts of a rule.
 const PARTS: [&str; 14] = [
     "FREQ",
     "INTERVAL",
@@ -29,10 +30,10 @@ const PARTS: [&str; 14] = [
 ];
 
 impl Rule {
-    /// Reads a rule such as `FREQ=WEEKLY;BYDAY=MO,TH`, in capital or small letters.
+    /// Parses a rule such as `FREQ=WEEKLY;BYDAY=MO,TH`. Case is ignored.
     ///
     /// # Errors
-    /// What is wrong with it, as the rest of a sentence that begins with its name.
+    /// The reason why the rule is invalid, as the rest of a sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
         let rule = Self::read(text)?;
         rule.check_values()?;
@@ -41,11 +42,11 @@ impl Rule {
         Ok(rule)
     }
 
-    /// Reads a rule that is stored. Rules that [`Self::parse`] refuses were accepted once. What RFC 5545 does not allow
-    /// is left out of them: `FREQ=WEEKLY;BYDAY=1MO` means Mondays.
+    /// Parses a stored rule. Earlier versions accepted rules that [`Self::parse`] refuses. Parts that RFC 5545 does
+    /// not allow are ignored: `FREQ=WEEKLY;BYDAY=1MO` means Mondays.
     ///
     /// # Errors
-    /// As [`Self::parse`], if nothing useful is left.
+    /// As [`Self::parse`], if no valid part is left.
     pub fn parse_stored(text: &str) -> Result<Self, String> {
         let text = text.to_ascii_uppercase().replace("BYWEEKDAY=", "BYDAY=");
         let parts: Vec<&str> =
@@ -63,7 +64,7 @@ impl Rule {
         Ok(rule)
     }
 
-    /// Reads the parts of a rule. Whether their values are possible and go together is not looked at.
+    /// Parses the parts of a rule. Does not check their ranges and combinations.
     fn read(text: &str) -> Result<Self, String> {
         let text = text.to_ascii_uppercase();
         let mut parts: Vec<(&str, &str)> = Vec::new();
@@ -94,7 +95,7 @@ impl Rule {
         Ok(rule)
     }
 
-    /// Sets a part; `None` for a value that is none of this part.
+    /// Sets a part. Returns `None` if the value is malformed.
     fn set(&mut self, name: &str, value: &str) -> Option<()> {
         match name {
             "FREQ" => {}
@@ -129,7 +130,7 @@ impl Rule {
         })
     }
 
-    /// Refuses numbers that a part cannot have.
+    /// Refuses numbers outside the range of their part.
     fn check_values(&self) -> Result<(), String> {
         let lists: [(&str, &[i32], RangeInclusive<i32>, bool); 8] = [
             ("BYMONTH", &self.months, 1..=12, false),
@@ -149,7 +150,7 @@ impl Rule {
         Ok(())
     }
 
-    /// Refuses numbers of weekdays that never match, or do not say within what they count.
+    /// Refuses numbered weekdays that never match or whose period is not clear.
     fn check_weekdays(&self) -> Result<(), String> {
         let Some(numbered) = self.weekdays.iter().find(|day| day.number.is_some()) else { return Ok(()) };
         let shown = format!("{}{}", numbered.number.unwrap_or_default(), name_of(numbered.weekday));
@@ -173,7 +174,7 @@ impl Rule {
         }
     }
 
-    /// Refuses parts that do not go with the frequency, or need another part.
+    /// Refuses parts that are not allowed with the frequency or require another part.
     fn check_parts(&self) -> Result<(), String> {
         use Frequency::{Daily, Monthly, Weekly, Yearly};
         let frequency = self.frequency;
@@ -231,7 +232,7 @@ fn is_within(value: i32, range: &RangeInclusive<i32>, from_end: bool) -> bool {
     range.contains(&value) || (from_end && range.contains(&-value))
 }
 
-/// Reads a list without repetitions.
+/// Parses a list and drops repeated values.
 fn list<T: PartialEq>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
     let mut values = Vec::new();
     for item in text.split(',') {
@@ -243,7 +244,7 @@ fn list<T: PartialEq>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<Ve
     Some(values)
 }
 
-/// Reads a number of at most six digits, with or without a sign.
+/// Parses a number of at most six digits, with an optional sign.
 fn number(text: &str) -> Option<i32> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_plain = (1..=6).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());

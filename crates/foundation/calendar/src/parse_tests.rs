@@ -1,4 +1,4 @@
-//! Which rules are read, and what is said of the others.
+//! Accepted rules, and the errors of refused ones.
 
 use super::*;
 

@@ -1,9 +1,9 @@
-//! Recurrence rules of RFC 5545, 3.3.10: their parts.
+//! The parts of a recurrence rule (RFC 5545, 3.3.10).
 
 use chrono::{Datelike, NaiveDateTime, Timelike, Weekday};
 use model::Timestamp;
 
-/// How long a period of a rule is. Shorter ones come first.
+/// The length of a rule's period. Ordered from short to long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Frequency {
     /// A second.
@@ -14,7 +14,7 @@ pub enum Frequency {
     Hourly,
     /// A day.
     Daily,
-    /// A week, which begins with the rule's `WKST`.
+    /// A week, which begins on the rule's `WKST`.
     Weekly,
     /// A month.
     Monthly,
@@ -33,7 +33,7 @@ impl Frequency {
         Self::Yearly,
     ];
 
-    /// Returns its name in a rule.
+    /// Returns the name used in a rule.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Secondly => "SECONDLY",
@@ -51,25 +51,25 @@ impl Frequency {
     }
 }
 
-/// A day of the week in `BYDAY`.
+/// A weekday in `BYDAY`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByDay {
-    /// Which one within the month or the year, counted from the end if negative; `None` for each.
+    /// Its number within the month or the year, counted from the end if negative. `None` matches all.
     pub number: Option<i32>,
     /// The day.
     pub weekday: Weekday,
 }
 
-/// When a rule ends.
+/// The end of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// With this day and time of day on the clocks that the rule follows.
+    /// A local time in the rule's time zone.
     Local(NaiveDateTime),
     /// At this moment.
     Moment(Timestamp),
 }
 
-/// A recurrence rule. [`Self::times`] does not apply `COUNT` and `UNTIL`, which callers count and compare themselves.
+/// A recurrence rule. [`Self::times`] ignores `COUNT` and `UNTIL`; callers apply them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// `FREQ`.
@@ -93,7 +93,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Makes a rule that has nothing but a frequency.
+    /// Returns a rule with only a frequency.
     pub(crate) fn of(frequency: Frequency) -> Self {
         Self {
             frequency,
@@ -113,7 +113,7 @@ impl Rule {
         }
     }
 
-    /// Whether the rule names days or times that clocks and calendars show, besides its steps.
+    /// Returns whether the rule restricts days or times of day, in addition to its frequency and interval.
     pub fn is_restricted(&self) -> bool {
         self.names_days() || ![&self.months, &self.hours, &self.minutes].into_iter().all(Vec::is_empty)
     }
@@ -123,13 +123,13 @@ impl Rule {
             || ![&self.weeks, &self.year_days, &self.month_days].into_iter().all(Vec::is_empty)
     }
 
-    /// Whether numbers of weekdays count within the month instead of the year.
+    /// Returns whether the number of a weekday counts within the month instead of the year.
     pub(crate) fn numbers_within_month(&self) -> bool {
         self.frequency == Frequency::Monthly || !self.months.is_empty()
     }
 
-    /// Fills in what follows from the first time of a series: "information not contained in the rule is determined by
-    /// DTSTART". So `YEARLY;BYWEEKNO=20` comes on the weekday of the start.
+    /// Adds the parts that follow from the start of a series (RFC 5545: "information not contained in the rule is
+    /// determined by DTSTART"). `YEARLY;BYWEEKNO=20`, for example, recurs on the weekday of its start.
     pub(crate) fn completed(mut self, start: NaiveDateTime) -> Self {
         let every = ByDay { number: None, weekday: start.weekday() };
         let only_weeks = !self.weeks.is_empty()

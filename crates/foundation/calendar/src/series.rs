@@ -1,4 +1,4 @@
-//! The moments at which something recurs in a time zone.
+//! The moments of a rule or a cron expression in a time zone.
 
 use super::clock::{earliest_time, local, moments};
 use super::cron::Cron;
@@ -7,8 +7,8 @@ use chrono::{Datelike, NaiveDateTime, TimeDelta};
 use chrono_tz::Tz;
 use model::Timestamp;
 
-/// Within how many times and years [`Series::keeps_apart`] looks: more than a day of steps of five minutes has, and as
-/// many years as a leap day takes to fall on the same weekday again.
+/// How many times and years [`Series::keeps_apart`] examines. A day of five-minute steps has 288 times, and a leap
+/// day falls on the same weekday again within 40 years.
 const LOOKED_AT: (usize, i32) = (300, 40);
 
 /// A rule or a cron expression in a time zone.
@@ -20,26 +20,26 @@ pub struct Series {
 
 #[derive(Debug, Clone)]
 enum Pattern {
-    /// A rule, and when it begins.
+    /// A rule with its start.
     Rule(Box<Rule>, Timestamp),
     Cron(Cron),
 }
 
 impl Series {
-    /// The series of a rule that begins at `start`. `COUNT` and `UNTIL` do not end it.
+    /// Creates the series of a rule that begins at `start`. Ignores `COUNT` and `UNTIL`.
     pub fn of_rule(rule: Rule, zone: Tz, start: Timestamp) -> Self {
-        // Steps of hours and minutes go on whatever clocks show, unless they are restricted to times that they show.
+        // Steps of hours or less follow real time, unless the rule restricts them to local times.
         let is_local = rule.frequency >= Frequency::Daily || rule.is_restricted();
         let zone = if is_local { zone } else { Tz::UTC };
         Self { pattern: Pattern::Rule(Box::new(rule), whole(start)), zone }
     }
 
-    /// The series of a cron expression.
+    /// Creates the series of a cron expression.
     pub fn of_cron(cron: Cron, zone: Tz) -> Self {
         Self { pattern: Pattern::Cron(cron), zone }
     }
 
-    /// Returns the moments from `from` on, in order, each once. Those of a rule have whole seconds.
+    /// Returns the moments from `from` on, in order and without duplicates. Moments of a rule have whole seconds.
     pub fn moments(&self, from: Timestamp) -> Box<dyn Iterator<Item = Timestamp> + '_> {
         let (rule, start) = match &self.pattern {
             Pattern::Cron(cron) => return Box::new(cron.moments(from, self.zone)),
@@ -47,13 +47,14 @@ impl Series {
         };
         let begin = local(self.zone, start);
         let mut times = rule.times(begin, earliest_time(self.zone, from)).peekable();
-        // It can begin at the second of two equal times.
+        // If the start's local time occurs twice, the conversion would choose the first, but the series may begin at
+        // the second.
         let first = times.next_if_eq(&begin).map(|_| start);
         Box::new(first.into_iter().chain(moments(self.zone, times)).filter(move |at| *at >= from))
     }
 
-    /// Whether two times are never closer than this, from `start` on. Clocks that are put forward bring them closer,
-    /// which does not count.
+    /// Returns whether two times from `start` on are always at least `shortest` apart. Compares local times, so
+    /// changes of the clocks are ignored.
     pub fn keeps_apart(&self, start: Timestamp, shortest: TimeDelta) -> bool {
         let begin = local(self.zone, start);
         let times: Box<dyn Iterator<Item = NaiveDateTime>> = match &self.pattern {
@@ -66,7 +67,7 @@ impl Series {
     }
 }
 
-/// A moment without a fraction of a second.
+/// Drops the fraction of a second.
 fn whole(at: Timestamp) -> Timestamp {
     Timestamp::from_millis(at.millis().div_euclid(1_000) * 1_000)
 }
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_series_begins_at_its_start() {
-        // Half past two comes twice on this day, and the series begins at the second.
+        // 2:30 occurs twice on this day, and the series begins at the second.
         for (start, first, next) in [
             ("2026-10-25T01:30:00Z", "2026-10-25T01:30:00Z", "2026-10-26T01:30:00Z"),
             ("2026-10-25T00:30:00Z", "2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"),

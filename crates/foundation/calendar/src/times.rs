@@ -1,15 +1,17 @@
-//! The times of a rule, period by period: days, months or years, or steps of hours, minutes or seconds.
+//! The local times of a rule, period by period. A period is a day, week, month or year, or a step of hours, minutes
+//! or seconds.
 //!
-//! Periods are counted from the start of the series, so evaluating from a later time goes there at once and gives the
-//! same times.
+//! Periods are numbered from the start of the series, so evaluation can begin at any later time and gives the same
+//! times.
 
 use super::days::week_begin;
 use super::rule::{Frequency, Rule};
 use chrono::{Datelike, Days, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike};
 use std::ops::Range;
 
-/// Returns how many periods without a time are looked through. The calendar repeats itself after 400 years, so no day,
-/// week, month or year that comes is missed. Steps of hours and less pass over days and hours that cannot match.
+/// Returns how many periods without a time to search before giving up. The calendar repeats after 400 years, so this
+/// covers every day, week, month and year. For steps of hours and less, the search skips days and hours that cannot
+/// match.
 fn most_periods(frequency: Frequency) -> usize {
     match frequency {
         Frequency::Yearly => 400,
@@ -23,8 +25,8 @@ fn most_periods(frequency: Frequency) -> usize {
 const LAST_YEAR: i32 = 9_999;
 
 impl Rule {
-    /// Returns the local times of the series that begins at `start`, from `from` on, in order. They have whole seconds.
-    /// `COUNT` and `UNTIL` do not end them.
+    /// Returns the local times of the series that begins at `start`, from `from` on, in order and in whole seconds.
+    /// Ignores `COUNT` and `UNTIL`.
     pub fn times(&self, start: NaiveDateTime, from: NaiveDateTime) -> Times {
         let start = start.with_nanosecond(0).unwrap_or(start);
         let rule = self.clone().completed(start);
@@ -41,7 +43,7 @@ impl Rule {
     }
 }
 
-/// Puts the times of day in order, which [`Set::at`] relies on.
+/// Sorts the times of day. [`Set::at`] relies on it.
 fn sorted(mut rule: Rule) -> Rule {
     for values in [&mut rule.hours, &mut rule.minutes, &mut rule.seconds] {
         values.sort_unstable();
@@ -49,22 +51,22 @@ fn sorted(mut rule: Rule) -> Rule {
     rule
 }
 
-/// The local times of a rule, made by [`Rule::times`].
+/// The iterator of a rule's local times, created by [`Rule::times`].
 #[derive(Debug, Clone)]
 pub struct Times {
     rule: Rule,
     start: NaiveDateTime,
     from: NaiveDateTime,
-    /// The number of the next period; `None` at the end.
+    /// The number of the next period, or `None` at the end.
     period: Option<i64>,
-    /// What the current period has.
+    /// The times of the current period.
     set: Set,
-    /// The places in it that are left.
+    /// The remaining positions in `set`.
     places: std::iter::Chain<std::vec::IntoIter<usize>, Range<usize>>,
 }
 
-/// The times of a period: each of its days at each hour, minute and second. They are not written out, because a year can
-/// have 31 million.
+/// The times of a period: each combination of its days, hours, minutes and seconds. They are computed by position,
+/// because a year can have 31 million of them.
 #[derive(Debug, Clone, Default)]
 struct Set {
     days: Vec<NaiveDate>,
@@ -78,7 +80,7 @@ impl Set {
         self.days.len() * self.hours.len() * self.minutes.len() * self.seconds.len()
     }
 
-    /// The time at a place, in order.
+    /// Returns the time at a position, in order.
     fn at(&self, place: usize) -> Option<NaiveDateTime> {
         let part = |values: &[i32], place: usize| -> Option<(u32, usize)> {
             let value = values.get(place % values.len().max(1))?;
@@ -90,7 +92,7 @@ impl Set {
         self.days.get(place)?.and_hms_opt(hour, minute, second)
     }
 
-    /// The first place with a time that is not before `from`.
+    /// Returns the first position with a time that is not before `from`. A binary search.
     fn place_of(&self, from: NaiveDateTime) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -101,7 +103,7 @@ impl Set {
     }
 }
 
-/// A period of a rule: some days, or a step of hours, minutes or seconds.
+/// A period of a rule: a number of days, or a step of hours, minutes or seconds.
 #[derive(Debug, Clone, Copy)]
 struct Period {
     begin: NaiveDateTime,
@@ -109,7 +111,7 @@ struct Period {
 }
 
 impl Times {
-    /// The seconds between two periods of at most a day; `None` for longer ones.
+    /// Returns the seconds between the starts of two periods, or `None` for periods longer than a day.
     fn step(&self) -> Option<i64> {
         let unit = match self.rule.frequency {
             Frequency::Daily => 86_400,
@@ -121,7 +123,7 @@ impl Times {
         Some(unit * i64::from(self.rule.interval))
     }
 
-    /// The beginning of the first period of at most a day.
+    /// Returns the start of the first period, for periods of at most a day.
     fn begin(&self) -> NaiveDateTime {
         let (date, time) = (self.start.date(), self.start.time());
         let begin = match self.rule.frequency {
@@ -133,7 +135,7 @@ impl Times {
         date.and_time(begin.unwrap_or(time))
     }
 
-    /// The number of the period that a time is in, or of the last one before it.
+    /// Returns the number of the period that contains a time, or of the last period before it.
     fn number_of(&self, time: NaiveDateTime) -> Option<i64> {
         let interval = i64::from(self.rule.interval);
         let months = |date: NaiveDateTime| i64::from(date.year()) * 12 + i64::from(date.month0());
@@ -149,7 +151,7 @@ impl Times {
         Some(number)
     }
 
-    /// The period with a number; `None` after the last year.
+    /// Returns the period with a number, or `None` after the last year.
     fn period(&self, number: i64) -> Option<Period> {
         let steps = number.checked_mul(self.rule.interval.into())?;
         let year = i64::from(self.start.year());
@@ -179,11 +181,11 @@ impl Times {
         Some(Period { begin: date.and_time(NaiveTime::MIN), days }).filter(|_| date.year() <= LAST_YEAR)
     }
 
-    /// What a period has.
+    /// Returns the times of a period.
     fn set_of(&self, period: Period) -> Set {
         let Rule { frequency, hours, minutes, seconds, .. } = &self.rule;
         let all = (0..period.days).filter_map(|day| period.begin.date().checked_add_days(Days::new(day)));
-        // A step has one hour, minute or second, which the rule may not name.
+        // A step has a single hour, minute or second, which must match the rule's list if there is one.
         let part = |named: &[i32], is_one: bool, of_step: u32| {
             let of_step = of_step as i32;
             match is_one {
@@ -200,7 +202,7 @@ impl Times {
         }
     }
 
-    /// The time from which on a step can match again; `None` for one that the rule may have.
+    /// Returns the earliest later time at which a step can match, or `None` if this step can match.
     fn beyond(&self, at: NaiveDateTime) -> Option<NaiveDateTime> {
         let date = at.date();
         let names = |named: &[i32], part: u32| named.is_empty() || named.contains(&(part as i32));
@@ -217,8 +219,8 @@ impl Times {
         }
     }
 
-    /// The number of the period to look at after one, and whether that one may have a time. Steps pass over months, days
-    /// and hours that the rule does not have.
+    /// Returns the number of the period to examine next, and whether `period` itself can have a time. Steps skip
+    /// months, days and hours that do not match.
     fn number_after(&self, number: i64, period: Period) -> (Option<i64>, bool) {
         let next = number.checked_add(1);
         let Some(step) = self.step() else { return (next, true) };
@@ -227,9 +229,9 @@ impl Times {
         (next.max(Some(seconds / step + i64::from(seconds % step != 0))), false)
     }
 
-    /// Goes on to the next period that has a time; `None` at the end.
+    /// Advances to the next period with a time. Returns `None` at the end.
     fn go_on(&mut self) -> Option<()> {
-        // One more, of which the beginning may be over.
+        // One more, because the first period may have begun before `from`.
         for _ in 0..=most_periods(self.rule.frequency) {
             let number = self.period?;
             let Some(period) = self.period(number) else { break };
@@ -259,7 +261,7 @@ impl Times {
     }
 }
 
-/// The place of a number of `BYSETPOS`, which counts from the end if it is negative.
+/// Converts a number of `BYSETPOS` to a position. Negative numbers count from the end.
 fn place_in(number: i32, length: usize) -> Option<usize> {
     let count = usize::try_from(number.unsigned_abs()).ok()?;
     let place = if number > 0 { count.checked_sub(1)? } else { length.checked_sub(count)? };

@@ -1,11 +1,11 @@
-//! Times of rules: against python-dateutil, against naive searches, and at the ends of the calendar.
+//! Tests of the times of rules: against python-dateutil, against naive searches, and at the ends of the calendar.
 
 use super::*;
 use chrono::Weekday;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// What `tests/golden.py` wrote.
+/// The output of `tests/golden.py`.
 const GOLDEN: &str = include_str!("../tests/golden/rules.tsv");
 
 fn time(text: &str) -> NaiveDateTime {
@@ -48,7 +48,7 @@ fn steps_leave_nothing_out() {
             "20300105T043000",
             vec!["20300107T0910", "20300107T0930"],
         ),
-        // A grid that is counted from the start: 7 and 45 minutes do not begin again each day.
+        // Steps are counted from the start of the series, so 7 and 45 minutes do not restart each day.
         (
             "FREQ=MINUTELY;INTERVAL=7;BYHOUR=9".into(),
             "20300105T043000",
@@ -82,7 +82,7 @@ fn steps_leave_nothing_out() {
 #[test]
 fn what_a_rule_does_not_say_follows_from_its_start() {
     for (rule, start, expected) in [
-        // RFC 5545 and libical; dateutil has all seven days of the week.
+        // These follow RFC 5545 and libical; dateutil returns all seven days of the week.
         (
             "FREQ=YEARLY;BYWEEKNO=20",
             "20260101T090000",
@@ -105,7 +105,8 @@ fn what_a_rule_does_not_say_follows_from_its_start() {
     ] {
         assert_eq!(shown(rule, start, expected.len()), expected, "{rule}");
     }
-    // The first days of January can be in the last week of the year before, and the other way round.
+    // The first days of January can belong to the last week of the previous year, and the last of December to the
+    // first week of the next.
     assert_eq!(
         shown("FREQ=YEARLY;BYWEEKNO=-1;BYDAY=SU", "20260101T090000", 2),
         ["20270103T0900", "20280102T0900"]
@@ -172,7 +173,7 @@ fn searches_end() {
     ] {
         assert_eq!(times(rule, "20260106T090000").next(), None, "{rule}");
     }
-    // What is rare is found: a leap day that is a Monday, far steps, far years.
+    // Rare times are found: a leap day on a Monday, large intervals, distant years.
     for (rule, expected) in [
         ("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO", "20440229T0900"),
         ("FREQ=YEARLY;INTERVAL=1000;BYMONTH=1;BYMONTHDAY=1;BYSETPOS=1", "30260101T0900"),
@@ -183,7 +184,7 @@ fn searches_end() {
         assert!(first.is_some(), "{rule}");
         assert!(rule.contains("65535") || first.as_deref() == Some(expected), "{rule}: {first:?}");
     }
-    // Sets of a whole year are not written out.
+    // The times of a whole year are not materialized.
     let all = |last: u32| (0..=last).map(|value| value.to_string()).collect::<Vec<_>>().join(",");
     let rule = format!(
         "FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYHOUR={};BYMINUTE={};BYSECOND={}",
@@ -214,7 +215,7 @@ fn the_calendar_ends_without_an_accident() {
     }
 }
 
-/// A rule in parts, as its text has them.
+/// The parts of a rule, by name.
 type Parts = BTreeMap<String, String>;
 
 fn numbers(parts: &Parts, name: &str) -> Option<Vec<i64>> {
@@ -226,7 +227,7 @@ fn day_of(name: &str) -> Weekday {
     Weekday::try_from(names.iter().position(|other| *other == name).unwrap() as u8).unwrap()
 }
 
-/// The days around one that are like it.
+/// Returns the days around `date` that satisfy `alike`, without gaps.
 fn days_like(date: NaiveDate, alike: impl Fn(NaiveDate) -> bool) -> Vec<NaiveDate> {
     let mut days: Vec<NaiveDate> =
         std::iter::successors(date.pred_opt(), NaiveDate::pred_opt).take_while(|day| alike(*day)).collect();
@@ -235,13 +236,13 @@ fn days_like(date: NaiveDate, alike: impl Fn(NaiveDate) -> bool) -> Vec<NaiveDat
     days
 }
 
-/// Whether a number is the place of a day among others, from the beginning or the end.
+/// Returns whether a number is the position of a day among others, counted from the start or the end.
 fn is_place(number: i64, date: NaiveDate, among: &[NaiveDate]) -> bool {
     let place = among.iter().position(|day| *day == date).unwrap() as i64;
     number == place + 1 || number == place - among.len() as i64
 }
 
-/// Whether a day matches all parts about days, read literally.
+/// Returns whether a day matches all parts about days, by a literal reading of RFC 5545.
 fn matches_day(parts: &Parts, date: NaiveDate) -> bool {
     let month = || days_like(date, |day| (day.year(), day.month()) == (date.year(), date.month()));
     let year = || days_like(date, |day| day.year() == date.year());
@@ -270,7 +271,7 @@ fn matches_day(parts: &Parts, date: NaiveDate) -> bool {
         && parts.get("BYDAY").is_none_or(|items| items.split(',').any(weekday))
 }
 
-/// Whether a day is in a period of the rule, counted one by one.
+/// Returns whether a day is in a period of the rule, by counting periods one by one.
 fn is_in_step(parts: &Parts, start: NaiveDate, date: NaiveDate) -> bool {
     let interval: i64 = parts.get("INTERVAL").map_or(1, |interval| interval.parse().unwrap());
     let monday = |day: NaiveDate| day - TimeDelta::days(day.weekday().num_days_from_monday().into());
@@ -298,7 +299,7 @@ fn some(values: std::ops::RangeInclusive<i64>, most: usize, signed: bool) -> imp
 }
 
 prop_compose! {
-    /// A rule that is allowed, with all days named so that nothing follows from its start.
+    /// Generates a valid rule that names its days, so that nothing is derived from its start.
     fn parts_of(frequencies: &'static [&'static str])(
         frequency in prop::sample::select(frequencies),
         interval in prop::option::of(1..60i64),
@@ -340,7 +341,7 @@ fn text_of(parts: &Parts) -> String {
     parts.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(";")
 }
 
-/// Numbers of a part, each once and in order.
+/// Returns the numbers of a part, sorted and without duplicates.
 fn ordered(parts: &Parts, name: &str) -> Vec<u32> {
     let mut all: Vec<u32> = numbers(parts, name).unwrap().into_iter().map(|number| number as u32).collect();
     all.sort_unstable();
@@ -378,7 +379,7 @@ proptest! {
         let start = time("20240101T000000") + Days::new(day) + TimeDelta::minutes(minute);
         let parts = {
             let mut parts = parts;
-            // Dense enough for a short walk.
+            // Drop parts that make matches rare, to keep the naive search short.
             parts.remove("BYYEARDAY");
             parts.remove("BYMONTHDAY");
             parts.remove("BYMONTH");
@@ -420,7 +421,7 @@ proptest! {
         prop_assert!(all.iter().all(|at| *at >= start && matches_day(&parts, at.date())), "{}", text);
         for (place, at) in all.iter().enumerate().take(12) {
             let rest = &all[place..(place + 8).min(all.len())];
-            // Evaluated from there, and begun there.
+            // Evaluation from a later time, and a series that begins there, give the same times.
             prop_assert_eq!(&rule.times(start, *at).take(rest.len()).collect::<Vec<_>>()[..], rest, "{}", &text);
             prop_assert_eq!(&rule.times(*at, *at).take(rest.len()).collect::<Vec<_>>()[..], rest, "{}", &text);
             let next = rule.times(start, *at + TimeDelta::seconds(1)).next();

@@ -1,10 +1,9 @@
-//! Which addresses are reachable for everybody, by the IANA special-purpose registries.
-//!
-//! What an operator allows beyond these is `policy`'s matter.
+//! Classification of IP addresses by the IANA special-purpose registries. Exceptions that an operator allows are in
+//! `policy`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether the address is an ordinary public unicast address.
+/// Returns whether the address is a public unicast address.
 pub(crate) fn is_global(address: IpAddr) -> bool {
     !is_metadata(address)
         && match address {
@@ -31,8 +30,9 @@ fn is_global_v4(address: Ipv4Addr) -> bool {
     }
 }
 
-/// Only 2000::/3 is global unicast. That leaves out ::/96 (compatible), ::ffff/96 (mapped), 64:ff9b::/96 and
-/// 64:ff9b:1::/48 (NAT64), 100::/64 (discard), fc00::/7, fe80::/10, fec0::/10 and ff00::/8 without naming them.
+/// Only 2000::/3 is global unicast. Everything else is refused without a rule of its own: ::/96 (compatible),
+/// ::ffff/96 (mapped), 64:ff9b::/96 and 64:ff9b:1::/48 (NAT64), 100::/64 (discard), fc00::/7, fe80::/10, fec0::/10
+/// and ff00::/8.
 fn is_global_v6(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();
     match a {
@@ -44,8 +44,8 @@ fn is_global_v6(address: Ipv6Addr) -> bool {
     }
 }
 
-/// Whether the address serves credentials or instance data to machines in a cloud. Some of these (Azure's) look
-/// public, others sit in ranges that an operator may well allow as a whole, so they are known by address.
+/// Returns whether the address serves credentials or instance data to machines in a cloud. Some of these addresses
+/// (Azure's) look public, and others are in ranges that an operator may allow as a whole, so they are listed.
 pub(crate) fn is_metadata(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => is_metadata_v4(v4),

@@ -1,4 +1,4 @@
-//! Text in the encoding that its sender says.
+//! Decoding of text in the charset that its sender declares.
 
 use std::borrow::Cow;
 
@@ -15,18 +15,18 @@ pub fn label(content_type: &str) -> Option<&str> {
     charsets.next()
 }
 
-/// Decodes text in the `charset` of its content type. Without one, or with one that nobody knows, it is UTF-8; what does not
-/// fit becomes U+FFFD. A byte order mark decides before the content type does.
+/// Decodes text in the `charset` of its content type. Uses UTF-8 if the charset is missing or unknown. Bytes that are
+/// invalid in the charset become U+FFFD. A byte order mark takes precedence over the content type.
 pub fn decode<'a>(content_type: Option<&str>, bytes: &'a [u8]) -> Cow<'a, str> {
     decode_as(content_type.and_then(label), bytes)
 }
 
-/// Decodes text in the charset of this name, as [`decode`] does.
+/// Decodes text in the charset with this name (see [`decode`]).
 pub fn decode_as<'a>(label: Option<&str>, bytes: &'a [u8]) -> Cow<'a, str> {
     named(label).decode(bytes).0
 }
 
-/// Decodes a part of a text, which has no byte order mark, such as a field of a form.
+/// Decodes a part of a text without looking for a byte order mark, such as a field of a form.
 pub fn decode_part<'a>(label: Option<&str>, bytes: &'a [u8]) -> Cow<'a, str> {
     named(label).decode_without_bom_handling(bytes).0
 }
@@ -35,7 +35,7 @@ fn named(label: Option<&str>) -> &'static Encoding {
     label.and_then(|label| Encoding::for_label_no_replacement(label.as_bytes())).unwrap_or(UTF_8)
 }
 
-/// Whether a charset of this name is known.
+/// Returns whether the charset is known.
 pub fn is_known(label: &str) -> bool {
     Encoding::for_label_no_replacement(label.as_bytes()).is_some()
 }
@@ -56,7 +56,7 @@ mod tests {
             (Some("text/plain; charset="), b"a\xff", "a\u{fffd}"),
             (Some("text/plain"), b"a\xf1", "a\u{fffd}"),
             (None, b"", ""),
-            // What a mark says is truer than what a server was set up to say.
+            // The byte order mark is more reliable than the header, which is often a server's default.
             (Some("text/plain; charset=latin1"), b"\xef\xbb\xbf\xc3\xb1", "ñ"),
             (Some("text/plain; charset=utf-16"), b"\xff\xfea\x00", "a"),
             (Some("text/plain; charset=utf-16be"), b"\x00a", "a"),

@@ -1,8 +1,8 @@
-//! Content codings (RFC 9110, 8.4): bodies that a server has compressed on the way.
+//! Content codings (RFC 9110, 8.4), that is, compressed bodies.
 //!
-//! Requests ask for none, but some servers compress all the same, such as object storage whose objects were uploaded so.
-//! Nothing is trusted: the caller's limit counts decoded bytes, and input is decoded in pieces so small that no piece can
-//! become large.
+//! Requests ask for uncompressed bodies, but some servers compress anyway, such as object storage whose objects were
+//! uploaded compressed. The compressed data is not trusted: the caller's limit counts decoded bytes, and the input is
+//! decoded in pieces small enough that the output of each is bounded.
 
 use std::io::{self, Write as _};
 
@@ -12,39 +12,40 @@ use http::{HeaderMap, StatusCode, header};
 
 use crate::error::Error;
 
-/// How much is decoded at a time. Deflate makes at most 1032 bytes of one.
+/// Bytes of input decoded at a time. Deflate expands a byte to at most 1032 bytes.
 pub(crate) const PIECE: usize = 1024;
 
-/// How much of a stream is decoded into one buffer.
+/// Growth of the output buffer, in bytes.
 const ROOM: usize = 16 * 1024;
 
 const BROKEN: Error = Error::Http { reason: "the compressed body is broken or incomplete" };
 const UNKNOWN: Error = Error::Http { reason: "the body is compressed in a way that is not supported" };
 
-/// How a body is to be decoded.
+/// The coding of a body.
 pub(crate) enum Coding {
-    /// As it is.
+    /// Not compressed, or to be left as it is.
     Plain,
-    /// By a decoder.
+    /// Compressed in a supported coding.
     Coded(Decoder),
-    /// Nobody here can.
+    /// Compressed in an unsupported coding, or in several.
     Unknown,
 }
 
 impl Coding {
-    /// The coding of a response.
+    /// Returns the coding of a response.
     pub(crate) fn of(status: StatusCode, headers: &HeaderMap) -> Self {
-        // A range is a part of the coded body, which cannot be decoded without what is before it.
+        // A range is a part of the compressed body and cannot be decoded without the bytes before it.
         if status == StatusCode::PARTIAL_CONTENT {
             return Self::Plain;
         }
         let names = headers.get_all(header::CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
         let names = names.flat_map(|value| value.split(',')).map(|name| name.trim().to_ascii_lowercase());
-        // Servers also write charsets and `none` there. What is no coding that compresses is skipped, as browsers do.
+        // Servers also write charsets and `none` in this header. Values that are not compressing codings are skipped,
+        // as browsers do.
         let mut codings = names.filter(|name| compresses(name));
         match (codings.next().as_deref(), codings.next()) {
             (None, _) => Self::Plain,
-            // Some servers describe a file that is compressed by both headers.
+            // Some servers describe a gzip file both in `Content-Type` and in `Content-Encoding`.
             (Some("gzip" | "x-gzip"), None) if is_gzip_file(headers) => Self::Plain,
             (Some("gzip" | "x-gzip"), None) => Self::Coded(Decoder::gzip()),
             (Some("deflate"), None) => Self::Coded(Decoder::deflate()),
@@ -80,19 +81,20 @@ fn is_gzip_file(headers: &HeaderMap) -> bool {
     )
 }
 
-/// Decodes a body piece by piece.
+/// A streaming decoder.
 pub(crate) struct Decoder {
     form: Form,
-    /// Whether anything came: a response without a body often names a coding.
+    /// Whether any byte has arrived. A response without a body often has a `Content-Encoding` and is not an error.
     is_begun: bool,
 }
 
 enum Form {
     Gzip(Box<MultiGzDecoder<Vec<u8>>>),
-    /// What `deflate` means: zlib's format, or what many servers send, the bare stream. The first two bytes tell.
+    /// A `deflate` body before its first two bytes have arrived. They tell zlib's format from the raw stream, which many servers
+    /// send.
     Undecided(Vec<u8>),
     Deflate(Decompress),
-    /// The stream has ended. What follows is no part of it.
+    /// The stream has ended. Further bytes are ignored.
     Ended,
 }
 
@@ -115,7 +117,7 @@ impl Decoder {
         match &mut self.form {
             Form::Gzip(decoder) => {
                 decoder.write_all(piece)?;
-                // What is there is passed on at once: it may be a part of an answer that is streamed.
+                // Flush after each piece: the body may be a stream whose reader waits for this part.
                 decoder.flush()?;
                 Ok(std::mem::take(decoder.get_mut()))
             }
@@ -138,7 +140,7 @@ impl Decoder {
         }
     }
 
-    /// Checks that the body has come to its end.
+    /// Checks that the body is complete.
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
         let is_whole = match &mut self.form {
             _ if !self.is_begun => true,
@@ -150,7 +152,7 @@ impl Decoder {
     }
 }
 
-/// Decodes `input` to the end of `decoded`. Returns whether the stream has ended.
+/// Decodes `input` and appends the output to `decoded`. Returns whether the stream has ended.
 fn inflate(stream: &mut Decompress, mut input: &[u8], decoded: &mut Vec<u8>) -> io::Result<bool> {
     loop {
         let (read, written) = (stream.total_in(), stream.total_out());
@@ -167,12 +169,12 @@ fn inflate(stream: &mut Decompress, mut input: &[u8], decoded: &mut Vec<u8>) -> 
     }
 }
 
-/// Why a body that nobody can decode is refused.
+/// Returns the error for an unsupported coding.
 pub(crate) fn unknown() -> Error {
     UNKNOWN
 }
 
-/// Whether a body ends with this error because it cannot be decoded.
+/// Returns whether `error` means that the body cannot be decoded.
 pub(crate) fn is_of_coding(error: Error) -> bool {
     error == BROKEN || error == UNKNOWN
 }

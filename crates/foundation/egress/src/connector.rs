@@ -1,4 +1,4 @@
-//! The connector itself: the pooled client over [`Dial`], one exchange, and the chain of redirects.
+//! The connector: a pooled client over [`Dial`], a single exchange, and the chain of redirects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,26 +27,27 @@ use crate::policy::Policy;
 use crate::redirect::{self, Hop};
 use crate::url_rules::{self, UrlRules};
 
-/// No connection takes longer, whatever a caller says.
+/// Upper bound of the connect timeout.
 const MAX_CONNECT: Duration = Duration::from_secs(60);
 
-/// Longer than the gap between two deliveries of a busy target, shorter than most servers' own limit.
+/// How long idle connections are kept. Longer than the gap between two deliveries to a busy target, shorter than most
+/// servers' own limit.
 const IDLE: Duration = Duration::from_secs(30);
 
 /// Idle connections kept per scheme, host and port.
 const IDLE_PER_HOST: usize = 64;
 
-/// The most bytes that a response's header names and values may have together.
+/// The maximum size of a response's header names and values together, in bytes.
 const MAX_HEADERS: u32 = 64 * 1024;
 
 type Https = Client<Bounded<HttpsConnector<Dial>>, Full<Bytes>>;
 
-/// The guarded way out. A clone is cheap and shares the connections.
+/// An HTTP client that contacts only allowed targets. Cloning is cheap and shares the connections.
 #[derive(Clone)]
 pub struct Connector {
     policy: Arc<Policy>,
     client: Https,
-    /// By outcome.
+    /// A counter of requests, by outcome.
     requests: IntCounterVec,
 }
 
@@ -57,15 +58,15 @@ impl std::fmt::Debug for Connector {
 }
 
 impl Connector {
-    /// A connector over the system's resolver.
+    /// Creates a connector that uses the system's resolver.
     ///
     /// # Errors
-    /// [`Error::Config`] if an extra certificate authority of the policy can't be read.
+    /// [`Error::Config`] if an extra certificate authority of the policy cannot be parsed.
     pub fn new(policy: Policy) -> Result<Self, Error> {
         Self::with_resolver(policy, Arc::new(SystemResolver::default()))
     }
 
-    /// A connector over this resolver.
+    /// Creates a connector that uses this resolver.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -80,7 +81,7 @@ impl Connector {
         Self::build(policy, resolver, requests)
     }
 
-    /// A connector under another policy, which counts its requests with those of this one.
+    /// Creates a connector with another policy. Its requests are counted in the same metric.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -88,7 +89,7 @@ impl Connector {
         Self::build(policy, Arc::new(SystemResolver::default()), self.requests.clone())
     }
 
-    /// What is exported.
+    /// Returns the metrics to register.
     pub fn collectors(&self) -> Vec<Box<dyn Collector>> {
         vec![Box::new(self.requests.clone())]
     }
@@ -116,8 +117,8 @@ impl Connector {
         Ok(Self { policy, client, requests })
     }
 
-    /// Checks a URL as far as that is possible without the network: for validating URLs before they are stored.
-    /// A name may still turn out to resolve to a forbidden address when it is used.
+    /// Checks a URL without using the network, to validate it before it is stored. Its name may still resolve to a
+    /// forbidden address when it is used.
     ///
     /// # Errors
     /// [`Error::InvalidUrl`] or [`Error::Forbidden`].
@@ -127,7 +128,7 @@ impl Connector {
         Ok(url)
     }
 
-    /// Sends a request and reads the whole response. Any status is a success.
+    /// Sends a request and reads the whole response. Any status counts as success.
     ///
     /// # Errors
     /// Any [`Error`] but [`Error::Config`].
@@ -135,13 +136,13 @@ impl Connector {
         self.stream(request).await?.collect().await
     }
 
-    /// Sends a request and returns once the response's headers are there. Any status is a success.
+    /// Sends a request and returns once the response's headers have arrived. Any status counts as success.
     ///
     /// # Errors
     /// Any [`Error`] but [`Error::Config`].
     pub async fn stream(&self, request: Request) -> Result<Streaming, Error> {
         let now = Instant::now();
-        // A limit beyond the clock's range is as good as a day.
+        // A limit that the clock cannot represent becomes a day.
         let deadline = now.checked_add(request.limits.total).unwrap_or(now + Duration::from_hours(24));
         let result = timeout_at(deadline, self.follow(request, deadline)).await.unwrap_or(Err(TOTAL));
         self.requests.with_label_values(&[outcome(&result)]).inc();
@@ -154,7 +155,7 @@ impl Connector {
             return Err(Error::InvalidRequest { reason: "this method is not accepted" });
         }
         let mut headers = header_map(&request.headers)?;
-        // Without it, a server may choose any coding (RFC 9110, 12.5.3).
+        // Without this header a server may choose any coding (RFC 9110, 12.5.3).
         if limits.decode {
             headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         }
@@ -185,7 +186,7 @@ impl Connector {
         *request.method_mut() = hop.method.clone();
         *request.uri_mut() = uri(&hop.url)?;
         *request.headers_mut() = hop.headers.clone();
-        // The client says so of a body only, but some servers answer 411 to a POST that doesn't tell its length.
+        // The client sends `Content-Length` only with a body, but some servers answer 411 to a POST without it.
         if hop.body.is_empty() && matches!(hop.method, Method::POST | Method::PUT | Method::PATCH) {
             request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
@@ -203,7 +204,7 @@ impl Connector {
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             return Err(Error::Http { reason: "the server switched to another protocol" });
         }
-        // The client's own caps bound its buffers, at about twice this size.
+        // The client's own limits allow about twice this size.
         let headers: usize =
             response.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
         if headers > MAX_HEADERS as usize {
@@ -213,7 +214,7 @@ impl Connector {
     }
 }
 
-/// How a request ended, for the metrics.
+/// Returns the outcome of a request, for the metrics.
 fn outcome(result: &Result<Streaming, Error>) -> &'static str {
     match result {
         Err(error) => error.kind(),
@@ -226,7 +227,7 @@ fn outcome(result: &Result<Streaming, Error>) -> &'static str {
     }
 }
 
-/// Ends if the request has no connection within `limit`, and never otherwise.
+/// Completes if the request has no connection after `limit`; otherwise never.
 async fn unconnected(mut connection: CaptureConnection, limit: Duration) {
     let connected = timeout(limit, async { drop(connection.wait_for_connection_metadata().await) }).await;
     if connected.is_ok() {
@@ -250,7 +251,7 @@ fn tls(policy: &Policy) -> Result<ClientConfig, Error> {
             return Err(unreadable);
         }
     }
-    // The provider is named here, so nobody has to install one for the process.
+    // Name the provider here, so that no process-wide default has to be installed.
     let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|_| Error::Config { reason: "TLS is not available" })?

@@ -1,6 +1,6 @@
-//! From host and port to a TCP connection: one lookup, the check of every address, the connection itself.
+//! Opens TCP connections: resolves the name once, checks every address, and connects.
 //!
-//! This is the only place of the product that opens outbound connections for HTTP.
+//! This is the only place in the product that opens outbound connections for HTTP.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -23,21 +23,22 @@ use crate::error::{Error, NO_CONNECTION};
 use crate::policy::Policy;
 use crate::url_rules::ADDRESS;
 
-/// How long an attempt may go on alone before the next address is tried beside it (RFC 8305 has 250 ms).
+/// How long an attempt runs before the next address is tried in parallel (RFC 8305 recommends 250 ms).
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// How many addresses of one answer are tried.
+/// The maximum number of addresses tried per connection.
 const MAX_ATTEMPTS: usize = 6;
 
-/// How many system lookups run at once. Each holds a thread of tokio's blocking pool, which has other users.
+/// The maximum number of concurrent system lookups. Each occupies a thread of tokio's blocking pool, which other code
+/// needs too.
 const MAX_LOOKUPS: usize = 64;
 
-/// Turns names into addresses. Called once for each new connection, never for literal addresses.
+/// Resolves names to addresses. Called once per new connection, and never for literal addresses.
 pub trait Resolver: Send + Sync + 'static {
-    /// All addresses of a name, in order of preference.
+    /// Returns all addresses of a name, in order of preference.
     ///
     /// # Errors
-    /// Any failure; the caller of the connector sees [`Error::Resolve`] without its text.
+    /// Any failure. The connector reports it as [`Error::Resolve`], without its text.
     fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
@@ -58,7 +59,8 @@ impl Resolver for SystemResolver {
         Box::pin(async move {
             let permit = Arc::clone(&self.lookups).acquire_owned().await.map_err(io::Error::other)?;
             let host = host.to_owned();
-            // A task of its own, because the thread goes on when the caller gives up, and the permit must, too.
+            // Run the lookup in its own task. Its thread continues after the caller gives up, and the permit must be
+            // held as long.
             let lookup = tokio::spawn(async move {
                 let _permit = permit;
                 let answer = tokio::net::lookup_host((host.as_str(), 0)).await?;
@@ -69,8 +71,8 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// Makes the client's connections. The URL's rules have been checked before; addresses are checked here,
-/// literal ones again.
+/// Opens the client's connections. The URL rules have been checked before; the addresses are checked here, including
+/// literal ones.
 #[derive(Clone)]
 pub(crate) struct Dial {
     pub(crate) policy: Arc<Policy>,
@@ -115,7 +117,8 @@ impl Dial {
     }
 }
 
-/// Alternates the families, the answer's first one leading, so that one that is down costs one head start.
+/// Alternates address families, starting with the family of the first address. A family that is down then costs only
+/// one head start.
 fn order(answer: Vec<IpAddr>) -> Vec<IpAddr> {
     let v6_leads = answer.first().is_some_and(IpAddr::is_ipv6);
     let (leading, other): (Vec<_>, Vec<_>) = answer.into_iter().partition(|a| a.is_ipv6() == v6_leads);
@@ -148,7 +151,7 @@ async fn connect(addresses: Vec<SocketAddr>) -> Result<TcpStream, Error> {
         tokio::select! {
             Some(attempt) = attempts.next() => match attempt {
                 Ok(stream) => {
-                    // Requests are written whole; waiting for more to send only delays them.
+                    // Requests are written as a whole, so Nagle's algorithm would only delay them.
                     if let Err(error) = stream.set_nodelay(true) {
                         tracing::debug!(%error, "cannot set TCP_NODELAY");
                     }
@@ -164,8 +167,8 @@ async fn connect(addresses: Vec<SocketAddr>) -> Result<TcpStream, Error> {
     }
 }
 
-/// A connector whose connections, with their handshakes, end within `limit`. The client lets a connection go on
-/// in the background when another one becomes free first, where no request's limit reaches it.
+/// A connector that limits the time of a connection with its handshakes. If another connection becomes free first,
+/// the client continues to open this one in the background, where no request's timeout applies.
 #[derive(Clone)]
 pub(crate) struct Bounded<S> {
     pub(crate) inner: S,

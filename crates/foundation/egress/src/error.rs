@@ -1,83 +1,84 @@
-//! What can go wrong on the way out, in words that may be shown to the tenant who wrote the URL.
+//! Errors of outbound requests, with texts that may be shown to the tenant who wrote the URL.
 //!
-//! No variant carries text from outside: reasons are constants, so an answer can't leak an address that was
-//! resolved, a certificate's names or a peer's bytes.
+//! No variant carries external text: all reasons are constants, so a response cannot leak a resolved address, the
+//! names of a certificate or bytes of a peer.
 
 use std::error::Error as StdError;
 use std::{fmt, io};
 
-/// Why a request timed out that never had a connection.
+/// The timeout reason of a request that never had a connection.
 pub(crate) const NO_CONNECTION: &str = "no connection in time";
 
-/// Why there is no (complete) response.
+/// The reason why there is no complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The URL is malformed, or written in a way that is never accepted.
+    /// The URL is malformed, or has a form that is never accepted.
     InvalidUrl {
-        /// What is wrong with it.
+        /// The problem with the URL.
         reason: &'static str,
     },
-    /// Method or headers are ones that a caller may not set.
+    /// The method or a header is not allowed.
     InvalidRequest {
-        /// What is wrong with it.
+        /// The problem with the request.
         reason: &'static str,
     },
-    /// The URL is well formed, but scheme, port or address are not allowed.
+    /// The URL is well formed, but its scheme, port or address is not allowed.
     Forbidden {
-        /// Which rule forbids it; never the address.
+        /// The violated rule; never the address.
         reason: &'static str,
     },
     /// The name has no address, or the lookup failed.
     Resolve,
     /// No address accepted a TCP connection.
     Connect {
-        /// What the last attempt met.
+        /// The result of the last attempt.
         reason: &'static str,
     },
-    /// A limit of [`Limits`](crate::Limits) passed.
+    /// A time limit of [`Limits`](crate::Limits) was exceeded.
     Timeout {
-        /// Which one.
+        /// The exceeded limit.
         reason: &'static str,
     },
-    /// The response is larger than the caller takes, or its head larger than the connector takes.
+    /// The body exceeds the caller's limit, or the headers exceed the connector's.
     TooLarge {
-        /// Which part.
+        /// The part that is too large.
         reason: &'static str,
     },
-    /// There were more redirects than the caller allows.
+    /// There were more redirects than the caller's limit.
     TooManyRedirects,
-    /// The TLS handshake failed or the certificate isn't valid for the host.
+    /// The TLS handshake failed, or the certificate is not valid for the host.
     Tls {
-        /// What was wrong.
+        /// The problem.
         reason: &'static str,
     },
-    /// The peer doesn't speak HTTP properly or hung up in the middle.
+    /// The peer violates HTTP or closed the connection early.
     Http {
-        /// What was wrong.
+        /// The problem.
         reason: &'static str,
     },
-    /// The connector can't be built from this [`Policy`](crate::Policy).
+    /// The [`Policy`](crate::Policy) is invalid.
     Config {
-        /// What is wrong with it.
+        /// The problem with the policy.
         reason: &'static str,
     },
 }
 
 impl Error {
-    /// Whether the connector itself refused the request. A retry is pointless until URL, request or policy change.
+    /// Returns whether the connector itself refused the request. A retry is useless until the URL, request or policy
+    /// changes.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::InvalidUrl { .. } | Self::InvalidRequest { .. } | Self::Forbidden { .. })
     }
 
-    /// Whether the peer may have seen the request.
+    /// Returns whether the peer may have received the request.
     pub fn is_sent(&self) -> bool {
         let unsent =
             matches!(self, Self::Resolve | Self::Connect { .. } | Self::Tls { .. } | Self::Config { .. });
         !unsent && !self.is_refusal() && *self != Self::Timeout { reason: NO_CONNECTION }
     }
 
-    /// The kind in one word, for metrics and traces.
+    /// Returns the kind as one word, for metrics and traces.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::InvalidUrl { .. } | Self::InvalidRequest { .. } => "invalid",
@@ -93,7 +94,7 @@ impl Error {
         }
     }
 
-    /// Finds the reason in the client's error chain.
+    /// Extracts the reason from the client's error chain.
     pub(crate) fn from_client(error: &hyper_util::client::legacy::Error) -> Self {
         let mut cause = error.source();
         while let Some(inner) = cause {
@@ -111,13 +112,14 @@ impl Error {
             cause = inner.source();
         }
         if error.is_connect() {
-            // TCP failures carry our own error, so what is left happened after it.
+            // TCP failures carry an error of this crate, so any other connect error happened during the TLS
+            // handshake.
             return Self::Tls { reason: "the handshake was not completed" };
         }
         Self::Http { reason: "the connection failed" }
     }
 
-    /// Sorts an error of the HTTP exchange or of the response's body.
+    /// Classifies an error of the HTTP exchange or of the response's body.
     pub(crate) fn from_http(error: &hyper::Error) -> Self {
         if error.is_parse_too_large() {
             Self::TooLarge { reason: "the response's headers are too large" }
@@ -128,7 +130,7 @@ impl Error {
         }
     }
 
-    /// Keeps the kind of a TCP failure and drops the address.
+    /// Classifies a TCP failure and drops the address.
     pub(crate) fn from_connect(error: &io::Error) -> Self {
         let reason = match error.kind() {
             io::ErrorKind::ConnectionRefused => "the connection was refused",
@@ -159,7 +161,7 @@ impl Error {
     }
 }
 
-/// `io::Error::source` skips the error it wraps, so go through `get_ref`.
+/// Finds the TLS error. `io::Error::source` skips the wrapped error itself, so this uses `get_ref`.
 fn tls_error(error: &io::Error) -> Option<&rustls::Error> {
     let inner = error.get_ref()?;
     match inner.downcast_ref::<rustls::Error>() {

@@ -1,23 +1,23 @@
-//! The one guarded connector through which all outbound HTTP of the product goes.
+//! The connector through which all outbound HTTP of the product goes.
 //!
-//! Targets are written by tenants, so every request is treated as hostile until it has been checked:
+//! Tenants write the targets, so every request is treated as hostile until it has been checked:
 //!
-//! 1. The URL is parsed strictly ([`UrlRules`]): `http` or `https`, no user info, no odd spellings of addresses.
-//! 2. The name is resolved once, through a [`Resolver`], and the request is refused if *any* address is not
-//!    globally reachable and not on the operator's list ([`Policy`]).
-//! 3. The connection goes to the checked addresses and to no others, so an answer that changes later (DNS
-//!    rebinding) has no effect. Name and port are kept for `Host`, SNI and the certificate's check.
-//! 4. Redirects are followed by hand, each hop from step 1, and only as far as the caller asks.
+//! 1. The URL is parsed strictly ([`UrlRules`]): `http` or `https`, no user info, no unusual spellings of addresses.
+//! 2. The name is resolved once, by a [`Resolver`]. The request is refused if *any* address is neither globally
+//!   reachable nor allowed by the operator ([`Policy`]).
+//! 3. The connection goes only to the checked addresses, so a DNS answer that changes later (DNS rebinding) has no
+//!   effect. Name and port are kept for `Host`, SNI and the verification of the certificate.
+//! 4. The connector follows redirects itself. Each hop starts at step 1, and the caller limits their number.
 //!
-//! Connections are pooled per scheme, host and port. That is safe, because each pooled connection was made by
-//! step 3 under the same, unchangeable policy.
+//! Connections are pooled by scheme, host and port. That is safe, because each was opened by step 3 under the same
+//! immutable policy.
 //!
-//! Not here: retries, signing, what a caller may set as headers beyond HTTP's own rules, JSON. There are no
-//! cookies and no proxies (the environment is never read). Requests ask for bodies that are not compressed; one that is
-//! compressed all the same (`gzip`, `deflate`) is decoded within the caller's limit, unless [`Limits::decode`] is off.
+//! Retries, signatures, JSON and rules about a caller's headers beyond those of HTTP belong to the callers. There are
+//! no cookies and no proxies; the environment is never read. Requests ask for uncompressed bodies. If a body is
+//! compressed anyway (`gzip`, `deflate`), it is decoded within the caller's limit, unless [`Limits::decode`] is off.
 //!
-//! A connection is driven by the tokio runtime that opened it. A [`Connector`] may be shared between runtimes;
-//! when one of them ends, its pooled connections end with it.
+//! The tokio runtime that opened a connection drives it. A [`Connector`] may be shared between runtimes; when a
+//! runtime ends, its pooled connections end too.
 
 mod address;
 pub mod charset;

@@ -20,27 +20,30 @@ const MAX_HEADER_BYTES: usize = 32 * 1024;
 pub(crate) const TOTAL: Error = Error::Timeout { reason: "no complete response in time" };
 const BODY: Error = Error::TooLarge { reason: "the body is larger than accepted" };
 
-/// How far one request may go.
+/// The limits of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Until a connection is at hand, its lookup and TLS handshake included; for each hop. At most 60 s.
+    /// Time until a connection is available, including lookup and TLS handshake, for each hop. At most 60 s.
     pub connect: Duration,
-    /// Until the last byte of the response, over all hops.
+    /// Time until the last byte of the response, over all hops.
     pub total: Duration,
-    /// Bytes of the response's body, after it was decoded.
+    /// The maximum size of the response's body after decoding, in bytes.
     pub max_response_bytes: usize,
-    /// What happens to a larger body.
+    /// How to treat a larger body.
     pub oversize: Oversize,
-    /// Whether a body with a `Content-Encoding` (`gzip`, `deflate`) is decoded. Otherwise it comes as it was transferred.
+    /// Whether to decode a body with a `Content-Encoding` (`gzip`, `deflate`). Otherwise it is returned as
+    /// transferred.
     pub decode: bool,
-    /// Redirects to follow. With 0, a redirect is a response like any other; above, one too many is an error.
+    /// The number of redirects to follow. With 0, a redirect is returned like any other response; otherwise, one
+    /// redirect more is an error.
     pub max_redirects: u8,
-    /// Which URLs are accepted, on every hop.
+    /// The URLs that are accepted, on every hop.
     pub url: UrlRules,
 }
 
 impl Default for Limits {
-    /// 5 s to connect, 30 s in total, 1 MiB or an error, decoded, no redirects, `http` or `https` on usual ports.
+    /// Returns 5 s to connect, 30 s in total, 1 MiB or an error, decoding on, no redirects, `http` or `https` on
+    /// usual ports.
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(5),
@@ -54,48 +57,49 @@ impl Default for Limits {
     }
 }
 
-/// What to do with a body beyond [`Limits::max_response_bytes`].
+/// The treatment of a body beyond [`Limits::max_response_bytes`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Oversize {
     /// Fail with [`Error::TooLarge`].
     #[default]
     Fail,
-    /// Keep the bytes up to the limit and drop the rest. A body that cannot be decoded ends where that shows.
+    /// Keep the bytes up to the limit and drop the rest. If the body cannot be decoded, keep the bytes before the
+    /// error.
     Truncate,
 }
 
-/// One request, not yet checked.
+/// A request that is not yet checked.
 #[derive(Clone)]
 pub struct Request {
-    /// Any method but `CONNECT` and `TRACE`.
+    /// Any method except `CONNECT` and `TRACE`.
     pub method: Method,
-    /// The URL as somebody wrote it.
+    /// The URL as the tenant wrote it.
     pub url: String,
-    /// Names and values. Those that frame the message (`Host`, `Content-Length`, …) are refused.
+    /// Names and values. Headers that frame the message (`Host`, `Content-Length`, …) are refused.
     pub headers: Vec<(String, String)>,
-    /// The body; empty for none.
+    /// The body, or empty.
     pub body: Bytes,
-    /// How far it may go.
+    /// The limits.
     pub limits: Limits,
 }
 
 impl Request {
-    /// A request without headers and body, under default limits.
+    /// Creates a request without headers and body, with default limits.
     pub fn new(method: Method, url: impl Into<String>) -> Self {
         Self { method, url: url.into(), headers: Vec::new(), body: Bytes::new(), limits: Limits::default() }
     }
 
-    /// A `GET`.
+    /// Creates a `GET` request.
     pub fn get(url: impl Into<String>) -> Self {
         Self::new(Method::GET, url)
     }
 
-    /// A `POST`. Set `Content-Type` by [`header`](Self::header).
+    /// Creates a `POST` request. Set `Content-Type` with [`header`](Self::header).
     pub fn post(url: impl Into<String>, body: impl Into<Bytes>) -> Self {
         Self::new(Method::POST, url).body(body)
     }
 
-    /// Adds a header; one of the same name stays.
+    /// Adds a header. Existing headers with the same name stay.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
@@ -114,7 +118,7 @@ impl Request {
     }
 }
 
-/// Without URL, values and body: they hold secrets of tenants.
+/// Omits the URL, header values and body: they contain secrets of tenants.
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
@@ -126,7 +130,8 @@ impl fmt::Debug for Request {
     }
 }
 
-/// Headers that say where a message goes, where it ends or how the connection is used: none that a request may set.
+/// Returns whether a header frames the message, routes it or controls the connection. A request may not set these
+/// headers.
 #[must_use]
 pub fn frames_message(name: &HeaderName) -> bool {
     matches!(
@@ -147,8 +152,8 @@ pub fn frames_message(name: &HeaderName) -> bool {
     )
 }
 
-/// Headers that say nothing about who asks. All others are secrets until proven otherwise: they are dropped when
-/// a redirect leaves the origin, and kept out of HTTP/2's compression tables.
+/// Returns whether a header says nothing about the sender. All other headers are treated as secrets: they are dropped
+/// when a redirect leaves the origin, and kept out of HTTP/2's compression tables.
 pub(crate) fn is_harmless(name: &HeaderName) -> bool {
     matches!(
         name.as_str(),
@@ -162,7 +167,7 @@ pub(crate) fn is_harmless(name: &HeaderName) -> bool {
     )
 }
 
-/// Checks a caller's headers.
+/// Checks and converts a caller's headers.
 pub(crate) fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, Error> {
     let invalid = |reason| Error::InvalidRequest { reason };
     let bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
@@ -183,7 +188,7 @@ pub(crate) fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, Erro
     Ok(map)
 }
 
-/// A response that was read to its end, or to its limit.
+/// A response whose body was read completely or up to its limit.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Response {
@@ -195,7 +200,7 @@ pub struct Response {
     pub body: Bytes,
     /// Whether the body was cut ([`Oversize::Truncate`]).
     pub truncated: bool,
-    /// The URL that answered: the request's own, or the last redirect's.
+    /// The URL of this response: the request's own, or the target of the last redirect.
     pub final_url: Url,
 }
 
@@ -209,17 +214,17 @@ impl fmt::Debug for Response {
     }
 }
 
-/// A response whose body is still to come. Dropping it gives the rest up.
+/// A response whose body is still being received. Dropping it cancels the rest.
 pub struct Streaming {
     /// The status, 200 to 999.
     pub status: u16,
     /// The headers.
     pub headers: HeaderMap,
-    /// The URL that answered: the request's own, or the last redirect's.
+    /// The URL of this response: the request's own, or the target of the last redirect.
     pub final_url: Url,
-    /// Absent once the end, the limit or an error has been reached.
+    /// `None` after the end, the limit or an error.
     body: Option<Incoming>,
-    /// What decodes the body, and what of it has come and is not decoded.
+    /// The decoder, with the bytes that have arrived but are not yet decoded.
     coded: Option<(Decoder, Bytes)>,
     remaining: usize,
     oversize: Oversize,
@@ -261,7 +266,8 @@ impl Streaming {
             }
         };
         let (head, incoming) = head.into_parts();
-        // What is announced as too large need not be read. (HEAD announces a body that doesn't come: 0 here.)
+        // Refuse an announced size beyond the limit without reading the body. (A HEAD response announces a body that
+        // does not come; its hint is 0 here.)
         let announced = incoming.size_hint().lower();
         if coded.is_none()
             && limits.oversize == Oversize::Fail
@@ -285,7 +291,7 @@ impl Streaming {
         })
     }
 
-    /// The body's next part, `None` at its end or after an error. It may be dropped and called again.
+    /// Returns the next part of the body, or `None` at its end or after an error. Cancel safe.
     ///
     /// # Errors
     /// [`Error::Timeout`], [`Error::TooLarge`] or [`Error::Http`].
@@ -312,7 +318,7 @@ impl Streaming {
         Ok(None)
     }
 
-    /// The next part as it was transferred; of a coded body nothing, because it is yet to be decoded.
+    /// Receives the next part of the body. For a coded body, stores it to be decoded and returns `None`.
     async fn received(&mut self) -> Result<Option<Bytes>, Error> {
         let Some(body) = &mut self.body else { return Ok(None) };
         let frame = match timeout_at(self.deadline, body.frame()).await {
@@ -323,7 +329,7 @@ impl Streaming {
             }
             Err(_) => return Err(TOTAL),
         };
-        // Trailers are of no use to anybody here.
+        // Trailers are ignored.
         let data = frame.into_data().ok();
         match (&mut self.coded, data) {
             (Some((_, waiting)), Some(data)) => {
@@ -334,7 +340,7 @@ impl Streaming {
         }
     }
 
-    /// The next decoded part of what has come.
+    /// Decodes and returns the next piece of the received data.
     fn decoded(&mut self) -> Result<Option<Bytes>, Error> {
         let Some((decoder, waiting)) = &mut self.coded else { return Ok(None) };
         if waiting.is_empty() {
@@ -344,7 +350,7 @@ impl Streaming {
         decoder.decode(&piece).map(|decoded| Some(decoded.into()))
     }
 
-    /// Ends the body at an error, which is only that the body is cut where it is wanted as far as it can be read.
+    /// Ends the body with an error. With [`Oversize::Truncate`], a decoding error only truncates it.
     fn fail(&mut self, error: Error) -> Result<Option<Bytes>, Error> {
         self.body = None;
         if self.oversize == Oversize::Truncate && coding::is_of_coding(error) {
@@ -354,19 +360,20 @@ impl Streaming {
         Err(error)
     }
 
-    /// Whether the body was cut ([`Oversize::Truncate`]); known once [`chunk`](Self::chunk) returned `None`.
+    /// Returns whether the body was truncated ([`Oversize::Truncate`]). Final once [`chunk`](Self::chunk) returned
+    /// `None`.
     pub fn truncated(&self) -> bool {
         self.truncated
     }
 
-    /// Takes no more than this of what is still to come, where the request's own limit would let more in.
+    /// Lowers the limit for the rest of the body. It never raises the request's own limit.
     #[must_use]
     pub fn at_most(mut self, bytes: usize) -> Self {
         self.remaining = self.remaining.min(bytes);
         self
     }
 
-    /// Reads the body to its end.
+    /// Reads the whole body.
     ///
     /// # Errors
     /// As [`chunk`](Self::chunk).

@@ -1,4 +1,4 @@
-//! What the operator permits beyond public addresses, and whom the connector trusts for TLS.
+//! The operator's policy: targets that are allowed beyond public addresses, and trusted certificate authorities.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,45 +8,47 @@ use url::Host;
 
 use crate::address::{is_global, is_metadata};
 
-/// What a [`Connector`](crate::Connector) may reach and trust. The default is [`Policy::public_only`].
+/// The policy of a [`Connector`](crate::Connector). The default is [`Policy::public_only`].
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Policy {
     /// Targets that are allowed although their addresses are not public.
     pub allow: Vec<AllowRule>,
-    /// PEM texts with certificate authorities to trust besides Mozilla's bundled set.
+    /// Certificate authorities in PEM to trust in addition to Mozilla's bundled set.
     pub extra_roots: Vec<String>,
 }
 
 impl Policy {
-    /// Public addresses only, the bundled certificate authorities only.
+    /// Returns a policy with public addresses and the bundled certificate authorities only.
     pub fn public_only() -> Self {
         Self::default()
     }
 
-    /// Public addresses, and what these rules allow.
+    /// Returns a policy that allows public addresses and these rules.
     ///
     /// # Errors
-    /// The first rule that can't be read.
+    /// The first rule that cannot be parsed.
     pub fn allowing<'a>(rules: impl IntoIterator<Item = &'a str>) -> Result<Self, RuleError> {
         let allow = rules.into_iter().map(str::parse).collect::<Result<_, _>>()?;
         Ok(Self { allow, ..Self::default() })
     }
 
-    /// Trusts the certificate authorities of this PEM text, too.
+    /// Also trusts the certificate authorities in this PEM text.
     pub fn with_extra_roots(mut self, pem: impl Into<String>) -> Self {
         self.extra_roots.push(pem.into());
         self
     }
 
-    /// Whether a connection to `address` is allowed for a URL that says `name` (absent in URLs with an address).
+    /// Returns whether a connection to `address` is allowed. `name` is the name in the URL, or `None` if it has a
+    /// literal address.
     pub(crate) fn permits(&self, name: Option<&str>, address: IpAddr, port: u16) -> bool {
         is_global(address)
             || self.allow.iter().any(|rule| {
                 rule.is_for_port(port)
                     && match &rule.target {
                         Target::Network(network) => network.permits(address),
-                        // Whoever writes a name trusts its zone with inner addresses, but hardly with these.
+                        // A rule by name trusts whoever controls its DNS zone with private addresses, but not with
+                        // these.
                         Target::Name { .. } => {
                             name.is_some_and(|name| rule.target.is_named(name))
                                 && !is_metadata(address)
@@ -57,8 +59,8 @@ impl Policy {
             })
     }
 
-    /// Whether a rule is about this host as it is written: by its address, by its name, or by the loopback addresses for
-    /// `localhost`.
+    /// Returns whether a rule lists this host as written in the URL: by its address, by its name, or by the loopback
+    /// addresses for `localhost`.
     pub(crate) fn lists(&self, host: &Host<&str>, port: u16) -> bool {
         self.allow.iter().filter(|rule| rule.is_for_port(port)).any(|rule| match (&rule.target, host) {
             (Target::Network(network), Host::Ipv4(v4)) => network.permits(IpAddr::V4(*v4)),
@@ -72,7 +74,7 @@ impl Policy {
         })
     }
 
-    /// Whether a rule names this very host and port, which takes precedence over a caller's list of ports.
+    /// Returns whether a rule names this host and port. Such a rule takes precedence over a caller's list of ports.
     pub(crate) fn names_port(&self, host: &Host<&str>, port: u16) -> bool {
         self.allow.iter().any(|rule| {
             rule.port == Some(port)
@@ -86,7 +88,7 @@ impl Policy {
     }
 }
 
-/// One target of the operator's allow-list.
+/// One entry of the operator's allow-list.
 ///
 /// | Written | Allows |
 /// |---|---|
@@ -95,8 +97,8 @@ impl Policy {
 /// | `localhost`, `intranet.example:8080` | this name, wherever its zone points |
 /// | `*.internal.example` | every name below `internal.example`, not the name itself |
 ///
-/// The addresses of cloud metadata services need a rule with that single address: neither a network nor a name
-/// lets them in.
+/// The addresses of cloud metadata services need a rule for that single address. Rules for networks and names do not
+/// cover them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowRule {
     target: Target,
@@ -106,7 +108,7 @@ pub struct AllowRule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Target {
     Network(Network),
-    /// `name` is lower case; with `below`, only names under it match.
+    /// A name in lower case. With `below`, only subdomains match.
     Name {
         name: String,
         below: bool,
@@ -191,13 +193,13 @@ impl Network {
     }
 }
 
-/// A number written with digits only, without leading zeros.
+/// Parses a number written only with digits and without leading zeros.
 pub(crate) fn decimal(text: &str) -> Option<u16> {
     let plain = text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     if plain { text.parse().ok() } else { None }
 }
 
-/// Holds a lower-case name against what DNS and the product accept.
+/// Checks that a lower-case name is valid in DNS and accepted here.
 pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
     if name.is_empty() {
         return Err("the host is empty");
@@ -216,7 +218,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
             return Err("the host's name has characters other than letters, digits, '-', '_' and '.'");
         }
     }
-    // Resolvers read such names as addresses, each in its own way.
+    // Resolvers parse such names as addresses, each in its own way.
     let last = name.rsplit('.').next().unwrap_or_default();
     if last.bytes().all(|b| b.is_ascii_digit()) || last.starts_with("0x") {
         return Err("the host's name ends in a number");
@@ -224,7 +226,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// An allow rule that can't be read.
+/// The error for an allow rule that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleError {
     rule: String,

@@ -1,4 +1,4 @@
-//! What a redirect makes of a request (RFC 9110 §15.4, with the method changes that every client makes).
+//! The next request of a redirect (RFC 9110 §15.4, with the method changes that all clients make).
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
@@ -7,7 +7,7 @@ use url::Url;
 use crate::error::Error;
 use crate::message::is_harmless;
 
-/// One request of a chain, checked.
+/// One request of a redirect chain, already checked.
 pub(crate) struct Hop {
     pub(crate) method: Method,
     pub(crate) url: Url,
@@ -15,7 +15,7 @@ pub(crate) struct Hop {
     pub(crate) body: Bytes,
 }
 
-/// Where a response leads, if it is a redirect. The target is yet to be checked.
+/// Returns the target of a response, if it is a redirect. The target is not yet checked.
 pub(crate) fn target(from: &Url, status: StatusCode, headers: &HeaderMap) -> Result<Option<Url>, Error> {
     if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
@@ -27,7 +27,7 @@ pub(crate) fn target(from: &Url, status: StatusCode, headers: &HeaderMap) -> Res
 }
 
 impl Hop {
-    /// Turns this request into the one for a checked target.
+    /// Changes this request into the next one, for a checked target.
     pub(crate) fn follow(&mut self, status: StatusCode, to: Url) {
         let becomes_get = match status.as_u16() {
             301 | 302 => self.method == Method::POST,

@@ -4,26 +4,26 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime};
 
-/// Returns how long a `Retry-After` header asks to wait, with the time in milliseconds since 1970: seconds, a fraction of
-/// them too, or a date in one of the three forms of RFC 9110, 5.6.7. A date in the past asks for no wait. `None` for
-/// anything else.
+/// Parses a `Retry-After` header and returns the time to wait. `now_millis` is the current time in milliseconds since
+/// 1970. The value is a number of seconds, possibly with a fraction, or a date in one of the three forms of RFC 9110,
+/// 5.6.7. A date in the past means no wait. Returns `None` for any other value.
 pub fn retry_after(header: &str, now_millis: i64) -> Option<Duration> {
     let header = header.trim();
     if header.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         let seconds: f64 = header.parse().ok()?;
-        // A larger number is a mistake.
+        // Larger numbers are treated as errors of the sender.
         return Duration::try_from_secs_f64(seconds).ok().filter(|wait| wait.as_secs() < u64::from(u32::MAX));
     }
     let wait = date(header)?.saturating_sub(now_millis).max(0);
     u64::try_from(wait).ok().map(Duration::from_millis)
 }
 
-/// A date of HTTP in milliseconds since 1970.
+/// Parses an HTTP date into milliseconds since 1970.
 fn date(text: &str) -> Option<i64> {
     if let Ok(date) = DateTime::parse_from_rfc2822(text) {
         return Some(date.timestamp_millis());
     }
-    // Senders must not write these forms any more, and recipients must read them.
+    // Obsolete forms that recipients must still accept (RFC 9110, 5.6.7).
     ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"]
         .iter()
         .find_map(|form| NaiveDateTime::parse_from_str(text, form).ok())

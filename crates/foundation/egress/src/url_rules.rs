@@ -1,8 +1,8 @@
-//! Strict reading of URLs: everything that can be known about a target without asking the network.
+//! Strict parsing of URLs: all checks of a target that need no network.
 //!
-//! The `url` crate follows the browsers' standard, which repairs what it can: `http:/\0x7f.1` is
-//! `http://127.0.0.1/` to it. Here, what needs repair is refused, so that what a person sees in a stored URL is
-//! what the connector contacts.
+//! The `url` crate follows the browsers' standard, which repairs malformed URLs: it reads `http:/\0x7f.1` as
+//! `http://127.0.0.1/`. This module refuses URLs that need repair, so that the connector contacts exactly the host
+//! that a person sees in a stored URL.
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -12,34 +12,35 @@ use url::{Host, Url};
 use crate::error::Error;
 use crate::policy::{Policy, check_name, decimal};
 
-/// The longest URL accepted, in bytes, as written and as normalised.
+/// The maximum length of a URL in bytes, both as written and as normalised.
 const MAX_URL: usize = 2048;
 
-/// What a caller requires of a URL beyond the rules that always hold.
+/// A caller's rules for a URL, in addition to the general rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UrlRules {
-    /// Refuse `http`, for allow-listed targets, too.
+    /// Refuse `http`, even for targets on the allow-list.
     pub https_only: bool,
-    /// Which ports are accepted.
+    /// The accepted ports.
     pub ports: Ports,
-    /// Let the operator's allow-list go before scheme and ports: what it names by address or name is accepted as it is.
+    /// Let the operator's allow-list take precedence over scheme and ports: a target that it lists by address or name
+    /// is accepted.
     pub operator_first: bool,
 }
 
 impl UrlRules {
-    /// `https` only, on the usual ports.
+    /// Returns rules for `https` only, on the usual ports.
     pub fn https() -> Self {
         Self { https_only: true, ..Self::default() }
     }
 }
 
-/// The ports a URL may name. An allow rule of the operator that names host *and* port goes before it.
+/// The ports that a URL may name. A rule of the operator that names host *and* port takes precedence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Ports {
-    /// Every port but those of well-known services that don't speak HTTP (mail, databases, …).
+    /// Every port except those of well-known services that do not speak HTTP (mail, databases, …).
     #[default]
     Usual,
-    /// These and no others.
+    /// Only these ports.
     Only(Cow<'static, [u16]>),
 }
 
@@ -52,7 +53,7 @@ impl Ports {
     }
 }
 
-/// The browsers' list of bad ports, and the usual ones of databases, caches and cluster managers. Sorted.
+/// The browsers' list of blocked ports, and the usual ports of databases, caches and cluster managers. Sorted.
 const DANGEROUS: &[u16] = &[
     1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
     109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 138, 139, 143, 161, 179, 389, 427, 445, 465, 512, 513,
@@ -61,7 +62,7 @@ const DANGEROUS: &[u16] = &[
     6000, 6379, 6380, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 9042, 10080, 10250, 11211, 27017,
 ];
 
-/// Reads a URL and checks scheme, host's spelling, port and literal address. The fragment is dropped.
+/// Parses a URL and checks its scheme, the spelling of its host, its port and a literal address. Drops the fragment.
 pub(crate) fn check(text: &str, rules: &UrlRules, policy: &Policy) -> Result<Url, Error> {
     let url = parse(text).map_err(|reason| Error::InvalidUrl { reason })?;
     let forbidden = |reason| Err(Error::Forbidden { reason });
@@ -78,7 +79,8 @@ pub(crate) fn check(text: &str, rules: &UrlRules, policy: &Policy) -> Result<Url
     let permitted = match host {
         Host::Ipv4(v4) => policy.permits(None, IpAddr::V4(v4), port),
         Host::Ipv6(v6) => policy.permits(None, IpAddr::V6(v6), port),
-        // Known without asking, so a stored URL is refused at once. Other names are checked when they resolve.
+        // These names are known to be loopback, so a URL is refused before it is stored. Other names are checked when
+        // they are resolved.
         Host::Domain(name) if name == "localhost" || name.ends_with(".localhost") => {
             policy.permits(Some(name), IpAddr::V4(Ipv4Addr::LOCALHOST), port)
                 || policy.permits(Some(name), IpAddr::V6(Ipv6Addr::LOCALHOST), port)
@@ -88,7 +90,7 @@ pub(crate) fn check(text: &str, rules: &UrlRules, policy: &Policy) -> Result<Url
     if permitted { Ok(url) } else { forbidden(ADDRESS) }
 }
 
-/// The reason given for every address that is refused, before and after its resolution.
+/// The reason for every refused address, before and after resolution.
 pub(crate) const ADDRESS: &str = "the host's address is not public";
 
 fn parse(text: &str) -> Result<Url, &'static str> {
@@ -141,7 +143,7 @@ fn parse(text: &str) -> Result<Url, &'static str> {
 }
 
 fn split_port(authority: &str) -> Result<(&str, Option<&str>), &'static str> {
-    // The host of an IPv6 address has colons of its own, up to the bracket.
+    // The colons within the brackets of an IPv6 address do not separate the port.
     let end = authority.rfind(']').map_or(0, |bracket| bracket + 1);
     let (head, tail) = authority.split_at_checked(end).ok_or("the host can't be parsed")?;
     match tail.split_once(':') {
@@ -156,8 +158,8 @@ fn split_port(authority: &str) -> Result<(&str, Option<&str>), &'static str> {
     }
 }
 
-/// Accepts a name as written if only letter case and international labels make it differ from what was parsed:
-/// no percent-encoding, no full-width letters, no dots other than the full stop.
+/// Accepts a name only if it differs from the parsed name in nothing but letter case and international labels: no
+/// percent-encoding, no full-width letters, no dots other than the full stop.
 fn check_spelling(written: &str, parsed: &str) -> Result<(), &'static str> {
     let same = written.split('.').count() == parsed.split('.').count()
         && written.split('.').zip(parsed.split('.')).all(|(written, parsed)| {

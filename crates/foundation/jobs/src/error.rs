@@ -1,18 +1,18 @@
-//! Why a job is not done, and what becomes of it.
+//! Errors of handlers, which decide whether and when a job is retried.
 
 use model::{Code, Error, Random};
 use std::time::Duration;
 
-/// The delay after the first failure, at most; it doubles with each further one.
+/// The maximum delay after the first failure. It doubles with each further failure.
 const FIRST_DELAY: Duration = Duration::from_secs(2);
-/// The longest delay between two attempts.
+/// The maximum delay between two attempts.
 const LONGEST_DELAY: Duration = Duration::from_secs(3600);
-/// The most characters of a cause that are kept with the job.
+/// The maximum length of an error text stored with a job, in characters.
 const LONGEST_CAUSE: usize = 2000;
 
-/// Why a job is not done, and what its handler wants to become of it.
+/// The error of a handler: a cause, and the decision what happens to the job.
 ///
-/// Whatever `?` turns into a [`model::Error`] becomes a failure that is tried again after a growing delay.
+/// A [`model::Error`] converted by `?` is a failure that is retried after an increasing delay.
 #[derive(Debug)]
 pub struct JobError {
     pub(crate) next: Next,
@@ -28,18 +28,18 @@ pub(crate) enum Next {
 }
 
 impl JobError {
-    /// Try again after this time. It counts as an attempt: the last one gives up all the same.
+    /// Retries after this time. Counts as an attempt, so a failure of the last attempt still gives up.
     pub fn retry_in(after: Duration, cause: impl Into<Error>) -> Self {
         Self { next: Next::RetryIn(after), cause: text(&cause.into()) }
     }
 
-    /// Never try again: the row stays with the cause, for operators.
+    /// Gives the job up. Its row stays, with the cause, for operators.
     pub fn give_up(cause: impl Into<Error>) -> Self {
         Self { next: Next::GiveUp, cause: text(&cause.into()) }
     }
 
-    /// The handler stopped because its `soft` token asked it to. The job is due again at once, for whoever runs
-    /// then, and no attempt is counted. Without that token's request it is an ordinary failure.
+    /// Returns the job unfinished, because its `soft` token was cancelled. The job is due again at once, possibly for
+    /// another replica, and the attempt does not count. If the token was not cancelled, this is an ordinary failure.
     pub fn hand_back() -> Self {
         Self { next: Next::HandBack, cause: "handed back without having been asked to stop".to_owned() }
     }
@@ -55,7 +55,7 @@ impl<E: Into<Error>> From<E> for JobError {
     }
 }
 
-/// The cause where there is one, because the sentence for callers says nothing to an operator.
+/// Prefers the internal cause, because the message for API clients says nothing to an operator.
 fn text(error: &Error) -> String {
     let text = match (error.code(), error.cause()) {
         (Code::InternalError, Some(cause)) => cause.to_string(),
@@ -65,13 +65,14 @@ fn text(error: &Error) -> String {
     shortened(&text)
 }
 
-/// PostgreSQL takes no NUL in a text, and a failure that cannot be written down would be tried for ever.
+/// Shortens a text and removes NUL. PostgreSQL stores no NUL in text, so the job could never be settled and would be
+/// retried forever.
 fn shortened(text: &str) -> String {
     text.chars().filter(|char| *char != '\0').take(LONGEST_CAUSE).collect()
 }
 
-/// How long to wait after the `attempt`th failure (from 1): between half and all of 2, 4, 8 … seconds, at most an
-/// hour, so that jobs that failed together do not come back together.
+/// Returns the delay after the `attempt`th failure (from 1): a random time between half and all of 2, 4, 8 … seconds,
+/// at most an hour. The randomness spreads jobs that failed at the same time.
 pub(crate) fn delay(attempt: i64, random: &dyn Random) -> Duration {
     let doublings = u32::try_from(attempt.saturating_sub(1).clamp(0, 16)).unwrap_or(16);
     let most = (FIRST_DELAY * 2u32.saturating_pow(doublings)).min(LONGEST_DELAY);

@@ -1,4 +1,4 @@
-//! A job as a group declares it: its name, when it runs, what it does, and the work itself.
+//! The declaration of a job: its name, its schedule, its description and its handler.
 
 use crate::error::JobError;
 use model::JsonText;
@@ -9,18 +9,18 @@ use std::time::Duration;
 use store::Db;
 use tokio_util::sync::CancellationToken;
 
-/// How often a job is tried unless it says otherwise: with the growing delays, for about an hour.
+/// Default maximum number of attempts. With the increasing delays they last about an hour.
 const MAX_ATTEMPTS: i64 = 12;
 
 pub(crate) type Outcome = Pin<Box<dyn Future<Output = Result<(), JobError>> + Send>>;
 
-/// When a job runs.
+/// The schedule of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     /// Once in every such period over all replicas, for the first time at once. Times that were missed are not made up
     /// for. A failure is tried again within the period; the next time comes whatever happened.
     Every(Duration),
-    /// After this, such as `an import is confirmed`: whoever does it enqueues the job.
+    /// After an event, such as `an import is confirmed`. The code that causes the event enqueues the job.
     After(&'static str),
 }
 
@@ -40,21 +40,21 @@ impl fmt::Display for When {
     }
 }
 
-/// What a handler is given.
+/// The input of a handler.
 #[derive(Clone)]
 pub struct JobContext {
-    /// The database, within the bound on what background work may hold of it ([`Db::background`]).
+    /// The database, limited to background work's share of connections ([`Db::background`]).
     pub db: Db,
-    /// What [`store::Tx::enqueue`] was given; `null` for periodic work.
+    /// The payload passed to [`store::Tx::enqueue`]; `null` for periodic jobs.
     pub payload: JsonText,
     /// Which attempt this is, from 1. Owners that vanished count, those that were stopped don't.
     pub attempts: i64,
-    /// Cancelled when the handler should come to an end: the service stops, or the job is no longer ours. One that
-    /// heeds it answers [`JobError::hand_back`].
+    /// Cancelled when the handler should stop: the service shuts down, or another replica has taken the job over. A
+    /// handler that stops early returns [`JobError::hand_back`].
     pub soft: CancellationToken,
 }
 
-/// A kind of work in the background. Cheap to clone.
+/// A kind of background work. Cheap to clone.
 #[derive(Clone)]
 pub struct Job {
     kind: &'static str,
@@ -65,8 +65,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Work that is done once in every `period`. `does` says what it does, for `docs/internals/jobs.md`. The handler must be
-    /// idempotent.
+    /// Declares a periodic job. `does` describes it for `docs/internals/jobs.md`. The handler must be idempotent.
     pub fn every<F, Fut>(kind: &'static str, period: Duration, does: &'static str, handler: F) -> Self
     where
         F: Fn(JobContext) -> Fut + Send + Sync + 'static,
@@ -75,8 +74,8 @@ impl Job {
         Self::new(kind, When::Every(period), does, handler)
     }
 
-    /// Work that is enqueued after `cause`. `does` says what it does, for `docs/internals/jobs.md`. The handler must be
-    /// idempotent.
+    /// Declares a job that is enqueued after `cause`. `does` describes it for `docs/internals/jobs.md`. The handler
+    /// must be idempotent.
     pub fn after<F, Fut>(kind: &'static str, cause: &'static str, does: &'static str, handler: F) -> Self
     where
         F: Fn(JobContext) -> Fut + Send + Sync + 'static,
@@ -95,24 +94,24 @@ impl Job {
         Self { kind, when, does, max_attempts: MAX_ATTEMPTS, handler }
     }
 
-    /// How often it is tried in all: 12 times unless said here.
+    /// Sets the maximum number of attempts. The default is 12.
     #[must_use]
     pub fn up_to(mut self, attempts: i64) -> Self {
         self.max_attempts = attempts.max(1);
         self
     }
 
-    /// Its name, as in [`store::Tx::enqueue`].
+    /// Returns the name, as used in [`store::Tx::enqueue`].
     pub fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// When it runs.
+    /// Returns the schedule.
     pub fn when(&self) -> When {
         self.when
     }
 
-    /// What it does.
+    /// Returns the description.
     pub fn does(&self) -> &'static str {
         self.does
     }

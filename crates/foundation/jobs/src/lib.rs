@@ -1,12 +1,14 @@
-//! The runner of work in the background.
+//! The runner of background jobs.
 //!
-//! A job is a row of the table `jobs`, added by [`store::Tx::enqueue`] in the transaction that wants the work done.
-//! Every replica runs a [`Runner`]; each claims jobs that are due under a lease, and a job whose owner vanished is
-//! claimed again when the lease has run out. So a job may run more than once, now and then even twice at a time, and
-//! a handler must be idempotent. What is never done twice is the settling of a job: that takes the epoch of the
-//! newest claim.
+//! A job is a row of the table `jobs`. [`store::Tx::enqueue`] inserts it in the transaction that needs the work done.
+//! Each replica runs a [`Runner`], which claims due jobs under a lease. If the owner dies, another runner claims the
+//! job after the lease has expired.
 //!
-//! What a job does belongs to the area that asks for it; here is only when, how often and until when.
+//! A job may therefore run more than once, and in rare cases twice at the same time, so its handler must be
+//! idempotent. Only the newest owner can settle a job: each claim increases the row's epoch, and settling requires
+//! the current epoch.
+//!
+//! The work itself belongs to the crates that enqueue it. This crate decides when and how often a job runs.
 
 mod error;
 mod job;

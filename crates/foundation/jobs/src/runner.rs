@@ -1,4 +1,4 @@
-//! The runner: what it knows to do, its loop, and its end.
+//! The runner: its jobs, its main loop and its shutdown.
 
 use crate::job::{Job, When};
 use crate::table::{self, Claimed, Room};
@@ -12,8 +12,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
-/// Runs the jobs of the kinds that it was given handlers for, and leaves other kinds to other versions of the
-/// program. Cheap to clone.
+/// Runs the jobs that it has handlers for. Rows of other kinds are left to other versions of the program. Cheap to
+/// clone.
 #[derive(Clone)]
 pub struct Runner {
     worker: Worker,
@@ -24,21 +24,21 @@ pub struct Runner {
     waker: Waker,
 }
 
-/// Wakes a runner before its next look at the table. Independent of the database, and cheap to clone:
+/// Makes a runner check the table before its next poll. Independent of the database, and cheap to clone:
 /// `tx.after_commit(move || waker.wake())`.
 #[derive(Debug, Clone, Default)]
 pub struct Waker(Arc<Notify>);
 
 impl Waker {
-    /// There may be work now.
+    /// Signals that a job may be due.
     pub fn wake(&self) {
         self.0.notify_one();
     }
 }
 
 impl Runner {
-    /// A runner that knows nothing to do yet: eight jobs at a time, at most three of them of one workspace, a look at the table
-    /// every second, leases of a minute.
+    /// Creates a runner without jobs. By default it runs eight jobs at a time, at most three of them of one
+    /// workspace, polls every second, and holds leases of a minute.
     pub fn new(db: Db) -> Self {
         Self {
             worker: Worker { db, lease: Duration::from_secs(60) },
@@ -50,63 +50,63 @@ impl Runner {
         }
     }
 
-    /// Knows these jobs, too.
+    /// Adds these jobs.
     #[must_use]
     pub fn with(mut self, jobs: impl IntoIterator<Item = Job>) -> Self {
         self.jobs.extend(jobs.into_iter().map(|job| (job.kind(), job)));
         self
     }
 
-    /// The jobs that it knows, in the order of their names.
+    /// Returns the jobs, ordered by name.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.jobs.values()
     }
 
-    /// How many jobs run at a time.
+    /// Sets how many jobs run at a time.
     #[must_use]
     pub fn concurrency(mut self, jobs: usize) -> Self {
         self.concurrency = jobs.max(1);
         self
     }
 
-    /// How many jobs of one workspace run at a time. Jobs of no workspace in particular are not counted.
+    /// Sets how many jobs of one workspace run at a time. Jobs without a workspace are not limited.
     #[must_use]
     pub fn per_workspace(mut self, jobs: usize) -> Self {
         self.per_workspace = jobs.max(1);
         self
     }
 
-    /// How often to look at the table when nobody wakes the runner.
+    /// Sets the interval at which the table is polled if nothing wakes the runner.
     #[must_use]
     pub fn poll_every(mut self, interval: Duration) -> Self {
         self.poll = interval.max(Duration::from_millis(1));
         self
     }
 
-    /// How long a job stays ours without a sign of life. It is renewed three times as often.
+    /// Sets the duration of leases. A lease is renewed after each third of it.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.worker.lease = lease.max(Duration::from_millis(3));
         self
     }
 
-    /// What wakes this runner.
+    /// Returns the waker of this runner.
     pub fn waker(&self) -> Waker {
         self.waker.clone()
     }
 
-    /// Begins to run jobs, on this runtime, until [`Running::stop`].
+    /// Starts running jobs on the current runtime, until [`Running::stop`].
     pub fn start(&self) -> Running {
         let tokens = Tokens::default();
         let task = tokio::spawn(serve(Arc::new(self.clone()), tokens.clone()));
         Running { tokens, task: AbortOnDropHandle::new(task) }
     }
 
-    /// Runs everything that is due by the database's clock, one after another, until nothing is; says how many times
-    /// a handler was called. For tests, which move the clock, and for tools.
+    /// Runs all jobs that are due by the database's clock, one after another, and returns the number of runs. For
+    /// tests, which set the clock, and for tools.
     ///
     /// # Errors
-    /// When the database fails. What a job fails with stays with the job.
+    /// `internal_error` if the database fails. Errors of handlers are stored with their jobs.
     pub async fn run_due(&self) -> Result<usize> {
         let tokens = Tokens::default();
         self.plan().await?;
@@ -120,7 +120,7 @@ impl Runner {
     async fn run(&self, job: Claimed, tokens: &Tokens) -> Result<Ended> {
         match self.jobs.get(job.kind.as_str()) {
             Some(kind) => work::run(&self.worker, kind, job, tokens).await,
-            // Only kinds that are known are claimed.
+            // `claim` selects known kinds only.
             None => Ok(Ended::Settled),
         }
     }
@@ -142,11 +142,11 @@ impl Runner {
     }
 }
 
-/// Jobs at work.
+/// The jobs that are running.
 #[derive(Default)]
 struct InFlight {
     tasks: JoinSet<Result<Ended>>,
-    /// On whose behalf.
+    /// The workspaces of the tasks that have one.
     workspaces: HashMap<tokio::task::Id, WorkspaceId>,
 }
 
@@ -168,8 +168,8 @@ impl InFlight {
         counts
     }
 
-    /// Waits for one to end, and says how; `None` where nothing is at work. A run whose end could not be written down
-    /// comes back when its lease has run out.
+    /// Waits for a task to end. Returns `None` if none is running, and `Some(None)` if the result could not be
+    /// stored. Such a job is claimed again when its lease has expired.
     async fn next(&mut self) -> Option<Option<Ended>> {
         let ended = self.tasks.join_next_with_id().await?;
         let task = ended.as_ref().map_or_else(tokio::task::JoinError::id, |(task, _)| *task);
@@ -188,7 +188,7 @@ impl InFlight {
     }
 }
 
-/// Claims and runs until it is asked to stop, and hands out what still runs then.
+/// Claims and runs jobs until the soft token is cancelled. Returns the jobs that are still running then.
 async fn serve(runner: Arc<Runner>, tokens: Tokens) -> InFlight {
     let mut running = InFlight::default();
     let mut planned = false;
@@ -203,13 +203,13 @@ async fn serve(runner: Arc<Runner>, tokens: Tokens) -> InFlight {
                         let (runner, tokens) = (runner.clone(), tokens.clone());
                         running.spawn(job.workspace, async move { runner.run(job, &tokens).await });
                     }
-                    // Further jobs of a workspace that has no room left may be due.
+                    // A workspace that has reached its limit may have more jobs due.
                     more |= running.by_workspace().values().any(|jobs| *jobs >= runner.per_workspace);
                 }
                 Err(error) => tracing::error!(?error, "jobs could not be claimed"),
             }
         }
-        // Until a look makes sense: the table is read anew only where that may find something.
+        // Wait until another query can find something: a wake-up, the next poll, or room for more jobs.
         let pause = tokio::time::sleep(runner.poll);
         tokio::pin!(pause);
         loop {
@@ -242,7 +242,7 @@ async fn look(
     runner.claim(free, running).await
 }
 
-/// A runner at work. Dropped, it ends where it stands, and its jobs are free when their leases have run out.
+/// A running runner. If it is dropped, it is aborted, and its jobs are claimed again after their leases have expired.
 #[must_use = "dropped, the runner ends"]
 pub struct Running {
     tokens: Tokens,
@@ -250,8 +250,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Claims nothing more, asks the handlers to end, aborts those that have not by the deadline, and gives their
-    /// jobs back. Says which those were.
+    /// Stops claiming, asks the handlers to stop, and aborts those that still run at the deadline. Releases their
+    /// jobs and returns them.
     pub async fn stop(mut self, soft_deadline: Duration) -> Vec<Aborted> {
         self.tokens.soft.cancel();
         let mut running = match (&mut self.task).await {

@@ -1,4 +1,4 @@
-//! The table `jobs`: claiming, renewing and settling a row.
+//! The table `jobs`: claiming, renewing and settling rows.
 
 use diesel::prelude::*;
 use model::{JsonText, Result, Timestamp, WorkspaceId};
@@ -7,40 +7,40 @@ use std::time::Duration;
 use store::schema::jobs;
 use store::{AnyConnection, MOST_COUNTED, Read, Tx, each};
 
-/// A job that is ours until its lease runs out or somebody else's epoch is newer.
+/// A claimed job. It is ours until its lease expires or another claim has increased the epoch.
 #[derive(Debug, Clone, Queryable)]
 pub(crate) struct Claimed {
     pub(crate) id: i64,
-    /// On whose behalf; `None` where on nobody's in particular.
+    /// The workspace that the job works for, if it works for a single one.
     pub(crate) workspace: Option<WorkspaceId>,
     pub(crate) kind: String,
     pub(crate) payload: JsonText,
     pub(crate) run_at: Timestamp,
     pub(crate) attempts: i64,
     pub(crate) epoch: i64,
-    /// The lease of the owner before, where that one vanished without a word.
+    /// The lease of the previous owner, if that died without settling the job.
     pub(crate) stale_lease: Option<Timestamp>,
 }
 
-/// What becomes of a job that was run.
+/// The outcome of a run, to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Done,
-    /// Periodic work: once more at this time, whatever came of it now.
+    /// The next run of a periodic job, with the error of this one.
     Next(Timestamp, Option<String>),
     Retry(Timestamp, String),
     GiveUp(String),
-    /// As if it had never been claimed.
+    /// Releases the job as if it had never been claimed.
     HandBack,
 }
 
-/// Whether a verdict could be written down.
+/// The result of storing a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Settled {
     Written,
-    /// The same work was asked for while it ran: the verdict is void, and it runs again.
+    /// The job was enqueued again while it ran, so the verdict was discarded and the job runs again.
     AskedAgain,
-    /// Somebody else has claimed the job since.
+    /// Another runner has claimed the job since.
     Lost,
 }
 
@@ -48,24 +48,24 @@ pub(crate) fn later(time: Timestamp, by: Duration) -> Timestamp {
     Timestamp::from_millis(time.millis().saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
 }
 
-/// The first of `slot`, `slot + period`, … that lies after `now`: what was missed is not made up for.
+/// Returns the first of `slot`, `slot + period`, … after `now`. Missed slots are skipped.
 pub(crate) fn next_slot(slot: Timestamp, period: Duration, now: Timestamp) -> Timestamp {
     let period = i64::try_from(period.as_millis()).unwrap_or(i64::MAX).max(1);
     let missed = now.millis().saturating_sub(slot.millis()).max(0) / period;
     Timestamp::from_millis(slot.millis().saturating_add(period.saturating_mul(missed + 1)))
 }
 
-/// How many jobs a runner may claim, in all and for each workspace.
+/// The number of jobs that a runner may still claim, in total and per workspace.
 #[derive(Debug, Clone)]
 pub(crate) struct Room {
     pub(crate) all: usize,
     pub(crate) per_workspace: usize,
-    /// Jobs that this runner is running already.
+    /// Jobs that this runner already runs.
     pub(crate) running: HashMap<WorkspaceId, usize>,
 }
 
 impl Room {
-    /// Takes a place for a job; whether there was one.
+    /// Reserves room for a job. Returns `false` if its workspace has no room.
     fn take(&mut self, workspace: Option<WorkspaceId>) -> bool {
         let Some(workspace) = workspace else { return true };
         let running = self.running.entry(workspace).or_default();
@@ -79,7 +79,7 @@ impl Room {
     }
 }
 
-/// Takes due jobs of these kinds as far as there is room, the longest due first, and counts an attempt for each.
+/// Claims due jobs of these kinds while there is room, those due longest first. Counts an attempt for each.
 pub(crate) fn claim(tx: &mut Tx, kinds: &[&str], mut room: Room, lease: Duration) -> Result<Vec<Claimed>> {
     let now = tx.now();
     let mut claimed: Vec<Claimed> = Vec::new();
@@ -87,7 +87,7 @@ pub(crate) fn claim(tx: &mut Tx, kinds: &[&str], mut room: Room, lease: Duration
         let wanted = room.all - claimed.len();
         let found = due(tx, kinds, &room.full(), &claimed, wanted)?;
         let is_all = found.len() < wanted;
-        // Where a workspace has no room for all of its jobs, the next look passes it by.
+        // If a workspace has more due jobs than room, the next query excludes it.
         claimed.extend(found.into_iter().filter(|job| room.take(job.workspace)));
         if is_all {
             break;
@@ -107,7 +107,7 @@ pub(crate) fn claim(tx: &mut Tx, kinds: &[&str], mut room: Room, lease: Duration
     Ok(claimed)
 }
 
-/// Jobs that are due, but for those of some workspaces and those that were found before.
+/// Selects due jobs, except jobs of the workspaces in `full` and the jobs in `found`.
 fn due(
     tx: &mut Tx,
     kinds: &[&str],
@@ -138,16 +138,16 @@ fn due(
         ));
     Ok(match tx.connection() {
         AnyConnection::Sqlite(connection) => due.load(connection)?,
-        // A row that is locked is being claimed by another runner, or asked for again by a transaction whose
-        // changes this job must see: both are better left alone.
+        // Skip locked rows. Another runner is claiming such a row, or a transaction is enqueuing it again and the job
+        // must see that transaction's changes.
         AnyConnection::Postgres(connection) => due.for_update().skip_locked().load(connection)?,
     })
 }
 
-/// How many jobs were due at this time and are not running, as far as metrics count.
+/// Counts the jobs that were due at `time` and are not running, up to a maximum for metrics.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn due_before(read: &mut Read, time: Timestamp) -> Result<i64> {
     #[derive(QueryableByName)]
     struct Due {
@@ -166,7 +166,7 @@ pub fn due_before(read: &mut Read, time: Timestamp) -> Result<i64> {
     Ok(due.jobs)
 }
 
-/// Holds on to a job. `false` where it is no longer ours.
+/// Renews a lease. Returns `false` if another runner has claimed the job.
 pub(crate) fn renew(tx: &mut Tx, job: &Claimed, lease: Duration) -> Result<bool> {
     let until = later(tx.now(), lease);
     let renewed = diesel::update(jobs::table.find(job.id).filter(jobs::epoch.eq(job.epoch)))
@@ -175,7 +175,7 @@ pub(crate) fn renew(tx: &mut Tx, job: &Claimed, lease: Duration) -> Result<bool>
     Ok(renewed > 0)
 }
 
-/// `None` says NULL.
+/// The new values of a row. `None` stores NULL.
 #[derive(AsChangeset)]
 #[diesel(table_name = jobs, treat_none_as_null = true)]
 struct Change<'a> {
@@ -186,11 +186,12 @@ struct Change<'a> {
     failed_at: Option<Timestamp>,
 }
 
-/// Writes down what becomes of a job, if it is still ours.
+/// Stores the verdict of a job that is still ours.
 pub(crate) fn settle(tx: &mut Tx, job: &Claimed, verdict: &Verdict) -> Result<Settled> {
     let now = tx.now();
     let mine = jobs::table.find(job.id).filter(jobs::epoch.eq(job.epoch));
-    // `Tx::enqueue` sets the attempts of a job that runs back to 0.
+    // `Tx::enqueue` resets the attempts of a running job to 0, so a different number means that it was enqueued
+    // again.
     let without_request = mine.filter(jobs::attempts.eq(job.attempts));
     let change = |run_at, attempts, last_error| Change {
         run_at,
@@ -227,13 +228,13 @@ fn release(tx: &mut Tx, job: &Claimed) -> Result<Settled> {
     Ok(if released > 0 { Settled::AskedAgain } else { Settled::Lost })
 }
 
-/// How long a job that was given up is kept, with its error.
+/// How long the row of a failed job is kept.
 const FAILED_DAYS: i64 = 30;
 
-/// Deletes some of the jobs that were given up long ago. Gives how many.
+/// Deletes some jobs that failed long ago. Returns their number.
 ///
 /// # Errors
-/// When the database fails.
+/// `internal_error`.
 pub fn purge_failed(tx: &mut Tx) -> Result<usize> {
     let horizon = tx.now().plus_seconds(-FAILED_DAYS * 24 * 3600);
     let old: Vec<i64> =
@@ -241,11 +242,11 @@ pub fn purge_failed(tx: &mut Tx) -> Result<usize> {
     Ok(diesel::delete(jobs::table.filter(jobs::id.eq_any(old))).execute(tx.connection())?)
 }
 
-/// Sees to it that the row of a periodic job is there, due at once where it is new and within a period always: the
-/// period may have been longer in the program's last version.
+/// Inserts the row of a periodic job if it is missing; it is then due at once. Moves a due time that is more than a
+/// period away, because the period may have become shorter with an update.
 pub(crate) fn plan(tx: &mut Tx, kind: &str, period: Duration) -> Result<()> {
     let now = tx.now();
-    // Not by `Tx::enqueue`, which would ask for another run of one that is running.
+    // Not with `Tx::enqueue`, which would request another run of a running job.
     let row = (
         jobs::kind.eq(kind),
         jobs::unique_key.eq(kind),

@@ -1,4 +1,4 @@
-//! Running one job: its handler, its lease and its end.
+//! Runs one job: its handler, its lease and its verdict.
 
 use crate::error::{JobError, Next, delay};
 use crate::job::{Job, JobContext, When};
@@ -10,39 +10,39 @@ use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-/// How long a handler that was aborted may take to notice, which it does at its next `.await`.
+/// How long to wait for an aborted handler, which stops at its next `.await`.
 const ABORT_GRACE: Duration = Duration::from_secs(1);
 
-/// A job that was ended before it was done. It is due again.
+/// A job that was aborted at shutdown. It is due again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Aborted {
-    /// Its row.
+    /// The id of its row.
     pub id: i64,
-    /// Its kind.
+    /// The kind of the job.
     pub kind: String,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ended {
     Settled,
-    /// It is due again now.
+    /// The job is due again now.
     Again,
     Aborted(Aborted),
 }
 
-/// The tokens of a runner: `soft` asks handlers to end, `hard` ends them.
+/// The tokens of a runner: `soft` asks handlers to stop, `hard` aborts them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tokens {
     pub(crate) soft: CancellationToken,
     pub(crate) hard: CancellationToken,
 }
 
-/// What running a job takes.
+/// The dependencies of a run.
 #[derive(Clone)]
 pub(crate) struct Worker {
     pub(crate) db: Db,
-    /// How long a job stays ours without a sign of life.
+    /// Duration of a lease.
     pub(crate) lease: Duration,
 }
 
@@ -51,7 +51,7 @@ pub(crate) async fn run(worker: &Worker, kind: &Job, job: Claimed, tokens: &Toke
     if tokens.soft.is_cancelled() {
         return settle(worker, job, Verdict::HandBack).await;
     }
-    // Its owners may have been ended by the job itself, so it must not come back for ever.
+    // The job itself may have crashed its owners, so the attempts of dead owners are limited too.
     if job.stale_lease.is_some() && job.attempts > kind.max_attempts() {
         let error = JobError::backoff("its owner vanished, and no attempts are left");
         let verdict = verdict_of(worker, kind, &job, Err(error), false);
@@ -65,7 +65,7 @@ pub(crate) async fn run(worker: &Worker, kind: &Job, job: Claimed, tokens: &Toke
         soft: soft.clone(),
     };
     let handler = kind.handler.clone();
-    // A task of its own keeps a panic apart, also one of the handler's first lines.
+    // A separate task isolates panics, including one before the handler's first `.await`.
     let mut handle = AbortOnDropHandle::new(tokio::spawn(async move { handler(context).await }));
     let mut beat = tokio::time::interval(worker.lease / 3);
     beat.tick().await;
@@ -81,7 +81,8 @@ pub(crate) async fn run(worker: &Worker, kind: &Job, job: Claimed, tokens: &Toke
                         return Ok(Ended::Aborted(aborted));
                     }
                     Ok(result) => break result,
-                    // It may go on for as long as the process does: nobody else may have it before its lease ends.
+                    // The handler did not stop and may continue as long as the process, so keep the lease instead of
+                    // releasing the job.
                     Err(_) => return Ok(Ended::Aborted(Aborted { id: job.id, kind: job.kind })),
                 }
             }
@@ -97,7 +98,8 @@ pub(crate) async fn run(worker: &Worker, kind: &Job, job: Claimed, tokens: &Toke
     settle(worker, job, verdict).await
 }
 
-/// Renews the lease. A database that does not answer now may do so at the next beat, before the lease is over.
+/// Renews the lease and returns whether the job is still ours. If the database fails, the answer is `true`: the next
+/// renewal, still within the lease, may succeed.
 async fn still_ours(worker: &Worker, job: &Claimed) -> bool {
     let (claimed, lease) = (job.clone(), worker.lease);
     match worker.db.write(move |tx| table::renew(tx, &claimed, lease)).await {

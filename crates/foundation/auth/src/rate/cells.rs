@@ -1,4 +1,4 @@
-//! Windows in this process's memory.
+//! Rate windows in the memory of this process.
 
 use super::window::{WINDOW_MS, Window};
 use model::Timestamp;
@@ -7,12 +7,12 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 
 const SHARDS: usize = 16;
-/// The most windows that a shard remembers.
+/// The maximum number of windows in a shard.
 const MOST: usize = 16_384;
-/// How often a full shard is searched for windows that have ended.
+/// Minimum interval between sweeps of a full shard for expired windows.
 const SWEEP_MS: i64 = 1_000;
 
-/// A bounded number of windows.
+/// A bounded set of windows, sharded to reduce lock contention.
 pub(super) struct Cells {
     shards: Vec<Mutex<Shard>>,
     hasher: RandomState,
@@ -21,7 +21,7 @@ pub(super) struct Cells {
 #[derive(Default)]
 struct Shard {
     cells: HashMap<String, Cell>,
-    /// The one window of all who come while the shard is full.
+    /// A common window for all callers that find the shard full.
     crowd: Cell,
     sweep_at_ms: i64,
 }
@@ -43,7 +43,7 @@ impl Cells {
         counted.unwrap_or_else(|| Window::new(limit, 1, WINDOW_MS))
     }
 
-    /// Remembers where a window stands that was counted elsewhere.
+    /// Stores the state of a window that was counted in Redis.
     pub(super) fn note(&self, caller: &str, used: i64, left_ms: i64, now: Timestamp) {
         let opened_ms = now.millis() + left_ms - WINDOW_MS;
         self.within(caller, |shard| {
@@ -53,7 +53,7 @@ impl Cells {
         });
     }
 
-    /// The window of a caller whose next request would be over `limit`.
+    /// Returns the window of a caller whose next request would exceed `limit`.
     pub(super) fn used_up(&self, caller: &str, limit: i64, now: Timestamp) -> Option<Window> {
         let now = now.millis();
         let cell = self.within(caller, |shard| shard.cells.get(caller).copied())??;
@@ -79,7 +79,7 @@ impl Shard {
         }
     }
 
-    /// The caller's cell; `None` where there is no room for one more.
+    /// Returns the caller's cell, or `None` if the shard is full.
     fn place(&mut self, caller: &str, now: i64) -> Option<&mut Cell> {
         if self.cells.len() >= MOST && now >= self.sweep_at_ms {
             self.sweep_at_ms = now + SWEEP_MS;
@@ -165,7 +165,7 @@ mod tests {
             windows.shards.iter().map(|shard| shard.lock().unwrap().cells.len()).sum()
         };
         assert_eq!(held(&windows), SHARDS * MOST);
-        // Whoever has a window keeps it; the others share one, and are not let through uncounted.
+        // Known callers keep their windows. New callers share one window, so that they are still limited.
         assert_eq!(windows.count("known", 100, now).remaining, known.remaining - 1);
         assert!(windows.count("late-comer", 100, now).exceeded);
         let later = now.plus_seconds(61);

@@ -1,4 +1,4 @@
-//! Requests per minute: a window of sixty seconds that the first counted request opens (platform-billing.md C.3).
+//! Rate limits per minute. The first counted request opens a window of sixty seconds.
 
 mod cells;
 mod shared;
@@ -12,33 +12,33 @@ use model::{Random, Timestamp};
 use shared::Shared;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The windows of all callers: in this process, or in Redis for all replicas together.
+/// The rate windows of all callers, in the memory of this process or in Redis for all replicas together.
 pub struct RateWindows {
     callers: Cells,
-    /// Apart from the others, because whoever has many addresses can make many windows.
+    /// Separate, because a client with many addresses can fill the set with its windows.
     addresses: Cells,
     shared: Option<Shared>,
 }
 
 impl RateWindows {
-    /// Windows of this process alone: exact where there is one replica.
+    /// Creates windows in this process only. Exact if there is a single replica.
     pub fn local() -> Self {
         Self { callers: Cells::new(), addresses: Cells::new(), shared: None }
     }
 
-    /// Windows that all replicas share, exactly. Needs a tokio runtime, on which the replica says every few seconds
-    /// that it is there. Redis need not answer yet; it is waited for no longer than a moment.
+    /// Creates windows in Redis, which are exact across all replicas. Needs a tokio runtime for a task that registers
+    /// this replica every few seconds. Redis need not be reachable yet; this waits for it only briefly.
     ///
     /// # Errors
-    /// When the URL is none of Redis.
+    /// If the URL is not a Redis URL.
     pub async fn shared(url: &str, random: &dyn Random) -> redis::RedisResult<Self> {
         Ok(Self { shared: Some(Shared::open(url, random).await?), ..Self::local() })
     }
 
-    /// Counts one request of `caller`, such as a key's lineage, and says where its window stands.
+    /// Counts one request of `caller`, such as a key's lineage, and returns the state of its window.
     ///
-    /// While Redis does not answer, each replica counts for itself and gives its share of `limit`: as much as there
-    /// were replicas when Redis was last heard of, and at least one request.
+    /// While Redis does not respond, each replica counts on its own and applies its share of `limit`: the limit
+    /// divided by the last known number of replicas, and at least one request.
     pub async fn count(&self, caller: &str, limit: i64, now: Timestamp) -> Window {
         match self.count_shared(caller, now).await {
             Some((used, left_ms)) => Window::new(limit, used, left_ms),
@@ -46,7 +46,7 @@ impl RateWindows {
         }
     }
 
-    /// Counts one request of an address at `door`, such as one without a valid key.
+    /// Counts one request of an address at `door`, such as a request without a valid key.
     pub async fn count_address(&self, door: &str, peer: IpAddr, limit: i64, now: Timestamp) -> Window {
         let caller = address(door, peer);
         match self.count_shared(&caller, now).await {
@@ -58,13 +58,13 @@ impl RateWindows {
         }
     }
 
-    /// The window of an address that has used it up, as far as this process knows: asked before anything is done that
-    /// costs more than the answer. Counts nothing.
+    /// Returns the window of an address that has used it up, as far as this process knows. Checked before any more
+    /// expensive work. Does not count a request.
     pub fn used_up(&self, door: &str, peer: IpAddr, limit: i64, now: Timestamp) -> Option<Window> {
         self.addresses.used_up(&address(door, peer), self.own_share(limit), now)
     }
 
-    /// Whether Redis answers; `None` where there is none.
+    /// Returns whether Redis responds, or `None` if Redis is not configured.
     pub fn redis_answers(&self) -> Option<bool> {
         self.shared.as_ref().map(Shared::answers)
     }
@@ -73,7 +73,7 @@ impl RateWindows {
         self.shared.as_ref()?.count(caller, now).await
     }
 
-    /// What this process may let through by itself.
+    /// Returns the limit that this process applies when it counts on its own.
     fn own_share(&self, limit: i64) -> i64 {
         match &self.shared {
             Some(shared) if !shared.answers() => shared.share_of(limit),
@@ -82,7 +82,8 @@ impl RateWindows {
     }
 }
 
-/// An address as a caller. Of IPv6 the network counts, since whoever has one address there has 2^64.
+/// Returns the caller name of an address. IPv6 addresses count per /64 network, because a client usually controls all
+/// of its network.
 fn address(door: &str, peer: IpAddr) -> String {
     match peer.to_canonical() {
         IpAddr::V4(peer) => format!("{door}:{peer}"),

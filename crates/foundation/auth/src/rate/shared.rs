@@ -1,7 +1,7 @@
-//! Windows in Redis, which all replicas share.
+//! Rate windows in Redis, shared by all replicas.
 //!
-//! Nothing here may make a request wait: what Redis does not answer within a moment is counted by the caller, and then
-//! Redis is asked once a second until it answers again.
+//! No request may wait for a broken Redis. If Redis does not respond within 100 ms, the replica counts on its own and
+//! then retries Redis once a second.
 
 use super::window::WINDOW_MS;
 use model::{Random, Timestamp};
@@ -15,33 +15,34 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
-/// How long a request waits for Redis.
+/// How long a request waits for a response of Redis.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// How long a connection may take, which no request waits for.
+/// Timeout for a new connection. No request waits for this.
 const CONNECTING: Duration = Duration::from_secs(1);
-/// After which silence of the other end a connection is given up.
+/// TCP user timeout: a connection without acknowledgements for this long is closed.
 const DEAD_AFTER: Duration = Duration::from_secs(5);
-/// How long Redis is left alone after it did not answer.
+/// Interval between attempts while Redis does not respond.
 const PAUSE_MS: i64 = 1_000;
-/// How often a replica says that it is there.
+/// Interval of heartbeats of a replica.
 const BEAT: Duration = Duration::from_secs(5);
-/// After how many seconds without a word it is taken for gone.
+/// Time after which a replica without a heartbeat no longer counts, in seconds.
 const GONE_SECONDS: i64 = 16;
 
-/// Counting and setting the end in one step: a counter without an end would lock its caller out for ever.
+/// Increments the counter and sets its expiry in one atomic step. A counter without expiry would lock its caller out
+/// forever.
 const COUNT: &str = "local n = redis.call('INCR', KEYS[1]) \
     local t = redis.call('PTTL', KEYS[1]) \
     if t < 0 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) t = tonumber(ARGV[1]) end \
     return {n, t}";
 
-/// Gives the number of replicas that have said lately that they are there, by Redis's own clock.
+/// Records a heartbeat and returns the number of live replicas, by the clock of Redis.
 const BE_THERE: &str = "local now = tonumber(redis.call('TIME')[1]) \
     redis.call('ZADD', KEYS[1], now, ARGV[1]) \
     redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - tonumber(ARGV[2])) \
     redis.call('EXPIRE', KEYS[1], 60) \
     return redis.call('ZCARD', KEYS[1])";
 
-/// The windows, and the replicas that count in them.
+/// The rate windows in Redis, and the heartbeat of this replica.
 pub(super) struct Shared {
     link: Arc<Link>,
     count: Script,
@@ -54,19 +55,19 @@ impl Drop for Shared {
     }
 }
 
-/// The way to Redis, and what is known of it.
+/// The connection to Redis and its state.
 struct Link {
     connection: ConnectionManager,
     answers: AtomicBool,
-    /// Not to be asked earlier, while it does not answer.
+    /// Time of the next attempt while Redis does not respond.
     ask_at_ms: AtomicI64,
     replicas: AtomicI64,
 }
 
-/// Whether the Redis at `url` answers at this moment. Changes nothing there.
+/// Checks that the Redis at `url` responds. Changes nothing there.
 ///
 /// # Errors
-/// When the URL is none of Redis, or Redis does not answer.
+/// If the URL is not a Redis URL, or Redis does not respond.
 pub async fn ping(url: &str) -> RedisResult<()> {
     let config =
         ConnectionManagerConfig::new().set_number_of_retries(0).set_connection_timeout(Some(CONNECTING));
@@ -75,7 +76,7 @@ pub async fn ping(url: &str) -> RedisResult<()> {
 }
 
 impl Shared {
-    /// Connects as soon as Redis can be reached.
+    /// Creates a connection that connects in the background, and starts the heartbeat.
     pub(super) async fn open(url: &str, random: &dyn Random) -> RedisResult<Self> {
         let tcp = TcpSettings::default().set_nodelay(true).set_user_timeout(DEAD_AFTER);
         let client = Client::open(url.into_connection_info()?.set_tcp_settings(tcp))?;
@@ -98,8 +99,8 @@ impl Shared {
         Ok(Self { link, count: Script::new(COUNT), beating })
     }
 
-    /// Counts one request: how many the window has now, and how many milliseconds it has left. `None` where Redis does
-    /// not answer.
+    /// Counts one request. Returns the requests in the window and its remaining milliseconds, or `None` if Redis does
+    /// not respond.
     pub(super) async fn count(&self, caller: &str, now: Timestamp) -> Option<(i64, i64)> {
         if !self.link.may_be_queried(now.millis()) {
             return None;
@@ -120,7 +121,7 @@ impl Shared {
         None
     }
 
-    /// What one replica of those that were last heard of may let through of a common `limit`.
+    /// Returns the share of a common `limit` for one of the replicas that were last known.
     pub(super) fn share_of(&self, limit: i64) -> i64 {
         (limit / self.link.replicas.load(Ordering::Relaxed).max(1)).max(1)
     }
@@ -131,7 +132,7 @@ impl Shared {
 }
 
 impl Link {
-    /// While Redis does not answer, one request in a second tries, and the others do not wait for it.
+    /// Returns whether a request may use Redis. While Redis does not respond, only one request per second tries.
     fn may_be_queried(&self, now: i64) -> bool {
         if self.answers.load(Ordering::Relaxed) {
             return true;

@@ -1,17 +1,17 @@
-//! A window of a minute, and where it stands.
+//! The state of a rate window.
 
 pub(super) const WINDOW_MS: i64 = 60_000;
 
-/// Where a caller's window stands after its request was counted.
+/// The state of a caller's window after its request was counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// The ceiling.
+    /// The limit.
     pub limit: i64,
-    /// Requests left.
+    /// Remaining requests.
     pub remaining: i64,
     /// Seconds until the window ends, 1 to 60.
     pub reset_seconds: i64,
-    /// Whether this request is over the ceiling.
+    /// Whether this request exceeds the limit.
     pub exceeded: bool,
 }
 

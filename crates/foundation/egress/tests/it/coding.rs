@@ -38,7 +38,7 @@ async fn compressed_bodies_are_decoded() {
             .await
             .unwrap();
         assert!(response.body == text, "{name}");
-        // They were those of the coded body.
+        // These headers described the coded body.
         assert!(!response.headers.contains_key("content-encoding"));
         assert!(!response.headers.contains_key("content-length"));
     }
@@ -67,7 +67,7 @@ async fn what_cannot_be_decoded_is_an_error_or_is_cut() {
     ] {
         let error = ask(body.clone(), Limits::default()).await.unwrap_err();
         assert!(matches!(error, Error::Http { reason } if reason.contains("compressed")), "{error}");
-        // An excerpt of an answer is worth no failure.
+        // A truncated excerpt is still useful, so it is not an error.
         let cut = ask(body, Limits { oversize: Oversize::Truncate, ..Limits::default() }).await.unwrap();
         assert_eq!((cut.status, cut.truncated), (200, true));
     }

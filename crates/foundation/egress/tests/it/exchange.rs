@@ -1,4 +1,4 @@
-//! Ordinary requests: what arrives at the server, what comes back, and which connections are used.
+//! Ordinary requests: the bytes that reach the server, the response, and the connections used.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -129,7 +129,7 @@ async fn the_next_address_is_tried_when_one_fails() {
     let url = format!("http://two.example:{}/", server.address.port());
     assert_eq!(script.connector(&["127.0.0.0/8"]).send(Request::get(url)).await.unwrap().status, 200);
     assert_eq!(script.lookups("two.example"), 1);
-    // Nobody listens on port 1 of these; the caller's list lets the port through.
+    // Nothing listens on port 1 of these addresses. The allow rule overrides the check of ports.
     let script = Arc::new(Script::default().on("none.example", "127.0.0.9 127.0.0.8"));
     let error =
         script.connector(&["none.example:1"]).send(Request::get("http://none.example:1/")).await.unwrap_err();
@@ -178,7 +178,7 @@ async fn bodies_that_are_not_to_be_decoded_stay_as_they_are() {
     assert_eq!(server.last().header("accept-encoding"), None);
 }
 
-/// Thousands of requests need no more connections than ever run at once.
+/// Thousands of requests open no more connections than the number of concurrent requests.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_are_pooled_under_load() {
     const REQUESTS: usize = 4000;

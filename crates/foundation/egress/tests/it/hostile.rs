@@ -1,4 +1,4 @@
-//! Targets that must not be reached. Each is sent for real, past a trap that listens on every address of the
+//! Targets that must not be reached. Each request is really sent, while a trap listens on every address of the
 //! machine and counts connections.
 
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use egress::{Connector, Error, Limits, Policy, Ports, Request, UrlRules};
 
 use crate::support::{Answer, Script, Server, Trap, ok, redirect};
 
-/// URLs whose text is refused. `PORT` is the trap's.
+/// URLs that are refused by their text. `PORT` stands for the trap's port.
 const INVALID: &[&str] = &[
-    // Nothing, or not a URL.
+    // Empty, or not a URL.
     "",
     "/",
     "//127.0.0.1:PORT/",
@@ -23,7 +23,7 @@ const INVALID: &[&str] = &[
     "https://?x",
     "https://#x",
     "http:///127.0.0.1:PORT/",
-    // Other schemes, and repaired ones.
+    // Other schemes, and malformed ones that parsers repair.
     "file:///etc/passwd",
     "ftp://127.0.0.1:PORT/",
     "gopher://127.0.0.1:PORT/_x",
@@ -40,7 +40,7 @@ const INVALID: &[&str] = &[
     "http://\\127.0.0.1:PORT/",
     "blob:http://127.0.0.1:PORT/",
     "view-source:http://127.0.0.1:PORT/",
-    // Spaces and control characters, which parsers strip.
+    // Spaces and control characters, which some parsers strip.
     " http://127.0.0.1:PORT/",
     "http://127.0.0.1:PORT/ ",
     "ht\ttp://127.0.0.1:PORT/",
@@ -182,8 +182,8 @@ const FORBIDDEN: &[&str] = &[
     "http://8.8.8.8:53/",
 ];
 
-/// What webhooks add, whose URLs callers choose: refused under their rules, with an operator's allow-list that each tries
-/// to look like. `PORT` is the trap's, and the one that is accepted.
+/// URLs refused by the rules of webhooks, whose URLs tenants choose. The operator's allow-list contains targets that
+/// some of these imitate. `PORT` stands for the trap's port, which is also the accepted port.
 const OF_WEBHOOKS: &[&str] = &[
     // Not https, and other ports.
     "http://good.example:PORT/",
@@ -228,7 +228,7 @@ const OF_WEBHOOKS: &[&str] = &[
     "https://hooks.internal.:PORT/",
     "https://good.example.:PORT/",
     "https://good.example..:PORT/",
-    // Names that only look like the operator's.
+    // Names and addresses that resemble those on the allow-list.
     "http://hooks.internal.good.example:PORT/",
     "http://x.hooks.internal:PORT/",
     "http://hooks-internal:PORT/",
@@ -239,7 +239,7 @@ const OF_WEBHOOKS: &[&str] = &[
     "https://[fe80::1%25lo]:PORT/",
     "https://[fe80::1%lo]:PORT/",
     "https://[::1%25lo]:PORT/",
-    // IPv4 in IPv6, the operator's address too.
+    // IPv4 in IPv6, including the operator's address.
     "https://[::ffff:127.0.0.1]:PORT/",
     "https://[::ffff:7f00:1]:PORT/",
     "https://[0:0:0:0:0:ffff:127.0.0.1]:PORT/",
@@ -257,7 +257,7 @@ const OF_WEBHOOKS: &[&str] = &[
     "https://hooks.localhost:PORT/",
 ];
 
-/// Headers by which one message would become two, or the connection another one.
+/// Headers that would split the message or change the connection.
 const HEADERS: &[(&str, &str)] = &[
     ("x-a", "1\r\nhost: inner.example"),
     ("x-a", "1\nx-b: 2"),
@@ -288,7 +288,7 @@ const HEADERS: &[(&str, &str)] = &[
     ("Expect", "100-continue"),
 ];
 
-/// Answers of the resolver, each with at least one address that is not public.
+/// DNS answers, each with at least one address that is not public.
 const ANSWERS: &[&str] = &[
     "127.0.0.1",
     "127.9.9.9",
@@ -380,7 +380,7 @@ async fn hostile_headers_connect_to_nothing() {
     }
 }
 
-/// Webhooks follow no redirect, whatever its status says and wherever it leads.
+/// Webhooks do not follow redirects, regardless of status and target.
 #[tokio::test]
 async fn redirects_of_receivers_lead_nowhere() {
     let trap = Trap::everywhere();
@@ -424,7 +424,7 @@ async fn hostile_answers_connect_to_nothing() {
     }
 }
 
-/// Shows that the two tests above could fail: the same trap catches what the policy allows.
+/// Verifies the two tests above: the same trap catches a connection that the policy allows.
 #[tokio::test]
 async fn the_trap_catches_what_is_allowed() {
     let trap = Trap::everywhere();
@@ -436,8 +436,8 @@ async fn the_trap_catches_what_is_allowed() {
     assert_eq!(trap.captured(), 1);
 }
 
-/// A server on 127.0.0.2, which the operator allows and which stands for a public host, and a trap on the same
-/// port of 127.0.0.1, which is what an attacker wants to reach.
+/// A server on 127.0.0.2, which the operator allows and which stands for a public host, and a trap on the same port
+/// of 127.0.0.1, which an attacker tries to reach.
 async fn public_and_inner(answer: fn() -> Answer) -> (Server, Trap) {
     loop {
         let server = Server::at("127.0.0.2", move |_| answer()).await;

@@ -1,4 +1,4 @@
-//! Sizes and times. Times run on tokio's paused clock: it jumps to the next limit as soon as nothing else
+//! Limits of size and time. Time runs on tokio's paused clock, which jumps to the next timer as soon as nothing else
 //! happens.
 
 use std::io;
@@ -37,7 +37,7 @@ async fn bodies_are_capped_however_they_are_framed() {
         assert_eq!(send(10, Oversize::Fail).await.unwrap().body, "0123456789");
         assert!(matches!(send(9, Oversize::Fail).await, Err(Error::TooLarge { .. })));
         assert!(matches!(send(0, Oversize::Fail).await, Err(Error::TooLarge { .. })));
-        // A limit that is lowered once the headers are known; it is never raised.
+        // The limit can be lowered once the headers are known, but not raised.
         for (first, then, fits) in [(100, 10, true), (100, 9, false), (10, 100, true), (0, 100, false)] {
             let request = Request::get(server.url("/")).limits(at_most(first, Oversize::Fail));
             let read = match connector.stream(request).await {
@@ -128,7 +128,7 @@ async fn a_body_that_never_ends_times_out() {
     assert_eq!(streaming.chunk().await, Ok(None));
 }
 
-/// A name server that never answers.
+/// A name server that never responds.
 struct Silent;
 
 impl Resolver for Silent {
@@ -154,7 +154,7 @@ async fn lookups_count_as_connecting() {
 
 #[tokio::test]
 async fn handshakes_count_as_connecting() {
-    // Accepts in the backlog and never answers the ClientHello.
+    // The kernel accepts into the backlog, but nothing answers the ClientHello.
     let trap = Trap::everywhere();
     let connector = Connector::new(Policy::allowing(["127.0.0.1"]).unwrap()).unwrap();
     let limits = Limits { connect: Duration::from_millis(50), ..Limits::default() };

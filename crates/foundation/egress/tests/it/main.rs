@@ -1,4 +1,4 @@
-//! The connector against servers on loopback and a scripted resolver. Nothing here leaves the machine.
+//! Tests of the connector with servers on loopback and a scripted resolver. No test contacts another machine.
 
 #[cfg(test)]
 mod coding;

@@ -1,4 +1,4 @@
-//! Redirects: followed only when asked for, checked on every hop, with nothing carried to another origin.
+//! Redirects: followed only on request, checked on every hop, without carrying secrets to another origin.
 
 use std::sync::Arc;
 
@@ -143,8 +143,8 @@ async fn other_3xx_and_missing_locations_are_responses() {
     assert!(matches!(error, Error::Http { .. }), "{error}");
 }
 
-/// The first server sends to the second one, and that back to the first: secrets are gone after the first step
-/// and do not come back.
+/// The first server redirects to the second, which redirects back to the first: secrets are dropped at the first step
+/// and not restored.
 #[tokio::test]
 async fn secrets_stay_at_their_origin() {
     let home = Server::start(|seen| match seen.header("x-next") {

@@ -1,5 +1,5 @@
-//! A small HTTP/1.1 server that records what it sees, a listener that must never see anything, and a resolver
-//! that answers from a script.
+//! A small HTTP/1.1 server that records requests, a listener that counts connections, and a resolver with scripted
+//! answers.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// One request as the server saw it.
+/// One request as the server received it.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub method: String,
@@ -29,15 +29,15 @@ impl Seen {
     }
 }
 
-/// What the server does with a request.
+/// The server's response to a request.
 pub enum Answer {
-    /// Writes this and keeps the connection.
+    /// Writes these bytes and keeps the connection open for the next request.
     Bytes(Vec<u8>),
-    /// Writes this and closes.
+    /// Writes these bytes and closes the connection.
     Close(Vec<u8>),
-    /// Writes this and says nothing more, with the connection open.
+    /// Writes these bytes, then nothing more, and keeps the connection open.
     Hang(Vec<u8>),
-    /// Writes the first part, then the second one until the client goes away.
+    /// Writes the first part, then the second part repeatedly until the client disconnects.
     Endless(Vec<u8>, Vec<u8>),
 }
 
@@ -110,7 +110,7 @@ impl Server {
         self.seen().pop().unwrap()
     }
 
-    /// A connector that may reach this server, by its address only.
+    /// Returns a connector that may reach this server, by its address only.
     pub fn connector(&self) -> Connector {
         Connector::new(Policy::allowing([self.rule().as_str()]).unwrap()).unwrap()
     }
@@ -174,21 +174,21 @@ async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Se
     Some(Seen { method, target, headers, body: buffer.drain(..length).collect() })
 }
 
-/// Listens and never accepts. The kernel completes connections all the same and keeps them in the backlog, so
-/// nothing can slip by between an attempt and the check.
+/// A listener that never accepts. The kernel completes connections anyway and keeps them in the backlog, so none is
+/// missed between an attempt and the check.
 pub struct Trap {
     listeners: Vec<StdListener>,
     pub port: u16,
 }
 
 impl Trap {
-    /// On all addresses of the machine.
+    /// Listens on all addresses of the machine.
     pub fn everywhere() -> Self {
         let both = StdListener::bind((Ipv6Addr::UNSPECIFIED, 0));
         Self::over(both.or_else(|_| StdListener::bind("0.0.0.0:0")).unwrap())
     }
 
-    /// On this address; `None` if the port is taken.
+    /// Listens on this address. Returns `None` if the port is taken.
     pub fn at(ip: &str, port: u16) -> Option<Self> {
         StdListener::bind((ip, port)).ok().map(Self::over)
     }
@@ -199,7 +199,7 @@ impl Trap {
         Self { listeners: vec![listener], port }
     }
 
-    /// How many connections came since the last call.
+    /// Returns the number of connections since the last call.
     pub fn captured(&self) -> usize {
         let mut intercepted = 0;
         for listener in &self.listeners {
@@ -215,7 +215,7 @@ impl Trap {
     }
 }
 
-/// Gives a name's answers one after the other, the last one again and again, and counts.
+/// A resolver that returns a name's answers in turn and repeats the last one. It counts the lookups.
 #[derive(Default)]
 pub struct Script {
     answers: HashMap<String, Vec<Vec<IpAddr>>>,

@@ -1,4 +1,4 @@
-//! HTTPS: certificates are verified, SNI and authority are the URL's, HTTP/2 is spoken where it is offered.
+//! HTTPS: certificates are verified, SNI and authority come from the URL, and HTTP/2 is used where offered.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::support::Script;
 
-/// SNI, authority or `Host`, and version of one request.
+/// SNI, authority or `Host`, and HTTP version of one request.
 type Hello = (Option<String>, String, Version);
 
 struct Site {
@@ -30,7 +30,7 @@ struct Site {
     accepted: Arc<Mutex<usize>>,
 }
 
-/// A server with a certificate for `name`, signed by a root made for it. `/large` answers with 100 KB of headers,
+/// Starts a server with a certificate for `name`, signed by its own root. `/large` answers with 100 KB of headers,
 /// `/plain` redirects to plain HTTP.
 async fn site(name: &str, protocols: &[&str]) -> Site {
     let mut ca = CertificateParams::new(Vec::new()).unwrap();
@@ -157,7 +157,7 @@ async fn heads_are_capped_on_both_versions() {
         let site = site("tls.example", protocols).await;
         let url = format!("https://tls.example:{}/large", site.address.port());
         let error = connector(&["tls.example"], &[&site.root]).send(Request::get(url)).await.unwrap_err();
-        // HTTP/2 resets the stream, which looks like any other reset.
+        // Over HTTP/2 the client sees only a reset stream, which has no specific cause.
         assert!(matches!(error, Error::TooLarge { .. } | Error::Http { .. }), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the runner promises, on both databases.
+//! Tests of the runner, on both databases.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -18,7 +18,7 @@ use store::Db;
 use store::schema::jobs as table;
 use testkit::TestDb;
 
-/// A job that a test enqueues.
+/// Returns a job that tests enqueue.
 fn job<F, Fut>(kind: &'static str, handler: F) -> Job
 where
     F: Fn(JobContext) -> Fut + Send + Sync + 'static,
@@ -27,7 +27,7 @@ where
     Job::after(kind, "a test asks for it", "is tested", handler)
 }
 
-/// What a row of the table says.
+/// A row of the table.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable)]
 struct Row {
     payload: String,
@@ -39,7 +39,7 @@ struct Row {
     failed_at: Option<Timestamp>,
 }
 
-/// The jobs that are left, in the order they were asked for.
+/// Returns the remaining jobs, in the order in which they were enqueued.
 async fn rows(db: &Db) -> Vec<Row> {
     db.read(|read| {
         let columns = (
@@ -57,7 +57,7 @@ async fn rows(db: &Db) -> Vec<Row> {
     .unwrap()
 }
 
-/// The only job that is left.
+/// Returns the only remaining job.
 async fn row(db: &Db) -> Row {
     let mut rows = rows(db).await;
     assert_eq!(rows.len(), 1, "{rows:?}");
@@ -68,12 +68,12 @@ async fn ask(db: &Db, kind: &'static str, key: Option<&'static str>, payload: i6
     db.write(move |tx| tx.enqueue(None, kind, key, &payload, tx.now())).await.unwrap();
 }
 
-/// What handlers were given.
+/// The inputs that handlers received.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<(i64, i64)>>>);
 
 impl Seen {
-    /// Notes payload and attempt.
+    /// Records payload and attempt.
     fn note(&self, context: &JobContext) -> Result<(), JobError> {
         let payload = context.payload.parse().unwrap_or(0);
         self.0.lock().unwrap().push((payload, context.attempts));
@@ -85,12 +85,12 @@ impl Seen {
     }
 }
 
-/// Lets time pass by the database's clock.
+/// Advances the database's clock.
 fn pass(test: &TestDb, seconds: i64) {
     test.clock.advance(chrono::Duration::seconds(seconds));
 }
 
-/// Waits for something that happens by itself, for a minute at most.
+/// Waits until a condition is true, for a minute at most.
 async fn until(mut happened: impl AsyncFnMut() -> bool) {
     let patience = async {
         while !happened().await {

@@ -1,4 +1,4 @@
-//! When a job runs and what becomes of it, with a clock that the test moves.
+//! Schedules and outcomes of jobs, with a clock set by the tests.
 
 use crate::{Seen, ask, job, pass, row, rows};
 use diesel::connection::SimpleConnection;
@@ -149,7 +149,7 @@ async fn a_key_that_is_enqueued_while_it_runs_runs_once_more(kind: Kind) {
                 let next = context.payload.parse::<i64>()? + 1;
                 let ask = move |tx: &mut store::Tx| tx.enqueue(None, "k", Some("key"), &next, tx.now());
                 context.db.write(ask).await?;
-                // Neither its success nor its failure may forget that.
+                // Neither success nor failure of this run may discard the new request.
                 if next == 3 {
                     return Err(JobError::give_up(Error::internal("no")));
                 }

@@ -1,4 +1,4 @@
-//! Runners at work: beside each other, taken over, woken and stopped.
+//! Running runners: concurrency, takeover, wake-up and shutdown.
 
 use crate::{Seen, ask, job, pass, row, rows, until};
 use diesel::prelude::*;
@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 const SOON: Duration = Duration::from_millis(10);
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// A handler that waits until it is let go, and counts how many got there.
+/// A handler that waits until the test releases it, and counts the calls that wait.
 #[derive(Clone)]
 struct Gate {
     waiting: Arc<AtomicUsize>,
@@ -91,7 +91,7 @@ async fn many_runners_never_run_a_job_twice_on_postgres() {
 async fn a_job_whose_lease_ran_out_is_taken_over_and_its_old_owner_has_no_say(kind: Kind) {
     let test = TestDb::new(kind);
     let gate = Gate::new();
-    // One job at a time, or it might take its own job over before the other does.
+    // One job at a time, or this runner might take over its own job before the other does.
     let old = gate.runner(Runner::new(test.reopen())).poll_every(SOON).concurrency(1).start();
     ask(&test.db, "k", None, 1).await;
     gate.reached(1).await;
@@ -105,7 +105,7 @@ async fn a_job_whose_lease_ran_out_is_taken_over_and_its_old_owner_has_no_say(ki
         Err(JobError::retry_in(Duration::from_secs(100), model::Error::internal("later")))
     })]);
     assert_eq!(new.run_due().await.unwrap(), 0);
-    // The old owner's first sign of life is 20 s of real time away.
+    // The old owner renews its lease only after 20 s of real time.
     pass(&test, 60);
     assert_eq!(new.run_due().await.unwrap(), 1);
     let taken_over = row(&test.db).await;
@@ -209,14 +209,14 @@ async fn a_workspace_leaves_room_for_others(kind: Kind) {
     ask(&test.db, "k", None, 0).await;
     let runner = Runner::new(test.db.clone()).poll_every(NEVER).per_workspace(2);
     let running = gate.runner(runner).start();
-    // Two of each workspace, and that of none.
+    // Two of each workspace, and the one without a workspace.
     gate.reached(5).await;
     let waiting = async || {
         let waiting = table::table.filter(table::lease_until.is_null()).select(table::workspace_id);
         test.db.read(move |read| Ok(waiting.load::<Option<i64>>(read.connection())?)).await.unwrap()
     };
     assert_eq!(waiting().await, [Some(1); 4]);
-    // Each that ends makes room for the next, without another look at the clock.
+    // Each job that ends makes room for the next, before the next poll.
     gate.open.add_permits(9);
     until(async || rows(&test.db).await.is_empty()).await;
     assert_eq!(gate.waiting.load(Ordering::SeqCst), 9);
@@ -336,7 +336,7 @@ async fn periodic_work_of_started_runners_runs_once(kind: Kind) {
     assert_eq!(seen.all().len(), 2);
 }
 
-/// A transaction that asks for a job which already waits must be seen by that job.
+/// A job that waits must see the changes of a transaction that enqueues it again.
 #[tokio::test]
 async fn a_waiting_job_is_not_claimed_before_a_second_enqueue_has_committed() {
     let test = TestDb::new(Kind::Postgres);
