@@ -1,4 +1,4 @@
-//! Templates of the account.
+//! The account's templates.
 
 use super::{answer, segment, unreadable};
 use crate::cloud::Chatnet;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const FIELDS: &str = "id,name,language,status,category,components,rejected_reason,quality_score";
 
-/// A business has at most 6,000 templates; more pages than these are an error of the network.
+/// A business has at most 6,000 templates, so more pages than this are an error of the network.
 const MOST_PAGES: usize = 100;
 
 impl Chatnet {
