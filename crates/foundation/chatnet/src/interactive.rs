@@ -97,7 +97,7 @@ pub struct MessageListRow {
 }
 
 impl Interactive {
-    /// Checks what the schema cannot say of buttons and lists.
+    /// Checks the rules for buttons and lists that the schema cannot express.
     ///
     /// `too_many_buttons`; `validation_error` with the `param` of the first error.
     /// `too_many_buttons`, and `validation_error` with the `param` of the first mistake.

@@ -49,7 +49,7 @@ pub enum OutboundContent {
     Interactive(Interactive),
     /// An approved template.
     Template(TemplateMessage),
-    /// A reaction; without `emoji` it is taken back.
+    /// A reaction. Without `emoji` the reaction is removed.
     Reaction {
         /// The network's id of the message reacted to.
         message: String,

@@ -19,7 +19,7 @@ const LONGEST_KIND: usize = 100;
 /// One change of a callback.
 struct Change<'a> {
     account: &'a Account,
-    /// The id of the business that the callback is about.
+    /// The network's id of the business.
     business: Option<&'a str>,
     /// The time of the change, if the network states it.
     at: Option<Timestamp>,
