@@ -43,9 +43,9 @@ pub struct S3Settings {
     pub endpoint: Option<String>,
     /// The region.
     pub region: String,
-    /// The access key.
+    /// The ID of the access key.
     pub access_key_id: String,
-    /// Its secret.
+    /// The secret of the access key.
     pub secret_access_key: String,
     /// The session token of temporary keys.
     pub session_token: Option<String>,

@@ -99,8 +99,8 @@ pub struct MessageListRow {
 impl Interactive {
     /// Checks the rules for buttons and lists that the schema cannot express.
     ///
+    /// # Errors
     /// `too_many_buttons`; `validation_error` with the `param` of the first error.
-    /// `too_many_buttons`, and `validation_error` with the `param` of the first mistake.
     pub fn check(&self) -> Result<()> {
         if self.buttons.len() > MOST_BUTTONS {
             let error =
