@@ -1,4 +1,4 @@
-//! Ordering of items by texts of which an index stores only the beginning.
+//! Ordering of items by texts that an index stores only in part.
 //!
 //! An index truncates long texts, so items whose texts begin alike have the same key and are ordered by id. Such
 //! items are adjacent and form a run. A run is buffered until its end and then returned in the order of the whole

@@ -31,7 +31,7 @@ pub struct Report {
     pub uses: Vec<model::IndexId>,
     /// The number of items, keys and links examined.
     pub visited: usize,
-    /// The cost: like `visited`, but items of which only columns were read count as a fraction.
+    /// The cost: like `visited`, but items whose columns alone were read count as a fraction.
     pub cost: usize,
 }
 

@@ -114,7 +114,7 @@ pub(super) struct Visit<'a> {
     /// Whether the conditions or the order need system columns.
     with_system_columns: bool,
     pub(super) spending: Spending,
-    /// The number of items of which columns were read.
+    /// The number of items whose columns were read.
     pub(super) by_column: usize,
     /// The run gives up after examining this many items.
     pub(super) give_up_at: usize,

@@ -67,9 +67,9 @@ pub struct QueryPlan {
     tail: Tail,
     /// The key ranges to scan; `None` for all.
     pub(crate) kept: Option<Vec<Range>>,
-    /// What the conditions go by that its ranges stand for.
+    /// The subjects of the conditions that the ranges cover.
     covers: Vec<Subject>,
-    /// Items that it is thought to look at.
+    /// The estimated number of items to examine.
     pub cost: i64,
     /// The upper bound of that number, if it was counted.
     pub most: i64,
