@@ -62,7 +62,7 @@ fn is_array(line: &str, next: &str) -> bool {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ValueTypes {
     left: Option<Vec<FieldType>>,
-    /// Whether a value is a list or an object of JSON.
+    /// Whether a value is a JSON list or object.
     has_structure: bool,
     decimals: Decimals,
     dates: Dates,

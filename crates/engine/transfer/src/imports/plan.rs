@@ -103,15 +103,15 @@ fn check_target(shape: &Shape, key: &str, param: &str) -> std::result::Result<()
 /// The values of a record.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RowValues {
-    /// Values by field. Fields that the record says nothing of are absent.
+    /// Values by field key. Fields without a value in the record are absent.
     pub(super) data: Data,
-    /// The caller's own key.
+    /// The external key.
     pub(super) external_key: Option<String>,
-    /// Values of fields of the service that the records' kind takes.
+    /// Values of the service's fields that the record kind imports.
     pub(super) statements: Data,
-    /// Whether values have the types of JSON, so that a text is not to be read as another value.
+    /// Whether values have JSON types, so that a string is not converted to another type.
     pub(super) is_typed: bool,
-    /// What is wrong with values that no record can have.
+    /// Errors of values that are invalid for any record.
     pub(super) problems: Vec<RowProblem>,
 }
 

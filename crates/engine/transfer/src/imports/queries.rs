@@ -173,7 +173,7 @@ pub(super) fn end(
     Ok(())
 }
 
-/// A row with errors: its original values, and the errors because of which it was rejected or values were skipped.
+/// A row with errors: its original values, with the errors that led to its rejection or to skipped values.
 #[derive(Debug, Clone, Queryable, Insertable)]
 #[diesel(table_name = item_import_errors)]
 pub(super) struct FaultyRow {

@@ -309,7 +309,7 @@ impl Sales {
     }
 }
 
-/// Values by the key of their field.
+/// Converts JSON to values by field key.
 pub fn data(values: Value) -> Data {
     serde_json::from_value(values).unwrap()
 }
