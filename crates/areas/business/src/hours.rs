@@ -1,7 +1,7 @@
 //! Opening hours: whether a business is open at a moment, and when it opens next.
 //!
-//! Hours are times on the clocks of the business's time zone. Where clocks go back, hours begin at the first and end at
-//! the last of two equal times; where clocks go forward, a time that is skipped is the moment of the change.
+//! Hours are local times in the business's time zone. When clocks go back, hours begin at the first and end at the
+//! last of two equal times. When clocks go forward, a skipped time is the moment of the change.
 
 use crate::model::{Holiday, OpeningHours, Weekday};
 use crate::time_of_day::MINUTES_OF_DAY;
@@ -11,9 +11,9 @@ use model::Timestamp;
 use ports::Opening;
 
 const MINUTES_OF_WEEK: i64 = 7 * MINUTES_OF_DAY;
-/// The number of days that are searched for the next opening.
+/// The number of days searched for the next opening.
 const DAYS_AHEAD: u64 = 366;
-/// An upper bound for the minutes that clocks skip at once: Samoa left out a day in 2011.
+/// An upper bound of the minutes that clocks skip at once: Samoa skipped a day in 2011.
 const LONGEST_GAP: i64 = 2 * MINUTES_OF_DAY;
 
 impl Weekday {
@@ -55,7 +55,7 @@ impl OpeningHours {
     }
 }
 
-/// Returns the moment at which clocks skip `local`.
+/// Returns the moment of the change that skips `local`.
 fn after_gap(zone: Tz, local: NaiveDateTime) -> Option<DateTime<Tz>> {
     (1..=LONGEST_GAP).find_map(|minutes| {
         let later = local.checked_add_signed(Duration::minutes(minutes))?;
@@ -75,7 +75,7 @@ pub struct Week<'a> {
 }
 
 impl Week<'_> {
-    /// Returns whether the business is open at a moment; `None` without hours.
+    /// Returns whether the business is open at a moment, or `None` if it has no hours.
     pub fn opening(&self, at: Timestamp) -> Option<Opening> {
         if self.hours.is_empty() {
             return None;
@@ -83,7 +83,8 @@ impl Week<'_> {
         let Some(at) = DateTime::from_timestamp_millis(at.millis()) else {
             return Some(Opening::Closed(None));
         };
-        // Hours of the day before may reach past midnight. Where clocks skipped a day, that is two dates ago.
+        // Hours of the previous day may extend past midnight. If the clocks skipped a day, the previous day is two
+        // dates ago.
         let first = at.with_timezone(&self.zone).date_naive().checked_sub_days(Days::new(2));
         let Some(first) = first else { return Some(Opening::Closed(None)) };
         let mut next: Option<DateTime<Utc>> = None;
@@ -97,7 +98,7 @@ impl Week<'_> {
                     next = Some(next.map_or(start, |next| next.min(start)));
                 }
             }
-            // Hours of a later day begin later.
+            // Hours of later days begin later, so this is the next opening.
             if next.is_some() {
                 break;
             }
@@ -139,7 +140,7 @@ mod tests {
             .collect()
     }
 
-    /// Whether a business is open, or else when it opens.
+    /// Returns `open`, or when the business opens next.
     fn opening(zone: &str, week: &str, holidays: &[(&str, bool)], at: &str) -> String {
         let hours = hours(week);
         let holidays: Vec<Holiday> = holidays
@@ -196,7 +197,7 @@ mod tests {
         let week = "thursday 22:00 03:00, friday 09:00 18:00, saturday 09:00 18:00";
         let holidays = [("2020-12-25", true), ("2026-12-26", false)];
         for (at, expected) in [
-            // What began the day before goes on.
+            // Hours that began on the previous day continue.
             ("2026-12-25T01:00:00Z", "open"),
             ("2026-12-25T10:00:00Z", "2026-12-31T21:00:00.000Z"),
             ("2027-12-25T10:00:00Z", "2027-12-30T21:00:00.000Z"),
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn clocks_go_forward() {
-        // In Madrid 02:00 is followed by 03:00 on 2026-03-29, at 01:00 UTC.
+        // In Madrid, clocks go from 02:00 to 03:00 on 2026-03-29, at 01:00 UTC.
         for (week, at, expected) in [
             ("sunday 02:30 05:00", "2026-03-29T00:30:00Z", "2026-03-29T01:00:00.000Z"),
             ("sunday 02:30 05:00", "2026-03-29T01:00:00Z", "open"),
@@ -221,20 +222,20 @@ mod tests {
             ("sunday 02:30 05:00", "2026-03-29T03:00:00Z", "2026-04-05T00:30:00.000Z"),
             ("saturday 22:00 02:30", "2026-03-29T00:59:59Z", "open"),
             ("saturday 22:00 02:30", "2026-03-29T01:00:00Z", "2026-04-04T20:00:00.000Z"),
-            // It is skipped as a whole.
+            // The whole interval is skipped.
             ("sunday 02:00 03:00", "2026-03-28T12:00:00Z", "2026-04-05T00:00:00.000Z"),
             ("monday 09:00 18:00", "2026-03-28T12:00:00Z", "2026-03-30T07:00:00.000Z"),
         ] {
             assert_eq!(opening("Europe/Madrid", week, &[], at), expected, "{week} {at}");
         }
-        // Samoa left out 30 December 2011.
+        // Samoa skipped 30 December 2011.
         let apia = |at| opening("Pacific/Apia", "friday 09:00 17:00, saturday 09:00 17:00", &[], at);
         assert_eq!(apia("2011-12-30T09:59:00Z"), "2011-12-30T19:00:00.000Z");
     }
 
     #[test]
     fn clocks_go_back() {
-        // In Madrid 03:00 is followed by 02:00 on 2026-10-25, at 01:00 UTC.
+        // In Madrid, clocks go from 03:00 to 02:00 on 2026-10-25, at 01:00 UTC.
         for (week, at, expected) in [
             ("sunday 02:30 05:00", "2026-10-25T00:29:59Z", "2026-10-25T00:30:00.000Z"),
             ("sunday 02:30 05:00", "2026-10-25T01:15:00Z", "open"),

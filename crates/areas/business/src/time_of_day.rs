@@ -1,4 +1,4 @@
-//! Times on a clock, without a day.
+//! Local times of day.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::openapi::RefOr;
@@ -6,7 +6,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
 pub(super) const MINUTES_OF_DAY: i64 = 1_440;
 
-/// A time on a clock, in minutes since midnight. `24:00` is the end of the day.
+/// A local time of day, in minutes since midnight. `24:00` is the end of the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimeOfDay(i64);
 
