@@ -38,9 +38,6 @@ pub(super) enum Change {
 }
 
 /// Emits the event of a change. Returns the API object of the file.
-///
-/// # Errors
-/// `internal_error`.
 pub(super) fn publish(
     tx: &mut Tx,
     caller: &Caller,

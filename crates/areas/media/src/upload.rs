@@ -141,7 +141,7 @@ fn new_file(cx: &Cx) -> NewFile {
 /// response for the request's `Idempotency-Key`.
 ///
 /// # Errors
-/// Errors of `finish`; `internal_error`.
+/// Errors of `finish`.
 pub(super) async fn commit(
     cx: &Cx,
     files: std::sync::Arc<Files>,

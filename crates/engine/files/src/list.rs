@@ -55,9 +55,6 @@ pub struct Chosen {
 }
 
 /// Returns a page of a workspace's files, and the total number.
-///
-/// # Errors
-/// `internal_error`.
 #[expect(clippy::too_many_lines, reason = "one filter after another")]
 pub fn list(
     read: &mut Read,

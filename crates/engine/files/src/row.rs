@@ -190,9 +190,6 @@ pub fn locked(tx: &mut Tx, workspace: WorkspaceId, id: FileId) -> Result<FileRow
 }
 
 /// Stores a changed row: its details and its time in the trash. Increments its version.
-///
-/// # Errors
-/// `internal_error`.
 pub fn update(tx: &mut Tx, row: &FileRow) -> Result<FileRow> {
     let now = tx.now();
     Ok(diesel::update(files::table.find(row.id))
@@ -210,9 +207,6 @@ pub fn update(tx: &mut Tx, row: &FileRow) -> Result<FileRow> {
 }
 
 /// Moves a file to the trash. Returns `false` if it is there already or its bytes are deleted.
-///
-/// # Errors
-/// `internal_error`.
 pub fn trash(tx: &mut Tx, workspace: WorkspaceId, id: FileId) -> Result<bool> {
     let row = match locked(tx, workspace, id) {
         Err(gone) if gone.code() == Code::NotFound => return Ok(false),
@@ -226,9 +220,6 @@ pub fn trash(tx: &mut Tx, workspace: WorkspaceId, id: FileId) -> Result<bool> {
 }
 
 /// Returns a file of the workspace, in any state.
-///
-/// # Errors
-/// `internal_error`.
 pub fn find(read: &mut Read, workspace: WorkspaceId, id: FileId) -> Result<Option<FileRow>> {
     let found = files::table
         .filter(files::id.eq(id))
@@ -239,9 +230,6 @@ pub fn find(read: &mut Read, workspace: WorkspaceId, id: FileId) -> Result<Optio
 }
 
 /// Returns the files of the workspace among `ids`, in no particular order. Leaves out those in the trash.
-///
-/// # Errors
-/// `internal_error`.
 pub fn among(read: &mut Read, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<FileRow>> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -257,9 +245,6 @@ pub fn among(read: &mut Read, workspace: WorkspaceId, ids: &[FileId]) -> Result<
 /// Like [`among`], but returns only files that can be read, and locks them in share mode until the transaction ends,
 /// so that none is deleted meanwhile. Every change that makes an object refer to a file calls this. A concurrent
 /// deletion then either sees the reference, or happens first and is seen here.
-///
-/// # Errors
-/// `internal_error`.
 pub fn held(tx: &mut Tx, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<FileRow>> {
     if !ids.is_empty() {
         // Lock in the order of ids, as all callers do, to avoid deadlocks. A deletion locks its file for update and

@@ -82,9 +82,6 @@ pub struct NewUpload {
 }
 
 /// Begins an upload.
-///
-/// # Errors
-/// `internal_error`.
 pub fn create(tx: &mut Tx, new: &NewUpload) -> Result<UploadRow> {
     let (now, random) = (tx.now(), tx.random());
     Ok(diesel::insert_into(uploads::table)
@@ -116,9 +113,6 @@ pub fn find(read: &mut Read, workspace: WorkspaceId, id: &UploadId) -> Result<Up
 }
 
 /// Returns the parts of an upload, in order.
-///
-/// # Errors
-/// `internal_error`.
 pub fn parts(read: &mut Read, id: &UploadId) -> Result<Vec<PartRow>> {
     Ok(upload_parts::table
         .filter(upload_parts::upload_id.eq(id))

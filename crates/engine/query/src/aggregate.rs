@@ -91,7 +91,7 @@ impl Aggregation {
     /// Returns the query that selects the items, in no particular order.
     ///
     /// # Errors
-    /// 400 `validation_error`; `internal_error`.
+    /// 400 `validation_error`.
     pub fn query(&self, read: &mut Read, shape: &Shape) -> Result<Query> {
         let parsed = self.params.read(read, shape, false)?;
         Ok(Query::new(parsed.query.filter, Sort::of(&[]), false))
@@ -100,7 +100,7 @@ impl Aggregation {
     /// Computes the groups, with a report of the plan that was used.
     ///
     /// # Errors
-    /// 400 `validation_error` or `query_too_expensive`; `internal_error`.
+    /// 400 `validation_error` or `query_too_expensive`.
     pub fn run(
         &self,
         read: &mut Read,
@@ -119,7 +119,7 @@ impl Aggregation {
 /// Counts the records that a query finds.
 ///
 /// # Errors
-/// 400 `query_too_expensive`; `internal_error`.
+/// 400 `query_too_expensive`.
 pub fn count(read: &mut Read, planner: &Planner, shape: &Shape, query: &Query) -> Result<i64> {
     if let Some((count, _)) = count_by_keys(read, shape, query)? {
         return Ok(count);
@@ -138,7 +138,7 @@ pub type CountedGroup = (Vec<Value>, i64);
 /// the plan.
 ///
 /// # Errors
-/// 400 `query_too_expensive`; `internal_error`.
+/// 400 `query_too_expensive`.
 pub fn count_by(
     read: &mut Read,
     planner: &Planner,

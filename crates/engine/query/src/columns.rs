@@ -72,9 +72,6 @@ pub(super) struct ColumnarQuery<'a> {
 
 impl<'a> ColumnarQuery<'a> {
     /// Prepares a query on the collection's columnar index. Returns `None` if no index can serve it.
-    ///
-    /// # Errors
-    /// `internal_error`.
     pub fn of(
         read: &mut Read,
         planner: &'a Planner,

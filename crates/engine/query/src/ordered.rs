@@ -7,9 +7,6 @@ use store::Read;
 
 /// Chooses among the plans in the order of the list. Each batch continues where the last one ended, so all batches
 /// together examine no item twice.
-///
-/// # Errors
-/// `internal_error`.
 pub(super) fn choose(read: &mut Read, planner: &Planner, wanted: PlanRequest<'_>) -> Result<QueryPlan> {
     let mut best = QueryPlan::of_items(wanted, id_bounds(wanted.filter), "scan");
     let mut cost = planner.count_items(read, wanted.shape)?;

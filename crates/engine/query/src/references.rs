@@ -37,9 +37,6 @@ struct Replacement {
 }
 
 /// Enqueues the replacement of `from` by `to` in fields of a type, in the transaction that merges the records.
-///
-/// # Errors
-/// `internal_error`.
 pub fn replace(tx: &mut Tx, workspace: WorkspaceId, kind: FieldType, from: ItemId, to: ItemId) -> Result<()> {
     let replacement = Replacement { workspace, kind, from: from.0, to: to.0 };
     let now = tx.now();

@@ -32,7 +32,7 @@ impl Query {
     /// Returns the first `need` items after a position.
     ///
     /// # Errors
-    /// 400 `query_too_expensive`; `internal_error`.
+    /// 400 `query_too_expensive`.
     pub fn page(
         &self,
         read: &mut Read,
@@ -86,7 +86,7 @@ impl Query {
     /// together examine no item twice, although a single one may examine all.
     ///
     /// # Errors
-    /// 400 `query_too_expensive`; `internal_error`.
+    /// 400 `query_too_expensive`.
     pub fn behind(
         &self,
         read: &mut Read,
@@ -112,7 +112,7 @@ impl Query {
     /// Adds all matching items to a summary of `subjects`. Uses columns if `by_columns` is set and they are cheaper.
     ///
     /// # Errors
-    /// 400 `query_too_expensive`; errors of the summary; `internal_error`.
+    /// 400 `query_too_expensive`; errors of the summary.
     pub(super) fn summarize(
         &self,
         read: &mut Read,

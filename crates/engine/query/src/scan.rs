@@ -148,9 +148,6 @@ impl KeyScan {
     }
 
     /// Returns the next items, at most `most`. Empty only at the end.
-    ///
-    /// # Errors
-    /// `internal_error`.
     pub fn next(&mut self, read: &mut Read, shape: &Shape, most: usize) -> Result<Vec<IndexEntry>> {
         let mut found = Vec::new();
         while !self.over && found.len() < most {

@@ -83,7 +83,7 @@ impl Search {
     /// Returns a page of results.
     ///
     /// # Errors
-    /// 400 `validation_error` or `query_too_expensive`; `internal_error`.
+    /// 400 `validation_error` or `query_too_expensive`.
     pub fn run(
         &self,
         read: &mut Read,

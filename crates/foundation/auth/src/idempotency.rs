@@ -369,9 +369,6 @@ pub fn finish(
 
 /// Removes a stored 202 response after the work behind it has failed. A retry then executes the request again and
 /// finds the resource in the claim. Does nothing if the claim was taken over.
-///
-/// # Errors
-/// `internal_error`.
 pub fn reopen(tx: &mut Tx, claim: &Claim) -> Result<()> {
     let now = tx.now();
     diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
@@ -388,9 +385,6 @@ pub fn reopen(tx: &mut Tx, claim: &Claim) -> Result<()> {
 
 /// Returns the claim of a request that was answered with 202 while `resource` was in progress. Used to finish the
 /// request after the server that held the claim has died.
-///
-/// # Errors
-/// `internal_error`.
 pub fn left_open(
     read: &mut Read,
     lineage: &KeyId,
@@ -415,9 +409,6 @@ pub fn left_open(
 }
 
 /// Releases the claim, so that a retry executes. If a resource was begun, the record stays and the retry resumes it.
-///
-/// # Errors
-/// `internal_error`.
 pub fn release(tx: &mut Tx, claim: &Claim) -> Result<()> {
     let now = tx.now();
     diesel::delete(idempotency_keys::table.find((&claim.lineage, &claim.key)))
@@ -466,9 +457,6 @@ fn reseal(tx: &mut Tx, seal: &Seal, after: Option<&str>) -> Result<Option<Piece>
 const PURGED_AT_ONCE: i64 = 1_000;
 
 /// Deletes some expired records and returns their number, which is zero when none are left.
-///
-/// # Errors
-/// `internal_error`.
 pub fn purge(tx: &mut Tx) -> Result<usize> {
     let now = tx.now();
     // Deletes by time, not by key, so that one range of the index is enough. Records that share the last expiry time

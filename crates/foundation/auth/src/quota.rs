@@ -214,9 +214,6 @@ fn stored(read: &mut Read, lineages: &[KeyId], month: &str) -> Result<HashMap<Ke
 }
 
 /// Returns the number of requests per day of a workspace's keys. Both days are included.
-///
-/// # Errors
-/// `internal_error`.
 pub fn requests_by_day(
     read: &mut Read,
     workspace: WorkspaceId,
@@ -227,9 +224,6 @@ pub fn requests_by_day(
 }
 
 /// Returns the number of requests per lineage of a workspace's keys. Both days are included.
-///
-/// # Errors
-/// `internal_error`.
 pub fn requests_by_lineage(
     read: &mut Read,
     workspace: WorkspaceId,

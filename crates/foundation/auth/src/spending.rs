@@ -41,9 +41,6 @@ impl Spending {
     }
 
     /// Returns the amount spent in the month of `now`, in millionths of a dollar.
-    ///
-    /// # Errors
-    /// `internal_error`.
     pub async fn spent_micros(&self, lineage: &KeyId, now: Timestamp) -> Result<i64> {
         if let Some(micros) = self.known(lineage, now) {
             return Ok(micros);

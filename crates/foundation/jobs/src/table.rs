@@ -145,9 +145,6 @@ fn due(
 }
 
 /// Counts the jobs that were due at `time` and are not running, up to a maximum for metrics.
-///
-/// # Errors
-/// `internal_error`.
 pub fn due_before(read: &mut Read, time: Timestamp) -> Result<i64> {
     #[derive(QueryableByName)]
     struct Due {
@@ -232,9 +229,6 @@ fn release(tx: &mut Tx, job: &Claimed) -> Result<Settled> {
 const FAILED_DAYS: i64 = 30;
 
 /// Deletes some jobs that failed long ago. Returns their number.
-///
-/// # Errors
-/// `internal_error`.
 pub fn purge_failed(tx: &mut Tx) -> Result<usize> {
     let horizon = tx.now().plus_seconds(-FAILED_DAYS * 24 * 3600);
     let old: Vec<i64> =

@@ -1,5 +1,5 @@
 //! Conversion of a conversation to the format that the model was trained on: ChatML turns, with the descriptions of
-//! tools in the system turn, and calls written as `<tool_call>{"name":…,"arguments":…}</tool_call>`.
+//! tools in a system turn, and calls written as `<tool_call>{"name":…,"arguments":…}</tool_call>`.
 
 use serde_json::{Value, json};
 
@@ -33,8 +33,8 @@ impl Turn {
     }
 }
 
-/// Renders the turns of a conversation. The first is always the system's. Tools come after the instructions, so that
-/// the text before them is the same, and cached, whether or not tools can be called.
+/// Renders the turns of a conversation. The first is always the system's. Tools are described at the end, after the
+/// question, so that the text before them is the same, and cached, whether or not tools can be called.
 pub(crate) fn render<'a>(messages: &[Message], tools: impl IntoIterator<Item = &'a Tool>) -> Vec<Turn> {
     let mut turns: Vec<Turn> =
         messages.iter().map(|message| Turn { role: message.role, text: text(message) }).collect();

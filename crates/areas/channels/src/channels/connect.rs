@@ -59,7 +59,7 @@ impl ConnectChannel {
 /// secret of callbacks also stays valid.
 ///
 /// # Errors
-/// `duplicate_value` if another workspace has connected the number; `internal_error`.
+/// `duplicate_value` if another workspace has connected the number.
 pub fn connect(tx: &mut Tx, seal: &Seal, new: &ConnectChannel) -> Result<ChannelRow> {
     let found = by_number(tx, &new.base_url, &new.number_id)?;
     if let Some(other) = found.as_ref().filter(|other| other.workspace_id != new.workspace) {

@@ -146,18 +146,12 @@ impl<'a> Columnar<'a> {
     }
 
     /// Returns the items changed since their segment was written, or `None` if there are too many.
-    ///
-    /// # Errors
-    /// `internal_error`.
     pub fn changed(&self, read: &mut Read) -> Result<Option<Vec<i64>>> {
         table::changed(read, self.index.id, MOST_CHANGES)
     }
 
     /// Returns the first `count` items of the order after a position. `changed` replaces the rows of changed items.
     /// Returns `None` if the index has been dropped.
-    ///
-    /// # Errors
-    /// `internal_error`.
     pub fn top(
         &self,
         read: &mut Read,
@@ -230,9 +224,6 @@ impl<'a> Columnar<'a> {
 
     /// Returns the next items by id after `after`, at least `count` if there are as many. Returns `None` if the index
     /// has been dropped.
-    ///
-    /// # Errors
-    /// `internal_error`.
     pub fn by_id(
         &self,
         read: &mut Read,
@@ -288,7 +279,7 @@ impl<'a> Columnar<'a> {
     /// Calls `each` with the selected rows of each segment, by id. Returns `false` if the index has been dropped.
     ///
     /// # Errors
-    /// Errors of `each`; `internal_error`.
+    /// Errors of `each`.
     pub fn each_segment(
         &self,
         read: &mut Read,
@@ -314,9 +305,6 @@ impl<'a> Columnar<'a> {
     }
 
     /// Returns the statistics of testing the segment after an id.
-    ///
-    /// # Errors
-    /// `internal_error`.
     pub fn count_segment(&self, read: &mut Read, behind: i64) -> Result<SegmentCount> {
         // Cached columns of an old revision are good enough for an estimate.
         let cached = self.cache.and_then(|cache| cache.peek(self.index.id, &self.columns()));

@@ -212,9 +212,6 @@ fn few_elements(condition: &Condition) -> Option<&[Value]> {
 }
 
 /// Chooses a plan. If the conditions do not determine how far a plan must scan, `sampler` tests some items.
-///
-/// # Errors
-/// `internal_error`.
 pub(crate) fn choose(
     read: &mut Read,
     planner: &Planner,

@@ -61,9 +61,6 @@ impl Sample {
 /// A way to test a sample of items.
 pub(crate) trait Sampler {
     /// Tests some of `all` items for a query that needs `need` matches.
-    ///
-    /// # Errors
-    /// `internal_error`.
     fn sample(&mut self, read: &mut Read, planner: &Planner, all: i64, need: i64) -> Result<Sample>;
 }
 
@@ -136,9 +133,6 @@ impl Planner {
     }
 
     /// Returns the approximate number of live items of a collection, at most 100,000.
-    ///
-    /// # Errors
-    /// `internal_error`.
     pub(crate) fn count_items(&self, read: &mut Read, shape: &Shape) -> Result<i64> {
         self.remembered(CountKey::Items(shape.collection), || scan::count_items(read, shape, MOST_ITEMS))
     }

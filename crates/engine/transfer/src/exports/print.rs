@@ -58,9 +58,6 @@ enum Text {
 impl<'a> Lines<'a> {
     /// Creates a writer for the fields of the link, or else of its view. At the beginning of an export, writes the
     /// header.
-    ///
-    /// # Errors
-    /// `internal_error`, though none is expected.
     pub(super) fn new(
         shape: &'a Shape,
         export: &Export,
@@ -89,9 +86,6 @@ impl<'a> Lines<'a> {
     }
 
     /// Returns the output.
-    ///
-    /// # Errors
-    /// `internal_error`, though none is expected.
     pub(super) fn into_bytes(self) -> Result<Vec<u8>> {
         match self.text {
             Text::Csv(writer) => writer.into_inner().map_err(|error| Error::internal(error.to_string())),
@@ -148,9 +142,6 @@ impl<'a> Lines<'a> {
     }
 
     /// Writes an item with these values.
-    ///
-    /// # Errors
-    /// `internal_error`, though none is expected.
     pub(super) fn write(&mut self, row: &ItemRow, mut data: Data) -> Result<()> {
         match &mut self.text {
             Text::Jsonl(out) => {

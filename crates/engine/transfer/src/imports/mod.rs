@@ -2,9 +2,9 @@
 //!
 //! The modules follow the steps of an import:
 //!
-//! - [`start`] stores the request, and [`job`] runs it.
-//! - [`inspect`] detects the format with [`detect`], [`header`], [`decimals`] and [`dates`], and [`columns`] assigns
-//!   the columns to fields.
+//! - [`start`] stores the request, and the module [`job`](mod@job) runs it.
+//! - [`inspect`] detects the format with [`detect`], [`header`] and [`cells`], and [`columns`] assigns the columns to
+//!   fields.
 //! - [`begin`] creates missing fields.
 //! - [`reader`] reads records, [`printed`] parses those in JSON, and [`plan`] converts them to values. [`prepare`]
 //!   does this for the next batch while the current one is written.
