@@ -103,9 +103,6 @@ pub fn counted_counts(
 
 /// Creates a requested index, if the collection is large enough and has not reached its limit. Returns the id of an
 /// index that is now being built, if any.
-///
-/// `internal_error`.
-/// When the database fails.
 pub fn grant_index(tx: &mut Tx, shapes: &Shapes, request: &IndexRequest) -> Result<Option<IndexId>> {
     use model::Code::{InvalidState, LimitReached, NotFound};
     let mut attempt = || -> Result<Option<IndexId>> {

@@ -48,9 +48,7 @@ impl Quotas {
     }
 
     /// Returns the requests of a key's lineage in the month of `now`.
-    ///
-    /// # Errors
-    /// `internal_error`. The database is read once per key and month.
+    /// Reads the database once per key and month.
     pub async fn used(&self, lineage: &KeyId, now: Timestamp) -> Result<i64> {
         let known = self.state_at(now).counts.get(lineage).and_then(|count| count.used);
         match known {
@@ -61,9 +59,7 @@ impl Quotas {
 
     /// Counts a request of a key's lineage and returns `true`, or returns `false` if the month already has `most`
     /// requests.
-    ///
-    /// # Errors
-    /// `internal_error`. The database is read once per key and month.
+    /// Reads the database once per key and month.
     pub async fn count(
         &self,
         lineage: &KeyId,
@@ -121,9 +117,7 @@ impl Quotas {
 
     /// Writes the pending counts, then reads the totals, which include the requests of other replicas. Returns
     /// `false` if nothing was pending.
-    ///
-    /// # Errors
-    /// `internal_error`. The counts then stay pending for the next call.
+    /// If the database fails, the counts stay pending for the next call.
     pub async fn flush(&self) -> Result<bool> {
         let (pending, month) = self.take_pending();
         if pending.is_empty() {

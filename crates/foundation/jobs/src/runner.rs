@@ -104,9 +104,7 @@ impl Runner {
 
     /// Runs all jobs that are due by the database's clock, one after another, and returns the number of runs. For
     /// tests, which set the clock, and for tools.
-    ///
-    /// # Errors
-    /// `internal_error` if the database fails. Errors of handlers are stored with their jobs.
+    /// Errors of handlers are not returned but stored with their jobs.
     pub async fn run_due(&self) -> Result<usize> {
         let tokens = Tokens::default();
         self.plan().await?;

@@ -80,7 +80,6 @@ pub(crate) fn plan(messages: &[Message], tools: &[Tool]) -> Plan {
     if since.iter().any(|message| message.role == Role::Tool) {
         // There is a result, so normally the model should now answer. The exception is a tool that the user named and
         // that was not called yet ("use a and then b").
-        // not had its turn ("use a and then b").
         let called: HashSet<&str> =
             since.iter().flat_map(|message| &message.tool_calls).map(|call| call.name.as_str()).collect();
         let next = tools.iter().enumerate().find(|(_, tool)| {
