@@ -151,6 +151,7 @@ impl Files {
                 return Err(error);
             }
         };
+        // Read the duration from the stored object: containers may have their index at the end.
         if content.is_timed() {
             content.duration_ms = duration_ms(&self.objects, &place).await;
         }
@@ -170,6 +171,7 @@ impl Files {
         let mut incoming =
             Incoming { bytes: bytes.fuse(), rest: Bytes::new(), inspector: Inspector::new(), most };
         let first = incoming.part(size, FIRST_BYTES).await?;
+        // Everything fits into the first part, so a single request is enough.
         if first.len() < size {
             self.objects.put(place, first.into()).await.map_err(unavailable)?;
             return Ok(incoming.inspector.finish());
@@ -310,6 +312,7 @@ fn bits(random: &dyn Random) -> [u8; 16] {
 /// `not_found` if the upload took so long that its reservation has expired.
 pub fn finish(tx: &mut Tx, stored: &Stored) -> Result<FileRow> {
     let Stored { details, content, .. } = stored;
+    // Without a reservation the sweep has already marked the object for deletion.
     if !release(tx, &stored.storage_key)? {
         return Err(Error::not_found("file"));
     }

@@ -95,6 +95,7 @@ fn purge(tx: &mut Tx, id: FileId, storage_key: &str) -> Result<()> {
             files::updated_at.eq(now),
         ))
         .execute(tx.connection())?;
+    // The row above no longer refers to the object, so this counts the other files.
     let is_shared: i64 = sharing().count().get_result(tx.connection())?;
     if is_shared == 0 {
         give_up(tx, storage_key)?;
@@ -122,11 +123,13 @@ async fn end_uploads(db: &Db, files: &Files) -> Result<usize> {
         }
         for (id, workspace) in &ended {
             let folder = path(&format!("{workspace}/uploads/{id}"))?;
+            // List the folder instead of the rows, because a part may have been stored without its row.
             let left: Vec<_> = files.objects.list(Some(&folder)).try_collect().await.map_err(unavailable)?;
             for object in left {
                 files.delete(object.location.as_ref()).await?;
             }
         }
+        // Delete the rows last: after a crash the next sweep finds them and repeats the deletion.
         count += ended.len();
         db.write(move |tx| {
             let ids = || ended.iter().map(|(id, _)| id);

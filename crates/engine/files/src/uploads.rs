@@ -151,6 +151,7 @@ impl Files {
         bytes: impl Stream<Item = Result<Bytes>> + Send,
     ) -> Result<PartRow> {
         refuse_ended(upload, db.now())?;
+        // A part that is sent again gets another object, so the stored one stays intact until its row is replaced.
         let unique = token(&*db.random());
         let storage_key = format!("{}/uploads/{}/{number}-{unique}", upload.workspace_id, upload.id);
         let content = self.write(&path(&storage_key)?, bytes, MOST_PART_BYTES).await?;
@@ -285,6 +286,7 @@ pub fn refuse_incomplete(upload: &UploadRow, parts: &[PartRow], count: Option<i6
 pub fn complete(tx: &mut Tx, upload: &UploadRow, stored: &Stored) -> Result<(FileRow, bool)> {
     lock_row!(tx, uploads::table.find(&upload.id).select(uploads::id), for_update);
     let upload = find(tx, upload.workspace_id, &upload.id)?;
+    // Another request has completed the upload while this one joined its parts.
     if let Some(made) = completed(tx, &upload)? {
         abandon(tx, &stored.storage_key)?;
         return Ok((made, false));

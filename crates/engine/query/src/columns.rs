@@ -80,6 +80,7 @@ impl<'a> ColumnarQuery<'a> {
         sort: Option<&'a Sort>,
         need: usize,
     ) -> Result<Option<Self>> {
+        // Items in the trash are in no index.
         if query.trashed {
             return Ok(None);
         }
@@ -178,6 +179,7 @@ impl Visit<'_> {
         let Some(ids) = scan.changed(read)? else { return Ok(None) };
         let mut changed = Changed { ids, places: Vec::new() };
         if !scan.is_by_id() {
+            // The columns of changed items are out of date, so evaluate their records.
             changed.places = self.places(read, &changed.ids)?;
         }
         let shape = self.shape;
@@ -211,6 +213,7 @@ impl Visit<'_> {
                 return Ok((!is_short).then_some(Page { found: page.found, report }));
             }
             after = batch.found.into_iter().next_back().map(|(place, _)| place);
+            // Too few candidates matched, so take more of them in the next pass.
             count = (count * 8).min(MOST_CANDIDATES);
         }
     }

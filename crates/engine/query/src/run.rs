@@ -74,10 +74,12 @@ impl Query {
             if let Some(page) = visit.page_within(read, &plan, after, need)? {
                 return Ok(page);
             }
+            // The plan gave up, so use the columns. If they fail too, the plan runs again without a limit.
             visit.give_up_at = usize::MAX;
         }
         match visit.columnar_page(read, &columns, after, need)? {
             Some(page) => Ok(page),
+            // The index was dropped or cannot tell the order.
             None => visit.page(read, &plan, after, need),
         }
     }

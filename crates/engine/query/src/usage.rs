@@ -18,9 +18,10 @@ use std::sync::{Mutex, PoisonError};
 const OFTEN: u32 = 20;
 /// Only larger collections get automatic indexes.
 pub const LARGE: i64 = 20_000;
-/// A query counts only if it examined at least this many times the items that it returned.
+/// An index is requested only if one of the queries cost at least this many times the items that it returned.
 const WASTE: usize = 20;
-/// A query counts only if it cost at least this much. Below, an index would cost writes more than it saves.
+/// An index is requested only if one of the queries cost at least this much. Below, it would cost writes more than it
+/// saves.
 const LEAST_COST: usize = 500;
 /// Minimum interval between two records of an index's use.
 const NOTED_EVERY_SECONDS: i64 = 3_600;
@@ -30,7 +31,7 @@ const OFTEN_READ_THROUGH: u32 = 3;
 const EXPENSIVE: usize = 2_000;
 /// The maximum number of fields with a single value in one index.
 const MOST_EQUAL: usize = 3;
-/// The maximum number of requests in memory.
+/// The maximum number of counted requests. When it is reached, counting starts from zero.
 const MOST_KEPT: usize = 10_000;
 
 /// An index that would help.

@@ -60,6 +60,7 @@ impl Directory {
         let count = self.count_contacts;
         let read = self.db.read(move |read| {
             let Some(mut workspace) = load_workspaces(read, [id])?.pop() else { return Ok(None) };
+            // A workspace that is blocked anyway needs no count.
             let limit = workspace.plan.contacts_limit.filter(|_| workspace.blocked_reason.is_none());
             if let (Some(limit), Some(count)) = (limit, count)
                 && count(read, id, limit)? > limit

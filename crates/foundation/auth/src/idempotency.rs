@@ -446,6 +446,7 @@ fn reseal(tx: &mut Tx, seal: &Seal, after: Option<&str>) -> Result<Option<Piece>
     for (lineage, key_text, old) in &rows {
         let place = place(lineage, key_text);
         if let Some(new) = piece.count(seal.reseal(&SEALED, &place, old, &*tx.random())) {
+            // The filter skips a row that a request has replaced since it was read.
             let row = idempotency_keys::table.find((lineage, key_text)).filter(body.eq(old));
             diesel::update(row).set(body.eq(new)).execute(tx.connection())?;
         }

@@ -254,10 +254,12 @@ impl Streaming {
         let coded = match coding {
             Coding::Plain => None,
             Coding::Coded(decoder) => {
+                // These headers describe the encoded body, but the caller gets the decoded one.
                 head.headers_mut().remove(header::CONTENT_ENCODING);
                 head.headers_mut().remove(header::CONTENT_LENGTH);
                 Some((decoder, Bytes::new()))
             }
+            // Without a body there is nothing to decode.
             Coding::Unknown if head.body().is_end_stream() => None,
             Coding::Unknown if limits.oversize == Oversize::Fail => return Err(coding::unknown()),
             Coding::Unknown => {

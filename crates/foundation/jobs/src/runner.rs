@@ -103,8 +103,7 @@ impl Runner {
     }
 
     /// Runs all jobs that are due by the database's clock, one after another, and returns the number of runs. For
-    /// tests, which set the clock, and for tools.
-    /// Errors of handlers are not returned but stored with their jobs.
+    /// tests, which set the clock, and for tools. Errors of handlers are not returned but stored with their jobs.
     pub async fn run_due(&self) -> Result<usize> {
         let tokens = Tokens::default();
         self.plan().await?;
@@ -196,6 +195,7 @@ async fn serve(runner: Arc<Runner>, tokens: Tokens) -> InFlight {
         if free > 0 {
             match look(&runner, &mut planned, free, running.by_workspace()).await {
                 Ok(claimed) => {
+                    // A full batch suggests that more jobs are due, so look again as soon as one ends.
                     more = claimed.len() == free;
                     for job in claimed {
                         let (runner, tokens) = (runner.clone(), tokens.clone());
@@ -259,6 +259,7 @@ impl Running {
                 return Vec::new();
             }
         };
+        // Wait for handlers that stop by themselves until the deadline, then abort the others.
         let all = async { while running.next().await.is_some() {} };
         let _ = tokio::time::timeout(soft_deadline, all).await;
         self.tokens.hard.cancel();

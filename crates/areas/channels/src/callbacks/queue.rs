@@ -36,6 +36,7 @@ pub fn mark_done(tx: &mut Tx, ids: Vec<i64>) -> Result<()> {
 /// Retries a callback later, or marks it as failed after the last attempt.
 pub fn put_off(tx: &mut Tx, id: i64, attempts: i64, error: &str) -> Result<()> {
     let is_over = attempts >= MOST_ATTEMPTS;
+    // The delay doubles with each attempt.
     let due = tx.now().plus_seconds(1 << attempts.min(10));
     diesel::update(table::table.find(id))
         .set((

@@ -72,6 +72,7 @@ impl Callbacks {
             return Ok(RawAnswer::status(404));
         };
         let Some(channel) = self.channel(id).await? else { return Ok(RawAnswer::status(404)) };
+        // The same answer as for an unknown channel.
         if channel.row.status == ChannelStatus::Disabled {
             return Ok(RawAnswer::status(404));
         }
@@ -97,6 +98,7 @@ impl Callbacks {
     async fn store(&self, channel: &CachedChannel, request: &RawRequest) -> Result<RawAnswer> {
         let secrets: Vec<&str> = channel.credentials.app_secrets.iter().map(String::as_str).collect();
         let signature = request.header(&SIGNATURE_HEADER.to_ascii_lowercase());
+        // Only this check authenticates a callback: its URL is not secret.
         if !self.network.0.verify_webhook(&secrets, signature, &request.body) {
             tracing::warn!(channel = %channel.row.id, "a callback has no valid signature");
             return Ok(RawAnswer::status(401));

@@ -41,6 +41,7 @@ impl Lease {
         }
         let taken = db.write(move |tx| {
             let row = table::table.find(channel);
+            // Transactions of the previous holder have a shared lock, so this waits for their end.
             channels::hold(tx, channel)?;
             let now = tx.now();
             let free = row.filter(table::lease_until.is_null().or(table::lease_until.le(now)));

@@ -170,6 +170,7 @@ impl ColumnCache {
                 loaded.iter_mut().zip(columns).for_each(|(column, bytes)| column.push(bytes));
             }
             if size > MOST_BYTES {
+                // Remember this, so that later queries do not load them in vain.
                 self.kept().note_too_large(index, revision, columns);
                 return Ok(None);
             }

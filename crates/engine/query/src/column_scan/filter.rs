@@ -103,6 +103,7 @@ impl<'a> ColumnFilter<'a> {
                 }
             }
             Self::Any(filters) => {
+                // Each filter starts from the same rows. A row stays if any of them keeps it.
                 let mut fitting = vec![0; rows.len()];
                 for filter in filters {
                     let mut tested = rows.to_vec();
@@ -112,6 +113,7 @@ impl<'a> ColumnFilter<'a> {
                 rows.copy_from_slice(&fitting);
             }
             Self::Not(filter) => {
+                // Test the candidates with a fresh mask, then invert its outcome.
                 let mut tested = vec![CAN | SURE; rows.len()];
                 tested.iter_mut().zip(&*rows).filter(|(_, row)| **row == 0).for_each(|(test, _)| *test = 0);
                 filter.narrow(segment, &mut tested);

@@ -210,6 +210,7 @@ impl<'a> Columnar<'a> {
                 break;
             }
         }
+        // If the index was dropped during the scan, segments may be missing.
         Ok(table::revision(read, self.index.id)?.map(|_| visited))
     }
 

@@ -252,6 +252,7 @@ fn best(
 ) -> Result<QueryPlan> {
     let is_plain = wanted.filter.is_empty();
     let need = i64::try_from(wanted.need).unwrap_or(i64::MAX);
+    // Without conditions, a plan in list order stops after `need` items. Nothing is cheaper.
     if let Some(place) = plans.iter().position(|plan| plan.ordered && is_plain) {
         return Ok(QueryPlan { cost: need, ..plans.swap_remove(place) });
     }
@@ -281,6 +282,7 @@ fn best(
             }
         };
     }
+    // Keep the counts, because `price_ordered` replaces the costs by estimates.
     let counts: Vec<i64> = plans.iter().map(|plan| plan.cost).collect();
     price_ordered(&mut plans, wanted, all);
     let sampled = match sampler {
@@ -298,12 +300,14 @@ fn best(
             plan.cost = share.clamp(need.min(*count), *count);
         }
     }
+    // Among equal costs prefer list order, then a plan with an index.
     let order =
         |place: &usize| plans.get(*place).map(|plan| (plan.cost, !plan.ordered, plan.uses.is_empty()));
     let Some(first) = (0..plans.len()).min_by_key(order) else {
         return Ok(QueryPlan::of_items(wanted, (0, i64::MAX), "scan"));
     };
     let mut plan = plans.swap_remove(first);
+    // Only a plan whose keys were counted can exclude items at a known cost.
     plans.retain(|other| other.kept.is_some() && other.most < i64::MAX && other.uses != plan.uses);
     intersect(read, wanted, &mut plan, plans)?;
     Ok(plan)

@@ -143,6 +143,7 @@ async fn read_on(mut reader: Reader, sender: mpsc::Sender<std::io::Result<Bytes>
             if in_snapshot {
                 unmapped(read, |read| within_snapshot(read, |read| reader.pages(read, &pipe, SNAPSHOT)))?;
             } else {
+                // One page per transaction, so that the connection is free in between.
                 reader.pages(read, &pipe, Duration::ZERO)?;
             }
             Ok(reader)
@@ -178,6 +179,7 @@ fn unmapped<T>(read: &mut Read, work: impl FnOnce(&mut Read) -> Result<T>) -> Re
         AnyConnection::Postgres(_) => return work(read),
     };
     let result = work(read);
+    // Restore the setting, because the connection goes back to the pool.
     if let AnyConnection::Sqlite(connection) = read.connection() {
         connection.batch_execute(&format!("PRAGMA mmap_size={before}"))?;
     }
@@ -211,6 +213,7 @@ impl Reader {
         let began = Instant::now();
         loop {
             let bytes = self.page(read)?;
+            // Sending fails when the client has disconnected.
             let is_taken = bytes.is_empty() || pipe.blocking_send(Ok(Bytes::from(bytes))).is_ok();
             if self.over || !is_taken || began.elapsed() >= patience {
                 return Ok(());
@@ -240,6 +243,7 @@ impl Reader {
             let after = self.after.as_deref();
             let page = parsed.query.page(read, &self.exporter.planner, &shape, after, self.most)?;
             let found = page.found.iter().map(|found| &found.row);
+            // Without this filter an export in ascending order might never end.
             let found: Vec<&ItemRow> = found.filter(|row| row.created_at <= export.as_of()).collect();
             if export.labels {
                 print_labels(read, shapes, &shape, &mut lines, &found)?;
@@ -252,6 +256,7 @@ impl Reader {
             let bytes: usize = page.found.iter().map(|found| found.row.data.as_str().len()).sum();
             // An item can have up to 256 KB, so adapt the size of the next page.
             self.most = (READ * self.most / bytes.max(1)).clamp(FEW, PAGE);
+            // A page may be empty although more follow, so keep the old position then.
             self.after = page.found.into_iter().last().map(|found| found.place).or(self.after.take());
             if is_last {
                 self.over = true;

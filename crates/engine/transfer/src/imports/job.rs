@@ -114,6 +114,7 @@ impl Importer {
             self.end_early(&job.db, id, ImportStatus::Failed, reason).await?;
             return Ok(Progress::End);
         };
+        // A running import was inspected before the job was interrupted.
         if row.status != ImportStatus::Running {
             match self.validate(&job.db, &row, &opening).await? {
                 Ok(begun) if begun.status.is_final() => return Ok(Progress::End),
@@ -198,6 +199,7 @@ impl Importer {
         let settings: ImportSettings = row.settings.parse()?;
         let mut from = row.bytes_done;
         if settings.dry_run {
+            // The items of a dry run were rolled back, so it cannot resume.
             from = source.data_start;
             let id = row.id.clone();
             job.db.write(move |tx| queries::rewind(tx, &id, from)).await?;
@@ -206,12 +208,14 @@ impl Importer {
         let target = self.target(row.collection_id)?;
         let task = Arc::new(Task::new(row, settings, source.clone(), author, target));
         let (shapes, workspace, collection) = (self.shapes.clone(), row.workspace_id, row.collection_id);
+        // Preparation is optional: without a shape the transactions do all of it.
         if let Ok(shape) =
             job.db.read(move |read| shape::for_read(read, &shapes, workspace, collection)).await
         {
             task.prepare_for(&shape);
         }
         let (preparing, shapes) = (task.clone(), self.shapes.clone());
+        // With a capacity of one, a batch waits while the previous one is written and the next one is read.
         let (sender, mut batches) = mpsc::channel::<Batch>(1);
         let reading = tokio::task::spawn_blocking(move || {
             let text = opening.text(encoding_of(&source), from)?;
@@ -228,6 +232,7 @@ impl Importer {
             }
             let known = Arc::new(seen);
             let taken = self.take_batch(&job.db, &task, batch, &known, attempts).await?;
+            // A retried transaction can leave a clone behind. Then copy the digests.
             seen = Arc::try_unwrap(known).unwrap_or_else(|known| SeenDigests::clone(&known));
             match taken {
                 Ok(BatchOutcome::On(fresh, learned)) => {
@@ -331,6 +336,7 @@ impl Importer {
         };
         let target = self.target(row.collection_id)?;
         db.write(move |tx| {
+            // Another runner may have ended the import while this one wrote the error file.
             let Some(now) = queries::locked(tx, &row.id)? else { return Ok(()) };
             if now.status.is_final() {
                 return Ok(());

@@ -122,6 +122,7 @@ pub(super) fn take(
     };
     task.prepare_for(&shape);
     let Some(row) = queries::locked(tx, &task.id)? else { return Ok(BatchOutcome::Lost) };
+    // Another runner has written this batch already.
     if row.status != ImportStatus::Running || row.bytes_done != batch.from {
         return Ok(BatchOutcome::Lost);
     }
@@ -234,6 +235,7 @@ impl<'a> Stretch<'a> {
         if !self.task.settings.dry_run {
             return self.rows(tx, batch);
         }
+        // The savepoint always fails. This rolls the items back, but keeps the import's progress.
         let mut done = Err(Halt::Service(Error::internal("no row was looked at")));
         let undone = tx.savepoint(|tx| -> Result<()> {
             done = self.rows(tx, batch);
@@ -382,6 +384,7 @@ impl<'a> Stretch<'a> {
         let (Some(matcher), Some(wanted)) = (&self.matcher, wanted) else {
             return self.create(tx, record, said, None, creation);
         };
+        // The item of an earlier batch was rolled back, so the matcher cannot find it.
         if self.task.settings.dry_run && self.seen.contains(&digest(&wanted.key)) {
             return self.matched_earlier();
         }
@@ -421,6 +424,8 @@ impl<'a> Stretch<'a> {
             Some(creation) => creation,
             None => Creation::Draft(self.drafted(record, None, said)?),
         };
+        // An item with statements must exist before they are stored. With savepoints and in dry runs each row needs
+        // its own result.
         let waits = said.statements.is_empty() && !self.holds_apart && !self.task.settings.dry_run;
         if waits {
             if let Some((matcher, wanted)) = self.matcher.as_ref().zip(wanted.as_ref()) {

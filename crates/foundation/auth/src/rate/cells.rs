@@ -70,6 +70,7 @@ impl Cells {
 
 impl Shard {
     fn count(&mut self, caller: &str, limit: i64, now: i64) -> Window {
+        // Known callers first: `place` would have to allocate their name.
         if let Some(cell) = self.cells.get_mut(caller) {
             return cell.count(limit, now);
         }

@@ -143,6 +143,7 @@ impl Link {
     }
 
     fn did_answer(&self) {
+        // Load first: a swap on every request would make the threads compete for the cache line.
         if !self.answers.load(Ordering::Relaxed) && !self.answers.swap(true, Ordering::Relaxed) {
             tracing::info!("redis answers again");
         }
