@@ -115,6 +115,8 @@ fn write(
     at: Timestamp,
 ) -> Result<()> {
     let now = tx.now();
+    // A working number proves nothing about the other states: the worker sets and clears `Degraded`, the operator
+    // sets `Disabled`.
     let works = table::status.eq_any([ChannelStatus::Connecting, ChannelStatus::Disconnected]);
     diesel::update(table::table.find(channel.id()).filter(works))
         .set((

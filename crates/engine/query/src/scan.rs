@@ -125,6 +125,7 @@ impl KeyScan {
         }
         if let ScanSource::Keys { ranges, nothing, .. } = &mut self.source {
             let (k, nothing) = (place.k.as_slice(), nothing.as_slice());
+            // Keys without a value come last in both directions, so they are compared separately.
             let is_passed = |range: &Range| match (range.from.as_slice() >= nothing, k >= nothing) {
                 (true, false) => false,
                 (false, true) => true,

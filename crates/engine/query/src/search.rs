@@ -116,6 +116,7 @@ impl Search {
             search.run(read, skip, most)
         };
         let (mut matching, (mut hits, mut report)) = (Matching::Words, look_for(&words)?);
+        // Search for stems only if no item has the words themselves.
         if let (0, true, Some(stems)) = (hits.total, hits.is_exact, words.stems()) {
             matching = Matching::Stems;
             (hits, report) = look_for(&stems)?;

@@ -36,6 +36,7 @@ pub fn lossy(json: &[u8], root: &str) -> Option<FieldError> {
                 at = string_end(json, at);
                 text = start..at;
             }
+            // The last string before a colon is the name of a field.
             (b':', Some(Place::Field(name))) => *name = text.clone(),
             (b',', Some(Place::Element(element))) => *element += 1,
             (b'{', _) => places.push(Place::Field(0..0)),

@@ -86,7 +86,7 @@ pub(crate) fn claim(tx: &mut Tx, kinds: &[&str], mut room: Room, lease: Duration
     while claimed.len() < room.all {
         let wanted = room.all - claimed.len();
         let found = due(tx, kinds, &room.full(), &claimed, wanted)?;
-        // Fewer rows than wanted: there is nothing else to claim, whatever the room.
+        // Fewer rows than wanted: there is nothing else to claim.
         let is_all = found.len() < wanted;
         // `due` excludes full workspaces, but a single query can return more jobs of a workspace than it has room
         // for.

@@ -225,6 +225,7 @@ fn narrow_part(schema: &Value) -> Value {
         }
     }
     let has = |object: &Map<String, Value>, keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
+    // These keywords bound the value already, or their parts do.
     if has(&object, &["enum", "const", "$ref", "anyOf", "oneOf"]) {
         return Value::Object(object);
     }
@@ -241,6 +242,7 @@ fn narrow_part(schema: &Value) -> Value {
         Some("object") if !has(&object, &["additionalProperties", "patternProperties", "minProperties"]) => {
             let required = object.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
             let known = object.get("properties").and_then(Value::as_object);
+            // A required member outside `properties` would make the schema unsatisfiable.
             let all_known = required
                 .iter()
                 .all(|name| name.as_str().is_some_and(|name| known.is_some_and(|p| p.contains_key(name))));

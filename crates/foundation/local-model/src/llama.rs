@@ -208,6 +208,7 @@ impl Llama {
         }
         cache.length = start + count;
 
+        // Usually only the last row is needed, and the output matrix is the largest.
         let hidden = if every { hidden } else { hidden.narrow(0, count - 1, 1)?.contiguous()? };
         let hidden = ops::rms_norm(&hidden, &self.norm, self.shape.epsilon)?;
         self.output.as_ref().unwrap_or(&self.embedding).multiply(&hidden)

@@ -226,6 +226,7 @@ impl Session {
         let before = self.model.forward(&opening, &mut self.cache, false)?;
         let mut best = (f32::NEG_INFINITY, first);
         for tool in tools.iter().take(RANKED) {
+            // The closing quote distinguishes a name from a longer one that begins with it.
             let mut name = self.tokenizer.encode(&format!("{}\"", tool.name))?;
             name.truncate(self.model.shape.chunk());
             let mut logs = llama::log_probabilities(&before, &name)?;
@@ -272,6 +273,7 @@ impl Session {
         if !settled.is_empty() && answer.has_room() {
             logits = self.forward(&settled)?;
         }
+        // Short answers have no room for the whole reserve, so use at most half of the limit.
         let wind_down = answer.limit - WIND_DOWN.min(answer.limit / 2);
         while answer.has_room() {
             listener.check()?;

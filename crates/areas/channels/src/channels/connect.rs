@@ -65,6 +65,7 @@ pub fn connect(tx: &mut Tx, seal: &Seal, new: &ConnectChannel) -> Result<Channel
     if let Some(other) = found.as_ref().filter(|other| other.workspace_id != new.workspace) {
         return Err(Error::duplicate("number_id", "The number is connected by another workspace.", other.id));
     }
+    // Keep one previous secret, because the network may sign callbacks with it until its rotation is complete.
     let mut app_secrets = vec![new.app_secret.clone()];
     if let Some(before) = &found {
         let old = before.credentials(seal)?.app_secrets;
@@ -80,6 +81,7 @@ pub fn connect(tx: &mut Tx, seal: &Seal, new: &ConnectChannel) -> Result<Channel
         verify_token: new.verify_token.clone(),
     };
     let text = serde_json::to_string(&credentials).map_err(Error::internal)?;
+    // The credentials are encrypted for the id of the channel, so insert the row first.
     let sealed = seal.seal(&SEALED, &place(new.workspace, id), &text, &*tx.random())?;
     let (now, settings) = (tx.now(), JsonText::of(&new.settings));
     let row = diesel::update(channels::table.find(id))

@@ -248,6 +248,7 @@ impl<'a> Columnar<'a> {
             Place::Behind(above)
         };
         let mut by_id = ById { newest_first: self.newest_first, above, below, changed, found: Vec::new() };
+        // Begin with few segments, because the first matches may be enough.
         let (mut visited, mut most) = (0, FIRST_SEGMENTS.min(self.segments));
         'segments: loop {
             let stored = self.read(read, cached.as_ref(), place, most)?;
@@ -266,6 +267,7 @@ impl<'a> Columnar<'a> {
             }
             most = self.segments;
             if cached.is_none() {
+                // The first segments were not enough, so loading the columns now may pay off.
                 cached = self.cached(read, true)?;
             }
         }

@@ -118,6 +118,7 @@ pub(super) fn columns(
         let message = format!("The file has no column `{missing}`, which is in `mapping`.");
         return Err(ImportError::new("unknown_column", message));
     }
+    // Explicit mappings take precedence over matches by name.
     let mut taken: Vec<String> = settings.mapping.values().flatten().cloned().collect();
     let mut columns = Vec::with_capacity(found.len());
     for (place, column) in found.iter().enumerate() {
@@ -132,6 +133,7 @@ pub(super) fn columns(
                     (Some(key.to_owned()), None)
                 }
                 None if is_set_by_service(shape, name) => (None, Some(IgnoredReason::ReadOnly)),
+                // The name is usual for a field, but another column matches that field better.
                 None if usual_key(shape, name).is_some() => (None, Some(IgnoredReason::Duplicate)),
                 None => (None, Some(IgnoredReason::NoField)),
             },
@@ -152,6 +154,7 @@ pub(super) fn columns(
         add_fields(shape, takes, settings, &mut columns)?;
     }
     for column in &mut columns {
+        // Formats matter only for fields of the matching type: a text keeps its digits as they are.
         let kind = match (&column.creates, &column.field_key) {
             (Some(made), _) => Some(made.kind),
             (None, Some(key)) => shape.field(key).map(|field| field.kind),
@@ -163,6 +166,7 @@ pub(super) fn columns(
         column.date_format = column.date_format.filter(|_| has_dates);
         column.has_open_dates &= has_dates;
     }
+    // Without any match the mapping is probably wrong, so importing nothing would not help.
     if columns.iter().all(|column| column.field_key.is_none()) {
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).take(20).collect();
         let message = format!("No column matches a field. The file has: {}.", names.join(", "));

@@ -17,6 +17,7 @@ impl Chatnet {
     ) -> SendOutcome {
         let path = format!("{}/messages", segment(&account.number_id));
         let request = self.json_request(account, &path, &compose::message_body(message, reference));
+        // Read the headers first: if the body is lost, the status may still tell the outcome.
         let response = match self.connector.stream(request).await {
             Ok(response) => response,
             Err(error) => return without_answer(error),
@@ -32,6 +33,7 @@ impl Chatnet {
 }
 
 fn without_answer(error: egress::Error) -> SendOutcome {
+    // The network may have received the request, so a retry could send the message twice.
     if error.is_sent() {
         return SendOutcome::Unknown { reason: no_answer(error) };
     }

@@ -76,6 +76,7 @@ fn parse_change(
     };
     let change = Change { account, business, at, value };
     let has_number = value.pointer("/metadata/phone_number_id").is_some();
+    // Several numbers can share a callback URL.
     if has_number && !change.is_for_number() || !has_number && business.is_some() && !change.is_for_business()
     {
         return;

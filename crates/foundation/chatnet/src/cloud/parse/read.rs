@@ -67,6 +67,7 @@ pub(super) fn party(contacts: &[Value], address: Option<&str>, user_id: Option<&
             _ => number.is_some() && phone(text(contact, "wa_id")) == number,
         }
     };
+    // Without any address, a single contact must be the person.
     let nameless = user_id.is_none() && number.is_none();
     let contact = match contacts {
         [only] if nameless => Some(only),
