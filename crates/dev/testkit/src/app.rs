@@ -364,7 +364,7 @@ impl TestApp {
         self.db().write(move |tx| tx.emit(workspace, &Cause::system("test"), livemode, &event)).await.unwrap()
     }
 
-    /// Expands events and makes all due deliveries. Returns the number of attempts.
+    /// Creates the deliveries of new events and makes all that are due. Returns the number of attempts.
     pub async fn deliver(&self) -> usize {
         self.service.deliveries.run_due().await.unwrap()
     }

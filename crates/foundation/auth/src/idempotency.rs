@@ -203,7 +203,7 @@ pub fn peek(read: &mut Read, ask: &Ask) -> Result<Option<Known>> {
     }
     Ok(match (row.status, row.body) {
         (Some(status), Some(body)) => {
-            // The response was committed in memory only if its flush is pending: repeat it once it is on disk.
+            // Repeat a response only once it is on disk. PostgreSQL could still lose a commit that is not flushed.
             read.await_flush();
             Some(Known::Done(ask.outcome(status, body, row.request_id)?))
         }

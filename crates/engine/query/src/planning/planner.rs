@@ -26,7 +26,7 @@ const MOST_ITEMS: i64 = 100_000;
 /// of the load.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// The maximum number of items, keys and links. Items whose columns alone are read count as a fraction.
+    /// The maximum number of items, keys and links. Items whose columns alone are read do not count.
     pub rows: usize,
     /// The maximum number of bytes of items' values.
     pub bytes: usize,

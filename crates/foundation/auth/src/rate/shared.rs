@@ -94,6 +94,7 @@ impl Shared {
         random.fill(&mut name);
         let replica = format!("{:016x}", u64::from_be_bytes(name));
         let script = Script::new(BE_THERE);
+        // Send the first heartbeat now, so that the number of replicas is known before a request needs its share.
         link.be_there(&script, &replica).await;
         let beating = tokio::spawn(beat(link.clone(), script, replica));
         Ok(Self { link, count: Script::new(COUNT), beating })
