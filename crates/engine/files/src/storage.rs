@@ -386,6 +386,7 @@ impl<E: Into<Error>, S: Stream<Item = Result<Bytes, E>> + Unpin> Incoming<S> {
         }
         let Some(chunk) = self.bytes.next().await.transpose().map_err(Into::into)? else { return Ok(None) };
         self.inspector.pass(&chunk);
+        // Count the received bytes instead of trusting an announced size.
         if self.inspector.size() > self.most {
             let message = format!("The file exceeds the limit of {} MiB.", self.most >> 20);
             return Err(Error::new(Code::FileTooLarge, message).param("file"));

@@ -134,8 +134,10 @@ impl Sampler for ColumnarQuery<'_> {
             sample.tested += count.tested;
             searched += count.searched;
         }
+        // Scale the number of searched texts from the sample to all segments.
         let mut searching = searched.saturating_mul(self.segments) / SAMPLED / TEXTS_PER_ITEM;
         if !self.scan.is_by_id() && all > 0 {
+            // Only items that can be on the page are tested.
             searching = searching.saturating_mul(tested_of(all, sample.items_for(need))) / all;
         }
         self.cost = self.cost.saturating_add(searching);
@@ -144,6 +146,7 @@ impl Sampler for ColumnarQuery<'_> {
             *cached = cached.saturating_add(searching);
         }
         if self.scan.is_by_id() && all > 0 {
+            // In the order of ids the scan stops once it has enough matches, at the end of a segment.
             let looked_at = sample.items_for(need).saturating_add(i64::try_from(ROWS).unwrap_or_default());
             let share = self.cost.saturating_mul(looked_at.min(all)) / all;
             self.expected = share.saturating_add(need).min(self.cost);

@@ -251,6 +251,7 @@ impl<L: Level> Groups<'_, L> {
         for (slot, size) in levels.iter().zip(&sizes) {
             rows.each_code(*slot, &fitting, |place, code| {
                 if let Some(all) = combined.get_mut(place) {
+                    // Number the combinations like digits with one radix per column, so that they can index an array.
                     *all = *all * size + code;
                 }
             });
@@ -262,6 +263,7 @@ impl<L: Level> Groups<'_, L> {
             }
         }
         for (combination, count) in counts.into_iter().enumerate().filter(|(_, count)| *count > 0) {
+            // Convert the number back to the codes of the columns.
             let mut rest = combination;
             let mut codes: Vec<usize> = sizes
                 .iter()
@@ -283,6 +285,7 @@ impl<L: Level> Groups<'_, L> {
                     self.tallies(group).iter_mut().for_each(|tally| tally.count += count);
                 }
                 None => {
+                    // The entries do not determine the values, so leave these rows to their records.
                     let has = |(row, all): (&usize, &usize)| (*all == combination).then(|| rows.id(*row));
                     unknown.extend(fitting.iter().zip(&combined).filter_map(has));
                 }

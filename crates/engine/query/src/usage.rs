@@ -95,6 +95,7 @@ impl Usage {
         shown: usize,
         now: Timestamp,
     ) -> Vec<IndexRequest> {
+        // No index knows trashed items, and a query that examines little more than it returns needs none.
         if query.trashed || report.cost <= shown.max(1) * 2 {
             return Vec::new();
         }
@@ -111,6 +112,7 @@ impl Usage {
             let request =
                 IndexRequest { workspace_id: shape.workspace, collection_id: shape.collection, parts };
             let counted = kept.entry(request.clone()).or_default();
+            // Counts are per day, so rare queries do not add up to an index.
             if counted.day != day {
                 *counted = RequestCount { day, ..RequestCount::default() };
             }

@@ -229,6 +229,7 @@ impl<'a> Visit<'a> {
         runs.finish(&mut placed);
         self.take_up_to(read, need, &mut placed, &mut found)?;
         if runs.is_short && found.len() < need {
+            // Items of a long run were dropped and are missing now, so collect the first items from a complete scan.
             return self.best_of_all(read, plan, after, need);
         }
         Ok(Some(found))

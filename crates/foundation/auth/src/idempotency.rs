@@ -281,7 +281,9 @@ pub fn claim(tx: &mut Tx, ask: &Ask) -> Result<Known> {
     if inserted == 1 {
         return Ok(Known::Claimed(claim));
     }
+    // The record exists: it is finished, in progress, abandoned or expired.
     let row: RecordRow = idempotency_keys::table.find((&ask.lineage, &ask.key)).first(tx.connection())?;
+    // An expired record counts as absent. Its row is reused under a higher fence, like that of a dead owner.
     let forgotten = row.expires_at <= now;
     if !forgotten {
         if row.fingerprint != ask.fingerprint {
@@ -395,6 +397,7 @@ pub fn left_open(
     let fence = idempotency_keys::table
         .find((lineage, key))
         .filter(idempotency_keys::resource_id.eq(resource))
+        // Only a 202 is provisional. A final response must not be replaced.
         .filter(idempotency_keys::status.eq(202))
         .select(idempotency_keys::fence)
         .get_result(read.connection())
@@ -413,6 +416,7 @@ pub fn release(tx: &mut Tx, claim: &Claim) -> Result<()> {
     let now = tx.now();
     diesel::delete(idempotency_keys::table.find((&claim.lineage, &claim.key)))
         .filter(idempotency_keys::fence.eq(claim.fence))
+        // If a resource was begun, keep the row, so that a retry resumes it.
         .filter(idempotency_keys::resource_id.is_null())
         .filter(idempotency_keys::state.eq(ClaimState::Claimed))
         .execute(tx.connection())?;

@@ -271,6 +271,7 @@ pub fn standing<'a>(
     let ids: BTreeSet<WorkspaceId> = wanted.iter().map(|(_, workspace)| *workspace).collect();
     let now = read.now();
     let rows: Vec<KeyRow> = api_keys::table
+        // By lineage instead of by id, so that rotated keys are found too.
         .filter(api_keys::lineage_id.eq_any(lineages))
         .filter(api_keys::revoked_at.is_null())
         .filter(api_keys::expires_at.is_null().or(api_keys::expires_at.gt(now)))
@@ -285,6 +286,7 @@ pub fn standing<'a>(
     let open: HashMap<WorkspaceId, Workspace> = open.map(|workspace| (workspace.id, workspace)).collect();
     let scopes = |lineage: &KeyId, workspace: WorkspaceId| -> ScopeSet {
         let Some(workspace) = open.get(&workspace) else { return ScopeSet::default() };
+        // `operates` is false for a partner key whose partner no longer has the workspace.
         let own = keys.get(lineage).into_iter().flatten().filter(|key| key.operates(workspace));
         own.flat_map(|key| key.scopes.iter()).collect()
     };

@@ -49,6 +49,7 @@ impl Spending {
         let (spent, wanted) = (self.spent, (lineage.clone(), month.clone()));
         let micros = self.db.read(move |read| spent(read, &wanted.0, &wanted.1)).await?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // Drop expired entries here, so that the map needs no sweep.
         known.retain(|_, known| known.holds(now));
         known.insert(lineage.clone(), CachedSpending { month, micros, until: now.millis() + REMEMBERED_MS });
         Ok(micros)

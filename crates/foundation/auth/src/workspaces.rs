@@ -125,6 +125,7 @@ pub fn create(tx: &mut Tx, new: &NewWorkspace) -> Result<WorkspaceRecord> {
             .optional()
     })?;
     let Some(id) = id else {
+        // The slug is the only unique value, so its holder exists.
         let holder: WorkspaceId = workspaces::table
             .filter(workspaces::slug.eq(&new.slug))
             .select(workspaces::id)

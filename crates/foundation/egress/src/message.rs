@@ -171,6 +171,7 @@ pub(crate) fn is_harmless(name: &HeaderName) -> bool {
 pub(crate) fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, Error> {
     let invalid = |reason| Error::InvalidRequest { reason };
     let bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    // Tenants choose these headers, so bound what a request can send.
     if headers.len() > MAX_HEADERS || bytes > MAX_HEADER_BYTES {
         return Err(invalid("more than 64 headers or 32 KiB of them"));
     }

@@ -32,6 +32,7 @@ pub struct Waker(Arc<Notify>);
 impl Waker {
     /// Signals that a job may be due.
     pub fn wake(&self) {
+        // This stores a permit, so a wake-up while the runner queries the table is not lost.
         self.0.notify_one();
     }
 }
@@ -204,6 +205,7 @@ async fn serve(runner: Arc<Runner>, tokens: Tokens) -> InFlight {
                     // A workspace that has reached its limit may have more jobs due.
                     more |= running.by_workspace().values().any(|jobs| *jobs >= runner.per_workspace);
                 }
+                // The next poll tries again.
                 Err(error) => tracing::error!(?error, "jobs could not be claimed"),
             }
         }

@@ -92,6 +92,7 @@ pub async fn create_message_template(
 ) -> Result<Created<MessageTemplate>> {
     let (workspace, wanted) = (cx.caller.workspace_id(), new.clone());
     let channel = cx.db.read(move |read| ready(read, workspace, channel_id, &wanted)).await?;
+    // Report errors that the network would find only in its review.
     new.components.check()?;
     let template = NewNetworkTemplate {
         name: new.name,

@@ -62,6 +62,7 @@ impl Rates {
         let Some(rate) = self.rate else { return true };
         self.number = self.number.filled(rate, rate, now);
         let per_second = 1.0 / self.pair_interval.as_secs_f64().max(0.001);
+        // A full bucket is the same as none.
         if self.pairs.len() >= MOST_PAIRS {
             self.pairs.retain(|_, bucket| bucket.filled(per_second, PAIR_BURST, now).tokens < PAIR_BURST);
         }

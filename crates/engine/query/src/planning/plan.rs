@@ -321,10 +321,12 @@ fn price_ordered(plans: &mut [QueryPlan], wanted: PlanRequest<'_>, all: i64) {
     for condition in wanted.filter.musts() {
         let subject = condition.subject;
         if shares.iter().all(|(other, _)| *other != subject) {
+            // The rarity of a condition is known if an index covers it alone.
             let alone = plans.iter().filter(|plan| plan.covers == [subject]).map(|plan| plan.cost).min();
             shares.push((subject, alone.map_or(GUESS, |count| all / count.max(1)).max(1)));
         }
     }
+    // Nothing is known about alternatives and negations.
     let rest = if wanted.filter.is_conjunction() { 1 } else { GUESS };
     for plan in plans.iter_mut().filter(|plan| plan.ordered) {
         let others = shares.iter().filter(|(subject, _)| !plan.covers.contains(subject));
@@ -458,6 +460,7 @@ fn over_keys(wanted: PlanRequest<'_>, index: &Index) -> Option<QueryPlan> {
     let stored = |part: &Part| part.desc && !is_single;
     let mut prefix = Vec::new();
     let mut rest = index.parts.as_slice();
+    // Leading parts with a single value form the prefix.
     while let Some((part, others)) = rest.split_first() {
         let Some(one) = must(filter, part.subject).find_map(Condition::only_index_key) else { break };
         let start = prefix.len();
@@ -473,10 +476,12 @@ fn over_keys(wanted: PlanRequest<'_>, index: &Index) -> Option<QueryPlan> {
     let covers = index.parts.iter().take(covered).map(|part| part.subject).collect();
     let id_stored = index.parts.last().is_some_and(stored);
     let direction = sort.and_then(|sort| direction(sort, rest, is_single, id_stored));
+    // The index would neither restrict nor order the items.
     if !is_narrowed && direction.is_none() {
         return None;
     }
     let reverse = direction.unwrap_or(false);
+    // The key of a single-field index is the value itself. Composite keys continue with the id.
     let is_exact = rest.is_empty() && is_single;
     let ranges = match rest.first() {
         None if is_exact => vec![Range::of(prefix.clone())],

@@ -95,6 +95,7 @@ impl Shard {
 
 impl Cell {
     fn is_open(&self, now: i64) -> bool {
+        // A default cell has no requests and counts as closed.
         self.used > 0 && now < self.opened_ms + WINDOW_MS
     }
 

@@ -106,6 +106,7 @@ impl Shared {
         if !self.link.may_be_queried(now.millis()) {
             return None;
         }
+        // Clones share one connection, on which requests are pipelined.
         let mut connection = self.link.connection.clone();
         let mut counting = self.count.key(format!("svc:rate:{caller}"));
         let asked = timeout(PATIENCE, counting.arg(WINDOW_MS).invoke_async(&mut connection));
@@ -117,6 +118,7 @@ impl Shared {
             Ok(Err(error)) => error.to_string(),
             Err(elapsed) => elapsed.to_string(),
         };
+        // Start the pause now: other requests must not wait for Redis too.
         self.link.ask_at_ms.store(now.millis() + PAUSE_MS, Ordering::Relaxed);
         self.link.did_not_answer(failure);
         None
