@@ -24,7 +24,8 @@ impl Chatnet {
             let page = self.ask(account, self.request(account, Method::GET, &path)).await?;
             let rows = page.get("data").and_then(Value::as_array).ok_or_else(unreadable)?;
             templates.extend(rows.iter().filter_map(template));
-            // Follow the cursor instead of the URL in `paging/next`, which contains the token and could name another host.
+            // Follow the cursor instead of the URL in `paging/next`, which contains the token and could name another
+            // host.
             let after = page.pointer("/paging/cursors/after").and_then(Value::as_str);
             match (page.pointer("/paging/next"), after) {
                 (Some(Value::String(_)), Some(after)) => path = format!("{first}&after={}", segment(after)),
