@@ -25,7 +25,7 @@ pub use vertical::{BusinessVertical, Vertical};
 
 use ::operation::{Domain, Operations};
 
-/// Business: the profile of the workspace's business.
+/// The area of the business profile.
 pub struct Business;
 
 impl Domain for Business {

@@ -1,4 +1,4 @@
-//! BCP 47 language tags, as far as profiles need them.
+//! Validation of BCP 47 language tags.
 
 /// Returns whether a text is a language with an optional script and region, such as `es`, `pt-BR` or `zh-Hant-TW`.
 pub(crate) fn is_locale(text: &str) -> bool {

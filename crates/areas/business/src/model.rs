@@ -1,4 +1,4 @@
-//! The profile of a business, as callers see it and as it is stored.
+//! The profile of a business: its API object and its stored form.
 
 use crate::time_of_day::TimeOfDay;
 use crate::vertical::Vertical;
@@ -115,7 +115,7 @@ pub struct BusinessProfile {
     pub updated_at: Option<Timestamp>,
 }
 
-/// A change of a profile. What is not given stays unchanged, and `null` removes it.
+/// A change of a profile. Absent fields stay unchanged, and `null` removes a value.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BusinessPatch {
@@ -123,9 +123,9 @@ pub struct BusinessPatch {
     pub name: Patch<String>,
     /// The name under which the business is registered.
     pub legal_name: Patch<String>,
-    /// What the business offers, at most 2,000 characters.
+    /// The description, at most 2,000 characters.
     pub description: Patch<String>,
-    /// What the business does.
+    /// The line of business.
     pub vertical: Patch<Vertical>,
     /// The time zone.
     pub time_zone: Patch<String>,
@@ -139,7 +139,7 @@ pub struct BusinessPatch {
     pub address: Patch<String>,
     /// The email address.
     pub email: Patch<String>,
-    /// The telephone number; without a `+` it is one of the profile's country.
+    /// The telephone number. Without `+` it is read as a number of the profile's country.
     pub phone: Patch<String>,
     /// The address of the website.
     pub website: Patch<String>,
@@ -147,21 +147,21 @@ pub struct BusinessPatch {
     pub hours: Patch<Vec<OpeningHours>>,
     /// The days on which the business does not open.
     pub holidays: Patch<Vec<Holiday>>,
-    /// For how long messages and their files are kept; `null` keeps both for ever.
+    /// The retention of messages and files. `null` keeps both forever.
     pub retention: Patch<BusinessRetentionPatch>,
 }
 
-/// A change of how long a business keeps what was written. What is not given stays unchanged, and `null` keeps it for ever.
+/// A change of the retention. Absent fields stay unchanged, and `null` keeps messages or files forever.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BusinessRetentionPatch {
-    /// After how many days messages are deleted, 1 to 3,650.
+    /// The age at which messages are deleted, 1 to 3,650 days.
     pub messages_days: Patch<i64>,
-    /// After how many days files that contacts sent are deleted, 1 to 3,650.
+    /// The age at which files sent by contacts are deleted, 1 to 3,650 days.
     pub files_days: Patch<i64>,
 }
 
-/// The profile as it is stored.
+/// The stored profile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Profile {

@@ -1,4 +1,4 @@
-//! The profile of a business: showing and changing it, for the API, the command line and later the dashboard.
+//! The profile of a business: reading and changing it.
 
 use crate::hours::Week;
 use crate::locale::is_locale;
@@ -17,9 +17,9 @@ use records::shape;
 use std::collections::BTreeMap;
 use store::{Read, Tx, each};
 
-/// The most opening hours of a week.
+/// The maximum number of opening hours in a week.
 const MOST_HOURS: usize = 70;
-/// The most holidays.
+/// The maximum number of holidays.
 const MOST_HOLIDAYS: usize = 200;
 
 /// The implementation of the port [`BusinessCalendar`].
@@ -88,7 +88,7 @@ pub fn show(read: &mut Read, workspace: WorkspaceId) -> Result<BusinessProfile> 
 /// Changes the profile of a workspace's business.
 ///
 /// # Errors
-/// `validation_error` with all that is wrong.
+/// `validation_error` with all problems.
 pub fn set(tx: &mut Tx, workspace: WorkspaceId, patch: BusinessPatch) -> Result<BusinessProfile> {
     tx.lock(&format!("business {workspace}"))?;
     let mut profile = load(tx, workspace)?.map(|(profile, _)| profile).unwrap_or_default();
@@ -135,10 +135,10 @@ impl Profile {
         }
     }
 
-    /// Checks the values and normalizes them.
+    /// Checks and normalizes the values.
     ///
     /// # Errors
-    /// `validation_error` with all that is wrong.
+    /// `validation_error` with all problems.
     fn check(&mut self) -> Result<()> {
         let mut wrong = Vec::new();
         let texts = [

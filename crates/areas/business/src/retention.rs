@@ -7,9 +7,9 @@ use model::{FieldError, JsonText, Result, WorkspaceId};
 use ports::{BusinessRetention, KeptDays};
 use store::Read;
 
-/// The longest period, in days.
+/// The maximum period, in days.
 const MOST_DAYS: i64 = 3_650;
-/// The number of profiles that are read at once.
+/// The number of profiles read at once.
 const PIECE: i64 = 200;
 
 /// The implementation of the port [`BusinessRetention`].
@@ -38,7 +38,7 @@ impl BusinessRetention for Retention {
     }
 }
 
-/// Checks the periods, and adds the errors to `wrong`.
+/// Checks the periods. Adds errors to `wrong`.
 pub(super) fn check(periods: Periods, wrong: &mut Vec<FieldError>) {
     for (param, days) in
         [("retention.messages_days", periods.messages_days), ("retention.files_days", periods.files_days)]

@@ -1,4 +1,4 @@
-//! The tables of this crate, as diesel sees them on both databases.
+//! The tables of this crate for diesel, on both databases.
 
 diesel::table! {
     team_members (id) {

@@ -1,4 +1,4 @@
-//! The verticals: the lines of business.
+//! The lines of business.
 
 use model::text_enum;
 use serde::Serialize;
@@ -61,7 +61,7 @@ pub struct BusinessVertical {
 }
 
 impl Vertical {
-    /// The name for people.
+    /// Returns the name for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Consulting => "Consulting and legal services",

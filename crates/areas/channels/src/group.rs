@@ -1,4 +1,4 @@
-//! What this group adds to the service.
+//! The declaration of this group.
 
 use crate::callbacks::{CALLBACK_LOG, Callbacks};
 use crate::channels::SEALED;
@@ -15,7 +15,7 @@ use model::Result;
 use operation::{Declarations, Domain, EventType, Group, Operations, Parts, Services};
 use store::logs::Retentions;
 
-/// Numbers over which a workspace talks to its contacts.
+/// The area of channels.
 pub struct Channels;
 
 impl Domain for Channels {

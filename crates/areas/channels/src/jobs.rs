@@ -1,4 +1,4 @@
-//! The periodic jobs of channels: asking the network about them, and deleting what is no longer needed.
+//! The periodic jobs of channels: polling the network, and deleting old rows.
 
 use crate::callbacks::purge_old;
 use crate::channels::{ChannelRow, ChannelStatus, Rating, rate};
@@ -15,18 +15,18 @@ use std::time::Duration;
 use store::logs::Retention;
 use store::{Read, Tx};
 
-/// The job that asks the network.
+/// The job that polls the network.
 const SYNC: &str = "channels.sync";
-/// The job that deletes.
+/// The job that deletes old rows.
 const PURGE: &str = "channels.purge";
-/// The most rows that are deleted in one transaction.
+/// The maximum number of rows deleted per transaction.
 const PIECE: i64 = 1_000;
-/// For how many days errors are kept.
+/// How long errors are kept, in days.
 const ERROR_DAYS: i64 = 30;
-/// How many errors of a channel are kept, the newest.
+/// The maximum number of errors kept per channel.
 const MOST_ERRORS: i64 = 10_000;
 
-/// The jobs of channels.
+/// Returns the jobs of channels.
 pub(crate) fn jobs(network: &Network, seal: &Arc<Seal>, callbacks: Retention) -> [Job; 2] {
     let (network, seal) = (network.clone(), seal.clone());
     let sync_all = move |job| sync(job, network.clone(), seal.clone());
@@ -69,11 +69,11 @@ async fn sync(job: JobContext, network: Network, seal: Arc<Seal>) -> Result<(), 
     }
 }
 
-/// Asks the network about one channel. One that cannot be reached stays as it is; one whose credentials are refused is
-/// disconnected.
+/// Polls the network about one channel. If the network cannot be reached, the channel stays unchanged; if the
+/// credentials are refused, it becomes disconnected.
 async fn sync_one(job: &JobContext, network: &Network, seal: &Seal, channel: ChannelRow) -> Result<()> {
     let account = channel.account(seal)?;
-    // A callback that arrives during the request is newer than its answer.
+    // A callback that arrives during the request is newer than the response, so use the time of the request.
     let asked_at = job.db.now();
     let health = match network.0.health(&account).await {
         Ok(health) => health,
@@ -115,6 +115,8 @@ fn write(
     at: Timestamp,
 ) -> Result<()> {
     let now = tx.now();
+    // A working number proves nothing about the other states: the worker sets and clears `Degraded`, the operator
+    // sets `Disabled`.
     let works = table::status.eq_any([ChannelStatus::Connecting, ChannelStatus::Disconnected]);
     diesel::update(table::table.find(channel.id()).filter(works))
         .set((
@@ -148,7 +150,7 @@ async fn purge(job: JobContext, callbacks: Retention) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Deletes some of the errors of a channel that has too many, and returns how many.
+/// Deletes some errors of a channel with too many. Returns their number.
 fn purge_errors(tx: &mut Tx, channel: ChannelId) -> Result<usize> {
     let own = channel_errors::table.filter(channel_errors::channel_id.eq(channel)).select(channel_errors::id);
     let newest: Option<i64> =
@@ -163,7 +165,7 @@ fn purge_errors(tx: &mut Tx, channel: ChannelId) -> Result<usize> {
         .execute(tx.connection())?)
 }
 
-/// Deletes some old errors, and returns how many.
+/// Deletes some old errors. Returns their number.
 fn purge_piece(tx: &mut Tx) -> Result<usize> {
     let before = tx.now().plus_seconds(-ERROR_DAYS * 86_400);
     let old: Vec<i64> = channel_errors::table

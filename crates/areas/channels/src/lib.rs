@@ -1,8 +1,8 @@
-//! Channels: numbers on a chat network over which a business talks to its contacts, with their credentials, their health, their
-//! message templates, and the callbacks of the network.
+//! Channels: a business's numbers on a chat network, with their credentials, health and message templates, and the
+//! callbacks of the network.
 //!
-//! A callback is verified and stored before it is acknowledged. Each channel has one worker at a time, the holder of its lease;
-//! the crate `conversations` has the workers, which apply callbacks and send messages.
+//! A callback is verified and stored before it is acknowledged. Each channel has one worker at a time, the holder of
+//! its lease. The workers are in the crate `conversations`; they apply callbacks and send messages.
 
 mod address;
 pub mod callbacks;

@@ -5,7 +5,7 @@ use model::Result;
 use operation::TableGauge;
 use store::{MOST_COUNTED, Read};
 
-/// Callbacks that were not processed.
+/// The gauge of callbacks that are pending or failed.
 pub(crate) const OPEN_CALLBACKS: TableGauge = TableGauge::new(
     "svc_channel_callbacks_open",
     "Callbacks of chat networks that were not processed, by status: `pending`, or `failed` after the last attempt.",

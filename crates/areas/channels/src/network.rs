@@ -1,10 +1,10 @@
-//! The chat network, as the operations and the worker reach it.
+//! The adapter of the chat network.
 
 use chatnet::{ChannelAdapter, NetworkError};
 use model::{Code, Error};
 use std::sync::Arc;
 
-/// The adapter of the network. A service that operations ask for.
+/// The adapter of the network, as a service for operations.
 #[derive(Clone)]
 pub struct Network(pub Arc<dyn ChannelAdapter>);
 
@@ -14,8 +14,8 @@ impl std::fmt::Debug for Network {
     }
 }
 
-/// Returns the error of a request that the network refused: the network's own words for a wrong input, and
-/// `service_unavailable` if the network could not be reached.
+/// Converts an error of the network. For invalid input the message is the network's own; if the network could not be
+/// reached, the code is `service_unavailable`.
 pub fn refused(error: &NetworkError, param: &str) -> Error {
     if error.is_unauthorized {
         return Error::new(

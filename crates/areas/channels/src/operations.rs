@@ -15,9 +15,9 @@ use std::sync::Arc;
 use store::Read;
 use utoipa::ToSchema;
 
-/// The most errors that the health of a channel shows.
+/// The maximum number of errors in the health of a channel.
 const MOST_ERRORS: i64 = 20;
-/// What is counted is counted up to this, so that a long queue costs no more than a short one.
+/// The bound for counting, so that a long queue costs no more than a short one.
 const MOST_COUNTED: i64 = 10_000;
 
 /// How a channel is doing.

@@ -29,7 +29,7 @@ pub(crate) struct FileData {
     file: File,
 }
 
-/// What happened to a file.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Created,
@@ -37,10 +37,7 @@ pub(super) enum Change {
     Deleted,
 }
 
-/// Emits the event of a change, and gives the file as callers see it.
-///
-/// # Errors
-/// When the database fails.
+/// Emits the event of a change. Returns the API object of the file.
 pub(super) fn publish(
     tx: &mut Tx,
     caller: &Caller,
@@ -55,7 +52,7 @@ pub(super) fn publish(
         Change::Updated => FileEvent::Updated(data),
         Change::Deleted => FileEvent::Deleted(data),
     };
-    // Data is real under test keys too (decision 26).
+    // Files are live data even under test keys, so the event is live.
     tx.emit(caller.workspace_id(), &caller.cause(), true, &event)?;
     Ok(file)
 }

@@ -1,8 +1,8 @@
-//! What the operations on files add to the service.
+//! The declaration of this group.
 
 use crate::Media;
 use operation::{Group, Parts};
 
-/// Files of a workspace.
+/// The operations on files.
 pub const GROUP: Group =
     Group { declare: |declarations| Ok(declarations.area::<Media>()), start: |_| Ok(Parts::default()) };

@@ -1,4 +1,4 @@
-//! Files of a workspace: uploads, changes, the trash.
+//! The API of files: uploads, changes and the trash. The crate `files` stores them.
 
 mod events;
 mod group;
@@ -12,7 +12,7 @@ pub use group::GROUP;
 use ::operation::{Domain, EventType, Operations};
 use events::FileEvent;
 
-/// Files of the workspace.
+/// The area of files.
 pub struct Media;
 
 impl Domain for Media {

@@ -1,4 +1,4 @@
-//! What operations over files take and give.
+//! Requests and responses of the operations on files.
 
 use files::uploads::{MOST_PARTS, PartRow, UploadRow};
 use files::{Chosen, Details, FileKind, FileSort, composed, safe_name};
@@ -69,7 +69,7 @@ impl From<MediaFilter> for Chosen {
     }
 }
 
-/// What a caller says of a new file: names, and where it belongs.
+/// The details that a client sends with a new file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Description {
     pub(super) name: Option<String>,
@@ -79,7 +79,7 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// With `sent_as`, the name that the file came with, where the caller chose none.
+    /// Returns the details of a file. If the client has chosen no name, uses `sent_as`, the file name of the upload.
     pub(super) fn details(self, sent_as: Option<&str>, declared_type: Option<String>) -> Details {
         let name = self.name.as_deref().or(sent_as).unwrap_or_default();
         Details {
@@ -92,7 +92,7 @@ impl Description {
     }
 }
 
-/// Without repetitions.
+/// Removes repeated tags.
 pub(super) fn unique(tags: Vec<String>) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     for tag in tags {
@@ -138,7 +138,7 @@ impl UploadForm {
     }
 }
 
-/// Metadata as a field of a form has it.
+/// Parses the metadata in a form field.
 fn metadata_in(text: &str) -> Result<Metadata> {
     const NAME: &str = "metadata";
     let metadata: Metadata = read_json(parse_json(text.as_bytes(), NAME)?, NAME, NAME)?;
@@ -309,7 +309,7 @@ pub(super) struct Upload {
 
 impl Upload {
     /// # Errors
-    /// When what is stored is damaged.
+    /// `internal_error` if the stored row is corrupt.
     pub(super) fn of(row: UploadRow) -> Result<Self> {
         let details: Details = row.details.parse()?;
         Ok(Self {

@@ -1,4 +1,4 @@
-//! Files that exist: reading, describing and deleting them.
+//! The operations on existing files.
 
 use super::events::{Change, publish};
 use super::model::{DeleteOptions, FilePatch, MediaFilter};
@@ -12,7 +12,7 @@ use ports::{FileUse, FileUses};
 use serde_json::json;
 use store::{Read, Tx};
 
-/// How many of the objects that refer to a file are shown.
+/// The maximum number of references to a file in a response.
 const MOST_USES: i64 = 100;
 
 /// The media library
@@ -113,7 +113,7 @@ pub(super) async fn delete_file(
     let (caller, workspace) = (cx.caller.clone(), cx.caller.workspace_id());
     let expected = ExpectedVersion::from(if_match);
     if cx.made::<FileId>()?.is_none() && !options.force {
-        // Finding references can take a while, so most requests are refused before the transaction.
+        // Finding references can take a while, so check them once before the transaction.
         let uses = uses.clone();
         let used = cx.db.read(move |read| {
             expected.check(files::live(read, workspace, file_id)?.version)?;
@@ -128,7 +128,8 @@ pub(super) async fn delete_file(
         }
         expected.check(row.version)?;
         if !options.force {
-            // Something may have come to refer to the file since. Whoever does now waits for this transaction (`files::held`).
+            // A reference may have been added since that check. New ones wait for this transaction (see
+            // `files::held`).
             refuse_used(&uses.of(tx, workspace, file_id, MOST_USES)?)?;
         }
         row.trashed_at = Some(tx.now());

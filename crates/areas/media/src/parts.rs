@@ -1,4 +1,4 @@
-//! Uploads in parts.
+//! The operations on multipart uploads.
 
 use super::model::{CompleteRequest, PartCheck, PartNumber, Upload, UploadPart, UploadRequest};
 use super::upload::commit;

@@ -1,4 +1,4 @@
-//! New files: sent in one request, or fetched from a URL.
+//! The operations that create files: an upload in one request, or a download from a URL.
 
 use super::events::{Change, publish};
 use super::model::{FetchRequest, UploadForm};
@@ -13,10 +13,10 @@ use serde_json::json;
 use std::time::Duration;
 use store::Tx;
 
-/// How long fetching a file may take.
+/// Timeout of a download.
 const FETCH: Duration = Duration::from_secs(120);
 
-/// How many redirects are followed.
+/// The maximum number of redirects.
 const MOST_REDIRECTS: u8 = 3;
 
 /// Upload a file (multipart)
@@ -73,8 +73,9 @@ pub(super) async fn import_file_from_url(
     commit(cx, files, move |tx| Ok((files::finish(tx, &stored)?, true))).await
 }
 
-/// The name of a file that was fetched: that in `Content-Disposition`, or the last part of the path that has letters. Where it
-/// has no extension, it gets that of the declared type, as in browsers: text shows its type by its name only.
+/// Returns the name of a downloaded file: from `Content-Disposition`, or the last segment of the path that is not
+/// empty. A name without an extension gets that of the declared type, as in browsers, because the type of text is
+/// detected by its extension.
 fn name_of(response: &Streaming, declared_type: &str) -> String {
     let disposition = response.headers.get("content-disposition");
     let named = disposition.and_then(|header| Disposition::of_answer(header.as_bytes()).file_name);
@@ -90,7 +91,7 @@ fn name_of(response: &Streaming, declared_type: &str) -> String {
     }
 }
 
-/// The usual extension of a type of text.
+/// Returns the usual extension of a text type.
 fn extension(mime_type: &str) -> Option<&'static str> {
     Some(match mime_type.to_ascii_lowercase().as_str() {
         "text/csv" | "application/csv" => "csv",
@@ -110,7 +111,7 @@ fn chunks(response: Streaming) -> impl Stream<Item = Result<bytes::Bytes>> + Sen
     })
 }
 
-/// Why a URL gave no file.
+/// Converts the error of a download.
 fn refusal(error: egress::Error) -> Error {
     if error.is_refusal() {
         let message = format!("The URL is not allowed: {error}.");
@@ -136,11 +137,11 @@ fn new_file(cx: &Cx) -> NewFile {
     }
 }
 
-/// Makes a file whose bytes are stored exist: `finish` gives its row, and whether it is new. The answer is stored for the
-/// request's `Idempotency-Key` in the same transaction.
+/// Creates a file from stored bytes. `finish` returns its row and whether it is new. The same transaction stores the
+/// response for the request's `Idempotency-Key`.
 ///
 /// # Errors
-/// Those of `finish`, or the database's.
+/// Errors of `finish`.
 pub(super) async fn commit(
     cx: &Cx,
     files: std::sync::Arc<Files>,

@@ -1,4 +1,4 @@
-//! A clock that can be moved.
+//! A clock that can be advanced.
 
 use chrono::Duration;
 use model::{Clock, Timestamp};
@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use tokio::sync::watch;
 
-/// Another clock, moved on by as much as was asked for. It can be given to the service too, so that both jump together.
+/// A clock that runs ahead of another one by an adjustable time. The service can use it too, so that both jump
+/// together.
 pub struct VirtualClock {
     base: Arc<dyn Clock>,
     ahead_millis: AtomicI64,
@@ -14,19 +15,19 @@ pub struct VirtualClock {
 }
 
 impl VirtualClock {
-    /// A clock that shows what `base` shows until it is moved.
+    /// Creates a clock that shows the time of `base` until it is advanced.
     #[must_use]
     pub fn new(base: Arc<dyn Clock>) -> Self {
         Self { base, ahead_millis: AtomicI64::new(0), moved: watch::Sender::new(()) }
     }
 
-    /// Moves the clock on.
+    /// Advances the clock.
     pub fn advance(&self, duration: Duration) {
         self.ahead_millis.fetch_add(duration.num_milliseconds(), Ordering::SeqCst);
         self.moved.send_replace(());
     }
 
-    /// Tells each time that the clock is moved.
+    /// Returns a receiver that is notified each time the clock is advanced.
     pub(crate) fn moves(&self) -> watch::Receiver<()> {
         self.moved.subscribe()
     }

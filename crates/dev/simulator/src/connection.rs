@@ -1,11 +1,11 @@
-//! Connection of a service to the simulator: what its channel needs, and the network's handshake.
+//! Connection of a service to the simulator: the data of its channel, and the network's handshake.
 
 use crate::control_error::ControlError;
 use crate::settings::Connection;
 use crate::world::Shared;
 use egress::{Connector, Request, Url};
 
-/// What a channel needs to be connected to the number of the settings.
+/// Returns the data to connect a channel to the number of the settings.
 pub(crate) fn connection(shared: &Shared) -> Connection {
     let world = shared.lock();
     let settings = &world.settings;
@@ -20,7 +20,7 @@ pub(crate) fn connection(shared: &Shared) -> Connection {
     }
 }
 
-/// The network's handshake.
+/// Verifies a callback URL with the network's handshake.
 pub(crate) async fn verify(connector: &Connector, url: &str, verify_token: &str) -> Result<(), ControlError> {
     const CHALLENGE: &str = "1158201444";
     let mut with_query = Url::parse(url).map_err(|_| ControlError::invalid("The URL is malformed."))?;

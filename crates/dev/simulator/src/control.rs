@@ -1,4 +1,4 @@
-//! What a test or a person asks of the simulator itself.
+//! Control of the simulator by tests and people.
 
 use crate::control_error::ControlError;
 use crate::world::callbacks::about;
@@ -8,43 +8,43 @@ use crate::world::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// A template that exists without a submission.
+/// A template to create without a submission.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewTemplate {
-    /// Lower case letters, digits and underscores.
+    /// The name: lower-case letters, digits and underscores.
     pub name: String,
-    /// Such as `pt_BR`.
+    /// The language, such as `pt_BR`.
     pub language: String,
-    /// `MARKETING`, `UTILITY` or `AUTHENTICATION`.
+    /// The category: `MARKETING`, `UTILITY` or `AUTHENTICATION`.
     pub category: String,
-    /// The network's list of components.
+    /// The components, in the network's format.
     pub components: Value,
 }
 
-/// What a review of a template finds.
+/// The result of a template's review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "verdict")]
 pub enum Review {
-    /// It can be sent.
+    /// Approves the template.
     Approve,
-    /// It cannot be sent.
+    /// Rejects the template.
     Reject {
-        /// The network's word, such as `INVALID_FORMAT`.
+        /// The network's code of the reason, such as `INVALID_FORMAT`.
         reason: String,
     },
-    /// It cannot be sent for a while.
+    /// Pauses the template.
     Pause,
-    /// It can never be sent again.
+    /// Disables the template permanently.
     Disable,
-    /// It is for something else.
+    /// Changes the category.
     Recategorise {
-        /// `MARKETING`, `UTILITY` or `AUTHENTICATION`.
+        /// The new category: `MARKETING`, `UTILITY` or `AUTHENTICATION`.
         category: String,
     },
-    /// Recipients like it more or less.
+    /// Changes the quality rating.
     Rate {
-        /// `GREEN`, `YELLOW`, `RED` or `UNKNOWN`.
+        /// The new rating: `GREEN`, `YELLOW`, `RED` or `UNKNOWN`.
         quality: String,
     },
 }
@@ -81,7 +81,7 @@ impl World {
         Ok(user)
     }
 
-    /// The user id of a customer, who may be named by its number too.
+    /// Returns the user id of a customer, given by user id or telephone number.
     pub(crate) fn key_of(&self, user: &str) -> Result<String, ControlError> {
         if self.people.contains_key(user) {
             return Ok(user.to_owned());
@@ -90,7 +90,7 @@ impl World {
         by_phone.ok_or_else(|| ControlError::missing("user", user))
     }
 
-    /// The conversation of a customer, with how far each message came.
+    /// Returns the conversation of a customer, with the status of each message.
     pub(crate) fn chat(&self, user_id: &str) -> Vec<ChatLine> {
         let Some(person) = self.people.get(user_id) else { return Vec::new() };
         let rank =
@@ -107,7 +107,7 @@ impl World {
         self.numbers.get_mut(id).ok_or_else(|| ControlError::missing("number", id))
     }
 
-    /// Stores an approved template.
+    /// Adds an approved template.
     pub(crate) fn add_template(&mut self, new: &NewTemplate) -> Result<String, ControlError> {
         let id = self.numeric_id();
         let template = self.templates.submitted(&json!(new), id)?;
@@ -115,7 +115,7 @@ impl World {
         Ok(id.to_string())
     }
 
-    /// Takes a submission, which is approved after a while if the settings say so.
+    /// Accepts a submission. Schedules its approval if the settings ask for it.
     pub(crate) fn submit(&mut self, body: &Value) -> Result<Template, Refused> {
         let id = self.numeric_id();
         let template = self.templates.submitted(body, id)?;
@@ -133,7 +133,7 @@ impl World {
             return;
         };
         let (name, language) = (template.name.clone(), template.language.clone());
-        // It has just been found.
+        // This cannot fail, because the template exists.
         let _ = self.review(&name, &language, &Review::Approve);
     }
 
@@ -175,7 +175,7 @@ impl World {
         Ok(())
     }
 
-    /// Calls back at every number's URL with a change of the business.
+    /// Sends a callback with a change of the business to the URL of each number.
     fn tell_all(&mut self, field: &'static str, value: &Value) {
         let at = Some(self.now());
         let mut urls = std::collections::BTreeSet::new();
@@ -190,7 +190,7 @@ impl World {
         }
     }
 
-    /// Rates a number anew and calls back about it.
+    /// Changes the rating of a number, and sends the callback.
     pub(crate) fn rate_number(&mut self, id: &str, quality: &str, tier: &str) -> Result<(), ControlError> {
         let number = self.number_mut(id)?;
         let quality = quality.to_ascii_uppercase();
@@ -212,7 +212,7 @@ impl World {
         Ok(())
     }
 
-    /// The business writes on its own device.
+    /// Sends a message from the business's own device.
     pub(crate) fn echo(&mut self, number_id: &str, user: &str, body: &str) -> Result<String, ControlError> {
         let user_id = self.key_of(user)?;
         let id = self.message_id();
@@ -247,7 +247,7 @@ impl World {
     }
 }
 
-/// What the network adds to some events.
+/// Returns the extra field that the network adds to some events.
 fn more(event: &str) -> Option<(&'static str, Value)> {
     match event {
         "REJECTED" => Some((

@@ -1,11 +1,11 @@
 //! Errors of the control interface.
 
-/// Why something that was asked of the simulator is not done.
+/// The reason why a control request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlError {
-    /// Whether what was named does not exist.
+    /// Whether the named object does not exist.
     pub is_missing: bool,
-    /// For people.
+    /// A message for people.
     pub message: String,
 }
 

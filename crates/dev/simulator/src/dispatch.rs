@@ -1,4 +1,4 @@
-//! Calls back.
+//! Delivery of callbacks.
 
 use crate::world::{Callback, Shared};
 use chatnet::{SIGNATURE_HEADER, sign};
@@ -8,16 +8,16 @@ use model::Clock;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the service may take for a callback.
+/// Timeout of a callback.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Parts that wait for a later one go alone after so long without one.
+/// How long a part that is held back waits for a later one.
 const LONELY: Duration = Duration::from_millis(30);
 
-/// A clock that somebody else moves does not tell: it is looked at so often.
+/// Poll interval, because a base clock that the test moves sends no notification.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Calls back what is due, for ever.
+/// Delivers due callbacks, forever.
 pub(crate) async fn run(shared: Arc<Shared>, connector: Connector) {
     let mut moves = shared.clock.moves();
     loop {
@@ -38,7 +38,7 @@ pub(crate) async fn run(shared: Arc<Shared>, connector: Connector) {
             continue;
         }
         if due.is_some_and(|due| due <= shared.clock.now()) {
-            // There is more than is done at once.
+            // `take_due` limits the work of one call, so more may be due.
             continue;
         }
         let wait = match (is_holding, due) {
@@ -49,7 +49,7 @@ pub(crate) async fn run(shared: Arc<Shared>, connector: Connector) {
         tokio::select! {
             () = shared.wake.notified() => {}
             changed = moves.changed() => {
-                // The clock lives as long as `shared`.
+                // The sender of the clock lives as long as `shared`, so this is no error.
                 let _ = changed;
             }
             () = tokio::time::sleep(wait) => {
@@ -80,7 +80,7 @@ async fn deliver(shared: &Arc<Shared>, connector: &Connector, callbacks: Vec<Cal
         .await;
 }
 
-/// Posts a callback; whether it was answered 200.
+/// Sends a callback. Returns whether the response was 200.
 async fn post(shared: &Shared, connector: &Connector, callback: &Callback) -> bool {
     let target = {
         let world = shared.lock();

@@ -1,8 +1,8 @@
-//! A chat network on this machine: a loopback HTTP server that speaks the network's own wire form and enforces its rules,
-//! with customers who do as they are told.
+//! A simulated chat network: an HTTP server on a loopback address that speaks the network's protocol and enforces its
+//! rules. Its customers are controlled by tests and people.
 //!
-//! [`Simulator::start`] gives a handle for tests in the same process. The same can be asked over HTTP under `/control`,
-//! and `/` is a page on which a person chats as a customer, and answers for the business.
+//! [`Simulator::start`] returns a handle for tests in the same process. The routes under `/control` offer the same
+//! over HTTP. The page at `/` lets a person chat as a customer, and reply for the business.
 
 mod clock;
 mod connection;

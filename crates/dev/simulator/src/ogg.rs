@@ -1,15 +1,16 @@
-//! Voice notes: tiny files that players accept. The words are in a comment, so that a note can be transcribed by reading it.
+//! Voice notes: small Ogg files that players accept. A comment contains the words, so that a transcription only has
+//! to read them.
 
-/// The comment with the words.
+/// The name of the comment with the words.
 const WORDS: &str = "TRANSCRIPT=";
 
-/// Words that fit into one page with everything around them.
+/// The maximum length of the words, so that everything fits into one page.
 pub(crate) const LONGEST_WORDS: usize = 16_000;
 
-/// 20 ms of silence, as the codec writes it.
+/// A packet of 20 ms of silence.
 const SILENCE: [u8; 3] = [0xf8, 0xff, 0xfe];
 
-/// A valid file of `seconds` of silence with these words.
+/// Creates a valid file of `seconds` of silence with these words.
 pub(crate) fn voice_note(words: &str, seconds: u8) -> Vec<u8> {
     let words: String = words.chars().take(LONGEST_WORDS / 4).collect();
     let mut head = b"OpusHead\x01\x01".to_vec();
@@ -29,7 +30,7 @@ pub(crate) fn voice_note(words: &str, seconds: u8) -> Vec<u8> {
     file
 }
 
-/// The words of a note that this module made.
+/// Returns the words of a file that [`voice_note`] created.
 pub(crate) fn words(file: &[u8]) -> Option<String> {
     let marker = WORDS.as_bytes();
     let at = file.windows(marker.len()).position(|window| window == marker)?;
@@ -44,7 +45,7 @@ fn append_text(to: &mut Vec<u8>, text: &str) {
     to.extend_from_slice(text.as_bytes());
 }
 
-/// A page of the container. `kind` is 2 for the first, 4 for the last.
+/// Creates a page of the container. `kind` is 2 for the first page and 4 for the last.
 fn page(kind: u8, position: u64, number: u32, packets: &[&[u8]]) -> Vec<u8> {
     let mut segments = Vec::new();
     for packet in packets {
@@ -93,7 +94,7 @@ mod tests {
     fn pages_have_the_checksum_of_the_format() {
         let file = voice_note("a", 1);
         assert_eq!(file.windows(4).filter(|window| window == b"OggS").count(), 3);
-        // The checksum of a page is computed with zeros in its place.
+        // The checksum of a page is computed with zeros in its field.
         let mut first = page(2, 0, 0, &[b"x"]);
         let sum: Vec<u8> = first[22..26].to_vec();
         first[22..26].fill(0);

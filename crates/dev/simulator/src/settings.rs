@@ -1,4 +1,4 @@
-//! What a simulator is started with.
+//! The settings of a simulator.
 
 use model::{Clock, Random as _, SystemClock, SystemRandom};
 use serde::Serialize;
@@ -6,48 +6,49 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a simulator is started with. The default suits tests and the demo alike.
+/// The settings of a simulator. The defaults suit both tests and the demo.
 #[derive(Clone)]
 pub struct Settings {
-    /// Where to listen; loopback addresses only. Port 0 for any free port.
+    /// The address to listen on, which must be a loopback address. Port 0 selects any free port.
     pub listen: SocketAddr,
-    /// Makes ids, and decides which messages meet a fault.
+    /// The seed of ids and faults.
     pub seed: u64,
-    /// The time that the simulator's own clock goes by until it is moved.
+    /// The base clock, which the simulator's clock follows until it is advanced.
     pub clock: Arc<dyn Clock>,
-    /// Where callbacks of the number go. Can be registered later.
+    /// The callback URL of the number. It can be registered later.
     pub callback_url: Option<String>,
-    /// Signs callbacks.
+    /// The secret that signs callbacks.
     pub app_secret: String,
-    /// Answered by the service when a callback URL is verified.
+    /// The token that verifies the callback URL.
     pub verify_token: String,
-    /// The token that requests must carry.
+    /// The bearer token of requests.
     pub access_token: String,
-    /// The number's id.
+    /// The id of the number.
     pub number_id: String,
     /// The id of the business, which owns templates.
     pub business_id: String,
-    /// The number as people read it, in digits.
+    /// The number in display format, as digits.
     pub display_number: String,
-    /// The business's name.
+    /// The name of the business.
     pub verified_name: String,
-    /// Whether messages per second, of the number and to one recipient, are limited as by the network.
+    /// Whether to enforce the network's rate limits, of the number and to one recipient.
     pub rates: bool,
-    /// How many recipients may be written to first within 24 hours.
+    /// The number of recipients that may be written to first within 24 hours.
     pub daily_recipients: Option<usize>,
-    /// How long after its submission a template is approved. `None`: it waits for a review by hand.
+    /// When a template is approved after its submission. `None` waits for a manual review.
     pub approve_after: Option<Duration>,
-    /// How long after `sent` a message is `delivered`.
+    /// The delay between `sent` and `delivered`.
     pub deliver_after: Duration,
-    /// Accepted messages that are kept; the oldest are forgotten.
+    /// The maximum number of accepted messages kept. The oldest are removed.
     pub transcript_limit: usize,
-    /// Files that are kept; the oldest are forgotten.
+    /// The maximum number of files kept. The oldest are removed.
     pub media_limit: usize,
-    /// Callbacks that are under way at the same time. With 1 they arrive in order.
+    /// The number of concurrent callbacks. With 1 they arrive in order.
     pub callback_connections: usize,
-    /// The most messages and statuses in one callback. They are put together when they wait; with 1 each is alone.
+    /// The maximum number of messages and statuses in one callback. Waiting parts share a callback; with 1 each has
+    /// its own.
     pub callback_batch: usize,
-    /// Threads that answer requests.
+    /// The number of server threads.
     pub workers: usize,
 }
 
@@ -79,8 +80,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// A seed that differs at each call. A service that keeps what it received takes the messages of a second simulator
-    /// with the same seed for those of the first, because their ids are the same.
+    /// Returns a random seed. Two simulators with the same seed use the same ids, so a service with stored messages
+    /// would mistake those of the second for duplicates.
     #[must_use]
     pub fn random_seed() -> u64 {
         let mut bytes = [0; 4];
@@ -98,27 +99,27 @@ impl std::fmt::Debug for Settings {
     }
 }
 
-/// What a channel needs to be connected to the simulator.
+/// The data to connect a channel to the simulator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Connection {
-    /// Where the network's API is.
+    /// The base URL of the network's API.
     pub base_url: String,
-    /// The number's id.
+    /// The id of the number.
     pub number_id: String,
     /// The id of the business.
     pub business_id: String,
-    /// The token that requests carry.
+    /// The bearer token of requests.
     pub access_token: String,
-    /// Signs callbacks.
+    /// The secret that signs callbacks.
     pub app_secret: String,
-    /// Asked for when a callback URL is verified.
+    /// The token that verifies the callback URL.
     pub verify_token: String,
-    /// The page on which a person chats as a customer.
+    /// The URL of the page where a person chats as a customer.
     pub page: String,
 }
 
 impl Connection {
-    /// The same for an adapter.
+    /// Returns the account for an adapter.
     #[must_use]
     pub fn account(&self) -> chatnet::Account {
         chatnet::Account {
@@ -130,30 +131,31 @@ impl Connection {
     }
 }
 
-/// The service on whose behalf the page's business side reads and writes.
+/// The service that the page's business side uses.
 #[derive(Clone)]
 pub struct Service {
-    /// Where its API is, such as `http://127.0.0.1:8080/api/v1`.
+    /// The base URL of its API, such as `http://127.0.0.1:8080/api/v1`.
     pub base_url: String,
-    /// A key with the scopes `contacts:read`, `conversations:read` and `handoff:manage`. No page gets it.
+    /// A key with the scopes `contacts:read`, `conversations:read` and `handoff:manage`. The page never receives it.
     pub key: String,
 }
 
-/// Without the key.
+/// Omits the key.
 impl std::fmt::Debug for Service {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Service").field("base_url", &self.base_url).finish_non_exhaustive()
     }
 }
 
-/// Why a simulator cannot be started.
+/// The reason why a simulator cannot start.
 #[derive(Debug)]
 pub enum StartError {
-    /// It has no protection of its own, so it serves this machine only.
+    /// The address is not a loopback address. The simulator has no authentication, so it must not be reachable from
+    /// elsewhere.
     NotLoopback(SocketAddr),
     /// The address cannot be used.
     Listen(std::io::Error),
-    /// The client of callbacks cannot be made.
+    /// The client for callbacks cannot be created.
     Client(egress::Error),
 }
 

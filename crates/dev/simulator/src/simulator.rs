@@ -1,4 +1,4 @@
-//! The handle.
+//! The handle of a simulator.
 
 use crate::clock::VirtualClock;
 use crate::connection::{connection, verify};
@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Where callbacks may go beside public addresses: this machine and private networks.
+/// The addresses that callbacks may use in addition to public ones: this machine and private networks.
 const CALLBACKS: [&str; 6] =
     ["127.0.0.0/8", "::1", "localhost", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"];
 
-/// How long [`Simulator::wait_until`] waits, in real time.
+/// Timeout of [`Simulator::wait_until`], in real time.
 const WAIT: Duration = Duration::from_secs(30);
 
-/// A running simulator. A clone is the same one; it ends with [`Simulator::stop`] or with the last clone.
+/// A running simulator. Clones share it. It ends with [`Simulator::stop`] or when the last clone is dropped.
 #[derive(Clone)]
 pub struct Simulator(Arc<Running>);
 
@@ -39,7 +39,7 @@ struct Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.dispatcher.abort();
-        // The future only tells the server's end.
+        // The returned future only waits for the end.
         drop(self.server.stop(false));
     }
 }
@@ -48,7 +48,7 @@ impl Simulator {
     /// Starts a simulator on the current runtime.
     ///
     /// # Errors
-    /// When the address is not a loopback one or cannot be used.
+    /// If the address is not a loopback address or cannot be used.
     pub fn start(settings: Settings) -> Result<Self, StartError> {
         if !settings.listen.ip().is_loopback() {
             return Err(StartError::NotLoopback(settings.listen));
@@ -67,45 +67,45 @@ impl Simulator {
         Ok(Self(Arc::new(Running { shared, connector, address, server: handle, dispatcher })))
     }
 
-    /// Ends it. Requests under way are cut off.
+    /// Stops the simulator and aborts requests in progress.
     pub async fn stop(&self) {
         self.0.dispatcher.abort();
         self.0.server.stop(false).await;
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.0.address
     }
 
-    /// What a channel needs to be connected to the number of the settings.
+    /// Returns the data to connect a channel to the number of the settings.
     #[must_use]
     pub fn connection(&self) -> Connection {
         connection(&self.0.shared)
     }
 
-    /// The clock by which the simulator goes. Give it to the service, and both jump together.
+    /// Returns the simulator's clock. If the service uses it too, both jump together.
     #[must_use]
     pub fn clock(&self) -> Arc<VirtualClock> {
         self.0.shared.clock.clone()
     }
 
-    /// Moves the clock on.
+    /// Advances the clock.
     pub fn advance(&self, duration: Duration) {
         self.0.shared.clock.advance(chrono::Duration::from_std(duration).unwrap_or_default());
         self.0.shared.progress.send_replace(());
     }
 
-    /// Adds a number of the business that the settings describe otherwise.
+    /// Adds a number, described by further settings.
     pub fn add_number(&self, settings: &Settings) {
         self.0.shared.change(|world| world.numbers.insert(settings.number_id.clone(), Number::of(settings)));
     }
 
-    /// Where callbacks of a number go from now on.
+    /// Sets the callback URL of a number.
     ///
     /// # Errors
-    /// When there is no such number.
+    /// If the number does not exist.
     pub fn set_callback(&self, number_id: &str, url: Option<&str>) -> Result<(), ControlError> {
         self.0.shared.change(|world| {
             world.number_mut(number_id)?.callback_url = url.map(str::to_owned);
@@ -113,16 +113,15 @@ impl Simulator {
         })
     }
 
-    /// The service on whose behalf the page's business side reads and writes from now on. Without one there is only the
-    /// customers' side.
+    /// Sets the service that the page's business side uses. Without one the page has only the customers' side.
     pub fn set_service(&self, service: Option<Service>) {
         self.0.shared.change(|world| world.service = service);
     }
 
-    /// Verifies a callback URL as the network does, and uses it from then on.
+    /// Verifies a callback URL like the network, and sets it.
     ///
     /// # Errors
-    /// When there is no such number, or the URL does not answer with the challenge.
+    /// If the number does not exist, or the URL does not respond with the challenge.
     pub async fn register_callback(
         &self,
         number_id: &str,
@@ -133,10 +132,10 @@ impl Simulator {
         self.set_callback(number_id, Some(url))
     }
 
-    /// Accepts the number's token no longer, or again.
+    /// Revokes the token of a number, or restores it.
     ///
     /// # Errors
-    /// When there is no such number.
+    /// If the number does not exist.
     pub fn revoke_token(&self, number_id: &str, is_revoked: bool) -> Result<(), ControlError> {
         self.0.shared.change(|world| {
             world.number_mut(number_id)?.is_revoked = is_revoked;
@@ -144,23 +143,23 @@ impl Simulator {
         })
     }
 
-    /// Rates a number anew: `GREEN`, `YELLOW` or `RED`, and a tier such as `TIER_1K`.
+    /// Changes the rating of a number: `GREEN`, `YELLOW` or `RED`, and a tier such as `TIER_1K`.
     ///
     /// # Errors
-    /// When there is no such number.
+    /// If the number does not exist.
     pub fn rate_number(&self, number_id: &str, quality: &str, tier: &str) -> Result<(), ControlError> {
         self.0.shared.change(|world| world.rate_number(number_id, quality, tier))
     }
 
-    /// Makes a customer. Others can be written to, too: they exist, but do nothing.
+    /// Adds a customer. Other numbers can receive messages too, but their owners do nothing.
     ///
     /// # Errors
-    /// When there is one already, or nothing names it.
+    /// If the customer exists, or has neither number nor name.
     pub fn add_user(&self, new: NewUser) -> Result<User, ControlError> {
         self.0.shared.change(|world| world.add_user(new))
     }
 
-    /// All customers that were made, in the order of their user ids.
+    /// Returns the added customers, ordered by user id.
     #[must_use]
     pub fn users(&self) -> Vec<User> {
         let world = self.0.shared.lock();
@@ -169,10 +168,10 @@ impl Simulator {
         users
     }
 
-    /// What a customer does by itself from now on. The customer is named by user id or phone, here and below.
+    /// Sets the automatic behaviour of a customer, given by user id or telephone number, as in the methods below.
     ///
     /// # Errors
-    /// When there is no such customer.
+    /// If the customer does not exist.
     pub fn set_behaviour(&self, user: &str, behaviour: Behaviour) -> Result<(), ControlError> {
         self.0.shared.change(|world| {
             let key = world.key_of(user)?;
@@ -184,10 +183,10 @@ impl Simulator {
         })
     }
 
-    /// Lets a customer do something, towards the number of the settings. Returns the id of the message that results.
+    /// Performs an action of a customer towards the number of the settings. Returns the id of the resulting message.
     ///
     /// # Errors
-    /// When there is no such customer, or it cannot do that now.
+    /// If the customer does not exist or cannot do this now.
     pub fn act(&self, user: &str, action: &Action) -> Result<Option<String>, ControlError> {
         self.0.shared.change(|world| {
             let number = world.settings.number_id.clone();
@@ -196,10 +195,10 @@ impl Simulator {
         })
     }
 
-    /// The same towards another number.
+    /// Performs an action of a customer towards another number.
     ///
     /// # Errors
-    /// As [`Simulator::act`], and when there is no such number.
+    /// As [`Simulator::act`], and if the number does not exist.
     pub fn act_towards(
         &self,
         number_id: &str,
@@ -212,7 +211,7 @@ impl Simulator {
         })
     }
 
-    /// A customer writes.
+    /// Sends a text of a customer.
     ///
     /// # Errors
     /// As [`Simulator::act`].
@@ -221,40 +220,40 @@ impl Simulator {
         self.act(user, &text).map(Option::unwrap_or_default)
     }
 
-    /// The business writes to a customer on its own device. Returns the message's id.
+    /// Sends a message from the business's own device. Returns the id of the message.
     ///
     /// # Errors
-    /// When there is no such customer or number.
+    /// If the customer or the number does not exist.
     pub fn echo(&self, number_id: &str, user: &str, body: &str) -> Result<String, ControlError> {
         self.0.shared.change(|world| world.echo(number_id, user, body))
     }
 
-    /// The conversation of a customer.
+    /// Returns the conversation of a customer.
     ///
     /// # Errors
-    /// When there is no such customer.
+    /// If the customer does not exist.
     pub fn chat(&self, user: &str) -> Result<Vec<ChatLine>, ControlError> {
         let world = self.0.shared.lock();
         Ok(world.chat(&world.key_of(user)?))
     }
 
-    /// What goes wrong from now on.
+    /// Sets the faults.
     pub fn set_faults(&self, faults: Faults) {
         self.0.shared.change(|world| world.faults = faults);
     }
 
-    /// What goes wrong now.
+    /// Returns the faults.
     #[must_use]
     pub fn faults(&self) -> Faults {
         self.0.shared.lock().faults.clone()
     }
 
-    /// What happens to the next sends, one after the other, before the shares of [`Simulator::set_faults`] count again.
+    /// Sets the faults of the next sends, one each. After them the shares of [`Simulator::set_faults`] apply again.
     pub fn fault_next_sends(&self, faults: impl IntoIterator<Item = SendFault>) {
         self.0.shared.change(|world| world.next_sends.extend(faults));
     }
 
-    /// Loses all files before their time.
+    /// Removes all files before their expiry.
     pub fn lose_files(&self) {
         self.0.shared.change(|world| world.files.lose());
     }
@@ -262,7 +261,7 @@ impl Simulator {
     /// Adds an approved template. Returns its id.
     ///
     /// # Errors
-    /// When the network would not take it.
+    /// If the template breaks a rule of the network.
     pub fn add_template(&self, template: &NewTemplate) -> Result<String, ControlError> {
         self.0.shared.change(|world| world.add_template(template))
     }
@@ -270,41 +269,41 @@ impl Simulator {
     /// Reviews a template.
     ///
     /// # Errors
-    /// When there is no such template.
+    /// If the template does not exist.
     pub fn review(&self, name: &str, language: &str, review: &Review) -> Result<(), ControlError> {
         self.0.shared.change(|world| world.review(name, language, review))
     }
 
-    /// The accepted messages that are kept, oldest first.
+    /// Returns the accepted messages that are kept, oldest first.
     #[must_use]
     pub fn transcript(&self) -> Vec<Sent> {
         self.0.shared.lock().transcript.after(0, usize::MAX)
     }
 
-    /// Forgets the accepted messages, but not how many they were.
+    /// Removes the accepted messages, but keeps their count.
     pub fn clear_transcript(&self) {
         self.0.shared.change(|world| world.transcript.clear());
     }
 
-    /// How many messages were accepted, those that are no longer kept included.
+    /// Returns the number of accepted messages, including those that are no longer kept.
     #[must_use]
     pub fn accepted(&self) -> u64 {
         self.0.shared.lock().transcript.total
     }
 
-    /// The newest 1,000 messages that the business marked as read, oldest first.
+    /// Returns the newest 1,000 messages that the business marked as read, oldest first.
     #[must_use]
     pub fn read_marks(&self) -> Vec<ReadMark> {
         self.0.shared.lock().marks.iter().cloned().collect()
     }
 
-    /// How callbacks went.
+    /// Returns the statistics of callbacks.
     #[must_use]
     pub fn callbacks(&self) -> CallbackCounts {
         self.0.shared.lock().counts
     }
 
-    /// Whether nothing is due, held back or being called back. What is planned for later does not count.
+    /// Returns whether nothing is due, held back or being delivered. Later events do not count.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         let world = self.0.shared.lock();
@@ -315,8 +314,8 @@ impl Simulator {
             && world.queue.next().is_none_or(|due| due > now)
     }
 
-    /// Waits until something is so, and looks each time that something happens. `false` if it was not so within 30 seconds
-    /// of real time.
+    /// Waits until a condition is true, and checks it after each event. Returns `false` after 30 seconds of real
+    /// time.
     pub async fn wait_until(&self, mut is_so: impl FnMut(&Self) -> bool) -> bool {
         let mut progress = self.0.shared.progress.subscribe();
         let wait = async {

@@ -1,12 +1,12 @@
-//! Searching for what must not be there.
+//! An assertion that a text does not contain a secret.
 
-/// A text of fewer characters than this may stand by chance in ids, keys and sealed values.
+/// The minimum length of the searched text. Shorter texts can occur by chance in ids, keys and encrypted values.
 const SHORTEST: usize = 12;
 
-/// Checks that a text does not contain another one, such as a secret.
+/// Asserts that a text does not contain another one, such as a secret.
 ///
 /// # Panics
-/// If it does, or if `hidden` is so short that random text may contain it.
+/// If it contains the text, or if `hidden` is so short that random text may contain it.
 #[track_caller]
 pub fn assert_absent(text: &str, hidden: &str) {
     let length = hidden.chars().count();

@@ -1,4 +1,4 @@
-//! The whole service behind its front door: a real socket, a real database, a scripted model.
+//! The whole service behind HTTP: a real socket, a real database, and a scripted model.
 
 use crate::client::{Answer, Asking, Client};
 use crate::{Key, Kind, ScriptedModel, TestDb};
@@ -27,22 +27,22 @@ use store::logs::Retentions;
 
 /// A running service.
 pub struct TestApp {
-    /// Its database and clock.
+    /// The database with its clock.
     pub data: TestDb,
-    /// The composed service.
+    /// The service.
     pub service: Service,
-    /// Where the bytes of files are.
+    /// The object storage for files.
     pub objects: Objects,
     /// The model behind all tiers.
     pub model: Arc<ScriptedModel>,
-    /// Where it listens, such as `http://127.0.0.1:40001`.
+    /// The origin of its URLs, such as `http://127.0.0.1:40001`.
     pub origin: String,
     client: Client,
     handle: ServerHandle,
     workspaces: AtomicUsize,
 }
 
-/// Limits within which a test need not wait for long.
+/// Returns timeouts that are short enough for tests.
 fn short_limits() -> Limits {
     Limits {
         duplicate_wait: Duration::from_millis(400),
@@ -57,22 +57,22 @@ fn settings() -> (Limits, Retentions) {
 }
 
 impl TestApp {
-    /// A service on a fresh database.
+    /// Starts a service on a new database.
     pub async fn new(kind: Kind) -> Self {
         let data = TestDb::new(kind);
         let db = data.db.clone();
         Self::start(data, db, RateWindows::local(), None).await
     }
 
-    /// A service whose tiers are answered by `provider`.
+    /// Starts a service whose tiers use `provider`.
     pub async fn with_provider(kind: Kind, provider: Arc<dyn Provider>) -> Self {
         let data = TestDb::new(kind);
         let db = data.db.clone();
         Self::start(data, db, RateWindows::local(), Some(provider)).await
     }
 
-    /// A service with everything of its own but the database handle's place: pass `data.reopen()` of another app's
-    /// database to make a second replica.
+    /// Starts a service with this database handle. With `data.reopen()` of another app's database it becomes a second
+    /// replica of that app.
     pub async fn start(
         data: TestDb,
         db: Db,
@@ -82,7 +82,8 @@ impl TestApp {
         Self::start_with(data, db, rates, provider, objects_in_memory(), settings(), None)
     }
 
-    /// A service in which a duplicate waits so long for the first request with its `Idempotency-Key`; 400 ms in others.
+    /// Starts a service in which a duplicate request waits this long for the first request with its
+    /// `Idempotency-Key`. The default is 400 ms.
     pub async fn with_duplicate_wait(kind: Kind, duplicate_wait: Duration) -> Self {
         let data = TestDb::new(kind);
         let db = data.db.clone();
@@ -98,7 +99,7 @@ impl TestApp {
         )
     }
 
-    /// A service whose logs are kept in this way.
+    /// Starts a service with these log retentions.
     pub async fn with_retention(kind: Kind, retention: Retentions) -> Self {
         let data = TestDb::new(kind);
         let db = data.db.clone();
@@ -106,7 +107,7 @@ impl TestApp {
         Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), (limits, retention), None)
     }
 
-    /// A service that transcribes voice notes.
+    /// Starts a service that transcribes voice notes.
     pub async fn with_transcriber(kind: Kind, transcriber: Arc<dyn Transcriber>) -> Self {
         let data = TestDb::new(kind);
         let db = data.db.clone();
@@ -155,7 +156,7 @@ impl TestApp {
         let api = service.api();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
-        // Longer than a test takes: a connection that ends just as it is used again would fail the test.
+        // Longer than any test. The test would fail if a connection were closed just when it is used again.
         let options = rest::ServerOptions {
             keep_alive: Duration::from_secs(600),
             workers: Some(1),
@@ -168,14 +169,14 @@ impl TestApp {
         Self { data, service, objects, model, origin, client, handle, workspaces: AtomicUsize::new(0) }
     }
 
-    /// A second replica on this one's database and files, with a model of its own.
+    /// Starts a second replica on this one's database and files, with its own model.
     pub async fn replica(&self, rates: RateWindows) -> Self {
         let data = self.data.share();
         let db = data.db.clone();
         Self::start_with(data, db, rates, None, self.objects.clone(), settings(), None)
     }
 
-    /// Subscribes an endpoint to events of contacts; `more` are other settings of it.
+    /// Creates a webhook endpoint for contact events. `more` contains further settings.
     pub async fn subscribe(&self, key: &Key, url: &str, more: Value) -> Value {
         let mut body = json!({ "url": url, "enabled_events": ["contact.*"] });
         for (name, value) in more.as_object().unwrap() {
@@ -184,12 +185,12 @@ impl TestApp {
         self.post("/webhook-endpoints", key, body).await.expect(201)
     }
 
-    /// The database.
+    /// Returns the database.
     pub fn db(&self) -> &Db {
         &self.service.pipeline.db
     }
 
-    /// A workspace on the plan `scale` with 1,000,000 Energy and an active default agent.
+    /// Creates a workspace on the plan `scale` with 1,000,000 Energy and an active default agent.
     pub async fn workspace(&self) -> WorkspaceId {
         let workspace = self.bare_workspace("scale", 1_000_000).await;
         let key = self.key(workspace, Env::Live, &["agents:write"]).await;
@@ -198,7 +199,7 @@ impl TestApp {
         workspace
     }
 
-    /// A workspace on `plan` with `energy` and without agents.
+    /// Creates a workspace on `plan` with `energy` and without agents.
     pub async fn bare_workspace(&self, plan: &str, energy: i64) -> WorkspaceId {
         let number = self.workspaces.fetch_add(1, Ordering::SeqCst);
         let plan = plan.to_owned();
@@ -218,12 +219,12 @@ impl TestApp {
             .unwrap()
     }
 
-    /// A key of a workspace. `["*"]` stands for all scopes that a workspace key may have.
+    /// Creates a key of a workspace. `["*"]` stands for all scopes that a workspace key may have.
     pub async fn key(&self, workspace: WorkspaceId, env: Env, scopes: &[&str]) -> Key {
         self.key_with(workspace, env, scopes, |_| {}).await
     }
 
-    /// A key with more than scopes.
+    /// Creates a key of a workspace and lets `change` modify its data.
     pub async fn key_with(
         &self,
         workspace: WorkspaceId,
@@ -245,19 +246,19 @@ impl TestApp {
         made.await.unwrap()
     }
 
-    /// A live key with all scopes of a fresh workspace with an agent.
+    /// Creates a workspace with an agent, and returns a live key with all scopes.
     pub async fn full_key(&self) -> Key {
         let workspace = self.workspace().await;
         self.key(workspace, Env::Live, &["*"]).await
     }
 
-    /// A live key with all scopes of a fresh workspace without agents.
+    /// Creates a workspace without agents, and returns a live key with all scopes.
     pub async fn bare_key(&self) -> Key {
         let workspace = self.bare_workspace("scale", 0).await;
         self.key(workspace, Env::Live, &["*"]).await
     }
 
-    /// A partner, and a key of it with `scopes`; `clients` workspaces are attributed to it.
+    /// Creates a partner with a key. The workspaces `clients` are attributed to it.
     pub async fn partner_key(&self, env: Env, scopes: &[&str], clients: &[WorkspaceId]) -> (PartnerId, Key) {
         let clients = clients.to_vec();
         let attributed = clients.clone();
@@ -278,8 +279,7 @@ impl TestApp {
         (partner, key)
     }
 
-    /// Runs one SQL statement, for states that no operation makes. What was remembered of keys and workspaces is
-    /// forgotten.
+    /// Executes an SQL statement, to create a state that no operation can. Clears the caches of keys and workspaces.
     pub async fn sql(&self, statement: impl Into<String>) {
         use diesel::RunQueryDsl;
         let statement = statement.into();
@@ -289,7 +289,7 @@ impl TestApp {
         self.service.pipeline.directory.forget();
     }
 
-    /// Runs the jobs that become due until a request is answered that waits for one of them.
+    /// Runs due jobs until a request that waits for one of them is answered.
     pub async fn while_jobs_run<T>(&self, request: impl Future<Output = T>) -> T {
         let is_answered = Cell::new(false);
         let answer = async {
@@ -306,7 +306,7 @@ impl TestApp {
         tokio::join!(answer, jobs).0
     }
 
-    /// A caller of the operators' address, which is served from now on.
+    /// Starts the operators' HTTP server and returns a client for it.
     pub fn admin(&self) -> Client {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
@@ -314,37 +314,37 @@ impl TestApp {
         Client::new(&origin)
     }
 
-    /// A request to be filled in.
+    /// Creates a request to the API.
     pub fn ask(&self, method: &str, path: &str) -> Asking<'_> {
         self.client.ask(method, path)
     }
 
-    /// A request to an address beside the API.
+    /// Creates a request to a route outside the API.
     pub fn ask_beside(&self, method: &str, path: &str) -> Asking<'_> {
         self.client.ask_beside(method, path)
     }
 
-    /// `GET` with a key.
+    /// Sends a `GET` request with a key.
     pub async fn get(&self, path: &str, key: &Key) -> Answer {
         self.ask("GET", path).key(key).send().await
     }
 
-    /// `POST` with a key.
+    /// Sends a `POST` request with a key.
     pub async fn post(&self, path: &str, key: &Key, body: Value) -> Answer {
         self.ask("POST", path).key(key).json(&body).send().await
     }
 
-    /// `PATCH` with a key.
+    /// Sends a `PATCH` request with a key.
     pub async fn patch(&self, path: &str, key: &Key, body: Value) -> Answer {
         self.ask("PATCH", path).key(key).json(&body).send().await
     }
 
-    /// `PUT` with a key.
+    /// Sends a `PUT` request with a key.
     pub async fn put(&self, path: &str, key: &Key, body: Value) -> Answer {
         self.ask("PUT", path).key(key).json(&body).send().await
     }
 
-    /// `DELETE` with a key.
+    /// Sends a `DELETE` request with a key.
     pub async fn delete(&self, path: &str, key: &Key) -> Answer {
         self.ask("DELETE", path).key(key).send().await
     }
@@ -354,7 +354,7 @@ impl TestApp {
         self.emit_in(workspace, true, event).await
     }
 
-    /// The same, live or for a test key.
+    /// Emits an event, live or test.
     pub async fn emit_in(
         &self,
         workspace: WorkspaceId,
@@ -364,12 +364,12 @@ impl TestApp {
         self.db().write(move |tx| tx.emit(workspace, &Cause::system("test"), livemode, &event)).await.unwrap()
     }
 
-    /// Places events and makes every delivery that is due; says how many attempts that were.
+    /// Creates the deliveries of new events and makes all that are due. Returns the number of attempts.
     pub async fn deliver(&self) -> usize {
         self.service.deliveries.run_due().await.unwrap()
     }
 
-    /// Stops serving and waits until everything is written.
+    /// Stops the service and waits until everything is written.
     pub async fn stop(self) -> TestDb {
         self.handle.stop(true).await;
         self.service.stop(Duration::from_secs(5)).await;

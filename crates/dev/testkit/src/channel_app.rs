@@ -21,17 +21,17 @@ pub struct ChannelApp {
 }
 
 impl ChannelApp {
-    /// A channel without settings of its own.
+    /// Starts a service with a channel that has default settings.
     pub async fn open(kind: Kind) -> Self {
         Self::with_settings(kind, |_| {}).await
     }
 
-    /// A channel with settings of its own.
+    /// Starts a service with a channel, whose settings `change` modifies.
     pub async fn with_settings(kind: Kind, change: impl FnOnce(&mut ChannelSettings)) -> Self {
         Self::around(TestApp::new(kind).await, change).await
     }
 
-    /// The same around a service.
+    /// Adds a channel to a service.
     pub async fn around(app: TestApp, change: impl FnOnce(&mut ChannelSettings)) -> Self {
         let key = app.full_key().await;
         let clock = app.data.clock.clone();
@@ -47,14 +47,14 @@ impl ChannelApp {
         Self { workspace: key.workspace, app, key, channel, network }
     }
 
-    /// A customer with a telephone number.
+    /// Adds a customer with a telephone number.
     pub fn customer(&self, name: &str, phone: &str) -> User {
         let new =
             NewUser { phone: Some(phone.to_owned()), name: Some(name.to_owned()), ..NewUser::default() };
         self.network.add_user(new).unwrap()
     }
 
-    /// Lets the network and the service do all that is due, until neither has anything left.
+    /// Runs the network and the service until nothing is due in either.
     pub async fn settle(&self) {
         let mut before = None;
         loop {
@@ -67,46 +67,46 @@ impl ChannelApp {
         }
     }
 
-    /// A customer writes, and all that follows happens.
+    /// Sends a text of a customer and waits until everything that follows is done.
     pub async fn hear(&self, customer: &User, text: &str) {
         self.network.write(&customer.user_id, text).unwrap();
         self.settle().await;
     }
 
-    /// What the network was given for a customer: the type, and the text where there is one.
+    /// Returns the messages sent to a customer: the text, or the type of messages without text.
     pub fn sent(&self, customer: &User) -> Vec<String> {
         let all = self.network.transcript().into_iter().filter(|sent| sent.user_id == customer.user_id);
         all.map(|sent| sent.content["body"].as_str().unwrap_or(sent.kind.as_str()).to_owned()).collect()
     }
 
-    /// Creates a contact with a telephone number, and gives its id.
+    /// Creates a contact with a telephone number and returns its id.
     pub async fn contact(&self, name: &str, phone: &str) -> i64 {
         let body = json!({ "data": { "$name": name, "$phone": phone } });
         self.post("/contacts", body).await.expect(201)["id"].as_i64().unwrap()
     }
 
-    /// Calls back as the network does.
+    /// Sends a signed callback to the service.
     pub async fn post_callback(&self, path: &str, body: &str) {
         let signature = chatnet::sign(&self.network.connection().app_secret, body.as_bytes());
         let ask = self.app.ask_beside("POST", path).bytes("application/json", body.as_bytes());
         assert_eq!(ask.header("X-Hub-Signature-256", &signature).send().await.status, 200);
     }
 
-    /// The only contact.
+    /// Returns the only contact.
     pub async fn only_contact(&self) -> Value {
         let contacts = self.get("/contacts").await.expect(200);
         assert_eq!(contacts.as_array().unwrap().len(), 1, "{contacts}");
         contacts[0].clone()
     }
 
-    /// The events of a type, oldest first.
+    /// Returns the data of all events of a type, oldest first.
     pub async fn events(&self, kind: &str) -> Vec<Value> {
         self.app.deliver().await;
         let events = self.get(&format!("/events?type={kind}&limit=100")).await.expect(200);
         events.as_array().unwrap().iter().rev().map(|event| event["data"].clone()).collect()
     }
 
-    /// How far a message came, and the word for why it failed.
+    /// Returns the status of a message, with the error code if it failed.
     pub async fn status(&self, id: &Value) -> (String, Option<String>) {
         #[derive(diesel::QueryableByName)]
         struct Row {
@@ -127,7 +127,7 @@ impl ChannelApp {
         (row.status, row.error.map(code))
     }
 
-    /// A count.
+    /// Executes a query that returns a count.
     pub async fn count(&self, query: &str) -> i64 {
         #[derive(diesel::QueryableByName)]
         struct Row {
@@ -142,24 +142,25 @@ impl ChannelApp {
         read.await.unwrap().n
     }
 
-    /// Posts a body with the key.
+    /// Sends a `POST` request with the key.
     pub async fn post(&self, path: &str, body: Value) -> Answer {
         self.app.post(path, &self.key, body).await
     }
 
-    /// Gets a path with the key.
+    /// Sends a `GET` request with the key.
     pub async fn get(&self, path: &str) -> Answer {
         self.app.get(path, &self.key).await
     }
 
-    /// Another number of the workspace.
+    /// Connects another number of the workspace.
     pub async fn second_channel(&self) -> ChannelId {
         let new = number(&self.key, &self.network, "number-2", ChannelSettings::default());
         connect_number(&self.app, new).await
     }
 
-    /// A channel to a network that accepts every message and gives it the id `wamid.sent.` with the message's own id
-    /// behind it, so that a test knows the id before the message is sent. It calls nothing back, and no agent answers.
+    /// Connects a channel to a network that accepts every message and assigns it the id `wamid.sent.` followed by the
+    /// message's own id. So a test knows the id before the message is sent. The network sends no callbacks, and no
+    /// agent answers.
     pub async fn foreseen_channel(&self) -> (ChannelId, OpenAiServer) {
         let network = OpenAiServer::start().await;
         network.answer(|body| {
@@ -171,7 +172,8 @@ impl ChannelApp {
         (connect_number(&self.app, new).await, network)
     }
 
-    /// Begins a broadcast of the template `notice`, which has no values, to all contacts. `more` is added to it.
+    /// Starts a broadcast of the template `notice`, which has no variables, to all contacts. `more` contains further
+    /// settings.
     pub async fn broadcast_to_all(&self, more: Value) -> i64 {
         let mut body = json!({
             "name": "Notice", "channel_id": self.channel, "template": { "name": "notice", "language": "en" },
@@ -183,7 +185,8 @@ impl ChannelApp {
         id
     }
 
-    /// The recipients of a broadcast: contact, and state or why it is skipped, in the order in which they were prepared.
+    /// Returns the recipients of a broadcast in order of preparation: the contact, and the state or the reason why it
+    /// was skipped.
     pub async fn recipients_of(&self, broadcast: i64) -> Vec<(i64, String)> {
         let rows = self.get(&format!("/broadcasts/{broadcast}/recipients?limit=100")).await.expect(200);
         let state = |row: &Value| match row["state"].as_str() {
@@ -193,7 +196,7 @@ impl ChannelApp {
         rows.as_array().unwrap().iter().map(|row| (row["contact_id"].as_i64().unwrap(), state(row))).collect()
     }
 
-    /// Lets time pass, second by second, with all that it brings.
+    /// Advances the clock second by second and runs everything that becomes due.
     pub async fn let_pass(&self, seconds: i64) {
         for _ in 0..seconds {
             self.app.data.clock.advance(chrono::Duration::seconds(1));
@@ -202,24 +205,24 @@ impl ChannelApp {
         }
     }
 
-    /// Runs the jobs that are due.
+    /// Runs the due jobs.
     pub async fn run(&self) {
         self.app.service.jobs.run_due().await.unwrap();
     }
 
-    /// Lets days pass, and runs what is due then.
+    /// Advances the clock by days and runs the due jobs.
     pub async fn days(&self, days: i64) {
         self.app.data.clock.advance(chrono::Duration::days(days));
         self.run().await;
     }
 
-    /// The messages of a contact, as callers see them.
+    /// Returns the messages of a contact from the API.
     pub async fn messages_of(&self, contact: &Value) -> Vec<Value> {
         let all = self.get(&format!("/contacts/{contact}/messages")).await.expect(200);
         all.as_array().unwrap().clone()
     }
 
-    /// The contact of a customer sends a document, and the attachment of its message.
+    /// Sends a document of a customer. Returns the contact and the attachment of the message.
     pub async fn document(&self, customer: &User) -> (Value, Value) {
         let document =
             simulator::Action::Document { file_name: "order.txt".to_owned(), content: "A lamp".to_owned() };
@@ -231,19 +234,19 @@ impl ChannelApp {
         (contact, attachment)
     }
 
-    /// The attachment of the only message with one.
+    /// Returns the attachment of the first message of type `document`.
     async fn attachment(&self, contact: &Value) -> Value {
         let messages = self.messages_of(contact).await;
         let mut with = messages.iter().filter(|message| message["type"] == "document");
         with.next().unwrap()["attachments"][0].clone()
     }
 
-    /// Whether a file is in the trash.
+    /// Returns whether a file is in the trash.
     pub async fn is_trashed(&self, file: &Value) -> bool {
         self.get(&format!("/files/{file}")).await.expect(200)["trashed_at"] != Value::Null
     }
 
-    /// What remains of messages in tables of which nothing is shown without them.
+    /// Counts the rows that belong to deleted messages.
     pub async fn remains(&self) -> i64 {
         let tables = ["message_statuses", "message_terms", "message_attachments"];
         let orphans = |table: &str| {
@@ -252,7 +255,7 @@ impl ChannelApp {
         self.count(&format!("SELECT {} AS n", tables.map(orphans).join(" + "))).await
     }
 
-    /// What is kept of conversations with a contact.
+    /// Counts the rows of conversations with a contact.
     pub async fn kept_of(&self, contact: &Value) -> i64 {
         let of = |table: &str| format!("(SELECT count(*) FROM {table} WHERE contact_id = {contact})");
         let tables = ["conversations", "messages", "message_attachments"];
@@ -265,21 +268,21 @@ impl ChannelApp {
         self.run().await;
     }
 
-    /// Uploads a file, and gives its id and its path.
+    /// Uploads a file. Returns its id and its path.
     pub async fn upload_prices(&self) -> (Value, String) {
         let file = self.upload().await;
         let path = format!("/files/{file}");
         (file, path)
     }
 
-    /// Uploads a file, and gives its id.
+    /// Uploads a file and returns its id.
     pub async fn upload(&self) -> Value {
         let ask =
             self.app.ask("POST", "/files").key(&self.key).form(&[], ("prices.txt", b"Lamp: 10".as_slice()));
         ask.send().await.expect(201)["id"].clone()
     }
 
-    /// The network's ids of the files that it was sent.
+    /// Returns the network's ids of the files in sent messages.
     pub fn media(&self) -> Vec<String> {
         let sent = self.network.transcript();
         let id = |content: &Value| {
@@ -292,7 +295,7 @@ impl ChannelApp {
             .collect()
     }
 
-    /// A service with the template `prices`, which has a file above its text.
+    /// Starts a service with the template `prices`, which has a document as its header.
     pub async fn with_prices(kind: Kind) -> Self {
         let app = Self::open(kind).await;
         let new = json!({
@@ -305,7 +308,7 @@ impl ChannelApp {
         app
     }
 
-    /// A path below the channel.
+    /// Returns a path below the channel.
     pub fn path(&self, below: &str) -> String {
         format!("/channels/{}{below}", self.channel)
     }
@@ -323,7 +326,7 @@ impl ChannelApp {
     }
 }
 
-/// A number of the network, to be connected.
+/// Returns the data to connect a number of the network.
 fn number(key: &Key, network: &Simulator, id: &str, settings: ChannelSettings) -> ConnectChannel {
     let connection = network.connection();
     ConnectChannel {

@@ -1,4 +1,4 @@
-//! A caller of a service.
+//! An HTTP client for a service.
 
 use crate::Listening;
 use egress::{Connector, Limits as HttpLimits, Method, Policy, Request, Streaming};
@@ -7,43 +7,43 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A key for requests.
+/// An API key for requests.
 #[derive(Debug, Clone)]
 pub struct Key {
-    /// Its secret.
+    /// The secret.
     pub secret: String,
-    /// Its id.
+    /// The id.
     pub id: KeyId,
-    /// The workspace it was made for (the first client for partner keys).
+    /// The workspace of the key (the first client of a partner key).
     pub workspace: WorkspaceId,
 }
 
-/// Speaks HTTP to a service, in this process or another.
+/// An HTTP client for a service, in this process or another.
 pub struct Client {
     origin: String,
     connector: Connector,
 }
 
 impl Client {
-    /// A caller of the service at `origin`, such as `http://127.0.0.1:40001`.
+    /// Creates a client for the service at `origin`, such as `http://127.0.0.1:40001`.
     pub fn new(origin: &str) -> Self {
         let policy = Policy::allowing(["127.0.0.0/8"]).unwrap();
         Self { origin: origin.to_owned(), connector: Connector::new(policy).unwrap() }
     }
 
-    /// A request to be filled in; `path` is that below `/api/v1`.
+    /// Creates a request to the API. `path` is the part after `/api/v1`.
     pub fn ask(&self, method: &str, path: &str) -> Asking<'_> {
         self.ask_beside(method, &format!("/api/v1{path}"))
     }
 
-    /// A request to an address beside the API.
+    /// Creates a request to a route outside the API.
     pub fn ask_beside(&self, method: &str, path: &str) -> Asking<'_> {
         let url = format!("{}{path}", self.origin);
         Asking { client: self, method: method.to_owned(), url, headers: Vec::new(), body: Vec::new() }
     }
 }
 
-/// A request.
+/// A request to build and send.
 pub struct Asking<'a> {
     client: &'a Client,
     method: String,
@@ -53,26 +53,26 @@ pub struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// With a key.
+    /// Sets the key.
     #[must_use]
     pub fn key(self, key: &Key) -> Self {
         self.header("authorization", &format!("Bearer {}", key.secret))
     }
 
-    /// With a header.
+    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// With a JSON body.
+    /// Sets a JSON body.
     #[must_use]
     pub fn json(self, body: &Value) -> Self {
         self.bytes("application/json", body.to_string().as_bytes())
     }
 
-    /// With any body.
+    /// Sets a body.
     #[must_use]
     pub fn bytes(mut self, content_type: &str, body: &[u8]) -> Self {
         self.headers.push(("content-type".to_owned(), content_type.to_owned()));
@@ -80,7 +80,7 @@ impl Asking<'_> {
         self
     }
 
-    /// With a form: its fields, and a file with its name.
+    /// Sets a multipart form with fields and a file.
     #[must_use]
     pub fn form(self, fields: &[(&str, &str)], (name, content): (&str, &[u8])) -> Self {
         const BOUNDARY: &str = "a-line-that-no-file-of-a-test-has";
@@ -97,15 +97,15 @@ impl Asking<'_> {
         self.bytes(&format!("multipart/form-data; boundary={BOUNDARY}"), &body)
     }
 
-    /// Sends it.
+    /// Sends the request.
     pub async fn send(self) -> Answer {
         self.try_send().await.expect("the service answers")
     }
 
-    /// Sends it to a service that may not answer.
+    /// Sends the request to a service that may not respond.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// If there is no response.
     pub async fn try_send(self) -> Result<Answer, egress::Error> {
         let response = self.open().await?.collect().await?;
         let headers = header_map(&response.headers);
@@ -116,7 +116,7 @@ impl Asking<'_> {
         Ok(Answer { status: response.status, headers, text, body })
     }
 
-    /// Sends it, and reads the answer as a stream of events.
+    /// Sends the request and reads the response as a stream of events.
     pub async fn listen(self) -> Listening {
         let response = self.open().await.expect("the service answers");
         let headers = header_map(&response.headers);
@@ -143,7 +143,7 @@ fn header_map(headers: &egress::HeaderMap) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Words of the programming language and of its libraries, which no caller should read in a message.
+/// Words of Rust and its libraries that must not occur in error messages.
 const JARGON: [&str; 24] = [
     "expected struct",
     "expected a ",
@@ -171,7 +171,7 @@ const JARGON: [&str; 24] = [
     "panicked",
 ];
 
-/// Refuses an error whose sentences were written for programmers of the service.
+/// Asserts that an error's messages do not contain words for programmers of the service.
 fn refuse_jargon(body: &Value) {
     let error = &body["error"];
     let listed = error["errors"].as_array().into_iter().flatten().map(|error| &error["message"]);
@@ -181,13 +181,14 @@ fn refuse_jargon(body: &Value) {
     }
 }
 
-/// Whether a word begins somewhere in a text. Random ids, which sentences name, contain every few letters now and then.
+/// Returns whether a word begins somewhere in a text. Checks the start of words, because random ids in messages
+/// contain any few letters now and then.
 fn has_word(text: &str, word: &str) -> bool {
     let begins = |at: usize| !text[..at].ends_with(char::is_alphanumeric);
     text.match_indices(word).any(|(at, _)| begins(at))
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// The status.
@@ -196,19 +197,19 @@ pub struct Answer {
     pub headers: BTreeMap<String, String>,
     /// The body.
     pub text: String,
-    /// The body as JSON; null where it is none.
+    /// The body as JSON; null if it is not JSON.
     pub body: Value,
 }
 
 impl Answer {
-    /// Checks the status and gives `data`.
+    /// Asserts the status and returns `data`.
     #[track_caller]
     pub fn expect(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text);
         self.body["data"].clone()
     }
 
-    /// Checks that it is an error of this status and code, in the envelope; gives its `param`.
+    /// Asserts that the response is an error with this status and code in the API's format. Returns its `param`.
     #[track_caller]
     pub fn expect_error(&self, status: u16, code: &str) -> Option<String> {
         assert_eq!(self.status, status, "{}", self.text);
@@ -221,7 +222,7 @@ impl Answer {
     }
 }
 
-/// Shows every error of an answer: the one that it is, and those of single rows.
+/// Calls `check` with every error in a response: its own, and those of single rows.
 fn each_error(value: &Value, check: &impl Fn(&Value)) {
     match value {
         Value::Array(parts) => parts.iter().for_each(|part| each_error(part, check)),
@@ -233,8 +234,8 @@ fn each_error(value: &Value, check: &impl Fn(&Value)) {
     }
 }
 
-/// A message that begins with the name of a part of the request names the one that `param` does, and those of the single
-/// mistakes leave it to their `param`.
+/// Asserts that a message that begins with the name of a parameter names the `param` of the error, and that the
+/// messages of single problems do not repeat it.
 fn names_its_param(error: &Value) {
     let begins_with =
         |error: &Value, begin: &str| error["message"].as_str().unwrap_or_default().starts_with(begin);
@@ -246,7 +247,7 @@ fn names_its_param(error: &Value) {
     }
 }
 
-/// Asks again and again until `done` gives something. Fails after thirty seconds.
+/// Polls until `done` returns a value. Fails after thirty seconds.
 pub async fn until<T>(what: &str, mut done: impl AsyncFnMut() -> Option<T>) -> T {
     let asked = tokio::time::timeout(Duration::from_secs(30), async {
         loop {

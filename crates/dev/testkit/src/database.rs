@@ -1,4 +1,4 @@
-//! A private database per test, copied from a migrated template in milliseconds.
+//! A separate database per test, copied from a migrated template within milliseconds.
 
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, PgConnection, QueryableByName, RunQueryDsl};
@@ -9,25 +9,25 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use store::{Backend, Db, Options};
 
-/// The backend of a test.
+/// The database backend of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Embedded SQLite, in a temporary folder.
     Sqlite,
-    /// PostgreSQL, at `SVC_TEST_POSTGRES_URL`, which `make test` sets.
+    /// PostgreSQL at `SVC_TEST_POSTGRES_URL`, which `make test` sets.
     Postgres,
 }
 
-/// The connections of a test's pool.
+/// The size of a test's connection pool.
 const CONNECTIONS: u32 = 4;
 
-/// A database of its own, gone when dropped. Time stands still until the test moves it.
+/// A separate database, which is deleted when this is dropped. Its time stands still until the test advances it.
 pub struct TestDb {
     /// The database.
     pub db: Db,
-    /// Its clock.
+    /// The clock.
     pub clock: Arc<ManualClock>,
-    /// Where it is, for tests that open it a second time.
+    /// The location, for tests that open it a second time.
     pub backend: Backend,
     #[cfg(feature = "app")]
     events: crate::emitted::EmittedEvents,
@@ -40,12 +40,12 @@ enum Place {
         admin: String,
         name: String,
     },
-    /// Another `TestDb` owns it.
+    /// Another `TestDb` owns the database.
     Elsewhere,
 }
 
 impl TestDb {
-    /// A fresh database at 2026-01-15 12:00 UTC.
+    /// Creates a database at 2026-01-15 12:00 UTC.
     pub fn new(kind: Kind) -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-01-15T12:00:00Z").unwrap()));
         let (backend, place) = match kind {
@@ -71,7 +71,7 @@ impl TestDb {
         }
     }
 
-    /// Opens the same database once more, as another process would.
+    /// Opens the same database again, as another process would.
     pub fn reopen(&self) -> Db {
         let db = open(&self.backend, self.clock.clone());
         #[cfg(feature = "app")]
@@ -79,18 +79,19 @@ impl TestDb {
         db
     }
 
-    /// The same database for a second process. It is gone when the first is dropped.
+    /// Returns the same database for a second process. It is deleted when the first is dropped.
     pub fn share(&self) -> Self {
         Self::around(self.backend.clone(), self.clock.clone(), Place::Elsewhere)
     }
 
-    /// How many deadlocks the database has resolved: transactions that ran again for them pass unseen otherwise. On
-    /// SQLite, which has one writer, there are none. Nothing else may use the database meanwhile.
+    /// Returns the number of deadlocks that the database has resolved. Their transactions were repeated, so tests do
+    /// not notice them otherwise. SQLite has a single writer and no deadlocks. Nothing else may use the database
+    /// meanwhile.
     pub async fn deadlocks(&self) -> i64 {
         if matches!(self.backend, Backend::Sqlite(_)) {
             return 0;
         }
-        // A connection tells what it counted when it is asked to, so each of the pool is.
+        // A connection reports its statistics only when asked, so ask all connections of the pool.
         let all = Arc::new(Barrier::new(CONNECTIONS as usize));
         let flush = || {
             let all = all.clone();
@@ -132,7 +133,7 @@ fn open(backend: &Backend, clock: Arc<dyn Clock>) -> Db {
         .expect("the test database opens")
 }
 
-/// Names the schema, so that a template of other migrations is never used.
+/// Returns a hash of all migrations. A template of other migrations has another name and is not used.
 fn schema_hash(kind: &str) -> u64 {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../migrations").join(kind);
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
@@ -154,7 +155,7 @@ fn sqlite() -> (Backend, Place) {
     if !template.exists() {
         let fresh = folder.path().join("template.db");
         Db::migrate(&Backend::Sqlite(fresh.display().to_string())).expect("the migrations run");
-        // Another test may be at it too; the last rename wins, and both files are the same.
+        // Another test may create the template concurrently. The last rename wins, and both files are equal.
         std::fs::rename(&fresh, &template).or_else(|_| std::fs::copy(&fresh, &template).map(drop)).unwrap();
     }
     let path = folder.path().join("svc.db");
@@ -200,7 +201,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let Self::Postgres { admin, name } = self else { return };
         if let Ok(mut connection) = PgConnection::establish(admin) {
-            // A test that failed may have left connections; the server is thrown away with them.
+            // A failed test may have left connections. The whole server is deleted anyway.
             let _ = connection.batch_execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
         }
     }

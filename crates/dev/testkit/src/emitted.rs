@@ -1,8 +1,8 @@
-//! Every event that a test emits is held against the schema that is published of its type, and its type is noted.
+//! Validation of all emitted events by the published schemas of their types.
 //!
-//! A test whose event does not fit fails when its database is dropped. Where `SVC_TEST_EMITTED_EVENTS` names a folder, it gets a
-//! file for each type that was emitted and `declared` with all that should be: `scripts/check-emitted-events` compares them
-//! after a whole run, whose tests are processes of their own.
+//! A test with an invalid event fails when its database is dropped. If `SVC_TEST_EMITTED_EVENTS` names a folder,
+//! tests create a file there for each emitted type, and `declared` with all types that an area publishes. After a
+//! whole run, whose tests are separate processes, `scripts/check-emitted-events` compares them.
 
 use jsonschema::Validator;
 use model::JsonText;
@@ -13,14 +13,14 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use store::Db;
 
-/// What was wrong with events of a database. Fails the test that drops it, where there is something.
+/// The invalid events of a database. If there are any, the test that drops the database fails.
 #[derive(Clone, Default)]
 pub(crate) struct EmittedEvents {
     mistakes: Arc<Mutex<Vec<String>>>,
 }
 
 impl EmittedEvents {
-    /// Looks at what this handle's transactions emit.
+    /// Validates the events emitted by this handle's transactions.
     pub(crate) fn observe(&self, db: &Db) {
         let mistakes = self.mistakes.clone();
         let is_first = db.observe_events(Box::new(move |name, data| {
@@ -35,16 +35,16 @@ impl EmittedEvents {
 impl Drop for EmittedEvents {
     fn drop(&mut self) {
         let mistakes = std::mem::take(&mut *self.mistakes.lock().unwrap());
-        // A test that fails already says why.
+        // A test that already fails shows its own reason.
         assert!(mistakes.is_empty() || std::thread::panicking(), "{}", mistakes.join("\n"));
     }
 }
 
-/// A type of event and the check of its data.
+/// A type of event with its validator.
 struct Known {
     kind: EventType,
-    /// Compiled when the first event of the type is emitted: each test is a process, and compiling the schemas of all types would
-    /// be most of its work.
+    /// Compiled for the first event of the type. Each test is a process, and compiling the schemas of all types would
+    /// take most of its time.
     validator: OnceLock<Validator>,
 }
 
@@ -61,7 +61,7 @@ static KNOWN: LazyLock<HashMap<&'static str, Known>> = LazyLock::new(|| {
     registry.event_types().iter().map(|kind| (kind.name, known(kind))).collect()
 });
 
-/// Says what is wrong with an event. Those of tests alone are called `test.…`.
+/// Validates an event. Events named `test.…` exist only in tests.
 fn check(name: &str, data: &JsonText) -> Result<(), String> {
     if name.starts_with("test.") {
         return Ok(());
@@ -90,7 +90,7 @@ fn folder() -> Option<String> {
     std::env::var("SVC_TEST_EMITTED_EVENTS").ok().filter(|folder| !folder.is_empty())
 }
 
-/// Writes down all types that an area publishes. Those that are announced have no area yet.
+/// Writes all types that an area publishes. Announced types have no area yet.
 fn declare(kinds: &[EventType]) {
     let Some(folder) = folder() else { return };
     let names = kinds.iter().filter(|kind| !kind.announced).map(|kind| format!("{}\n", kind.name));

@@ -1,4 +1,4 @@
-//! Energy as the ledger keeps it, for tests of groups that spend it and know it by its port only.
+//! The state of the Energy ledger, for tests of crates that use it only by its port.
 
 use crate::TestApp;
 use diesel::prelude::*;
@@ -12,17 +12,17 @@ struct Number {
 }
 
 impl TestApp {
-    /// How many holds are open.
+    /// Returns the number of open holds.
     pub async fn open_holds(&self) -> i64 {
         self.ledger_number("SELECT COUNT(*) AS n FROM energy_holds WHERE state = 'open'").await
     }
 
-    /// How many steps were debited.
+    /// Returns the number of debits, one per step.
     pub async fn debits(&self) -> i64 {
         self.ledger_number("SELECT COUNT(*) AS n FROM energy_entries WHERE kind = 'debit'").await
     }
 
-    /// What was debited and not given back.
+    /// Returns the amount debited and not refunded.
     pub async fn energy_spent(&self) -> i64 {
         let sum = "CAST(COALESCE(-SUM(amount), 0) AS BIGINT)";
         self.ledger_number(&format!(
@@ -31,30 +31,30 @@ impl TestApp {
         .await
     }
 
-    /// What steps cost beyond what was held for them.
+    /// Returns the amount that steps cost beyond their holds.
     pub async fn energy_absorbed(&self) -> i64 {
         let sum = "CAST(COALESCE(SUM(amount), 0) AS BIGINT)";
         let absorbed = "counter_account = 'platform_absorbed'";
         self.ledger_number(&format!("SELECT {sum} AS n FROM energy_entries WHERE {absorbed}")).await
     }
 
-    /// What the only agent has spent in the only month.
+    /// Returns the amount spent by the only agent in the only month.
     pub async fn agent_month(&self) -> i64 {
         self.ledger_number("SELECT spent AS n FROM agent_months").await
     }
 
-    /// What the only workspace owns.
+    /// Returns the balance of the only workspace.
     pub async fn energy_balance(&self) -> i64 {
         self.ledger_number("SELECT balance AS n FROM energy_accounts").await
     }
 
-    /// Sets all of a workspace's Energy aside but `left`, as other work would.
+    /// Reserves all but `left` of a workspace's Energy, as other work would.
     pub async fn reserve_all_but(&self, workspace: WorkspaceId, left: i64) {
         let set = format!("reserved = balance - {left}");
         self.sql(format!("UPDATE energy_accounts SET {set} WHERE workspace_id = {workspace}")).await;
     }
 
-    /// Ends what [`reserve_all_but`](Self::reserve_all_but) set aside.
+    /// Releases the reservation of [`reserve_all_but`](Self::reserve_all_but).
     pub async fn free_energy(&self, workspace: WorkspaceId) {
         self.sql(format!("UPDATE energy_accounts SET reserved = 0 WHERE workspace_id = {workspace}")).await;
     }

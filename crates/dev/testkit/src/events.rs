@@ -1,4 +1,4 @@
-//! Events for tests of what is done with events.
+//! Events for tests of the delivery of events.
 
 use operation::Event;
 use serde::Serialize;
@@ -26,7 +26,7 @@ pub struct MessageSent {
 }
 
 impl MessageSent {
-    /// A message to this contact, known by its text.
+    /// Creates an event for a message to this contact, identified by its text.
     pub fn new(contact_id: i64, text: impl Into<String>) -> Self {
         Self {
             contact_id,
@@ -50,7 +50,7 @@ pub struct ConversionSent {
 }
 
 impl ConversionSent {
-    /// A conversion.
+    /// Creates an event for a conversion.
     pub fn new(conversion_id: &'static str) -> Self {
         Self { conversion_id }
     }

@@ -1,5 +1,5 @@
-//! What tests stand on: a private database per test on both backends, a clock that they move, and with the feature `app` the
-//! whole service behind its front door, with a scripted model.
+//! Test support: a separate database per test on both backends, and a clock that tests advance. The feature `app`
+//! adds the whole service behind HTTP, with a scripted model.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

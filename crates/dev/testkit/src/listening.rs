@@ -4,18 +4,18 @@ use egress::Streaming;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// An event.
+/// A server-sent event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Heard {
-    /// Its number.
+    /// The id.
     pub id: u64,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it tells.
+    /// The data.
     pub data: Value,
 }
 
-/// A stream of events that is being read. Dropping it hangs up.
+/// A stream of events. Dropping it closes the connection.
 pub struct Listening {
     /// The headers, names in lower case.
     pub headers: BTreeMap<String, String>,
@@ -32,7 +32,7 @@ impl Listening {
         Self { headers, body, text: String::new() }
     }
 
-    /// The next event; `None` at the end.
+    /// Returns the next event, or `None` at the end.
     pub async fn next(&mut self) -> Option<Heard> {
         loop {
             let block = self.block().await?;
@@ -42,14 +42,14 @@ impl Listening {
         }
     }
 
-    /// Waits for a comment, which is all that comes.
+    /// Returns the next block, which must be a comment.
     pub async fn comment(&mut self) -> String {
         let block = self.block().await.expect("the stream goes on");
         assert!(block.starts_with(':'), "{block}");
         block
     }
 
-    /// Reads events until one of this name.
+    /// Reads events until one with this name.
     pub async fn until(&mut self, name: &str) -> Heard {
         loop {
             let event = self.next().await.unwrap_or_else(|| panic!("the stream ends without {name}"));
@@ -59,7 +59,7 @@ impl Listening {
         }
     }
 
-    /// All that is still to come.
+    /// Returns all remaining events.
     pub async fn rest(&mut self) -> Vec<Heard> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {

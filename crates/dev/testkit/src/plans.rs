@@ -1,4 +1,4 @@
-//! How SQLite finds rows, for tests that a query uses an index.
+//! SQLite's query plans, for tests that a query uses an index.
 
 use crate::TestDb;
 use diesel::prelude::*;
@@ -10,7 +10,7 @@ struct Part {
     detail: String,
 }
 
-/// Makes sure that each query, with `debug_query`'s text, begins with its index and sorts nothing.
+/// Asserts that each query (the text of `debug_query`) starts with its index and does not sort.
 pub async fn expect_indexes<const N: usize>(data: &TestDb, queries: [(String, &str); N]) {
     for (query, index) in queries {
         let (query, _) = query.split_once(" -- binds").unwrap();

@@ -1,4 +1,4 @@
-//! The program itself, as an operator runs it: its commands, and serving processes that are stopped or killed.
+//! The program as an operator runs it: its commands, and server processes that are stopped or killed.
 
 use crate::{Client, Key, Kind, OpenAiServer, TestDb, until};
 use model::{KeyId, WorkspaceId};
@@ -11,13 +11,13 @@ use std::process::{Child, Command, Stdio};
 use store::Backend;
 use tempfile::TempDir;
 
-/// An installation of the program, on a database of its own.
+/// An installation of the program with a separate database.
 pub struct Program {
-    /// Its database.
+    /// The database.
     pub data: TestDb,
-    /// The server of the model behind all tiers.
+    /// The model server behind all tiers.
     pub model: OpenAiServer,
-    /// Where it listens, such as `127.0.0.1:40001`.
+    /// The address to listen on, such as `127.0.0.1:40001`.
     pub listen: String,
     binary: &'static str,
     folder: TempDir,
@@ -25,7 +25,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// An installation of `binary`, which a test of the program's own crate names by `env!("CARGO_BIN_EXE_svc")`.
+    /// Creates an installation of `binary`. Tests of the program's own crate pass `env!("CARGO_BIN_EXE_svc")`.
     pub async fn new(kind: Kind, binary: &'static str) -> Self {
         Self {
             data: TestDb::new(kind),
@@ -37,36 +37,36 @@ impl Program {
         }
     }
 
-    /// The same with a setting.
+    /// Adds a setting.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.settings.push((name, value.into()));
         self
     }
 
-    /// An address that is free at this moment: whoever takes it before us makes the test fail, not pass.
+    /// Returns an address that is currently free. If another process takes it before us, the test fails.
     pub fn address() -> String {
         TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
     }
 
-    /// Speaks to whichever process serves at [`Self::listen`].
+    /// Returns a client for the process at [`Self::listen`].
     pub fn client(&self) -> Client {
         Client::new(&format!("http://{}", self.listen))
     }
 
-    /// Runs a command; gives its JSON.
+    /// Runs a command and returns its JSON output.
     pub fn run(&self, arguments: &[&str]) -> Value {
         let output = self.command().args(arguments).arg("--json").output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// Runs a command that fails; gives what it says.
+    /// Runs a command that must fail, and returns its error output.
     pub fn fails(&self, arguments: &[&str]) -> String {
         Self::failure(self.command().args(arguments))
     }
 
-    /// The same with a setting.
+    /// Runs a command with a setting that must fail, and returns its error output.
     pub fn fails_with(&self, name: &str, value: &str, arguments: &[&str]) -> String {
         Self::failure(self.command().env(name, value).args(arguments))
     }
@@ -78,7 +78,7 @@ impl Program {
         message
     }
 
-    /// A live key of a fresh workspace on the plan `scale`, made on the command line.
+    /// Creates a workspace on the plan `scale` at the command line, and returns a live key with these scopes.
     pub fn key(&self, scopes: &str) -> Key {
         let workspace = self.run(&["workspace", "create", "--name", "Program"])["id"].to_string();
         self.run(&["plan", "set", "--workspace", &workspace, "--plan", "scale"]);
@@ -91,17 +91,17 @@ impl Program {
         }
     }
 
-    /// Starts a process that serves, and waits until it does.
+    /// Starts a server process and waits until it responds.
     pub async fn serve(&self) -> Serving {
         self.serve_at(&self.listen).await
     }
 
-    /// The same at another address.
+    /// Starts a server process at another address.
     pub async fn serve_at(&self, listen: &str) -> Serving {
         self.serve_logging(listen, Stdio::inherit()).await
     }
 
-    /// The same with its log elsewhere.
+    /// Starts a server process that writes its log to `log`.
     pub async fn serve_logging(&self, listen: &str, log: impl Into<Stdio>) -> Serving {
         let mut command = self.command_at(listen);
         let serving = Serving(command.arg("serve").stdout(Stdio::null()).stderr(log).spawn().unwrap());
@@ -110,7 +110,7 @@ impl Program {
         serving
     }
 
-    /// Starts a process that serves the demo workspace, which it makes, and waits until it does.
+    /// Starts a server process with a new demo workspace, and waits until it responds.
     pub async fn serve_demo(&self) -> (Serving, Demo) {
         let (serving, printed) = self.serve_printing().await;
         let demo = Demo {
@@ -122,7 +122,8 @@ impl Program {
         (serving, demo)
     }
 
-    /// Starts a process that serves the demo workspace of an earlier one; gives the page of its chat network.
+    /// Starts a server process with the demo workspace of an earlier process. Returns the URL of the chat network's
+    /// page.
     pub async fn serve_demo_again(&self) -> (Serving, String) {
         let (serving, printed) = self.serve_printing().await;
         (serving, word_after(CHAT, &printed))
@@ -134,14 +135,14 @@ impl Program {
         let mut serving = Serving(command.spawn().unwrap());
         let lines = BufReader::new(serving.0.stdout.take().unwrap()).lines().map(Result::unwrap);
         let printed = lines.take_while(|line| !line.starts_with("Reference: "));
-        // The servers of the test answer on its thread.
+        // The servers of the test run on this thread, so do not block it.
         let printed = tokio::task::spawn_blocking(move || printed.collect()).await.unwrap();
         let client = self.client();
         until("the service listens", async || client.ask("GET", "/me").try_send().await.ok()).await;
         (serving, printed)
     }
 
-    /// A shell with the settings of this installation, in which `svc` is the program.
+    /// Returns a shell with the settings of this installation, in which `svc` is the program.
     pub fn shell(&self) -> Command {
         let mut path = OsString::from(Path::new(self.binary).parent().unwrap());
         path.push(":");
@@ -151,12 +152,12 @@ impl Program {
         command
     }
 
-    /// Its data folder.
+    /// Returns the data folder.
     pub fn data_dir(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The program with its settings, for a command whose output or exit a test looks at.
+    /// Returns the program with its settings, for tests that check the output or the exit code.
     pub fn command(&self) -> Command {
         self.command_at(&self.listen)
     }
@@ -172,7 +173,7 @@ impl Program {
         };
         let mut command = Command::new(program);
         command.env("SVC_DATABASE_URL", database).env("SVC_DATA_DIR", self.folder.path());
-        // PostgreSQL's replicas share one, which is not made up.
+        // Replicas on PostgreSQL share a key, which must be given.
         command.env("SVC_SECRET_KEY", "c3ZjLXRlc3RraXQtc2VjcmV0LWtleS0zMi1ieXRlcyE=");
         command.env("SVC_LISTEN", listen).env("SVC_LOG", "warn").stdin(Stdio::null());
         for tier in ["FAST", "BALANCED", "ADVANCED"] {
@@ -185,7 +186,7 @@ impl Program {
     }
 }
 
-/// What the demo prints before the address of its chat network.
+/// The text that the demo prints before the URL of its chat network.
 const CHAT: &str = "Chat with the agent as a customer:";
 
 fn word_after(label: &str, printed: &[String]) -> String {
@@ -193,23 +194,23 @@ fn word_after(label: &str, printed: &[String]) -> String {
     line.and_then(|line| line.split_whitespace().next()).unwrap().to_owned()
 }
 
-/// The keys of the demo workspace, and its chat network.
+/// The keys and the chat network of a demo workspace.
 pub struct Demo {
-    /// The live one.
+    /// The live key.
     pub live: String,
-    /// The test one.
+    /// The test key.
     pub test: String,
-    /// The page of the chat network, such as `http://127.0.0.1:8090`.
+    /// The URL of the chat network's page, such as `http://127.0.0.1:8090`.
     pub chat: String,
-    /// All that was printed.
+    /// The whole output.
     pub printed: String,
 }
 
-/// A serving process, killed when dropped.
+/// A server process, killed when dropped.
 pub struct Serving(Child);
 
 impl Serving {
-    /// `SIGTERM`: what goes on is finished.
+    /// Sends `SIGTERM` and waits for the end. Running requests are finished.
     pub async fn stop(mut self) {
         let pid = self.0.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
@@ -217,7 +218,7 @@ impl Serving {
         assert!(status.success(), "{status}");
     }
 
-    /// `SIGKILL`: nothing is flushed or announced.
+    /// Sends `SIGKILL`. Nothing is flushed.
     pub fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();

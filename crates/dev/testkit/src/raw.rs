@@ -1,4 +1,4 @@
-//! Requests byte by byte, for what no client library would send.
+//! Raw requests, for input that no client library would send.
 
 use crate::{Answer, TestApp};
 use serde_json::Value;
@@ -7,26 +7,27 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 impl TestApp {
-    /// Sends bytes and reads the answer until the service closes. The request must say `connection: close`.
+    /// Sends bytes and reads the response until the service closes the connection. The request must contain
+    /// `connection: close`.
     pub async fn raw(&self, request: &[u8]) -> Answer {
         read_answer(&self.raw_bytes(request).await)
     }
 
-    /// The same, with all that comes back as it is.
+    /// Sends bytes and returns all received bytes.
     pub async fn raw_bytes(&self, request: &[u8]) -> Vec<u8> {
         let mut stream = self.connect().await;
-        // The service may answer, and close, before it has read everything.
+        // The service may respond and close before it has read everything.
         let _ = stream.write_all(request).await;
         read_all(&mut stream).await
     }
 
-    /// A connection to the service.
+    /// Opens a connection to the service.
     pub async fn connect(&self) -> TcpStream {
         TcpStream::connect(self.origin.strip_prefix("http://").unwrap()).await.expect("the service listens")
     }
 }
 
-/// What comes until the service closes.
+/// Reads until the service closes the connection.
 pub async fn read_all(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 16 * 1024];
@@ -36,7 +37,7 @@ pub async fn read_all(stream: &mut TcpStream) -> Vec<u8> {
     bytes
 }
 
-/// One answer, as it came.
+/// Parses a response.
 pub fn read_answer(bytes: &[u8]) -> Answer {
     let text = String::from_utf8_lossy(bytes);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));

@@ -1,4 +1,4 @@
-//! An endpoint that webhooks are delivered to.
+//! An endpoint that receives webhook deliveries.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -7,41 +7,41 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What an endpoint does with a delivery.
+/// The response of the endpoint to a delivery.
 #[derive(Debug, Clone)]
 pub enum Answering {
-    /// Answers with this status and these header lines.
+    /// Responds with this status and these headers.
     Status(u16, Vec<(String, String)>),
-    /// Answers 200 after a while.
+    /// Responds with 200 after a delay.
     Slow(Duration),
-    /// Hangs up without an answer.
+    /// Closes the connection without a response.
     HangUp,
-    /// Keeps the connection and says nothing.
+    /// Keeps the connection open without a response.
     Silent,
 }
 
 impl Answering {
-    /// A status alone.
+    /// Returns a response with only a status.
     pub fn status(status: u16) -> Self {
         Self::Status(status, Vec::new())
     }
 
-    /// A status with one header.
+    /// Returns a response with one header.
     pub fn with(status: u16, name: &str, value: &str) -> Self {
         Self::Status(status, vec![(name.to_owned(), value.to_owned())])
     }
 }
 
-/// A delivery that came in.
+/// A received delivery.
 #[derive(Debug, Clone)]
 pub struct Delivered {
     /// The path that it was posted to.
     pub path: String,
     /// The headers, names in lower case.
     pub headers: BTreeMap<String, String>,
-    /// The body's bytes.
+    /// The body.
     pub body: Vec<u8>,
-    /// Whether it was answered 2xx.
+    /// Whether the response was 2xx.
     pub accepted: bool,
 }
 
@@ -54,17 +54,18 @@ impl Delivered {
 
 type Rule = dyn Fn(&Delivered) -> Answering + Send + Sync;
 
-/// An HTTP server that keeps what is posted to it and answers by a rule. It speaks enough HTTP/1.1 for our own client.
+/// An HTTP server that records deliveries and responds according to a rule. It supports just enough HTTP/1.1 for the
+/// service's client.
 #[derive(Clone)]
 pub struct Receiver {
-    /// Where it listens.
+    /// The address that it listens on.
     pub address: SocketAddr,
     delivered: Arc<Mutex<Vec<Delivered>>>,
     rule: Arc<Mutex<Arc<Rule>>>,
 }
 
 impl Receiver {
-    /// Starts on a free port, answering 200.
+    /// Starts on a free port and responds with 200.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let rule: Arc<Rule> = Arc::new(|_: &Delivered| Answering::status(200));
@@ -83,32 +84,32 @@ impl Receiver {
         receiver
     }
 
-    /// Its URL, with this path.
+    /// Returns its URL with this path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// Answers by this rule from now on.
+    /// Sets the rule for responses.
     pub fn answer(&self, rule: impl Fn(&Delivered) -> Answering + Send + Sync + 'static) {
         *self.rule.lock().unwrap() = Arc::new(rule);
     }
 
-    /// Answers this status from now on.
+    /// Sets the status of responses.
     pub fn answer_status(&self, status: u16) {
         self.answer(move |_| Answering::status(status));
     }
 
-    /// What came in so far.
+    /// Returns the deliveries so far.
     pub fn delivered(&self) -> Vec<Delivered> {
         self.delivered.lock().unwrap().clone()
     }
 
-    /// How many came in so far.
+    /// Returns the number of deliveries so far.
     pub fn count(&self) -> usize {
         self.delivered.lock().unwrap().len()
     }
 
-    /// Forgets what came in.
+    /// Removes the recorded deliveries.
     pub fn forget(&self) {
         self.delivered.lock().unwrap().clear();
     }
@@ -144,7 +145,7 @@ impl Receiver {
     }
 }
 
-/// Reads one request; what was read beyond it stays in `bytes`.
+/// Reads one request. Bytes after it stay in `bytes`.
 async fn read_request(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<Delivered> {
     let mut chunk = [0; 16 * 1024];
     let end = loop {

@@ -1,4 +1,4 @@
-//! Outside servers that do as they are told.
+//! Scripted model servers.
 
 use providers::{BoxFuture, Completion, Finish, Prompt, Provider, ProviderError, ToolCall, Usage};
 use serde_json::{Value, json};
@@ -10,28 +10,28 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::sync::Semaphore;
 
-/// What a scripted model says next.
+/// The next response of a scripted model.
 #[derive(Debug, Clone)]
 pub enum Script {
     /// A text.
     Say(String),
-    /// A text that was cut at its limit.
+    /// A text that was truncated at its limit.
     Cut(String),
-    /// Calls of tools: name and arguments.
+    /// Tool calls: name and arguments.
     Call(Vec<(String, Value)>),
-    /// A failure.
+    /// An error.
     Fail(ProviderError),
-    /// Calls of tools after a [`ScriptedModel::release`].
+    /// Tool calls after a [`ScriptedModel::release`].
     WaitAndCall(Vec<(String, Value)>),
-    /// Nothing, until the run is cancelled or [`ScriptedModel::release`] is called; then a text.
+    /// A text, after the run is cancelled or [`ScriptedModel::release`] is called.
     Wait(String),
-    /// A text in pieces: the first at once, and each of the others after a [`ScriptedModel::release`].
+    /// A text in pieces: the first at once, each other one after a [`ScriptedModel::release`].
     Pieces(Vec<String>),
-    /// A failure after these pieces.
+    /// An error after these pieces.
     BreakOff(Vec<String>, ProviderError),
 }
 
-/// A model that says what it was told to say, in order, and then "ok". It remembers what it was asked.
+/// A model that returns scripted responses in order, and then "ok". It records its prompts.
 #[derive(Default)]
 pub struct ScriptedModel {
     script: Mutex<VecDeque<Script>>,
@@ -49,34 +49,34 @@ impl Default for Gate {
 }
 
 impl ScriptedModel {
-    /// Adds to the script.
+    /// Adds a response to the script.
     pub fn then(&self, script: Script) -> &Self {
         self.script.lock().unwrap().push_back(script);
         self
     }
 
-    /// Takes back what is left of the script.
+    /// Removes the rest of the script.
     pub fn forget(&self) {
         self.script.lock().unwrap().clear();
     }
 
-    /// Says how many tokens every answer uses; 10 and 5 otherwise.
+    /// Sets the token usage of every response. The default is 10 and 5.
     pub fn usage(&self, input_tokens: i64, output_tokens: i64) -> &Self {
         *self.usage.lock().unwrap() = Some(Usage { input_tokens, output_tokens, ..Usage::default() });
         self
     }
 
-    /// Lets one [`Script::Wait`] go on.
+    /// Lets one [`Script::Wait`] continue.
     pub fn release(&self) {
         self.gate.0.add_permits(1);
     }
 
-    /// The prompts that it got so far.
+    /// Returns the prompts so far.
     pub fn prompts(&self) -> Vec<Prompt> {
         self.asked.lock().unwrap().clone()
     }
 
-    /// The texts of the prompt that it was asked last.
+    /// Returns the texts of the last prompt.
     pub fn last_texts(&self) -> Vec<String> {
         let prompts = self.prompts();
         prompts
@@ -155,23 +155,23 @@ impl Provider for ScriptedModel {
     }
 }
 
-/// An answer to come.
+/// A scripted response.
 enum Scripted {
-    /// Status, `Retry-After` and body. The status 0 stands for none: the request hangs.
+    /// Status, `Retry-After` and body. With the status 0 the request hangs.
     Json(u16, Option<u64>, Value),
-    /// Server-sent events, and whether their end is sent, too.
+    /// Server-sent events, and whether the end of the stream is sent.
     Events(Vec<Value>, bool),
-    /// Status, header lines and body as they are sent.
+    /// Status, headers and body, byte for byte.
     Raw(u16, Vec<(String, String)>, Vec<u8>),
 }
 
-/// What answers a request that the script has nothing for, by its body.
+/// The rule for requests after the end of the script, given the request's body.
 type Rule = dyn Fn(&Value) -> Value + Send + Sync;
 
-/// An HTTP server that answers with scripted status and JSON or events, in order, and then by a rule: with a short
-/// completion, if none was set. It speaks enough HTTP/1.1 for our own client and no more.
+/// An HTTP server with scripted responses, in order. After them it applies a rule, by default a short completion. It
+/// supports just enough HTTP/1.1 for the service's client.
 pub struct OpenAiServer {
-    /// Where it listens.
+    /// The address that it listens on.
     pub address: SocketAddr,
     state: Arc<State>,
 }
@@ -187,7 +187,7 @@ struct State {
 }
 
 impl OpenAiServer {
-    /// Starts it on a free port.
+    /// Starts on a free port.
     pub async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -210,75 +210,75 @@ impl OpenAiServer {
         Self { address, state }
     }
 
-    /// Answers by this rule where the script has ended.
+    /// Sets the rule for requests after the end of the script.
     pub fn answer(&self, rule: impl Fn(&Value) -> Value + Send + Sync + 'static) {
         *self.state.rule.lock().unwrap() = Arc::new(rule);
     }
 
-    /// The base URL for the provider.
+    /// Returns the base URL for the provider.
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// Adds an answer. The status 0 stands for none: the request hangs.
+    /// Adds a response. With the status 0 the request hangs.
     pub fn then(&self, status: u16, retry_after: Option<u64>, body: Value) -> &Self {
         self.state.script.lock().unwrap().push_back(Scripted::Json(status, retry_after, body));
         self
     }
 
-    /// Adds an answer in events, `[DONE]` behind them.
+    /// Adds a response with events, followed by `[DONE]`.
     pub fn then_events(&self, events: impl IntoIterator<Item = Value>) -> &Self {
         let events = events.into_iter().collect();
         self.state.script.lock().unwrap().push_back(Scripted::Events(events, true));
         self
     }
 
-    /// Adds an answer that breaks off after these events.
+    /// Adds a response that ends abruptly after these events.
     pub fn then_break_off(&self, events: impl IntoIterator<Item = Value>) -> &Self {
         let events = events.into_iter().collect();
         self.state.script.lock().unwrap().push_back(Scripted::Events(events, false));
         self
     }
 
-    /// Adds an answer with these headers and this body, byte for byte.
+    /// Adds a response with these headers and this body, byte for byte.
     pub fn then_raw(&self, status: u16, headers: &[(&str, &str)], body: impl Into<Vec<u8>>) -> &Self {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         self.state.script.lock().unwrap().push_back(Scripted::Raw(status, headers.collect(), body.into()));
         self
     }
 
-    /// Adds an answer that never comes.
+    /// Adds a response that never comes.
     pub fn then_silence(&self) -> &Self {
         self.then(SILENCE, None, Value::Null)
     }
 
-    /// Ends one request that hangs, without an answer.
+    /// Closes a hanging request without a response.
     pub fn hang_up(&self) {
         self.state.hang_up.notify_one();
     }
 
-    /// The bodies it was sent.
+    /// Returns the received bodies.
     pub fn bodies(&self) -> Vec<Value> {
         self.state.bodies.lock().unwrap().clone()
     }
 
-    /// The bodies it was sent, as text.
+    /// Returns the received bodies as text.
     pub fn texts(&self) -> Vec<String> {
         self.state.texts.lock().unwrap().clone()
     }
 
-    /// The request lines and headers it was sent, in lower case.
+    /// Returns the received request lines and headers, in lower case.
     pub fn heads(&self) -> Vec<String> {
         self.state.heads.lock().unwrap().clone()
     }
 
-    /// How many requests it had.
+    /// Returns the number of requests.
     pub fn requests(&self) -> usize {
         self.state.requests.load(Ordering::SeqCst)
     }
 }
 
-/// The status of an answer that never comes.
+/// The status for a response that never comes.
 const SILENCE: u16 = 0;
 
 impl State {
@@ -311,7 +311,7 @@ impl State {
                 }
             };
             if status == SILENCE {
-                // Until the other side gives up, or the test.
+                // Wait until the client or the test gives up.
                 let mut end = [0];
                 tokio::select! {
                     _ = stream.read(&mut end) => {}
@@ -382,12 +382,12 @@ async fn read_request(stream: &mut tokio::net::TcpStream, buffer: &mut Vec<u8>) 
     }
 }
 
-/// A completion that says `text`.
+/// Returns a completion with `text`.
 pub fn completion(text: &str) -> Value {
     finished(json!({ "role": "assistant", "content": text }), "stop")
 }
 
-/// A completion that calls a tool.
+/// Returns a completion that calls a tool.
 pub fn tool_call(name: &str, arguments: &Value) -> Value {
     let function = json!({ "name": name, "arguments": arguments.to_string() });
     let call = json!({ "id": format!("call_{name}"), "type": "function", "function": function });

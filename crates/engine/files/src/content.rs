@@ -1,21 +1,21 @@
-//! What the bytes of a file are: their type, size and digest, and the dimensions of an image. Nothing is decoded: an image
-//! of a few bytes can have billions of pixels.
+//! Inspection of a file's bytes: media type, size, digest, and the dimensions of an image. Images are never decoded,
+//! because an image of a few bytes can have billions of pixels.
 
 use bytes::Bytes;
 
-/// How much of a file's beginning is looked at. The dimensions of a photo are behind its preview.
+/// The number of bytes kept from the start of a file. The dimensions of a photo come after its preview.
 const HEAD: usize = 256 << 10;
 
-/// How much of it must be text for the file to be text.
+/// The number of bytes that must be text for the file to count as text.
 const TEXT_HEAD: usize = 8 << 10;
 
-/// What was found in the bytes of a file.
+/// The properties of a file's content.
 #[derive(Debug, Clone)]
 pub(crate) struct Content {
     pub(crate) size: i64,
     /// In hexadecimal.
     pub(crate) sha256: String,
-    /// The media type that the first bytes show.
+    /// The media type detected from the first bytes.
     detected: Option<&'static str>,
     encoding: TextEncoding,
     pub(crate) dimensions: Option<(i64, i64)>,
@@ -23,7 +23,8 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    /// The media type. Text is distinguished by the file's name, because no bytes say what it is.
+    /// Returns the media type. Types of text are distinguished by the file name's extension, because the bytes do not
+    /// tell.
     pub(crate) fn mime_type(&self, name: &str) -> &'static str {
         if let Some(detected) = self.detected {
             return detected;
@@ -35,7 +36,7 @@ impl Content {
         match extension.as_deref() {
             Some("csv") => "text/csv",
             Some("tsv") => "text/tab-separated-values",
-            // Bytes that may be text of an old encoding are text if their file is called so.
+            // Bytes that may be text in an old encoding count as text only with a matching extension.
             Some("txt") => "text/plain",
             _ if self.encoding == TextEncoding::Old => "application/octet-stream",
             Some("htm" | "html") => "text/html",
@@ -48,13 +49,13 @@ impl Content {
         }
     }
 
-    /// Whether it could have a duration.
+    /// Returns whether the content can have a duration.
     pub(crate) fn is_timed(&self) -> bool {
         self.detected.is_some_and(|kind| kind.starts_with("audio/") || kind.starts_with("video/"))
     }
 }
 
-/// Looks at the bytes of a file as they pass.
+/// Collects the properties of a file while its bytes pass.
 pub(crate) struct Inspector {
     digest: ring::digest::Context,
     size: u64,
@@ -73,7 +74,7 @@ impl Inspector {
         self.head.extend_from_slice(chunk.get(..wanted).unwrap_or_default());
     }
 
-    /// How many bytes have passed.
+    /// Returns the number of bytes so far.
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
@@ -94,14 +95,14 @@ impl Inspector {
     }
 }
 
-/// How the bytes of a file can be read as text.
+/// The possible text encodings of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TextEncoding {
-    /// They cannot.
+    /// Not text.
     None,
-    /// As UTF-8 or UTF-16.
+    /// UTF-8 or UTF-16.
     Unicode,
-    /// Perhaps as an older encoding, such as windows-1252 or Shift-JIS.
+    /// Possibly an older encoding, such as windows-1252 or Shift-JIS.
     Old,
 }
 
@@ -119,7 +120,7 @@ impl TextEncoding {
         match std::str::from_utf8(text) {
             _ if text.contains(&0) => Self::None,
             Ok(_) => Self::Unicode,
-            // A character may be cut at the end of the head.
+            // The last character may be cut off by the limit.
             Err(error) if error.error_len().is_none() && is_cut => Self::Unicode,
             Err(_) if text.iter().any(is_control) => Self::None,
             Err(_) => Self::Old,
@@ -127,15 +128,15 @@ impl TextEncoding {
     }
 }
 
-/// Whether text can be of a type that its first letters show. `BM`, with which a table of values may begin, is also the
-/// beginning of an image.
+/// Returns whether text can be of a type detected from its first letters. `BM`, for example, can begin a table of
+/// values, but also marks a bitmap image.
 fn is_of_text(mime_type: &str) -> bool {
     mime_type.starts_with("text/")
         || ["application/pdf", "application/postscript", "application/rtf"].contains(&mime_type)
 }
 
-/// Whether bytes are UTF-16 without a byte order mark, and if so, whether the lower byte of a character comes first: in most
-/// languages every second byte of many is zero, and none of the others.
+/// Detects UTF-16 without a byte order mark. Returns whether it is little-endian, or `None` if it is not UTF-16. In
+/// most languages the high byte of many characters is zero, and the low byte almost never is.
 pub fn utf16_without_mark(bytes: &[u8]) -> Option<bool> {
     let zeros = |odd: usize| bytes.iter().skip(odd).step_by(2).filter(|byte| **byte == 0).count();
     let (even, odd, enough) = (zeros(0), zeros(1), bytes.len() / 20);
@@ -165,7 +166,7 @@ mod tests {
         inspector.finish()
     }
 
-    /// The beginning of a PNG of this size.
+    /// Returns the start of a PNG with these dimensions.
     fn png(width: u32, height: u32) -> Vec<u8> {
         let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
         bytes.extend(width.to_be_bytes());

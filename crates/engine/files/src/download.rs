@@ -1,4 +1,4 @@
-//! The addresses at which files and exports are read: `/f/…`, which stays, and `/d/…`, which is signed and ends.
+//! The routes that serve files and exports: `/f/…` for permanent links, and `/d/…` for signed links with an expiry.
 
 use super::links::{Link, Refused};
 use super::range::{self, Part};
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use store::Db;
 
-/// How long the link works that a permanent address points to.
+/// Lifetime of the signed link that a permanent link redirects to.
 const REDIRECT_SECONDS: i64 = 300;
 
-/// `/f/…`: the permanent addresses of files. Each points to a signed link that works for five minutes.
+/// The route `/f/…` of permanent links. Redirects to a signed link that is valid for five minutes.
 pub struct PermanentRoute {
     /// The database.
     pub db: Db,
@@ -47,19 +47,19 @@ impl RawRoute for PermanentRoute {
     }
 }
 
-/// Makes what a signed link gives at the moment at which it is read.
+/// Generates the content of a signed link when it is requested.
 pub trait Generator: Send + Sync {
-    /// Answers a request for `what`, which is as [`Files::link`] took it.
+    /// Responds to a request for `what`, the value passed to [`Files::link`].
     fn send(&self, what: Value, request: RawRequest) -> BoxFuture<Result<RawAnswer>>;
 }
 
-/// `/d/…`: signed links to files and exports.
+/// The route `/d/…` of signed links to files and exports.
 pub struct DownloadRoute {
     /// The database.
     pub db: Db,
     /// The files.
     pub files: Arc<Files>,
-    /// Makes what links give that is no stored file.
+    /// Generates the content of links that are not stored files.
     pub generator: Arc<dyn Generator>,
 }
 
@@ -92,7 +92,7 @@ impl RawRoute for DownloadRoute {
     }
 }
 
-/// Sends a file or the part of it that was asked for.
+/// Sends a file, or the requested range of it.
 async fn send(files: &Files, row: &FileRow, request: &RawRequest) -> Result<RawAnswer> {
     let tag = format!("\"{}\"", row.sha256);
     let size = u64::try_from(row.size).unwrap_or_default();
@@ -106,7 +106,7 @@ async fn send(files: &Files, row: &FileRow, request: &RawRequest) -> Result<RawA
     if request.header("if-none-match").is_some_and(|header| range::names(header, &tag)) {
         return Ok(headers(RawAnswer::status(304)));
     }
-    // A range of another state of the file would be wrong: then all of it is sent.
+    // If the file has changed since the client read its first part, send all of it instead of the range.
     let unchanged = request.header("if-range").is_none_or(|header| range::names(header, &tag));
     let part = if unchanged { range::part(request.header("range"), size) } else { Part::Whole };
     let (status, bytes) = match part {
@@ -129,7 +129,8 @@ async fn send(files: &Files, row: &FileRow, request: &RawRequest) -> Result<RawA
     Ok(answer.chunks(&row.mime_type, files.read(row, range).await?))
 }
 
-/// What a browser may show is shown; everything else is saved, because it could be a page that acts as us.
+/// Displays types that a browser can show safely, and downloads all others: an HTML or SVG file could run scripts in
+/// the service's origin.
 fn disposition(row: &FileRow) -> String {
     let shown = row.mime_type == "application/pdf"
         || (row.mime_type != "image/svg+xml"
@@ -137,7 +138,7 @@ fn disposition(row: &FileRow) -> String {
     attachment(if shown { "inline" } else { "attachment" }, &row.name)
 }
 
-/// A `Content-Disposition` for any name (RFC 6266).
+/// Returns a `Content-Disposition` header for any name (RFC 6266).
 pub fn attachment(kind: &str, name: &str) -> String {
     let plain: String = name
         .chars()
@@ -156,7 +157,7 @@ pub fn attachment(kind: &str, name: &str) -> String {
     format!("{kind}; filename=\"{plain}\"; filename*=UTF-8''{encoded}")
 }
 
-/// What was uploaded is never run as a page of ours.
+/// Adds headers that prevent a browser from running uploaded content as a page of the service.
 pub fn guarded(answer: RawAnswer) -> RawAnswer {
     answer
         .header("x-content-type-options", "nosniff")
@@ -183,7 +184,7 @@ fn gone(message: &str) -> RawAnswer {
     text(410, message)
 }
 
-/// A file that was deleted, for programs too: a permanent link is stored in many places.
+/// Returns the response for a deleted file. It is JSON, because programs store permanent links too.
 fn deleted() -> RawAnswer {
     let error = Error::new(Code::FileDeleted, "The file was deleted.");
     let body = json!({ "success": false, "error": error.body() });

@@ -1,4 +1,4 @@
-//! How long audio and video lasts.
+//! The duration of audio and video.
 
 use crate::objects::Objects;
 use lofty::config::{ParseOptions, ParsingMode};
@@ -9,12 +9,12 @@ use object_store::buffered::BufReader;
 use object_store::path::Path;
 use tokio_util::io::SyncIoBridge;
 
-/// The duration of a stored file in milliseconds, for AAC, AIFF, FLAC, MP3, MP4 (M4A, MOV), Ogg (Opus, Vorbis) and WAV.
-/// `None` for other formats, for damaged files, and for video without sound.
+/// Returns the duration of a stored file in milliseconds. Supports AAC, AIFF, FLAC, MP3, MP4 (M4A, MOV), Ogg (Opus,
+/// Vorbis) and WAV. Returns `None` for other formats, damaged files and video without sound.
 pub(crate) async fn duration_ms(objects: &Objects, path: &Path) -> Option<i64> {
     let meta = objects.head(path).await.ok()?;
     let reader = BufReader::with_capacity(objects.store(), &meta, 64 << 10);
-    // Reading the format blocks, and what is wrong with the file says nothing about the upload.
+    // Parsing blocks the thread. Errors are ignored: a damaged file must not fail the upload.
     let read = tokio::task::spawn_blocking(move || {
         let options =
             ParseOptions::new().read_tags(false).read_cover_art(false).parsing_mode(ParsingMode::Relaxed);

@@ -1,8 +1,9 @@
-//! Files: their rows, their bytes in object storage, and the addresses at which they are read.
+//! Files: their rows, their bytes in object storage, and the links by which they are read.
 //!
-//! A file is made in three steps, so that no crash leaves a row without bytes or bytes that nobody knows of: its place in
-//! object storage is reserved, the bytes are stored there, and the transaction that wants the file stores its row and ends
-//! the reservation. What is still reserved after a day is swept away ([`sweep`]).
+//! A file is created in three steps, so that a crash leaves neither a row without bytes nor bytes without a row.
+//! First a place in object storage is reserved, then the bytes are stored there. Finally the transaction that needs
+//! the file inserts its row and ends the reservation. A reservation that still exists after a day is deleted with its
+//! object ([`sweep`]).
 
 mod content;
 mod download;

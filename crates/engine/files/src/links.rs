@@ -1,4 +1,4 @@
-//! Signed links: addresses that carry what they give, until when, and a signature. They need no key.
+//! Signed links: URLs that contain their target, an expiry time and a signature. They need no API key.
 
 use super::row::{File, FileRow};
 use super::storage::Files;
@@ -8,52 +8,52 @@ use model::{FileId, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What signatures of links hold for.
+/// The place of link signatures (see [`auth::Seal::sign`]).
 const PLACE: &str = "download";
 
-/// The longest link that is looked at, in bytes: more than any that was made.
+/// The maximum length of a link in bytes. Longer than any link that was created.
 const LONGEST: usize = 12 * 1024;
 
-/// What a signed link gives.
+/// The target of a signed link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Link {
     /// A file.
     #[serde(rename = "f")]
     File {
-        /// Whose.
+        /// The workspace of the file.
         #[serde(rename = "w")]
         workspace: WorkspaceId,
-        /// Which.
+        /// The file.
         #[serde(rename = "i")]
         id: FileId,
     },
-    /// What a [`Generator`](super::Generator) makes when it is read, such as an export.
+    /// Content that a [`Generator`](super::Generator) creates on request, such as an export.
     #[serde(rename = "x")]
     Generated(Value),
 }
 
 #[derive(Serialize, Deserialize)]
 struct Signed {
-    /// What.
+    /// The target.
     l: Link,
-    /// Until when, in milliseconds since 1970.
+    /// The expiry time, in milliseconds since 1970.
     e: i64,
 }
 
-/// Why a link gives nothing.
+/// The reason why a link is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// It was not made here, or was changed.
+    /// The link was not created here, or was changed.
     Unknown,
-    /// Its time is over.
+    /// The link has expired.
     Expired,
 }
 
 impl Files {
-    /// A file as it goes out, with a link that works for a week from `now`.
+    /// Returns the API object of a file, with a link that is valid for a week from `now`.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// `internal_error` if the stored row is corrupt.
     pub fn show(&self, row: &FileRow, now: Timestamp) -> Result<File> {
         const SIGNED_FOR_SECONDS: i64 = 7 * 24 * 3600;
         let until = now.plus_seconds(SIGNED_FOR_SECONDS);
@@ -84,17 +84,17 @@ impl Files {
         })
     }
 
-    /// The address that works for as long as the file exists.
+    /// Returns the link that works as long as the file exists.
     pub(crate) fn permanent_url(&self, row: &FileRow) -> String {
         format!("{}/f/{}", self.base_url, row.path_token)
     }
 
-    /// An address of the file that works until `until`.
+    /// Returns a link to the file that works until `until`.
     pub fn signed_url(&self, row: &FileRow, until: Timestamp) -> String {
         self.link(&Link::File { workspace: row.workspace_id, id: row.id }, until)
     }
 
-    /// An address that works until `until`.
+    /// Returns a link that works until `until`.
     pub fn link(&self, link: &Link, until: Timestamp) -> String {
         let signed = Signed { l: link.clone(), e: until.millis() };
         let text = URL_SAFE_NO_PAD.encode(serde_json::to_vec(&signed).unwrap_or_default());
@@ -102,7 +102,7 @@ impl Files {
         format!("{}/d/{text}.{signature}", self.base_url)
     }
 
-    /// Reads what stands behind `/d/`.
+    /// Parses and verifies the part of a link after `/d/`.
     pub(super) fn read_link(&self, rest: &str, now: Timestamp) -> std::result::Result<Link, Refused> {
         let (text, signature) =
             rest.split_once('.').filter(|_| rest.len() <= LONGEST).ok_or(Refused::Unknown)?;

@@ -29,35 +29,32 @@ text_enum! {
     }
 }
 
-/// Which files of a workspace.
+/// The filters of a list of files, and its order.
 #[derive(Debug, Clone, Default)]
 pub struct Chosen {
-    /// Of one of these kinds.
+    /// One of these kinds.
     pub kinds: Option<Vec<FileKind>>,
-    /// Of this media type, or with a `*` at its end, such as `image/*`, of those that begin so.
+    /// This media type. With a trailing `*`, such as `image/*`, all types with this prefix.
     pub mime_type: Option<String>,
-    /// In this folder.
+    /// This folder.
     pub folder: Option<String>,
-    /// With this tag.
+    /// This tag.
     pub tag: Option<String>,
-    /// With this text in the name, in any case.
+    /// A text in the name, in any case.
     pub name: Option<String>,
-    /// With this content.
+    /// The digest of the content.
     pub sha256: Option<String>,
-    /// Uploaded at or after.
+    /// Uploaded at or after this time.
     pub since: Option<Timestamp>,
-    /// Uploaded before.
+    /// Uploaded before this time.
     pub until: Option<Timestamp>,
-    /// In the trash instead of outside it.
+    /// Files in the trash instead of the others.
     pub trashed: bool,
     /// The order.
     pub sort: FileSort,
 }
 
-/// A page of a workspace's files, and how many there are in all.
-///
-/// # Errors
-/// When the database fails.
+/// Returns a page of a workspace's files, and the total number.
 #[expect(clippy::too_many_lines, reason = "one filter after another")]
 pub fn list(
     read: &mut Read,
@@ -65,7 +62,7 @@ pub fn list(
     chosen: &Chosen,
     page: OffsetPage,
 ) -> Result<(Vec<FileRow>, i64)> {
-    // In the same case on both databases, which `LIKE` is not.
+    // Tests by removing the text from the column and comparing: `LIKE` ignores case on SQLite but not on PostgreSQL.
     let contains = |column: &str, wanted: &str| {
         let [first, second] = two_forms(wanted);
         sql::<Bool>(&format!("(replace({column}, "))
@@ -101,7 +98,8 @@ pub fn list(
             rows = rows.filter(files::folder.eq_any(two_forms(folder)));
         }
         if let Some(tag) = &chosen.tag {
-            // Tags have neither quotes nor backslashes, so a quoted one is found only where it is a whole tag.
+            // Tags contain neither quotes nor backslashes, so the tag in quotes matches only a whole tag of the JSON
+            // array.
             rows = rows.filter(contains("tags", &format!("\"{tag}\"")));
         }
         if let Some(name) = &chosen.name {

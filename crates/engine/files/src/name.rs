@@ -1,15 +1,15 @@
-//! Names of files that somebody else chose.
+//! Normalization of file names from clients.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// The longest name, in characters.
+/// The maximum length of a name, in characters.
 const LONGEST: usize = 255;
 
-/// What a file without a usable name is called.
+/// The name of a file without a usable name.
 const UNNAMED: &str = "file";
 
-/// The last part of a path, without what cannot be seen or changes how the rest is shown, in [`composed`] letters. Never
-/// empty.
+/// Returns the last part of a path in [`composed`] form, without characters that are invisible or change how others
+/// are displayed. Never empty.
 pub fn safe_name(given: &str) -> String {
     let last = given.rsplit(['/', '\\']).next().unwrap_or_default();
     let visible: String = last.nfc().filter(|letter| !is_hidden(*letter)).collect();
@@ -17,23 +17,23 @@ pub fn safe_name(given: &str) -> String {
     if name.trim_matches('.').is_empty() { UNNAMED.to_owned() } else { name }
 }
 
-/// A text with each letter and its accents as one character where there is such a one (Unicode NFC), as keyboards type it.
-/// File systems of Apple take letters apart.
+/// Returns a text in the composed form (Unicode NFC): a letter with accents is a single character if one exists.
+/// Keyboards produce this form, but the file systems of Apple store the decomposed one.
 pub fn composed(text: &str) -> String {
     text.nfc().collect()
 }
 
-/// Both forms of a text, composed and taken apart: rows that were stored before names were composed can have either.
+/// Returns a text in composed and in decomposed form. Rows from before names were normalized can have either.
 pub(crate) fn two_forms(text: &str) -> [String; 2] {
     [composed(text), text.nfd().collect()]
 }
 
-/// A name as it is searched for: in lower case and [`composed`].
+/// Returns a name as it is stored for search: in lower case and [`composed`].
 pub(crate) fn folded(name: &str) -> String {
     composed(&name.to_lowercase())
 }
 
-/// Control characters, and those that reorder text or have no width.
+/// Returns whether a character is a control character, reorders text, or has no width.
 fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
@@ -51,7 +51,7 @@ mod tests {
             ("../../etc/passwd", "passwd"),
             ("C:\\Users\\me\\a.txt", "a.txt"),
             ("a\r\nb\0.txt", "ab.txt"),
-            // Shown as "annexe.txt" by whoever obeys the mark.
+            // Displayed as "annexe.txt" by programs that obey the mark.
             ("ann\u{202e}txt.exe", "anntxt.exe"),
             ("", "file"),
             ("folder/", "file"),

@@ -1,4 +1,4 @@
-//! Where bytes are kept: a folder, memory, or an S3-compatible object store.
+//! Object storage: a folder, memory, or an S3-compatible store.
 
 use model::{Error, Result, Timestamp};
 use object_store::ObjectStore;
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-/// Where bytes are kept.
+/// An object store.
 #[derive(Debug, Clone)]
 pub struct Objects {
     store: Arc<dyn ObjectStore>,
-    /// The folder, where they are kept in one.
+    /// The folder, if the store is one.
     folder: Option<PathBuf>,
 }
 
@@ -26,10 +26,10 @@ impl Deref for Objects {
     }
 }
 
-/// Keeps bytes in a folder, which is made. What was stored survives a loss of power.
+/// Creates a store in a folder, which is created if it is missing. Stored objects survive a power failure.
 ///
 /// # Errors
-/// When the folder cannot be made.
+/// `internal_error` if the folder cannot be created.
 pub fn objects_in(folder: &Path) -> Result<Objects> {
     fs::create_dir_all(folder)?;
     let store = LocalFileSystem::new_with_prefix(folder)
@@ -39,38 +39,38 @@ pub fn objects_in(folder: &Path) -> Result<Objects> {
     Ok(Objects { folder: Some(folder.to_owned()), ..Objects::of(store) })
 }
 
-/// Keeps bytes in memory, for tests.
+/// Creates a store in memory, for tests.
 pub fn objects_in_memory() -> Objects {
     Objects::of(InMemory::new())
 }
 
-/// How many bytes go to a folder at a time.
+/// Bytes per write to a folder.
 const FOLDER_PART: usize = 512 << 10;
 
-/// How many bytes go to another store at a time. S3 takes no smaller parts.
+/// Bytes per part of a multipart upload. S3 accepts no smaller parts.
 const PART: usize = 5 << 20;
 
 impl Objects {
-    /// How many bytes are gathered before they go to the store.
+    /// Returns how many bytes to collect before a write.
     pub(crate) fn part_bytes(&self) -> usize {
         if self.folder.is_some() { FOLDER_PART } else { PART }
     }
 
-    /// Keeps bytes in a store.
+    /// Wraps a store.
     pub(crate) fn of(store: impl ObjectStore) -> Self {
         Self { store: Arc::new(store), folder: None }
     }
 
-    /// The store, for readers that keep it.
+    /// Returns the store, for readers that outlive this value.
     pub(crate) fn store(&self) -> Arc<dyn ObjectStore> {
         self.store.clone()
     }
 
-    /// Deletes what a killed process left of objects that it was writing before this time. Other stores than folders do so
-    /// themselves.
+    /// Deletes unfinished objects that a killed process began before this time. Only folders need it; other stores
+    /// clean up themselves.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// `internal_error` if the folder cannot be read.
     pub(crate) async fn delete_abandoned(&self, before: Timestamp) -> Result<()> {
         let Some(folder) = self.folder.clone() else { return Ok(()) };
         let deleted = tokio::task::spawn_blocking(move || delete_abandoned_in(&folder, before));
@@ -89,7 +89,7 @@ fn delete_abandoned_in(folder: &Path, before: Timestamp) -> std::io::Result<()> 
         } else {
             Ok(())
         };
-        // Whoever deletes objects at the same time deletes empty folders too.
+        // A concurrent deletion of objects may remove empty folders.
         match done {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             done => done?,
@@ -98,7 +98,8 @@ fn delete_abandoned_in(folder: &Path, before: Timestamp) -> std::io::Result<()> 
     Ok(())
 }
 
-/// Whether a file is an object that is being written: `object_store` adds `#` and a number to the name until it is whole.
+/// Returns whether a file is an unfinished object. `object_store` appends `#` and a number to its name until it is
+/// complete.
 fn is_unfinished(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let number = name.rsplit_once('#').map(|(_, number)| number);

@@ -1,19 +1,19 @@
-//! Requests for a part of a file, and for one that changed (RFC 9110, 13 and 14).
+//! Range and conditional requests (RFC 9110, 13 and 14).
 
 use std::ops::Range;
 
-/// Which part of a file a request wants.
+/// The requested part of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
-    /// All of it: no range was sent, or one that servers may leave aside (several ranges, other units).
+    /// All of it. There was no range, or one that servers may ignore (several ranges, other units).
     Whole,
     /// These bytes.
     Of(Range<u64>),
-    /// Bytes that the file does not have.
+    /// A range outside the file.
     Outside,
 }
 
-/// What a `Range` header means for a file of `size` bytes.
+/// Parses a `Range` header for a file of `size` bytes.
 pub(super) fn part(header: Option<&str>, size: u64) -> Part {
     let Some(set) = header.and_then(|header| header.trim().strip_prefix("bytes=")) else {
         return Part::Whole;
@@ -47,7 +47,7 @@ pub(super) fn part(header: Option<&str>, size: u64) -> Part {
     }
 }
 
-/// Whether one of the tags of an `If-None-Match` or `If-Range` header is `tag`.
+/// Returns whether an `If-None-Match` or `If-Range` header lists `tag`.
 pub(super) fn names(header: &str, tag: &str) -> bool {
     header.split(',').map(str::trim).any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
 }

@@ -1,4 +1,4 @@
-//! A file as it is stored, and as it goes out.
+//! The stored row of a file, and its API object.
 
 use crate::name::folded;
 use crate::schema::files;
@@ -20,9 +20,9 @@ pub struct FileRow {
     pub mime_type: String,
     pub size: i64,
     pub sha256: String,
-    /// Where the bytes are in object storage. Files with the same content share them.
+    /// The key of the object with the bytes. Files with the same content share an object.
     pub storage_key: String,
-    /// 128 random bits: whoever knows them may read the file.
+    /// 128 random bits. Everyone who knows them can read the file.
     pub path_token: String,
     pub status: FileStatus,
     pub uploaded_by: JsonText,
@@ -40,7 +40,7 @@ pub struct FileRow {
     pub tags: JsonText,
     /// A JSON object.
     pub metadata: JsonText,
-    /// The name in lower case, composed. That of an old row may be taken apart.
+    /// The composed name in lower case. Old rows may contain the decomposed form.
     pub folded_name: String,
 }
 
@@ -131,7 +131,7 @@ text_enum! {
 }
 
 impl FileKind {
-    /// The kind of a media type.
+    /// Returns the kind of a media type.
     pub fn of(mime_type: &str) -> Self {
         match mime_type.split('/').next().unwrap_or_default() {
             "image" => Self::Image,
@@ -153,7 +153,7 @@ fn is_document(mime_type: &str) -> bool {
 }
 
 impl FileRow {
-    /// Whether nothing that callers can change is different from `other`.
+    /// Returns whether all fields that clients can change are equal.
     pub fn is_described_as(&self, other: &Self) -> bool {
         let described = |row: &Self| {
             (row.name.clone(), row.folder.clone(), row.tags.clone(), row.metadata.clone(), row.trashed_at)
@@ -161,13 +161,13 @@ impl FileRow {
         described(self) == described(other)
     }
 
-    /// Whether it can be read.
+    /// Returns whether the file can be read: its bytes exist and it is not in the trash.
     pub fn is_ready(&self) -> bool {
         self.status == FileStatus::Ready && self.trashed_at.is_none()
     }
 }
 
-/// A file of the workspace that can be read.
+/// Returns a file of the workspace that can be read.
 ///
 /// # Errors
 /// `not_found`.
@@ -175,7 +175,7 @@ pub fn live(read: &mut Read, workspace: WorkspaceId, id: FileId) -> Result<FileR
     find(read, workspace, id)?.filter(FileRow::is_ready).ok_or_else(|| Error::not_found("file"))
 }
 
-/// As [`live`], also in the trash, and held until the transaction ends.
+/// Like [`live`], but also finds files in the trash, and locks the row until the transaction ends.
 ///
 /// # Errors
 /// `not_found`.
@@ -189,10 +189,7 @@ pub fn locked(tx: &mut Tx, workspace: WorkspaceId, id: FileId) -> Result<FileRow
     found.filter(|row| row.status == FileStatus::Ready).ok_or_else(|| Error::not_found("file"))
 }
 
-/// Writes a changed row: its details, its place in or outside the trash, and its version.
-///
-/// # Errors
-/// When the database fails.
+/// Stores a changed row: its details and its time in the trash. Increments its version.
 pub fn update(tx: &mut Tx, row: &FileRow) -> Result<FileRow> {
     let now = tx.now();
     Ok(diesel::update(files::table.find(row.id))
@@ -209,10 +206,7 @@ pub fn update(tx: &mut Tx, row: &FileRow) -> Result<FileRow> {
         .get_result(tx.connection())?)
 }
 
-/// Moves a file to the trash, unless it is there or its bytes are gone. Says whether it did.
-///
-/// # Errors
-/// When the database fails.
+/// Moves a file to the trash. Returns `false` if it is there already or its bytes are deleted.
 pub fn trash(tx: &mut Tx, workspace: WorkspaceId, id: FileId) -> Result<bool> {
     let row = match locked(tx, workspace, id) {
         Err(gone) if gone.code() == Code::NotFound => return Ok(false),
@@ -225,10 +219,7 @@ pub fn trash(tx: &mut Tx, workspace: WorkspaceId, id: FileId) -> Result<bool> {
     Ok(true)
 }
 
-/// A file of the workspace, in any state.
-///
-/// # Errors
-/// When the database fails.
+/// Returns a file of the workspace, in any state.
 pub fn find(read: &mut Read, workspace: WorkspaceId, id: FileId) -> Result<Option<FileRow>> {
     let found = files::table
         .filter(files::id.eq(id))
@@ -238,10 +229,7 @@ pub fn find(read: &mut Read, workspace: WorkspaceId, id: FileId) -> Result<Optio
     Ok(found.optional()?)
 }
 
-/// Those of `ids` that are files of the workspace which are not in the trash, in no order.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the files of the workspace among `ids`, in no particular order. Leaves out those in the trash.
 pub fn among(read: &mut Read, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<FileRow>> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -254,14 +242,13 @@ pub fn among(read: &mut Read, workspace: WorkspaceId, ids: &[FileId]) -> Result<
         .load(read.connection())?)
 }
 
-/// As [`among`], only those that can be read, and held until the transaction ends: none of them is deleted meanwhile. Whatever
-/// makes an object refer to a file asks here, so that a deletion sees the reference or the reference sees the deletion.
-///
-/// # Errors
-/// When the database fails.
+/// Like [`among`], but returns only files that can be read, and locks them in share mode until the transaction ends,
+/// so that none is deleted meanwhile. Every change that makes an object refer to a file calls this. A concurrent
+/// deletion then either sees the reference, or happens first and is seen here.
 pub fn held(tx: &mut Tx, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<FileRow>> {
     if !ids.is_empty() {
-        // In one order, as all who hold several. A deletion locks its file for an update, which waits for this.
+        // Lock in the order of ids, as all callers do, to avoid deadlocks. A deletion locks its file for update and
+        // therefore waits for this lock.
         let rows = files::table.filter(files::id.eq_any(ids)).filter(files::workspace_id.eq(workspace));
         lock_row!(tx, rows.order(files::id).select(files::id), for_share);
     }
@@ -270,7 +257,7 @@ pub fn held(tx: &mut Tx, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<F
     Ok(found)
 }
 
-/// The file with this permanent address, in any state.
+/// Returns the file with this token of a permanent link, in any state.
 pub fn by_token(read: &mut Read, token: &str) -> Result<Option<FileRow>> {
     let found = files::table
         .filter(files::path_token.eq(token))

@@ -1,8 +1,8 @@
 //! Files in an S3-compatible object store.
 //!
-//! `object_store` speaks the protocol; its HTTP goes through `egress`, so that there is one HTTP client, one crypto
-//! provider, and no way around the rules for outbound addresses. A store on a private network therefore needs a rule in
-//! `SVC_ALLOW_OUTBOUND`, unless the operator named it as the endpoint: that address is allowed by itself.
+//! `object_store` implements the protocol, and its HTTP requests go through `egress`. So there is one HTTP client,
+//! one crypto provider, and no way around the rules for outbound addresses. A store on a private network needs a rule
+//! in `SVC_ALLOW_OUTBOUND`, unless it is the configured endpoint, which is allowed automatically.
 
 use crate::objects::Objects;
 use async_trait::async_trait;
@@ -25,7 +25,8 @@ use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// How long one request may take, the receiving of its body included: files are sent on as slowly as their readers read.
+/// Timeout of a request, including its response body. Long, because a file is downloaded only as fast as its client
+/// reads.
 const REQUEST: Duration = Duration::from_secs(3600);
 
 /// How long failed requests are retried.
@@ -36,24 +37,24 @@ const RETRY: Duration = Duration::from_secs(20);
 pub struct S3Settings {
     /// The bucket.
     pub bucket: String,
-    /// What all names of objects begin with; may be empty.
+    /// The prefix of all object names; may be empty.
     pub prefix: String,
-    /// The server, where it is not Amazon's.
+    /// The URL of the server, if it is not Amazon's.
     pub endpoint: Option<String>,
     /// The region.
     pub region: String,
-    /// The access key.
+    /// The ID of the access key.
     pub access_key_id: String,
-    /// Its secret.
+    /// The secret of the access key.
     pub secret_access_key: String,
-    /// The token of temporary keys.
+    /// The session token of temporary keys.
     pub session_token: Option<String>,
 }
 
-/// Keeps bytes in an S3-compatible object store, which `connector` must be allowed to reach.
+/// Creates a store in an S3-compatible service. `connector` must be allowed to contact it.
 ///
 /// # Errors
-/// When the settings name no store.
+/// `internal_error` if the settings are invalid.
 pub fn objects_in_s3(settings: S3Settings, connector: Connector) -> Result<Objects> {
     let mut builder = AmazonS3Builder::new()
         .with_bucket_name(settings.bucket)
@@ -76,7 +77,7 @@ pub fn objects_in_s3(settings: S3Settings, connector: Connector) -> Result<Objec
     Ok(Objects::of(PrefixStore::new(store, settings.prefix)))
 }
 
-/// The guarded connector, as the client of an object store.
+/// An HTTP client for `object_store` on top of the guarded connector.
 #[derive(Clone)]
 struct Outbound(Connector);
 
@@ -103,7 +104,7 @@ impl HttpService for Outbound {
         {
             bytes.extend_from_slice(&frame?.into_data().unwrap_or_default());
         }
-        // Objects come back as they were stored, whatever their metadata says.
+        // Return objects as they were stored, even if their metadata declares a content coding.
         let limits =
             Limits { total: REQUEST, max_response_bytes: usize::MAX, decode: false, ..Limits::default() };
         let mut outbound = Request::new(head.method, head.uri.to_string()).body(bytes).limits(limits);
@@ -144,7 +145,7 @@ fn chunks(response: Streaming) -> Chunks {
     .boxed()
 }
 
-/// The body of a response. Bodies must be shareable between threads; the lock is never waited for.
+/// The body of a response. `object_store` requires bodies to be `Sync`, hence the lock, which is never contended.
 struct Receiving(Mutex<Chunks>);
 
 impl http_body::Body for Receiving {

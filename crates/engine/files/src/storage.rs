@@ -1,4 +1,4 @@
-//! Bytes in and out of object storage.
+//! Storage of bytes in objects.
 
 use crate::content::{Content, Inspector};
 use crate::duration::duration_ms;
@@ -25,25 +25,25 @@ use std::pin::pin;
 use std::sync::Arc;
 use store::{Db, Tx, each, lock_row};
 
-/// The most bytes of a file that is sent in one request.
+/// The maximum size of a file sent in one request, in bytes.
 pub const MOST_BYTES: u64 = 100 << 20;
 
-/// The bytes for which there is room when a file begins to arrive: most are small.
+/// Initial capacity of a file's buffer. Most files are small.
 const FIRST_BYTES: usize = 16 << 10;
 
-/// How many bytes of a file in a folder are read at a time.
+/// Bytes per read of a file in a folder.
 const CHUNK: u64 = 64 << 10;
 
-/// After how many seconds a request makes sense that the storage failed.
+/// When to retry after the storage failed, in seconds.
 const RETRY_AFTER: i64 = 10;
 
-/// How many parts are on their way to object storage at once.
+/// The maximum number of parts of one file that are sent to the store concurrently.
 const PARTS_AT_ONCE: usize = 2;
 
-/// Writes, reads and deletes an object, to see whether storage works.
+/// Checks that the storage works: writes, reads and deletes an object.
 ///
 /// # Errors
-/// The storage's, or when other bytes come back than were written.
+/// `internal_error` if an operation fails, or if the bytes read differ from those written.
 pub async fn probe(objects: &Objects, random: &dyn Random) -> Result<()> {
     let path = path(&format!("probe/{}", token(random)))?;
     let written = Bytes::from_static(b"svc doctor");
@@ -59,27 +59,27 @@ pub async fn probe(objects: &Objects, random: &dyn Random) -> Result<()> {
     Err(Error::internal("other bytes came back than were written"))
 }
 
-/// Keeps files, and knows their addresses.
+/// The files of the service: object storage, signatures and URLs.
 pub struct Files {
     pub(super) objects: Objects,
     pub(super) seal: Arc<Seal>,
     pub(super) base_url: String,
 }
 
-/// A file to be stored.
+/// The data of a new file.
 #[derive(Debug, Clone)]
 pub struct NewFile {
     /// The name.
     pub name: String,
-    /// The most bytes it may have, [`MOST_BYTES`] for what callers send.
+    /// The maximum size in bytes; [`MOST_BYTES`] for uploads.
     pub most_bytes: u64,
-    /// The tenant.
+    /// The workspace.
     pub workspace: WorkspaceId,
-    /// Who stores it, as JSON of an [`Actor`](model::Actor).
+    /// The uploader, as JSON of an [`Actor`](model::Actor).
     pub uploaded_by: JsonText,
 }
 
-/// What is said of a file beside its content.
+/// The details of a file that its uploader chose.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Details {
     /// The name.
@@ -94,10 +94,10 @@ pub struct Details {
     pub metadata: Metadata,
 }
 
-/// A file whose bytes are stored, and whose row waits for [`finish`].
+/// A file whose bytes are stored, but whose row is not. [`finish`] inserts the row.
 #[derive(Debug, Clone)]
 pub struct Stored {
-    /// What is said of it.
+    /// The details.
     pub details: Details,
     workspace: WorkspaceId,
     uploaded_by: JsonText,
@@ -106,12 +106,12 @@ pub struct Stored {
 }
 
 impl Files {
-    /// Files in `objects`, read at addresses below `base_url`.
+    /// Creates a service that stores files in `objects` and serves them at URLs below `base_url`.
     pub fn new(objects: Objects, seal: Arc<Seal>, base_url: String) -> Self {
         Self { objects, seal, base_url }
     }
 
-    /// Stores bytes as a file that is ready at once.
+    /// Stores bytes as a file that can be read at once.
     ///
     /// # Errors
     /// As [`Files::put`].
@@ -125,10 +125,10 @@ impl Files {
         db.write(move |tx| finish(tx, &stored)).await
     }
 
-    /// Stores the bytes of a file. It exists once [`finish`] has been called for it.
+    /// Stores the bytes of a file. [`finish`] then creates the file.
     ///
     /// # Errors
-    /// `file_too_large`, what the stream fails with, or the storage's.
+    /// `file_too_large`, errors of the stream, or errors of the storage.
     pub async fn put<E: Into<Error>>(
         &self,
         db: &Db,
@@ -143,13 +143,15 @@ impl Files {
         let mut content = match self.write(&place, bytes, most_bytes).await {
             Ok(content) => content,
             Err(error) => {
-                // The storage can have written the object and not said so. If this fails too, it is swept away after a day.
+                // The storage may have stored the object without confirming it, so have it deleted. If this fails
+                // too, the sweep deletes it after a day.
                 if let Err(failed) = db.write(move |tx| abandon(tx, &storage_key)).await {
                     tracing::warn!(error = ?failed, "what is left of a failed upload could not be noted");
                 }
                 return Err(error);
             }
         };
+        // Read the duration from the stored object: containers may have their index at the end.
         if content.is_timed() {
             content.duration_ms = duration_ms(&self.objects, &place).await;
         }
@@ -157,7 +159,7 @@ impl Files {
         Ok(Stored { details, workspace, uploaded_by, storage_key, content })
     }
 
-    /// Writes an object, all of it or nothing.
+    /// Writes an object. On an error nothing is stored.
     pub(crate) async fn write<E: Into<Error>>(
         &self,
         place: &Path,
@@ -169,6 +171,7 @@ impl Files {
         let mut incoming =
             Incoming { bytes: bytes.fuse(), rest: Bytes::new(), inspector: Inspector::new(), most };
         let first = incoming.part(size, FIRST_BYTES).await?;
+        // Everything fits into the first part, so a single request is enough.
         if first.len() < size {
             self.objects.put(place, first.into()).await.map_err(unavailable)?;
             return Ok(incoming.inspector.finish());
@@ -190,7 +193,7 @@ impl Files {
         }
     }
 
-    /// Deletes an object, if it is there.
+    /// Deletes an object. Succeeds if it does not exist.
     pub(crate) async fn delete(&self, storage_key: &str) -> Result<()> {
         match self.objects.delete(&path(storage_key)?).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -198,10 +201,10 @@ impl Files {
         }
     }
 
-    /// The bytes of a file, or a range of them, as they are read.
+    /// Returns the bytes of a file, or of a range of it, as a stream.
     ///
     /// # Errors
-    /// The storage's.
+    /// Errors of the storage.
     pub async fn read(
         &self,
         row: &FileRow,
@@ -215,18 +218,18 @@ impl Files {
         })
     }
 
-    /// A reader of a file's bytes, for work that blocks (through [`tokio_util::io::SyncIoBridge`]).
+    /// Returns a reader of a file's bytes for blocking code (with [`tokio_util::io::SyncIoBridge`]).
     ///
     /// # Errors
-    /// The storage's.
+    /// Errors of the storage.
     pub async fn reader(&self, row: &FileRow) -> Result<BufReader> {
         let meta = self.objects.head(&path(&row.storage_key)?).await.map_err(unavailable)?;
         Ok(BufReader::new(self.objects.store(), &meta))
     }
 }
 
-/// Storage that is full, refuses or cannot be reached: callers can try again. An object that is not there is a failure of
-/// ours.
+/// Converts an error of the storage. If the storage is full, refuses or cannot be reached, clients can retry. A
+/// missing object is an internal error.
 pub(crate) fn unavailable(error: object_store::Error) -> Error {
     if is_full(&error) {
         return Error::storage_full(error);
@@ -238,7 +241,7 @@ pub(crate) fn unavailable(error: object_store::Error) -> Error {
     Error::new(Code::ServiceUnavailable, message).retry_after(RETRY_AFTER).caused_by(error)
 }
 
-/// Whether the disk of a folder has no room.
+/// Returns whether the folder's disk is full.
 fn is_full(error: &object_store::Error) -> bool {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(cause) = source {
@@ -250,14 +253,15 @@ fn is_full(error: &object_store::Error) -> bool {
     false
 }
 
-/// A part of a file, read in larger pieces than `object_store` does: each is a turn of a thread that may block.
+/// Streams a part of a file in larger chunks than `object_store` does, because each chunk costs a blocking task.
 fn chunks(file: std::fs::File, range: Range<u64>) -> impl Stream<Item = std::io::Result<Bytes>> + Send {
     stream::try_unfold((file, range), |(file, range)| async move {
         if range.is_empty() {
             return Ok(None);
         }
         let length = CHUNK.min(range.end - range.start);
-        // Made here, where it is given up: each of the many threads that may block would keep memory for itself.
+        // Allocate here, on the thread that frees the buffer. Otherwise the allocator would keep memory for each of
+        // the many blocking threads.
         let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
         let read = tokio::task::spawn_blocking(move || {
             file.read_exact_at(&mut bytes, range.start)?;
@@ -271,12 +275,12 @@ pub(crate) fn path(key: &str) -> Result<Path> {
     Path::parse(key).map_err(Error::internal)
 }
 
-/// 128 random bits as text.
+/// Returns 128 random bits as text.
 pub(crate) fn token(random: &dyn Random) -> String {
     URL_SAFE_NO_PAD.encode(bits(random))
 }
 
-/// Notes that an object will be written, so that it is deleted if no file comes of it.
+/// Reserves an object that will be written. If no file is created from it, the sweep deletes it.
 fn reserve(tx: &mut Tx, storage_key: &str) -> Result<()> {
     diesel::insert_into(reserved_objects::table)
         .values((reserved_objects::storage_key.eq(storage_key), reserved_objects::reserved_at.eq(tx.now())))
@@ -284,12 +288,12 @@ fn reserve(tx: &mut Tx, storage_key: &str) -> Result<()> {
     Ok(())
 }
 
-/// Ends the reservation of an object. Says whether there still was one.
+/// Ends the reservation of an object. Returns whether there was one.
 pub(crate) fn release(tx: &mut Tx, storage_key: &str) -> Result<bool> {
     Ok(diesel::delete(reserved_objects::table.find(storage_key)).execute(tx.connection())? == 1)
 }
 
-/// Has an object deleted that was reserved and of which no file comes.
+/// Ends a reservation and marks its object for deletion.
 pub(crate) fn abandon(tx: &mut Tx, storage_key: &str) -> Result<()> {
     release(tx, storage_key)?;
     give_up(tx, storage_key)
@@ -301,13 +305,14 @@ fn bits(random: &dyn Random) -> [u8; 16] {
     bytes
 }
 
-/// Makes a file of bytes that are stored, in the transaction that wants it. If a file of the workspace has the same content,
-/// the two share its bytes.
+/// Creates a file from stored bytes, in the transaction that needs it. If another file of the workspace has the same
+/// content, the two share its object.
 ///
 /// # Errors
-/// `not_found` where the upload took so long that it was given up.
+/// `not_found` if the upload took so long that its reservation has expired.
 pub fn finish(tx: &mut Tx, stored: &Stored) -> Result<FileRow> {
     let Stored { details, content, .. } = stored;
+    // Without a reservation the sweep has already marked the object for deletion.
     if !release(tx, &stored.storage_key)? {
         return Err(Error::not_found("file"));
     }
@@ -338,22 +343,23 @@ pub fn finish(tx: &mut Tx, stored: &Stored) -> Result<FileRow> {
         .get_result(tx.connection())?)
 }
 
-/// Where the bytes of another file with the same content are. Its row is held, so that they are not deleted meanwhile.
+/// Returns the object of another file with the same content. Locks that file's row, so that the object is not deleted
+/// meanwhile.
 fn twin(tx: &mut Tx, stored: &Stored) -> Result<Option<String>> {
     let same = files::table
         .filter(files::workspace_id.eq(stored.workspace))
         .filter(files::sha256.eq(&stored.content.sha256))
         .filter(files::size.eq(stored.content.size))
         .filter(files::status.eq(FileStatus::Ready))
-        // By an expression: where it does not know yet how many files there are, PostgreSQL would go through those of the
-        // workspace in the order of their ids.
+        // Order by an expression instead of the column. With a fresh table without statistics, PostgreSQL would
+        // otherwise walk through the workspace's files in the order of their ids.
         .order(files::id + 0)
         .limit(1);
     lock_row!(tx, same.select(files::id), for_no_key_update);
     Ok(same.select(files::storage_key).first(tx.connection()).optional()?)
 }
 
-/// Has an object deleted that nobody refers to.
+/// Marks an object without references for deletion.
 pub(crate) fn give_up(tx: &mut Tx, storage_key: &str) -> Result<()> {
     let row = (unused_objects::storage_key.eq(storage_key), unused_objects::created_at.eq(tx.now()));
     each!(tx.connection(), |connection| diesel::insert_into(unused_objects::table)
@@ -363,23 +369,24 @@ pub(crate) fn give_up(tx: &mut Tx, storage_key: &str) -> Result<()> {
     Ok(())
 }
 
-/// The bytes of a file as they come, of which there may be at most so many.
+/// The incoming bytes of a file, with a maximum size.
 struct Incoming<S> {
     bytes: Fuse<S>,
-    /// What came behind the end of a part.
+    /// Bytes received after the end of the last part.
     rest: Bytes,
     inspector: Inspector,
     most: u64,
 }
 
 impl<E: Into<Error>, S: Stream<Item = Result<Bytes, E>> + Unpin> Incoming<S> {
-    /// The next bytes; `None` behind the last ones.
+    /// Returns the next bytes, or `None` at the end.
     async fn next(&mut self) -> Result<Option<Bytes>> {
         if !self.rest.is_empty() {
             return Ok(Some(std::mem::take(&mut self.rest)));
         }
         let Some(chunk) = self.bytes.next().await.transpose().map_err(Into::into)? else { return Ok(None) };
         self.inspector.pass(&chunk);
+        // Count the received bytes instead of trusting an announced size.
         if self.inspector.size() > self.most {
             let message = format!("The file exceeds the limit of {} MiB.", self.most >> 20);
             return Err(Error::new(Code::FileTooLarge, message).param("file"));
@@ -387,8 +394,8 @@ impl<E: Into<Error>, S: Stream<Item = Result<Bytes, E>> + Unpin> Incoming<S> {
         Ok(Some(chunk))
     }
 
-    /// The next `size` bytes; fewer at the end only. They are copied: each chunk would keep a buffer of its connection, which
-    /// can be several times as large. `expected` is how many are made room for at first.
+    /// Returns the next `size` bytes, or fewer at the end. The bytes are copied, because a chunk keeps a buffer of
+    /// its connection alive that can be several times as large. `expected` is the initial capacity.
     async fn part(&mut self, size: usize, expected: usize) -> Result<Bytes> {
         let mut part = Vec::with_capacity(expected);
         while part.len() < size {
@@ -429,7 +436,7 @@ mod tests {
             expected in 0..50_usize,
         ) {
             let whole = chunks.concat();
-            // A stream that panics when it is asked for more behind its end.
+            // This stream panics if it is polled after its end.
             let bytes = stream::unfold(chunks.into_iter(), |mut left| async move {
                 Some((Ok::<_, Error>(Bytes::from(left.next()?)), left))
             });

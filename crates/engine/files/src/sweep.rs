@@ -1,8 +1,9 @@
-//! What is deleted for good: uploads that did not end, files that were in the trash for 30 days, and bytes that no file
-//! has any more, or that a killed process has written in part.
+//! Permanent deletion: expired uploads, files that were in the trash for 30 days, objects without files, and
+//! unfinished objects of killed processes.
 //!
-//! Bytes are deleted in two steps. The transaction that takes them from their last file notes them as unused; the job then
-//! deletes the object, and after it the note. A crash between the steps leaves the note, so no object is forgotten.
+//! An object is deleted in two steps. The transaction that removes it from its last file inserts a row in
+//! `unused_objects`. The job then deletes the object, and after that the row. A crash between the steps leaves the
+//! row, so no object is forgotten.
 
 use crate::row::FileStatus;
 use crate::schema::{files, reserved_objects, unused_objects, upload_parts, uploads};
@@ -18,15 +19,15 @@ pub(crate) const UPLOAD_SECONDS: i64 = 24 * 3600;
 /// How long files stay in the trash, in seconds.
 const TRASH_SECONDS: i64 = 30 * 24 * 3600;
 
-/// Longer than a part may be on its way when its upload expires, in seconds.
+/// Extra time before an expired upload is deleted, longer than the transfer of a part can take, in seconds.
 const LAST_PART_SECONDS: i64 = 3600;
 
 const AT_A_TIME: i64 = 100;
 
-/// Deletes what is no longer needed, and gives how many files, uploads and objects that were.
+/// Deletes everything that has expired. Returns the number of files, uploads and objects.
 ///
 /// # Errors
-/// The database's or the storage's.
+/// `internal_error`, or errors of the storage.
 pub async fn sweep(db: &Db, files: &Files) -> Result<usize> {
     let mut swept = 0;
     while let count @ 1.. = db.write(give_up_reserved).await? {
@@ -41,7 +42,7 @@ pub async fn sweep(db: &Db, files: &Files) -> Result<usize> {
     Ok(swept)
 }
 
-/// Gives up the objects of uploads that did not end within a day.
+/// Marks the objects of reservations older than a day for deletion.
 fn give_up_reserved(tx: &mut Tx) -> Result<usize> {
     let before = tx.now().plus_seconds(-UPLOAD_SECONDS);
     let reserved: Vec<String> = reserved_objects::table
@@ -60,7 +61,7 @@ fn give_up_reserved(tx: &mut Tx) -> Result<usize> {
     Ok(count)
 }
 
-/// Takes the content from files that were in the trash for 30 days.
+/// Removes the content of files that were in the trash for 30 days.
 fn purge_trash(tx: &mut Tx) -> Result<usize> {
     let before = tx.now().plus_seconds(-TRASH_SECONDS);
     let expired: Vec<(FileId, String)> = files::table
@@ -78,7 +79,7 @@ fn purge_trash(tx: &mut Tx) -> Result<usize> {
 
 fn purge(tx: &mut Tx, id: FileId, storage_key: &str) -> Result<()> {
     let sharing = || files::table.filter(files::storage_key.eq(storage_key));
-    // All files with these bytes, so that none of them is purged, and none joins them, at the same time.
+    // Lock all files that share the object, so that none of them is purged and no new file shares it meanwhile.
     lock_row!(tx, sharing().order(files::id).select(files::id), for_no_key_update);
     let now = tx.now();
     diesel::update(files::table.find(id))
@@ -94,6 +95,7 @@ fn purge(tx: &mut Tx, id: FileId, storage_key: &str) -> Result<()> {
             files::updated_at.eq(now),
         ))
         .execute(tx.connection())?;
+    // The row above no longer refers to the object, so this counts the other files.
     let is_shared: i64 = sharing().count().get_result(tx.connection())?;
     if is_shared == 0 {
         give_up(tx, storage_key)?;
@@ -101,7 +103,7 @@ fn purge(tx: &mut Tx, id: FileId, storage_key: &str) -> Result<()> {
     Ok(())
 }
 
-/// Deletes uploads in parts that have ended, and what their parts left.
+/// Deletes expired multipart uploads with their parts.
 async fn end_uploads(db: &Db, files: &Files) -> Result<usize> {
     let mut count = 0;
     loop {
@@ -121,11 +123,13 @@ async fn end_uploads(db: &Db, files: &Files) -> Result<usize> {
         }
         for (id, workspace) in &ended {
             let folder = path(&format!("{workspace}/uploads/{id}"))?;
+            // List the folder instead of the rows, because a part may have been stored without its row.
             let left: Vec<_> = files.objects.list(Some(&folder)).try_collect().await.map_err(unavailable)?;
             for object in left {
                 files.delete(object.location.as_ref()).await?;
             }
         }
+        // Delete the rows last: after a crash the next sweep finds them and repeats the deletion.
         count += ended.len();
         db.write(move |tx| {
             let ids = || ended.iter().map(|(id, _)| id);

@@ -1,11 +1,11 @@
-//! Files as what links point at.
+//! Files as targets of links.
 
 use crate::row::{among, held};
 use model::{FileId, Result, WorkspaceId};
 use ports::{LinkTargets, LinkedTarget};
 use store::{Read, Tx};
 
-/// The files of a workspace, for links.
+/// The files of a workspace as link targets.
 pub struct FileTargets;
 
 fn number(id: &str) -> Option<FileId> {

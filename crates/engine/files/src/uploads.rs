@@ -1,8 +1,8 @@
-//! Uploads in parts.
+//! Multipart uploads.
 //!
-//! Each part is an object of its own until the upload is complete; then their bytes become the object of the file. A part
-//! counts once its row is committed, and the file exists once the transaction that completes the upload is: a crash at any
-//! point loses no part that was acknowledged and makes no second file.
+//! Each part is a separate object. When the upload is completed, the parts are copied into the object of the file. A
+//! part is stored once its row is committed, and the file exists once the transaction that completes the upload is
+//! committed. So a crash at any point loses no acknowledged part and creates no second file.
 
 use crate::row::FileRow;
 use crate::schema::{upload_parts, uploads};
@@ -17,16 +17,16 @@ use object_store::ObjectStoreExt;
 use serde_json::json;
 use store::{Db, Read, Tx, each, lock_row};
 
-/// The most bytes of a part (decision 14).
+/// The maximum size of a part, in bytes.
 pub const MOST_PART_BYTES: u64 = 25 << 20;
 
-/// The most parts of an upload.
+/// The maximum number of parts of an upload.
 pub const MOST_PARTS: i64 = 1_000;
 
-/// The most bytes of a file that is sent in parts.
+/// The maximum size of a file uploaded in parts, in bytes.
 pub const MOST_UPLOAD_BYTES: i64 = 5 << 30;
 
-/// How many missing parts an error lists.
+/// The maximum number of missing parts listed in an error.
 const MOST_NAMED: usize = 100;
 
 /// An upload as it is stored.
@@ -35,29 +35,29 @@ const MOST_NAMED: usize = 100;
 pub struct UploadRow {
     /// The id.
     pub id: UploadId,
-    /// The tenant.
+    /// The workspace.
     pub workspace_id: WorkspaceId,
-    /// The [`Details`] of the file to be.
+    /// The [`Details`] of the future file.
     pub details: JsonText,
     /// The announced size in bytes.
     pub size: Option<i64>,
     /// The announced digest, in hexadecimal.
     pub sha256: Option<String>,
-    /// Who began it.
+    /// The actor who began it, as JSON.
     pub uploaded_by: JsonText,
     /// The file, once the upload is complete.
     pub file_id: Option<FileId>,
-    /// When it began.
+    /// When the upload began.
     pub created_at: Timestamp,
-    /// Until when it can be completed.
+    /// When the upload expires.
     pub expires_at: Timestamp,
 }
 
-/// A part that is stored.
+/// A stored part.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = upload_parts)]
 pub struct PartRow {
-    /// Its place in the file, from 1.
+    /// The position in the file, from 1.
     pub number: i64,
     /// The size in bytes.
     pub size: i64,
@@ -66,14 +66,14 @@ pub struct PartRow {
     storage_key: String,
 }
 
-/// An upload to begin.
+/// The data of a new upload.
 #[derive(Debug, Clone)]
 pub struct NewUpload {
-    /// The tenant.
+    /// The workspace.
     pub workspace: WorkspaceId,
-    /// Who begins it.
+    /// The actor who begins it, as JSON.
     pub uploaded_by: JsonText,
-    /// What is said of the file.
+    /// The details of the file.
     pub details: Details,
     /// The announced size in bytes.
     pub size: Option<i64>,
@@ -82,9 +82,6 @@ pub struct NewUpload {
 }
 
 /// Begins an upload.
-///
-/// # Errors
-/// When the database fails.
 pub fn create(tx: &mut Tx, new: &NewUpload) -> Result<UploadRow> {
     let (now, random) = (tx.now(), tx.random());
     Ok(diesel::insert_into(uploads::table)
@@ -102,7 +99,7 @@ pub fn create(tx: &mut Tx, new: &NewUpload) -> Result<UploadRow> {
         .get_result(tx.connection())?)
 }
 
-/// An upload of the workspace.
+/// Returns an upload of the workspace.
 ///
 /// # Errors
 /// `not_found`.
@@ -115,10 +112,7 @@ pub fn find(read: &mut Read, workspace: WorkspaceId, id: &UploadId) -> Result<Up
     found.optional()?.ok_or_else(|| Error::not_found("upload"))
 }
 
-/// The parts of an upload, in their order.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the parts of an upload, in order.
 pub fn parts(read: &mut Read, id: &UploadId) -> Result<Vec<PartRow>> {
     Ok(upload_parts::table
         .filter(upload_parts::upload_id.eq(id))
@@ -127,7 +121,7 @@ pub fn parts(read: &mut Read, id: &UploadId) -> Result<Vec<PartRow>> {
         .load(read.connection())?)
 }
 
-/// Refuses parts for an upload that is complete or expired.
+/// Returns an error if an upload is complete or expired.
 ///
 /// # Errors
 /// `invalid_state`.
@@ -143,11 +137,11 @@ pub fn refuse_ended(upload: &UploadRow, now: Timestamp) -> Result<()> {
 }
 
 impl Files {
-    /// Stores a part. If the part exists, it is replaced. With `sha256`, the bytes must have this digest.
+    /// Stores a part, replacing a part with the same number. With `sha256`, the bytes must have this digest.
     ///
     /// # Errors
-    /// `file_too_large`, `validation_error` for an empty part or another digest, `invalid_state`, what the stream fails
-    /// with, or the storage's.
+    /// `file_too_large`, `validation_error` for an empty part or a wrong digest, `invalid_state`, errors of the
+    /// stream, or errors of the storage.
     pub async fn put_part(
         &self,
         db: &Db,
@@ -157,6 +151,7 @@ impl Files {
         bytes: impl Stream<Item = Result<Bytes>> + Send,
     ) -> Result<PartRow> {
         refuse_ended(upload, db.now())?;
+        // A part that is sent again gets another object, so the stored one stays intact until its row is replaced.
         let unique = token(&*db.random());
         let storage_key = format!("{}/uploads/{}/{number}-{unique}", upload.workspace_id, upload.id);
         let content = self.write(&path(&storage_key)?, bytes, MOST_PART_BYTES).await?;
@@ -178,7 +173,7 @@ impl Files {
         if result.is_err()
             && let Err(error) = self.delete(&part.storage_key).await
         {
-            // It goes with the upload.
+            // The sweep deletes it with the upload.
             tracing::warn!(?error, "the bytes of a refused part could not be deleted");
         }
         result.map(|()| part)
@@ -187,7 +182,7 @@ impl Files {
     /// Joins the parts of an upload into the bytes of a file.
     ///
     /// # Errors
-    /// `upload_incomplete` where they have another digest than was announced, or the storage's.
+    /// `upload_incomplete` if the digest differs from the announced one, or errors of the storage.
     pub async fn join(&self, db: &Db, upload: &UploadRow, parts: Vec<PartRow>) -> Result<Stored> {
         let details: Details = upload.details.parse()?;
         let new = NewFile {
@@ -212,7 +207,7 @@ impl Files {
 }
 
 impl Files {
-    /// The bytes of parts, one after the other.
+    /// Returns the bytes of the parts, one part after another.
     fn bytes_of(&self, parts: Vec<PartRow>) -> BoxStream<'static, Result<Bytes>> {
         let objects = self.objects.clone();
         let opened = stream::iter(parts).then(move |part: PartRow| {
@@ -226,7 +221,7 @@ impl Files {
     }
 }
 
-/// Notes a part whose bytes are stored.
+/// Inserts the row of a stored part. The lock on the upload orders this with a concurrent completion.
 fn keep_part(tx: &mut Tx, upload: &UploadRow, part: &PartRow) -> Result<()> {
     lock_row!(tx, uploads::table.find(&upload.id).select(uploads::id), for_update);
     let upload = find(tx, upload.workspace_id, &upload.id)?;
@@ -255,7 +250,7 @@ fn keep_part(tx: &mut Tx, upload: &UploadRow, part: &PartRow) -> Result<()> {
     Ok(())
 }
 
-/// Refuses to join parts that are not the whole file; `count` is how many there should be, if the caller says so.
+/// Returns an error if the parts are not the whole file. `count` is the number of parts, if the client states it.
 ///
 /// # Errors
 /// `upload_incomplete` or `file_too_large`.
@@ -283,13 +278,15 @@ pub fn refuse_incomplete(upload: &UploadRow, parts: &[PartRow], count: Option<i6
     Err(Error::new(Code::UploadIncomplete, message).with("details", details))
 }
 
-/// The file of a joined upload, and whether this transaction made it: another may have completed the upload before.
+/// Creates the file of a joined upload. Returns it with `false` if another transaction has completed the upload
+/// before.
 ///
 /// # Errors
-/// `not_found` where the upload was given up meanwhile.
+/// `not_found` if the upload was deleted meanwhile.
 pub fn complete(tx: &mut Tx, upload: &UploadRow, stored: &Stored) -> Result<(FileRow, bool)> {
     lock_row!(tx, uploads::table.find(&upload.id).select(uploads::id), for_update);
     let upload = find(tx, upload.workspace_id, &upload.id)?;
+    // Another request has completed the upload while this one joined its parts.
     if let Some(made) = completed(tx, &upload)? {
         abandon(tx, &stored.storage_key)?;
         return Ok((made, false));
@@ -307,10 +304,10 @@ pub fn complete(tx: &mut Tx, upload: &UploadRow, stored: &Stored) -> Result<(Fil
     Ok((file, true))
 }
 
-/// The file of an upload that is complete.
+/// Returns the file of a completed upload, or `None` if the upload is not complete.
 ///
 /// # Errors
-/// `not_found` where the file was deleted meanwhile.
+/// `not_found` if the file has been deleted.
 pub fn completed(read: &mut Read, upload: &UploadRow) -> Result<Option<FileRow>> {
     upload.file_id.map(|id| crate::live(read, upload.workspace_id, id)).transpose()
 }

@@ -1,4 +1,4 @@
-//! Counting and summing items, in groups.
+//! Aggregation of items: counts, sums and other functions, by group.
 
 use super::params::QueryParams;
 use super::planning::planner::Planner;
@@ -25,9 +25,9 @@ use std::collections::BTreeMap;
 use store::Read;
 use utoipa::{IntoParams, ToSchema};
 
-/// The most fields to group by.
+/// The maximum number of fields to group by.
 const MOST_LEVELS: usize = 2;
-/// The most numbers of each group.
+/// The maximum number of functions.
 const MOST_METRICS: usize = 10;
 
 #[derive(Debug, Clone, Deserialize, IntoParams)]
@@ -45,7 +45,7 @@ struct AggregateQuery {
     time_zone: Option<String>,
 }
 
-/// What is computed, over which items.
+/// The parsed parameters of an aggregation.
 #[derive(Debug, Clone)]
 pub struct Aggregation {
     params: QueryParams,
@@ -88,19 +88,19 @@ pub struct AggregateGroup {
 }
 
 impl Aggregation {
-    /// The query whose items are counted, in no order.
+    /// Returns the query that selects the items, in no particular order.
     ///
     /// # Errors
-    /// 400 `validation_error`, or the database's.
+    /// 400 `validation_error`.
     pub fn query(&self, read: &mut Read, shape: &Shape) -> Result<Query> {
         let parsed = self.params.read(read, shape, false)?;
         Ok(Query::new(parsed.query.filter, Sort::of(&[]), false))
     }
 
-    /// Computes the groups of a query's items, and says how.
+    /// Computes the groups, with a report of the plan that was used.
     ///
     /// # Errors
-    /// 400 `validation_error` or `query_too_expensive`, or the database's.
+    /// 400 `validation_error` or `query_too_expensive`.
     pub fn run(
         &self,
         read: &mut Read,
@@ -116,10 +116,10 @@ impl Aggregation {
     }
 }
 
-/// How many records a query finds.
+/// Counts the records that a query finds.
 ///
 /// # Errors
-/// 400 `query_too_expensive`, or the database's.
+/// 400 `query_too_expensive`.
 pub fn count(read: &mut Read, planner: &Planner, shape: &Shape, query: &Query) -> Result<i64> {
     if let Some((count, _)) = count_by_keys(read, shape, query)? {
         return Ok(count);
@@ -131,13 +131,14 @@ pub fn count(read: &mut Read, planner: &Planner, shape: &Shape, query: &Query) -
     Ok(count.unwrap_or_default())
 }
 
-/// The values that the records of a group have in common, and how many they are.
+/// The common values of a group's records, and the number of records.
 pub type CountedGroup = (Vec<Value>, i64);
 
-/// How many records a query finds of each combination of values of up to 3 fields, and how they were counted.
+/// Counts the records that a query finds for each combination of values of up to 3 fields. Also returns a report of
+/// the plan.
 ///
 /// # Errors
-/// 400 `query_too_expensive`, or the database's.
+/// 400 `query_too_expensive`.
 pub fn count_by(
     read: &mut Read,
     planner: &Planner,
@@ -159,7 +160,8 @@ pub fn count_by(
     Ok((groups.into_iter().map(counted).collect(), report))
 }
 
-/// The number of items where keys tell it: all of them, or those with one value of a field whose keys are exact.
+/// Counts items by keys alone, without reading items. Possible for all items, and for one value of a field whose
+/// index keys are exact. Otherwise returns `None`.
 fn count_by_keys(read: &mut Read, shape: &Shape, query: &Query) -> Result<Option<(i64, Report)>> {
     let report = |plan: String| Report { plan, uses: Vec::new(), visited: 0, cost: 0 };
     let musts = query.filter.musts();
@@ -202,11 +204,11 @@ enum Span {
 struct FieldLevel {
     name: String,
     subject: Subject,
-    /// Times are truncated, as they are in a time zone.
+    /// The period to which times are truncated, in a time zone.
     span: Option<(Span, Tz)>,
 }
 
-/// What is to be computed.
+/// The validated functions and groups.
 struct AggregateRequest {
     metrics: Vec<Metric>,
     levels: Vec<FieldLevel>,
@@ -310,7 +312,7 @@ fn first_day(day: NaiveDate, span: Span) -> Option<NaiveDate> {
 }
 
 impl Metric {
-    /// Whether the values that it is made of were computed themselves.
+    /// Returns whether the aggregated values are computed themselves, such as rollups.
     fn is_computed(&self, shape: &Shape) -> bool {
         match self.subject {
             Some(Subject::Field(id)) => shape.field_by_id(id).is_some_and(|field| field.kind.is_computed()),

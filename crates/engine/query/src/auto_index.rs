@@ -1,5 +1,5 @@
-//! Indexes that the service makes by itself: queries are counted, those that would profit from an index ask for it, and
-//! one that no query uses any more is dropped.
+//! Automatic indexes. Queries are counted; when enough queries would profit from an index, a job creates it. Another
+//! job drops automatic indexes that no query has used for a long time.
 
 use crate::aggregate::{AggregateGroup, Aggregation, CountedGroup, count_by};
 use crate::counting::{AUTO_INDEX, count_query};
@@ -17,12 +17,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::{Read, Tx};
 
-/// Only collections with more items than this get a columnar index.
+/// Only larger collections get a columnar index.
 const LARGE_ENOUGH_FOR_COLUMNS: i64 = 5_000;
-/// Days without use after which an index goes that the service made by itself.
+/// An automatic index is dropped after this many days without use.
 const IDLE_DAYS: i64 = 60;
 
-/// The jobs of automatic indexes.
+/// Returns the jobs for automatic indexes.
 pub(crate) fn jobs(shapes: &Arc<Shapes>) -> [Job; 2] {
     let shapes = shapes.clone();
     [
@@ -48,10 +48,11 @@ pub(crate) fn jobs(shapes: &Arc<Shapes>) -> [Job; 2] {
     ]
 }
 
-/// A page of a query, which is counted. Where it would read too much, that counts too: it calls for an index most of all.
+/// Returns a page of a query, and counts the query. A query that fails because it is too expensive is counted too,
+/// since it needs an index most.
 ///
 /// # Errors
-/// Those of [`Query::page`].
+/// As [`Query::page`].
 pub fn counted_page(
     read: &mut Read,
     planner: &Planner,
@@ -66,10 +67,10 @@ pub fn counted_page(
     page
 }
 
-/// An aggregation, which is counted as a page is.
+/// Runs an aggregation and counts it (see [`counted_page`]).
 ///
 /// # Errors
-/// Those of [`Aggregation::run`].
+/// As [`Aggregation::run`].
 pub fn counted_aggregate(
     read: &mut Read,
     planner: &Planner,
@@ -83,10 +84,10 @@ pub fn counted_aggregate(
     computed
 }
 
-/// The counts of [`count_by`], which are counted as a page is.
+/// Runs [`count_by`] and counts the query (see [`counted_page`]).
 ///
 /// # Errors
-/// Those of [`count_by`].
+/// As [`count_by`].
 pub fn counted_counts(
     read: &mut Read,
     planner: &Planner,
@@ -100,11 +101,8 @@ pub fn counted_counts(
     counts
 }
 
-/// Makes an index that was wished for, where the collection is large enough and has room for it. Gives the one that is
-/// being built now.
-///
-/// # Errors
-/// When the database fails.
+/// Creates a requested index, if the collection is large enough and has not reached its limit. Returns the id of an
+/// index that is now being built, if any.
 pub fn grant_index(tx: &mut Tx, shapes: &Shapes, request: &IndexRequest) -> Result<Option<IndexId>> {
     use model::Code::{InvalidState, LimitReached, NotFound};
     let mut attempt = || -> Result<Option<IndexId>> {
@@ -118,7 +116,7 @@ pub fn grant_index(tx: &mut Tx, shapes: &Shapes, request: &IndexRequest) -> Resu
             Some([family]) if family.is_set() => IndexKind::Set,
             Some([family]) if family.is_ordered() => IndexKind::Single,
             Some(all @ [_, _, ..]) if all.iter().all(|family| family.is_ordered()) => IndexKind::Composite,
-            // The fields have changed since.
+            // The fields have changed since the request.
             _ => return Ok(None),
         };
         let there = shape.indexes.iter().find(|index| index.kind == kind && index.parts == request.parts);
@@ -136,7 +134,7 @@ pub fn grant_index(tx: &mut Tx, shapes: &Shapes, request: &IndexRequest) -> Resu
     }
 }
 
-/// Makes a columnar index, where the collection is large enough. One that lacks what it could hold makes way.
+/// Creates a columnar index, if the collection is large enough. Replaces one that lacks columns it could hold.
 fn grant_columnar(tx: &mut Tx, shape: &Shape) -> Result<Option<IndexId>> {
     let parts = columnar::parts(shape);
     if count::live_up_to(tx, shape.collection, LARGE_ENOUGH_FOR_COLUMNS)? <= LARGE_ENOUGH_FOR_COLUMNS {
@@ -152,7 +150,7 @@ fn grant_columnar(tx: &mut Tx, shape: &Shape) -> Result<Option<IndexId>> {
     indexes::create(tx, shape, IndexKind::Columnar, &parts, IndexOrigin::Auto).map(|row| Some(row.id))
 }
 
-/// Indexes that the service made and that no query has used for 60 days.
+/// Returns automatic indexes that no query has used for 60 days.
 fn idle(read: &mut Read) -> Result<Vec<IndexRow>> {
     let before = read.now().plus_seconds(-IDLE_DAYS * 24 * 3600);
     Ok(collection_indexes::table
@@ -164,10 +162,10 @@ fn idle(read: &mut Read) -> Result<Vec<IndexRow>> {
         .load(read.connection())?)
 }
 
-/// Lets an idle index go.
+/// Drops an unused index.
 fn retire(tx: &mut Tx, row: &IndexRow) -> Result<()> {
     match shape::for_change(tx, row.workspace_id, row.collection_id) {
-        // Somebody may have dropped it meanwhile.
+        // It may have been dropped meanwhile.
         Ok(_) if indexes::find(tx, row.id)?.is_some_and(|now| now.status == row.status) => {
             indexes::drop_index(tx, row)
         }

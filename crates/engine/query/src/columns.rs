@@ -1,4 +1,4 @@
-//! Running a query over the columnar index of a collection.
+//! Queries on the columnar index of a collection: their cost and their execution.
 
 use super::planning::plan::{self, QueryPlan};
 use super::planning::planner::{Planner, Sample, Sampler};
@@ -13,68 +13,65 @@ use records::columnar::ROWS;
 use records::shape::Shape;
 use store::Read;
 
-/// Reading so many bytes of columns takes as long as fetching an item.
+/// Reading this many bytes of columns costs as much as fetching one item.
 const BYTES_PER_ITEM: i64 = 3_500;
 
-/// What a segment costs beside its columns, as bytes: finding and reading its rows, its ids, and testing its items.
+/// The overhead of a segment in bytes: its lookup, its ids, and the tests of its items.
 const SEGMENT_BYTES: i64 = 25_000;
 
-/// And one that is in memory, for each of its columns.
+/// The overhead of a cached segment in bytes, per column.
 const CACHED_COLUMN_BYTES: i64 = 600;
 
-/// Searching so many texts for a part of them takes as long as fetching an item.
+/// Searching this many texts for a substring costs as much as fetching one item.
 const TEXTS_PER_ITEM: i64 = 100;
 
-/// Segments that an estimate of how many items fit looks at.
+/// The number of segments sampled to estimate how many items match.
 const SAMPLED: i64 = 4;
 
-/// The most candidates that one pass over the columns gives, where conditions cannot be decided there.
+/// The maximum number of candidates in one pass over the columns, if conditions cannot be decided there.
 const MOST_CANDIDATES: usize = 65_536;
 
-/// What the items of a query are summed up in.
+/// An aggregation of the items of a query.
 pub(super) trait Summary {
     /// Adds an item.
     ///
     /// # Errors
-    /// When it does not fit in.
+    /// If there are too many groups.
     fn add(&mut self, fitting: &Fitting) -> Result<()>;
 
-    /// Adds the items of a segment that fit. The ids of those whose values their entries do not say go to `unknown`.
+    /// Adds the matching rows of a segment. If a row's entries do not determine its values, its id goes to `unknown`.
     ///
     /// # Errors
-    /// When one does not fit in.
+    /// If there are too many groups.
     fn add_columns(&mut self, rows: &SelectedRows<'_>, unknown: &mut Vec<i64>) -> Result<()>;
 
-    /// Forgets all of them.
+    /// Removes all items.
     fn clear(&mut self);
 }
 
-/// A page in the making.
+/// A page that is being filled.
 struct OrderedPage<'a> {
     runs: Runs<'a>,
     found: Vec<PlacedRow>,
     need: usize,
 }
 
-/// A query over columns, and what it costs.
+/// A query on columns, with its estimated cost.
 pub(super) struct ColumnarQuery<'a> {
     scan: Columnar<'a>,
     sort: Option<&'a Sort>,
-    /// What it costs at the most, as items that a plan looks at.
+    /// The upper bound of its cost, in items fetched.
     pub cost: i64,
-    /// What it is thought to cost: in the order of the ids it may soon have enough.
+    /// The expected cost. In the order of ids the scan may stop early.
     pub expected: i64,
-    /// About how many segments there are.
+    /// The approximate number of segments.
     segments: i64,
-    /// Where its columns could be kept, though they are not, and what it would cost with them there.
+    /// The cache and the cost of a cached scan, if the columns are not cached but would fit.
     uncached: Option<(&'a ColumnCache, i64)>,
 }
 
 impl<'a> ColumnarQuery<'a> {
-    /// The query over the collection's columnar index, if it has one that can serve it.
-    ///
-    /// # Errors
-    /// When the database fails.
+    /// Prepares a query on the collection's columnar index. Returns `None` if no index can serve it.
     pub fn of(
         read: &mut Read,
         planner: &'a Planner,
@@ -83,6 +80,7 @@ impl<'a> ColumnarQuery<'a> {
         sort: Option<&'a Sort>,
         need: usize,
     ) -> Result<Option<Self>> {
+        // Items in the trash are in no index.
         if query.trashed {
             return Ok(None);
         }
@@ -107,14 +105,14 @@ impl<'a> ColumnarQuery<'a> {
 }
 
 impl ColumnarQuery<'_> {
-    /// Whether reading columns is cheaper than a plan.
+    /// Returns whether this query is cheaper than a plan.
     pub fn beats(&self, plan: &QueryPlan, filter: &Filter) -> bool {
-        // Scanning items in the order of their ids stops as early, and reads all of them.
+        // A scan of items by id stops as early, but reads whole items.
         let scans_alike = plan.is_scan() && self.scan.is_by_id() && !filter.is_empty();
         scans_alike || plan.cost > self.expected || self.is_worth_loading(plan)
     }
 
-    /// Whether a plan and others before it have cost so much more than columns in memory that it is time to load them.
+    /// Returns whether loading the columns now pays off, given the cost of this plan and earlier ones.
     fn is_worth_loading(&self, plan: &QueryPlan) -> bool {
         let Some((cache, cached)) = self.uncached else { return false };
         plan.cost > cached && cache.is_worth_loading(self.scan.index.id, plan.cost - cached, self.cost)
@@ -122,8 +120,8 @@ impl ColumnarQuery<'_> {
 }
 
 impl Sampler for ColumnarQuery<'_> {
-    /// Looks at segments from all over the collection. What searching in texts costs follows from them, and what reading
-    /// columns in the order of the ids is expected to cost.
+    /// Samples segments across the collection, to estimate the cost of substring searches and how early a scan in the
+    /// order of ids stops.
     fn sample(&mut self, read: &mut Read, planner: &Planner, all: i64, need: i64) -> Result<Sample> {
         let (first, last) = planner.segment_bounds(read, self.scan.index.id)?;
         let step = last.saturating_sub(first) / SAMPLED;
@@ -136,8 +134,10 @@ impl Sampler for ColumnarQuery<'_> {
             sample.tested += count.tested;
             searched += count.searched;
         }
+        // Scale the number of searched texts from the sample to all segments.
         let mut searching = searched.saturating_mul(self.segments) / SAMPLED / TEXTS_PER_ITEM;
         if !self.scan.is_by_id() && all > 0 {
+            // Only items that can be on the page are tested.
             searching = searching.saturating_mul(tested_of(all, sample.items_for(need))) / all;
         }
         self.cost = self.cost.saturating_add(searching);
@@ -146,6 +146,7 @@ impl Sampler for ColumnarQuery<'_> {
             *cached = cached.saturating_add(searching);
         }
         if self.scan.is_by_id() && all > 0 {
+            // In the order of ids the scan stops once it has enough matches, at the end of a segment.
             let looked_at = sample.items_for(need).saturating_add(i64::try_from(ROWS).unwrap_or_default());
             let share = self.cost.saturating_mul(looked_at.min(all)) / all;
             self.expected = share.saturating_add(need).min(self.cost);
@@ -154,8 +155,9 @@ impl Sampler for ColumnarQuery<'_> {
     }
 }
 
-/// Of how many items the conditions are tested, where so many must be looked at to find enough: of the others the order says
-/// that they are behind these. The more were found, the fewer are before the last of them.
+/// Estimates how many items a scan tests to find the first `enough` items of an order. The fuller the heap, the more
+/// items the first part of the order excludes before their test. So the number grows with the logarithm of `all /
+/// enough`.
 fn tested_of(all: i64, enough: i64) -> i64 {
     let enough = enough.saturating_add(i64::try_from(ROWS).unwrap_or_default());
     let times =
@@ -168,7 +170,7 @@ impl Visit<'_> {
         self.reported("columnar".to_owned(), vec![columns.scan.index.id])
     }
 
-    /// The first `need` items behind a place; `None` where the index cannot tell.
+    /// Returns the first `need` items after a position, or `None` if the index cannot answer the query.
     pub(super) fn columnar_page(
         &mut self,
         read: &mut Read,
@@ -180,6 +182,7 @@ impl Visit<'_> {
         let Some(ids) = scan.changed(read)? else { return Ok(None) };
         let mut changed = Changed { ids, places: Vec::new() };
         if !scan.is_by_id() {
+            // The columns of changed items are out of date, so evaluate their records.
             changed.places = self.places(read, &changed.ids)?;
         }
         let shape = self.shape;
@@ -213,11 +216,12 @@ impl Visit<'_> {
                 return Ok((!is_short).then_some(Page { found: page.found, report }));
             }
             after = batch.found.into_iter().next_back().map(|(place, _)| place);
+            // Too few candidates matched, so take more of them in the next pass.
             count = (count * 8).min(MOST_CANDIDATES);
         }
     }
 
-    /// The places of those of some items that fit.
+    /// Returns the positions of the matching items among `ids`.
     fn places(&mut self, read: &mut Read, ids: &[i64]) -> Result<Vec<Placed>> {
         let mut places = Vec::new();
         for some in ids.chunks(MOST_FETCHED) {
@@ -229,7 +233,7 @@ impl Visit<'_> {
         Ok(places)
     }
 
-    /// Fetches candidates and takes in those that fit and still stand where they were found, until there are enough.
+    /// Fetches candidates and adds those that still match at the same position, until the page is full.
     fn fetch(
         &mut self,
         read: &mut Read,
@@ -240,7 +244,8 @@ impl Visit<'_> {
         self.spending.rows += candidates.len();
         let shape = self.shape;
         let mut placed = candidates.to_vec();
-        // Of many candidates few may fit, and the columns may have only the beginnings of texts.
+        // Few of many candidates may match, and the columns may contain truncated texts. Test these with the fields
+        // only, before fetching whole items.
         if candidates.len() > page.need
             || candidates.iter().any(|(place, _)| runs::is_in_run(sort, shape, place))
         {
@@ -258,8 +263,8 @@ impl Visit<'_> {
         self.take_up_to(read, page.need, &mut ordered, &mut page.found)
     }
 
-    /// Adds all items that fit to a summary, by their columns, and by their rows where columns do not tell. Gives whether
-    /// the index was there to the end.
+    /// Adds all matching items to a summary: by their columns, or by their records where the columns do not determine
+    /// the values. Returns `false` if the index was dropped meanwhile.
     pub(super) fn columnar_summary(
         &mut self,
         read: &mut Read,
@@ -284,8 +289,8 @@ impl Visit<'_> {
         Ok(is_there)
     }
 
-    /// Hands all items that fit to `each`, by id. Gives the last id that was dealt with where those behind
-    /// it are for a scan: the index is gone, or most items fit.
+    /// Calls `each` with all matching items, by id. Returns the last id processed if an ordinary scan should continue
+    /// after it: because the index was dropped, or because most items match.
     pub(super) fn columnar_each(
         &mut self,
         read: &mut Read,
@@ -294,7 +299,7 @@ impl Visit<'_> {
     ) -> Result<Option<i64>> {
         let (scan, mut after) = (&columns.scan, None);
         loop {
-            // Asked anew with each batch, because time passes between two.
+            // Read the changes again for each batch, because items may have changed since the last one.
             let Some(changed) = scan.changed(read)? else { return Ok(Some(after.unwrap_or(0))) };
             let batch = scan.by_id(read, &changed, after, MOST_FETCHED)?;
             let Some(batch) = batch else { return Ok(Some(after.unwrap_or(0))) };
@@ -311,7 +316,7 @@ impl Visit<'_> {
             if batch.is_last {
                 return Ok(None);
             }
-            // Where most items fit, reading all of them in their order is cheaper than fetching each.
+            // If most items match, reading them in sequence is cheaper than fetching each.
             if batch.found.len() * 2 > batch.visited {
                 return Ok(after);
             }

@@ -1,4 +1,4 @@
-//! Counting queries, and asking for the indexes from which they would profit.
+//! Counts queries and requests the indexes that they would profit from.
 
 use crate::planning::planner::Planner;
 use crate::types::{Query, Report};
@@ -9,11 +9,11 @@ use records::schema::collection_indexes;
 use records::shape::Shape;
 use store::Tx;
 
-/// The job that makes an index which queries wished for.
+/// The name of the job that creates requested indexes.
 pub(crate) const AUTO_INDEX: &str = "data.index.wish";
 
-/// Counts a query that was answered or would have read too much, and sees to what that calls for: an index that should be there,
-/// or a note that one is used. That happens beside the query, and is lost with no harm.
+/// Counts a query that was executed or was too expensive. If this results in a request for an index or in a use to
+/// record, writes it in a background task. The query does not wait for it, and losing it does no harm.
 pub(crate) fn count_query(
     planner: &Planner,
     shape: &Shape,
@@ -42,10 +42,7 @@ pub(crate) fn count_query(
     });
 }
 
-/// Asks for indexes that queries wished for, and notes that others are used.
-///
-/// # Errors
-/// When the database fails.
+/// Enqueues jobs for requested indexes, and records the use of others.
 fn see_to(tx: &mut Tx, needs: &Needs) -> Result<()> {
     let now = tx.now();
     for request in &needs.requests {

@@ -1,4 +1,4 @@
-//! Cursors of lists: where a page begins.
+//! Cursors of lists: the position after which a page begins.
 
 use super::types::Query;
 use base64::Engine;
@@ -14,11 +14,11 @@ use std::fmt;
 use std::str::FromStr;
 use store::Read;
 
-/// Where a record stands in the order of a list: the bytes that it is sorted by.
+/// The position of a record in the order of a list, as sort bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPosition(pub Vec<u8>);
 
-/// As cursors carry it.
+/// The encoding used in cursors.
 impl fmt::Display for ListPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&URL_SAFE_NO_PAD.encode(&self.0))
@@ -33,15 +33,15 @@ impl FromStr for ListPosition {
     }
 }
 
-/// The cursor of a place in a list.
+/// Returns the cursor for a position in a list.
 pub fn cursor_at(cursors: &Cursors, place: &[u8]) -> String {
     cursors.encode(&ListPosition(place.to_vec()).to_string())
 }
 
-/// The place that a page goes on behind: that of a record as it is now, or the one in a cursor.
+/// Returns the position after which a page begins: that of a record as it is now, or the one in a cursor.
 ///
 /// # Errors
-/// 400 `validation_error` for what is neither.
+/// 400 `validation_error` if it is neither.
 pub fn place_behind(
     read: &mut Read,
     shape: &Shape,
@@ -60,7 +60,7 @@ pub fn place_behind(
     Ok(place)
 }
 
-/// The place of an item as it is now.
+/// Returns the current position of an item.
 fn place_of(shape: &Shape, query: &Query, row: &ItemRow) -> Result<Vec<u8>> {
     let mut fields = BTreeSet::new();
     query.sort.fields(&mut fields);
@@ -70,8 +70,7 @@ fn place_of(shape: &Shape, query: &Query, row: &ItemRow) -> Result<Vec<u8>> {
     Ok(query.sort.key(shape, row.record(&data)))
 }
 
-/// Shortens a place to what a cursor can carry: addresses must not be long. Behind a longer text the item itself tells where
-/// it stands, as long as it is there.
+/// Truncates a position to what fits in a URL. [`whole_place`] restores it from the item, as long as that exists.
 pub(crate) fn shorten(sort: &Sort, shape: &Shape, place: &mut Vec<u8>) {
     if place.len() > key::MOST_TEXT
         && let Some(short) = sort.cut(shape, place, key::MOST_TEXT).filter(CutPlace::is_cut)
@@ -80,8 +79,8 @@ pub(crate) fn shorten(sort: &Sort, shape: &Shape, place: &mut Vec<u8>) {
     }
 }
 
-/// The whole of a place that may have been shortened. Where the item is gone or stands elsewhere, items whose texts begin
-/// alike come once more rather than not at all.
+/// Restores a position that was truncated. If its item was deleted or moved, the truncated position is used: items
+/// whose texts have the same beginning may then be returned again, but none is skipped.
 pub(crate) fn whole_place(read: &mut Read, shape: &Shape, query: &Query, place: &[u8]) -> Result<Vec<u8>> {
     let short = query.sort.cut(shape, place, usize::MAX / 2).filter(CutPlace::is_cut);
     let (Some(short), Some((_, id))) = (short, query.sort.split(place)) else { return Ok(place.to_vec()) };

@@ -1,8 +1,8 @@
-//! Queries: filters, order, pages, search, aggregates.
+//! Queries: filters, order, pages, search and aggregates.
 //!
-//! A query is read against the [`Shape`](records::shape::Shape), then planned over the key tables, then run within a
-//! budget. Indexes only narrow what is looked at: every record that is answered was tested by [`fields::Filter::fits`],
-//! so that a query means the same with any indexes or none, on both databases.
+//! A query is parsed against the [`Shape`](records::shape::Shape), planned over the index tables, and executed within
+//! a budget. Indexes only select candidates: [`fields::Filter::fits`] tests every record before it is returned. So a
+//! query has the same result with any set of indexes, on both databases.
 
 pub mod aggregate;
 mod auto_index;
@@ -37,7 +37,7 @@ use jobs::Job;
 use records::shape::Shapes;
 use std::sync::Arc;
 
-/// The jobs of this crate.
+/// Returns the jobs of this crate.
 pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
     let mut jobs = vec![references::job(shapes)];
     jobs.extend(auto_index::jobs(shapes));

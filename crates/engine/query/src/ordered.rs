@@ -1,15 +1,12 @@
-//! Choosing how to go through everything that a query finds, piece by piece.
+//! The choice of a plan for work that visits everything a query finds, in batches.
 
 use super::planning::plan::{PlanRequest, QueryPlan, id_bounds, over_indexes};
 use super::planning::planner::Planner;
 use model::Result;
 use store::Read;
 
-/// Chooses among the plans in the order of the list, for work that goes through everything piece by piece: each piece goes
-/// on where the last one ended, so that all of them together look at no item twice.
-///
-/// # Errors
-/// When the database fails.
+/// Chooses among the plans in the order of the list. Each batch continues where the last one ended, so all batches
+/// together examine no item twice.
 pub(super) fn choose(read: &mut Read, planner: &Planner, wanted: PlanRequest<'_>) -> Result<QueryPlan> {
     let mut best = QueryPlan::of_items(wanted, id_bounds(wanted.filter), "scan");
     let mut cost = planner.count_items(read, wanted.shape)?;

@@ -1,4 +1,4 @@
-//! What the query string says of filters, order and the like.
+//! Parsing of the query parameters for filters and order.
 
 use super::related::{RelatedRecords, refuse_many};
 use super::types::Query;
@@ -22,14 +22,14 @@ use utoipa::IntoParams;
 use utoipa::openapi::path::{ParameterBuilder, ParameterIn, ParameterStyle};
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 
-/// The parameters that say which items are parsed, and in which order.
+/// The parameters that select and order records.
 #[derive(Debug, Clone, Default)]
 pub struct QueryParams {
     pairs: Vec<(String, String)>,
     related: Option<RelatedRecords>,
 }
 
-/// All but `filter_tree` and `filter`, which no plain type describes.
+/// All parameters except `filter_tree` and `filter`, which no plain type can describe.
 #[derive(Deserialize, IntoParams)]
 #[expect(dead_code, reason = "read by name below; the type tells the contract")]
 struct RecordQueryParams {
@@ -47,7 +47,7 @@ impl FromInput for QueryParams {
     fn from_input(input: &Input<'_>, _: &'static str) -> Result<Self> {
         let is_ours = |name: &str| NAMES.contains(&name) || name == "filter" || name.starts_with("filter[");
         let pairs = input.query.iter().filter(|(name, _)| is_ours(name)).cloned().collect();
-        // An agent's tool gives it one set of records: a filter must not tell it what stands in others.
+        // An agent's tool has access to one collection only, so its filters must not reveal the contents of others.
         let related = if input.caller.actor.is_some() {
             None
         } else {
@@ -64,7 +64,7 @@ impl FromInput for QueryParams {
 }
 
 impl QueryParams {
-    /// Describes `filter_tree`, with an example, and `filter`, for lists that have parameters of their own beside them.
+    /// Describes `filter_tree`, with an example, and `filter`, for lists with further parameters.
     pub fn describe_filters(describe: &mut Describe, example: &str) {
         describe.schema::<FilterTree>();
         let tree = ParameterBuilder::new()
@@ -79,7 +79,7 @@ impl QueryParams {
             .schema(Some(filter_tree_text()))
             .example(Some(example.into()));
         describe.parameter(tree.build());
-        // What generators of clients can send: they know no objects within objects.
+        // Client generators can send plain values only: they do not support objects within objects in a query.
         let plain = [Type::String, Type::Number, Type::Boolean];
         let plain = ObjectBuilder::new().schema_type(SchemaType::from_iter(plain));
         let values = ObjectBuilder::new().additional_properties(Some(Schema::from(plain)));
@@ -102,32 +102,32 @@ impl QueryParams {
     }
 }
 
-/// What was asked for, read.
+/// The parsed parameters.
 #[derive(Debug)]
 pub struct ParsedQuery {
     /// The query.
     pub query: Query,
-    /// What its cursors are bound to.
+    /// The text that its cursors are bound to.
     pub bound_to: String,
-    /// The fields that a view shows; `None` for all.
+    /// The fields that the view shows, or `None` for all.
     pub visible: Option<Vec<Subject>>,
-    /// Whether somebody said in which order.
+    /// Whether the request or the view defines an order.
     pub is_sorted: bool,
 }
 
 impl QueryParams {
-    /// What an earlier request asked for, as [`QueryParams::into_pairs`] gave it.
+    /// Creates parameters from the pairs returned by [`QueryParams::into_pairs`].
     pub fn of(pairs: Vec<(String, String)>) -> Self {
         Self { pairs, related: None }
     }
 
-    /// The same, with what reads related records for filters.
+    /// Allows filters on related records.
     #[must_use]
     pub fn with_related(self, related: RelatedRecords) -> Self {
         Self { related: Some(related), ..self }
     }
 
-    /// Names and values as they stood in the query string.
+    /// Returns the names and values of the query string.
     pub fn into_pairs(self) -> Vec<(String, String)> {
         self.pairs
     }
@@ -136,7 +136,8 @@ impl QueryParams {
         self.pairs.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// All of it, and the view as it is now, in one spelling: what a cursor is bound to.
+    /// Returns the parameters and the current definition of the view in a canonical form. Cursors are bound to it, so
+    /// they are not valid for another query.
     fn bound_to(&self, shape: &Shape, view: Option<&JsonText>, trashed: bool) -> String {
         let mut pairs = self.pairs.clone();
         pairs.sort_unstable();
@@ -144,7 +145,7 @@ impl QueryParams {
         serde_json::to_string(&(shape.collection, pairs, view, trashed)).unwrap_or_default()
     }
 
-    /// The conditions of `filter`.
+    /// Parses the conditions of `filter`.
     fn conditions(&self, shape: &Shape) -> Result<Vec<Node>> {
         let mut conditions: Vec<(Compared, Op, Value, String)> = Vec::new();
         for (name, text) in
@@ -192,7 +193,7 @@ impl QueryParams {
         Ok(conditions.into_iter().map(node).collect())
     }
 
-    /// The filter of a tree, which may be about related records and name merged ones.
+    /// Builds the filter of a tree. Resolves conditions on related records and the ids of merged records.
     fn filter(&self, read: &mut Read, shape: &Shape, node: &Node, now: Timestamp) -> Result<Filter> {
         let filter = match &self.related {
             Some(related) => related.filter(read, shape, node, now)?,
@@ -201,7 +202,8 @@ impl QueryParams {
         shape.follow_merges(read, filter)
     }
 
-    /// The filter of a view. One that no longer fits what it reaches is the view's fault, not the request's.
+    /// Builds the filter of a view. If it no longer matches the fields, the error blames the view instead of the
+    /// request.
     fn view_filter(&self, read: &mut Read, shape: &Shape, node: &Node, now: Timestamp) -> Result<Filter> {
         self.filter(read, shape, node, now).map_err(|error| match error.code() {
             Code::ValidationError => {
@@ -213,10 +215,10 @@ impl QueryParams {
         })
     }
 
-    /// The query, and what its cursors are bound to.
+    /// Parses the parameters.
     ///
     /// # Errors
-    /// 400 `validation_error`, 404 for a view that is not there, 409 `view_invalid`.
+    /// 400 `validation_error`, 404 for a view that does not exist, 409 `view_invalid`.
     pub fn read(&self, read: &mut Read, shape: &Shape, trashed: bool) -> Result<ParsedQuery> {
         let now = read.now();
         let mut nodes = self.conditions(shape)?;
@@ -250,8 +252,8 @@ impl QueryParams {
     }
 }
 
-/// `filter[field]`, `filter[field][op]` or `filter[field][in][]`: the field, the operator, and whether it is one of a
-/// list.
+/// Splits `filter[field]`, `filter[field][op]` or `filter[field][in][]` into the field, the operator, and whether the
+/// value is an element of a list.
 fn parts(name: &str) -> Result<(&str, Option<&str>, bool)> {
     let wrong = || {
         let shown = cut(name).to_owned();
@@ -267,18 +269,18 @@ fn parts(name: &str) -> Result<(&str, Option<&str>, bool)> {
     }
 }
 
-/// Enough of a name to be recognised.
+/// Truncates a name for an error message.
 fn cut(name: &str) -> &str {
     name.char_indices().nth(80).map_or(name, |(end, _)| name.get(..end).unwrap_or(name))
 }
 
-/// What a query needs of a view's settings.
+/// The part of a view's settings that a query needs.
 #[derive(Deserialize)]
 struct ViewSettings {
     query: SavedQuery,
 }
 
-/// A view of the collection, and its text, which changes when it does.
+/// Reads a view of the collection. Also returns its stored text, which identifies the version.
 fn view(read: &mut Read, shape: &Shape, id: &str, now: Timestamp) -> Result<(SavedQuery, JsonText)> {
     let id: ViewId = id.parse().map_err(|()| Error::invalid("view_id", "must be the id of a view"))?;
     let settings: JsonText = collection_views::table

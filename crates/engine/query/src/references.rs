@@ -1,7 +1,7 @@
-//! Values that name records by their ids, such as those of `contact` fields, when a record takes the place of another.
+//! Replacement of ids in values, such as those of `contact` fields, after a record was merged into another.
 //!
-//! Nothing lists the records whose values name another one, so they are searched for, in the background. Meanwhile the old
-//! id still finds the record that took its place.
+//! There is no reverse index of such values, so a background job searches for them. Until it is done, the old id
+//! still resolves to the record that replaced it.
 
 use crate::{Budget, PlacedRow, Planner, Query};
 use ::jobs::{Job, JobContext, JobError};
@@ -23,30 +23,27 @@ use store::{Read, Tx};
 
 const JOB: &str = "data.references.replace";
 
-/// Records that are changed in one transaction.
+/// Records changed per transaction.
 const SLICE: usize = 50;
 
-/// A record that took the place of another.
+/// A record replaced by another.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Replacement {
     workspace: WorkspaceId,
-    /// The type of the fields whose values name such records.
+    /// The type of the fields that refer to such records.
     kind: FieldType,
     from: i64,
     to: i64,
 }
 
-/// Asks for values of fields of a type that name a record to name another, in the transaction that puts it there.
-///
-/// # Errors
-/// When the database fails.
+/// Enqueues the replacement of `from` by `to` in fields of a type, in the transaction that merges the records.
 pub fn replace(tx: &mut Tx, workspace: WorkspaceId, kind: FieldType, from: ItemId, to: ItemId) -> Result<()> {
     let replacement = Replacement { workspace, kind, from: from.0, to: to.0 };
     let now = tx.now();
     tx.enqueue(workspace, JOB, None, &replacement, now)
 }
 
-/// The job that looks for such values.
+/// Returns the job that replaces the ids.
 pub(crate) fn job(shapes: &Arc<Shapes>) -> Job {
     let shapes = shapes.clone();
     Job::after(JOB, "a contact is merged into another", "makes values of items name the other", move |job| {
@@ -59,8 +56,8 @@ async fn run(job: JobContext, shapes: Arc<Shapes>) -> Result<(), JobError> {
     let mut replaced = vec![replacement.from];
     let mut done = None;
     loop {
-        // Jobs run at the same time and in any order. Values cannot name a record whose place another has taken since, and
-        // the job of that other one may have looked before this one wrote; if not, it is yet to come.
+        // Jobs run concurrently and in any order, and `to` may have been merged into a third record meanwhile. Read
+        // the current target after each pass, and repeat the pass if it has changed.
         let (named, known) = (replacement.clone(), shapes.clone());
         let to = job.db.read(move |read| latest(read, &known, &named)).await?;
         if done == Some(to) {
@@ -77,7 +74,7 @@ async fn run(job: JobContext, shapes: Arc<Shapes>) -> Result<(), JobError> {
     }
 }
 
-/// The record that has the place of the one that is to be named by now.
+/// Returns the current target: the record that `to` was merged into, or `to` itself.
 fn latest(read: &mut Read, shapes: &Shapes, wanted: &Replacement) -> Result<i64> {
     let to = ItemId(wanted.to);
     let survivors = shapes.merged().survivors(read, wanted.kind, wanted.workspace, &[to])?;
@@ -95,7 +92,7 @@ async fn replace_everywhere(
     let (wanted, known) = (replacement.clone(), shapes.clone());
     let sets = job.db.read(move |read| sets(read, &known, &wanted)).await?;
     for set in sets {
-        // Each record is tried once: one that cannot be changed, such as a locked item, keeps the old id.
+        // Each record is tried once. A record that cannot be changed, such as a locked item, keeps the old id.
         let mut after = None;
         loop {
             let (wanted, known, planner) = (replacement.clone(), shapes.clone(), planner.clone());
@@ -113,7 +110,7 @@ async fn replace_everywhere(
     Ok(())
 }
 
-/// The sets of records that have fields of the type.
+/// Returns the collections that have fields of the type.
 fn sets(read: &mut Read, shapes: &Shapes, wanted: &Replacement) -> Result<BTreeSet<CollectionId>> {
     let custom: Vec<CollectionId> = collection_fields::table
         .inner_join(collections::table.on(collections::id.eq(collection_fields::collection_id)))
@@ -126,7 +123,7 @@ fn sets(read: &mut Read, shapes: &Shapes, wanted: &Replacement) -> Result<BTreeS
     Ok(custom.into_iter().chain(shapes.sets_with(wanted.kind, wanted.workspace)).collect())
 }
 
-/// The next live records of a set whose values name the one that was replaced.
+/// Returns the next live records of a collection that refer to the replaced record.
 fn naming(
     read: &mut Read,
     shapes: &Shapes,
@@ -146,7 +143,7 @@ fn naming(
     Ok(query.page(read, planner, &shape, after, SLICE)?.found)
 }
 
-/// Makes some records name the other one.
+/// Replaces the id in some records.
 fn rename(
     tx: &mut Tx,
     shapes: &Shapes,
@@ -185,7 +182,7 @@ fn replace_in(shape: &Shape, data: &mut Data, wanted: &Replacement) {
     }
 }
 
-/// A shape, unless its set is gone or takes no changes.
+/// Returns a shape, or `None` if its collection is deleted or archived.
 fn live_shape(shape: Result<Arc<Shape>>) -> Result<Option<Arc<Shape>>> {
     match shape {
         Ok(shape) if shape.archived => Ok(None),

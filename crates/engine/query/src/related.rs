@@ -1,7 +1,7 @@
-//! Conditions on the records that a field points to, such as `filter[bike.brand]=Trek`.
+//! Conditions on related records, such as `filter[bike.brand]=Trek`.
 //!
-//! The records that meet the condition are found first, by a query of their own over their own indexes and within its own
-//! budget. The field must then have one of their ids, which links and set indexes find where the ids are few.
+//! A separate query with its own budget finds the related records that meet the condition. The condition then becomes
+//! a test that the field contains one of their ids. If there are few ids, links and set indexes can answer it.
 
 use crate::counting::count_query;
 use crate::planning::planner::Planner;
@@ -17,17 +17,18 @@ use std::fmt;
 use std::sync::Arc;
 use store::Read;
 
-/// The most conditions of one filter that are about related records: each is a query.
+/// The maximum number of such conditions in a filter, because each is a query.
 const MOST: usize = 5;
 
-/// Reads related records for filters.
+/// Resolves conditions on related records.
 #[derive(Clone)]
 pub struct RelatedRecords {
-    /// The sets that fields point to.
+    /// The shapes of the related collections.
     pub shapes: Arc<Shapes>,
-    /// Plans the queries over them.
+    /// Plans the queries on them.
     pub planner: Arc<Planner>,
-    /// The key of the request, which needs the scope of what it filters by. `None` for what a request was allowed before.
+    /// The key of the request, which needs the scope to read the related records. `None` if the request was
+    /// authorized earlier.
     pub key: Option<Arc<ApiKey>>,
 }
 
@@ -38,7 +39,7 @@ impl fmt::Debug for RelatedRecords {
 }
 
 impl RelatedRecords {
-    /// The filter of a tree, with conditions on related records answered.
+    /// Builds the filter of a tree and resolves its conditions on related records.
     ///
     /// # Errors
     /// 400 `validation_error` or `query_too_expensive`, 403 `missing_scope`.
@@ -61,7 +62,7 @@ impl RelatedRecords {
         })
     }
 
-    /// The condition that a field points to a record which meets another.
+    /// Resolves one condition: finds the related records that meet it, and returns a test for their ids.
     fn pointing(&self, read: &mut Read, shape: &Shape, related: &Related, now: Timestamp) -> Result<Filter> {
         let field = field_of(shape, related)?;
         if let Some(key) = &self.key {
@@ -71,7 +72,7 @@ impl RelatedRecords {
             })?;
         }
         let mut ids = Vec::new();
-        // Nothing in a collection that is gone meets a condition.
+        // If the collection was deleted, no record meets the condition.
         if let Some(target) = sets::target_of(read, &self.shapes, shape.workspace, field)? {
             let condition = Condition::of(&target, &related.comparison(shape, &target)?, now)?;
             let filter = target.follow_merges(read, Filter::One(condition))?;
@@ -80,19 +81,19 @@ impl RelatedRecords {
                 ids.push(fitting.row.id.0);
                 Ok(())
             });
-            // It is a query like any other: one that reads too much calls for an index.
+            // Count it like any other query. If it reads too much, an index is needed.
             count_query(&self.planner, &target, &query, found.as_ref(), ids.len(), now);
             found?;
         }
         let ids: Vec<ItemId> = ids.into_iter().map(ItemId).collect();
-        // A locked record still has the ids of those that were merged.
+        // A locked record can still contain the id of a record that was merged.
         let ids = self.shapes.merged().same(read, field.kind, shape.workspace, &ids)?;
         let test = Test::PointsTo(ids.into_iter().map(|id| Value::from(id.0)).collect());
         Ok(Filter::One(Condition { subject: Subject::Field(field.id), family: field.family(), test }))
     }
 }
 
-/// Refuses conditions on related records that no query could answer.
+/// Checks the conditions on related records when a filter is saved.
 ///
 /// # Errors
 /// 400 `validation_error`.
@@ -118,7 +119,7 @@ fn field_of<'s>(shape: &'s Shape, related: &Related) -> Result<&'s Field> {
     field.ok_or_else(|| Error::invalid(related.at.as_str(), "uses a field that no longer exists"))
 }
 
-/// Refuses a tree with too many conditions on related records.
+/// Returns an error if a tree has too many conditions on related records.
 ///
 /// # Errors
 /// 400 `validation_error`.

@@ -1,4 +1,4 @@
-//! Answering a query: by the plan that seems the cheapest, or by columns.
+//! Execution of a query, by the cheapest plan or by columns.
 
 use super::columns::{ColumnarQuery, Summary};
 use super::cursor::{shorten, whole_place};
@@ -16,23 +16,23 @@ use records::shape::Shape;
 use std::ops::ControlFlow;
 use store::Read;
 
-/// A plan is gone through with that looks at so many times the items that reading columns costs, at the most.
+/// A plan continues until its cost exceeds that of the columns by this factor.
 const WORTH_ENDING: i64 = 2;
 
-/// So many keys are always counted: what they say of a plan in the order of the list is worth it.
+/// The minimum bound for counting keys. The count improves the estimate for plans in list order.
 const LEAST_COUNTED: i64 = 2_000;
 
-/// Keys are counted up to here: a plan with more loses against columns.
+/// Returns the bound for counting keys. A plan with more keys is more expensive than columns.
 fn most_counted(columns: Option<&ColumnarQuery<'_>>) -> i64 {
     let most = columns.map_or(i64::MAX, |columns| columns.cost.saturating_mul(WORTH_ENDING));
     most.saturating_add(1).clamp(LEAST_COUNTED, MOST_COUNTED)
 }
 
 impl Query {
-    /// The first `need` items behind a place.
+    /// Returns the first `need` items after a position.
     ///
     /// # Errors
-    /// 400 `query_too_expensive`, or the database's.
+    /// 400 `query_too_expensive`.
     pub fn page(
         &self,
         read: &mut Read,
@@ -66,27 +66,29 @@ impl Query {
             plan::choose(read, planner, wanted, columns.as_mut().map(|columns| columns as &mut dyn Sampler))?;
         let Some(columns) = columns else { return visit.page(read, &plan, after, need) };
         if !columns.beats(&plan, filter) {
-            // What a plan in the order of the list costs is a guess. One that was wrong is given up, except where what
-            // it has left costs less than beginning anew.
+            // The cost of a plan in list order is a guess. Stop it when it turns out wrong, unless the rest of it
+            // costs less than a scan of the columns.
             if plan.most > columns.cost.saturating_mul(WORTH_ENDING) {
                 visit.give_up_at = usize::try_from(columns.cost).unwrap_or(usize::MAX);
             }
             if let Some(page) = visit.page_within(read, &plan, after, need)? {
                 return Ok(page);
             }
+            // The plan gave up, so use the columns. If they fail too, the plan runs again without a limit.
             visit.give_up_at = usize::MAX;
         }
         match visit.columnar_page(read, &columns, after, need)? {
             Some(page) => Ok(page),
+            // The index was dropped or cannot tell the order.
             None => visit.page(read, &plan, after, need),
         }
     }
 
-    /// The first `need` items behind one in the order of their ids, for work that goes through all that fit. However rare
-    /// they are, all pieces together look at no item twice; one piece may look at all of them.
+    /// Returns the first `need` items after an id, by id. For jobs that visit all matches in batches: all batches
+    /// together examine no item twice, although a single one may examine all.
     ///
     /// # Errors
-    /// 400 `query_too_expensive`, or the database's.
+    /// 400 `query_too_expensive`.
     pub fn behind(
         &self,
         read: &mut Read,
@@ -109,10 +111,10 @@ impl Query {
         Ok(page.found.into_iter().map(|found| found.row).collect())
     }
 
-    /// Adds all items to a summary, which goes by `subjects`; by columns where `by_columns` and that is cheaper.
+    /// Adds all matching items to a summary of `subjects`. Uses columns if `by_columns` is set and they are cheaper.
     ///
     /// # Errors
-    /// 400 `query_too_expensive`, what the summary fails with, or the database's.
+    /// 400 `query_too_expensive`; errors of the summary.
     pub(super) fn summarize(
         &self,
         read: &mut Read,
@@ -152,7 +154,7 @@ impl Query {
         plan::choose(read, planner, wanted, columns.map(|columns| columns as &mut dyn Sampler))
     }
 
-    /// Hands all items to `each`, with the values of `subjects`.
+    /// Calls `each` with all matching items and their values of `subjects`.
     pub(super) fn for_each(
         &self,
         read: &mut Read,

@@ -1,28 +1,29 @@
-//! Putting items in order whose texts an index has only the beginnings of.
+//! Ordering of items by texts that an index stores only in part.
 //!
-//! An index cuts long texts, so it has items whose texts begin alike in the order of their ids. They follow each other: a
-//! run is gathered to its end, and then comes out in the order of the whole texts.
+//! An index truncates long texts, so items whose texts begin alike have the same key and are ordered by id. Such
+//! items are adjacent and form a run. A run is buffered until its end and then returned in the order of the whole
+//! texts.
 
 use fields::key::MOST_TEXT;
 use fields::sort::Sort;
 use fields::{Family, FieldSet};
 
-/// So many more items of a run are kept than are needed: some may be changed before they are fetched.
+/// Extra items kept of a run, because some may change before they are fetched.
 const SPARE: usize = 500;
 
-/// An item that fits by its id, and its place in the order.
+/// The position in the order and the id of a matching item.
 pub(super) type Placed = (Vec<u8>, i64);
 
-/// Items as they come from an index, and then in the order of a list.
+/// Reorders items from index order to list order.
 pub(super) struct Runs<'a> {
     sort: &'a Sort,
     fields: &'a FieldSet,
-    /// Items up to this place do not count.
+    /// Items up to this position are skipped.
     after: Option<&'a [u8]>,
-    /// How many items of a run are kept at the most.
+    /// The maximum number of items kept of a run.
     most: usize,
     has_texts: bool,
-    /// What the items of the run have in common.
+    /// The common key parts of the run's items.
     parts: Vec<u8>,
     run: Vec<Placed>,
     /// Whether items at the end of a run were dropped.
@@ -30,14 +31,14 @@ pub(super) struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// No items yet, of which `need` behind a place are wanted.
+    /// Creates an empty buffer for the first `need` items after a position.
     pub fn new(sort: &'a Sort, fields: &'a FieldSet, after: Option<&'a [u8]>, need: usize) -> Self {
         let most = need.saturating_add(SPARE);
         let has_texts = has_texts(sort, fields);
         Self { sort, fields, after, most, has_texts, parts: Vec::new(), run: Vec::new(), is_short: false }
     }
 
-    /// Takes in the next item of the index, and hands on those that are before it.
+    /// Adds the next item of the index, and moves items whose position is final to `out`.
     pub fn push(&mut self, placed: Placed, out: &mut Vec<Placed>) {
         let cut = if self.has_texts { self.sort.cut(self.fields, &placed.0, MOST_TEXT) } else { None };
         match cut.filter(fields::sort::CutPlace::is_cut) {
@@ -62,7 +63,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Hands on the items that are left: there are no more.
+    /// Moves the remaining items to `out`. Called at the end of the scan.
     pub fn finish(&mut self, out: &mut Vec<Placed>) {
         self.parts.clear();
         self.run.sort_unstable();
@@ -74,23 +75,23 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Whether an order goes by texts.
+/// Returns whether an order contains a text.
 pub(super) fn has_texts(sort: &Sort, fields: &FieldSet) -> bool {
     sort.parts.iter().any(|part| part.subject.family(fields) == Some(Family::Text))
 }
 
-/// Whether other items may have the same key in an index that stand elsewhere in the order.
+/// Returns whether other items can have the same index key but a different position.
 pub(super) fn is_in_run(sort: &Sort, fields: &FieldSet, place: &[u8]) -> bool {
     place.len() > MOST_TEXT && sort.cut(fields, place, MOST_TEXT).is_some_and(|place| place.is_cut())
 }
 
-/// Where a scan of an index begins that goes on behind a place: before the run that the place is in.
+/// Returns where an index scan must start to continue after a position: at the start of its run.
 pub(super) fn start(sort: &Sort, fields: &FieldSet, after: &[u8]) -> Vec<u8> {
     let cut = sort.cut(fields, after, MOST_TEXT).filter(fields::sort::CutPlace::is_cut);
     cut.map_or_else(|| after.to_vec(), |cut| cut.parts)
 }
 
-/// The place of an item in an index that goes by this order.
+/// Returns the key of an item in an index with this order.
 pub(super) fn in_index(sort: &Sort, fields: &FieldSet, place: &[u8]) -> Vec<u8> {
     sort.cut(fields, place, MOST_TEXT).map_or_else(|| place.to_vec(), fields::sort::CutPlace::into_bytes)
 }

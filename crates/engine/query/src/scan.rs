@@ -1,5 +1,5 @@
-//! Ways to come by items: by id, by the keys of an index, by links. All are scans that can be continued after any
-//! place, and each statement here has one shape, so that it is prepared once.
+//! Scans: by id, by index keys, and by links. Each can be continued after any position. Each statement here has a
+//! fixed text, so that it is prepared only once.
 
 use diesel::prelude::*;
 use fields::filter::Range;
@@ -10,7 +10,7 @@ use records::shape::Shape;
 use std::collections::{HashSet, VecDeque};
 use store::Read;
 
-/// The first rows of a query.
+/// Loads at most `most` rows of a query.
 macro_rules! first {
     ($read:expr, $most:expr, $query:expr) => {{
         let most: usize = $most;
@@ -18,33 +18,33 @@ macro_rules! first {
     }};
 }
 
-/// What is scanned.
+/// The source of a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScanSource {
-    /// The items of the collection, by id, from the first to the last of these.
+    /// The items of the collection, by id, within a range.
     Items {
-        /// Those in the trash instead of the live ones.
+        /// Whether to read items in the trash instead of live ones.
         trashed: bool,
         /// The first and the last id.
         ids: (i64, i64),
     },
-    /// The items with keys in these ranges of an index, range by range.
+    /// The items with keys in these ranges of an index, one range after another.
     Keys {
         /// The id of the index.
         index: IndexId,
-        /// The ranges, in the order in which they are scanned.
+        /// The ranges, in scan order.
         ranges: VecDeque<Range>,
-        /// Where the keys of items without a value begin, which come last in both directions.
+        /// The start of the keys without a value, which come last in both directions.
         nothing: Vec<u8>,
     },
-    /// The items that point to one of these by a relation field.
+    /// The items that link to one of these targets by a relation field.
     Links {
         /// The id of the field.
         field: FieldId,
-        /// The ids of what they point to, as text.
+        /// The ids of the targets, as text.
         to: VecDeque<String>,
     },
-    /// The item that a unique index knows by this digest.
+    /// The item with this digest in a unique index.
     Unique {
         /// The id of the index.
         index: IndexId,
@@ -53,32 +53,32 @@ pub enum ScanSource {
     },
     /// The item with this external key.
     External(String),
-    /// These items.
+    /// The items with these ids.
     Ids(VecDeque<i64>),
 }
 
-/// Where a scan begins.
+/// The start of a scan.
 #[derive(Debug, Clone)]
 pub(crate) enum Start {
-    /// Behind an entry.
+    /// After an entry.
     Behind(IndexEntry),
-    /// With the keys that begin so.
+    /// At the first key with this prefix.
     At(Vec<u8>),
 }
 
-/// A scan.
+/// A scan in progress.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyScan {
     source: ScanSource,
     reverse: bool,
     after: Option<IndexEntry>,
     over: bool,
-    /// Items that were met, where one can be met twice.
+    /// The ids returned so far, if an item can occur more than once.
     seen: Option<HashSet<i64>>,
 }
 
 impl KeyScan {
-    /// A scan, backwards where `reverse`, from the beginning or elsewhere.
+    /// Creates a scan, backwards if `reverse`, from the beginning or from `start`.
     pub fn new(source: ScanSource, reverse: bool, start: Option<Start>) -> Self {
         let twice = match &source {
             ScanSource::Keys { ranges, .. } => ranges.len() > 1,
@@ -94,7 +94,7 @@ impl KeyScan {
         scan
     }
 
-    /// Drops what lies before the keys of values that begin so.
+    /// Skips the ranges before the keys with a prefix.
     fn go_to(&mut self, keys: Vec<u8>) {
         let ScanSource::Keys { ranges, nothing, .. } = &mut self.source else { return };
         let (reverse, start) = (self.reverse, Range::under(keys));
@@ -113,7 +113,7 @@ impl KeyScan {
         }
     }
 
-    /// Drops the ranges that lie before a place.
+    /// Skips the ranges before a position.
     fn go_behind(&mut self, place: IndexEntry) {
         if let ScanSource::Items { ids: (from, to), .. } = &mut self.source {
             if self.reverse {
@@ -125,6 +125,7 @@ impl KeyScan {
         }
         if let ScanSource::Keys { ranges, nothing, .. } = &mut self.source {
             let (k, nothing) = (place.k.as_slice(), nothing.as_slice());
+            // Keys without a value come last in both directions, so they are compared separately.
             let is_passed = |range: &Range| match (range.from.as_slice() >= nothing, k >= nothing) {
                 (true, false) => false,
                 (false, true) => true,
@@ -142,15 +143,12 @@ impl KeyScan {
         self.after = Some(place);
     }
 
-    /// Whether there are no more items.
+    /// Returns whether the scan is complete.
     pub fn is_over(&self) -> bool {
         self.over
     }
 
-    /// The next items, at most `most`; none at the end.
-    ///
-    /// # Errors
-    /// When the database fails.
+    /// Returns the next items, at most `most`. Empty only at the end.
     pub fn next(&mut self, read: &mut Read, shape: &Shape, most: usize) -> Result<Vec<IndexEntry>> {
         let mut found = Vec::new();
         while !self.over && found.len() < most {
@@ -169,7 +167,7 @@ impl KeyScan {
         Ok(found)
     }
 
-    /// Goes on to the next range or target.
+    /// Advances to the next range or target.
     fn leave_range(&mut self) {
         self.over = match &mut self.source {
             ScanSource::Keys { ranges, .. } => {
@@ -184,7 +182,7 @@ impl KeyScan {
         };
     }
 
-    /// The next items of the present range; fewer than `most` where it is through.
+    /// Returns the next items of the current range. Fewer than `most` means that the range is complete.
     fn step(&mut self, read: &mut Read, shape: &Shape, most: usize) -> Result<Vec<IndexEntry>> {
         let reverse = self.reverse;
         let after = self.after.as_ref();
@@ -226,7 +224,7 @@ impl KeyScan {
     }
 }
 
-/// The ids of the collection's items from one to another.
+/// Returns the ids of the collection's items in a range.
 fn items_between(
     read: &mut Read,
     shape: &Shape,
@@ -250,7 +248,7 @@ fn items_between(
     })
 }
 
-/// The items that point to a target, behind one of them.
+/// Returns the items that link to a target, after a given one.
 fn linking(
     read: &mut Read,
     shape: &Shape,
@@ -281,10 +279,7 @@ struct Count {
     n: i64,
 }
 
-/// How many keys an index has in some ranges, counted up to `most`.
-///
-/// # Errors
-/// When the database fails.
+/// Counts the keys in some ranges of an index, up to `most`.
 pub(crate) fn count_keys(read: &mut Read, index: IndexId, ranges: &[Range], most: i64) -> Result<i64> {
     use diesel::sql_types::{BigInt, Binary};
     let mut total = 0;
@@ -307,10 +302,7 @@ pub(crate) fn count_keys(read: &mut Read, index: IndexId, ranges: &[Range], most
     Ok(total)
 }
 
-/// How many live items the collection has, counted up to `most`.
-///
-/// # Errors
-/// When the database fails.
+/// Counts the live items of a collection, up to `most`.
 pub(crate) fn count_items(read: &mut Read, shape: &Shape, most: i64) -> Result<i64> {
     use diesel::sql_types::BigInt;
     let query = store::Cached(
@@ -323,10 +315,7 @@ pub(crate) fn count_items(read: &mut Read, shape: &Shape, most: i64) -> Result<i
     Ok(store::each!(read.connection(), |connection| query.get_result::<Count>(connection))?.n)
 }
 
-/// Whether an item points to one of some live items by a relation field.
-///
-/// # Errors
-/// When the database fails.
+/// Returns whether an item links to one of some live items by a relation field.
 pub(crate) fn points_to(
     read: &mut Read,
     item: ItemId,
@@ -342,7 +331,7 @@ pub(crate) fn points_to(
     let linked: HashSet<i64> = linked.iter().filter_map(|id| id.parse().ok()).collect();
     let named = to.iter().filter_map(serde_json::Value::as_i64);
     for target in named.filter(|target| linked.contains(target)) {
-        // Links of items in the trash wait for them to come back.
+        // Links of trashed items remain, in case the items are restored, but do not count.
         let live: Option<i64> = items::table
             .filter(items::id.eq(target))
             .filter(items::trashed_at.is_null())

@@ -1,8 +1,8 @@
 //! Full-text search of a collection's items.
 //!
-//! The full-text index finds candidates; like with other indexes, each is tested, so that both databases find the same. A
-//! few are ranked by how well they fit, by this service itself for the same reason; of many the newest come first, because
-//! ranking would have to look at all of them.
+//! The full-text index finds candidates, and each candidate is tested, so that both databases have the same results.
+//! If there are few matches, this module ranks them itself, for the same reason. If there are many, the newest come
+//! first, because ranking would have to read all of them.
 
 use super::params::QueryParams;
 use super::planning::planner::Planner;
@@ -20,18 +20,19 @@ use serde::{Deserialize, Serialize};
 use store::{PageNumber, Read};
 use utoipa::{IntoParams, ToSchema};
 
-/// Up to so many are ranked: of a million, more would not be in the processor's caches, and take several milliseconds.
+/// The maximum number of matches to rank. Of a million items, more would not fit into the processor's caches and take
+/// several milliseconds.
 const MOST_RANKED: usize = 500;
-/// Up to so many are counted.
+/// The bound for counting matches.
 const MOST_COUNTED: usize = 100_000;
-/// Pages end here.
+/// The last position that a page can contain.
 const LAST: i64 = 10_000;
-/// Items that are fetched at a time.
+/// Items fetched at a time.
 const FETCHED: usize = 500;
-/// An occurrence in the title counts as many elsewhere.
+/// The weight of an occurrence in the title, relative to one elsewhere.
 const TITLE_WEIGHT: usize = 3;
 
-/// What is looked for.
+/// The parsed parameters of a search.
 #[derive(Debug, Clone)]
 pub struct Search {
     q: String,
@@ -60,29 +61,29 @@ impl FromInput for Search {
     }
 }
 
-/// A page of what was found.
+/// A page of search results.
 #[derive(Debug)]
 pub struct FoundPage {
-    /// The items, printed.
+    /// The items, serialized.
     pub printed: RawRows,
-    /// How many there are, as far as they were counted.
+    /// The number of matches, as far as they were counted.
     pub total: i64,
-    /// How they were found.
+    /// How the items were found.
     pub facts: SearchFacts,
-    /// What it took.
+    /// The report of the query.
     pub report: Report,
 }
 
 impl Search {
-    /// A search for the words of `q` among the items that `params` select.
+    /// Creates a search for the words of `q` among the items selected by `params`.
     pub fn new(q: String, params: QueryParams, selection: Selection) -> Self {
         Self { q, params, selection }
     }
 
-    /// Looks for a page of items.
+    /// Returns a page of results.
     ///
     /// # Errors
-    /// 400 `validation_error` or `query_too_expensive`, or the database's.
+    /// 400 `validation_error` or `query_too_expensive`.
     pub fn run(
         &self,
         read: &mut Read,
@@ -115,6 +116,7 @@ impl Search {
             search.run(read, skip, most)
         };
         let (mut matching, (mut hits, mut report)) = (Matching::Words, look_for(&words)?);
+        // Search for stems only if no item has the words themselves.
         if let (0, true, Some(stems)) = (hits.total, hits.is_exact, words.stems()) {
             matching = Matching::Stems;
             (hits, report) = look_for(&stems)?;
@@ -162,7 +164,7 @@ string_enum! {
     }
 }
 
-/// Finds the items that fit, and brings them into an order.
+/// Tests and orders candidates.
 struct Ranker<'a> {
     shape: &'a Shape,
     words: &'a Words,
@@ -171,7 +173,7 @@ struct Ranker<'a> {
     visit: Visit<'a>,
 }
 
-/// A page of what was found.
+/// A page of matches.
 struct Hits {
     ids: Vec<i64>,
     total: usize,
@@ -179,10 +181,10 @@ struct Hits {
     ranking: Ranking,
 }
 
-/// An item that fits.
+/// A match.
 struct Hit {
     id: i64,
-    /// Its place in the order that was asked for; empty without one.
+    /// The position in the requested order; empty without one.
     place: Vec<u8>,
     occurrences: Occurrences,
 }
@@ -209,7 +211,7 @@ impl Ranker<'_> {
         Ok((hits, self.visit.reported("search".to_owned(), Vec::new())))
     }
 
-    /// The newest that fit.
+    /// Returns the newest matches.
     fn newest(&mut self, read: &mut Read, ids: &[i64], skip: usize, most: usize) -> Result<Hits> {
         let (mut selection, mut total, mut is_exact) = (Vec::new(), 0, ids.len() <= MOST_COUNTED);
         for some in ids.chunks(FETCHED) {
@@ -227,7 +229,7 @@ impl Ranker<'_> {
         Ok(Hits { ids: selection, total, is_exact, ranking: Ranking::Recency })
     }
 
-    /// All that fit, the best first, or in the order that was asked for.
+    /// Returns all matches, the best first or in the requested order.
     fn ordered(&mut self, read: &mut Read, ids: &[i64], skip: usize, most: usize) -> Result<Hits> {
         let mut found = Vec::with_capacity(ids.len().min(MOST_RANKED));
         let mut is_exact = ids.len() <= MOST_COUNTED;
@@ -254,7 +256,7 @@ impl Ranker<'_> {
         Ok(Hits { ids, total, is_exact, ranking })
     }
 
-    /// The items among `ids` that fit.
+    /// Returns the matches among `ids`.
     fn fitting(&mut self, read: &mut Read, ids: &[i64]) -> Result<Vec<Hit>> {
         self.visit.spending.rows += ids.len();
         let mut hits = Vec::with_capacity(ids.len());
@@ -270,8 +272,8 @@ impl Ranker<'_> {
     }
 }
 
-/// Gives items a place that is before others the better they fit: by how often the words occur in them for their length
-/// (BM25); of equal ones the newest first.
+/// Sets the positions of matches by relevance (BM25): the number of occurrences relative to the length. The newest of
+/// equally relevant items comes first.
 fn rank(hits: &mut [Hit]) {
     const SATURATION: f64 = 1.2;
     const LENGTH: f64 = 0.75;
@@ -284,7 +286,7 @@ fn rank(hits: &mut [Hit]) {
         let norm = SATURATION * (1.0 - LENGTH + LENGTH * as_number(*length) / average);
         let score: f64 =
             counts.iter().map(|count| as_number(*count)).map(|count| count / (count + norm)).sum();
-        // Scores are not negative, so their bits are in their order.
+        // Scores are not negative, so their bits sort like the numbers.
         hit.place.extend((!score.to_bits()).to_be_bytes());
         key::push_id(&mut hit.place, hit.id, true);
     }

@@ -1,4 +1,4 @@
-//! The numbers of groups in the making: what is added to them item by item, or column by column.
+//! The groups of an aggregation while it runs. Values are added item by item or column by column.
 
 use super::columns::Summary;
 use super::visit::Fitting;
@@ -10,16 +10,16 @@ use records::shape::Shape;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// The most groups.
+/// The maximum number of groups.
 const MOST_GROUPS: usize = 1_000;
 
-/// The most combinations of codes that are counted without looking at what they stand for.
+/// The maximum number of combinations of codes that are counted in an array, without looking at values.
 const MOST_COMBINATIONS: usize = 16_384;
 
-/// The most fields to group by.
+/// The maximum number of fields to group by.
 pub(super) const MOST_LEVELS: usize = 3;
 
-/// What is computed of the values of a group.
+/// An aggregate function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Function {
     Count,
@@ -30,23 +30,23 @@ pub(super) enum Function {
     Distinct,
 }
 
-/// A value as it is counted.
+/// A value to aggregate.
 #[derive(Debug, Clone)]
 pub(super) struct Cell {
-    /// Its key, where its type has an order.
+    /// The sort key, if the type is ordered.
     key: Vec<u8>,
-    /// As callers see it.
+    /// The value as clients see it.
     pub value: Value,
 }
 
 impl Cell {
-    /// What an item has.
+    /// Returns the value of an item.
     fn of(shape: &Shape, subject: Subject, record: Record<'_>) -> Self {
         let mut key = Vec::with_capacity(16);
         if subject.family(shape).is_some_and(Family::is_ordered) {
             record.push_part(shape, Part { subject, desc: false }, &mut key);
         }
-        // What no longer compares, such as a choice that is gone, is none, as for filters.
+        // A value that can no longer be compared, such as a deleted choice, counts as missing, as in filters.
         if key == [key::NOTHING] {
             return Self { key, value: Value::Null };
         }
@@ -54,7 +54,7 @@ impl Cell {
     }
 }
 
-/// The value of a field or a system column, as callers see it.
+/// Returns the value of a field or a system column as clients see it.
 fn value_of(shape: &Shape, subject: Subject, record: Record<'_>) -> Value {
     match subject {
         Subject::Field(id) => {
@@ -71,7 +71,7 @@ fn value_of(shape: &Shape, subject: Subject, record: Record<'_>) -> Value {
     }
 }
 
-/// A number in the making.
+/// The intermediate result of a function.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
     count: i64,
@@ -95,7 +95,7 @@ impl Tally {
             (Function::Distinct, Value::Array(elements)) => {
                 self.seen.extend(elements.iter().map(|element| element.to_string().into_bytes()));
             }
-            // Texts that have one key may differ.
+            // Different texts can have the same key, so compare the texts.
             (Function::Distinct, Value::String(text)) => drop(self.seen.insert(text.as_bytes().to_vec())),
             (Function::Distinct, _) => drop(self.seen.insert(cell.key.clone())),
             (Function::Min, _) => {
@@ -111,7 +111,7 @@ impl Tally {
         }
     }
 
-    /// The result. Sums of values that were `computed` may be rounded.
+    /// Returns the result. Sums of `computed` values may be rounded.
     pub fn value(self, function: Function, computed: bool) -> Result<Value, Loss> {
         Ok(match function {
             Function::Count => self.count.into(),
@@ -127,51 +127,51 @@ impl Tally {
 
 /// A field to group by.
 pub(super) trait Level {
-    /// What it groups by.
+    /// Returns the field.
     fn subject(&self) -> Subject;
-    /// What it is called.
+    /// Returns the name in the result.
     fn name(&self) -> &str;
-    /// The value of the group that a value belongs to; its place among others is appended to `place`.
+    /// Returns the group's value for an item's value, and appends its sort key to `place`.
     fn cut(&self, cell: &Cell, place: &mut Vec<u8>) -> Value;
 }
 
 impl Cell {
-    /// Its place among others.
+    /// Appends the sort key.
     pub fn push_place(&self, place: &mut Vec<u8>) {
         place.extend_from_slice(&self.key);
     }
 }
 
-/// A group: what its items have in common, and its numbers.
+/// A group: the common values of its items, and the results.
 pub(super) type Group = (Map<String, Value>, Vec<Tally>);
 
 /// The groups of an aggregation.
 pub(super) struct Groups<'a, L> {
     shape: &'a Shape,
     levels: &'a [L],
-    /// What is computed, of what.
+    /// The functions, each with its subject.
     metrics: &'a [(Function, Option<Subject>)],
-    /// The groups by their places.
+    /// The positions of the groups, by sort key.
     places: BTreeMap<Vec<u8>, usize>,
     groups: Vec<Group>,
 }
 
 impl<'a, L: Level> Groups<'a, L> {
-    /// No items yet.
+    /// Creates groups without items.
     pub fn new(shape: &'a Shape, levels: &'a [L], metrics: &'a [(Function, Option<Subject>)]) -> Self {
         let mut groups = Self { shape, levels, metrics, places: BTreeMap::new(), groups: Vec::new() };
         groups.clear();
         groups
     }
 
-    /// The groups in the order of their values.
+    /// Returns the groups in the order of their values.
     pub fn into_groups(mut self) -> Vec<Group> {
         let places = std::mem::take(&mut self.places);
         let group = |place: usize| self.groups.get_mut(place).map(std::mem::take);
         places.into_values().filter_map(group).collect()
     }
 
-    /// What it goes by, each once.
+    /// Returns the subjects, without duplicates.
     pub fn subjects(&self) -> Vec<Subject> {
         let mut subjects: Vec<Subject> = Vec::new();
         let all = self.levels.iter().map(L::subject).chain(self.metrics.iter().filter_map(|one| one.1));
@@ -183,8 +183,8 @@ impl<'a, L: Level> Groups<'a, L> {
         subjects
     }
 
-    /// Whether the entries of columns say all that is needed of values. Texts are stored as they compare, and lists may be
-    /// cut.
+    /// Returns whether column entries determine the values of all subjects. Texts are stored in folded form, and
+    /// lists may be truncated.
     pub fn are_known_by_columns(&self) -> bool {
         self.subjects().into_iter().all(|subject| {
             use Family::{Boolean, Date, Datetime, Number, Select};
@@ -192,7 +192,7 @@ impl<'a, L: Level> Groups<'a, L> {
         })
     }
 
-    /// The place of the group with these values.
+    /// Returns the position of the group with these values, adding it if it is new.
     fn group_of(&mut self, cells: &[&Cell]) -> Result<usize> {
         let mut place = Vec::new();
         let cut = |(level, cell): (&L, &&Cell)| level.cut(cell, &mut place);
@@ -218,20 +218,20 @@ impl<'a, L: Level> Groups<'a, L> {
     }
 }
 
-/// What an entry of a column stands for, where it says so.
+/// Returns the value that a column entry stands for, if the entry determines it.
 fn cell(shape: &Shape, subject: Subject, entry: &[u8]) -> Option<Cell> {
     let value = if entry == [key::NOTHING] { Value::Null } else { value_of_entry(shape, subject, entry)? };
     Some(Cell { key: entry.to_vec(), value })
 }
 
-/// A column of a segment by its codes: for each what it stands for.
+/// Returns the value of each code in a column of a segment.
 fn cells(shape: &Shape, rows: &SelectedRows<'_>, subject: Subject, slot: usize) -> Vec<Option<Cell>> {
     rows.entries(slot).map(|entry| cell(shape, subject, entry)).collect()
 }
 
 impl<L: Level> Groups<'_, L> {
-    /// Counts the rows of a segment that fit by the combinations of codes that they have in the columns `levels`, without
-    /// looking at their values. `false` counts nothing: there are too many combinations.
+    /// Counts the matching rows of a segment by the combination of codes in the columns `levels`, without reading
+    /// values. Returns `false` and counts nothing if there are too many combinations.
     fn count_columns(
         &mut self,
         rows: &SelectedRows<'_>,
@@ -251,6 +251,7 @@ impl<L: Level> Groups<'_, L> {
         for (slot, size) in levels.iter().zip(&sizes) {
             rows.each_code(*slot, &fitting, |place, code| {
                 if let Some(all) = combined.get_mut(place) {
+                    // Number the combinations like digits with one radix per column, so that they can index an array.
                     *all = *all * size + code;
                 }
             });
@@ -262,6 +263,7 @@ impl<L: Level> Groups<'_, L> {
             }
         }
         for (combination, count) in counts.into_iter().enumerate().filter(|(_, count)| *count > 0) {
+            // Convert the number back to the codes of the columns.
             let mut rest = combination;
             let mut codes: Vec<usize> = sizes
                 .iter()
@@ -283,6 +285,7 @@ impl<L: Level> Groups<'_, L> {
                     self.tallies(group).iter_mut().for_each(|tally| tally.count += count);
                 }
                 None => {
+                    // The entries do not determine the values, so leave these rows to their records.
                     let has = |(row, all): (&usize, &usize)| (*all == combination).then(|| rows.id(*row));
                     unknown.extend(fitting.iter().zip(&combined).filter_map(has));
                 }
@@ -321,7 +324,7 @@ impl<L: Level> Summary for Groups<'_, L> {
             subjects.iter().enumerate().map(|(slot, subject)| cells(shape, rows, *subject, slot)).collect();
         let summed: Vec<Option<usize>> = metrics.iter().map(|one| one.1.map(slot)).collect();
         let cell = |slot: usize, row: usize| columns.get(slot)?.get(rows.code(slot, row))?.as_ref();
-        // Few combinations of values make up the groups of a segment.
+        // A segment has few combinations of values, so cache the group of each.
         let mut known: HashMap<[usize; MOST_LEVELS], usize> = HashMap::new();
         for row in rows.fitting() {
             let mut codes = [0; MOST_LEVELS];

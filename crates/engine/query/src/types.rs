@@ -1,42 +1,42 @@
-//! A query, and how it was answered.
+//! A query, and the report of its execution.
 
 use fields::Filter;
 use fields::sort::Sort;
 
-/// Which items, and in which order.
+/// The items to find, and their order.
 #[derive(Debug, Clone)]
 pub struct Query {
     /// The conditions.
     pub filter: Filter,
     /// The order.
     pub sort: Sort,
-    /// Those in the trash instead of the live ones.
+    /// Whether to find items in the trash instead of live ones.
     pub trashed: bool,
 }
 
 impl Query {
-    /// A query whose order leaves out what its conditions fix.
+    /// Creates a query. Drops parts of the order whose value the conditions determine.
     pub fn new(filter: Filter, sort: Sort, trashed: bool) -> Self {
         let sort = sort.under(&filter);
         Self { filter, sort, trashed }
     }
 }
 
-/// How items were found.
+/// The report of a query.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// The plan's name.
+    /// The name of the plan.
     pub plan: String,
-    /// The indexes that were used.
+    /// The indexes used.
     pub uses: Vec<model::IndexId>,
-    /// Items, keys and links that were looked at.
+    /// The number of items, keys and links examined.
     pub visited: usize,
-    /// The same as the cost of the query: items of which only columns were read count as a fraction.
+    /// The cost: like `visited`, but items whose columns alone were read count as a fraction.
     pub cost: usize,
 }
 
 impl Report {
-    /// As the header `X-Svc-Query-Plan` has it.
+    /// Returns the header `X-Svc-Query-Plan`.
     pub fn header(&self) -> (&'static str, String) {
         ("x-svc-query-plan", format!("{}; visited={}", self.plan, self.visited))
     }

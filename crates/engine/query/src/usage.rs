@@ -1,7 +1,8 @@
-//! What queries would have needed: counted per process, until it is worth an index.
+//! Statistics of queries, kept per process, to decide about automatic indexes.
 //!
-//! A field, or some fields with a value each and an order, that many queries of a day go by, in a large collection, at a
-//! price, gets an index without anybody asking. Such indexes go again when nobody has used them for long.
+//! An index is requested if many queries of a day would use it, in a large collection and at a considerable cost. It
+//! covers one field, or some fields with a value each followed by an order. An automatic index that is not used for a
+//! long time is dropped again.
 
 use super::types::{Query, Report};
 use fields::filter::Condition;
@@ -13,42 +14,43 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Queries of a day that make an index worth it.
+/// The number of queries within a day that justifies an index.
 const OFTEN: u32 = 20;
-/// Only collections with more items than this get indexes by themselves.
+/// Only larger collections get automatic indexes.
 pub const LARGE: i64 = 20_000;
-/// Only where a query looked at so many times the items that it showed.
+/// An index is requested only if one of the queries cost at least this many times the items that it returned.
 const WASTE: usize = 20;
-/// And where one cost at least so much: less is not worth what an index costs every write.
+/// An index is requested only if one of the queries cost at least this much. Below, it would cost writes more than it
+/// saves.
 const LEAST_COST: usize = 500;
-/// How often it is noted that an index is used.
+/// Minimum interval between two records of an index's use.
 const NOTED_EVERY_SECONDS: i64 = 3_600;
-/// Queries of a day that make a columnar index worth it.
+/// The number of queries within a day that justifies a columnar index.
 const OFTEN_READ_THROUGH: u32 = 3;
-/// What a query costs that reads through a collection.
+/// The minimum cost of a query that counts for a columnar index.
 const EXPENSIVE: usize = 2_000;
-/// The most fields with a value each in one index.
+/// The maximum number of fields with a single value in one index.
 const MOST_EQUAL: usize = 3;
-/// More requests are not kept.
+/// The maximum number of counted requests. When it is reached, counting starts from zero.
 const MOST_KEPT: usize = 10_000;
 
 /// An index that would help.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct IndexRequest {
-    /// The tenant.
+    /// The workspace.
     pub workspace_id: WorkspaceId,
     /// The id of the collection.
     pub collection_id: CollectionId,
-    /// What it goes by; nothing for a columnar index, which goes by all that it can.
+    /// The parts of the index. Empty for a columnar index, which covers all fields that it can.
     pub parts: Vec<Part>,
 }
 
-/// What is to be done about what was seen.
+/// The consequences of a counted query.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Indexes to be made.
+    /// Indexes to create.
     pub requests: Vec<IndexRequest>,
-    /// Indexes whose use is to be noted.
+    /// Indexes whose use to record.
     pub used: Vec<IndexId>,
 }
 
@@ -60,7 +62,7 @@ struct RequestCount {
     is_requested: bool,
 }
 
-/// What this process has seen.
+/// The statistics of this process.
 #[derive(Debug, Default)]
 pub struct Usage {
     requests: Mutex<HashMap<IndexRequest, RequestCount>>,
@@ -68,7 +70,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Counts a query.
+    /// Counts a query and returns the resulting needs.
     pub fn note(&self, shape: &Shape, query: &Query, report: &Report, shown: usize, now: Timestamp) -> Needs {
         Needs { requests: self.requests(shape, query, report, shown, now), used: self.used(report, now) }
     }
@@ -93,6 +95,7 @@ impl Usage {
         shown: usize,
         now: Timestamp,
     ) -> Vec<IndexRequest> {
+        // No index knows trashed items, and a query that examines little more than it returns needs none.
         if query.trashed || report.cost <= shown.max(1) * 2 {
             return Vec::new();
         }
@@ -109,6 +112,7 @@ impl Usage {
             let request =
                 IndexRequest { workspace_id: shape.workspace, collection_id: shape.collection, parts };
             let counted = kept.entry(request.clone()).or_default();
+            // Counts are per day, so rare queries do not add up to an index.
             if counted.day != day {
                 *counted = RequestCount { day, ..RequestCount::default() };
             }
@@ -123,8 +127,8 @@ impl Usage {
     }
 }
 
-/// The indexes that are not there and would help a query: one for each thing that it goes by, and one over those with a
-/// single value and the order.
+/// Returns the missing indexes that would help a query: one for each of its subjects, and one over the fields with a
+/// single value followed by the order.
 fn helpful(shape: &Shape, query: &Query) -> Vec<Vec<Part>> {
     let musts = query.filter.musts();
     let asc = |subject: Subject| Part { subject, desc: false };
@@ -153,7 +157,7 @@ fn helpful(shape: &Shape, query: &Query) -> Vec<Vec<Part>> {
         Subject::System(system) => (1, i64::from(*system as u8)),
     });
     equal.dedup();
-    // Greater ids first among equal items, as the order of the index's last part has it.
+    // The last part of an index determines the direction of ids among equal items.
     let fits_order = query.sort.parts.last().is_none_or(|last| last.desc == query.sort.newest_first);
     if !equal.is_empty() && equal.len() <= MOST_EQUAL && !query.sort.parts.is_empty() && fits_order {
         let mut parts: Vec<Part> = equal.into_iter().map(asc).collect();
@@ -163,7 +167,7 @@ fn helpful(shape: &Shape, query: &Query) -> Vec<Vec<Part>> {
     suggested
 }
 
-/// Whether there is no columnar index, or one without something that a query goes by.
+/// Returns whether the columnar index is missing or lacks a subject of the query.
 fn lacks_columns(shape: &Shape, query: &Query) -> bool {
     let Some(index) = columnar::of(shape) else { return true };
     let conditions = query.filter.musts().into_iter().map(|condition| condition.subject);
@@ -174,7 +178,7 @@ fn lacks_columns(shape: &Shape, query: &Query) -> bool {
     index.status == IndexStatus::Ready && subjects.any(lacks)
 }
 
-/// Whether an index narrows what a condition keeps.
+/// Returns whether an index would restrict the items of a condition.
 fn is_narrow(condition: &Condition) -> bool {
     use fields::filter::Test;
     match &condition.test {

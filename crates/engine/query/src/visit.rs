@@ -1,4 +1,4 @@
-//! Running a plan over items, within a budget.
+//! Execution of a plan: fetching and testing items within a budget.
 
 use super::planning::plan::QueryPlan;
 use super::planning::planner::{Budget, Planner};
@@ -19,37 +19,37 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 use store::Read;
 
-/// The most items that are fetched at a time.
+/// The maximum number of items fetched at a time.
 pub(super) const MOST_FETCHED: usize = 1_000;
 
-/// The fewest items that are fetched at a time, once some were.
+/// The minimum number of items fetched at a time, after the first batch.
 const LEAST_FETCHED: usize = 8;
 
-/// When to ask again what took too long.
+/// When to retry a query that timed out.
 const RETRY_AFTER_SECONDS: i64 = 10;
 
 /// An item of a page.
 #[derive(Debug, Clone)]
 pub struct PlacedRow {
-    /// Its place in the order.
+    /// The position in the order.
     pub place: Vec<u8>,
     /// The item.
     pub row: ItemRow,
 }
 
-/// What a query found, and at what price.
+/// The result of a query, with its cost.
 #[derive(Debug)]
 pub struct Page {
     /// The items, in order.
     pub found: Vec<PlacedRow>,
-    /// How they were found.
+    /// The report.
     pub report: Report,
 }
 
-/// Reading some columns of so many items costs about as much as fetching one.
+/// Reading columns of this many items costs about as much as fetching one.
 const COLUMNS_PER_ITEM: usize = 1_024;
 
-/// What a query has looked at, and how much it may.
+/// The consumed part of a query's budget.
 #[derive(Debug)]
 pub struct Spending {
     budget: Budget,
@@ -61,15 +61,15 @@ pub struct Spending {
 }
 
 impl Spending {
-    /// Nothing yet.
+    /// Starts with nothing consumed.
     pub fn new(planner: &Planner) -> Self {
         Self { budget: planner.budget(), began: Instant::now(), rows: 0, bytes: 0 }
     }
 
-    /// Whether the query may look at more.
+    /// Returns whether the query may continue.
     ///
     /// # Errors
-    /// 503 `service_unavailable` where it has taken longer than any query should: the machine has too much to do.
+    /// 503 `service_unavailable` if the query has exceeded its timeout, because the machine is overloaded.
     pub(crate) fn is_within_budget(&self) -> Result<bool> {
         if self.began.elapsed() >= self.budget.timeout {
             let message = "The service is too busy to execute this query. Retry it later.";
@@ -79,66 +79,66 @@ impl Spending {
     }
 }
 
-/// How far a run has come that ends when enough items fit.
+/// The progress of a run that stops when enough items match.
 #[derive(Debug, Clone, Copy)]
 struct Progress {
-    /// How many are enough; all where it is `None`.
+    /// The number of matches needed, or `None` for all.
     need: Option<usize>,
     fetched: usize,
     fitting: usize,
 }
 
 impl Progress {
-    /// How many items are fetched next, at most `most`: by what share of them fits, about as many as are missing, and never
-    /// more than twice as many as so far.
+    /// Returns how many items to fetch next, at most `most`. Estimates the number from the share of items that
+    /// matched, but at most doubles the total.
     fn next(self, most: usize) -> usize {
         let most = most.clamp(1, MOST_FETCHED);
         let Some(need) = self.need else { return most };
         let grown = self.fetched.saturating_add(need).clamp(1, most);
         let missing = need.saturating_sub(self.fitting);
         match missing.saturating_mul(self.fetched).checked_div(self.fitting) {
-            // An eighth more, because the share of few items is only about that of all.
+            // Add an eighth, because the share is only an estimate.
             Some(expected) => (expected + expected / 8).max(LEAST_FETCHED).min(grown),
             None => grown,
         }
     }
 }
 
-/// One run over items.
+/// An execution of a query over items.
 pub(super) struct Visit<'a> {
     pub(super) shape: &'a Shape,
     filter: &'a Filter,
     sort: Option<&'a Sort>,
     trashed: bool,
     keys: Vec<&'a str>,
-    /// Whether conditions or the order go by system columns.
+    /// Whether the conditions or the order need system columns.
     with_system_columns: bool,
     pub(super) spending: Spending,
-    /// Items of which columns were read.
+    /// The number of items whose columns were read.
     pub(super) by_column: usize,
-    /// The run ends without a result where it has looked at so many.
+    /// The run gives up after examining this many items.
     pub(super) give_up_at: usize,
 }
 
-/// An item that fits.
+/// An item that matches.
 pub(super) struct Fitting {
     pub row: TestedRow,
-    /// The values that the query goes by.
+    /// The values that the query needs.
     pub data: Data,
-    /// Its place in the order; empty without one.
+    /// The position in the order; empty without one.
     pub place: Vec<u8>,
 }
 
-/// What a scan found in the order of a list.
+/// The result of a scan in list order.
 enum Met {
-    /// The first items; `None` where it was given up.
+    /// The first items, or `None` if the scan gave up.
     Found(Option<Vec<PlacedRow>>),
-    /// Items whose texts are too long for an index to tell their order.
+    /// Some items have texts that the index truncates, so their order is not known.
     LongTexts,
 }
 
 impl<'a> Visit<'a> {
-    /// A run of a query in an order, or in none, that has the values of `subjects` beside those that it goes by.
+    /// Creates an execution. `subjects` are needed in addition to those of the filter and the order.
     pub(super) fn new(
         planner: &Planner,
         shape: &'a Shape,
@@ -184,7 +184,7 @@ impl<'a> Visit<'a> {
         page.ok_or_else(|| Error::internal("a query without a limit was given up"))
     }
 
-    /// The page; `None` where it was given up.
+    /// Returns the page, or `None` if the run gave up.
     pub(super) fn page_within(
         &mut self,
         read: &mut Read,
@@ -200,7 +200,7 @@ impl<'a> Visit<'a> {
         Ok(found.map(|found| Page { found, report: self.report(plan) }))
     }
 
-    /// The first items of a scan in the order of the list.
+    /// Returns the first items of a scan in list order.
     fn first_met(
         &mut self,
         read: &mut Read,
@@ -229,12 +229,13 @@ impl<'a> Visit<'a> {
         runs.finish(&mut placed);
         self.take_up_to(read, need, &mut placed, &mut found)?;
         if runs.is_short && found.len() < need {
+            // Items of a long run were dropped and are missing now, so collect the first items from a complete scan.
             return self.best_of_all(read, plan, after, need);
         }
         Ok(Some(found))
     }
 
-    /// Fetches items in their order until there are `need`.
+    /// Fetches items in order until `need` are found.
     pub(super) fn take_up_to(
         &mut self,
         read: &mut Read,
@@ -251,8 +252,8 @@ impl<'a> Visit<'a> {
         Ok(())
     }
 
-    /// The first items of a scan in the order of the list that finds no others than fit, so that they are fetched whole at
-    /// once.
+    /// Returns the first items of a scan in list order whose ranges cover all conditions. Because every item matches,
+    /// they are fetched whole, without a test beforehand.
     fn first_of_all(
         &mut self,
         read: &mut Read,
@@ -271,7 +272,7 @@ impl<'a> Visit<'a> {
                 let met = places.find(|place| place.id == row.id.0);
                 let data = pick(row.data.as_str(), &self.keys)?;
                 self.spending.bytes += row.data.as_str().len();
-                // An item that was changed since its key was read may no longer fit, or stand elsewhere.
+                // An item may have changed since its key was read: it may no longer match, or have moved.
                 let Some(place) = self.fits(read, row.record(&data))? else { continue };
                 if self.sort.is_some_and(|sort| runs::is_in_run(sort, self.shape, &place)) {
                     return Ok(Met::LongTexts);
@@ -290,7 +291,7 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// The first items in the order, of a scan in another.
+    /// Returns the first items in list order, from a scan in another order.
     fn best_of_all(
         &mut self,
         read: &mut Read,
@@ -317,7 +318,7 @@ impl<'a> Visit<'a> {
             let (mut placed, mut found): (Vec<Placed>, _) = (best.into_iter().collect(), Vec::new());
             let expected = placed.len();
             self.take(read, &mut placed, &mut found)?;
-            // Where one of them was changed meanwhile, another may belong to the page.
+            // If one of the items has changed meanwhile, another may belong on the page, so scan again.
             if found.len() == expected {
                 return Ok(Some(found));
             }
@@ -325,7 +326,7 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// Fetches the whole of some items and takes in those that still fit and stand where they stood.
+    /// Fetches items and keeps those that still match at the same position.
     pub(super) fn take(
         &mut self,
         read: &mut Read,
@@ -344,7 +345,7 @@ impl<'a> Visit<'a> {
         Ok(())
     }
 
-    /// The item's place in the order, where it fits.
+    /// Returns the position of an item that matches, or `None` if it does not match.
     fn fits(&mut self, read: &mut Read, record: Record<'_>) -> Result<Option<Vec<u8>>> {
         let spending = &mut self.spending;
         let fits = self.filter.fits(self.shape, record, &mut |field, to| {
@@ -354,7 +355,7 @@ impl<'a> Visit<'a> {
         Ok(fits.then(|| self.sort.map(|sort| sort.key(self.shape, record)).unwrap_or_default()))
     }
 
-    /// Those of some items that fit.
+    /// Returns the matching items among `ids`.
     pub(super) fn fitting(&mut self, read: &mut Read, ids: &[i64]) -> Result<Vec<Fitting>> {
         let rows = tested_rows(read, self.shape, ids, self.trashed, self.with_system_columns)?;
         let mut fitting = Vec::new();
@@ -371,8 +372,8 @@ impl<'a> Visit<'a> {
         Ok(place.map(|place| Fitting { row, data, place }))
     }
 
-    /// Hands what fits to `each`, which has enough with `need`, or wants all. Whether it went through, to the end or until
-    /// `each` had enough.
+    /// Calls `each` with the matching items until it stops. `need` is the number of matches it is expected to want.
+    /// Returns `false` if the run gave up.
     pub(super) fn run(
         &mut self,
         read: &mut Read,
@@ -395,7 +396,7 @@ impl<'a> Visit<'a> {
             for row in tested_rows(read, self.shape, &ids, self.trashed, self.with_system_columns)? {
                 let met = places.find(|place| place.id == row.id.0);
                 let Some(fitting) = self.test(read, row)? else { continue };
-                // An item that was moved since its key was read stands elsewhere now.
+                // If an item has moved since its key was read, the scan finds it at its new position.
                 let stays = |met: &IndexEntry| plan.stands_at(self.shape, self.sort, &fitting.place, met);
                 if plan.ordered && !met.is_some_and(stays) {
                     continue;
@@ -418,7 +419,7 @@ impl<'a> Visit<'a> {
     }
 
     /// # Errors
-    /// `query_too_expensive`, with what should be indexed.
+    /// `query_too_expensive`, naming the fields to index.
     pub(super) fn refuse_beyond_budget(&self) -> Result<()> {
         if self.spending.is_within_budget()? {
             return Ok(());
@@ -435,8 +436,8 @@ impl<'a> Visit<'a> {
         Err(Error::new(Code::QueryTooExpensive, message).with("details", details))
     }
 
-    /// The fields that filters and order go by and no index serves; all of them where each has one, because then one
-    /// index over all would help.
+    /// Returns the fields of the filter and the order that have no index. If all have one, returns all of them,
+    /// because an index over their combination would help.
     fn worth_indexing(&self) -> Vec<String> {
         let sorted = self.sort.iter().flat_map(|sort| sort.parts.iter().map(|part| part.subject));
         let mut subjects: Vec<Subject> = Vec::new();
@@ -458,7 +459,7 @@ impl<'a> Visit<'a> {
     }
 }
 
-/// Whether a condition goes by a system column other than the id.
+/// Returns whether a filter needs a system column other than the id.
 fn goes_by_system_columns(filter: &Filter) -> bool {
     match filter {
         Filter::All(filters) | Filter::Any(filters) => filters.iter().any(goes_by_system_columns),
@@ -482,12 +483,12 @@ mod tests {
             [next(Some(1), 0, 0), next(Some(21), 0, 0), next(Some(5_000), 0, 0)],
             [1, 21, MOST_FETCHED]
         );
-        // While none fits, twice as many each time.
+        // Without matches, the batch doubles each time.
         assert_eq!(
             [next(Some(21), 21, 0), next(Some(21), 63, 0), next(Some(21), 2_000, 0)],
             [42, 84, MOST_FETCHED]
         );
-        // By the share that fits, but no more than that.
+        // With matches, the batch follows their share.
         assert_eq!(
             [next(Some(21), 63, 9), next(Some(21), 63, 20), next(Some(21), 63, 1)],
             [84, LEAST_FETCHED, 84]

@@ -1,4 +1,4 @@
-//! What the record engine and the files, which are below all areas, add to the service.
+//! The group of the record engine and files, which are the basis of all areas.
 
 use crate::exports::Exporter;
 use crate::imports::{self, Importer, Target};

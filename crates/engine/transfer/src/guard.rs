@@ -1,12 +1,12 @@
-//! Text that a spreadsheet would take for a formula, made harmless and read back.
+//! Protection of CSV against formula injection.
 
-/// Text as it goes into CSV: what a spreadsheet would run gets an apostrophe before it, which it hides. So does what
-/// looks like that already, so that [`unguarded`] gives every text back.
+/// Prepends an apostrophe to a text that a spreadsheet would execute as a formula. Spreadsheets hide the apostrophe.
+/// Texts that already look guarded get one too, so that [`unguarded`] restores every text.
 pub fn guarded(text: &str) -> std::borrow::Cow<'_, str> {
     if looks_like_formula(text) && !is_number(text) { format!("'{text}").into() } else { text.into() }
 }
 
-/// Text as it was before [`guarded`].
+/// Reverts [`guarded`].
 pub(crate) fn unguarded(text: &str) -> &str {
     text.strip_prefix('\'').filter(|rest| looks_like_formula(rest)).unwrap_or(text)
 }
@@ -15,7 +15,7 @@ fn looks_like_formula(text: &str) -> bool {
     text.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r'])
 }
 
-/// Whether a text with a sign is only a telephone number, or a number below zero.
+/// Returns whether a text with a sign is only a telephone number or a number.
 fn is_number(text: &str) -> bool {
     let is_grouping = |letter: char| matches!(letter, ' ' | '.' | '-' | '/' | '(' | ')');
     let is_digit = |letter: char| letter.is_ascii_digit();

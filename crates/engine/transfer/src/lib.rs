@@ -1,4 +1,4 @@
-//! Imports and exports: files of rows that become records, and records as files.
+//! Imports and exports: files whose rows become records, and records as files.
 
 pub mod exports;
 mod group;

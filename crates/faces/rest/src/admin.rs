@@ -1,4 +1,5 @@
-//! What operators ask, on an address of its own: it has no keys, so it belongs on a network that callers cannot reach.
+//! The HTTP server for operators. It has no authentication, so its address must be in a network that clients cannot
+//! reach.
 
 use crate::{Api, probes};
 use actix_web::dev::Server;
@@ -9,13 +10,14 @@ use operation::Metrics;
 use std::io;
 use std::net::TcpListener;
 
-/// The content type of Prometheus' text format.
+/// The content type of Prometheus's text format.
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Serves health, readiness and metrics on `listeners`, with one thread: a scrape keeps no request waiting.
+/// Serves health, readiness and metrics on `listeners`. It has a single thread, so that scrapes do not compete with
+/// requests.
 ///
 /// # Errors
-/// When a listener cannot be used.
+/// If a listener cannot be used.
 pub fn admin_server(api: &Api, listeners: Vec<TcpListener>) -> io::Result<Server> {
     let pipeline = Data::from(api.pipeline.clone());
     let readiness = Data::from(api.readiness.clone());

@@ -1,4 +1,4 @@
-//! The published documents, and the copies of them that the reference page shows.
+//! The published OpenAPI documents, and their copies for the reference page.
 
 use crate::file::File;
 use crate::page_copy::page_copy;
@@ -7,7 +7,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use operation::{Contract, Registry, document};
 use std::sync::{Arc, OnceLock};
 
-/// The documents, made when they are first asked for.
+/// The documents. Each is generated on the first request for it.
 pub struct Contracts {
     registry: Arc<Registry>,
     version: &'static str,
@@ -28,7 +28,7 @@ enum Reader {
 }
 
 impl Contracts {
-    /// The documents of what is registered, in this version (as `v0.1.0`).
+    /// Creates the documents of all registered operations, with this version (such as `v0.1.0`).
     pub fn new(registry: Arc<Registry>, version: &'static str) -> Self {
         Self { registry, version, public: Copies::default(), partner: Copies::default() }
     }
@@ -37,7 +37,7 @@ impl Contracts {
         match self.file(contract, reader) {
             Ok(file) => file.answer(request),
             Err(error) => {
-                // A test makes all of them.
+                // Tests generate all documents, so this is not expected.
                 tracing::error!(?error, "the contract cannot be made");
                 HttpResponse::InternalServerError().finish()
             }

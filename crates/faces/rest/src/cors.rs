@@ -1,13 +1,15 @@
-//! Cross-origin requests: which pages of other origins may call the API from a browser.
+//! CORS: origins whose pages may call the API from a browser.
 //!
-//! Requests carry a key and never a cookie, so a page of an allowed origin can do what its own key can do, and nothing more.
+//! Requests are authenticated by a key and never by a cookie. So a page of an allowed origin can only use a key that
+//! it has.
 
 use actix_cors::Cors;
 
-/// For how long browsers remember the answer to a preflight, in seconds.
+/// How long browsers may cache the response to a preflight request, in seconds.
 const REMEMBERED: usize = 600;
 
-/// Returns the middleware that lets pages of these origins (`https://app.example.com`) call the API. `*` allows all origins.
+/// Returns the middleware that allows pages of these origins (`https://app.example.com`) to call the API. `*` allows
+/// all origins.
 pub(crate) fn cors(origins: &[String]) -> Cors {
     let allowed = if origins.iter().any(|origin| origin == "*") {
         Cors::default().allow_any_origin().send_wildcard()

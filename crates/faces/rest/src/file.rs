@@ -1,4 +1,4 @@
-//! What is served as it is: bytes, and what caches need to know of them.
+//! Static files with their caching headers.
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_ENCODING, ETAG, IF_NONE_MATCH};
 use actix_web::web::Bytes;
@@ -16,24 +16,25 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// A file whose readers ask each time whether it has changed.
+    /// Creates a file that clients must revalidate for each use.
     pub(crate) fn new(bytes: impl Into<Bytes>, content_type: &'static str) -> Self {
         let bytes = bytes.into();
         let etag = format!("\"{}\"", digest(&bytes));
         Self { bytes, content_type, etag, cache_control: "no-cache", gzipped: false }
     }
 
-    /// The same, at an address that changes with its content.
+    /// Marks the file as immutable, for a URL that changes with its content.
     pub(crate) fn immutable(self) -> Self {
         Self { cache_control: "public, max-age=31536000, immutable", ..self }
     }
 
-    /// The same, with bytes that gzip has compressed. They are sent so to everybody: every browser reads them.
+    /// Marks the bytes as compressed by gzip. They are sent compressed to every client, because all browsers support
+    /// it.
     pub(crate) fn gzipped(self) -> Self {
         Self { gzipped: true, ..self }
     }
 
-    /// The file, or 304 for a reader that has it.
+    /// Returns the file, or 304 if the client has it.
     pub(crate) fn answer(&self, request: &HttpRequest) -> HttpResponse {
         let known =
             request.headers().get(IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -52,7 +53,7 @@ impl File {
     }
 }
 
-/// A short digest of a content, for addresses and ETags.
+/// Returns a short digest of a content, for URLs and ETags.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
     URL_SAFE_NO_PAD.encode(digest.as_ref().get(..12).unwrap_or_default())

@@ -1,20 +1,20 @@
-//! The page at `/`: what this service is, and where to go on from here.
+//! The page at `/`, which describes the service and links to its documentation.
 
 use crate::Home;
 use actix_web::HttpResponse;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, X_CONTENT_TYPE_OPTIONS};
 use actix_web::web::Data;
 
-/// The page has a style of its own, and nothing else.
+/// The page has an inline style and loads nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'";
 
-/// Where the page names the chat of the demo.
+/// The placeholder for the demo's chat.
 const CHAT_SLOT: &str = "<!-- chat -->";
 const VERSION_SLOT: &str = "<!-- version -->";
 
 pub(crate) async fn page(home: Data<Home>) -> HttpResponse {
-    // An address has no letters that HTML gives a meaning: it is `http://` and a socket address.
+    // The URL consists of `http://` and a socket address, so it needs no HTML escapes.
     let chat = home.chat.as_deref().map(|address| {
         format!("<li><a href=\"{address}\">Chat</a>: write to the demo's agent as a customer</li>")
     });

@@ -1,4 +1,4 @@
-//! REST interface: HTTP in, the pipeline called, HTTP out. It knows no operation.
+//! The REST interface. It converts HTTP requests for the pipeline and knows no single operation.
 
 mod admin;
 mod contract;
@@ -25,38 +25,39 @@ use actix_web::web::{self, Data, ServiceConfig};
 use operation::{Metrics, Pipeline, RawRoute};
 use std::sync::Arc;
 
-/// The largest header block (decision 14).
+/// The maximum size of a request's headers.
 const HEADER_BYTES: usize = 16 * 1024;
 
-/// All that is served.
+/// The parts of the HTTP service.
 #[derive(Clone)]
 pub struct Api {
-    /// Runs the API's requests.
+    /// Executes requests of the API.
     pub pipeline: Arc<Pipeline>,
-    /// The published documents.
+    /// The OpenAPI documents.
     pub contracts: Arc<Contracts>,
-    /// What is beside the API.
+    /// Routes outside the API.
     pub raw_routes: Arc<[Arc<dyn RawRoute>]>,
-    /// Whether requests should come here.
+    /// The state of `/ready`.
     pub readiness: Arc<Readiness>,
-    /// What operators watch.
+    /// The metrics of `/metrics`.
     pub metrics: Arc<Metrics>,
     /// The origins whose pages may call the API from a browser; `*` for all.
     pub cors_origins: Arc<[String]>,
-    /// What the page at `/` shows.
+    /// The content of the page at `/`.
     pub home: Home,
 }
 
-/// What the page at `/` shows of this service.
+/// The content of the page at `/`.
 #[derive(Debug, Clone)]
 pub struct Home {
-    /// The version of the contract.
+    /// The version of the API.
     pub version: &'static str,
-    /// The address of the demo's chat, where there is one.
+    /// The URL of the demo's chat, if there is one.
     pub chat: Option<String>,
 }
 
-/// Adds the API to an actix application: the API, its documents, the reference page, and what is beside them.
+/// Adds all routes to an actix application: the API, its documents, the reference page, and the routes outside the
+/// API.
 pub fn configure(config: &mut ServiceConfig, api: &Api) {
     let Api { pipeline, contracts, raw_routes, readiness, cors_origins, home, .. } = api.clone();
     let document = |name: &str| web::resource(name).guard(guard::Get());
@@ -76,7 +77,7 @@ pub fn configure(config: &mut ServiceConfig, api: &Api) {
         config.service(scope.wrap(cors::cors(&cors_origins)));
     }
     config
-        // Behind the API, because routes are tried in their order, and this scope takes every path.
+        // Register this last. Routes are tried in order, and this scope matches every path.
         .service(
             beside
                 .route("/", web::get().to(home::page))

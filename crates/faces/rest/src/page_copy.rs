@@ -1,13 +1,13 @@
-//! A contract as the reference page shows it: the error responses of an operation become one table, because a dozen of
-//! them would hide what the operation does; each description ends with the scope that a key needs; and the page sends
-//! no optional parameter unless its reader switches it on.
+//! A copy of the OpenAPI document for the reference page. The error responses of an operation become one table,
+//! because a dozen of them would hide the description. Each description ends with the required scope. Optional
+//! parameters are not sent unless the reader enables them.
 
 use model::{Error, Result};
 use operation::BASE;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
-/// The page's copy of a published document, which is served under `name`.
+/// Returns the page's copy of a published document with this name.
 pub(crate) fn page_copy(published: &str, name: &str) -> Result<String> {
     let mut document: Value = serde_json::from_str(published).map_err(Error::internal)?;
     let errors = document.pointer("/components/responses").cloned().unwrap_or_default();
@@ -51,8 +51,8 @@ fn describe_scopes(operation: &mut Value) {
     }
 }
 
-/// Offers the example of an optional parameter without sending it: the renderer would send any that has an example, a
-/// default or a list of values.
+/// Disables an optional parameter. The renderer would otherwise send each parameter with an example, a default or an
+/// enum, so the example is moved.
 fn switch_off(parameter: &mut Value, schemas: &Value) {
     if parameter["required"] == true || parameter.get("$ref").is_some() {
         return;
@@ -74,7 +74,7 @@ fn switch_off(parameter: &mut Value, schemas: &Value) {
     }
 }
 
-/// Replaces the responses of an operation that refer to one of `errors` by one, `default`.
+/// Replaces the responses of an operation that refer to `errors` by a single `default` response.
 fn fold(responses: &mut Map<String, Value>, errors: &Value) {
     let mut table = String::new();
     let mut folded = None;

@@ -1,4 +1,4 @@
-//! What process managers and load balancers ask.
+//! Health and readiness probes for process managers and load balancers.
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
@@ -9,19 +9,19 @@ use store::Db;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// How long the database has for an answer.
+/// Timeout of the database check.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long an answer is given to further callers, who need no key.
+/// How long a result is cached, because callers need no key.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Whether requests should be sent to this process.
+/// The readiness of this process to receive requests.
 pub struct Readiness {
     db: Db,
     is_stopping: AtomicBool,
     last: Mutex<Option<(Instant, Option<NotReady>)>>,
 }
 
-/// Why no requests should be sent here.
+/// The reason why the process should receive no requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NotReady {
     Stopping,
@@ -31,12 +31,12 @@ enum NotReady {
 }
 
 impl Readiness {
-    /// Of a process on this database.
+    /// Creates the readiness of a process with this database.
     pub fn new(db: Db) -> Self {
         Self { db, is_stopping: AtomicBool::new(false), last: Mutex::new(None) }
     }
 
-    /// Says that the process is about to end.
+    /// Marks the process as stopping.
     pub fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
     }
@@ -74,8 +74,8 @@ impl Readiness {
     }
 }
 
-/// Says that the process serves, and whether it counts requests together with the other replicas. It asks nothing of
-/// the database, so that a slow one does not get it restarted.
+/// Responds that the process is running, and whether Redis works. Does not use the database, so that a slow database
+/// does not cause restarts.
 pub(crate) async fn health(pipeline: Data<Pipeline>) -> HttpResponse {
     let body = match pipeline.rates.redis_answers() {
         None => "{\"status\":\"ok\"}",
@@ -85,8 +85,8 @@ pub(crate) async fn health(pipeline: Data<Pipeline>) -> HttpResponse {
     HttpResponse::Ok().content_type("application/json").body(body)
 }
 
-/// Says whether requests should be sent here: the database answers, has this program's schema and room to write, and the
-/// process is not stopping.
+/// Responds whether the process should receive requests: the database responds, has the schema of this version and
+/// free space, and the process is not stopping.
 pub(crate) async fn ready(readiness: Data<Readiness>) -> HttpResponse {
     let reason = match readiness.problem().await {
         None => {

@@ -1,4 +1,4 @@
-//! What groups serve beside the API: HTTP in, the route called, HTTP out.
+//! Routes outside the API, which groups declare as [`RawRoute`].
 
 use crate::rest::{check_header_size, content_length, read_body};
 use actix_web::body::BoxBody;
@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// Puts a route at its prefix.
+/// Adds a route at its prefix.
 pub(crate) fn mount(beside: Scope, route: &Arc<dyn RawRoute>) -> Scope {
     let route = route.clone();
     let pattern = format!("{}{{rest:.*}}", route.prefix());
@@ -22,7 +22,7 @@ pub(crate) fn mount(beside: Scope, route: &Arc<dyn RawRoute>) -> Scope {
         web::to(move |request: HttpRequest, payload: Payload| {
             let route = route.clone();
             async move {
-                // What a panic said is logged where it happened.
+                // The panic hook has logged the message.
                 let answer = AssertUnwindSafe(answer(&request, payload, &*route)).catch_unwind().await;
                 to_http(answer.unwrap_or_else(|_| refusal(&Error::internal("a panic"))))
             }
@@ -55,7 +55,7 @@ async fn read(request: &HttpRequest, payload: Payload, route: &dyn RawRoute) -> 
     })
 }
 
-/// Whoever speaks to these addresses knows nothing of the API's envelope.
+/// Returns an error as plain text, because clients of these routes do not expect the API's error format.
 fn refusal(error: &Error) -> RawAnswer {
     RawAnswer::status(error.code().status()).body("text/plain; charset=utf-8", error.message().to_owned())
 }
@@ -65,7 +65,7 @@ fn to_http(answer: RawAnswer) -> HttpResponse<BoxBody> {
     let mut response = HttpResponse::build(status);
     let mut length = None;
     for (name, value) in answer.headers {
-        // actix writes this one itself, for chunks only when it is told so.
+        // actix writes this header itself, and uses chunked encoding unless it knows the length.
         if name == "content-length" {
             length = value.parse().ok();
             continue;

@@ -1,4 +1,4 @@
-//! The reference page. Its files are inside the program, and its browser asks no other host for anything.
+//! The reference page. Its files are embedded in the program, and the page requests nothing from other hosts.
 
 use crate::file::{File, digest};
 use actix_web::http::header::{
@@ -9,8 +9,8 @@ use actix_web::{HttpRequest, HttpResponse};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Everything comes from this service. The renderer sets styles on elements, shows images of its own as `data:` URLs,
-/// and responses that are images as `blob:` URLs.
+/// Everything is loaded from this service. The renderer sets inline styles, shows its own images as `data:` URLs, and
+/// image responses as `blob:` URLs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
     img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'";
@@ -19,7 +19,7 @@ static PAGE: LazyLock<Page> = LazyLock::new(Page::new);
 
 struct Page {
     html: File,
-    /// By their names in the page's addresses: a digest of the content, and the file's name.
+    /// By the names in the page's URLs: a digest of the content with the file name.
     assets: HashMap<String, File>,
 }
 

@@ -1,4 +1,4 @@
-//! Every answer names its request, also those that are none of an operation's.
+//! Sets a request ID on every response, including those outside the API.
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -10,7 +10,7 @@ use operation::Pipeline;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Sets `X-Request-Id` where it is absent.
+/// Sets `X-Request-Id` if it is absent.
 pub(crate) async fn set(
     request: ServiceRequest,
     next: Next<impl MessageBody>,

@@ -1,4 +1,4 @@
-//! One handler for every operation.
+//! The handler of all operations.
 
 use crate::{BASE, HEADER_BYTES};
 use actix_web::body::BodyStream;
@@ -15,23 +15,24 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-/// No operation takes a larger body.
+/// The maximum body limit of any operation.
 const LARGEST_BODY: u64 = 26 * 1024 * 1024;
-/// No operation takes less.
+/// The minimum body limit of any operation.
 const ANY_BODY: u64 = 1024 * 1024;
-/// How long a sender of a body may be silent.
+/// Timeout between two chunks of a body.
 const SILENCE: Duration = Duration::from_secs(30);
-/// From what size on the place of a body is as large as was announced. Nobody gets more for an announcement alone.
+/// Up to this size a body's buffer grows as needed. Beyond it, the announced size is reserved. A client gets no large
+/// buffer merely by announcing a large body.
 const SMALL_BODY: usize = 64 * 1024;
-/// How many chunks of a body wait for the operation that reads them. actix reads in chunks of up to 32 KiB.
+/// The number of chunks buffered for the operation that reads them. actix reads chunks of up to 32 KiB.
 const CHUNKS_AHEAD: usize = 16;
-/// The slowest line that a body may come over, in bytes per second.
+/// The minimum transfer rate of a body, in bytes per second.
 const SLOWEST: u64 = 16 * 1024;
 
 pub(crate) async fn handle(request: HttpRequest, payload: Payload, pipeline: Data<Pipeline>) -> HttpResponse {
     let headers = request.headers();
     let lookup = |name: &str| {
-        // One that is sent twice names no trace.
+        // A header that is sent twice is ambiguous and ignored.
         let is_twice = name == "traceparent" && headers.get_all(name).count() > 1;
         headers.get(name).filter(|_| !is_twice).map(HeaderValue::as_bytes)
     };
@@ -73,7 +74,7 @@ fn check_head(headers: &HeaderMap, path: &str, head: &Head<'_>, pipeline: &Pipel
         return Err(Error::invalid("Content-Type", "must be sent once"));
     }
     if let Some(announced) = content_length(headers).filter(|announced| *announced > ANY_BODY) {
-        // Where there is no operation, the address is wrong and not the size.
+        // If the route does not exist, report that instead of the size.
         let limit = pipeline.body_limit(head.method, head.path).map_or(LARGEST_BODY, |limit| limit as u64);
         if announced > limit {
             return Err(body_too_large(limit));
@@ -85,12 +86,12 @@ fn check_head(headers: &HeaderMap, path: &str, head: &Head<'_>, pipeline: &Pipel
     Ok(())
 }
 
-/// The size that a body was announced with.
+/// Returns the announced size of a body.
 pub(crate) fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Refuses header blocks that are too large.
+/// Returns an error if the headers are too large.
 pub(crate) fn check_header_size(headers: &HeaderMap) -> Result<()> {
     let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
     if bytes > HEADER_BYTES {
@@ -99,8 +100,7 @@ pub(crate) fn check_header_size(headers: &HeaderMap) -> Result<()> {
     Ok(())
 }
 
-/// Reads a body of at most `limit` bytes; of a larger one no more than that is held. One that stops coming, or comes
-/// more slowly than anybody's line is, is given up.
+/// Reads a body of at most `limit` bytes, and never buffers more. Fails if the body stalls or is too slow.
 pub(crate) async fn read_body<S>(mut payload: S, announced: Option<u64>, limit: usize) -> Result<Bytes>
 where
     S: Stream<Item = std::result::Result<Bytes, PayloadError>> + Unpin,
@@ -112,7 +112,8 @@ where
             return Err(body_too_large(limit));
         }
         if body.len() + chunk.len() > SMALL_BODY.max(body.capacity()) {
-            // All at once: a place that grows by doubling is copied each time, and ends larger than the body.
+            // Reserve the whole size at once. A buffer that doubles is copied repeatedly and ends larger than the
+            // body.
             let announced = announced.and_then(|announced| usize::try_from(announced).ok()).unwrap_or(0);
             body.reserve(announced.min(limit).saturating_sub(body.len()));
         }
@@ -121,8 +122,8 @@ where
     Ok(body.freeze())
 }
 
-/// Hands a body of at most `limit` bytes over as it arrives. What the operation no longer wants is read all the same,
-/// because a client reads the response only once it has sent everything.
+/// Forwards a body of at most `limit` bytes to the operation as it arrives. After the operation has stopped reading,
+/// the rest is read and dropped, because clients read the response only after they have sent everything.
 async fn forward<S>(mut payload: S, limit: usize, sender: mpsc::Sender<Result<Bytes>>)
 where
     S: Stream<Item = std::result::Result<Bytes, PayloadError>> + Unpin,
@@ -138,7 +139,7 @@ where
             Err(error) => Err(error),
         };
         let is_last = chunk.is_err();
-        // It fails where nobody reads on.
+        // This fails if the operation has stopped reading.
         let _ = sender.send(chunk).await;
         if is_last {
             return;
@@ -187,7 +188,7 @@ fn to_http(response: Response) -> HttpResponse {
 mod tests {
     use super::*;
 
-    /// A body that comes in `chunks`, each after a pause.
+    /// Returns a body of `chunks` chunks, each after a pause.
     fn slowly(
         chunks: usize,
         bytes: usize,
@@ -207,7 +208,7 @@ mod tests {
         let error = read_body(slowly(1, 10, Duration::from_secs(3600)), None, 1 << 20).await.unwrap_err();
         assert_eq!((error.code(), error.param_name()), (Code::ValidationError, Some("body")));
         assert_eq!(began.elapsed(), SILENCE);
-        // A byte now and then does not hold a connection for ever.
+        // A byte now and then does not keep the connection open forever.
         let began = Instant::now();
         assert!(read_body(slowly(1000, 1, patient), None, 1 << 20).await.is_err());
         assert_eq!(began.elapsed(), SILENCE + Duration::from_secs(64));

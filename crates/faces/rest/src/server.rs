@@ -1,4 +1,4 @@
-//! The HTTP server: listening sockets in, the API served on them.
+//! The HTTP server of the API.
 
 use crate::{Api, configure};
 use actix_web::dev::Server;
@@ -7,21 +7,21 @@ use std::io;
 use std::net::TcpListener;
 use std::time::Duration;
 
-/// How an HTTP server works.
+/// The options of the HTTP server.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerOptions {
-    /// After which time connections end on which nothing is sent.
+    /// How long idle connections are kept open.
     pub keep_alive: Duration,
-    /// The number of threads; by default that of the processors.
+    /// The number of threads. The default is the number of processors.
     pub workers: Option<usize>,
-    /// How long requests may take to end once the server stops, in seconds.
+    /// How long running requests may take after a stop, in seconds.
     pub shutdown_seconds: u64,
 }
 
-/// Serves `api` on `listeners`, over HTTP/1.1. Signals are left to the program.
+/// Serves `api` on `listeners` over HTTP/1.1. Does not handle signals.
 ///
 /// # Errors
-/// When a listener cannot be used.
+/// If a listener cannot be used.
 pub fn server(api: &Api, listeners: Vec<TcpListener>, options: &ServerOptions) -> io::Result<Server> {
     let api = api.clone();
     let mut server = HttpServer::new(move || App::new().configure(|app| configure(app, &api)))

@@ -92,6 +92,7 @@ impl<K: Hash + Eq, V> Cache<K, V> {
         let now = now.millis();
         let mut found = self.found.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(value) = value {
+            // Derive the jitter from the key, which needs no source of randomness.
             let less = i64::try_from(hash(&key) % JITTER_MS).unwrap_or_default();
             found.put(key, value, now + FOUND_MS - less, now);
             return;

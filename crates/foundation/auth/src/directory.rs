@@ -45,9 +45,6 @@ impl Directory {
     }
 
     /// Returns the key with this secret, in any state (also revoked or expired).
-    ///
-    /// # Errors
-    /// `internal_error`.
     pub async fn key(&self, hash: SecretHash) -> Result<Option<Arc<StoredKey>>> {
         let read = self.db.read(move |read| keys::by_hash(read, hash));
         self.keys.get_or_read(hash, self.db.now(), read).await
@@ -59,13 +56,11 @@ impl Directory {
     }
 
     /// Returns a workspace with its plan.
-    ///
-    /// # Errors
-    /// `internal_error`.
     pub async fn workspace(&self, id: WorkspaceId) -> Result<Option<Arc<Workspace>>> {
         let count = self.count_contacts;
         let read = self.db.read(move |read| {
             let Some(mut workspace) = load_workspaces(read, [id])?.pop() else { return Ok(None) };
+            // A workspace that is blocked anyway needs no count.
             let limit = workspace.plan.contacts_limit.filter(|_| workspace.blocked_reason.is_none());
             if let (Some(limit), Some(count)) = (limit, count)
                 && count(read, id, limit)? > limit
@@ -80,18 +75,12 @@ impl Directory {
 
     /// Returns `true` if the workspace is blocked or does not exist. For requests without an API key, such as
     /// webhooks.
-    ///
-    /// # Errors
-    /// `internal_error`.
     pub async fn is_cut(&self, id: WorkspaceId) -> Result<bool> {
         let workspace = self.workspace(id).await?;
         Ok(workspace.is_none_or(|workspace| workspace.blocked_reason.is_some()))
     }
 
     /// Returns the id of the workspace with this slug.
-    ///
-    /// # Errors
-    /// `internal_error`.
     pub async fn workspace_by_slug(&self, slug: &str) -> Result<Option<WorkspaceId>> {
         let wanted = slug.to_owned();
         let read = self.db.read(move |read| {
@@ -107,9 +96,6 @@ impl Directory {
 
     /// Returns the first two workspaces attributed to a partner. Two are enough to tell whether a request must name
     /// one.
-    ///
-    /// # Errors
-    /// `internal_error`.
     pub async fn first_clients(&self, partner: PartnerId) -> Result<Arc<Vec<WorkspaceId>>> {
         let read = self.db.read(move |read| {
             let found: Vec<WorkspaceId> = workspaces::table

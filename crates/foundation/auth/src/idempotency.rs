@@ -203,7 +203,7 @@ pub fn peek(read: &mut Read, ask: &Ask) -> Result<Option<Known>> {
     }
     Ok(match (row.status, row.body) {
         (Some(status), Some(body)) => {
-            // The response was committed in memory only if its flush is pending: repeat it once it is on disk.
+            // Repeat a response only once it is on disk. PostgreSQL could still lose a commit that is not flushed.
             read.await_flush();
             Some(Known::Done(ask.outcome(status, body, row.request_id)?))
         }
@@ -281,7 +281,9 @@ pub fn claim(tx: &mut Tx, ask: &Ask) -> Result<Known> {
     if inserted == 1 {
         return Ok(Known::Claimed(claim));
     }
+    // The record exists: it is finished, in progress, abandoned or expired.
     let row: RecordRow = idempotency_keys::table.find((&ask.lineage, &ask.key)).first(tx.connection())?;
+    // An expired record counts as absent. Its row is reused under a higher fence, like that of a dead owner.
     let forgotten = row.expires_at <= now;
     if !forgotten {
         if row.fingerprint != ask.fingerprint {
@@ -369,9 +371,6 @@ pub fn finish(
 
 /// Removes a stored 202 response after the work behind it has failed. A retry then executes the request again and
 /// finds the resource in the claim. Does nothing if the claim was taken over.
-///
-/// # Errors
-/// `internal_error`.
 pub fn reopen(tx: &mut Tx, claim: &Claim) -> Result<()> {
     let now = tx.now();
     diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
@@ -388,9 +387,6 @@ pub fn reopen(tx: &mut Tx, claim: &Claim) -> Result<()> {
 
 /// Returns the claim of a request that was answered with 202 while `resource` was in progress. Used to finish the
 /// request after the server that held the claim has died.
-///
-/// # Errors
-/// `internal_error`.
 pub fn left_open(
     read: &mut Read,
     lineage: &KeyId,
@@ -401,6 +397,7 @@ pub fn left_open(
     let fence = idempotency_keys::table
         .find((lineage, key))
         .filter(idempotency_keys::resource_id.eq(resource))
+        // Only a 202 is provisional. A final response must not be replaced.
         .filter(idempotency_keys::status.eq(202))
         .select(idempotency_keys::fence)
         .get_result(read.connection())
@@ -415,13 +412,11 @@ pub fn left_open(
 }
 
 /// Releases the claim, so that a retry executes. If a resource was begun, the record stays and the retry resumes it.
-///
-/// # Errors
-/// `internal_error`.
 pub fn release(tx: &mut Tx, claim: &Claim) -> Result<()> {
     let now = tx.now();
     diesel::delete(idempotency_keys::table.find((&claim.lineage, &claim.key)))
         .filter(idempotency_keys::fence.eq(claim.fence))
+        // If a resource was begun, keep the row, so that a retry resumes it.
         .filter(idempotency_keys::resource_id.is_null())
         .filter(idempotency_keys::state.eq(ClaimState::Claimed))
         .execute(tx.connection())?;
@@ -455,6 +450,7 @@ fn reseal(tx: &mut Tx, seal: &Seal, after: Option<&str>) -> Result<Option<Piece>
     for (lineage, key_text, old) in &rows {
         let place = place(lineage, key_text);
         if let Some(new) = piece.count(seal.reseal(&SEALED, &place, old, &*tx.random())) {
+            // The filter skips a row that a request has replaced since it was read.
             let row = idempotency_keys::table.find((lineage, key_text)).filter(body.eq(old));
             diesel::update(row).set(body.eq(new)).execute(tx.connection())?;
         }
@@ -466,9 +462,6 @@ fn reseal(tx: &mut Tx, seal: &Seal, after: Option<&str>) -> Result<Option<Piece>
 const PURGED_AT_ONCE: i64 = 1_000;
 
 /// Deletes some expired records and returns their number, which is zero when none are left.
-///
-/// # Errors
-/// `internal_error`.
 pub fn purge(tx: &mut Tx) -> Result<usize> {
     let now = tx.now();
     // Deletes by time, not by key, so that one range of the index is enough. Records that share the last expiry time

@@ -20,18 +20,12 @@ pub struct InstalledKeys {
 }
 
 /// Returns the keys of a database, or `None` before the first start.
-///
-/// # Errors
-/// `internal_error`.
 pub fn installed_keys(read: &mut Read) -> Result<Option<InstalledKeys>> {
     let Some(active) = value(read, ACTIVE)? else { return Ok(None) };
     Ok(Some(InstalledKeys { active, retiring: value(read, RETIRING)? }))
 }
 
 /// Returns the keys of a database. If it has none, `mark` becomes its active key.
-///
-/// # Errors
-/// `internal_error`.
 pub fn adopt_key(tx: &mut Tx, mark: &str) -> Result<InstalledKeys> {
     insert(tx, ACTIVE, mark)?;
     Ok(InstalledKeys {
@@ -42,9 +36,6 @@ pub fn adopt_key(tx: &mut Tx, mark: &str) -> Result<InstalledKeys> {
 
 /// Begins a rotation: from now on services encrypt under the key `to`. Returns `false` if `from` is not the active
 /// key.
-///
-/// # Errors
-/// `internal_error`.
 pub fn begin_rotation(tx: &mut Tx, from: &str, to: &str) -> Result<bool> {
     let row = installation::table.find(ACTIVE).filter(installation::value.eq(from));
     if diesel::update(row).set(installation::value.eq(to)).execute(tx.connection())? == 0 {
@@ -57,9 +48,6 @@ pub fn begin_rotation(tx: &mut Tx, from: &str, to: &str) -> Result<bool> {
 }
 
 /// Ends a rotation. The caller has made sure that nothing is encrypted under the key `from` any more.
-///
-/// # Errors
-/// `internal_error`.
 pub fn end_rotation(tx: &mut Tx, from: &str) -> Result<()> {
     let row = installation::table.find(RETIRING).filter(installation::value.eq(from));
     diesel::delete(row).execute(tx.connection())?;

@@ -259,9 +259,6 @@ pub fn by_id(read: &mut Read, id: &KeyId) -> Result<StoredKey> {
 /// rotations count too. The result is empty if all keys of the lineage are revoked or expired, if the partner no
 /// longer has the workspace, or if the workspace is blocked. Used by work that goes on after the request that started
 /// it.
-///
-/// # Errors
-/// `internal_error`.
 pub fn standing<'a>(
     read: &mut Read,
     wanted: impl IntoIterator<Item = (&'a KeyId, WorkspaceId)>,
@@ -274,6 +271,7 @@ pub fn standing<'a>(
     let ids: BTreeSet<WorkspaceId> = wanted.iter().map(|(_, workspace)| *workspace).collect();
     let now = read.now();
     let rows: Vec<KeyRow> = api_keys::table
+        // By lineage instead of by id, so that rotated keys are found too.
         .filter(api_keys::lineage_id.eq_any(lineages))
         .filter(api_keys::revoked_at.is_null())
         .filter(api_keys::expires_at.is_null().or(api_keys::expires_at.gt(now)))
@@ -288,6 +286,7 @@ pub fn standing<'a>(
     let open: HashMap<WorkspaceId, Workspace> = open.map(|workspace| (workspace.id, workspace)).collect();
     let scopes = |lineage: &KeyId, workspace: WorkspaceId| -> ScopeSet {
         let Some(workspace) = open.get(&workspace) else { return ScopeSet::default() };
+        // `operates` is false for a partner key whose partner no longer has the workspace.
         let own = keys.get(lineage).into_iter().flatten().filter(|key| key.operates(workspace));
         own.flat_map(|key| key.scopes.iter()).collect()
     };
@@ -295,17 +294,11 @@ pub fn standing<'a>(
 }
 
 /// Returns the scopes that one key has now in a workspace (see [`standing`]).
-///
-/// # Errors
-/// `internal_error`.
 pub fn standing_scopes(read: &mut Read, lineage: &KeyId, workspace: WorkspaceId) -> Result<ScopeSet> {
     Ok(standing(read, [(lineage, workspace)])?.into_values().next().unwrap_or_default())
 }
 
 /// Returns the keys of a workspace, oldest first. `None` returns all keys of the installation.
-///
-/// # Errors
-/// `internal_error`.
 pub fn list(read: &mut Read, workspace: Option<WorkspaceId>) -> Result<Vec<StoredKey>> {
     let mut query = api_keys::table.order(api_keys::id.asc()).into_boxed();
     if let Some(workspace) = workspace {
@@ -363,9 +356,6 @@ pub struct Budget {
 }
 
 /// Returns a key's current budget, or `None` if it has none. A caller's `ApiKey` may be as old as its run.
-///
-/// # Errors
-/// `internal_error`.
 pub fn budget(read: &mut Read, key: &KeyId) -> Result<Option<Budget>> {
     let row: Option<(Option<i64>, bool, i64)> = api_keys::table
         .find(key)
@@ -376,9 +366,6 @@ pub fn budget(read: &mut Read, key: &KeyId) -> Result<Option<Budget>> {
 }
 
 /// Returns the current budgets of these keys. Keys without one are left out.
-///
-/// # Errors
-/// `internal_error`.
 pub fn budgets(read: &mut Read, keys: &[&KeyId]) -> Result<HashMap<KeyId, Budget>> {
     let rows: Vec<(KeyId, Option<i64>, bool, i64)> = api_keys::table
         .filter(api_keys::id.eq_any(keys))
@@ -392,9 +379,6 @@ pub fn budgets(read: &mut Read, keys: &[&KeyId]) -> Result<HashMap<KeyId, Budget
 }
 
 /// Returns the workspace's keys that have a budget and are neither revoked nor expired, oldest first.
-///
-/// # Errors
-/// `internal_error`.
 pub fn with_budget(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<StoredKey>> {
     let now = read.now();
     let rows: Vec<KeyRow> = api_keys::table
@@ -408,9 +392,6 @@ pub fn with_budget(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<Stored
 }
 
 /// Returns the lineages of keys, by key id. Keys that do not exist are left out.
-///
-/// # Errors
-/// `internal_error`.
 pub fn lineages(read: &mut Read, keys: &[&str]) -> Result<HashMap<String, String>> {
     let mut lineages = HashMap::new();
     // Both databases limit the number of values in a statement.
@@ -425,9 +406,6 @@ pub fn lineages(read: &mut Read, keys: &[&str]) -> Result<HashMap<String, String
 }
 
 /// Returns the lineages of all keys that an owner has ever had, in ascending order.
-///
-/// # Errors
-/// `internal_error`.
 pub fn lineages_of(read: &mut Read, owner: KeyOwner) -> Result<Vec<KeyId>> {
     let query = api_keys::table.select(api_keys::lineage_id).distinct().order(api_keys::lineage_id.asc());
     Ok(match owner {

@@ -35,9 +35,6 @@ pub fn create(tx: &mut Tx, name: &str) -> Result<PartnerRecord> {
 }
 
 /// Returns all partners, oldest first.
-///
-/// # Errors
-/// `internal_error`.
 pub fn list(read: &mut Read) -> Result<Vec<PartnerRecord>> {
     let clients: Vec<(PartnerId, i64)> = workspaces::table
         .filter(workspaces::partner_id.is_not_null())

@@ -41,9 +41,6 @@ pub struct PlanRecord {
 }
 
 /// Adds a plan. Returns `false` and changes nothing if the id is taken.
-///
-/// # Errors
-/// `internal_error`.
 pub fn add(tx: &mut Tx, plan: &PlanRecord) -> Result<bool> {
     let added = each!(tx.connection(), |connection| diesel::insert_into(plans::table)
         .values(plan)
@@ -53,9 +50,6 @@ pub fn add(tx: &mut Tx, plan: &PlanRecord) -> Result<bool> {
 }
 
 /// Inserts a plan or replaces the plan with its id.
-///
-/// # Errors
-/// `internal_error`.
 pub fn put(tx: &mut Tx, plan: &PlanRecord) -> Result<()> {
     each!(tx.connection(), |connection| diesel::insert_into(plans::table)
         .values(plan)
@@ -67,18 +61,12 @@ pub fn put(tx: &mut Tx, plan: &PlanRecord) -> Result<()> {
 }
 
 /// Returns the plan with this id.
-///
-/// # Errors
-/// `internal_error`.
 pub fn by_id(read: &mut Read, id: &str) -> Result<Option<PlanRecord>> {
     Ok(plans::table.find(id).select(PlanRecord::as_select()).first(read.connection()).optional()?)
 }
 
 /// Returns the plans that a workspace can see: all public plans, and its own if that is restricted. `None` returns
 /// all plans.
-///
-/// # Errors
-/// `internal_error`.
 pub fn list(read: &mut Read, workspace: Option<WorkspaceId>) -> Result<Vec<PlanRecord>> {
     let mut query = plans::table
         .order((plans::position.asc(), plans::id.asc()))
@@ -96,9 +84,6 @@ pub fn list(read: &mut Read, workspace: Option<WorkspaceId>) -> Result<Vec<PlanR
 }
 
 /// Returns the lowest price of Energy among the public plans. A price above it counts as the premium rate.
-///
-/// # Errors
-/// `internal_error`.
 pub fn base_price(read: &mut Read) -> Result<i64> {
     let lowest: Option<i64> = plans::table
         .filter(plans::restricted.eq(false))

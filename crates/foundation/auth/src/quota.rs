@@ -47,10 +47,7 @@ impl Quotas {
         Self { db, state: Mutex::default() }
     }
 
-    /// Returns the requests of a key's lineage in the month of `now`.
-    ///
-    /// # Errors
-    /// `internal_error`. The database is read once per key and month.
+    /// Returns the requests of a key's lineage in the month of `now`. Reads the database once per key and month.
     pub async fn used(&self, lineage: &KeyId, now: Timestamp) -> Result<i64> {
         let known = self.state_at(now).counts.get(lineage).and_then(|count| count.used);
         match known {
@@ -60,10 +57,7 @@ impl Quotas {
     }
 
     /// Counts a request of a key's lineage and returns `true`, or returns `false` if the month already has `most`
-    /// requests.
-    ///
-    /// # Errors
-    /// `internal_error`. The database is read once per key and month.
+    /// requests. Reads the database once per key and month.
     pub async fn count(
         &self,
         lineage: &KeyId,
@@ -120,10 +114,7 @@ impl Quotas {
     }
 
     /// Writes the pending counts, then reads the totals, which include the requests of other replicas. Returns
-    /// `false` if nothing was pending.
-    ///
-    /// # Errors
-    /// `internal_error`. The counts then stay pending for the next call.
+    /// `false` if nothing was pending. If the database fails, the counts stay pending for the next call.
     pub async fn flush(&self) -> Result<bool> {
         let (pending, month) = self.take_pending();
         if pending.is_empty() {
@@ -203,6 +194,7 @@ fn add(tx: &mut Tx, row: &QuotaRow) -> Result<()> {
 fn stored(read: &mut Read, lineages: &[KeyId], month: &str) -> Result<HashMap<KeyId, i64>> {
     let rows: Vec<(KeyId, i64)> = key_requests::table
         .filter(key_requests::lineage_id.eq_any(lineages))
+        // Days are stored as `YYYY-MM-DD`.
         .filter(key_requests::day.like(format!("{month}-%")))
         .group_by(key_requests::lineage_id)
         .select((
@@ -214,9 +206,6 @@ fn stored(read: &mut Read, lineages: &[KeyId], month: &str) -> Result<HashMap<Ke
 }
 
 /// Returns the number of requests per day of a workspace's keys. Both days are included.
-///
-/// # Errors
-/// `internal_error`.
 pub fn requests_by_day(
     read: &mut Read,
     workspace: WorkspaceId,
@@ -227,9 +216,6 @@ pub fn requests_by_day(
 }
 
 /// Returns the number of requests per lineage of a workspace's keys. Both days are included.
-///
-/// # Errors
-/// `internal_error`.
 pub fn requests_by_lineage(
     read: &mut Read,
     workspace: WorkspaceId,

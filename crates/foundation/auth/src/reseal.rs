@@ -18,9 +18,6 @@ pub fn position<P: DeserializeOwned>(after: Option<&str>) -> Result<Option<P>> {
 }
 
 /// Re-encrypts a whole table under the active key of `seal`. Can be interrupted at any time and started again.
-///
-/// # Errors
-/// `internal_error`.
 pub async fn reseal_table(db: &Db, seal: &Arc<Seal>, table: &'static SealedTable) -> Result<Piece> {
     let mut total = Piece::default();
     let mut after: Option<String> = None;

@@ -41,9 +41,6 @@ impl Spending {
     }
 
     /// Returns the amount spent in the month of `now`, in millionths of a dollar.
-    ///
-    /// # Errors
-    /// `internal_error`.
     pub async fn spent_micros(&self, lineage: &KeyId, now: Timestamp) -> Result<i64> {
         if let Some(micros) = self.known(lineage, now) {
             return Ok(micros);
@@ -52,6 +49,7 @@ impl Spending {
         let (spent, wanted) = (self.spent, (lineage.clone(), month.clone()));
         let micros = self.db.read(move |read| spent(read, &wanted.0, &wanted.1)).await?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // Drop expired entries here, so that the map needs no sweep.
         known.retain(|_, known| known.holds(now));
         known.insert(lineage.clone(), CachedSpending { month, micros, until: now.millis() + REMEMBERED_MS });
         Ok(micros)

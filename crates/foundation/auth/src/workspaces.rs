@@ -125,6 +125,7 @@ pub fn create(tx: &mut Tx, new: &NewWorkspace) -> Result<WorkspaceRecord> {
             .optional()
     })?;
     let Some(id) = id else {
+        // The slug is the only unique value, so its holder exists.
         let holder: WorkspaceId = workspaces::table
             .filter(workspaces::slug.eq(&new.slug))
             .select(workspaces::id)
@@ -202,9 +203,6 @@ pub fn find(read: &mut Read, id_or_slug: &str) -> Result<WorkspaceRecord> {
 }
 
 /// Returns all workspaces, oldest first.
-///
-/// # Errors
-/// `internal_error`.
 pub fn list(read: &mut Read) -> Result<Vec<WorkspaceRecord>> {
     let rows: Vec<StoredWorkspace> = workspaces::table
         .order(workspaces::id.asc())
@@ -287,9 +285,6 @@ pub fn end_with_period(tx: &mut Tx, id: WorkspaceId) -> Result<WorkspaceRecord> 
 }
 
 /// Cancels a workspace's plan.
-///
-/// # Errors
-/// `internal_error`.
 pub fn cancel(tx: &mut Tx, id: WorkspaceId) -> Result<()> {
     let now = tx.now();
     diesel::update(workspaces::table.find(id))
@@ -302,9 +297,6 @@ pub fn cancel(tx: &mut Tx, id: WorkspaceId) -> Result<()> {
 }
 
 /// Begins a new period of a workspace's current plan.
-///
-/// # Errors
-/// `internal_error`.
 pub fn begin_period(tx: &mut Tx, id: WorkspaceId, start: Timestamp, end: Timestamp) -> Result<()> {
     let now = tx.now();
     diesel::update(workspaces::table.find(id))
@@ -319,9 +311,6 @@ pub fn begin_period(tx: &mut Tx, id: WorkspaceId, start: Timestamp, end: Timesta
 
 /// Returns at most `most` workspaces whose period is over, locked and in ascending order of their ids. Some of them
 /// renew, for others it was the last period. Workspaces that are locked by another transaction are skipped.
-///
-/// # Errors
-/// `internal_error`.
 pub fn due_for_renewal(tx: &mut Tx, most: i64) -> Result<Vec<WorkspaceRecord>> {
     use workspaces as w;
     let now = tx.now();
@@ -344,9 +333,6 @@ pub fn due_for_renewal(tx: &mut Tx, most: i64) -> Result<Vec<WorkspaceRecord>> {
 
 /// Serializes changes to a workspace until the transaction ends, for callers that count its objects before they add
 /// one. Rows that refer to it can still be written.
-///
-/// # Errors
-/// `internal_error`.
 pub fn serialize(tx: &mut Tx, id: WorkspaceId) -> Result<()> {
     // SQLite has a single writer, so it needs no lock.
     if let AnyConnection::Postgres(connection) = tx.connection() {
@@ -356,9 +342,6 @@ pub fn serialize(tx: &mut Tx, id: WorkspaceId) -> Result<()> {
 }
 
 /// Returns the price of 1,000 Energy in a workspace's plan, in millionths of a dollar. 0 without a plan.
-///
-/// # Errors
-/// `internal_error`.
 pub fn energy_price(read: &mut Read, id: WorkspaceId) -> Result<i64> {
     let price: Option<i64> = workspaces::table
         .inner_join(plans::table.on(workspaces::plan_id.eq(plans::id.nullable())))
@@ -371,9 +354,6 @@ pub fn energy_price(read: &mut Read, id: WorkspaceId) -> Result<i64> {
 
 /// Returns the ids of at most `most` workspaces after `after`, in ascending order. Used by jobs that visit every
 /// workspace.
-///
-/// # Errors
-/// `internal_error`.
 pub fn ids_after(read: &mut Read, after: WorkspaceId, most: i64) -> Result<Vec<WorkspaceId>> {
     Ok(workspaces::table
         .filter(workspaces::id.gt(after))

@@ -65,7 +65,7 @@ pub struct ByDay {
 pub enum Until {
     /// A local time in the rule's time zone.
     Local(NaiveDateTime),
-    /// At this moment.
+    /// A moment.
     Moment(Timestamp),
 }
 

@@ -242,6 +242,7 @@ impl Times {
             }
             self.set = self.set_of(period);
             let (length, first) = (self.set.len(), self.set.place_of(self.from));
+            // Without BYSETPOS all times of the period count, from the first that is not before `from`.
             if self.rule.places.is_empty() {
                 self.places = Vec::new().into_iter().chain(first..length);
             } else {

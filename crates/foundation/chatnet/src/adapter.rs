@@ -9,26 +9,26 @@ use serde_json::Value;
 use std::fmt;
 use std::time::Duration;
 
-/// The most bytes of a sticker.
+/// The maximum size of a sticker.
 const MOST_STICKER_BYTES: u64 = 500 * 1024;
 
-/// A future that an adapter gives.
+/// A boxed future returned by an adapter.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A chat network. One value serves all channels of the network; the account says for which one it works.
+/// A chat network. One value serves all channels of the network; each call names the account.
 pub trait ChannelAdapter: Send + Sync {
-    /// What the network allows.
+    /// Returns the network's limits.
     fn capabilities(&self) -> &Capabilities;
 
-    /// Whether a callback is from the network: the signature header is that of the raw body under one of the secrets.
-    /// Two secrets are valid during a rotation. Takes the same time wherever it differs.
+    /// Verifies that a callback comes from the network: the signature must be that of the raw body under one of the
+    /// secrets. Two secrets are valid during a rotation. Runs in constant time.
     fn verify_webhook(&self, secrets: &[&str], signature: Option<&str>, raw: &[u8]) -> bool;
 
-    /// What a callback says. Each part is a unit of its own: what is not understood is [`Update::Unknown`] and hinders no
-    /// other part. Parts of other numbers than the account's are left out.
+    /// Parses a callback into updates. Each part is parsed separately: a part that is not understood becomes
+    /// [`Update::Unknown`] and does not affect the others. Parts for numbers other than the account's are skipped.
     fn parse_webhook(&self, account: &Account, raw: &[u8]) -> Vec<Update>;
 
-    /// Sends a message. `reference` is echoed in its statuses where the network supports that.
+    /// Sends a message. Its status callbacks repeat `reference` if the network supports that.
     fn send<'a>(
         &'a self,
         account: &'a Account,
@@ -36,7 +36,7 @@ pub trait ChannelAdapter: Send + Sync {
         reference: &'a str,
     ) -> BoxFuture<'a, SendOutcome>;
 
-    /// Uploads a file, which messages then name by the id that is returned.
+    /// Uploads a file and returns the id by which messages refer to it.
     fn upload_media<'a>(
         &'a self,
         account: &'a Account,
@@ -45,7 +45,7 @@ pub trait ChannelAdapter: Send + Sync {
         content: Bytes,
     ) -> BoxFuture<'a, Result<String, NetworkError>>;
 
-    /// Reads a file that a contact sent. Fails with `is_gone` where the network keeps it no longer.
+    /// Downloads a file that a contact sent. Fails with `is_gone` if the network has deleted it.
     fn fetch_media<'a>(
         &'a self,
         account: &'a Account,
@@ -53,7 +53,7 @@ pub trait ChannelAdapter: Send + Sync {
         most_bytes: usize,
     ) -> BoxFuture<'a, Result<Media, NetworkError>>;
 
-    /// Marks a message of a contact as read; with `typing` the contact also sees that an answer is being written.
+    /// Marks a message of a contact as read. With `typing`, also shows the contact a typing indicator.
     fn mark_read<'a>(
         &'a self,
         account: &'a Account,
@@ -61,7 +61,7 @@ pub trait ChannelAdapter: Send + Sync {
         typing: bool,
     ) -> BoxFuture<'a, Result<(), NetworkError>>;
 
-    /// All templates of the account.
+    /// Returns all templates of the account.
     fn list_templates<'a>(
         &'a self,
         account: &'a Account,
@@ -74,7 +74,7 @@ pub trait ChannelAdapter: Send + Sync {
         template: &'a NewNetworkTemplate,
     ) -> BoxFuture<'a, Result<TemplateUpdate, NetworkError>>;
 
-    /// Deletes a template in one language. It is no error where the network has none.
+    /// Deletes a template in one language. Succeeds if the template does not exist.
     fn delete_template<'a>(
         &'a self,
         account: &'a Account,
@@ -82,20 +82,20 @@ pub trait ChannelAdapter: Send + Sync {
         provider_id: &'a str,
     ) -> BoxFuture<'a, Result<(), NetworkError>>;
 
-    /// How the number is doing; also proves that the credentials work.
+    /// Returns the state of the number. Succeeds only if the credentials work.
     fn health<'a>(&'a self, account: &'a Account) -> BoxFuture<'a, Result<NumberHealth, NetworkError>>;
 }
 
 /// The access to one number of a network.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Account {
-    /// Where the network's API is, without a slash at the end, such as `https://graph.facebook.com/v23.0`.
+    /// The base URL of the network's API, without a trailing slash, such as `https://graph.facebook.com/v23.0`.
     pub base_url: String,
-    /// The network's id of the number that sends.
+    /// The network's id of the sending number.
     pub number_id: String,
     /// The network's id of the business, which owns templates.
     pub business_id: String,
-    /// The token that requests carry.
+    /// The bearer token of requests.
     pub access_token: String,
 }
 
@@ -105,34 +105,34 @@ impl fmt::Debug for Account {
     }
 }
 
-/// What a network allows.
+/// The limits of a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
     /// Messages per second of one number.
     pub messages_per_second: u32,
-    /// Time between two messages to the same recipient, on average.
+    /// Average interval between two messages to the same recipient.
     pub pair_interval: Duration,
-    /// How long free messages may follow a contact's last message.
+    /// How long after a contact's last message free-form messages are allowed.
     pub window: Duration,
-    /// The most characters of a text.
+    /// The maximum length of a text, in characters.
     pub max_text_chars: usize,
-    /// The most bytes of a picture.
+    /// The maximum size of an image, in bytes.
     pub max_image_bytes: u64,
-    /// The most bytes of a sound or video.
+    /// The maximum size of an audio or video file, in bytes.
     pub max_av_bytes: u64,
-    /// The most bytes of a document.
+    /// The maximum size of a document, in bytes.
     pub max_document_bytes: u64,
-    /// How long the network keeps a file that was uploaded.
+    /// How long the network keeps an uploaded file.
     pub uploads_kept: Duration,
-    /// Whether statuses echo the reference of a send.
+    /// Whether status callbacks repeat the reference of a send.
     pub echoes_reference: bool,
 }
 
 impl Capabilities {
-    /// Makes sure that the network takes a file of a MIME type as `kind`.
+    /// Checks that the network accepts a file with this MIME type and size as `kind`.
     ///
     /// # Errors
-    /// What is wrong with the file, in words that follow its name.
+    /// The problem with the file, as the rest of a sentence that begins with its name.
     pub fn check_file(&self, kind: MediaKind, mime_type: &str, bytes: u64) -> Result<(), String> {
         let of_type = |prefix: &str| mime_type.starts_with(prefix);
         let (fits, most) = match kind {
@@ -156,7 +156,7 @@ impl Capabilities {
 }
 
 impl MediaKind {
-    /// As what a file of a MIME type is sent if nothing else is asked for.
+    /// Returns the default kind for a file of this MIME type.
     #[must_use]
     pub fn of_type(mime_type: &str) -> Self {
         match mime_type.split_once('/') {
@@ -169,62 +169,62 @@ impl MediaKind {
     }
 }
 
-/// A file from the network.
+/// A file downloaded from the network.
 #[derive(Debug, Clone)]
 pub struct Media {
-    /// As the network states it, which need not be true.
+    /// The MIME type that the network states. It can be wrong.
     pub mime_type: Option<String>,
-    /// The file.
+    /// The content.
     pub content: Bytes,
 }
 
-/// How a number is doing.
+/// The state of a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumberHealth {
-    /// The telephone number as people write it.
+    /// The telephone number in display format.
     pub display_number: Option<String>,
     /// The business's name as contacts see it.
     pub verified_name: Option<String>,
-    /// How the network rates the number.
+    /// The network's rating of the number.
     pub quality: Quality,
-    /// How many contacts may be written to first within 24 hours. `None`: no limit, or none known.
+    /// The number of contacts that the business may write to first within 24 hours. `None` if unlimited or unknown.
     pub messaging_limit: Option<i64>,
-    /// Messages per second that the network accepts. `None`: not stated.
+    /// Messages per second that the network accepts. `None` if unknown.
     pub messages_per_second: Option<u32>,
 }
 
 /// A template to submit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewNetworkTemplate {
-    /// Lower case letters, digits and underscores.
+    /// The name: lower-case letters, digits and underscores.
     pub name: String,
-    /// Such as `pt_BR`.
+    /// The language, such as `pt_BR`.
     pub language: String,
-    /// What it is for.
+    /// The category.
     pub category: TemplateCategory,
-    /// The network's list of components: header, body, footer, buttons, with examples.
+    /// The components in the network's format: header, body, footer and buttons, with examples.
     pub components: Value,
 }
 
-/// A request to the network that failed, other than a send.
+/// The error of a request to the network, except sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkError {
-    /// For people, in English. Contains no credentials.
+    /// A message for people, in English. Contains no credentials.
     pub message: String,
-    /// The network's number for the error.
+    /// The network's error number.
     pub provider_code: Option<i64>,
-    /// Whether trying again may help.
+    /// Whether a retry can succeed.
     pub is_retryable: bool,
-    /// Whether what was asked for does not exist (any longer).
+    /// Whether the requested object does not exist (any more).
     pub is_gone: bool,
-    /// Whether the network no longer accepts the credentials.
+    /// Whether the network refuses the credentials.
     pub is_unauthorized: bool,
-    /// How long the network asks to wait.
+    /// The wait that the network asks for.
     pub retry_after: Option<Duration>,
 }
 
 impl TemplateStatus {
-    /// Whether it can be sent.
+    /// Returns whether a template in this state can be sent.
     #[must_use]
     pub fn is_sendable(self) -> bool {
         self == Self::Approved

@@ -1,4 +1,4 @@
-//! What a network calls back with.
+//! Callbacks of a network, parsed.
 
 use crate::{
     MediaKind, MessageForm, MessageOrder, MessageProduct, MessageReferral, NetworkStatus, Quality,
@@ -11,32 +11,32 @@ use serde_json::Value;
 #[expect(clippy::large_enum_variant, reason = "nearly all updates are messages and statuses of them")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Update {
-    /// A contact wrote.
+    /// A contact sent a message.
     Message(InboundMessage),
-    /// The business wrote from its own device.
+    /// The business sent a message from its own device.
     Echo(Echo),
-    /// A message of ours came further, or failed.
+    /// The status of one of our messages changed.
     Status(StatusUpdate),
-    /// The network reviewed, paused or recategorised a template.
+    /// A template was reviewed, paused or recategorised.
     Template(TemplateUpdate),
-    /// The network rated the number anew.
+    /// The rating of the number changed.
     Quality(QualityUpdate),
-    /// A contact no longer wants marketing messages, or wants them again, by the network's own switch.
+    /// A contact opted out of marketing messages or in again, by a setting of the network.
     Consent {
-        /// Who.
+        /// The contact.
         party: Party,
-        /// Whether marketing messages are wanted.
+        /// Whether the contact accepts marketing messages.
         wants_marketing: bool,
-        /// When, by the network's clock. `None` if it does not say.
+        /// The network's time of the change, if stated.
         at: Option<Timestamp>,
     },
-    /// A contact has another number or user id.
+    /// A contact's number or user id changed.
     Identity(IdentityChange),
-    /// What this program does not understand. It is kept as it came.
+    /// A part that is not understood, in its original form.
     Unknown {
-        /// The name of the field or type that is not known, at most 100 characters.
+        /// The name of the unknown field or type, at most 100 characters.
         kind: String,
-        /// The part as it came.
+        /// The original part.
         raw: Value,
     },
 }
@@ -46,11 +46,11 @@ pub enum Update {
 pub struct Party {
     /// The network's id of the person for this business.
     pub user_id: Option<String>,
-    /// With `+` and country code. People can hide it.
+    /// The telephone number with `+` and country code. People can hide it.
     pub phone: Option<String>,
     /// The user name, without `@`.
     pub username: Option<String>,
-    /// The name that the person gave itself.
+    /// The name that the person chose.
     pub name: Option<String>,
 }
 
@@ -59,22 +59,22 @@ pub struct Party {
 pub struct InboundMessage {
     /// The network's id of the message.
     pub provider_id: String,
-    /// Who wrote.
+    /// The sender.
     pub from: Party,
-    /// When, by the network's clock.
+    /// The network's time of the message.
     pub sent_at: Timestamp,
-    /// What was written.
+    /// The content.
     pub content: InboundContent,
-    /// The network's id of the message to which it replies.
+    /// The network's id of the message that this is a reply to.
     pub reply_to: Option<String>,
-    /// The advertisement from which the contact came to write.
+    /// The advertisement or post that brought the contact here.
     pub referral: Option<MessageReferral>,
-    /// The product about which the contact writes.
+    /// The product that the contact writes about.
     pub product: Option<MessageProduct>,
 }
 
 impl InboundMessage {
-    /// The network's id of the message to which this one replies or reacts, or which it changes.
+    /// Returns the network's id of the message that this one replies to, reacts to or changes.
     #[must_use]
     pub fn target(&self) -> Option<&str> {
         self.content.target().or(self.reply_to.as_deref())
@@ -86,94 +86,94 @@ impl InboundMessage {
 pub struct Echo {
     /// The network's id of the message.
     pub provider_id: String,
-    /// To whom.
+    /// The recipient.
     pub to: Party,
-    /// When, by the network's clock.
+    /// The network's time of the message.
     pub sent_at: Timestamp,
-    /// What was written.
+    /// The content.
     pub content: InboundContent,
-    /// The network's id of the message to which it replies.
+    /// The network's id of the message that this is a reply to.
     pub reply_to: Option<String>,
 }
 
 impl Echo {
-    /// The network's id of the message to which this one replies or reacts, or which it changes.
+    /// Returns the network's id of the message that this one replies to, reacts to or changes.
     #[must_use]
     pub fn target(&self) -> Option<&str> {
         self.content.target().or(self.reply_to.as_deref())
     }
 }
 
-/// What a message contains.
+/// The content of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InboundContent {
     /// Text.
     Text(String),
     /// A file.
     Media(InboundMedia),
-    /// A place.
+    /// A location.
     Location {
         /// Degrees north.
         latitude: f64,
         /// Degrees east.
         longitude: f64,
-        /// Of the place.
+        /// The name of the place.
         name: Option<String>,
-        /// Of the place.
+        /// The address of the place.
         address: Option<String>,
     },
-    /// Cards of people, as the network has them.
+    /// Contact cards, in the network's format.
     Contacts(Value),
-    /// A button of ours was pressed: its id and title.
+    /// The contact pressed one of our buttons.
     ButtonReply {
-        /// As it was sent; of a template's button its payload.
+        /// The button's id as we sent it, or the payload of a template's button.
         id: String,
-        /// As the contact saw it.
+        /// The button's title.
         title: String,
-        /// Whether it is a button of a template.
+        /// Whether the button belongs to a template.
         of_template: bool,
     },
-    /// A row of a list of ours was chosen.
+    /// The contact chose a row of one of our lists.
     ListReply {
-        /// As it was sent.
+        /// The row's id as we sent it.
         id: String,
-        /// As the contact saw it.
+        /// The row's title.
         title: String,
     },
-    /// A reaction to a message; without `emoji` it was taken back.
+    /// A reaction to a message. Without `emoji` the reaction was removed.
     Reaction {
-        /// The network's id of the message to which it belongs.
+        /// The network's id of the message reacted to.
         message: String,
         /// The emoji.
         emoji: Option<String>,
     },
-    /// The text of an earlier message was changed.
+    /// The text of an earlier message was edited.
     Edited {
-        /// The network's id of the changed message.
+        /// The network's id of the edited message.
         message: String,
-        /// Its new text.
+        /// The new text.
         text: String,
     },
-    /// An earlier message was deleted by its sender.
+    /// The sender deleted an earlier message.
     Deleted {
         /// The network's id of the deleted message.
         message: String,
     },
     /// An order of products.
     Order(MessageOrder),
-    /// The answer to a form.
+    /// A form reply.
     Form(MessageForm),
-    /// A type that this program does not understand, as it came.
+    /// A type that is not understood, in its original form.
     Unsupported {
         /// The network's name of the type.
         kind: String,
-        /// The message as it came.
+        /// The original message.
         raw: Value,
     },
 }
 
 impl InboundContent {
-    /// The network's id of the message to which it reacts, or which it changes.
+    /// Returns the network's id of the message that this content reacts to or changes.
     fn target(&self) -> Option<&str> {
         match self {
             Self::Reaction { message, .. } | Self::Edited { message, .. } | Self::Deleted { message } => {
@@ -184,94 +184,95 @@ impl InboundContent {
     }
 }
 
-/// A file of a contact.
+/// A file that a contact sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InboundMedia {
-    /// What it is.
+    /// The kind.
     pub kind: MediaKind,
     /// The network's id, valid for seven days.
     pub media_id: String,
-    /// As the network states it.
+    /// The MIME type that the network states.
     pub mime_type: Option<String>,
-    /// The text below it.
+    /// The caption.
     pub caption: Option<String>,
-    /// Of a document.
+    /// The file name of a document.
     pub file_name: Option<String>,
     /// Whether it is a voice note.
     pub is_voice: bool,
 }
 
-/// How far a message of ours came.
+/// A change of the status of one of our messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusUpdate {
     /// The network's id of the message.
     pub provider_id: String,
-    /// The reference that the send carried.
+    /// The reference of the send.
     pub reference: Option<String>,
-    /// How far it came.
+    /// The new status.
     pub status: NetworkStatus,
-    /// When, by the network's clock.
+    /// The network's time of the change.
     pub at: Timestamp,
-    /// To whom the message was.
+    /// The recipient of the message.
     pub recipient: Party,
-    /// Why it failed.
+    /// The error, if the message failed.
     pub error: Option<StatusError>,
 }
 
-/// Why a message failed after the network had accepted it.
+/// The error of a message that failed after the network had accepted it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusError {
-    /// Our word for it.
+    /// Our error code.
     pub code: RefusalCode,
-    /// The network's number for it.
+    /// The network's error number.
     pub provider_code: Option<i64>,
-    /// For people, in English.
+    /// A message for people, in English.
     pub message: String,
 }
 
-/// A template as the network has it.
+/// The state of a template at the network. `None` in a field means unchanged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TemplateUpdate {
     /// The network's id of the template in this language.
     pub provider_id: String,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its language.
+    /// The language.
     pub language: String,
-    /// Whether it can be sent. `None`: unchanged.
+    /// The status of its review.
     pub status: Option<TemplateStatus>,
-    /// What it is for. `None`: unchanged.
+    /// The category.
     pub category: Option<TemplateCategory>,
-    /// Why it was refused.
+    /// The reason of a rejection.
     pub rejection_reason: Option<String>,
-    /// What recipients think of it. `None`: unchanged.
+    /// The quality rating.
     pub quality: Option<Quality>,
-    /// The network's list of components. `None`: unchanged.
+    /// The components, in the network's format.
     pub components: Option<Value>,
-    /// When the template became so, by the network's clock. `None` if it does not say.
+    /// The network's time of the change, if stated.
     pub at: Option<Timestamp>,
 }
 
 /// A new rating of a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QualityUpdate {
-    /// The number as the network shows it, in digits: callbacks about a number name it so, and not by its id.
+    /// The number's digits. Callbacks about a number identify it in this way, not by its id.
     pub display_number: Option<String>,
-    /// How the network rates the number. `None`: unchanged.
+    /// The rating. `None` means unchanged.
     pub quality: Option<Quality>,
-    /// How many contacts may be written to first within 24 hours; `i64::MAX` where there is no limit. `None`: unchanged.
+    /// The number of contacts that the business may write to first within 24 hours; `i64::MAX` for no limit. `None`
+    /// means unchanged.
     pub messaging_limit: Option<i64>,
-    /// When the number was rated, by the network's clock. `None` if it does not say.
+    /// The network's time of the rating, if stated.
     pub at: Option<Timestamp>,
 }
 
-/// A contact that moved to another number or user id. What both sides have in common identifies it.
+/// A contact's change of number or user id. The field that both sides have in common identifies the contact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdentityChange {
-    /// As it was.
+    /// The previous identity.
     pub old: Party,
-    /// As it is from now on.
+    /// The new identity.
     pub new: Party,
-    /// When, by the network's clock. `None` if it does not say.
+    /// The network's time of the change, if stated.
     pub at: Option<Timestamp>,
 }

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use utoipa::ToSchema;
 
-/// The most rows of a list, in all sections together.
+/// The maximum number of rows of a list, over all sections.
 const MOST_LIST_ROWS: usize = 10;
-/// The most buttons of a message.
+/// The maximum number of buttons of a message.
 const MOST_BUTTONS: usize = 3;
 
 /// A text with buttons or a list.
@@ -97,10 +97,10 @@ pub struct MessageListRow {
 }
 
 impl Interactive {
-    /// Checks what the schema cannot say of buttons and lists.
+    /// Checks the rules for buttons and lists that the schema cannot express.
     ///
     /// # Errors
-    /// `too_many_buttons`, and `validation_error` with the `param` of the first mistake.
+    /// `too_many_buttons`; `validation_error` with the `param` of the first error.
     pub fn check(&self) -> Result<()> {
         if self.buttons.len() > MOST_BUTTONS {
             let error =

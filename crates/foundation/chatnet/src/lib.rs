@@ -1,7 +1,7 @@
-//! Chat networks: what the service asks of any of them, and the adapter of the one that it speaks.
+//! Chat networks: the trait of a network, and the adapter of the supported one.
 //!
-//! There is no database here. What a network sends is parsed without I/O, and what it answers to a send is one of three
-//! outcomes, so that the code above decides what is stored and what is sent again.
+//! This crate has no database. It parses callbacks without I/O and reduces the response to a send to one of three
+//! outcomes. Its callers decide what to store and what to send again.
 
 mod adapter;
 mod cloud;

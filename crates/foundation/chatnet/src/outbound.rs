@@ -1,4 +1,4 @@
-//! What is sent, and what the network says to it.
+//! Messages to send, and the outcome of a send.
 
 use crate::{Interactive, MediaKind};
 use model::text_enum;
@@ -7,15 +7,15 @@ use std::time::Duration;
 /// A message to send.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutboundMessage {
-    /// To whom.
+    /// The recipient.
     pub to: Recipient,
-    /// The network's id of the message to which it replies.
+    /// The network's id of the message that this is a reply to.
     pub reply_to: Option<String>,
-    /// What is said.
+    /// The content.
     pub content: OutboundContent,
 }
 
-/// To whom a message goes.
+/// The address of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recipient {
     /// A telephone number with `+` and country code.
@@ -24,122 +24,122 @@ pub enum Recipient {
     UserId(String),
 }
 
-/// What is said.
+/// The content of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutboundContent {
     /// Text.
     Text {
-        /// 1 to 4,096 characters.
+        /// The text, 1 to 4,096 characters.
         body: String,
         /// Whether the network shows a preview of the first link.
         preview_url: bool,
     },
     /// A file.
     Media {
-        /// What it is.
+        /// The kind.
         kind: MediaKind,
-        /// Where it is.
+        /// The source of the content.
         source: MediaSource,
-        /// The text below it. Sounds and stickers have none.
+        /// The caption. Audio files and stickers have none.
         caption: Option<String>,
-        /// Of a document.
+        /// The file name of a document.
         file_name: Option<String>,
     },
     /// Buttons or a list.
     Interactive(Interactive),
     /// An approved template.
     Template(TemplateMessage),
-    /// A reaction; without `emoji` it is taken back.
+    /// A reaction. Without `emoji` the reaction is removed.
     Reaction {
-        /// The network's id of the message to which it belongs.
+        /// The network's id of the message reacted to.
         message: String,
         /// The emoji.
         emoji: Option<String>,
     },
 }
 
-/// Where a file is.
+/// The source of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MediaSource {
-    /// Uploaded before.
+    /// The network's id of an uploaded file.
     Id(String),
-    /// Read by the network from this address.
+    /// A URL from which the network downloads the file.
     Link(String),
 }
 
-/// A template with what fills it.
+/// A template with its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateMessage {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its language.
+    /// The language.
     pub language: String,
-    /// Of a header with a text variable.
+    /// The values of a text header.
     pub header_params: Vec<String>,
-    /// Of a header with a file: what it is, where, and the name of a document.
+    /// The file of a header: its kind, its source, and the name of a document.
     pub header_media: Option<(MediaKind, MediaSource, Option<String>)>,
-    /// Of the body, in order. Each with its name where the template's variables have names.
+    /// The values of the body, in order. Each has a name if the template's variables have names.
     pub body_params: Vec<(Option<String>, String)>,
-    /// Of buttons.
+    /// The values of the buttons.
     pub button_params: Vec<TemplateButtonParam>,
 }
 
-/// What fills a button of a template.
+/// The value of a template's button.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TemplateButtonParam {
-    /// The end of a link, percent-encoded.
+    /// The end of a URL, percent-encoded.
     Url {
-        /// The button's place, from 0.
+        /// The button's position, from 0.
         index: u8,
-        /// The text.
+        /// The value.
         value: String,
     },
-    /// What is returned when the button is pressed.
+    /// The payload returned when the contact presses the button.
     QuickReply {
-        /// The button's place, from 0.
+        /// The button's position, from 0.
         index: u8,
-        /// The text.
+        /// The payload.
         payload: String,
     },
     /// A code to copy.
     CopyCode {
-        /// The button's place, from 0.
+        /// The button's position, from 0.
         index: u8,
         /// The code.
         code: String,
     },
 }
 
-/// What became of a send.
+/// The outcome of a send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SendOutcome {
-    /// The network has the message.
+    /// The network accepted the message.
     Accepted {
-        /// Its id of the message.
+        /// The network's id of the message.
         provider_id: String,
     },
-    /// The network does not have the message.
+    /// The network refused the message.
     Refused(Refusal),
-    /// It is not known whether the network has the message: the connection broke or was slow after the request may have
-    /// been sent. Sending again could send it twice.
+    /// It is not known whether the network has the message: the connection broke or timed out after the request may
+    /// have been sent. Sending it again could deliver it twice.
     Unknown {
-        /// For people, in English.
+        /// The reason, for people, in English.
         reason: String,
     },
 }
 
-/// Why the network does not take a message.
+/// The reason why the network refused a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Our word for it.
+    /// Our error code.
     pub code: RefusalCode,
-    /// The network's number for it.
+    /// The network's error number.
     pub provider_code: Option<i64>,
-    /// For people, in English. Contains no credentials.
+    /// A message for people, in English. Contains no credentials.
     pub message: String,
     /// Whether the same message may be accepted later.
     pub is_retryable: bool,
-    /// How long the network asks to wait.
+    /// The wait that the network asks for.
     pub retry_after: Option<Duration>,
 }
 

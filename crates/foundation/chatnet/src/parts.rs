@@ -1,11 +1,11 @@
-//! Parts of what contacts write that have fields of their own: orders, answers to forms, and where a message comes from.
+//! Parts of contacts' messages with fields of their own: orders, form replies, referrals and products.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use utoipa::ToSchema;
 
-/// The member of an answer that names the form for the network, and says nothing to people.
+/// The member of a form reply that identifies the form to the network. It is not shown to people.
 const FORM_TOKEN: &str = "flow_token";
 
 /// Products that a contact orders.
@@ -38,7 +38,7 @@ pub struct MessageOrderItem {
 }
 
 impl MessageOrder {
-    /// The order as text: what the contact wrote, then a line for each product.
+    /// Returns the order as text: what the contact wrote, then a line for each product.
     #[must_use]
     pub fn readable(&self) -> String {
         let mut text = self.text.clone().unwrap_or_default();
@@ -70,7 +70,7 @@ pub struct MessageForm {
 }
 
 impl MessageForm {
-    /// The answers as text, a line each.
+    /// Returns the answers as text, one per line.
     #[must_use]
     pub fn readable(&self) -> String {
         let line = |(name, value): (&String, &Value)| match value {
@@ -82,7 +82,7 @@ impl MessageForm {
         if lines.is_empty() {
             return self.text.clone().unwrap_or_default();
         }
-        // PostgreSQL keeps no NUL in a text, and JSON can have it in a name.
+        // PostgreSQL cannot store NUL in text, and a JSON name can contain it.
         lines.join("\n").replace('\0', "\u{fffd}")
     }
 }

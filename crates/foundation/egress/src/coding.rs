@@ -90,8 +90,8 @@ pub(crate) struct Decoder {
 
 enum Form {
     Gzip(Box<MultiGzDecoder<Vec<u8>>>),
-    /// A `deflate` body before its first two bytes have arrived. They tell zlib's format from the raw stream, which many servers
-    /// send.
+    /// A `deflate` body before its first two bytes have arrived. They tell zlib's format from the raw stream,
+    /// which many servers send.
     Undecided(Vec<u8>),
     Deflate(Decompress),
     /// The stream has ended. Further bytes are ignored.

@@ -111,6 +111,7 @@ impl Connector {
             .pool_max_idle_per_host(IDLE_PER_HOST)
             .http1_max_buf_size(MAX_HEADERS as usize)
             .http2_max_header_list_size(MAX_HEADERS)
+            // Detects connections that a NAT or a firewall has dropped silently.
             .http2_keep_alive_interval(Duration::from_secs(20))
             .http2_keep_alive_timeout(Duration::from_secs(10))
             .build(Bounded { inner: https, limit: MAX_CONNECT });
@@ -124,6 +125,7 @@ impl Connector {
     /// [`Error::InvalidUrl`] or [`Error::Forbidden`].
     pub fn check_url(&self, url: &str, rules: &UrlRules) -> Result<Url, Error> {
         let url = url_rules::check(url, rules, &self.policy)?;
+        // `http::Uri` accepts fewer characters than `Url`.
         uri(&url)?;
         Ok(url)
     }
@@ -149,6 +151,7 @@ impl Connector {
         result
     }
 
+    /// Executes the chain of redirects. Each hop is checked like the first request.
     async fn follow(&self, request: Request, deadline: Instant) -> Result<Streaming, Error> {
         let limits = request.limits;
         if request.method == Method::CONNECT || request.method == Method::TRACE {
@@ -181,6 +184,7 @@ impl Connector {
         }
     }
 
+    /// Executes a single request, without redirects.
     async fn exchange(&self, hop: &Hop, connect: Duration) -> Result<http::Response<Incoming>, Error> {
         let mut request = http::Request::new(Full::new(hop.body.clone()));
         *request.method_mut() = hop.method.clone();
@@ -192,6 +196,7 @@ impl Connector {
         }
         let connection = capture_connection(&mut request);
         let response = tokio::select! {
+            // Prefer a response that is ready over the timeout.
             biased;
             response = self.client.request(request) => response.map_err(|error| {
                 tracing::debug!(%error, "outbound request failed");
@@ -201,6 +206,7 @@ impl Connector {
                 return Err(Error::Timeout { reason: NO_CONNECTION });
             }
         };
+        // No request asks for an upgrade, and what follows would not be HTTP.
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             return Err(Error::Http { reason: "the server switched to another protocol" });
         }
@@ -247,6 +253,7 @@ fn tls(policy: &Policy) -> Result<ClientConfig, Error> {
         for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
             roots.add(certificate.map_err(|_| unreadable)?).map_err(|_| unreadable)?;
         }
+        // Text without any certificate would otherwise be accepted silently.
         if roots.len() == before {
             return Err(unreadable);
         }

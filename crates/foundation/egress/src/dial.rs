@@ -109,10 +109,12 @@ impl Dial {
         if answer.is_empty() {
             return Err(Error::Resolve);
         }
+        // One forbidden address refuses the whole name: a mix of public and private ones is typical of DNS rebinding.
         if let Some(refused) = answer.iter().find(|address| !self.policy.permits(name, **address, port)) {
             tracing::info!(host, port, address = %refused, "outbound connection refused");
             return Err(Error::Forbidden { reason: ADDRESS });
         }
+        // From here on only checked addresses are used. The name is not resolved again.
         Ok(order(answer).into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
 }
@@ -138,6 +140,8 @@ fn order(answer: Vec<IpAddr>) -> Vec<IpAddr> {
     }
 }
 
+/// Connects to the first address that responds (RFC 8305, "happy eyeballs"). A new attempt starts when the last one
+/// fails or after a head start.
 async fn connect(addresses: Vec<SocketAddr>) -> Result<TcpStream, Error> {
     let mut waiting = addresses.into_iter();
     let mut attempts = FuturesUnordered::new();

@@ -4,9 +4,9 @@
 //!
 //! 1. The URL is parsed strictly ([`UrlRules`]): `http` or `https`, no user info, no unusual spellings of addresses.
 //! 2. The name is resolved once, by a [`Resolver`]. The request is refused if *any* address is neither globally
-//!   reachable nor allowed by the operator ([`Policy`]).
+//!    reachable nor allowed by the operator ([`Policy`]).
 //! 3. The connection goes only to the checked addresses, so a DNS answer that changes later (DNS rebinding) has no
-//!   effect. Name and port are kept for `Host`, SNI and the verification of the certificate.
+//!    effect. Name and port are kept for `Host`, SNI and the verification of the certificate.
 //! 4. The connector follows redirects itself. Each hop starts at step 1, and the caller limits their number.
 //!
 //! Connections are pooled by scheme, host and port. That is safe, because each was opened by step 3 under the same

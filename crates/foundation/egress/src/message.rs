@@ -171,6 +171,7 @@ pub(crate) fn is_harmless(name: &HeaderName) -> bool {
 pub(crate) fn header_map(headers: &[(String, String)]) -> Result<HeaderMap, Error> {
     let invalid = |reason| Error::InvalidRequest { reason };
     let bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    // Tenants choose these headers, so bound what a request can send.
     if headers.len() > MAX_HEADERS || bytes > MAX_HEADER_BYTES {
         return Err(invalid("more than 64 headers or 32 KiB of them"));
     }
@@ -254,10 +255,12 @@ impl Streaming {
         let coded = match coding {
             Coding::Plain => None,
             Coding::Coded(decoder) => {
+                // These headers describe the encoded body, but the caller gets the decoded one.
                 head.headers_mut().remove(header::CONTENT_ENCODING);
                 head.headers_mut().remove(header::CONTENT_LENGTH);
                 Some((decoder, Bytes::new()))
             }
+            // Without a body there is nothing to decode.
             Coding::Unknown if head.body().is_end_stream() => None,
             Coding::Unknown if limits.oversize == Oversize::Fail => return Err(coding::unknown()),
             Coding::Unknown => {

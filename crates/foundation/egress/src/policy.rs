@@ -47,7 +47,7 @@ impl Policy {
                 rule.is_for_port(port)
                     && match &rule.target {
                         Target::Network(network) => network.permits(address),
-                        // A rule by name trusts whoever controls its DNS zone with private addresses, but not with
+                        // A rule by name trusts the owner of its DNS zone with private addresses, but not with
                         // these.
                         Target::Name { .. } => {
                             name.is_some_and(|name| rule.target.is_named(name))
@@ -186,6 +186,7 @@ impl Network {
             IpAddr::V4(v4) => v4.to_bits().checked_shl(u32::from(network.prefix)).unwrap_or(0) != 0,
             IpAddr::V6(v6) => v6.to_bits().checked_shl(u32::from(network.prefix)).unwrap_or(0) != 0,
         };
+        // `10.0.0.1/8` is probably a mistake: either the address or the length is wrong.
         if host_bits {
             return Err("the address has bits set beyond its prefix length");
         }
@@ -265,6 +266,7 @@ fn parse_rule(text: &str) -> Result<AllowRule, &'static str> {
         };
         return Ok(AllowRule { target: Target::Network(network), port });
     }
+    // Several colons without brackets: an IPv6 address without a port.
     if text.matches(':').count() > 1 {
         let network = Network::parse(text).map_err(|reason| match reason {
             "not an IP address" => "not an IPv6 address; with a port it is written [address]:port",

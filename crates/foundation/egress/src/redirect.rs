@@ -29,6 +29,7 @@ pub(crate) fn target(from: &Url, status: StatusCode, headers: &HeaderMap) -> Res
 impl Hop {
     /// Changes this request into the next one, for a checked target.
     pub(crate) fn follow(&mut self, status: StatusCode, to: Url) {
+        // All clients turn a POST into a GET on 301 and 302, although the RFC allows to keep it.
         let becomes_get = match status.as_u16() {
             301 | 302 => self.method == Method::POST,
             303 => self.method != Method::HEAD && self.method != Method::GET,
@@ -39,6 +40,7 @@ impl Hop {
             self.body = Bytes::new();
             self.retain(|name| !name.as_str().starts_with("content-"));
         }
+        // Other headers may be credentials of the first origin.
         if self.url.origin() != to.origin() {
             self.retain(is_harmless);
         }

@@ -108,6 +108,7 @@ fn parse(text: &str) -> Result<Url, &'static str> {
     if location.contains('\\') {
         return Err("it has a backslash");
     }
+    // Split the text independently of `Url`, which repairs what it parses, and compare both results below.
     let authority = location.split('/').next().unwrap_or_default();
     if authority.is_empty() {
         return Err("the host is empty");

@@ -1,7 +1,6 @@
-//! What is wrong with an input, as sentences for whoever sent it.
+//! Error messages about invalid input, written for its sender.
 //!
-//! What libraries say of it speaks of types of the programming language and of keywords of schemas. None of that leaves
-//! through here.
+//! Messages of libraries mention types of Rust and keywords of JSON Schema. This module translates them.
 
 use crate::numbers;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
@@ -11,13 +10,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::error::Category;
 
-/// The most characters of a rule that repeats something of the contract, such as the words of an enum.
+/// The maximum length of a rule that repeats a part of the contract, such as the values of an enum.
 const LONGEST: usize = 500;
 
-/// What is wrong with a field that no operation knows.
+/// The message about an unknown field.
 const UNKNOWN: &str = "is not a field of this request";
 
-/// Parses JSON that a caller wrote, at `param`: `body` for the whole of a request.
+/// Parses a client's JSON. `param` names it in errors; `body` stands for a whole request.
 ///
 /// # Errors
 /// 400 `validation_error`, also for a number that parsing would change.
@@ -29,7 +28,7 @@ pub fn parse_json<T: DeserializeOwned>(bytes: &[u8], param: &str) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|error| Error::invalid(param, not_json(&error)))
 }
 
-/// Why a text is not the JSON that it should be.
+/// Returns why a text is not valid JSON.
 fn not_json(error: &serde_json::Error) -> String {
     let said = error.to_string();
     if error.classify() == Category::Data {
@@ -45,10 +44,10 @@ fn not_json(error: &serde_json::Error) -> String {
     }
 }
 
-/// Reads `value` as `T`. `path` is where it stands in the request, empty for the whole of it.
+/// Converts `value` to `T`. `path` is its place in the request, empty for the whole.
 ///
 /// # Errors
-/// 400 `validation_error` with the path of what does not fit; `whole` where that is the whole of it.
+/// 400 `validation_error` with the path of the invalid part, or with `whole` if that is the whole value.
 pub fn read_json<T: DeserializeOwned>(value: Value, path: &str, whole: &str) -> Result<T> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let below = error.path().to_string();
@@ -58,14 +57,15 @@ pub fn read_json<T: DeserializeOwned>(value: Value, path: &str, whole: &str) -> 
             (path, ".") => path.to_owned(),
             (path, below) => format!("{path}.{below}"),
         };
-        // Types of ours say what they want in words of ours, which begin so; everything else is for programmers.
+        // Messages of this workspace's types begin with `must` and are written for clients. All others are for
+        // programmers.
         let said = error.inner().to_string();
         let is_ours = said.starts_with("must ");
         Error::invalid(param, if is_ours { &said } else { "does not match the schema" })
     })
 }
 
-/// What an error of a schema means, field by field. `whole` is what the value itself is called.
+/// Converts an error of a schema to errors of fields. `whole` is the name of the value itself.
 pub fn field_errors(error: &ValidationError<'_>, whole: &str) -> Vec<FieldError> {
     if let Kind::OneOfNotValid { context } | Kind::AnyOf { context } = error.kind()
         && let Some(errors) = errors_of_variant(context, error)
@@ -89,7 +89,7 @@ pub fn field_errors(error: &ValidationError<'_>, whole: &str) -> Vec<FieldError>
     }
 }
 
-/// What an error of a caller's own schema means, in a sentence about the value.
+/// Converts an error of a client's own schema to a sentence about the value.
 pub fn sentence(error: &ValidationError<'_>) -> String {
     let sentences = field_errors(error, "").into_iter().map(|FieldError { param, message, .. }| {
         let message = if message == UNKNOWN { "is not in the schema" } else { message.as_str() };
@@ -98,8 +98,8 @@ pub fn sentence(error: &ValidationError<'_>) -> String {
     sentences.collect::<Vec<_>>().join("; ")
 }
 
-/// What keeps a value from fitting the one of several forms that it seems to be meant for: the only one beside `null`,
-/// as an optional field has, or the only one that it fits but for something inside it.
+/// Returns the errors of the variant that a value is probably meant for: the only one besides `null`, as for an
+/// optional field, or the only one whose errors are all inside the value.
 fn errors_of_variant<'a>(
     choices: &'a [Vec<ValidationError<'static>>],
     error: &ValidationError<'_>,
@@ -117,7 +117,7 @@ fn wants_null(errors: &[ValidationError<'_>]) -> bool {
     matches!(only.kind(), Kind::Type { kind: TypeKind::Single(JsonType::Null) })
 }
 
-/// What a value must be, as the end of a sentence that begins with its name.
+/// Returns the rule that a value breaks, as the end of a sentence that begins with its name.
 fn rule(error: &ValidationError<'_>) -> String {
     match error.kind() {
         Kind::Type { kind: TypeKind::Single(kind) } => format!("must be {}", type_name(*kind)),
@@ -155,12 +155,12 @@ fn rule(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// `1 entry`, `2 entries`.
+/// Returns a number with its noun: `1 entry`, `2 entries`.
 fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// The rule of a value that may be one of several: spelled out where all are plain types or words.
+/// Returns the rule of a value with several variants. Lists them if all are plain types or enums.
 fn alternatives(choices: &[Vec<ValidationError<'static>>]) -> String {
     let rules = choices.iter().map(|errors| match errors.as_slice() {
         [only] => rule(only).strip_prefix("must be ").map(str::to_owned),
@@ -212,7 +212,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// `/nodes/3/config` as `nodes[3].config`.
+/// Converts the path `/nodes/3/config` to `nodes[3].config`.
 fn dotted(pointer: &str) -> String {
     let mut path = String::new();
     for part in pointer.split('/').skip(1) {

@@ -1,5 +1,5 @@
-//! Reading of what callers send: JSON whose numbers keep their digits, mistakes with their paths, lists with commas, and
-//! suggestions for names that were probably meant.
+//! Parsing of client input: JSON whose numbers keep their digits, errors with paths, comma-separated lists, and
+//! suggestions for misspelled names.
 
 mod json;
 pub mod numbers;

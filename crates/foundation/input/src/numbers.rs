@@ -1,7 +1,7 @@
-//! Numbers in JSON text: a number that parsing would change is refused, before anything else sees it.
+//! Numbers in JSON. A number that parsing would change is refused before it is parsed.
 //!
-//! Parsed JSON holds a number as a 64-bit integer or a 64-bit float. Both keep 15 significant digits of any decimal number;
-//! of a longer one the float may keep another number, and nobody who only sees the parsed value can tell.
+//! Parsed JSON holds numbers as 64-bit integers or floats. Both preserve any decimal number of up to 15 significant
+//! digits. A longer number may become a different float, and that cannot be detected afterwards.
 
 mod foreign;
 
@@ -11,19 +11,19 @@ use model::FieldError;
 use serde_json::Number;
 use std::ops::Range;
 
-/// The parser refuses what nests deeper.
+/// The parser's limit for nesting.
 const DEEPEST: usize = 128;
 
-/// Where in a document the scanner stands.
+/// A position of the scanner within a document.
 enum Place {
-    /// In an object, at the field whose quoted name stands there.
+    /// In an object, at the field with the quoted name in this range.
     Field(Range<usize>),
-    /// In a list, at this element.
+    /// In an array, at this element.
     Element(usize),
 }
 
-/// The first number of a JSON text that parsing would change, as a mistake at its path below `root` (`body` where both
-/// are empty). Text that is not JSON is for the parser to refuse.
+/// Returns an error for the first number that parsing would change. Its path begins with `root`, and is `body` if
+/// both are empty. Text that is not JSON is left to the parser.
 pub fn lossy(json: &[u8], root: &str) -> Option<FieldError> {
     let mut places: Vec<Place> = Vec::new();
     let mut text = 0..0;
@@ -36,6 +36,7 @@ pub fn lossy(json: &[u8], root: &str) -> Option<FieldError> {
                 at = string_end(json, at);
                 text = start..at;
             }
+            // The last string before a colon is the name of a field.
             (b':', Some(Place::Field(name))) => *name = text.clone(),
             (b',', Some(Place::Element(element))) => *element += 1,
             (b'{', _) => places.push(Place::Field(0..0)),
@@ -56,7 +57,7 @@ pub fn lossy(json: &[u8], root: &str) -> Option<FieldError> {
     None
 }
 
-/// What parsing would take from a number, as a code and a rule; `None` where it keeps all of it.
+/// Returns what parsing would change about a number, as a code and a rule, or `None` if it preserves the number.
 pub fn loss(literal: &str) -> Option<(&'static str, &'static str)> {
     let has_exponent = literal.contains(['e', 'E']);
     let is_short = literal.bytes().filter(u8::is_ascii_digit).count() <= 15 && !has_exponent;
@@ -65,7 +66,7 @@ pub fn loss(literal: &str) -> Option<(&'static str, &'static str)> {
     }
     let kept: f64 = literal.parse().ok()?;
     let written = significant(literal);
-    // As it will be printed: between two numbers that are equally near, other printers choose the other one.
+    // Format the float as the service will. Between two equally close decimals other formatters choose the other one.
     let shown = Number::from_f64(kept).map(|number| significant(&number.to_string()));
     match shown.filter(|shown| !shown.0.is_empty() || written.0.is_empty()) {
         Some(shown) => {
@@ -75,7 +76,7 @@ pub fn loss(literal: &str) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// The digits of a number without zeros at either end, and the power of ten that they are to be multiplied with.
+/// Returns the digits of a number without zeros at either end, and the power of ten to multiply them by.
 fn significant(literal: &str) -> (String, i64) {
     let literal = literal.trim_start_matches('-');
     let (mantissa, exponent) = literal.split_once(['e', 'E']).unwrap_or((literal, "0"));
@@ -96,7 +97,7 @@ fn is_of_number(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')
 }
 
-/// Behind the quote that ends the string whose content begins at `at`.
+/// Returns the position after the quote that ends a string, whose content begins at `at`.
 fn string_end(json: &[u8], mut at: usize) -> usize {
     while let Some(byte) = json.get(at) {
         at += match byte {
@@ -108,7 +109,7 @@ fn string_end(json: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The path of the place where the scanner stands, such as `rows[3].data.price`.
+/// Returns the path of the scanner's position, such as `rows[3].data.price`.
 fn path(json: &[u8], places: &[Place], root: &str) -> String {
     let mut path = root.to_owned();
     for place in places {
@@ -182,7 +183,7 @@ mod tests {
         ] {
             assert_eq!(refused(json), None, "{json}");
         }
-        // What is no JSON is for the parser, and never a panic.
+        // Invalid JSON is left to the parser and never panics.
         for text in ["", "\"", "\"\\", "}]", "{\"a\":", "-", "1e", "--", "{:1e999", "\u{fffd}"] {
             let _ = refused(text);
         }

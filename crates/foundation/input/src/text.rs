@@ -1,8 +1,8 @@
-//! Names and lists in what callers send.
+//! Names and lists in client input.
 
 use model::{Error, Result};
 
-/// The one of `names` that `wrong` was probably meant to be.
+/// Returns the name that `wrong` is probably a misspelling of.
 pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     names
         .map(|name| (strsim::damerau_levenshtein(wrong, name), name))
@@ -11,10 +11,10 @@ pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<
         .map(|(_, name)| name)
 }
 
-/// The parts of a query parameter that is a list with commas between, without the white space around them.
+/// Splits a comma-separated query parameter, and trims its parts.
 ///
 /// # Errors
-/// 400 `validation_error` about `param` where a part is empty.
+/// 400 `validation_error` about `param` if a part is empty.
 pub fn comma_list<'a>(text: &'a str, param: &str) -> Result<Vec<&'a str>> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     if parts.iter().any(|part| part.is_empty()) {

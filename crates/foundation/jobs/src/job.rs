@@ -17,8 +17,8 @@ pub(crate) type Outcome = Pin<Box<dyn Future<Output = Result<(), JobError>> + Se
 /// The schedule of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// Once in every such period over all replicas, for the first time at once. Times that were missed are not made up
-    /// for. A failure is tried again within the period; the next time comes whatever happened.
+    /// Once per period across all replicas, starting at once. Missed runs are skipped. A failure is retried within
+    /// the period and does not affect the next run.
     Every(Duration),
     /// After an event, such as `an import is confirmed`. The code that causes the event enqueues the job.
     After(&'static str),
@@ -47,7 +47,7 @@ pub struct JobContext {
     pub db: Db,
     /// The payload passed to [`store::Tx::enqueue`]; `null` for periodic jobs.
     pub payload: JsonText,
-    /// Which attempt this is, from 1. Owners that vanished count, those that were stopped don't.
+    /// The number of this attempt, from 1. Attempts whose owner died count; those handed back do not.
     pub attempts: i64,
     /// Cancelled when the handler should stop: the service shuts down, or another replica has taken the job over. A
     /// handler that stops early returns [`JobError::hand_back`].

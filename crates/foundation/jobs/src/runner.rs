@@ -32,6 +32,7 @@ pub struct Waker(Arc<Notify>);
 impl Waker {
     /// Signals that a job may be due.
     pub fn wake(&self) {
+        // This stores a permit, so a wake-up while the runner queries the table is not lost.
         self.0.notify_one();
     }
 }
@@ -103,10 +104,7 @@ impl Runner {
     }
 
     /// Runs all jobs that are due by the database's clock, one after another, and returns the number of runs. For
-    /// tests, which set the clock, and for tools.
-    ///
-    /// # Errors
-    /// `internal_error` if the database fails. Errors of handlers are stored with their jobs.
+    /// tests, which set the clock, and for tools. Errors of handlers are not returned but stored with their jobs.
     pub async fn run_due(&self) -> Result<usize> {
         let tokens = Tokens::default();
         self.plan().await?;
@@ -198,6 +196,7 @@ async fn serve(runner: Arc<Runner>, tokens: Tokens) -> InFlight {
         if free > 0 {
             match look(&runner, &mut planned, free, running.by_workspace()).await {
                 Ok(claimed) => {
+                    // A full batch suggests that more jobs are due, so look again as soon as one ends.
                     more = claimed.len() == free;
                     for job in claimed {
                         let (runner, tokens) = (runner.clone(), tokens.clone());
@@ -206,6 +205,7 @@ async fn serve(runner: Arc<Runner>, tokens: Tokens) -> InFlight {
                     // A workspace that has reached its limit may have more jobs due.
                     more |= running.by_workspace().values().any(|jobs| *jobs >= runner.per_workspace);
                 }
+                // The next poll tries again.
                 Err(error) => tracing::error!(?error, "jobs could not be claimed"),
             }
         }
@@ -261,6 +261,7 @@ impl Running {
                 return Vec::new();
             }
         };
+        // Wait for handlers that stop by themselves until the deadline, then abort the others.
         let all = async { while running.next().await.is_some() {} };
         let _ = tokio::time::timeout(soft_deadline, all).await;
         self.tokens.hard.cancel();

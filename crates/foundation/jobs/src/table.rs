@@ -86,7 +86,10 @@ pub(crate) fn claim(tx: &mut Tx, kinds: &[&str], mut room: Room, lease: Duration
     while claimed.len() < room.all {
         let wanted = room.all - claimed.len();
         let found = due(tx, kinds, &room.full(), &claimed, wanted)?;
+        // Fewer rows than wanted: there is nothing else to claim.
         let is_all = found.len() < wanted;
+        // `due` excludes full workspaces, but a single query can return more jobs of a workspace than it has room
+        // for.
         // If a workspace has more due jobs than room, the next query excludes it.
         claimed.extend(found.into_iter().filter(|job| room.take(job.workspace)));
         if is_all {
@@ -145,15 +148,14 @@ fn due(
 }
 
 /// Counts the jobs that were due at `time` and are not running, up to a maximum for metrics.
-///
-/// # Errors
-/// `internal_error`.
 pub fn due_before(read: &mut Read, time: Timestamp) -> Result<i64> {
     #[derive(QueryableByName)]
     struct Due {
         #[diesel(sql_type = diesel::sql_types::BigInt)]
         jobs: i64,
     }
+    // Counts due rows up to the limit, then leaves out those with a valid lease. The limit is inside, so that a long
+    // backlog is not read completely.
     let sql = format!(
         "SELECT COUNT(*) AS jobs FROM (SELECT lease_until FROM jobs WHERE failed_at IS NULL AND run_at <= $1
             ORDER BY run_at LIMIT {MOST_COUNTED}) AS due WHERE lease_until IS NULL OR lease_until <= $2"
@@ -207,6 +209,7 @@ pub(crate) fn settle(tx: &mut Tx, job: &Claimed, verdict: &Verdict) -> Result<Se
         Verdict::GiveUp(error) => {
             Some(Change { failed_at: Some(now), ..change(job.run_at, job.attempts, Some(error)) })
         }
+        // Only the lease and the attempt are reverted: the due time and the last error stay.
         Verdict::HandBack => {
             let released = (jobs::lease_until.eq(None::<Timestamp>), jobs::attempts.eq(job.attempts - 1));
             let written = diesel::update(without_request).set(released).execute(tx.connection())?;
@@ -220,6 +223,7 @@ pub(crate) fn settle(tx: &mut Tx, job: &Claimed, verdict: &Verdict) -> Result<Se
     if written > 0 { Ok(Settled::Written) } else { release(tx, job) }
 }
 
+/// Releases a job whose verdict could not be stored, if that is because it was enqueued again.
 fn release(tx: &mut Tx, job: &Claimed) -> Result<Settled> {
     let mine = jobs::table.find(job.id).filter(jobs::epoch.eq(job.epoch));
     let released = diesel::update(mine.filter(jobs::attempts.eq(0)))
@@ -232,11 +236,9 @@ fn release(tx: &mut Tx, job: &Claimed) -> Result<Settled> {
 const FAILED_DAYS: i64 = 30;
 
 /// Deletes some jobs that failed long ago. Returns their number.
-///
-/// # Errors
-/// `internal_error`.
 pub fn purge_failed(tx: &mut Tx) -> Result<usize> {
     let horizon = tx.now().plus_seconds(-FAILED_DAYS * 24 * 3600);
+    // Select first: neither SQLite (as built) nor PostgreSQL accepts `DELETE … LIMIT`.
     let old: Vec<i64> =
         jobs::table.filter(jobs::failed_at.lt(horizon)).limit(500).select(jobs::id).load(tx.connection())?;
     Ok(diesel::delete(jobs::table.filter(jobs::id.eq_any(old))).execute(tx.connection())?)

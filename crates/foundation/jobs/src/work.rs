@@ -68,6 +68,7 @@ pub(crate) async fn run(worker: &Worker, kind: &Job, job: Claimed, tokens: &Toke
     // A separate task isolates panics, including one before the handler's first `.await`.
     let mut handle = AbortOnDropHandle::new(tokio::spawn(async move { handler(context).await }));
     let mut beat = tokio::time::interval(worker.lease / 3);
+    // The first tick of an interval completes at once.
     beat.tick().await;
     let result = loop {
         tokio::select! {
@@ -86,6 +87,8 @@ pub(crate) async fn run(worker: &Worker, kind: &Job, job: Claimed, tokens: &Toke
                     Err(_) => return Ok(Ended::Aborted(Aborted { id: job.id, kind: job.kind })),
                 }
             }
+            // Keep renewing while the service stops, because the handler may need until the deadline. After a
+            // takeover there is nothing to renew.
             _ = beat.tick(), if !soft.is_cancelled() || tokens.soft.is_cancelled() => {
                 if !still_ours(worker, &job).await {
                     soft.cancel();
@@ -115,6 +118,8 @@ async fn still_ours(worker: &Worker, job: &Claimed) -> bool {
     }
 }
 
+/// Decides what happens to a job after a run. A periodic job always gets its next slot. It is retried before that
+/// only if the delay ends earlier.
 fn verdict_of(
     worker: &Worker,
     kind: &Job,
@@ -134,6 +139,7 @@ fn verdict_of(
     };
     let wait = match error.next {
         Next::HandBack if asked_to_stop => return Verdict::HandBack,
+        // A hand-back without a request to stop counts as a failure. Otherwise such a handler would run in a loop.
         Next::HandBack | Next::Backoff => Some(delay(job.attempts, &*worker.db.random())),
         Next::RetryIn(wait) => Some(wait),
         Next::GiveUp => None,
@@ -162,6 +168,7 @@ fn verdict_of(
     }
 }
 
+/// Stores a verdict and returns how the run ended.
 async fn settle(worker: &Worker, job: Claimed, verdict: Verdict) -> Result<Ended> {
     let (id, kind) = (job.id, job.kind.clone());
     match worker.db.write(move |tx| table::settle(tx, &job, &verdict)).await? {

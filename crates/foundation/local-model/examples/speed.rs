@@ -1,9 +1,9 @@
-//! Measures the embedded model: tokens per second for prompt and generation, and memory.
+//! Measures the embedded model: tokens per second of prompt and generation, and memory.
 //!
 //! `cargo run --release -p local-model --example speed -- [FILE] [THREADS] [ROUNDS]`
 //!
-//! One round is a prompt of about 290 tokens, different in each round from its first words on, so that no cached
-//! prefix helps, and an answer of 128 tokens. Printed are medians.
+//! A round has a prompt of about 290 tokens and an answer of 128 tokens. Prompts differ from their first words on, so
+//! no cached prefix is used. The output shows medians.
 #![expect(clippy::print_stdout, reason = "a program for the command line")]
 
 use std::{error::Error, path::Path, time::Instant};
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 }
             }
         })?;
-        // The first round warms up.
+        // The first round is a warm-up.
         if round > 0 {
             let prompt = f64::from(done.prompt_tokens) / done.prompt_time.as_secs_f64();
             let output = f64::from(done.output_tokens) / done.output_time.as_secs_f64();
@@ -73,7 +73,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// A value of /proc/self/status in KiB.
+/// Returns a value of /proc/self/status in KiB.
 fn status(name: &str) -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with(name)).ok_or("no such line")?;

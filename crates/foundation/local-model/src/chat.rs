@@ -1,29 +1,29 @@
-//! The conversation as the model was trained to read it: ChatML turns, with the tools described in the system turn
-//! and calls written as `<tool_call>{"name":…,"arguments":…}</tool_call>`.
+//! Conversion of a conversation to the format that the model was trained on: ChatML turns, with the descriptions of
+//! tools in a system turn, and calls written as `<tool_call>{"name":…,"arguments":…}</tool_call>`.
 
 use serde_json::{Value, json};
 
 use crate::types::{Message, Role, Tool, ToolCall};
 
-/// Stands before a call; the grammar of tool calls begins with it too.
+/// The text before a call. The grammar of tool calls begins with it too.
 pub(crate) const CALL_START: &str = "<tool_call>";
 const CALL_END: &str = "</tool_call>";
 /// The system turn of conversations without one.
 const DEFAULT_SYSTEM: &str = "You are a helpful assistant.";
-/// Longer descriptions are cut, because each token of the prompt costs time on a CPU.
+/// Maximum length of a description. Longer ones are truncated, because each token of the prompt costs time on a CPU.
 const DESCRIPTION_CHARS: usize = 200;
 
-/// One turn, rendered but not yet tokens.
+/// A rendered turn, before tokenization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
-    /// The message's role; see [`Turn::name`] for how it is written.
+    /// The role of the message. [`Turn::name`] returns the name in the prompt.
     pub(crate) role: Role,
-    /// The text between the turn's header and its end.
+    /// The text between the header and the end of the turn.
     pub(crate) text: String,
 }
 
 impl Turn {
-    /// The role as written into the prompt. The model knows no tool role: results come from the user's side.
+    /// Returns the role's name in the prompt. The model knows no tool role: results are written as a user's turn.
     pub(crate) fn name(&self) -> &'static str {
         match self.role {
             Role::System => "system",
@@ -33,8 +33,8 @@ impl Turn {
     }
 }
 
-/// The turns of a conversation; the first is always the system's. Tools stand behind the question, so that what comes
-/// before it is the same text, and cached, whether tools can be called or not.
+/// Renders the turns of a conversation. The first is always the system's. Tools are described at the end, after the
+/// question, so that the text before them is the same, and cached, whether or not tools can be called.
 pub(crate) fn render<'a>(messages: &[Message], tools: impl IntoIterator<Item = &'a Tool>) -> Vec<Turn> {
     let mut turns: Vec<Turn> =
         messages.iter().map(|message| Turn { role: message.role, text: text(message) }).collect();
@@ -67,12 +67,12 @@ fn text(message: &Message) -> String {
 }
 
 fn write_call(call: &ToolCall) -> String {
-    // Arguments come from outside here and may be anything: keep them as text when they are no JSON.
+    // Arguments of earlier calls come from outside. If they are not JSON, write them as a string.
     let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!(call.arguments));
     format!("{CALL_START}{}{CALL_END}", json!({"name": call.name, "arguments": arguments}))
 }
 
-/// One line: `- name(city: string, unit: "c"|"f"): what it does`.
+/// Describes a tool in one line: `- name(city: string, unit: "c"|"f"): description`.
 fn describe(tool: &Tool) -> String {
     let arguments: Vec<String> = tool
         .parameters
@@ -93,7 +93,7 @@ fn kind(schema: &Value) -> String {
     schema.get("type").and_then(Value::as_str).unwrap_or("any").to_owned()
 }
 
-/// What a generated call says: `<tool_call>{"name":…,"arguments":…}`, or `None` if it is incomplete.
+/// Parses a generated call, `<tool_call>{"name":…,"arguments":…}`. Returns `None` if it is incomplete.
 pub(crate) fn read_call(text: &str) -> Option<(String, String)> {
     let call: Value = serde_json::from_str(text.strip_prefix(CALL_START)?).ok()?;
     let name = call.get("name")?.as_str()?.to_owned();

@@ -1,35 +1,36 @@
-//! Whether to call a tool, and which: words first, the model second.
+//! The decision whether to call a tool, and which: first by words, then by the model.
 //!
-//! Left to itself, a model of this size calls any tool at any occasion, or none. So words the user shares with a
-//! tool's name and description decide. Only where several tools are equally near, the model does, by the likelihood
-//! of their names (alone it found 5 of 8 in a small trial with four tools). What the instructions are nearer to than any
-//! tool is answered from them. Where nothing is near but a tool searches, the question is searched for, because the model
-//! would make an answer up. Otherwise the model is free to answer or to call, which mostly means to answer.
+//! On its own, a model of this size calls any tool at any occasion, or none. So the decision depends on words that
+//! the question shares with a tool's name and description. If several tools match equally well, the model decides by
+//! the likelihood of their names (alone it found 5 of 8 in a small trial with four tools). If the instructions match
+//! better than any tool, the model answers from them. If nothing matches but a tool searches, the question is
+//! searched, because the model would invent an answer. Otherwise the model is free to answer or to call, and mostly
+//! answers.
 
 use std::collections::HashSet;
 
 use crate::types::{Message, Role, Tool};
 
-/// What the answer may be; `T` says which tools.
+/// The allowed answers. `T` is the type of the tools.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Plan<T = Vec<usize>> {
     /// Text only.
     Text,
-    /// Text or a call of any tool, as the model likes.
+    /// Text or a call of any tool; the model decides.
     Free,
-    /// A call of one of these tools, as a rule by their places in the request.
+    /// A call of one of these tools, usually given by their positions in the request.
     Call(T),
 }
 
-/// Fewer points than this are chance. A word of the name is worth 2, a verb any tool could have, or a word of the
-/// description, 1.
+/// The minimum number of points for a match. Fewer are chance. A word in the name counts 2; a verb that any tool
+/// could have, or a word in the description, counts 1.
 const ENOUGH: usize = 2;
-/// Verbs of tool names that say nothing about the subject.
+/// Verbs in tool names that say nothing about the subject.
 const VERBS: &[&str] = &[
     "add", "call", "create", "delete", "do", "fetch", "find", "get", "list", "look", "make", "run", "search",
     "send", "set", "show", "update",
 ];
-/// Words that are no sign of anything.
+/// Words without significance.
 const STOP: &[&str] = &[
     "about", "all", "and", "any", "are", "but", "can", "could", "did", "does", "for", "from", "give", "has",
     "have", "her", "his", "how", "into", "its", "like", "may", "more", "not", "now", "one", "our", "out",
@@ -38,7 +39,7 @@ const STOP: &[&str] = &[
     "who", "will", "with", "would", "you", "your",
 ];
 
-/// Words that are said without a question.
+/// Words of greetings, which are said without a question.
 const GREETINGS: &[&str] = &[
     "afternoon",
     "bye",
@@ -63,10 +64,10 @@ const GREETINGS: &[&str] = &[
     "danke",
 ];
 
-/// Words that add to others: alone they ask how much something is.
+/// Words that only modify others. Alone they ask for an amount.
 const MORE: [&str; 3] = ["lot", "much", "very"];
 
-/// Decides by the conversation's words alone.
+/// Decides by the words of the conversation only.
 pub(crate) fn plan(messages: &[Message], tools: &[Tool]) -> Plan {
     let Some(asked) = messages.iter().rposition(|message| message.role == Role::User) else {
         return Plan::Text;
@@ -77,8 +78,8 @@ pub(crate) fn plan(messages: &[Message], tools: &[Tool]) -> Plan {
     let question = messages.get(asked).map(|message| message.content.as_str()).unwrap_or_default();
     let since = messages.get(asked + 1..).unwrap_or_default();
     if since.iter().any(|message| message.role == Role::Tool) {
-        // Answered already: normally the model should now speak. The exception is a tool the user named that has
-        // not had its turn ("use a and then b").
+        // There is a result, so normally the model should now answer. The exception is a tool that the user named and
+        // that was not called yet ("use a and then b").
         let called: HashSet<&str> =
             since.iter().flat_map(|message| &message.tool_calls).map(|call| call.name.as_str()).collect();
         let next = tools.iter().enumerate().find(|(_, tool)| {
@@ -86,7 +87,7 @@ pub(crate) fn plan(messages: &[Message], tools: &[Tool]) -> Plan {
         });
         return next.map_or(Plan::Text, |(place, _)| Plan::Call(vec![place]));
     }
-    // A tool named literally leaves nothing to weigh. Of several, the first named comes first.
+    // A tool that is named literally is called. Of several, the one named first comes first.
     let named = (0..).zip(tools).filter(|(_, tool)| names(question, &tool.name));
     if let Some((place, _)) = named.min_by_key(|(_, tool)| question.find(tool.name.as_str())) {
         return Plan::Call(vec![place]);
@@ -117,12 +118,13 @@ pub(crate) fn plan(messages: &[Message], tools: &[Tool]) -> Plan {
     Plan::Call((0..).zip(points).filter(|(_, points)| *points == best).map(|(place, _)| place).collect())
 }
 
-/// Whether the stem of a word is that of a greeting or of a verb any tool could have.
+/// Returns whether the stem is that of a greeting or of a verb that any tool could have.
 pub(crate) fn is_common(word: &str) -> bool {
     GREETINGS.iter().chain(VERBS).any(|common| stem(common) == word)
 }
 
-/// Does the text contain this name as a word of its own? Names of one plain word count as words, not as names.
+/// Returns whether the text contains this name as a separate word. Names that are one plain word count as words, not
+/// as names.
 fn names(text: &str, name: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     name.contains(['_', '-']) && text.split(|c| !part(c)).any(|word| word == name)
@@ -139,7 +141,7 @@ fn score(question: &HashSet<String>, tool: &Tool) -> usize {
     from_name + description.iter().filter(|word| question.contains(*word) && !name.contains(*word)).count()
 }
 
-/// A text in lower case with one space between its words; `camelCase` counts as two.
+/// Returns a text in lower case with single spaces between words. `camelCase` becomes two words.
 pub(crate) fn spaced(text: &str) -> String {
     let mut spaced = String::with_capacity(text.len() + 8);
     let mut lower_before = false;
@@ -157,7 +159,7 @@ pub(crate) fn spaced(text: &str) -> String {
     spaced
 }
 
-/// The meaningful words of a text, without common endings.
+/// Returns the significant words of a text, without common endings.
 pub(crate) fn words(text: &str) -> HashSet<String> {
     spaced(text)
         .split(' ')

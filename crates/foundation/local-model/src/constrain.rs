@@ -1,4 +1,4 @@
-//! Grammars: what the model may write, token by token, so that structured output is valid by construction.
+//! Grammars: they restrict each token that the model may write, so that structured output is always valid.
 
 use llguidance::{Matcher, ParserFactory, api::TopLevelGrammar, toktrie::InferenceCapabilities};
 use serde_json::{Map, Value, json};
@@ -10,41 +10,41 @@ use crate::{
     types::{Error, Tool},
 };
 
-/// Limits put on parts of a schema that have none, because a small model often does not find an end. What they
-/// allow is a part of what the schema allows.
+/// Limits for parts of a schema that have none, because a small model often does not find an end. Everything that
+/// they allow is also valid by the schema.
 const STRING_CHARS: u64 = 256;
 const ARRAY_ITEMS: u64 = 8;
 const NUMBER_SIZE: i64 = 1_000_000_000;
 
-/// Makes constraints for one vocabulary.
+/// A factory of constraints for one vocabulary.
 pub(crate) struct Grammars {
     factory: ParserFactory,
     tokenizer: Tokenizer,
 }
 
 impl Grammars {
-    /// Prepares the vocabulary, once per model.
+    /// Prepares the vocabulary. Called once per model.
     pub(crate) fn new(tokenizer: &Tokenizer) -> Result<Self, Error> {
         let environment = tokenizer.environment();
         let slices = llguidance::earley::SlicedBiasComputer::general_slices();
         let mut factory = ParserFactory::new(&environment, InferenceCapabilities::default(), &slices)
             .map_err(|error| Error::Load(format!("grammar engine: {error}")))?;
-        // Failures come back as errors; nothing is written to stderr.
+        // Errors are returned; nothing is written to stderr.
         factory.quiet();
         Ok(Self { factory, tokenizer: tokenizer.clone() })
     }
 
-    /// JSON valid by `schema`.
+    /// Returns a constraint for JSON that is valid by `schema`.
     pub(crate) fn json(&self, schema: &Value) -> Result<Constraint, Error> {
         self.compile(&format!("start: %json {}", compact(schema)))
     }
 
-    /// A call of one of the tools.
+    /// Returns a constraint for a call of one of the tools.
     pub(crate) fn call<'a>(&self, tools: impl IntoIterator<Item = &'a Tool>) -> Result<Constraint, Error> {
         self.compile(&format!("start: \"{CALL_START}\" %json {}", call_schema(tools)))
     }
 
-    /// A call of one of the tools, or else JSON by `schema`, or else text.
+    /// Returns a constraint for a call of one of the tools, or JSON by `schema` if there is one, or else text.
     pub(crate) fn free(&self, tools: &[Tool], schema: Option<&Value>) -> Result<Constraint, Error> {
         let other = match schema {
             Some(schema) => format!("other: %json {}", compact(schema)),
@@ -66,7 +66,7 @@ impl Grammars {
     }
 }
 
-/// A grammar in progress.
+/// A constraint with its current state.
 pub(crate) struct Constraint {
     matcher: Matcher,
     closers: Vec<u32>,
@@ -75,29 +75,29 @@ pub(crate) struct Constraint {
 }
 
 impl Constraint {
-    /// The tokens allowed next.
+    /// Returns the tokens allowed next.
     pub(crate) fn allowed(&mut self) -> Result<SimpleVob, Error> {
         self.matcher.compute_mask_or_eos().map_err(failed)
     }
 
-    /// Goes on by one token.
+    /// Advances by one token.
     pub(crate) fn accept(&mut self, token: u32, bytes: &[u8]) -> Result<(), Error> {
         self.json.push(bytes);
         self.matcher.consume_token(token).map_err(failed)
     }
 
-    /// Is the text complete, so that nothing but the end may follow?
+    /// Returns whether the text is complete, so that only its end can follow.
     pub(crate) fn is_complete(&self) -> bool {
         self.matcher.is_stopped()
     }
 
-    /// Could the text end here?
+    /// Returns whether the text can end here.
     pub(crate) fn may_end(&mut self) -> Result<bool, Error> {
         self.matcher.is_accepting().map_err(failed)
     }
 
-    /// The token that leads to the end of the JSON text soonest, if one is allowed. Used when the room for the
-    /// answer runs out: a shorter answer that is valid is better than one cut in the middle.
+    /// Returns the token that ends the JSON text soonest, if one is allowed. Used shortly before the token limit: a
+    /// shorter valid answer is better than a truncated one.
     pub(crate) fn closing(&self, allowed: &SimpleVob) -> Option<u32> {
         let is_allowed = |token: &u32| allowed.is_allowed(*token);
         if self.json.in_string {
@@ -112,7 +112,7 @@ fn failed(error: impl std::fmt::Display) -> Error {
     Error::Inference(format!("grammar: {error}"))
 }
 
-/// Follows JSON text just enough to know whether it is inside of a string.
+/// A scanner that only tracks whether JSON text is within a string.
 #[derive(Default)]
 struct JsonScan {
     in_string: bool,
@@ -132,13 +132,13 @@ impl JsonScan {
     }
 }
 
-/// Calls of any of the tools: `{"name":…,"arguments":…}`.
+/// Returns the schema for calls of any of the tools: `{"name":…,"arguments":…}`.
 fn call_schema<'a>(tools: impl IntoIterator<Item = &'a Tool>) -> String {
     let call = |tool: &Tool| {
         let arguments = if tool.parameters.is_object() { tool.parameters.clone() } else { json!({}) };
         let mut arguments = narrow(&arguments);
         if let Some(arguments) = arguments.as_object_mut() {
-            // Arguments are an object, also where the schema forgets to say so.
+            // Arguments are always an object, even if the schema does not say so.
             arguments.insert("type".into(), json!("object"));
             if !arguments.contains_key("properties") && !arguments.contains_key("$ref") {
                 arguments.entry("additionalProperties").or_insert(json!(false));
@@ -151,8 +151,8 @@ fn call_schema<'a>(tools: impl IntoIterator<Item = &'a Tool>) -> String {
     without_whitespace(json!({"anyOf": hoist_definitions(calls)})).to_string()
 }
 
-/// References (`#/$defs/…`) of a tool's schema count from its own root, which is now deeper. Tools with references
-/// get theirs rewritten; the others stay as they are.
+/// Rewrites references (`#/$defs/…`) in tools' schemas. They are relative to the root of the tool's schema, which is
+/// now nested in another one.
 fn hoist_definitions(mut calls: Vec<Value>) -> Vec<Value> {
     for (number, call) in calls.iter_mut().enumerate() {
         rebase(call, &format!("#/anyOf/{number}/properties/arguments"));
@@ -181,7 +181,7 @@ fn compact(schema: &Value) -> String {
     without_whitespace(narrow(schema)).to_string()
 }
 
-/// Tells the grammar engine to write JSON without spaces and line breaks, on which the model would waste tokens.
+/// Makes the grammar engine omit spaces and line breaks in JSON, which would waste tokens.
 fn without_whitespace(schema: Value) -> Value {
     match schema {
         Value::Object(mut object) => {
@@ -193,8 +193,8 @@ fn without_whitespace(schema: Value) -> Value {
     }
 }
 
-/// Adds limits where a schema has none. Schemas that combine others are left alone, since a limit in one part may
-/// contradict another part.
+/// Adds limits to a schema. Leaves schemas unchanged that combine others, because a limit in one part may contradict
+/// another.
 fn narrow(schema: &Value) -> Value {
     let text = schema.to_string();
     let combines =
@@ -225,6 +225,7 @@ fn narrow_part(schema: &Value) -> Value {
         }
     }
     let has = |object: &Map<String, Value>, keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
+    // These keywords bound the value already, or their parts do.
     if has(&object, &["enum", "const", "$ref", "anyOf", "oneOf"]) {
         return Value::Object(object);
     }
@@ -241,6 +242,7 @@ fn narrow_part(schema: &Value) -> Value {
         Some("object") if !has(&object, &["additionalProperties", "patternProperties", "minProperties"]) => {
             let required = object.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
             let known = object.get("properties").and_then(Value::as_object);
+            // A required member outside `properties` would make the schema unsatisfiable.
             let all_known = required
                 .iter()
                 .all(|name| name.as_str().is_some_and(|name| known.is_some_and(|p| p.contains_key(name))));
@@ -272,7 +274,7 @@ mod tests {
         Grammars::new(&Tokenizer::load(&Gguf::open(&path).unwrap()).unwrap()).unwrap()
     }
 
-    /// Does the grammar take this text, byte by byte, and is it complete then?
+    /// Returns whether the grammar accepts this text byte by byte and is then complete.
     fn takes(grammars: &Grammars, constraint: Result<Constraint, Error>, text: &str) -> bool {
         let mut constraint = constraint.unwrap();
         for byte in text.as_bytes() {

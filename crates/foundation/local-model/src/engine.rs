@@ -1,5 +1,5 @@
-//! The handle, the queue and the thread: one inference at a time, on a thread of its own, because a generation keeps
-//! a core busy for seconds and must never sit on a thread that serves requests.
+//! The engine's handle, its queue and its thread. Requests are processed one at a time on a dedicated thread, because
+//! a generation occupies a core for seconds and must not block threads that serve requests.
 
 use std::{
     collections::VecDeque,
@@ -20,13 +20,13 @@ use crate::{
     types::{Error, Event, Request},
 };
 
-/// How an engine uses the machine.
+/// The resources of an engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Threads that compute; `None` is one less than there are cores, at least one. More than the idle cores make it
-    /// slower, not faster: all wait for the slowest.
+    /// The number of computing threads. `None` is the number of cores minus one, and at least one. More threads than
+    /// idle cores make it slower, because all wait for the slowest.
     pub threads: Option<usize>,
-    /// Requests that may wait while one is computed; with more, [`Engine::generate`] answers [`Error::Busy`].
+    /// The maximum number of waiting requests. Beyond it, [`Engine::generate`] returns [`Error::Busy`].
     pub queue: usize,
 }
 
@@ -43,8 +43,8 @@ impl Options {
     }
 }
 
-/// A loaded model. Cloning gives another handle to the same one; when the last handle is dropped, the thread ends
-/// after the requests it has.
+/// A loaded model. Clones are handles to the same model. After the last handle is dropped, the thread finishes its
+/// requests and ends.
 #[derive(Clone)]
 pub struct Engine {
     shared: Arc<Shared>,
@@ -73,7 +73,7 @@ impl Engine {
     /// Loads a GGUF file and starts the thread. Blocks for about a second.
     ///
     /// # Errors
-    /// What is wrong with the file, see [`Error`].
+    /// The problem with the file (see [`Error`]).
     pub fn load(path: &Path, options: Options) -> Result<Self, Error> {
         let queue = Arc::new(Queue::new(options.queue));
         let (ready, loaded) = mpsc::sync_channel(1);
@@ -87,10 +87,10 @@ impl Engine {
         Ok(Self { shared: Arc::new(Shared { queue, context, label, is_small }) })
     }
 
-    /// Puts a request into the queue. Does not block; the answer comes through the [`Generation`].
+    /// Adds a request to the queue. Does not block. The answer is received from the [`Generation`].
     ///
     /// # Errors
-    /// [`Error::Busy`] when as many requests wait already as [`Options::queue`] allows.
+    /// [`Error::Busy`] if the queue is full.
     pub fn generate(&self, request: Request) -> Result<Generation, Error> {
         let (events, receiver) = unbounded_channel();
         let cancelled = Arc::new(AtomicBool::new(false));
@@ -98,26 +98,27 @@ impl Engine {
         Ok(Generation { events: receiver, cancelled, ended: false })
     }
 
-    /// Tokens a prompt and its answer may have together.
+    /// Returns the maximum number of tokens of a prompt and its answer together.
     #[must_use]
     pub fn context_tokens(&self) -> usize {
         self.shared.context
     }
 
-    /// Whether the model has fewer than about a billion parameters: it copies and chooses, but does not reason.
+    /// Returns whether the model has less than about a billion parameters. Such a model copies and chooses, but does
+    /// not reason.
     #[must_use]
     pub fn is_small(&self) -> bool {
         self.shared.is_small
     }
 
-    /// A name for the model, from its file, such as `smollm2-135m`.
+    /// Returns a name of the model, taken from its file, such as `smollm2-135m`.
     #[must_use]
     pub fn label(&self) -> &str {
         &self.shared.label
     }
 }
 
-/// The answer to one request, as it is generated. Dropping it cancels the request.
+/// The answer to one request, received as it is generated. Dropping it cancels the request.
 #[derive(Debug)]
 pub struct Generation {
     events: UnboundedReceiver<Event>,
@@ -126,20 +127,20 @@ pub struct Generation {
 }
 
 impl Generation {
-    /// The next event; `None` after [`Event::Done`] or [`Event::Failed`]. Cancel safe: a dropped call loses nothing.
+    /// Returns the next event, or `None` after [`Event::Done`] or [`Event::Failed`]. Cancel safe.
     pub async fn next(&mut self) -> Option<Event> {
         if self.ended {
             return None;
         }
         let event = self.events.recv().await;
-        // The thread always says how it ended, unless it died.
+        // The thread always sends a final event, unless it has died.
         let event = event.unwrap_or_else(|| Event::Failed(Error::Inference("the engine stopped".to_owned())));
         self.ended = !matches!(event, Event::Token(_));
         Some(event)
     }
 
-    /// Asks the engine to stop: within one token, or within one chunk of the prompt. The last event is then
-    /// [`Event::Failed`] with [`Error::Cancelled`], unless the answer was already complete.
+    /// Cancels the request. The engine stops within one token, or within one chunk of the prompt. The last event is
+    /// then [`Event::Failed`] with [`Error::Cancelled`], unless the answer was already complete.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
@@ -163,7 +164,7 @@ impl Job {
     }
 }
 
-/// The requests that wait. Not a channel, because cancelled requests must give up their place at once.
+/// The waiting requests. Not a channel, because cancelled requests must free their place at once.
 struct Queue {
     state: Mutex<Waiting>,
     changed: Condvar,
@@ -172,7 +173,7 @@ struct Queue {
 
 struct Waiting {
     jobs: VecDeque<Job>,
-    /// The thread is waiting for a job, so one more than `most` may be taken.
+    /// Whether the thread waits for a job. Then one request more than `most` is accepted.
     idle: bool,
     closed: bool,
 }
@@ -184,7 +185,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // Nothing that can panic runs under the lock.
+        // Code under this lock cannot panic, so a poisoned lock is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -205,7 +206,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for a job; `None` when the queue is closed and empty.
+    /// Waits for a job. Returns `None` when the queue is closed and empty.
     fn pop(&self) -> Option<Job> {
         let mut state = self.lock();
         state.idle = true;
@@ -229,10 +230,10 @@ impl Queue {
 
 type Loaded = Result<(usize, String, bool), Error>;
 
-/// The body of the thread: loads, then serves until the queue is closed.
+/// Runs the thread: loads the model, then processes requests until the queue is closed.
 fn work(path: PathBuf, threads: usize, queue: &Queue, ready: &mpsc::SyncSender<Loaded>) {
-    // A pool of our own, with this thread as a member: rayon uses the pool of the thread that calls it, so candle's
-    // and our parallel loops stay within `threads` and leave rayon's process-wide pool alone.
+    // Create a separate pool with this thread as a member. rayon uses the pool of the calling thread, so the parallel
+    // loops of candle and of this crate use at most `threads` threads, and never the process-wide pool.
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .use_current_thread()
@@ -242,7 +243,7 @@ fn work(path: PathBuf, threads: usize, queue: &Queue, ready: &mpsc::SyncSender<L
         let _ = ready.send(Err(Error::Load(format!("no thread pool: {error}"))));
         return;
     }
-    // candle reports most mistakes as errors, but a damaged file may still trip an assertion.
+    // candle reports most problems as errors, but a corrupt file can still fail an assertion.
     let session = catch_unwind(|| Session::load(&path));
     let mut session =
         match session.unwrap_or_else(|_| Err(Error::NotGguf("its contents make no sense".to_owned()))) {
@@ -257,7 +258,7 @@ fn work(path: PathBuf, threads: usize, queue: &Queue, ready: &mpsc::SyncSender<L
     }
     while let Some(job) = queue.pop() {
         let mut send = |text| {
-            // A receiver that is gone has set the flag, which the session sees before the next token.
+            // If the receiver is gone, the cancelled flag is set, and the session checks it before the next token.
             let _ = job.events.send(Event::Token(text));
         };
         let mut listener = Listener { cancelled: &job.cancelled, token: &mut send };

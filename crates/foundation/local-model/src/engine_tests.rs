@@ -1,4 +1,4 @@
-//! The engine on the tiny model: what needs load, forward pass and grammars, but no sense in the answers.
+//! Tests of the engine with the tiny model: loading, the forward pass and grammars. Answers of this model are noise.
 
 use std::fs;
 
@@ -121,15 +121,15 @@ async fn noise_still_makes_valid_calls() {
         assert!(tools.iter().any(|tool| tool.name == call.name) && call.id.starts_with("call_"));
         assert!(jsonschema::is_valid(&parameters, &serde_json::from_str(&call.arguments).unwrap()));
     }
-    // No word in common: text or a call, as noise will have it.
+    // No word in common: the random model writes text or a call.
     let done = answer(&engine, Request { tools: tools.clone(), ..request("hello") }).await;
     assert!(done.text.is_empty() || done.tool_calls.is_empty());
-    // Cut short: neither half a call nor text.
+    // Truncated: neither an incomplete call nor text.
     let done =
         answer(&engine, Request { tools: tools.clone(), max_output_tokens: 5, ..request("weather_now") })
             .await;
     assert_eq!((done.finish, done.text.as_str(), done.tool_calls.len()), (Finish::Length, "", 0));
-    // Parameters no grammar can be made of: the tool is not called.
+    // A tool whose parameters have no grammar is not called.
     let odd = Tool { parameters: json!({"properties": {"x": {"type": "nonsense"}}}), ..tool("weather_odd") };
     let done = answer(&engine, Request { tools: vec![odd], ..request("weather_odd") }).await;
     assert!(done.tool_calls.is_empty());
@@ -148,7 +148,7 @@ async fn a_full_queue_is_busy_and_cancelling_makes_room() {
     assert_eq!(end(waiting).await.1, Err(Error::Cancelled));
     drop(running);
     assert!(end(last).await.1.is_ok());
-    // The last handle may go while an answer is on its way.
+    // The last handle may be dropped during an answer.
     let last = engine.generate(request("e")).unwrap();
     drop(engine);
     assert!(end(last).await.1.is_ok());
@@ -168,7 +168,7 @@ fn says_what_is_wrong_with_a_file() {
         assert!(matches!(load_error(&cut), Error::NotGguf(_)), "{length}: {}", load_error(&cut));
     }
 
-    // The type of the first tensor stands behind its name and two dimensions.
+    // The type of a tensor follows its name and two dimensions.
     let mut unknown = whole.clone();
     let name = b"token_embd.weight";
     let place = whole.windows(name.len()).position(|window| window == name).unwrap() + name.len() + 4 + 16;

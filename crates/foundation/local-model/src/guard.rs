@@ -1,20 +1,20 @@
-//! What an answer may not say: numbers that nobody gave, and calls where none is possible.
+//! Restrictions of an answer: no numbers that are not in the conversation, and no calls if none is allowed.
 //!
-//! A model of this size makes up prices and amounts as easily as it copies them. Once it has looked something up, the
-//! numbers of its answer are therefore only those of the conversation.
+//! A model of this size invents prices and amounts as easily as it copies them. So after a tool has returned a
+//! result, the answer may only contain numbers of the conversation.
 
 use std::collections::HashSet;
 
 use crate::types::{Message, Role};
 
-/// Holds a text to what is known.
+/// Checks a text against the known numbers.
 pub(crate) struct Guard {
-    /// The numbers that may be said; `None`: all.
+    /// The allowed numbers; `None` allows all.
     numbers: Option<HashSet<String>>,
 }
 
 impl Guard {
-    /// For the answer to these messages.
+    /// Creates a guard for the answer to these messages.
     pub(crate) fn of(messages: &[Message]) -> Self {
         let asked = messages.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
         let looked_up = messages.iter().skip(asked).any(|message| message.role == Role::Tool);
@@ -25,10 +25,11 @@ impl Guard {
         Self { numbers }
     }
 
-    /// May `piece` follow `text`?
+    /// Returns whether `piece` may follow `text`.
     pub(crate) fn allows(&self, text: &str, piece: &[u8]) -> bool {
         let Ok(piece) = std::str::from_utf8(piece) else { return true };
-        // As in the grammar of free answers, only a call begins with `<`. What was found is told and not put into a block.
+        // As in the grammar of free answers, only a call begins with `<`. A result is to be told, not put into a code
+        // block.
         let begins = text.trim().is_empty().then(|| piece.trim_start().chars().next()).flatten();
         if begins == Some('<') || (begins == Some('`') && self.numbers.is_some()) {
             return false;
@@ -40,7 +41,7 @@ impl Guard {
         runs(closed).all(|run| self.knows(run)) && (open.is_empty() || self.may_become_known(open))
     }
 
-    /// May the answer end with `text`?
+    /// Returns whether the answer may end with `text`.
     pub(crate) fn may_end(&self, text: &str) -> bool {
         runs(unfinished(text)).all(|run| self.knows(run))
     }
@@ -60,23 +61,23 @@ fn is_part(letter: char) -> bool {
     letter.is_ascii_digit() || is_inside(letter)
 }
 
-/// Stands between digits of a number, a price or a time.
+/// Returns whether a character can occur between digits of a number, a price or a time.
 fn is_inside(letter: char) -> bool {
     matches!(letter, '.' | ',' | ':')
 }
 
-/// The number that a text ends in the middle of.
+/// Returns the incomplete number at the end of a text.
 fn unfinished(text: &str) -> &str {
     let before = text.trim_end_matches(is_part);
     text.get(before.len()..).unwrap_or_default().trim_start_matches(is_inside)
 }
 
-/// The numbers in a text.
+/// Returns the numbers in a text.
 fn runs(text: &str) -> impl Iterator<Item = &str> {
     text.split(|letter| !is_part(letter)).map(|run| run.trim_matches(is_inside)).filter(|run| !run.is_empty())
 }
 
-/// A number as it may be repeated: with a comma for its point, and with all digits of a price.
+/// Returns the forms in which a number may be repeated: also with a decimal comma, and with both decimals of a price.
 fn spellings(run: &str) -> Vec<String> {
     let mut all = vec![run.to_owned()];
     if let Some((whole, decimals)) = run.split_once('.')
@@ -104,7 +105,7 @@ mod tests {
         Guard::of(&messages)
     }
 
-    /// Whether a text can be written, a piece of `size` bytes at a time.
+    /// Returns whether a text can be written in pieces of `size` bytes.
     fn writes(guard: &Guard, text: &str, size: usize) -> bool {
         let mut written = String::new();
         for piece in text.as_bytes().chunks(size) {

@@ -1,9 +1,9 @@
-//! The embedded language model: a small llama or qwen2 (SmolLM2-135M-Instruct) that runs inside the process, without a
-//! network and without anything to install beside one GGUF file (`scripts/fetch-model`).
+//! The embedded language model: a small llama or qwen2 (SmolLM2-135M-Instruct) that runs in the process, without a
+//! network, and needs only a GGUF file (`scripts/fetch-model`).
 //!
-//! What belongs here: reading the file, the forward pass, the chat template, tool calls and structured output by
-//! grammar, and the queue in front of the one thread that computes. What does not: providers, agents, prices,
-//! permissions. This crate depends on no other crate of the workspace, because its dependencies are heavy.
+//! This crate contains the reader of the file, the forward pass, the chat template, tool calls, structured output by
+//! grammars, and the queue of the computing thread. It does not contain providers, agents, prices and permissions. It
+//! depends on no other crate of the workspace, because its dependencies are heavy.
 //!
 //! | module | subject |
 //! |---|---|
@@ -17,7 +17,7 @@
 //! | `sample`, `stream` | picking tokens; cutting bytes at code points |
 //! | `llama`, `weights`, `tokenizer` | the model itself |
 //!
-//! The model is small: expect valid JSON and fluent sentences, not good judgement.
+//! The model is small: expect valid JSON and fluent sentences, but not good judgement.
 
 mod chat;
 mod choose;

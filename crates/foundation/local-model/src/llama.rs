@@ -1,9 +1,10 @@
-//! The architectures llama and qwen2: the forward pass over tokens with a cache of keys and values.
+//! The architectures llama and qwen2: the forward pass over tokens, with a cache of keys and values.
 //!
-//! Threads: matrices are multiplied by [`Matrix::multiply`] and everything else by candle, whose loops run in the
-//! rayon pool of the calling thread. The exception are candle's element-wise operations over 65,536 values or more,
-//! which go to a process-wide pool of busy-waiting threads. So the forward pass keeps below: by [`Shape::chunk`], and
-//! by masking only the newest columns of the scores. The test on the real model checks that the pool never starts.
+//! Threads: [`Matrix::multiply`] multiplies matrices, and candle does everything else, with loops that run in the
+//! rayon pool of the calling thread. The exception are candle's element-wise operations over 65,536 or more values,
+//! which use a process-wide pool of busy-waiting threads. The forward pass stays below this size: by
+//! [`Shape::chunk`], and by masking only the newest columns of the scores. The test with the real model checks that
+//! this pool is never started.
 
 use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::{ops, rotary_emb};
@@ -13,17 +14,17 @@ use crate::{
     weights::{Gguf, Matrix},
 };
 
-/// Longest context used, in tokens, whatever the file allows: the cache takes 46 kB per token of SmolLM2-135M, and
-/// on one core a prompt of this length already takes half a minute.
+/// The maximum context in tokens, regardless of the file. The cache takes 46 kB per token of SmolLM2-135M, and a
+/// prompt of this length takes half a minute on one core.
 const MAX_CONTEXT: usize = 4096;
-/// Most tokens computed at once: more would not be quicker.
+/// The maximum number of tokens computed at once. More would not be faster.
 const MAX_CHUNK: usize = 32;
-/// Values from which on candle uses its own pool of threads, see above.
+/// The number of values from which candle uses its own thread pool (see above).
 const POOLED: usize = 65_536;
-/// The cache grows by this many tokens at a time.
+/// The number of tokens by which the cache grows.
 const CACHE_STEP: usize = 256;
 
-/// Sizes of the model, from the file's metadata.
+/// The sizes of the model, from the file's metadata.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) context: usize,
@@ -39,13 +40,13 @@ pub(crate) struct Shape {
     pairs: Pairs,
 }
 
-/// Which values of a head the rotary position embedding turns together. The rows of the query and key matrices are
-/// stored accordingly.
+/// The values of a head that the rotary position embedding rotates together. The rows of the query and key matrices
+/// are stored accordingly.
 #[derive(Clone, Copy, Debug)]
 enum Pairs {
-    /// Each with its neighbour, as files of llama are written.
+    /// Each value with its neighbour, as in llama files.
     Neighbours,
-    /// Each with the one half a head further, as in qwen2.
+    /// Each value with the one half a head further, as in qwen2.
     Halves,
 }
 
@@ -84,13 +85,14 @@ impl Shape {
         if fits { Ok(shape) } else { Err(Error::UnsupportedArchitecture(format!("sizes {shape:?}"))) }
     }
 
-    /// Tokens computed at once: the widest values of a step stay below what candle computes in a pool of its own.
+    /// Returns how many tokens to compute at once. The widest values of a step stay below the size from which candle
+    /// uses its own pool.
     pub(crate) fn chunk(&self) -> usize {
         ((POOLED - 1) / self.inner.max(self.width).max(1)).clamp(1, MAX_CHUNK)
     }
 }
 
-/// A matrix, and what is added to its products where the architecture adds something.
+/// A matrix with an optional bias.
 struct Projection {
     weights: Matrix,
     bias: Option<Tensor>,
@@ -125,20 +127,20 @@ struct Layer {
     down: Matrix,
 }
 
-/// The weights, ready to compute with.
+/// The weights of a model.
 pub(crate) struct Llama {
     pub(crate) shape: Shape,
     embedding: Matrix,
     layers: Vec<Layer>,
     norm: Tensor,
-    /// `None`: the embedding serves as output too.
+    /// The output matrix. `None` if the embedding is also used for the output.
     output: Option<Matrix>,
     cosine: Tensor,
     sine: Tensor,
 }
 
 impl Llama {
-    /// Reads all weights of the file.
+    /// Loads all weights of the file.
     pub(crate) fn load(file: &mut Gguf) -> std::result::Result<Self, Error> {
         let shape = Shape::read(file)?;
         let (width, inner, kv_width) = (shape.width, shape.inner, shape.kv_heads * shape.head);
@@ -169,8 +171,8 @@ impl Llama {
         Ok(Self { shape, embedding, layers, norm, output, cosine, sine })
     }
 
-    /// Appends `tokens` to the cache and returns the logits: of the last token as `[1, vocabulary]`, or of every
-    /// token as `[tokens, vocabulary]`.
+    /// Appends `tokens` to the cache and returns logits: of the last token as `[1, vocabulary]`, or of all tokens as
+    /// `[tokens, vocabulary]`.
     pub(crate) fn forward(&self, tokens: &[u32], cache: &mut Cache, every: bool) -> Result<Tensor> {
         let (start, count) = (cache.length, tokens.len());
         if count == 0 || start + count > self.shape.context {
@@ -206,17 +208,18 @@ impl Llama {
         }
         cache.length = start + count;
 
+        // Usually only the last row is needed, and the output matrix is the largest.
         let hidden = if every { hidden } else { hidden.narrow(0, count - 1, 1)?.contiguous()? };
         let hidden = ops::rms_norm(&hidden, &self.norm, self.shape.epsilon)?;
         self.output.as_ref().unwrap_or(&self.embedding).multiply(&hidden)
     }
 
-    /// `[tokens, heads × head]` to `[heads, tokens, head]`.
+    /// Reshapes `[tokens, heads × head]` to `[heads, tokens, head]`.
     fn heads(&self, input: &Tensor, heads: usize) -> Result<Tensor> {
         input.reshape((input.dim(0)?, heads, self.shape.head))?.transpose(0, 1)?.contiguous()
     }
 
-    /// Rotary position embedding of `[heads, tokens, head]`.
+    /// Applies the rotary position embedding to `[heads, tokens, head]`.
     fn rotate(&self, input: &Tensor, cosine: &Tensor, sine: &Tensor) -> Result<Tensor> {
         let input = input.unsqueeze(0)?;
         let rotated = match self.shape.pairs {
@@ -226,7 +229,8 @@ impl Llama {
         rotated?.squeeze(0)
     }
 
-    /// Attention of all heads: query `[heads, tokens, head]`, keys and values `[kv_heads, cached, head]`.
+    /// Computes the attention of all heads. The query is `[heads, tokens, head]`, keys and values are `[kv_heads,
+    /// cached, head]`.
     fn attend(
         &self,
         query: &Tensor,
@@ -236,7 +240,7 @@ impl Llama {
     ) -> Result<Tensor> {
         let Shape { heads, kv_heads, head, .. } = self.shape;
         let (tokens, cached) = (query.dim(1)?, keys.dim(1)?);
-        // Query heads that share a key head are neighbours: lay them below each other instead of repeating keys.
+        // Query heads that share a key head are adjacent, so stack them instead of repeating the keys.
         let query = (query / (head as f64).sqrt())?.reshape((kv_heads, heads / kv_heads * tokens, head))?;
         let scores = query.matmul(&keys.t()?)?.reshape((heads, tokens, cached))?;
         if let Some(mask) = mask {
@@ -249,7 +253,7 @@ impl Llama {
         mixed.transpose(0, 1)?.reshape((tokens, heads * head))
     }
 
-    /// An empty cache for this model.
+    /// Returns an empty cache for this model.
     pub(crate) fn cache(&self) -> Result<Cache> {
         let Shape { layers, kv_heads, head, context, .. } = self.shape;
         let empty = || Tensor::zeros((kv_heads, CACHE_STEP, head), DType::F32, &Device::Cpu);
@@ -258,7 +262,7 @@ impl Llama {
     }
 }
 
-/// Keys and values of the tokens processed so far, per layer `[kv_heads, capacity, head]`.
+/// The keys and values of the tokens processed so far, per layer `[kv_heads, capacity, head]`.
 pub(crate) struct Cache {
     layers: Vec<(Tensor, Tensor)>,
     length: usize,
@@ -267,7 +271,7 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    /// Forgets all but the first `length` tokens.
+    /// Removes all but the first `length` tokens.
     pub(crate) fn truncate(&mut self, length: usize) {
         self.length = self.length.min(length);
     }
@@ -290,9 +294,9 @@ impl Cache {
     }
 }
 
-/// Cosine and sine per position and pair: `[context, head / 2]` each.
+/// Returns cosine and sine per position and pair, each `[context, head / 2]`.
 fn rotations(context: usize, head: usize, base: f32) -> Result<(Tensor, Tensor)> {
-    // Plain loops: the tables are large enough for candle's pool.
+    // Use plain loops: the tables are large enough to start candle's pool.
     let frequencies: Vec<f32> = (0..head).step_by(2).map(|i| base.powf(-(i as f32) / head as f32)).collect();
     let mut angles = Vec::with_capacity(context * frequencies.len());
     for position in 0..context {
@@ -305,8 +309,8 @@ fn rotations(context: usize, head: usize, base: f32) -> Result<(Tensor, Tensor)>
     Ok((table(f32::cos)?, table(f32::sin)?))
 }
 
-/// 0 where a token may look, minus infinity at later tokens: `[count, count]`. What was cached before, all tokens may
-/// look at.
+/// Returns the mask `[count, count]`: 0 for visible tokens, minus infinity for later ones. Cached tokens are visible
+/// to all and need no mask.
 fn causal_mask(count: usize) -> Result<Tensor> {
     let allowed = |row: usize, column: usize| if column <= row { 0. } else { f32::NEG_INFINITY };
     let mask: Vec<f32> =
@@ -314,12 +318,12 @@ fn causal_mask(count: usize) -> Result<Tensor> {
     Tensor::from_vec(mask, (count, count), &Device::Cpu)
 }
 
-/// The logits of the last row as a plain vector.
+/// Returns the logits of the last row.
 pub(crate) fn last_row(logits: &Tensor) -> Result<Vec<f32>> {
     logits.get_on_dim(0, logits.dim(0)? - 1)?.to_vec1()
 }
 
-/// The natural logarithm of the probability of each of these tokens, one token per row.
+/// Returns the natural logarithm of each token's probability, one token per row.
 pub(crate) fn log_probabilities(logits: &Tensor, tokens: &[u32]) -> Result<Vec<f32>> {
     let rows = logits.to_vec2::<f32>()?;
     let log = |(row, token): (&Vec<f32>, &u32)| {

@@ -1,4 +1,4 @@
-//! From turns to prompt tokens, within a budget.
+//! Conversion of turns to prompt tokens, within a budget.
 
 use crate::{
     chat::Turn,
@@ -6,7 +6,7 @@ use crate::{
     types::{Error, Role},
 };
 
-/// A turn as tokens, header and end apart from the text, so that only the text is ever cut.
+/// A tokenized turn. Header and end are separate, because only the text may be truncated.
 struct Part {
     role: Role,
     header: Vec<u32>,
@@ -20,11 +20,11 @@ impl Part {
     }
 }
 
-/// The prompt for these turns: at most `budget` tokens, ending with the header of the assistant's turn.
+/// Builds the prompt for these turns: at most `budget` tokens, ending with the header of the assistant's turn.
 ///
-/// What does not fit is left out in this order: turns older than the last user message; turns after it; the end of
-/// system turns beyond half of the budget; the front of the last user message. The result of a tool beyond half of
-/// the budget is cut first, because dropping it would drop what the model was called for.
+/// If the turns do not fit, these are left out in this order: turns before the last user message; turns after it; the
+/// end of system turns beyond half of the budget; the start of the last user message. Before that, a tool's result is
+/// truncated to half of the budget, because without the result the model could not answer.
 pub(crate) fn fit(turns: &[Turn], tokenizer: &Tokenizer, budget: usize) -> Result<Vec<u32>, Error> {
     let header = |name: &str| -> Result<Vec<u32>, Error> {
         let mut header = vec![tokenizer.turn_start()];
@@ -45,7 +45,7 @@ pub(crate) fn fit(turns: &[Turn], tokenizer: &Tokenizer, budget: usize) -> Resul
         parts.into_iter().flat_map(|part| part.header.into_iter().chain(part.text).chain(part.end)).collect();
     prompt.extend(answer);
     if prompt.len() > budget {
-        // Only a budget smaller than the bare headers gets here.
+        // This happens only if the budget is smaller than the headers alone.
         return Err(Error::InvalidRequest(format!("the context leaves {budget} tokens for the prompt")));
     }
     Ok(prompt)
@@ -71,8 +71,8 @@ fn shorten(parts: &mut Vec<Part>, budget: usize) {
         let Some(oldest) = oldest else { break };
         parts.remove(oldest);
     }
-    // Only system turns and one user turn are left. The system's instructions stand at its beginning, a user's
-    // question most often at the end.
+    // Only system turns and one user turn are left. Instructions are important at their beginning, a user's question
+    // most often at its end.
     cut_system(parts, budget, budget / 2);
     let mut over = total(parts).saturating_sub(budget);
     for part in parts.iter_mut().filter(|part| part.role != Role::System) {
@@ -80,11 +80,11 @@ fn shorten(parts: &mut Vec<Part>, budget: usize) {
         part.text.drain(..cut);
         over -= cut;
     }
-    // A budget hardly larger than the headers.
+    // The budget is hardly larger than the headers.
     cut_system(parts, budget, 0);
 }
 
-/// Cuts system turns from the end, as far as the budget asks for, but leaves `keep` tokens of their text.
+/// Truncates system turns at the end until the budget is met, but keeps `keep` tokens of their text.
 fn cut_system(parts: &mut [Part], budget: usize, keep: usize) {
     let mut over = total(parts).saturating_sub(budget);
     let mut system =
@@ -106,7 +106,7 @@ mod tests {
         Turn { role, text: text.into() }
     }
 
-    /// The tiny model has one token per byte, which makes the budgets below easy to read.
+    /// The tiny model has one token per byte, which makes the budgets easy to read.
     fn tokenizer() -> Tokenizer {
         let (_folder, path) = crate::tiny::file();
         Tokenizer::load(&Gguf::open(&path).unwrap()).unwrap()

@@ -1,39 +1,39 @@
-//! Picking the next token from the logits.
+//! Sampling of the next token from the logits.
 
 use toktrie::SimpleVob;
 
-/// Temperature when the request names none: the one the model's authors recommend.
+/// The default temperature, as recommended by the model's authors.
 const DEFAULT_TEMPERATURE: f32 = 0.2;
-/// Only the most likely tokens are drawn from: at most this many …
+/// Only the most likely tokens are candidates: at most this many …
 const TOP_K: usize = 40;
-/// … and only until their probabilities add up to this.
+/// … and only until the sum of their probabilities reaches this.
 const TOP_P: f32 = 0.9;
-/// How many of the latest tokens count as repeated, and by how much their logits are reduced. Small models run
-/// into loops without it.
+/// The number of latest tokens that count as repeated, and the factor that reduces their logits. Without this, small
+/// models run into loops.
 const REPETITION_WINDOW: usize = 64;
 const REPETITION_PENALTY: f32 = 1.1;
 
-/// Draws tokens, reproducibly for a seed.
+/// A sampler that is reproducible for a seed.
 pub(crate) struct Sampler {
     temperature: f32,
     state: u64,
 }
 
 impl Sampler {
-    /// `None` is the default temperature; what is not a number counts as 0.
+    /// Creates a sampler. `None` selects the default temperature; values that are not finite count as 0.
     pub(crate) fn new(temperature: Option<f32>, seed: u64) -> Self {
         let temperature = temperature.unwrap_or(DEFAULT_TEMPERATURE);
         let temperature = if temperature.is_finite() { temperature.clamp(0., 2.) } else { 0. };
         Self { temperature, state: seed }
     }
 
-    /// The next token out of those allowed (`None`: all); `None` when nothing is allowed.
+    /// Returns the next token from those allowed (`None` allows all). Returns `None` if no token is allowed.
     pub(crate) fn pick(&mut self, logits: &[f32], allowed: Option<&SimpleVob>) -> Option<u32> {
         let mut candidates: Vec<(u32, f32)> = (0u32..)
             .zip(logits.iter().copied())
             .filter(|(token, logit)| !logit.is_nan() && allowed.is_none_or(|set| set.is_allowed(*token)))
             .collect();
-        // Descending by logit, ascending by number, so that ties are decided the same way each time.
+        // Descending by logit, then ascending by token, so that ties are always resolved the same way.
         let order = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
         if self.temperature < 0.01 {
             return candidates.into_iter().min_by(order).map(|(token, _)| token);
@@ -62,21 +62,21 @@ impl Sampler {
         drawn.map(|(candidate, _)| candidate.0).or_else(|| candidates.first().map(|(token, _)| *token))
     }
 
-    /// In 0..1, by SplitMix64.
+    /// Returns a number in 0..1, by SplitMix64.
     fn random(&mut self) -> f32 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         (mix(self.state) >> 40) as f32 / (1u64 << 24) as f32
     }
 }
 
-/// SplitMix64's output function: scatters the bits of a number.
+/// Returns the output function of SplitMix64, which scatters the bits of a number.
 pub(crate) fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     number ^ (number >> 31)
 }
 
-/// Makes the tokens of the recent output less likely.
+/// Reduces the likelihood of tokens in the recent output.
 pub(crate) fn discourage_repetition(logits: &mut [f32], output: &[u32]) {
     let mut recent: Vec<u32> = output.iter().rev().take(REPETITION_WINDOW).copied().collect();
     recent.sort_unstable();

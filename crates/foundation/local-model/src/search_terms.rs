@@ -1,14 +1,14 @@
-//! What a search is for: a model of this size repeats the tool's description instead of the user's subject, so the words
-//! of the question are given to it.
+//! Terms of a search. A model of this size repeats the tool's description instead of the user's subject, so the
+//! search terms are taken from the question.
 
 use crate::choose::{is_common, spaced, words};
 use crate::types::{Message, Role, Tool};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
-/// The arguments by which tools take the words to find.
+/// The names of arguments that take search terms.
 const NAMES: [&str; 2] = ["q", "query"];
-/// Words with which people ask about a thing, and which do not name it.
+/// Words with which people ask about a thing without naming it.
 const ASKING: [&str; 29] = [
     "available",
     "best",
@@ -40,17 +40,17 @@ const ASKING: [&str; 29] = [
     "stock",
     "type",
 ];
-/// The most words of a search.
+/// The maximum number of search terms.
 const MOST: usize = 8;
 
-/// The argument by which a tool takes the words to find, if it needs nothing else.
+/// Returns the argument for search terms, if the tool requires nothing else.
 pub(crate) fn argument(tool: &Tool) -> Option<&'static str> {
     let required = tool.parameters.get("required").and_then(Value::as_array)?;
     NAMES.into_iter().find(|name| required.len() == 1 && required.iter().any(|one| one == name))
 }
 
-/// The tool with the words that the conversation asks for as its only argument. `None` for a tool that does not search for
-/// words, and where the user named no subject.
+/// Returns the tool with the conversation's search terms as its only argument. Returns `None` if the tool does not
+/// search, or the user named no subject.
 pub(crate) fn with_terms(tool: &Tool, messages: &[Message]) -> Option<Tool> {
     let name = argument(tool)?;
     let own = words(&tool.name);
@@ -63,7 +63,7 @@ pub(crate) fn with_terms(tool: &Tool, messages: &[Message]) -> Option<Tool> {
     Some(Tool { parameters, ..tool.clone() })
 }
 
-/// The words of a question that say what it is about, in their order.
+/// Returns the words of a question that name its subject, in order.
 fn terms(question: &str, own: &HashSet<String>) -> String {
     let spaced = spaced(question);
     let names_it = |word: &&str| {

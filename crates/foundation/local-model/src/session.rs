@@ -1,4 +1,4 @@
-//! One request after the other on the model: prompt, grammar, generation. Runs on the engine's thread.
+//! Processing of requests: prompt, grammar and generation. Runs on the engine's thread.
 
 use std::{
     path::Path,
@@ -21,11 +21,11 @@ use crate::{
     weights::Gguf,
 };
 
-/// So many tokens before the limit, constrained output starts to close what is open.
+/// The number of tokens before the limit at which constrained output begins to close open structures.
 const WIND_DOWN: usize = 32;
-/// Models of a billion parameters and more have at least this many values for a token.
+/// Models of a billion parameters or more have at least this width.
 const SMALL: usize = 1_024;
-/// More tools than this are not compared by likelihood: each costs a few tokens' time.
+/// The maximum number of tools compared by likelihood, because each costs the time of a few tokens.
 const RANKED: usize = 8;
 
 /// The model with its cache.
@@ -34,17 +34,17 @@ pub(crate) struct Session {
     tokenizer: Tokenizer,
     grammars: Grammars,
     cache: Cache,
-    /// The tokens whose keys and values the cache holds. A request that begins with the same tokens, such as the
-    /// next turn of a chat, starts from there.
+    /// The tokens whose keys and values are cached. A request that begins with the same tokens, such as the next turn
+    /// of a chat, continues after them.
     cached: Vec<u32>,
     label: String,
 }
 
-/// What a request needs beside its content.
+/// The interface of a request to its caller.
 pub(crate) struct Listener<'a> {
-    /// Set from outside to stop.
+    /// Set by the caller to cancel.
     pub(crate) cancelled: &'a AtomicBool,
-    /// Takes the text as it is generated.
+    /// Receives the text as it is generated.
     pub(crate) token: &'a mut dyn FnMut(String),
 }
 
@@ -71,27 +71,27 @@ impl Session {
         Ok(Self { model, tokenizer, grammars, cache, cached: Vec::new(), label })
     }
 
-    /// Tokens a prompt and its answer may have together.
+    /// Returns the maximum number of tokens of a prompt and its answer together.
     pub(crate) fn context(&self) -> usize {
         self.model.shape.context
     }
 
-    /// Whether the model has fewer than about a billion parameters.
+    /// Returns whether the model has less than about a billion parameters.
     pub(crate) fn is_small(&self) -> bool {
         self.model.shape.width < SMALL
     }
 
-    /// A name for the model.
+    /// Returns a name of the model.
     pub(crate) fn label(&self) -> &str {
         &self.label
     }
 
-    /// Forgets the cached prefix: after a failure nobody knows what the cache holds.
+    /// Clears the cache. Called after a failure, when its contents are unknown.
     pub(crate) fn forget(&mut self) {
         self.keep(0);
     }
 
-    /// Answers one request.
+    /// Processes one request.
     pub(crate) fn run(
         &mut self,
         request: &Request,
@@ -99,10 +99,10 @@ impl Session {
     ) -> Result<Completion, Error> {
         listener.check()?;
         let most = usize::try_from(request.max_output_tokens).unwrap_or(usize::MAX);
-        // A prompt too long to fit is cut so far that a quarter of the context is left to answer, or less if less
-        // is asked for.
+        // A prompt that is too long is truncated so that a quarter of the context is left for the answer, or less if
+        // the request allows less.
         let reserve = most.min(self.context() / 4);
-        // Before the prompt, so that a schema nobody can follow fails at once.
+        // Prepare the grammar before the prompt, so that an unsupported schema fails at once.
         let (plan, mut constraint) = self.prepare(request)?;
         let callable: Vec<&Tool> = match &plan {
             Plan::Text => Vec::new(),
@@ -142,7 +142,8 @@ impl Session {
             settled = self.call_start(tool)?;
         }
         let finish = self.generate(logits, settled, constraint, &mut answer, listener)?;
-        // The prompt and the seed make the identifier: equal calls get equal ones, calls of one conversation do not.
+        // Derive the id from prompt and seed: equal requests get equal ids, and the calls of a conversation get
+        // different ones.
         let id = format!(
             "call_{:016x}",
             prompt.iter().fold(request.seed, |id, token| mix(id ^ u64::from(*token)))
@@ -151,7 +152,7 @@ impl Session {
         Ok(answer.complete(finish, id, prompt_tokens, prompt_time, started.elapsed()))
     }
 
-    /// What to answer, and the grammar for it. Tools whose parameters no grammar can be made of are not called.
+    /// Returns the plan and its grammar. Leaves out tools whose parameters have no grammar.
     fn prepare<'a>(&self, request: &'a Request) -> Result<(Plan<Vec<&'a Tool>>, Option<Constraint>), Error> {
         let schema = request.output_schema.as_ref();
         match choose::plan(&request.messages, &request.tools) {
@@ -173,20 +174,20 @@ impl Session {
         Ok((Plan::Text, schema.map(|schema| self.grammars.json(schema)).transpose()?))
     }
 
-    /// Whether a tool searches for words, and the user named nothing to search for.
+    /// Returns whether a tool searches but the user named no subject.
     fn lacks_terms(&self, tool: &Tool, request: &Request) -> bool {
         self.is_small()
             && search_terms::argument(tool).is_some()
             && search_terms::with_terms(tool, &request.messages).is_none()
     }
 
-    /// Cuts the cache to its first tokens.
+    /// Truncates the cache.
     fn keep(&mut self, length: usize) {
         self.cached.truncate(length);
         self.cache.truncate(length);
     }
 
-    /// Computes and caches more tokens; returns the logits after the last.
+    /// Computes and caches tokens. Returns the logits after the last one.
     fn forward(&mut self, tokens: &[u32]) -> Result<Vec<f32>, Error> {
         let mut logits = Vec::new();
         for chunk in tokens.chunks(self.model.shape.chunk()) {
@@ -198,19 +199,19 @@ impl Session {
 
     fn process_prompt(&mut self, prompt: &[u32], listener: &Listener<'_>) -> Result<Vec<f32>, Error> {
         let common = prompt.iter().zip(&self.cached).take_while(|(a, b)| a == b).count();
-        // The last token is always computed: its logits are what the answer starts from.
+        // Always compute the last token, because the answer starts from its logits.
         let common = common.min(prompt.len().saturating_sub(1));
         self.keep(common);
         let mut logits = Vec::new();
         for chunk in prompt.get(common..).unwrap_or_default().chunks(self.model.shape.chunk()) {
-            // Between two chunks a cancelled request stops.
+            // Check for cancellation between two chunks.
             listener.check()?;
             logits = self.forward(chunk)?;
         }
         Ok(logits)
     }
 
-    /// Of several tools the one whose name is most likely to the model, as the mean over the name's tokens.
+    /// Returns the tool whose name is most likely, by the mean over the name's tokens.
     fn most_likely<'a>(&mut self, tools: &[&'a Tool]) -> Result<&'a Tool, Error> {
         let first = *tools.first().ok_or_else(|| Error::Inference("no tool to choose".to_owned()))?;
         if tools.len() == 1 {
@@ -225,6 +226,7 @@ impl Session {
         let before = self.model.forward(&opening, &mut self.cache, false)?;
         let mut best = (f32::NEG_INFINITY, first);
         for tool in tools.iter().take(RANKED) {
+            // The closing quote distinguishes a name from a longer one that begins with it.
             let mut name = self.tokenizer.encode(&format!("{}\"", tool.name))?;
             name.truncate(self.model.shape.chunk());
             let mut logs = llama::log_probabilities(&before, &name)?;
@@ -244,13 +246,14 @@ impl Session {
         Ok(best.1)
     }
 
-    /// The tokens a call of this tool has to begin with.
+    /// Returns the tokens that a call of this tool begins with.
     fn call_start(&self, tool: &Tool) -> Result<Vec<u32>, Error> {
         let name = serde_json::Value::from(tool.name.as_str());
         self.tokenizer.encode(&format!("{}{{\"name\":{name},\"arguments\":", chat::CALL_START))
     }
 
-    /// Generates from the logits after the prompt. The `settled` tokens come first, without asking the model.
+    /// Generates an answer from the logits after the prompt. Begins with the `settled` tokens, without asking the
+    /// model.
     fn generate(
         &mut self,
         mut logits: Vec<f32>,
@@ -270,6 +273,7 @@ impl Session {
         if !settled.is_empty() && answer.has_room() {
             logits = self.forward(&settled)?;
         }
+        // Short answers have no room for the whole reserve, so use at most half of the limit.
         let wind_down = answer.limit - WIND_DOWN.min(answer.limit / 2);
         while answer.has_room() {
             listener.check()?;
@@ -308,14 +312,14 @@ impl Session {
     }
 }
 
-/// What is being written.
+/// The kind of the answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Text or JSON for the caller.
     Text,
     /// A tool call.
     Call,
-    /// Not known before the first token.
+    /// Unknown before the first token.
     Open,
 }
 
@@ -331,13 +335,14 @@ struct Answer {
 }
 
 impl Answer {
-    /// The next token of a text that no grammar binds.
+    /// Returns the next token of a text without a grammar.
     fn pick(&mut self, logits: &mut [f32], tokenizer: &Tokenizer) -> Option<u32> {
         let wanted = self.sampler.pick(logits, None)?;
         if self.may_say(wanted, tokenizer) {
             return Some(wanted);
         }
-        // Going through the vocabulary is bounded; asking for one token after the other is not.
+        // Exclude all forbidden tokens in one pass over the vocabulary. Drawing until a token is allowed would not be
+        // bounded.
         for (token, logit) in (0..).zip(logits.iter_mut()) {
             if !self.may_say(token, tokenizer) {
                 *logit = f32::NAN;
@@ -360,7 +365,7 @@ impl Answer {
 
     fn write(&mut self, token: u32, bytes: &[u8], listener: &mut Listener<'_>) {
         if self.kind == Kind::Open {
-            // The grammar allows `<` at the beginning of calls only.
+            // The grammar allows `<` only at the beginning of a call.
             self.kind = if bytes.starts_with(b"<") { Kind::Call } else { Kind::Text };
         }
         self.output.push(token);
@@ -368,7 +373,7 @@ impl Answer {
         self.emit(text, listener);
     }
 
-    /// Hands out what is left of the text.
+    /// Emits the rest of the text.
     fn end(&mut self, listener: &mut Listener<'_>) {
         let text = self.stream.finish();
         self.emit(text, listener);
@@ -404,7 +409,7 @@ impl Answer {
             completion.tool_calls.push(ToolCall { id, name, arguments });
             completion.finish = Finish::ToolCalls;
         } else {
-            // Cut by the limit: half a call is of no use to anyone.
+            // Truncated by the limit: an incomplete call is useless.
             completion.finish = Finish::Length;
         }
         completion

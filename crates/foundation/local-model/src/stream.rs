@@ -1,13 +1,13 @@
-//! From bytes to text, cut at complete code points.
+//! Conversion of bytes to text at the boundaries of code points.
 
-/// Collects bytes and hands out text as soon as its code points are complete.
+/// Collects bytes and returns text as soon as its code points are complete.
 #[derive(Default)]
 pub(crate) struct Utf8Stream {
     pending: Vec<u8>,
 }
 
 impl Utf8Stream {
-    /// Adds bytes and returns the text that became complete. Bytes that can never be text become U+FFFD.
+    /// Adds bytes and returns the text that is now complete. Invalid bytes become U+FFFD.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
         self.pending.extend_from_slice(bytes);
         let mut text = String::new();
@@ -21,7 +21,7 @@ impl Utf8Stream {
                 Err(error) => {
                     let mut rest = self.pending.split_off(error.valid_up_to());
                     text.push_str(&String::from_utf8_lossy(&self.pending));
-                    // No length means that the end is missing, which the next token may bring.
+                    // Without a length the code point is incomplete, and the next token may complete it.
                     let Some(length) = error.error_len() else {
                         self.pending = rest;
                         return text;
@@ -33,7 +33,7 @@ impl Utf8Stream {
         }
     }
 
-    /// The end: an incomplete code point becomes U+FFFD.
+    /// Ends the text. An incomplete code point becomes U+FFFD.
     pub(crate) fn finish(&mut self) -> String {
         String::from_utf8_lossy(&std::mem::take(&mut self.pending)).into_owned()
     }

@@ -1,5 +1,5 @@
-//! For tests: a GGUF file with a tiny llama of random weights and one token per byte. It takes the same way through
-//! the crate as the real model, in milliseconds; what it says is noise.
+//! A tiny llama for tests: a GGUF file with random weights and one token per byte. It uses the same code as the real
+//! model, within milliseconds. Its answers are noise.
 
 use std::{io::BufWriter, path::PathBuf};
 
@@ -19,10 +19,10 @@ const INNER: usize = 96;
 const HEADS: usize = 4;
 const KV_HEADS: usize = 2;
 const LAYERS: usize = 2;
-/// Tokens of its context.
+/// The size of its context in tokens.
 pub(crate) const CONTEXT: usize = 1024;
 
-/// Reproducible weights in the given format.
+/// Returns reproducible weights in the given format.
 fn weights(shape: &[usize], seed: u64, format: GgmlDType) -> QTensor {
     let count = shape.iter().product::<usize>() as u64;
     let values: Vec<f32> =
@@ -35,17 +35,17 @@ fn ones() -> QTensor {
         .unwrap()
 }
 
-/// The file, valid as long as the folder lives.
+/// Writes the file. It exists as long as the folder.
 pub(crate) fn file() -> (TempDir, PathBuf) {
     file_with(|_| ())
 }
 
-/// The file after a change of its metadata.
+/// Writes the file with changed metadata.
 pub(crate) fn file_with(change: impl FnOnce(&mut Vec<(&'static str, Value)>)) -> (TempDir, PathBuf) {
     written("llama", change)
 }
 
-/// A file of the architecture qwen2.
+/// Writes a file of the architecture qwen2.
 pub(crate) fn qwen2() -> (TempDir, PathBuf) {
     written("qwen2", |_| ())
 }
@@ -53,7 +53,7 @@ pub(crate) fn qwen2() -> (TempDir, PathBuf) {
 fn written(architecture: &str, change: impl FnOnce(&mut Vec<(&'static str, Value)>)) -> (TempDir, PathBuf) {
     let mut tokens = vec!["<|endoftext|>".to_owned(), "<|im_start|>".to_owned(), "<|im_end|>".to_owned()];
     let controls = tokens.len();
-    // GPT-2's alphabet in the order of its characters; the order does not matter to the crate.
+    // The alphabet of GPT-2 in the order of its characters. The crate does not depend on the order.
     let printable = (0x21..=0x7E).chain(0xA1..=0xAC).chain(0xAE..=0xFF);
     tokens.extend(printable.chain(0x100..0x144).filter_map(char::from_u32).map(String::from));
     let vocabulary = tokens.len();
@@ -86,7 +86,7 @@ fn written(architecture: &str, change: impl FnOnce(&mut Vec<(&'static str, Value
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("tiny.gguf");
     let mut writer = BufWriter::new(std::fs::File::create(&path).unwrap());
-    // The sizes stand under the name of the architecture.
+    // The keys of sizes begin with the name of the architecture.
     let named: Vec<(String, Value)> = metadata
         .into_iter()
         .map(|(key, value)| match key.strip_prefix("llama.") {
@@ -102,7 +102,7 @@ fn written(architecture: &str, change: impl FnOnce(&mut Vec<(&'static str, Value
     (folder, path)
 }
 
-/// The weights; those of qwen2 have biases.
+/// Returns the weights. Those of qwen2 have biases.
 fn tensors(architecture: &str, vocabulary: usize) -> Vec<(String, QTensor)> {
     let kv = WIDTH / HEADS * KV_HEADS;
     let mut tensors = vec![

@@ -1,4 +1,4 @@
-//! Text to tokens and back, and the vocabulary as the grammar engine wants it.
+//! Conversion between text and tokens, and the vocabulary for the grammar engine.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -8,10 +8,10 @@ use toktrie::{TokEnv, TokRxInfo, TokTrie, TokenizerEnv};
 
 use crate::{types::Error, weights::Gguf};
 
-/// Token type "control" of GGUF: tokens that are no text.
+/// The GGUF token type "control". Control tokens are not text.
 const CONTROL: i64 = 3;
 
-/// The model's tokenizer. Text is never read as control tokens, so a user cannot forge turns of the conversation.
+/// The model's tokenizer. Text is never encoded as control tokens, so a user cannot forge turns of the conversation.
 #[derive(Clone)]
 pub(crate) struct Tokenizer(Arc<Inner>);
 
@@ -24,7 +24,7 @@ struct Inner {
 }
 
 impl Tokenizer {
-    /// Reads the vocabulary out of the file.
+    /// Loads the vocabulary from the file.
     pub(crate) fn load(file: &Gguf) -> Result<Self, Error> {
         let broken = |what: &str| Error::NotGguf(format!("the vocabulary {what}"));
         let kind = file.string("tokenizer.ggml.model")?;
@@ -33,8 +33,8 @@ impl Tokenizer {
         }
         let mut encoder = tokenizers::Tokenizer::from_gguf(&file.content)
             .map_err(|error| broken(&format!("is unreadable: {error}")))?;
-        // candle does not know this flavour and would take GPT-2's, which puts a space before each text and does
-        // not split numbers into digits.
+        // candle does not know this variant and would use GPT-2's, which prepends a space to each text and does not
+        // split numbers into digits.
         if file.string("tokenizer.ggml.pre").is_ok_and(|pre| pre == "smollm") {
             let splits = vec![Digits::new(true).into(), ByteLevel::new(false, true, true).into()];
             encoder.with_pre_tokenizer(Some(Sequence::new(splits)));
@@ -67,7 +67,7 @@ impl Tokenizer {
         Ok(Self(Arc::new(Inner { encoder, trie, control, turn_start, turn_end })))
     }
 
-    /// The tokens of a text.
+    /// Returns the tokens of a text.
     pub(crate) fn encode(&self, text: &str) -> Result<Vec<u32>, Error> {
         let encoding = self.0.encoder.encode_fast(text, false);
         encoding
@@ -75,32 +75,32 @@ impl Tokenizer {
             .map_err(|error| Error::Inference(error.to_string()))
     }
 
-    /// The bytes of a token; nothing for control tokens. A token may hold a part of a code point.
+    /// Returns the bytes of a token; none for control tokens. A token can contain a part of a code point.
     pub(crate) fn bytes(&self, token: u32) -> &[u8] {
         if self.is_control(token) { &[] } else { self.0.trie.token(token) }
     }
 
-    /// Does this token end the answer instead of adding to it?
+    /// Returns whether this token ends the answer instead of adding to it.
     pub(crate) fn is_control(&self, token: u32) -> bool {
         self.0.control.get(token as usize).copied().unwrap_or(true)
     }
 
-    /// The token of exactly these bytes.
+    /// Returns the token with exactly these bytes.
     pub(crate) fn token(&self, bytes: &[u8]) -> Option<u32> {
         self.0.trie.token_id(bytes)
     }
 
-    /// `<|im_start|>`.
+    /// Returns the token `<|im_start|>`.
     pub(crate) fn turn_start(&self) -> u32 {
         self.0.turn_start
     }
 
-    /// `<|im_end|>`.
+    /// Returns the token `<|im_end|>`.
     pub(crate) fn turn_end(&self) -> u32 {
         self.0.turn_end
     }
 
-    /// The vocabulary for grammars.
+    /// Returns the vocabulary for grammars.
     pub(crate) fn environment(&self) -> TokEnv {
         Arc::new(self.clone())
     }
@@ -116,7 +116,7 @@ impl TokenizerEnv for Tokenizer {
     }
 }
 
-/// GPT-2's alphabet: the vocabulary writes each byte as one printable character.
+/// Returns GPT-2's alphabet, which represents each byte by one printable character.
 fn byte_alphabet() -> HashMap<char, u8> {
     let printable = |byte: u8| matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..=0xFF);
     let mut substitutes = '\u{100}'..;

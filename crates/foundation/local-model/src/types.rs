@@ -1,32 +1,32 @@
-//! The plain types of the interface: what goes into the engine and what comes out.
+//! The input and output types of the engine.
 
 use std::{fmt, path::PathBuf, time::Duration};
 
 use serde_json::Value;
 
-/// One call of the model: a conversation, the tools it may call and limits for the answer.
+/// A request: a conversation, the tools that may be called, and limits for the answer.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The conversation, oldest first. When it does not fit into the context, the oldest turns that are not
-    /// from the system are left out.
+    /// The conversation, oldest first. If it does not fit into the context, the oldest turns other than the system's
+    /// are left out.
     pub messages: Vec<Message>,
-    /// Tools the model may call. Empty: the answer is text.
+    /// The tools that may be called. If empty, the answer is text.
     pub tools: Vec<Tool>,
-    /// JSON Schema the text of the answer must satisfy. Tool calls are bound by their own schema instead.
+    /// A JSON Schema for the text of the answer. Tool calls follow the schema of their tool instead.
     pub output_schema: Option<Value>,
-    /// Most tokens to generate. The room left in the context is a second limit.
+    /// The maximum number of tokens to generate. The rest of the context is a second limit.
     pub max_output_tokens: u32,
-    /// 0 takes the most likely token every time; `None` is 0.2; values are clamped to 0..=2.
+    /// The temperature. 0 always selects the most likely token; `None` is 0.2; values are clamped to 0..=2.
     pub temperature: Option<f32>,
-    /// Seed of the sampling. The same request with the same seed gives the same answer, up to differences in
-    /// rounding when a cached prefix was used.
+    /// The seed of the sampling. The same request with the same seed has the same answer, except for rounding
+    /// differences if a cached prefix was used.
     pub seed: u64,
 }
 
-/// Who speaks in a [`Message`].
+/// The author of a [`Message`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
-    /// Instructions; never dropped for lack of room.
+    /// Instructions, which are never dropped for lack of room.
     System,
     /// The person or program that asks.
     #[default]
@@ -37,101 +37,102 @@ pub enum Role {
     Tool,
 }
 
-/// One turn of the conversation.
+/// A turn of the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
-    /// Who speaks.
+    /// The author.
     pub role: Role,
-    /// The text; for [`Role::Tool`] the result of the call.
+    /// The text. For [`Role::Tool`], the result of the call.
     pub content: String,
-    /// Calls an assistant made in this turn.
+    /// The calls that the assistant made in this turn.
     pub tool_calls: Vec<ToolCall>,
-    /// For [`Role::Tool`]: the call this is the result of.
+    /// For [`Role::Tool`], the id of the call that this is the result of.
     pub tool_call_id: Option<String>,
 }
 
 impl Message {
-    /// A message without tool calls.
+    /// Creates a message without tool calls.
     #[must_use]
     pub fn new(role: Role, content: impl Into<String>) -> Self {
         Self { role, content: content.into(), ..Self::default() }
     }
 }
 
-/// A function the model may ask the caller to run.
+/// A function that the model may ask the caller to run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tool {
-    /// Name, as it will stand in [`ToolCall::name`].
+    /// The name, as used in [`ToolCall::name`].
     pub name: String,
-    /// What the tool does; its words help to choose it.
+    /// The description. Its words help to choose the tool.
     pub description: String,
-    /// JSON Schema of the arguments, an object. Anything else counts as "no arguments".
+    /// A JSON Schema of the arguments, which is an object. Any other value means that there are no arguments.
     pub parameters: Value,
 }
 
-/// The model's wish to have a tool run.
+/// A request of the model to run a tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolCall {
-    /// Identifier of the call within the conversation.
+    /// The identifier of the call within the conversation.
     pub id: String,
-    /// Name of one of the request's tools.
+    /// The name of one of the request's tools.
     pub name: String,
-    /// The arguments as JSON text, valid by the tool's schema.
+    /// The arguments as JSON, valid by the tool's schema.
     pub arguments: String,
 }
 
-/// What a [`crate::Generation`] yields: any number of tokens, then exactly one `Done` or `Failed`.
+/// An event of a [`crate::Generation`]: any number of tokens, then exactly one `Done` or `Failed`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// A piece of the answer's text, whole code points. Tool calls are not streamed.
+    /// A piece of the answer's text, in whole code points. Tool calls are not streamed.
     Token(String),
-    /// The end: the whole answer and what it took.
+    /// The end, with the whole answer and its statistics.
     Done(Completion),
-    /// The end: no answer.
+    /// The end, without an answer.
     Failed(Error),
 }
 
-/// A finished answer.
+/// A complete answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Completion {
-    /// The text, equal to the concatenated tokens. Empty when tools are called.
+    /// The text, which equals the concatenated tokens. Empty if tools are called.
     pub text: String,
-    /// Calls to run; not empty exactly if `finish` is [`Finish::ToolCalls`].
+    /// The calls to run. Not empty if and only if `finish` is [`Finish::ToolCalls`].
     pub tool_calls: Vec<ToolCall>,
-    /// Why the model stopped.
+    /// The reason why the generation ended.
     pub finish: Finish,
-    /// Tokens of the prompt, including those taken from the cache.
+    /// The number of tokens in the prompt, including cached ones.
     pub prompt_tokens: u32,
-    /// Tokens of the answer, including those a grammar left no choice about.
+    /// The number of tokens in the answer, including those that a grammar determined.
     pub output_tokens: u32,
-    /// Time to process the prompt, without waiting in the queue.
+    /// The time to process the prompt, without waiting in the queue.
     pub prompt_time: Duration,
-    /// Time to generate the answer.
+    /// The time to generate the answer.
     pub output_time: Duration,
 }
 
-/// Why a generation ended.
+/// The reason why a generation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
     /// The model ended its turn, or the grammar was complete.
     Stop,
-    /// `max_output_tokens` or the context was used up. Text is incomplete then; a cut tool call is left out.
+    /// `max_output_tokens` or the context was exhausted. The text is incomplete then; an incomplete tool call is left
+    /// out.
     Length,
-    /// The model wants tools to be run.
+    /// The model requests tool calls.
     ToolCalls,
 }
 
-/// Why the engine did not load or did not answer.
+/// The reason why the engine did not load or did not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no file at this path.
+    /// The file does not exist.
     FileMissing(PathBuf),
-    /// The file is not a GGUF file, or a damaged one.
+    /// The file is not a GGUF file, or is corrupt.
     NotGguf(String),
-    /// The file holds a model of an architecture or with a tokenizer this crate does not implement.
+    /// The architecture or the tokenizer of the model is not supported.
     UnsupportedArchitecture(String),
-    /// The file's weights are stored in a way this crate cannot read.
+    /// The format of the weights is not supported.
     UnsupportedQuantisation(String),
     /// Loading failed for another reason, such as permissions.
     Load(String),
@@ -139,7 +140,7 @@ pub enum Error {
     Busy,
     /// The generation was cancelled before it was complete.
     Cancelled,
-    /// The request cannot be served, such as an output schema that no grammar can be made of.
+    /// The request cannot be executed, for example because its output schema has no grammar.
     InvalidRequest(String),
     /// The computation failed.
     Inference(String),

@@ -1,12 +1,12 @@
-//! Reading a GGUF file: its metadata, its vectors, and its matrices re-quantised to Q8_0.
+//! Reading of a GGUF file: its metadata, its vectors, and its matrices, which are re-quantised to Q8_0.
 //!
-//! Why re-quantise: the file's Q4_1 has no SIMD kernel in candle (14 tokens/s), Q8_0 has one (100 tokens/s), and
-//! the finer format loses nothing. Tensors are read one by one and row by row, so that loading never holds more
-//! than one source tensor beside the result.
+//! The file's Q4_1 has no SIMD kernel in candle (14 tokens/s), but Q8_0 has one (100 tokens/s), and the finer format
+//! loses nothing. Tensors are read one by one and converted in groups of rows, so that loading holds at most one
+//! source tensor in addition to the result.
 //!
-//! Why not candle's own `QMatMul`: it runs on a process-wide pool of busy-waiting threads whose size can only be
-//! set by environment variables. The kernels below it are public; [`Matrix::multiply`] calls them in the rayon
-//! pool of the calling thread, so the engine decides how many cores are used.
+//! candle's own `QMatMul` is not used, because it runs on a process-wide pool of busy-waiting threads whose size can
+//! only be set by environment variables. The kernels below it are public. [`Matrix::multiply`] calls them in the
+//! rayon pool of the calling thread, so the engine decides how many cores are used.
 
 use std::{
     fs::File,
@@ -26,9 +26,9 @@ use rayon::prelude::*;
 
 use crate::types::Error;
 
-/// Values in one quantised block.
+/// The number of values in a quantised block.
 const BLOCK: usize = BlockQ8_0::BLCK_SIZE;
-/// Rows of a source tensor converted at a time: small enough for a few MB, large enough to be quick.
+/// Rows of a source tensor converted at a time: few enough to need only some MB, many enough to be fast.
 const ROWS_AT_A_TIME: usize = 1024;
 
 /// An open GGUF file.
@@ -38,7 +38,7 @@ pub(crate) struct Gguf {
 }
 
 impl Gguf {
-    /// Opens the file and reads its header.
+    /// Opens a file and reads its header.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let file = File::open(path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => Error::FileMissing(path.to_owned()),
@@ -52,7 +52,7 @@ impl Gguf {
         reader.rewind().map_err(|error| Error::Load(error.to_string()))?;
         let content = Content::read(&mut reader).map_err(|error| {
             let text = error.to_string();
-            // candle knows no variant for this: tell it from a damaged header by its words.
+            // candle has no error variant for this, so distinguish it from a corrupt header by its text.
             if text.contains("unknown dtype") {
                 Error::UnsupportedQuantisation(text)
             } else {
@@ -66,7 +66,7 @@ impl Gguf {
         self.content.metadata.get(key).ok_or_else(|| Error::NotGguf(format!("metadata {key} is missing")))
     }
 
-    /// A whole number of the metadata.
+    /// Returns a whole number of the metadata.
     pub(crate) fn number(&self, key: &str) -> Result<usize, Error> {
         let value = self.value(key)?;
         value
@@ -77,18 +77,18 @@ impl Gguf {
             .ok_or_else(|| Error::NotGguf(format!("metadata {key} is not a whole number")))
     }
 
-    /// A fraction of the metadata.
+    /// Returns a fraction of the metadata.
     pub(crate) fn fraction(&self, key: &str) -> Result<f32, Error> {
         self.value(key)?.to_f32().map_err(|_| Error::NotGguf(format!("metadata {key} is not a number")))
     }
 
-    /// A string of the metadata.
+    /// Returns a string of the metadata.
     pub(crate) fn string(&self, key: &str) -> Result<&str, Error> {
         let text = self.value(key)?.to_string();
         text.map(String::as_str).map_err(|_| Error::NotGguf(format!("metadata {key} is not text")))
     }
 
-    /// An array of the metadata.
+    /// Returns an array of the metadata.
     pub(crate) fn array(&self, key: &str) -> Result<&[Value], Error> {
         let array = self.value(key)?.to_vec();
         array.map(Vec::as_slice).map_err(|_| Error::NotGguf(format!("metadata {key} is not an array")))
@@ -103,12 +103,12 @@ impl Gguf {
             .map_err(|error| Error::NotGguf(format!("tensor {name}: {error}")))
     }
 
-    /// Is there a tensor of this name?
+    /// Returns whether there is a tensor with this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.content.tensor_infos.contains_key(name)
     }
 
-    /// A tensor of one dimension and the given length, as f32.
+    /// Returns a tensor with one dimension of the given length, as f32.
     pub(crate) fn vector(&mut self, name: &str, length: usize) -> Result<Tensor, Error> {
         let tensor = self.tensor(name)?;
         if tensor.shape().dims() != [length] {
@@ -117,7 +117,7 @@ impl Gguf {
         tensor.dequantize(&Device::Cpu).map_err(|error| Error::NotGguf(format!("tensor {name}: {error}")))
     }
 
-    /// A tensor of `rows` × `columns`, re-quantised.
+    /// Returns a tensor of `rows` × `columns`, re-quantised.
     pub(crate) fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<Matrix, Error> {
         let tensor = self.tensor(name)?;
         if tensor.shape().dims() != [rows, columns] {
@@ -128,7 +128,7 @@ impl Gguf {
     }
 }
 
-/// A weight matrix in Q8_0, row by row.
+/// A weight matrix in Q8_0, in row order.
 pub(crate) struct Matrix {
     rows: usize,
     columns: usize,
@@ -146,7 +146,7 @@ impl Matrix {
         for (start, target) in
             (0..last).step_by(ROWS_AT_A_TIME).zip(blocks.chunks_mut(ROWS_AT_A_TIME * per_row))
         {
-            // `embedding` is candle's way to de-quantise some rows instead of all.
+            // `embedding` is the function of candle that de-quantises only some rows.
             let end = start + u32::try_from(target.len() / per_row).map_err(candle_core::Error::wrap)?;
             let values = source.embedding(&Tensor::arange(start, end, &Device::Cpu)?)?;
             BlockQ8_0::from_float(&values.flatten_all()?.to_vec1::<f32>()?, target);
@@ -154,7 +154,7 @@ impl Matrix {
         Ok(Self { rows, columns, blocks })
     }
 
-    /// The rows with these numbers, as f32: `[numbers, columns]`.
+    /// Returns the rows with these numbers as f32: `[numbers, columns]`.
     pub(crate) fn lookup(&self, numbers: &[u32]) -> candle_core::Result<Tensor> {
         let per_row = self.columns / BLOCK;
         let mut values = vec![0f32; numbers.len() * self.columns];
@@ -168,7 +168,7 @@ impl Matrix {
         Tensor::from_vec(values, (numbers.len(), self.columns), &Device::Cpu)
     }
 
-    /// `input · selfᵀ`: from `[count, columns]` to `[count, rows]`, in parallel over the rows of this matrix.
+    /// Returns `input · selfᵀ`: from `[count, columns]` to `[count, rows]`, in parallel over the rows of this matrix.
     pub(crate) fn multiply(&self, input: &Tensor) -> candle_core::Result<Tensor> {
         let (count, columns) = input.dims2()?;
         if columns != self.columns {
@@ -178,7 +178,7 @@ impl Matrix {
         let mut quantised = vec![BlockQ8_0::zeros(); count * per_row];
         BlockQ8_0::from_float(&input.flatten_all()?.to_vec1::<f32>()?, &mut quantised);
 
-        // Each task owns a band of this matrix's rows, so the result is laid out transposed.
+        // Each task computes a band of this matrix's rows, so the result is laid out transposed.
         let bands = rayon::current_num_threads() * 4;
         let band = self.rows.div_ceil(bands).next_multiple_of(4);
         let mut output = vec![0f32; self.rows * count];
@@ -194,7 +194,7 @@ impl Matrix {
     }
 }
 
-/// The products of up to four rows of weights with all inputs.
+/// Computes the products of up to four rows of weights with all inputs.
 fn multiply_rows(
     weights: &[BlockQ8_0],
     inputs: &[BlockQ8_0],
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use candle_core::quantized::GgmlDType;
 
-    /// Whole matrix and single row agree with the plain product, for sizes with and without a remainder.
+    /// The whole matrix and single rows agree with the plain product, for sizes with and without a remainder.
     #[test]
     fn multiplies_like_a_plain_matrix() {
         for rows in [1, 4, 7, 64] {

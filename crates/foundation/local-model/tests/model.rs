@@ -1,6 +1,6 @@
-//! The whole crate on the real model. What it answers is never looked at, only whether the answer is well formed.
+//! A test of the whole crate with the real model. It checks only that answers are well formed, not what they say.
 //!
-//! One test, because each test is a process of its own under nextest and would load the model again.
+//! It is a single test, because nextest runs each test in its own process, which would load the model again.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of a test")]
 
 use std::{
@@ -13,7 +13,7 @@ use local_model::{
 };
 use serde_json::{Value, json};
 
-/// The file named by `SVC_MODEL_FILE`, or else what `scripts/fetch-model` puts into the cache.
+/// Returns the file named by `SVC_MODEL_FILE`, or else the file that `scripts/fetch-model` puts into the cache.
 fn model_file() -> PathBuf {
     if let Some(file) = std::env::var_os("SVC_MODEL_FILE") {
         return file.into();
@@ -39,7 +39,7 @@ fn request(question: &str, tokens: u32) -> Request {
     }
 }
 
-/// All tokens of a generation and how it ended.
+/// Returns all tokens of a generation and its end.
 async fn collect(mut generation: Generation) -> (Vec<String>, Result<Completion, Error>) {
     let mut tokens = Vec::new();
     while let Some(event) = generation.next().await {
@@ -117,7 +117,7 @@ async fn tool_call(engine: &Engine) {
     let arguments: Value = serde_json::from_str(&call.arguments).unwrap();
     assert!(jsonschema::is_valid(&weather().parameters, &arguments), "{arguments}");
 
-    // The answered call leads to text.
+    // A call with a result leads to text.
     let mut messages = ask.messages.clone();
     messages.push(Message { tool_calls: vec![call.clone()], ..Message::new(Role::Assistant, "") });
     messages.push(Message { tool_call_id: Some(call.id), ..Message::new(Role::Tool, r#"{"celsius":3}"#) });
@@ -131,7 +131,7 @@ async fn cancel(engine: &Engine) {
     generation.cancel();
     let (tokens, end) = collect(generation).await;
     assert_eq!(end, Err(Error::Cancelled));
-    // Those on their way when the flag was set, counted and not timed.
+    // The tokens generated until the flag was seen, counted instead of timed.
     assert!(tokens.len() < 200, "{} tokens after cancelling", tokens.len());
 }
 
@@ -141,7 +141,7 @@ async fn queue(engine: &Engine) {
     let waiting = engine.generate(request("Hello", 4)).unwrap();
     let dropped = engine.generate(request("Hello", 4)).unwrap();
     assert_eq!(engine.generate(request("Hello", 4)).unwrap_err(), Error::Busy);
-    // A cancelled request gives up its place; the others are answered in turn.
+    // A cancelled request frees its place; the others are answered in order.
     drop(dropped);
     let last = engine.generate(request("Hello", 4)).unwrap();
     drop(running);
@@ -149,8 +149,8 @@ async fn queue(engine: &Engine) {
     assert!(collect(last).await.1.is_ok());
 }
 
-/// candle has a pool of busy-waiting threads, as many as the machine has cores, which large operations start. It must
-/// never come to be: the engine's own pool has the size it was given.
+/// Checks that candle's process-wide pool of busy-waiting threads, which large operations start, is never started.
+/// The engine uses only its own pool.
 async fn threads(engine: &Engine) {
     let long = "A sentence to make the prompt long. ".repeat(30);
     let done = answer(engine, request(&long, 2)).await;

@@ -1,4 +1,4 @@
-//! The members of a team: adding, changing and removing them, for the command line and later the dashboard.
+//! The members of a team: reading, adding, changing and removing them.
 
 use super::model::{
     Availability, AvailabilityStatus, MemberPatch, MemberRole, MemberRow, NewMember, TeamMember,
@@ -12,11 +12,11 @@ use model::{Code, Error, FieldError, JsonText, MemberId, Result, Timestamp, Work
 use ports::{Member, Members};
 use store::{OneRow, Read, Tx};
 
-/// The most members of a team.
+/// The maximum number of members in a team.
 const MOST_MEMBERS: i64 = 500;
-/// The most languages of a member.
+/// The maximum number of languages of a member.
 const MOST_LANGUAGES: usize = 20;
-/// The highest capacity that a member can have.
+/// The maximum capacity of a member.
 pub const MOST_CAPACITY: i64 = 10_000;
 
 /// The implementation of the port [`Members`].
@@ -59,18 +59,18 @@ pub fn find(read: &mut Read, workspace: WorkspaceId, id: MemberId) -> Result<Tea
     row.member(read.now())
 }
 
-/// A member who can get conversations.
+/// A member who can be assigned conversations.
 #[derive(Debug, Clone, Copy, Queryable)]
 pub struct AvailableMember {
     /// The id.
     pub id: MemberId,
-    /// The most conversations at a time.
+    /// The maximum number of conversations at a time.
     pub capacity: Option<i64>,
     /// When automatic assignment last chose the member.
     pub last_assigned_at: Option<Timestamp>,
 }
 
-/// Returns the members of a team who take conversations now.
+/// Returns the members of a team who accept conversations now.
 pub fn available(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<AvailableMember>> {
     let is_back = team_members::available_at.is_not_null().and(team_members::available_at.le(read.now()));
     Ok(team_members::table
@@ -81,8 +81,8 @@ pub fn available(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<Availabl
         .load(read.connection())?)
 }
 
-/// Returns those of the members who take no conversations now, with the minutes of their absence. Members who have left the
-/// team count as absent.
+/// Returns the members among `ids` who are absent, with the minutes of their absence. Members who have left the team
+/// count as absent.
 pub fn absences(read: &mut Read, workspace: WorkspaceId, ids: &[MemberId]) -> Result<Vec<(MemberId, i64)>> {
     let now = read.now();
     let rows: Vec<(MemberId, AvailabilityStatus, Option<Timestamp>, Option<Timestamp>)> = team_members::table
@@ -117,7 +117,7 @@ pub fn record_assignment(tx: &mut Tx, member: MemberId) -> Result<()> {
 /// Adds a member to a team.
 ///
 /// # Errors
-/// `validation_error`, `duplicate_value` where the email address is that of another member, `limit_reached`.
+/// `validation_error`; `duplicate_value` if another member has the email address; `limit_reached`.
 pub fn add(tx: &mut Tx, workspace: WorkspaceId, new: NewMember) -> Result<TeamMember> {
     let content = Content::of(new)?;
     lock(tx, workspace)?;
@@ -147,7 +147,7 @@ pub fn add(tx: &mut Tx, workspace: WorkspaceId, new: NewMember) -> Result<TeamMe
 /// Changes a member of a team.
 ///
 /// # Errors
-/// `not_found`, and those of [`add`].
+/// `not_found`, and the errors of [`add`].
 pub fn set(tx: &mut Tx, workspace: WorkspaceId, id: MemberId, patch: MemberPatch) -> Result<TeamMember> {
     lock(tx, workspace)?;
     let before = find(tx, workspace, id)?;
@@ -186,7 +186,7 @@ pub fn remove(tx: &mut Tx, workspace: WorkspaceId, id: MemberId) -> Result<()> {
     if removed == 0 { Err(Error::not_found("member")) } else { Ok(()) }
 }
 
-/// The values of a member, checked.
+/// The checked values of a member.
 #[derive(Insertable, AsChangeset)]
 #[diesel(table_name = team_members, treat_none_as_null = true)]
 struct Content {
@@ -207,7 +207,7 @@ impl Content {
     }
 
     /// # Errors
-    /// `validation_error` with all that is wrong.
+    /// `validation_error` with all problems.
     fn of(new: NewMember) -> Result<Self> {
         let name = trimmed(&new.name).to_owned();
         let email = email(&new.email).unwrap_or_default();

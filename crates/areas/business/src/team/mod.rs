@@ -1,4 +1,4 @@
-//! Team: the people who work for a business, to whom conversations and tasks can be assigned.
+//! The team: people who work for a business, to whom conversations and tasks can be assigned.
 
 mod members;
 mod model;
@@ -12,7 +12,7 @@ pub use model::{Availability, AvailabilityStatus, MemberPatch, MemberRole, NewMe
 
 use ::operation::{Domain, Operations};
 
-/// Team: the members of a workspace.
+/// The area of the team.
 pub struct Team;
 
 impl Domain for Team {

@@ -1,4 +1,4 @@
-//! Members of a team, as callers see them and as they are stored.
+//! Members of a team: the API object and the stored row.
 
 use crate::schema::team_members;
 use diesel::prelude::*;
@@ -93,39 +93,39 @@ pub struct TeamMember {
     pub joined_at: Timestamp,
 }
 
-/// A member to add.
+/// The data of a new member.
 #[derive(Debug, Clone, Default)]
 pub struct NewMember {
     /// The name, 1 to 120 characters.
     pub name: String,
     /// The email address.
     pub email: String,
-    /// What the member may do.
+    /// The role.
     pub role: MemberRole,
-    /// The address of a picture.
+    /// The URL of a picture.
     pub avatar_url: Option<String>,
-    /// Whether the member takes work.
+    /// The availability.
     pub availability: Availability,
-    /// The most conversations at a time.
+    /// The maximum number of conversations at a time.
     pub capacity: Option<i64>,
     /// The languages that the member speaks.
     pub languages: Vec<String>,
 }
 
-/// A change of a member. What is not given stays unchanged.
+/// A change of a member. `None` leaves a field unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct MemberPatch {
     /// The name.
     pub name: Option<String>,
     /// The email address.
     pub email: Option<String>,
-    /// What the member may do.
+    /// The role.
     pub role: Option<MemberRole>,
-    /// The address of a picture.
+    /// The URL of a picture.
     pub avatar_url: Patch<String>,
-    /// Whether the member takes work.
+    /// The availability.
     pub availability: Option<Availability>,
-    /// The most conversations at a time.
+    /// The maximum number of conversations at a time.
     pub capacity: Patch<i64>,
     /// The languages that the member speaks.
     pub languages: Option<Vec<String>>,
@@ -148,7 +148,7 @@ pub(super) struct MemberRow {
 }
 
 impl MemberRow {
-    /// Converts the row to the object that callers see, without the counts of open work.
+    /// Returns the API object, without the counts of open work.
     pub(super) fn member(self, now: Timestamp) -> Result<TeamMember> {
         let availability = Availability { status: self.availability, until: self.available_at };
         Ok(TeamMember {

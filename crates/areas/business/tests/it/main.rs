@@ -1,4 +1,4 @@
-//! The profile of the business and its team through the whole service, on both databases.
+//! Tests of the business profile and the team over HTTP, on both databases.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -12,7 +12,7 @@ mod team;
 use model::Env;
 use testkit::{Key, TestApp};
 
-/// A live key with all scopes of a fresh workspace.
+/// Returns a live key with all scopes of a new workspace.
 pub async fn full(app: &TestApp) -> Key {
     let workspace = app.bare_workspace("scale", 0).await;
     app.key(workspace, Env::Live, &["*"]).await

@@ -1,4 +1,4 @@
-//! The profile of the business: what it can be, and whether the business is open.
+//! Tests of the business profile: its values, and whether the business is open.
 
 use crate::full;
 use business::{BusinessPatch, BusinessProfile, Calendar, Retention};
@@ -38,7 +38,7 @@ async fn a_profile_is_shown_as_it_was_set(kind: Kind) {
     assert_eq!((&shown["name"], &shown["phone"]), (&json!("Casa Nordica"), &json!("+34911234567")));
     assert_eq!(shown["hours"], json!([{ "day": "monday", "open": "09:00", "close": "24:00" }]));
     assert_eq!(shown["holidays"], json!([{ "date": "2026-12-25", "name": null, "yearly": true }]));
-    // What is not given stays, and `null` removes.
+    // Absent fields stay unchanged, and `null` removes a value.
     let changed =
         set(&app, key.workspace, json!({ "name": null, "hours": null, "currency": "USD" })).await.unwrap();
     assert_eq!((changed.name.as_str(), changed.currency.as_deref()), ("Workspace 0", Some("USD")));
@@ -53,7 +53,7 @@ async fn how_long_is_kept_what_was_written(kind: Kind) {
     let key = full(&app).await;
     for (change, messages, files) in [
         (json!({ "retention": { "messages_days": 3650, "files_days": 1 } }), json!(3650), json!(1)),
-        // What is not given stays, and `null` keeps for ever.
+        // Absent fields stay unchanged, and `null` keeps messages or files forever.
         (json!({ "retention": { "files_days": 30 } }), json!(3650), json!(30)),
         (json!({ "name": "Casa Nordica" }), json!(3650), json!(30)),
         (json!({ "retention": { "messages_days": null } }), Value::Null, json!(30)),
@@ -63,7 +63,7 @@ async fn how_long_is_kept_what_was_written(kind: Kind) {
         let shown = app.get("/business", &key).await.expect(200);
         assert_eq!(shown["retention"], json!({ "messages_days": messages, "files_days": files }), "{change}");
     }
-    // Only those who do not keep everything are asked for.
+    // Only workspaces with a retention period are returned.
     let others = [full(&app).await.workspace, full(&app).await.workspace];
     set(&app, others[0], json!({ "name": "Casa Nordica" })).await.unwrap();
     set(&app, others[1], json!({ "retention": { "messages_days": 7 } })).await.unwrap();
@@ -148,7 +148,7 @@ async fn what_a_profile_cannot_be_is_refused(kind: Kind) {
         let error = set(&app, workspace, fields.clone()).await.unwrap_err();
         assert_eq!((error.code(), error.param_name()), (Code::ValidationError, Some(param)), "{fields}");
     }
-    // Nothing of a refused change is kept.
+    // A refused change leaves the profile unset.
     let key = app.key(workspace, model::Env::Live, &["runs:read"]).await;
     assert_eq!(app.get("/business", &key).await.expect(200)["updated_at"], Value::Null);
 }

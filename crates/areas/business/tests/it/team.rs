@@ -1,4 +1,4 @@
-//! The team: its list, what a member can be, and values that name members.
+//! Tests of the team: its list, the values of members, and item values that refer to members.
 
 use crate::full;
 use business::team::{
@@ -28,7 +28,7 @@ fn refusal(error: &Error) -> (Code, Option<&str>) {
     (error.code(), error.param_name())
 }
 
-/// Work of the first two members of a team.
+/// Open work of the first two members of a team.
 #[derive(Debug)]
 struct Work(WorkType, [i64; 2]);
 
@@ -58,7 +58,7 @@ async fn a_team_is_listed_in_the_order_of_joining(kind: Kind) {
     };
     let marta = add(&app, key.workspace, marta).await.unwrap();
     let jonas = add(&app, key.workspace, member("Jonas", "jonas@example.com")).await.unwrap();
-    // The address is taken in this team only.
+    // The email address is unique only within a team.
     add(&app, stranger.workspace, member("Marta", "marta@example.com")).await.unwrap();
     let listed = app.get("/team", &key).await.expect(200);
     assert_eq!(
@@ -79,7 +79,7 @@ async fn a_team_is_listed_in_the_order_of_joining(kind: Kind) {
             },
         ])
     );
-    // An absence that is over is none.
+    // A member whose absence has ended is online.
     app.data.clock.advance(chrono::Duration::seconds(60));
     let online = json!({ "status": "online", "until": null });
     assert_eq!(app.get("/team", &key).await.expect(200)[0]["availability"], online);
@@ -153,7 +153,7 @@ async fn values_of_user_fields_are_members(kind: Kind) {
         let message = refused.body["error"]["message"].as_str().unwrap();
         assert!(message.ends_with(&format!("are not among the members of the team: {theirs}")), "{message}");
     }
-    // What names somebody who has left is kept, and can be written back.
+    // A value that refers to a former member is kept, and can be written again.
     let workspace = key.workspace;
     app.db().write(move |tx| team::remove(tx, workspace, ours)).await.unwrap();
     let path = format!("{items}/{}", item["id"]);

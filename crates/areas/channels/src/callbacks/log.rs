@@ -1,4 +1,4 @@
-//! The log of callbacks: rows are deleted after their time, and the oldest when the log is too large.
+//! The log of callbacks. Rows are deleted when they are old, and the oldest ones also when the log is too large.
 
 use crate::schema::{channel_callbacks as table, channels};
 use diesel::dsl::sql;
@@ -10,39 +10,39 @@ use std::sync::Arc;
 use store::logs::{self, BoundedLog, LogKind, PerRow, Retention, Size, Sizes};
 use store::{Read, Tx};
 
-/// Their name among the logs that have a size.
+/// The name of the log among those with a maximum size.
 const LOG: &str = "channel_callbacks";
 
-/// Rows that one transaction counts or deletes.
+/// Rows that a transaction counts or deletes.
 const PIECE: i64 = 500;
 
-/// The bytes of a row besides its body.
+/// The size of a row without its body, in bytes.
 const ROW_BYTES: PerRow = PerRow { sqlite: 110, postgres: 170 };
 
-/// Callbacks that are still to be applied, or that failed. In SQL without parameters, because SQLite does not see that
-/// `status = ?` implies the `status <> 'done'` of their index, and would read all callbacks.
+/// Returns the condition for callbacks that are not done. It is SQL without parameters: SQLite cannot infer from
+/// `status = ?` the condition `status <> 'done'` of their partial index, and would scan all callbacks.
 pub(crate) fn not_done() -> SqlLiteral<Bool> {
     sql("channel_callbacks.status <> 'done'")
 }
 
-/// Callbacks that are to be applied now.
+/// Returns the query for pending callbacks that are due.
 #[diesel::dsl::auto_type(no_type_alias)]
 pub(crate) fn pending(now: Timestamp) -> _ {
     let not_done: SqlLiteral<Bool> = not_done();
     table::table.filter(table::status.eq("pending")).filter(not_done).filter(table::due_at.le(now))
 }
 
-/// Callbacks that were applied, or that failed; SQLite finds them by their index.
+/// Returns the condition for callbacks that were applied or have failed, in the form of their partial index.
 fn ended() -> SqlLiteral<Bool> {
     sql("channel_callbacks.status <> 'pending'")
 }
 
-/// The bytes of a row.
+/// Returns the SQL for the size of a row.
 fn size_column(read: &mut Read) -> SqlLiteral<BigInt> {
     sql(&logs::row_bytes(read, ROW_BYTES, &["body", "last_error"]))
 }
 
-/// Deletes callbacks, which are not many.
+/// Deletes some callbacks and returns their sizes. All of their keys are in one statement, so there must not be many.
 fn delete(tx: &mut Tx, ids: &[i64]) -> Result<Sizes> {
     if ids.is_empty() {
         return Ok(Sizes::new());
@@ -62,8 +62,8 @@ fn delete(tx: &mut Tx, ids: &[i64]) -> Result<Sizes> {
     Ok(sizes)
 }
 
-/// Deletes some callbacks after `after` that are older than the retention, except those that are still to be applied. Returns
-/// where to continue, or `None` after the last old one.
+/// Deletes some callbacks after `after` that are older than the retention, except pending ones. Returns where to
+/// continue, or `None` after the last old one.
 pub(crate) fn purge_old(tx: &mut Tx, retention: Retention, after: i64) -> Result<Option<i64>> {
     logs::lock(tx, LOG)?;
     let horizon = tx.now().plus_seconds(-retention.seconds());
@@ -79,12 +79,12 @@ pub(crate) fn purge_old(tx: &mut Tx, retention: Retention, after: i64) -> Result
     Ok(old.last().map(|(id, ..)| *id))
 }
 
-/// Callbacks of chat networks, among the logs that have a size.
+/// The log of chat networks' callbacks.
 pub const CALLBACK_LOG: LogKind =
     LogKind { name: LOG, days: 14, bounded: |retention| Arc::new(BoundedCallbacks(retention)) };
 
-/// Callbacks, as something that has a size. Those that are still to be applied stay. Their writers do not count, because all
-/// callbacks of a workspace would wait for each other.
+/// The log of callbacks with its maximum size. Pending callbacks are never deleted. The size is measured by the job
+/// instead of by inserts, because a shared counter would serialize all callbacks of a workspace.
 struct BoundedCallbacks(Retention);
 
 impl BoundedLog for BoundedCallbacks {
@@ -122,7 +122,7 @@ impl BoundedLog for BoundedCallbacks {
             .select(channels::id)
             .load(tx.connection())?;
         let mut oldest: Vec<(i64, i64)> = Vec::new();
-        // One after another, because each has its oldest first in the index.
+        // Query the channels separately, because the index orders the callbacks of each.
         for channel in own {
             let bytes = size_column(tx);
             let rows: Vec<(i64, i64)> = table::table

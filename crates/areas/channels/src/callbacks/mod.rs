@@ -1,4 +1,5 @@
-//! Callbacks: requests of the network, which are verified, stored and acknowledged. `conversations` applies them.
+//! Callbacks: requests of the network, which are verified, stored and acknowledged. The crate `conversations` applies
+//! them.
 
 mod log;
 mod queue;

@@ -1,4 +1,4 @@
-//! The address that the network calls back. A callback is answered as soon as it is stored, before it is applied.
+//! The route for callbacks of the network. A callback is acknowledged once it is stored, before it is applied.
 
 use crate::channels::{self, ChannelRow, ChannelStatus, Credentials};
 use crate::network::Network;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use store::{Batched, Batches, Db, Tx, each};
 use url::form_urlencoded;
 
-/// Larger callbacks are refused. The network sends at most this.
+/// The maximum size of a callback. The network sends no larger ones.
 const MOST_BYTES: usize = 3 << 20;
 
-/// Receives the network's callbacks, each channel's at an address of its own.
+/// The route for callbacks. Each channel has its own URL.
 pub struct Callbacks {
     db: Db,
     network: Network,
@@ -29,14 +29,14 @@ pub struct Callbacks {
     waiting: Arc<Batches<NewCallback>>,
 }
 
-/// A cached channel, so that a callback needs no query for it.
+/// A cached channel, which saves a query for each callback.
 struct CachedChannel {
     row: ChannelRow,
     credentials: Credentials,
 }
 
 impl Callbacks {
-    /// Callbacks of all channels.
+    /// Creates the route for all channels.
     #[must_use]
     pub fn new(db: Db, network: Network, seal: Arc<Seal>, notifier: WorkNotifier) -> Self {
         Self { db, network, seal, notifier, known: Arc::new(Cache::new()), waiting: Arc::default() }
@@ -59,7 +59,7 @@ impl RawRoute for Callbacks {
             let callbacks = Self { db, network, seal, notifier, known, waiting };
             callbacks.receive(request).await.unwrap_or_else(|error| {
                 tracing::error!(%error, "a callback could not be stored");
-                // The network sends it again.
+                // The network retries the callback later.
                 RawAnswer::status(503).header("retry-after", "5")
             })
         })
@@ -72,6 +72,7 @@ impl Callbacks {
             return Ok(RawAnswer::status(404));
         };
         let Some(channel) = self.channel(id).await? else { return Ok(RawAnswer::status(404)) };
+        // The same answer as for an unknown channel.
         if channel.row.status == ChannelStatus::Disabled {
             return Ok(RawAnswer::status(404));
         }
@@ -97,6 +98,7 @@ impl Callbacks {
     async fn store(&self, channel: &CachedChannel, request: &RawRequest) -> Result<RawAnswer> {
         let secrets: Vec<&str> = channel.credentials.app_secrets.iter().map(String::as_str).collect();
         let signature = request.header(&SIGNATURE_HEADER.to_ascii_lowercase());
+        // Only this check authenticates a callback: its URL is not secret.
         if !self.network.0.verify_webhook(&secrets, signature, &request.body) {
             tracing::warn!(channel = %channel.row.id, "a callback has no valid signature");
             return Ok(RawAnswer::status(401));
@@ -109,7 +111,7 @@ impl Callbacks {
     }
 }
 
-/// A callback to store. Networks send many at once: on PostgreSQL those that wait share a statement.
+/// A callback to store. Networks send many at once, so on PostgreSQL concurrent inserts share a statement.
 struct NewCallback {
     channel: ChannelId,
     body: Bytes,
@@ -135,7 +137,7 @@ impl Batched for NewCallback {
     }
 }
 
-/// A callback as it is inserted.
+/// The row of a new callback.
 #[derive(Insertable)]
 #[diesel(table_name = table)]
 struct NewRow<'a> {
@@ -160,7 +162,7 @@ impl NewCallback {
     }
 }
 
-/// Answers the network's question whether the address is ours.
+/// Answers the request with which the network verifies the URL.
 fn greet(credentials: &Credentials, query: &str) -> RawAnswer {
     let value = |name: &str| {
         let mut pairs = form_urlencoded::parse(query.as_bytes());
@@ -175,7 +177,7 @@ fn greet(credentials: &Credentials, query: &str) -> RawAnswer {
     }
 }
 
-/// Compares in constant time.
+/// Compares two values in constant time.
 fn is_equal(sent: &[u8], secret: &[u8]) -> bool {
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
     hmac::verify(&key, sent, hmac::sign(&key, secret).as_ref()).is_ok()

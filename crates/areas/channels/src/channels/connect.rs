@@ -1,4 +1,4 @@
-//! Connecting channels. The API has no operation for it: `svc channel` does it.
+//! Connection of channels, for the command `svc channel`. The API has no operation for it.
 
 use super::model::{ChannelProvider, ChannelSettings, ChannelStatus, ChannelType};
 use super::row::{ChannelRow, Credentials, by_id};
@@ -10,41 +10,41 @@ use diesel::prelude::*;
 use model::{AgentId, ChannelId, Error, JsonText, KeyId, Result, WorkspaceId};
 use store::{Read, Tx};
 
-/// A number to connect.
+/// The data of a channel to connect.
 #[derive(Clone)]
 pub struct ConnectChannel {
     /// The workspace.
     pub workspace: WorkspaceId,
     /// How the service reaches the network.
     pub provider: ChannelProvider,
-    /// What people call the channel.
+    /// The name for people.
     pub name: String,
-    /// The number as people write it.
+    /// The number in display format.
     pub address: Option<String>,
-    /// Where the network's API is, without a slash at the end.
+    /// The base URL of the network's API, without a trailing slash.
     pub base_url: String,
     /// The network's id of the number.
     pub number_id: String,
     /// The network's id of the business.
     pub business_id: String,
-    /// The token that requests to the network carry.
+    /// The bearer token of requests to the network.
     pub access_token: String,
     /// The secret with which the network signs callbacks.
     pub app_secret: String,
-    /// What the network says when it asks whether the address of callbacks is ours.
+    /// The token that the network sends to verify the URL for callbacks.
     pub verify_token: String,
-    /// The agent that answers contacts; `None` for the workspace's default agent.
+    /// The agent that answers contacts. `None` selects the workspace's default agent.
     pub agent: Option<AgentId>,
-    /// The key on whose behalf the agent runs, and whose budget pays. Without it no agent answers.
+    /// The key that runs of the agent use, and whose budget pays for them. Without a key no agent answers.
     pub key: Option<KeyId>,
-    /// How the service handles messages.
+    /// The settings.
     pub settings: ChannelSettings,
     /// Messages per second that the network accepts.
     pub messages_per_second: i64,
 }
 
 impl ConnectChannel {
-    /// The access to the network.
+    /// Returns the access to the network.
     pub fn account(&self) -> Account {
         Account {
             base_url: self.base_url.clone(),
@@ -55,16 +55,17 @@ impl ConnectChannel {
     }
 }
 
-/// Connects a number. A number that is connected already, in the same workspace, gets the new credentials and settings; the
-/// old secret of callbacks stays valid beside the new one.
+/// Connects a number. If the workspace has already connected it, replaces its credentials and settings; the previous
+/// secret of callbacks also stays valid.
 ///
 /// # Errors
-/// `duplicate_value` where the number is another workspace's, or the database's.
+/// `duplicate_value` if another workspace has connected the number.
 pub fn connect(tx: &mut Tx, seal: &Seal, new: &ConnectChannel) -> Result<ChannelRow> {
     let found = by_number(tx, &new.base_url, &new.number_id)?;
     if let Some(other) = found.as_ref().filter(|other| other.workspace_id != new.workspace) {
         return Err(Error::duplicate("number_id", "The number is connected by another workspace.", other.id));
     }
+    // Keep one previous secret, because the network may sign callbacks with it until its rotation is complete.
     let mut app_secrets = vec![new.app_secret.clone()];
     if let Some(before) = &found {
         let old = before.credentials(seal)?.app_secrets;
@@ -80,6 +81,7 @@ pub fn connect(tx: &mut Tx, seal: &Seal, new: &ConnectChannel) -> Result<Channel
         verify_token: new.verify_token.clone(),
     };
     let text = serde_json::to_string(&credentials).map_err(Error::internal)?;
+    // The credentials are encrypted for the id of the channel, so insert the row first.
     let sealed = seal.seal(&SEALED, &place(new.workspace, id), &text, &*tx.random())?;
     let (now, settings) = (tx.now(), JsonText::of(&new.settings));
     let row = diesel::update(channels::table.find(id))
@@ -103,7 +105,7 @@ pub fn connect(tx: &mut Tx, seal: &Seal, new: &ConnectChannel) -> Result<Channel
     Ok(row)
 }
 
-/// The channel of a number, in any workspace.
+/// Returns the channel of a number, in any workspace.
 fn by_number(read: &mut Read, base_url: &str, number_id: &str) -> Result<Option<ChannelRow>> {
     let found = channels::table
         .filter(channels::channel_type.eq(ChannelType::Chatnet))
@@ -144,16 +146,16 @@ fn insert(tx: &mut Tx, new: &ConnectChannel) -> Result<ChannelId> {
     Ok(id)
 }
 
-/// A change of a channel. What is `None` stays unchanged.
+/// A change of a channel. `None` leaves a field unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct ChannelChange {
-    /// What people call it.
+    /// The name for people.
     pub name: Option<String>,
-    /// Where the network's API is, without a slash at the end.
+    /// The base URL of the network's API, without a trailing slash.
     pub network_url: Option<String>,
     /// The agent that answers contacts.
     pub agent: Option<AgentId>,
-    /// The key on whose behalf the agent runs.
+    /// The key that runs of the agent use.
     pub key: Option<KeyId>,
     /// Messages per second that the network accepts.
     pub messages_per_second: Option<i64>,
@@ -162,7 +164,7 @@ pub struct ChannelChange {
 /// Changes a channel and its settings.
 ///
 /// # Errors
-/// `not_found`, and `duplicate_value` where another channel has the number at that address.
+/// `not_found`; `duplicate_value` if another channel has the number at the new URL.
 pub fn set(
     tx: &mut Tx,
     id: ChannelId,
@@ -195,7 +197,7 @@ pub fn set(
     Ok(row)
 }
 
-/// Disables a channel: nothing is sent over it, and what the network calls back with is refused.
+/// Disables a channel. It then sends nothing, and callbacks of the network are refused.
 ///
 /// # Errors
 /// `not_found`.
@@ -211,7 +213,7 @@ pub fn disconnect(tx: &mut Tx, id: ChannelId) -> Result<()> {
     if changed == 0 { Err(Error::not_found("channel")) } else { Ok(()) }
 }
 
-/// All channels of the installation, for operators: id, workspace, name, number and status.
+/// Returns all channels of the installation, for operators.
 pub fn list(read: &mut Read) -> Result<Vec<ChannelRow>> {
     Ok(channels::table.order(channels::id).select(ChannelRow::as_select()).load(read.connection())?)
 }

@@ -1,24 +1,24 @@
-//! The errors of a channel, for the people who operate it.
+//! The log of a channel's errors, for operators.
 
 use crate::schema::channel_errors;
 use diesel::prelude::*;
 use model::{ChannelId, MessageId, Result};
 use store::Tx;
 
-/// An error to note.
+/// An error to record.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NewChannelError<'a> {
     /// The code.
     pub code: &'a str,
-    /// For people, in English.
+    /// A message for people, in English.
     pub message: &'a str,
-    /// The network's number for it.
+    /// The network's error number.
     pub provider_code: Option<i64>,
-    /// The message that was to be sent.
+    /// The message whose send failed.
     pub about: Option<MessageId>,
 }
 
-/// Adds an error to the last errors of a channel.
+/// Records an error of a channel.
 pub fn note_error(tx: &mut Tx, channel: ChannelId, error: NewChannelError<'_>) -> Result<()> {
     let now = tx.now();
     diesel::insert_into(channel_errors::table)

@@ -1,4 +1,4 @@
-//! Channels: numbers on a chat network over which a business talks to its contacts.
+//! Channels: a business's numbers on a chat network.
 
 mod connect;
 mod errors;

@@ -1,4 +1,4 @@
-//! A channel, as callers see it.
+//! The API object of a channel.
 
 use chatnet::Quality;
 use model::{AgentId, ChannelId, Timestamp, text_enum};
@@ -42,7 +42,7 @@ text_enum! {
 }
 
 impl ChannelStatus {
-    /// Whether messages can be sent.
+    /// Returns whether messages can be sent.
     pub fn can_send(self) -> bool {
         matches!(self, Self::Connecting | Self::Connected | Self::Degraded)
     }

@@ -8,7 +8,7 @@ use model::{ChannelId, Code, Error, JsonText, Result, WorkspaceId};
 use std::collections::HashMap;
 use store::{Read, Tx, lock_row};
 
-/// How the settings of a channel are stored whose conversations are assigned.
+/// The `LIKE` pattern for settings with `auto_assign`. Settings are stored as compact JSON.
 const AUTO_ASSIGN: &str = "%\"auto_assign\":true%";
 
 /// Returns the ids of all channels of a workspace.
@@ -17,7 +17,7 @@ pub fn ids(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<ChannelId>> {
     Ok(own.load(read.connection())?)
 }
 
-/// Returns the networks of channels.
+/// Returns the network of each channel.
 pub fn types(
     read: &mut Read,
     channels: impl IntoIterator<Item = ChannelId>,
@@ -32,7 +32,7 @@ pub fn types(
     Ok(found.into_iter().collect())
 }
 
-/// Whether a workspace has a channel.
+/// Returns whether a channel belongs to a workspace.
 pub fn is_of(read: &mut Read, channel: ChannelId, workspace: WorkspaceId) -> Result<bool> {
     let found = table::table.find(channel).filter(table::workspace_id.eq(workspace));
     Ok(diesel::select(diesel::dsl::exists(found)).get_result(read.connection())?)
@@ -47,7 +47,8 @@ pub fn enabled(read: &mut Read, ids: &[ChannelId]) -> Result<Vec<ChannelRow>> {
         .load(read.connection())?)
 }
 
-/// Returns the workspace's first channel: the first that has a template with this name and language, if there is one.
+/// Returns the workspace's first enabled channel. With `template`, prefers the first one that has a template with
+/// this name and language.
 ///
 /// # Errors
 /// `no_channel`.
@@ -115,7 +116,7 @@ pub fn set_status(tx: &mut Tx, id: ChannelId, status: ChannelStatus, reason: Opt
     Ok(())
 }
 
-/// Notes that a contact wrote over a channel.
+/// Records that a contact sent a message to a channel.
 pub fn note_inbound(tx: &mut Tx, id: ChannelId) -> Result<()> {
     let now = tx.now();
     diesel::update(table::table.find(id)).set(table::last_inbound_at.eq(now)).execute(tx.connection())?;

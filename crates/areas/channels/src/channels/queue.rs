@@ -1,21 +1,21 @@
-//! The messages of a channel, as far as its health shows them.
+//! The state of a channel's outgoing messages, for its health.
 
 use model::{ChannelId, Result, Timestamp};
 use store::Read;
 
-/// The messages that wait to be sent over channels. `conversations` implements it.
+/// The outgoing messages of channels. The crate `conversations` implements this.
 pub trait MessageQueue: Send + Sync {
-    /// Returns how the messages of a channel are doing, counting at most `most` that wait.
+    /// Returns the state of a channel's messages. Counts at most `most` waiting messages.
     fn state(&self, read: &mut Read, channel: ChannelId, most: i64) -> Result<QueueState>;
 }
 
-/// How the messages of a channel are doing.
+/// The state of a channel's outgoing messages.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueState {
-    /// How many messages wait to be sent.
+    /// The number of messages that wait to be sent.
     pub waiting: i64,
-    /// When the oldest of them was written.
+    /// When the oldest waiting message was written.
     pub oldest: Option<Timestamp>,
-    /// How many of the last 1,000 messages may or may not have been sent.
+    /// The number of messages among the last 1,000 whose send had an unknown outcome.
     pub unknown: i64,
 }

@@ -8,17 +8,19 @@ use store::Tx;
 
 /// The network's rating of a number.
 pub(crate) struct Rating {
-    /// `None`: nothing.
+    /// The quality; `None` if it is unchanged.
     pub(crate) quality: Option<Quality>,
-    /// How many contacts may be written to first within 24 hours. `None`: nothing; `Some(None)`: that there is no limit.
+    /// The number of contacts that the business may write to first within 24 hours. `None` if unchanged; `Some(None)`
+    /// means no limit.
     pub(crate) messaging_limit: Option<Option<i64>>,
-    /// When it was so.
+    /// The time of the rating.
     pub(crate) at: Timestamp,
 }
 
 /// Stores the network's rating of a number, unless a later one is stored. Returns whether it was stored.
 pub(crate) fn rate(tx: &mut Tx, channel: ChannelId, rating: &Rating) -> Result<bool> {
-    // Networks count seconds: of the same one, what arrives later counts.
+    // The network's times have a resolution of a second. Among ratings of the same second the last one to arrive
+    // applies.
     let second = rating.at.min(tx.now()).seconds();
     let at = Timestamp::from_millis(second * 1_000);
     let mut changed = 0;
@@ -37,7 +39,7 @@ pub(crate) fn rate(tx: &mut Tx, channel: ChannelId, rating: &Rating) -> Result<b
     Ok(changed > 0)
 }
 
-/// Stores the rating in a callback, with a new version of the channel, unless a later one is stored.
+/// Stores the rating of a callback and increments the channel's version, unless a later rating is stored.
 pub fn note_quality(tx: &mut Tx, channel: ChannelId, update: &QualityUpdate) -> Result<()> {
     let now = tx.now();
     let rating = Rating {

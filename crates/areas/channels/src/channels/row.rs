@@ -24,88 +24,88 @@ pub struct ChannelRow {
     pub channel_type: ChannelType,
     /// How the service reaches the network.
     pub provider: ChannelProvider,
-    /// What people call it.
+    /// The name for people.
     pub name: String,
-    /// The number as people write it.
+    /// The number in display format.
     pub address: Option<String>,
-    /// The address of the network.
+    /// The base URL of the network's API.
     pub base_url: String,
     /// The network's id of the number.
     pub number_id: String,
     /// The network's id of the business.
     pub business_id: String,
-    /// [`Credentials`], sealed.
+    /// The encrypted [`Credentials`].
     pub credentials: String,
-    /// Whether it works.
+    /// The status.
     pub status: ChannelStatus,
-    /// Why it does not work.
+    /// The reason for the status.
     pub status_reason: Option<String>,
-    /// How the network rates the number.
+    /// The network's rating of the number.
     pub quality: Quality,
-    /// How many contacts may be written to first within 24 hours.
+    /// The number of contacts that the business may write to first within 24 hours.
     pub messaging_limit: Option<i64>,
-    /// How many messages per second the network accepts.
+    /// Messages per second that the network accepts.
     pub messages_per_second: i64,
-    /// [`ChannelSettings`].
+    /// The settings, as JSON of [`ChannelSettings`].
     pub settings: JsonText,
     /// The agent that answers.
     pub agent_id: Option<AgentId>,
-    /// The key on whose behalf the agent runs, and whose budget pays.
+    /// The key that runs of the agent use, and whose budget pays for them.
     pub key_id: Option<KeyId>,
-    /// When a contact last wrote.
+    /// When a contact last sent a message.
     pub last_inbound_at: Option<Timestamp>,
-    /// When the network was last asked about it.
+    /// When the network was last asked about the channel.
     pub checked_at: Option<Timestamp>,
-    /// Which replica works on the channel: it has the newest epoch.
+    /// The epoch of the lease. The worker with this epoch works on the channel.
     pub lease_epoch: i64,
-    /// Until when the lease holds.
+    /// When the lease expires.
     pub lease_until: Option<Timestamp>,
-    /// Rises with each change.
+    /// The version, incremented with each change.
     pub version: i64,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
-    /// When the network said what the quality is.
+    /// The network's time of the quality.
     pub quality_at: Option<Timestamp>,
-    /// When the network said what the limit is.
+    /// The network's time of the limit.
     pub messaging_limit_at: Option<Timestamp>,
 }
 
-/// A channel as operators see it.
+/// A channel for lists of the command line.
 #[derive(Debug, Clone, Copy)]
 pub struct ChannelSummary<'a> {
     /// The id.
     pub id: ChannelId,
     /// The workspace.
     pub workspace: WorkspaceId,
-    /// What people call it.
+    /// The name for people.
     pub name: &'a str,
-    /// The number as people write it.
+    /// The number in display format.
     pub address: Option<&'a str>,
     /// How the service reaches the network.
     pub provider: ChannelProvider,
-    /// Whether it works.
+    /// The status.
     pub status: ChannelStatus,
 }
 
-/// The secrets that authenticate the service to the network, and the network to the service.
+/// The secrets for requests to the network and for callbacks from it.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Credentials {
     pub(crate) access_token: String,
-    /// The secrets of callbacks, the newest first; two during a rotation.
+    /// The secrets that sign callbacks, newest first. There are two during a rotation.
     pub(crate) app_secrets: Vec<String>,
-    /// The token with which the network verifies the address of callbacks.
+    /// The token with which the network verifies the URL for callbacks.
     pub(crate) verify_token: String,
 }
 
 impl ChannelRow {
-    /// The id.
+    /// Returns the id.
     pub fn id(&self) -> ChannelId {
         self.id
     }
 
-    /// The channel as operators see it.
+    /// Returns the channel for lists of the command line.
     pub fn summary(&self) -> ChannelSummary<'_> {
         ChannelSummary {
             id: self.id,
@@ -117,27 +117,27 @@ impl ChannelRow {
         }
     }
 
-    /// How the service handles its messages.
+    /// Returns the settings.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// `internal_error` if the stored row is corrupt.
     pub fn settings(&self) -> Result<ChannelSettings> {
         self.settings.parse()
     }
 
-    /// Opens the credentials.
+    /// Decrypts the credentials.
     ///
     /// # Errors
-    /// When they cannot be opened with the keys of the service.
+    /// If the service's keys cannot decrypt them.
     pub(crate) fn credentials(&self, seal: &Seal) -> Result<Credentials> {
         let text = seal.open(&place(self.workspace_id, self.id), &self.credentials)?;
         serde_json::from_str(&text).map_err(Error::internal)
     }
 
-    /// The access to the network.
+    /// Returns the access to the network.
     ///
     /// # Errors
-    /// When the credentials cannot be opened with the keys of the service.
+    /// `internal_error` if the service's keys cannot decrypt the credentials.
     pub fn account(&self, seal: &Seal) -> Result<Account> {
         Ok(Account {
             base_url: self.base_url.clone(),
@@ -147,7 +147,7 @@ impl ChannelRow {
         })
     }
 
-    /// Makes sure that messages can be sent.
+    /// Checks that messages can be sent.
     ///
     /// # Errors
     /// `channel_disconnected`.
@@ -159,10 +159,10 @@ impl ChannelRow {
         Err(Error::new(Code::ChannelDisconnected, message))
     }
 
-    /// As callers see it.
+    /// Returns the API object.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// `internal_error` if the stored row is corrupt.
     pub(crate) fn channel(&self, network: &Capabilities) -> Result<Channel> {
         let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let millis = |value: std::time::Duration| i64::try_from(value.as_millis()).unwrap_or(i64::MAX);
@@ -197,7 +197,7 @@ impl ChannelRow {
     }
 }
 
-/// A channel of a workspace.
+/// Returns a channel of a workspace.
 ///
 /// # Errors
 /// `not_found`.
@@ -210,15 +210,16 @@ pub fn live(read: &mut Read, workspace: WorkspaceId, id: ChannelId) -> Result<Ch
         .or_not_found("channel")
 }
 
-/// Takes the shared lock of a channel's messages. Its holders change messages in the order of their ids; a transaction with
-/// another order takes the exclusive lock ([`hold`]). The lock is not one of the channel's row, because PostgreSQL does not
-/// serve row locks in turn: callbacks could wait for as long as a broadcast is sent.
+/// Takes the shared lock of a channel's messages. Its holders change messages in the order of their ids; a
+/// transaction with another order takes the exclusive lock ([`hold`]). This is not a lock of the channel's row,
+/// because PostgreSQL does not grant row locks in the order of requests: callbacks could wait as long as a broadcast
+/// sends.
 pub fn share(tx: &mut Tx, id: ChannelId) -> Result<()> {
     tx.expect_lock_order(LockLevel::Channel, id.0, LockMode::Shared)?;
     tx.lock_shared(&lock_name(id))
 }
 
-/// Takes the exclusive lock of a channel's messages until the transaction ends. It excludes the holders of [`share`].
+/// Takes the exclusive lock of a channel's messages until the transaction ends. It conflicts with [`share`].
 pub fn hold(tx: &mut Tx, id: ChannelId) -> Result<()> {
     tx.expect_lock_order(LockLevel::Channel, id.0, LockMode::Exclusive)?;
     tx.lock(&lock_name(id))
@@ -228,7 +229,7 @@ fn lock_name(id: ChannelId) -> String {
     format!("channel {id}")
 }
 
-/// A channel of any workspace.
+/// Returns a channel of any workspace.
 pub fn by_id(read: &mut Read, id: ChannelId) -> Result<Option<ChannelRow>> {
     Ok(channels::table.find(id).select(ChannelRow::as_select()).first(read.connection()).optional()?)
 }

@@ -7,10 +7,10 @@ use diesel::prelude::*;
 use model::{ChannelId, Result, WorkspaceId};
 use store::Tx;
 
-/// The columns.
+/// The table with the encrypted credentials, for the rotation of the encryption key.
 pub const SEALED: SealedTable = SealedTable { table: "channels", columns: &["credentials"], reseal };
 
-/// The context to which the credentials of a channel are bound.
+/// Returns the context that the credentials of a channel are encrypted for.
 pub(super) fn place(workspace: WorkspaceId, id: ChannelId) -> String {
     format!("channel:{workspace}:{id}")
 }

@@ -1,4 +1,4 @@
-//! The event of templates.
+//! The event for message templates.
 
 use super::model::MessageTemplate;
 use model::MessageTemplateId;

@@ -1,4 +1,4 @@
-//! Message templates: what the network has reviewed may be sent at any time.
+//! Message templates. A template that the network has approved can be sent at any time.
 
 mod events;
 mod model;

@@ -1,4 +1,4 @@
-//! A message template, as it is stored and as callers see it.
+//! A message template: its row and its API object.
 
 use crate::schema::message_templates;
 use chatnet::template::variables;
@@ -102,7 +102,7 @@ pub struct TemplateRow {
     pub workspace_id: WorkspaceId,
     /// The channel.
     pub channel_id: ChannelId,
-    /// The network's id; `None` until the network has the template.
+    /// The network's id, or `None` before the network knows the template.
     pub provider_id: Option<String>,
     /// The namespace, which the network assigns.
     pub namespace: String,
@@ -110,45 +110,45 @@ pub struct TemplateRow {
     pub name: String,
     /// The language.
     pub language: String,
-    /// What it is for.
+    /// The category.
     pub category: TemplateCategory,
-    /// Whether the network has approved it.
+    /// The status of the network's review.
     pub status: TemplateStatus,
-    /// Why the network rejected it.
+    /// The reason of a rejection.
     pub rejection_reason: Option<String>,
-    /// How the network rates it.
+    /// The network's quality rating.
     pub quality: Quality,
-    /// The network's list of components.
+    /// The components, in the network's format.
     pub components: JsonText,
-    /// When the network was last asked about it.
+    /// When the network was last asked about the template.
     pub last_synced_at: Option<Timestamp>,
-    /// Rises with each change.
+    /// The version, incremented with each change.
     pub version: i64,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
-    /// When the network said what the status is.
+    /// The network's time of the status.
     pub status_at: Option<Timestamp>,
-    /// When the network said what the category is.
+    /// The network's time of the category.
     pub category_at: Option<Timestamp>,
-    /// When the network said what the quality is.
+    /// The network's time of the quality.
     pub quality_at: Option<Timestamp>,
 }
 
 impl TemplateRow {
-    /// Its parts.
+    /// Returns the components.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// `internal_error` if the stored row is corrupt.
     pub fn components(&self) -> Result<TemplateComponents> {
         Ok(TemplateComponents::from_network(&self.components.parse()?))
     }
 
-    /// As callers see it.
+    /// Returns the API object.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// `internal_error` if the stored row is corrupt.
     pub(crate) fn template(&self) -> Result<MessageTemplate> {
         let components = self.components()?;
         Ok(MessageTemplate {

@@ -92,6 +92,7 @@ pub async fn create_message_template(
 ) -> Result<Created<MessageTemplate>> {
     let (workspace, wanted) = (cx.caller.workspace_id(), new.clone());
     let channel = cx.db.read(move |read| ready(read, workspace, channel_id, &wanted)).await?;
+    // Report errors that the network would find only in its review.
     new.components.check()?;
     let template = NewNetworkTemplate {
         name: new.name,
@@ -112,7 +113,8 @@ pub async fn create_message_template(
         applied.map(|(row, _)| row).ok_or_else(|| Error::internal("a template that was made is none"))
     });
     let row = stored.await?;
-    // A verdict that came before the template was stored was about none that is known.
+    // The network may have reviewed the template before it was stored here, and that callback was ignored. So ask for
+    // the current status.
     let asked_at = cx.db.now();
     let listed = network.0.list_templates(&account).await.unwrap_or_default();
     let same = |one: &TemplateUpdate| one.name == template.name && one.language == template.language;
@@ -124,7 +126,7 @@ pub async fn create_message_template(
     row.template().map(Created)
 }
 
-/// Makes sure that a template can be submitted.
+/// Checks that a template can be submitted.
 fn ready(
     read: &mut Read,
     workspace: model::WorkspaceId,
@@ -181,7 +183,7 @@ pub async fn delete_message_template(
     Ok(Deleted::of("message_template", template_id))
 }
 
-/// Makes sure that a template can be sent.
+/// Checks that a template can be sent.
 ///
 /// # Errors
 /// `template_not_approved`.

@@ -11,7 +11,7 @@ use serde_json::json;
 use std::collections::HashSet;
 use store::{OneRow as _, Read, Tx};
 
-/// A template of a channel.
+/// Returns a template of a channel.
 ///
 /// # Errors
 /// `not_found`.
@@ -24,10 +24,10 @@ pub(crate) fn live(read: &mut Read, channel: ChannelId, id: MessageTemplateId) -
         .or_not_found("message template")
 }
 
-/// The template with a name in a language. A namespace that is given must be the template's.
+/// Returns the template with a name and a language. If `namespace` is given, it must be the template's.
 ///
 /// # Errors
-/// `template_not_found`, with the languages that the name has.
+/// `template_not_found`, with the available languages of the name.
 pub fn named(
     read: &mut Read,
     channel: ChannelId,
@@ -51,7 +51,7 @@ pub fn named(
     Err(Error::new(Code::TemplateNotFound, message).with("details", details))
 }
 
-/// The namespaces, names and languages of templates that can be sent now, at most five.
+/// Returns the namespace, name and language of at most five approved templates, as a hint for errors.
 pub fn approved(read: &mut Read, channel: ChannelId) -> Result<Vec<(String, String, String)>> {
     Ok(table::table
         .filter(table::channel_id.eq(channel))
@@ -62,10 +62,10 @@ pub fn approved(read: &mut Read, channel: ChannelId) -> Result<Vec<(String, Stri
         .load(read.connection())?)
 }
 
-/// Returns the parts of a channel's templates with these names, each with its name and language.
+/// Returns the components of a channel's templates with these names, each with its name and language.
 ///
 /// # Errors
-/// When what is stored is damaged.
+/// `internal_error` if a stored row is corrupt.
 pub fn components_named(
     read: &mut Read,
     channel: ChannelId,
@@ -82,9 +82,8 @@ pub fn components_named(
     parsed.collect()
 }
 
-/// Writes what the network says of a template; a template that is not known yet becomes known. What the network said of a
-/// later time stays. Says whether that changed
-/// anything, with the row as it is now.
+/// Stores the network's state of a template, adding it if it is new. A field is skipped if a later state of it is
+/// stored. Returns the row and whether it has changed.
 pub(crate) fn apply(
     tx: &mut Tx,
     (workspace, channel): (WorkspaceId, ChannelId),
@@ -104,7 +103,8 @@ pub(crate) fn apply(
         return Ok(new.map(|row| (row, true)));
     };
     let at = update.at.map_or(now, |at| at.min(now));
-    // Networks count seconds: of the same one, what arrives later counts.
+    // The network's times have a resolution of a second. Among states of the same second the last one to arrive
+    // applies.
     let is_latest = |known: Option<Timestamp>| known.is_none_or(|known| known.seconds() <= at.seconds());
     let said_status = update.status.filter(|_| is_latest(before.status_at));
     let said_category = update.category.filter(|_| is_latest(before.category_at));
@@ -140,7 +140,8 @@ pub(crate) fn apply(
     Ok(Some((row, is_changed)))
 }
 
-/// Makes a template known that the network has. Of one that was never seen, a notice that has no parts says too little.
+/// Adds a template from the network. Returns `None` for a notification without components, which does not describe a
+/// template completely.
 fn introduce(
     tx: &mut Tx,
     (workspace, channel): (WorkspaceId, ChannelId),
@@ -180,7 +181,7 @@ fn introduce(
     Ok(Some(row))
 }
 
-/// Writes what the network says of a template, and publishes it if that changed the template.
+/// Stores the network's state of a template, and publishes an event if the template has changed.
 pub fn updated(tx: &mut Tx, channel: &ChannelRow, update: &TemplateUpdate) -> Result<()> {
     let of = (channel.workspace_id, channel.id);
     let Some((row, true)) = apply(tx, of, &channel.business_id, update)? else { return Ok(()) };

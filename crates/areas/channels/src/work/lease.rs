@@ -1,5 +1,5 @@
-//! The lease of a channel, whose holder is the channel's only worker. Each holder has a higher epoch, by which the unfinished
-//! work of an earlier holder is recognised and its writes are rejected.
+//! The lease of a channel. Its holder is the channel's only worker. Each holder has a higher epoch, which identifies
+//! unfinished work of earlier holders and rejects their writes.
 
 use crate::channels::{self, ChannelRow};
 use crate::schema::channels as table;
@@ -9,12 +9,12 @@ use model::{ChannelId, Result, Timestamp};
 use std::time::Duration;
 use store::{Db, LockMode, Tx, lock_row};
 
-/// How long a lease holds without being renewed.
+/// How long a lease is valid without renewal, in seconds.
 const LEASE_SECONDS: i64 = 20;
-/// How often it is renewed.
+/// Interval of renewals.
 pub const RENEWAL: Duration = Duration::from_secs(5);
 
-/// The right to work on a channel.
+/// A lease on a channel.
 pub struct Lease {
     db: Db,
     channel: ChannelId,
@@ -23,14 +23,15 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Takes a channel that no other worker has, and runs `begin` in the same transaction. Returns `None` if another worker has
-    /// the channel.
+    /// Takes the lease of a channel if no other worker has it, and runs `begin` in the same transaction. Returns
+    /// `None` if another worker has it.
     pub async fn take(
         db: &Db,
         channel: ChannelId,
         begin: impl Fn(&mut Tx, &ChannelRow) -> Result<()> + Send + 'static,
     ) -> Result<Option<(ChannelRow, Self)>> {
-        // Most channels are leased, and the transaction below would wait for their workers.
+        // Check with a read first: most channels are leased, and the transaction below would wait for locks of their
+        // workers.
         let is_taken = db.read(move |read| {
             let taken = table::table.find(channel).filter(table::lease_until.gt(read.now()));
             Ok(diesel::select(exists(taken)).get_result::<bool>(read.connection())?)
@@ -40,6 +41,7 @@ impl Lease {
         }
         let taken = db.write(move |tx| {
             let row = table::table.find(channel);
+            // Transactions of the previous holder have a shared lock, so this waits for their end.
             channels::hold(tx, channel)?;
             let now = tx.now();
             let free = row.filter(table::lease_until.is_null().or(table::lease_until.le(now)));
@@ -61,7 +63,7 @@ impl Lease {
         Ok(Some((row, Self { db: db.clone(), channel, epoch })))
     }
 
-    /// Renews the lease. Returns `false` if another worker has it.
+    /// Renews the lease. Returns `false` if another worker has taken it.
     pub async fn renew(&self) -> Result<bool> {
         let (channel, epoch) = (self.channel, self.epoch);
         let renew = move |tx: &mut Tx| {
@@ -72,8 +74,7 @@ impl Lease {
         self.db.write(renew).await
     }
 
-    /// Gives the lease back. The epoch ends too, because a renewal that nobody waits for may still be running, and must find
-    /// nothing to renew.
+    /// Releases the lease and ends its epoch. A renewal that is still running must not extend the lease again.
     pub async fn give_back(&self) -> Result<()> {
         let (channel, epoch) = (self.channel, self.epoch);
         let give_back = move |tx: &mut Tx| {
@@ -86,8 +87,8 @@ impl Lease {
     }
 }
 
-/// As [`leased`], for a transaction that changes the channel itself, and messages in the order in which they came. Those of
-/// one contact may be changed while others change theirs.
+/// Like [`leased`], but also locks the channel's row, for a transaction that changes the channel itself, or messages in
+/// the order of their arrival. The lock `mode` may be shared if all of the messages are of one contact.
 pub fn leased_for_change(
     tx: &mut Tx,
     channel: ChannelId,
@@ -103,7 +104,8 @@ pub fn leased_for_change(
     Ok(row.filter(|row| row.lease_epoch == epoch))
 }
 
-/// The channel as it is, if the epoch is still that of its worker. It does not change hands until the transaction ends.
+/// Returns the channel if `epoch` is still that of its worker. The shared lock prevents a takeover until the
+/// transaction ends.
 pub fn leased(tx: &mut Tx, channel: ChannelId, epoch: i64) -> Result<Option<ChannelRow>> {
     channels::share(tx, channel)?;
     let row = channels::by_id(tx, channel)?;

@@ -1,4 +1,4 @@
-//! The work on channels: the lease of each channel, the notifications of new work, the rates, and the files that networks keep.
+//! Work on channels: leases, notifications, send rates, and uploaded files.
 
 mod lease;
 mod notifier;

@@ -1,4 +1,4 @@
-//! Notifying the workers of channels of new work, so that it does not wait for their next poll.
+//! Notifications of new work to the workers of channels, so that it does not wait for their next poll.
 
 use model::ChannelId;
 use std::collections::BTreeSet;
@@ -9,19 +9,19 @@ use tokio::sync::Notify;
 /// The kinds of work for a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Work {
-    /// Callbacks wait to be applied.
+    /// Callbacks to apply.
     Callbacks,
-    /// Messages wait for an answer.
+    /// Messages to answer.
     Replies,
-    /// Messages wait to be sent.
+    /// Messages to send.
     Outbox,
-    /// Files wait to be read.
+    /// Files to download.
     Files,
-    /// Events wait for the files of their messages.
+    /// Events that wait for the files of their messages.
     Events,
 }
 
-/// Notifies the workers of this process; those of others poll every half second. A service that operations ask for.
+/// Notifies the workers of this process. Workers of other processes poll every half second. A service for operations.
 #[derive(Debug, Clone, Default)]
 pub struct WorkNotifier(Arc<Inner>);
 
@@ -32,19 +32,19 @@ struct Inner {
 }
 
 impl WorkNotifier {
-    /// Notifies the channel's worker of work.
+    /// Notifies a channel's worker of work.
     pub fn notify(&self, channel: ChannelId, work: Work) {
         self.wanted().insert((channel, work));
         self.0.notify.notify_one();
     }
 
-    /// Notifies the channel's worker of its outbox when this transaction is committed.
+    /// Notifies a channel's worker of its outbox when this transaction has committed.
     pub fn notify_of_outbox(&self, tx: &mut Tx, channel: ChannelId) {
         let notifier = self.clone();
         tx.after_commit(move || notifier.notify(channel, Work::Outbox));
     }
 
-    /// Waits for work, and returns what is waiting.
+    /// Waits for work and returns it.
     pub async fn notified(&self) -> BTreeSet<(ChannelId, Work)> {
         self.0.notify.notified().await;
         std::mem::take(&mut *self.wanted())

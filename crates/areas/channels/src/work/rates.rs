@@ -1,19 +1,19 @@
-//! How fast a channel sends: a bucket of tokens for the number, and one for each contact.
+//! Send rates of a channel: a token bucket for the number, and one for each contact.
 
 use model::{ConversationId, Timestamp};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How many messages may follow each other to one contact before the average counts.
+/// The number of messages that may be sent to one contact without delay.
 const PAIR_BURST: f64 = 10.0;
-/// More buckets of contacts are not kept; full ones are forgotten first.
+/// The maximum number of buckets for contacts. Full buckets are removed first.
 const MOST_PAIRS: usize = 10_000;
-/// Sums of fractions of a token fall short of a whole one by less than this.
+/// Tolerance for rounding errors when fractions of a token are added.
 const ROUNDING: f64 = 1e-6;
-/// The part of the number's rate that broadcasts leave to answers.
+/// The share of the number's rate that broadcasts leave for replies.
 const LIVE_SHARE: f64 = 0.2;
 
-/// The buckets of one channel.
+/// The token buckets of a channel.
 pub struct Rates {
     /// Messages per second; `None` for no limit.
     rate: Option<f64>,
@@ -29,7 +29,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// With what was added since, up to `most`.
+    /// Returns the bucket with the tokens added since its last change, up to `most`.
     fn filled(self, per_second: f64, most: f64, now: Timestamp) -> Self {
         let millis = (now.millis() - self.at.millis()).max(0);
         let added = millis as f64 / 1_000.0 * per_second;
@@ -38,7 +38,7 @@ impl Bucket {
 }
 
 impl Rates {
-    /// Full buckets. A channel of 0 messages per second, such as a simulated one, has no limits.
+    /// Creates full buckets. A channel with 0 messages per second, such as a simulated one, has no limits.
     pub fn new(messages_per_second: i64, pair_interval: Duration, now: Timestamp) -> Self {
         let rate = (messages_per_second > 0).then_some(messages_per_second as f64);
         Self {
@@ -49,7 +49,7 @@ impl Rates {
         }
     }
 
-    /// How many messages may be sent now; what is no answer leaves some of it.
+    /// Returns how many messages can be sent now. Unless `is_live`, leaves a share of the rate for replies.
     pub fn available(&mut self, now: Timestamp, is_live: bool) -> usize {
         let Some(rate) = self.rate else { return usize::MAX };
         self.number = self.number.filled(rate, rate, now);
@@ -57,11 +57,12 @@ impl Rates {
         (self.number.tokens - kept).max(0.0) as usize
     }
 
-    /// Takes a token of the number and one of the contact; `false` where one is missing, and none is taken.
+    /// Takes a token of the number and one of the contact. Returns `false` and takes none if either is missing.
     pub fn take(&mut self, conversation: ConversationId, now: Timestamp) -> bool {
         let Some(rate) = self.rate else { return true };
         self.number = self.number.filled(rate, rate, now);
         let per_second = 1.0 / self.pair_interval.as_secs_f64().max(0.001);
+        // A full bucket is the same as none.
         if self.pairs.len() >= MOST_PAIRS {
             self.pairs.retain(|_, bucket| bucket.filled(per_second, PAIR_BURST, now).tokens < PAIR_BURST);
         }
@@ -77,7 +78,7 @@ impl Rates {
         true
     }
 
-    /// The network found the channel too fast: nothing is left for this moment.
+    /// Empties the number's bucket. Called when the network reports that the channel sends too fast.
     pub fn drain(&mut self, now: Timestamp) {
         self.number = Bucket { tokens: 0.0, at: now };
     }

@@ -3,7 +3,7 @@
 use super::notifier::Work;
 use tokio::sync::Notify;
 
-/// A signal for each kind of work. One that is sent during a round is received after it.
+/// One signal per kind of work. A signal sent during a round starts another round.
 #[derive(Debug, Default)]
 pub struct WorkSignals {
     callbacks: Notify,

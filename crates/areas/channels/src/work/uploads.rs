@@ -1,4 +1,4 @@
-//! The uploads to networks: a file that many messages have is uploaded once.
+//! A cache of uploads to the network: a file of many messages is uploaded once.
 
 use chatnet::SendOutcome;
 use model::{ChannelId, FileId, Timestamp};
@@ -6,23 +6,23 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::OnceCell;
 
-/// The most files that are remembered.
+/// The maximum number of cached uploads.
 const MOST: usize = 10_000;
 
 /// A file of a channel's network.
 pub type UploadKey = (ChannelId, FileId);
 
-/// One upload, for which all wait who send the file.
+/// An upload, shared by all messages with the file.
 type Slot = Arc<OnceCell<Result<Upload, SendOutcome>>>;
 
-/// A file that the network keeps until a moment.
+/// A file that the network keeps until `until`.
 #[derive(Debug, Clone)]
 struct Upload {
     media_id: String,
     until: Timestamp,
 }
 
-/// The files that networks have, as far as this process knows.
+/// The uploads known to this process.
 #[derive(Clone, Default)]
 pub struct Uploads(Arc<Mutex<HashMap<UploadKey, Slot>>>);
 
@@ -30,12 +30,12 @@ pub struct Uploads(Arc<Mutex<HashMap<UploadKey, Slot>>>);
 pub struct MediaId {
     /// The id.
     pub id: String,
-    /// Whether it was uploaded earlier, so that the network may have lost it.
+    /// Whether it comes from an earlier upload, so that the network may have deleted it.
     pub is_old: bool,
 }
 
 impl Uploads {
-    /// Returns the network's id of a file. The first caller uploads it, and the others wait for that upload.
+    /// Returns the network's id of a file. The first caller uploads it, and concurrent callers wait for that upload.
     ///
     /// # Errors
     /// The outcome of the upload.
@@ -52,14 +52,14 @@ impl Uploads {
         match slot.get_or_init(|| uploaded).await {
             Ok(kept) => Ok(MediaId { id: kept.media_id.clone(), is_old }),
             Err(outcome) => {
-                // The next message with the file retries the upload.
+                // Remove the failed upload, so that the next message with the file retries.
                 self.remove(key, |other| Arc::ptr_eq(other, &slot));
                 Err(outcome.clone())
             }
         }
     }
 
-    /// Forgets a file that the network does not have any more.
+    /// Removes a file that the network has deleted.
     pub fn forget(&self, key: UploadKey, media_id: &str) {
         self.remove(key, |slot| matches!(slot.get(), Some(Ok(kept)) if kept.media_id == media_id));
     }

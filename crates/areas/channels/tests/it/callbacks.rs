@@ -1,4 +1,4 @@
-//! The address that the network calls back.
+//! Tests of the route for callbacks.
 
 use testkit::{ChannelApp, Kind};
 

@@ -1,4 +1,4 @@
-//! Channels through the front door.
+//! Tests of channels over HTTP.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Message templates and their review.
+//! Tests of message templates and their review.
 
 use serde_json::{Value, json};
 use testkit::{ChannelApp, Kind};

@@ -1,4 +1,4 @@
-//! Files: stored, read at their addresses, and gone.
+//! Tests of files: storing, downloading and deleting.
 
 use bytes::Bytes;
 use diesel::prelude::*;
@@ -29,7 +29,7 @@ async fn stored(app: &TestApp, workspace: WorkspaceId, name: &str, parts: &[&str
     store_of(app).store(app.db(), new(workspace, name), stream::iter(parts)).await.unwrap()
 }
 
-/// What an address of ours answers.
+/// Requests a URL of the service.
 async fn at(app: &TestApp, url: &str, headers: &[(&str, &str)]) -> Answer {
     let path = url.strip_prefix("https://svc.example").unwrap();
     let asking = app.ask_beside("GET", path);
@@ -74,7 +74,7 @@ async fn addresses_that_give_nothing(kind: Kind) {
     for path in ["/f/", "/f/AAAAAAAAAAAAAAAAAAAAAA", "/f/%00", "/d/", "/d/x", "/d/x.y", "/d/AA.AA"] {
         assert_eq!(app.ask_beside("GET", path).send().await.status, 404, "{path}");
     }
-    // One letter of the link changed, in what it says or in its signature.
+    // Links with one character changed, in the target or in the signature.
     let (said, signature) = file.signed_url.rsplit_once('.').unwrap();
     let flip = |text: &str| {
         let (rest, last) = text.split_at(text.len() - 3);
@@ -105,7 +105,7 @@ async fn uploads_that_do_not_end_leave_nothing(kind: Kind) {
     assert_eq!(refused.code(), model::Code::FileTooLarge);
     let broken = stream::iter(vec![Ok(Bytes::from("x")), Err(std::io::Error::other("the caller hung up"))]);
     files.store(app.db(), new(workspace, "broken"), broken).await.unwrap_err();
-    // Stored, and never asked for again: its transaction failed.
+    // The bytes are stored, but the transaction that creates the file is missing.
     let bytes = stream::iter(vec![Ok::<_, std::io::Error>(Bytes::from("x"))]);
     let orphan = files.put(app.db(), new(workspace, "orphan"), bytes).await.unwrap();
     stored(&app, workspace, "kept", &["x"]).await;

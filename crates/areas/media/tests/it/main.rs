@@ -1,4 +1,4 @@
-//! Files of a workspace through the whole service, on both databases.
+//! Tests of files over HTTP, on both databases.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -22,7 +22,7 @@ struct EmittedEvent {
     data: String,
 }
 
-/// The events so far, each with its data, oldest first.
+/// Returns all events with their data, oldest first.
 pub async fn events(app: &TestApp) -> Vec<(String, Value)> {
     let sql = "SELECT kind, data FROM events ORDER BY sequence";
     let rows = app.db().read(move |read| Ok(diesel::sql_query(sql).load::<EmittedEvent>(read.connection())?));

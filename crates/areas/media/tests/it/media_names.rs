@@ -1,4 +1,4 @@
-//! Names of files as senders write them, and files that are compressed on the way.
+//! Tests of file names as clients send them, and of compressed downloads.
 
 use serde_json::{Value, json};
 use testkit::{Answer, Key, Kind, TestApp};
@@ -11,7 +11,7 @@ const ZLIB: &[u8] = b"\x78\x9c\x2b\xce\x2e\xd5\x29\x28\xca\x4c\x4e\xe5\x72\xd4\x
 const DEFLATE: &[u8] =
     b"\x2b\xce\x2e\xd5\x29\x28\xca\x4c\x4e\xe5\x72\xd4\x35\xd4\x31\xd2\x33\x35\xe0\x02\x00";
 
-/// Uploads a form whose file has this `Content-Disposition`, behind `form-data; name="file"`.
+/// Uploads a form whose file has this suffix in its `Content-Disposition`, after `form-data; name="file"`.
 async fn upload(app: &TestApp, key: &Key, disposition: &[u8]) -> Answer {
     let parts: [&[u8]; 5] = [
         b"--x\r\ncontent-disposition: form-data; name=\"file\"",
@@ -23,7 +23,7 @@ async fn upload(app: &TestApp, key: &Key, disposition: &[u8]) -> Answer {
     app.ask("POST", "/files").key(key).bytes("multipart/form-data; boundary=x", &parts.concat()).send().await
 }
 
-/// A server that answers once per path: headers and a body.
+/// Starts a server that responds once with these headers and this body. Returns its URL.
 async fn serve(headers: &str, body: &[u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -140,7 +140,7 @@ async fn fetched_files_are_stored_decoded(kind: Kind) {
             assert_eq!(file[field], plain[field], "{coding} {field}");
         }
     }
-    // A file that is compressed stays so.
+    // A compressed file is stored as it is.
     let file = fetch(&app, &key, serve("content-type: application/gzip\r\n", GZIP).await + "/prices.csv.gz")
         .await
         .expect(201);
@@ -177,7 +177,7 @@ async fn names_of_a_mac_are_found(kind: Kind) {
         assert_eq!(names(&app, &key, &[query]).await, [json!(typed)], "{query:?}");
     }
     assert_eq!(names(&app, &key, &[("q", "menu")]).await.len(), 0);
-    // Rows of before are found by both forms.
+    // Rows from before the normalization of names are found by both forms.
     app.sql(format!("UPDATE files SET name = '{apart}', folded_name = '{}', folder = 'Menu\u{301}s', tags = '[\"nin\u{303}o\"]'", apart.to_lowercase())).await;
     for query in
         [("q", "menú"), ("q", "menu\u{301}"), ("folder", "Menús"), ("tag", "niño"), ("tag", "nin\u{303}o")]

@@ -1,4 +1,4 @@
-//! Control over HTTP.
+//! The control routes.
 
 use super::inbox;
 use super::local::{Done, done, is_own, parsed};
@@ -45,7 +45,7 @@ pub(super) fn routes(app: &mut ServiceConfig) {
     );
 }
 
-/// Without a number, the one of the settings.
+/// Returns the given number, or else the number of the settings.
 fn number_or_first(world: &World, number_id: Option<String>) -> String {
     number_id.unwrap_or_else(|| world.settings.number_id.clone())
 }
@@ -76,7 +76,7 @@ async fn state(shared: Data<Shared>) -> Done {
 struct NewCallback {
     number_id: Option<String>,
     url: Option<String>,
-    /// Verifies the URL first.
+    /// If given, the URL is verified first.
     verify_token: Option<String>,
 }
 
@@ -194,7 +194,7 @@ async fn act(shared: Data<Shared>, user: Path<String>, body: Bytes) -> Done {
 
 #[derive(Deserialize)]
 struct Looking {
-    /// Whether a person looks at the conversation, who so reads it.
+    /// Whether a person views the conversation. Its messages are then read.
     #[serde(default)]
     read: bool,
 }

@@ -1,4 +1,4 @@
-//! Files to and from the business.
+//! The routes to upload and download files.
 
 use super::{answer, authorize, refuse};
 use crate::world::{File, Refused, Shared, World, address_expires};
@@ -75,7 +75,7 @@ pub(super) async fn upload(
     }
 }
 
-/// Where a file is, and what it is.
+/// Returns the URL and the properties of a file.
 pub(super) fn describe(world: &mut World, origin: &str, id: &str) -> Result<Value, Refused> {
     let now = world.now();
     let file = world.files.get(id, now).ok_or_else(|| Refused::missing(id))?;

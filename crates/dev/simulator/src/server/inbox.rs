@@ -1,5 +1,5 @@
-//! The business's side of the page: a person reads a conversation, takes over, writes and hands back. The simulator asks the
-//! service for it, with a key that no page gets.
+//! The business's side of the page, where a person reads a conversation, takes over, writes and hands back. The
+//! simulator sends these requests to the service with a key that the page never receives.
 
 use super::local::{Done, done, parsed};
 use crate::control_error::ControlError;
@@ -10,10 +10,10 @@ use egress::{Connector, Method, Request, Url};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// So many messages of a conversation are shown.
+/// The number of messages shown.
 const SHOWN: usize = 50;
 
-/// Below `/control`, whose guard they have.
+/// Adds the routes, which share the guard of `/control`.
 pub(super) fn routes(app: &mut ServiceConfig) {
     app.route("/inbox", web::get().to(inbox))
         .route("/users/{user}/inbox", web::get().to(read))
@@ -21,12 +21,12 @@ pub(super) fn routes(app: &mut ServiceConfig) {
         .route("/users/{user}/autopilot", web::put().to(switch));
 }
 
-/// Whether the business has a side on the page.
+/// Returns whether the page has a business side.
 async fn inbox(shared: Data<Shared>) -> Done {
     done(Ok(json!({ "connected": shared.lock().service.is_some() })))
 }
 
-/// A customer, as the service of the business knows it.
+/// A customer, with access to the business's service.
 struct Inbox {
     service: Service,
     connector: Data<Connector>,
@@ -43,7 +43,7 @@ impl Inbox {
         Ok(Self { service, connector, user: person.user.clone() })
     }
 
-    /// Asks the service. `None` for what it does not have.
+    /// Sends a request to the service. Returns `None` for 404.
     async fn ask(
         &self,
         method: Method,
@@ -77,7 +77,7 @@ impl Inbox {
         }
     }
 
-    /// The contact that the customer is to the business, once it wrote.
+    /// Returns the contact of the customer, which exists once the customer has written.
     async fn contact(&self) -> Result<Option<Value>, ControlError> {
         if let Some(phone) = &self.user.phone {
             let named = format!("phone:+{phone}");
@@ -90,14 +90,14 @@ impl Inbox {
         let query = [("filters", filter.as_str()), ("limit", "1")];
         let found = self.ask(Method::GET, &["contacts"], &query, None).await?;
         let first = found.and_then(|mut rows| rows.get_mut(0).map(Value::take));
-        // A condition that the service does not understand is none.
+        // A service that does not know the filter ignores it, so check the result.
         let id = |contact: &Value| {
             contact.pointer("/data/$chat_user_id").and_then(Value::as_str).map(str::to_owned)
         };
         Ok(first.filter(|contact| id(contact).as_ref() == Some(&self.user.user_id)))
     }
 
-    /// The contact's id, for something that is done to it.
+    /// Returns the contact's id, or an error if there is no contact.
     async fn contact_id(&self) -> Result<String, ControlError> {
         let found = self.contact().await?;
         let id = found.as_ref().and_then(|contact| contact.get("id")).map(Value::to_string);
@@ -120,7 +120,7 @@ async fn read(shared: Data<Shared>, connector: Data<Connector>, user: Path<Strin
     done(Ok(json!({ "contact_id": contact.get("id"), "autopilot": autopilot, "data": lines })))
 }
 
-/// A message as the business sees it.
+/// Converts a message for the page.
 fn line(message: &Value) -> Value {
     let text =
         |pointer: &str| message.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());

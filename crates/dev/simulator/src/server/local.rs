@@ -1,4 +1,4 @@
-//! Requests of this machine only, and of no page of another origin, with their answers.
+//! Guards for requests from this machine that no page of another origin made, and their responses.
 
 use super::answer;
 use crate::control_error::ControlError;
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::net::Ipv4Addr;
 
-/// Whether the request names this machine, and no page of another origin made it.
+/// Returns whether the request's host is this machine, and no page of another origin made the request.
 pub(super) fn is_local(context: &GuardContext<'_>) -> bool {
     let headers = &context.head().headers;
     let host = headers.get(HOST).and_then(|value| value.to_str().ok());
@@ -26,7 +26,8 @@ pub(super) fn is_local(context: &GuardContext<'_>) -> bool {
     is_loopback && headers.get(ORIGIN).is_none_or(|origin| origin.to_str().is_ok_and(is_ours))
 }
 
-/// The same, where not even a link of another page may lead: browsers say where requests without an origin come from, too.
+/// Like [`is_local`], but also rejects navigation from other sites. Browsers state the site even for requests without
+/// an origin.
 pub(super) fn is_own(context: &GuardContext<'_>) -> bool {
     let site = context.head().headers.get("sec-fetch-site");
     let is_same = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");

@@ -1,4 +1,4 @@
-//! Sends, and marks of what was read.
+//! The routes to send messages and mark messages as read.
 
 use super::{answer, authorize, refuse};
 use crate::world::{Refused, SendFault, Shared, World};
@@ -7,7 +7,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// How long an answer waits for its first status.
+/// How long a response waits for the first status, if that is to come early.
 const EARLY: Duration = Duration::from_secs(5);
 
 pub(super) async fn post(
@@ -44,7 +44,7 @@ pub(super) async fn post(
         Err(refused) => return refuse(&refused),
     };
     if let Some(first) = accepted.first_status {
-        // Whether it arrived or not, the answer must come.
+        // Respond even if the status has not been delivered.
         let _ = tokio::time::timeout(EARLY, first).await;
     }
     match fault {
@@ -54,7 +54,7 @@ pub(super) async fn post(
     }
 }
 
-/// The fault of this send, and whether its first status comes before its answer.
+/// Draws the fault of this send, and whether its first status comes before its response.
 fn draw(world: &mut World) -> (SendFault, bool) {
     let (faults, dice) = (&world.faults, &mut world.dice);
     let fault = world.next_sends.pop_front().unwrap_or_else(|| faults.of_send(dice));

@@ -23,10 +23,10 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The largest request: a file of 100 MiB with what is around it.
+/// The maximum size of a request: a file of 100 MiB with its form.
 const LARGEST: usize = 101 << 20;
 
-/// Longer than clients keep connections.
+/// Longer than clients keep idle connections.
 const KEEP_ALIVE: Duration = Duration::from_secs(600);
 
 pub(crate) fn start(
@@ -75,7 +75,7 @@ fn refuse(refused: &Refused) -> HttpResponse {
     response
 }
 
-/// Whether the request carries the token of a number that `is_it`.
+/// Checks that the request has the token of a number for which `is_it` returns `true`.
 fn authorize(
     world: &World,
     headers: &HeaderMap,
@@ -102,7 +102,7 @@ struct Fields {
     fields: String,
 }
 
-/// A number or a file.
+/// Returns a number or a file.
 async fn describe(
     shared: Data<Shared>,
     path: web::Path<(String, String)>,

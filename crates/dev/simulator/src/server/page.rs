@@ -1,4 +1,4 @@
-//! The page on which a person chats as a customer, and answers for the business. It loads nothing from elsewhere.
+//! The page where a person chats as a customer, and replies for the business. It loads nothing from other hosts.
 
 use super::local::is_local;
 use actix_web::HttpResponse;

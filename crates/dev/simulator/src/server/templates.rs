@@ -1,4 +1,4 @@
-//! Templates of a business.
+//! The routes for templates of a business.
 
 use super::{answer, authorize, refuse};
 use crate::world::{Number, Refused, Shared};
@@ -52,7 +52,7 @@ fn of(business: &str) -> impl Fn(&Number) -> bool {
     move |number| number.business_id == business
 }
 
-/// The fields that were asked for.
+/// Returns only the requested fields.
 fn chosen(row: Value, fields: &str) -> Value {
     match row {
         Value::Object(row) if !fields.is_empty() => row

@@ -1,4 +1,5 @@
-//! An endpoint for transcriptions as OpenAI-compatible servers have it. It returns the words of the simulator's own notes.
+//! A transcription endpoint like that of OpenAI-compatible servers. It returns the words in the simulator's own voice
+//! notes.
 
 use super::answer;
 use super::files::read_form;
@@ -10,7 +11,7 @@ use model::Clock;
 use serde_json::json;
 use std::time::Duration;
 
-/// A clock that somebody else moves does not tell: it is looked at so often.
+/// Poll interval, because a base clock that the test moves sends no notification.
 const LOOK: Duration = Duration::from_millis(10);
 
 pub(super) async fn transcribe(shared: Data<Shared>, request: HttpRequest, body: Bytes) -> HttpResponse {
@@ -33,7 +34,7 @@ pub(super) async fn transcribe(shared: Data<Shared>, request: HttpRequest, body:
     let ready = shared.clock.now().plus(chrono::Duration::milliseconds(delay));
     let mut moves = shared.clock.moves();
     while shared.clock.now() < ready {
-        // Either way the clock is looked at again.
+        // Notification or timeout: check the clock again.
         let _ = tokio::time::timeout(LOOK, moves.changed()).await;
     }
     if fails {

@@ -1,4 +1,4 @@
-//! Sends of the business.
+//! Acceptance of the business's messages.
 
 use super::rules::{self, checked_kind, list, required};
 use super::templates::not_found;
@@ -10,14 +10,14 @@ use tokio::sync::oneshot;
 
 const WINDOW_SECONDS: i64 = 24 * 3600;
 
-/// What became of a send.
+/// The result of an accepted send.
 pub(crate) struct Accepted {
     pub(crate) answer: Value,
-    /// Told when the first status has been called back.
+    /// Notified when the callback with the first status has been answered.
     pub(crate) first_status: Option<oneshot::Receiver<()>>,
 }
 
-/// To whom a message goes.
+/// The recipient of a message.
 pub(super) struct Recipient {
     input: String,
     pub(super) user_id: String,
@@ -31,7 +31,7 @@ impl Recipient {
 }
 
 impl World {
-    /// Takes a message, or says why not. With `is_early` the caller wants to wait for the first status.
+    /// Accepts or refuses a message. With `is_early` the caller waits for the first status.
     pub(crate) fn accept(
         &mut self,
         number_id: &str,
@@ -119,7 +119,7 @@ impl World {
         Ok(())
     }
 
-    /// Whether the recipient may get this now.
+    /// Checks whether the recipient may receive this message now.
     fn check_recipient(
         &mut self,
         number_id: &str,
@@ -159,7 +159,7 @@ impl World {
         Ok(())
     }
 
-    /// Shows a message to its recipient, which may answer by its script.
+    /// Adds a message to the recipient's conversation, and schedules the next step of the recipient's script.
     fn show(&mut self, sent: &Sent) {
         let (text, choices) = self.seen_as(sent);
         let (header, footer) = (self.text_around(sent, "header"), self.text_around(sent, "footer"));
@@ -197,7 +197,7 @@ impl World {
         }
     }
 
-    /// The text above or below: the `header` or `footer` of a template or an interactive message.
+    /// Returns the `header` or `footer` of a template or an interactive message.
     fn text_around(&self, sent: &Sent, part: &str) -> Option<String> {
         let text = |pointer: &str| sent.content.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let shown = match sent.kind.as_str() {
@@ -211,7 +211,7 @@ impl World {
         Some(shown).filter(|text| !text.is_empty())
     }
 
-    /// The text that the recipient sees, and what can be pressed.
+    /// Returns the text that the recipient sees, and the buttons or rows.
     fn seen_as(&self, sent: &Sent) -> (String, Vec<Choice>) {
         let text = |pointer: &str| sent.content.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         match sent.kind.as_str() {
@@ -239,7 +239,7 @@ pub(super) fn undeliverable(details: &str) -> Refused {
     Refused::new(131_026, details)
 }
 
-/// Buttons and rows of an interactive message.
+/// Returns the buttons or rows of an interactive message.
 fn offered(sent: &Sent) -> Vec<Choice> {
     let choice = |value: &Value, kind| {
         let text = |key| value.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -254,7 +254,7 @@ fn offered(sent: &Sent) -> Vec<Choice> {
         .collect()
 }
 
-/// A button of a template that sends something back.
+/// Returns a template's button that sends a reply.
 fn quick_reply(sent: &Sent, index: usize, button: &Value) -> Option<Choice> {
     if button.get("type").and_then(Value::as_str) != Some("QUICK_REPLY") {
         return None;
@@ -279,7 +279,7 @@ fn quick_reply(sent: &Sent, index: usize, button: &Value) -> Option<Choice> {
     })
 }
 
-/// The text of a part of a template with its values.
+/// Returns the text of a template's component, filled with its values.
 fn filled(text: &str, kind: &str, sent: &Value) -> String {
     let parts = list(sent, "/components");
     let is_it = |part: &&Value| part.get("type").and_then(Value::as_str) == Some(kind);

@@ -1,4 +1,4 @@
-//! What customers do.
+//! Actions of customers.
 
 use super::callbacks::about;
 use super::users::{Action, ChatLine, Choice, ChoiceKind, digits, user_id};
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use ring::digest;
 use serde_json::{Map, Value, json};
 
-/// A picture of one pixel.
+/// An image of one pixel.
 const PIXEL: &[u8] = &[
     0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, b'I', b'H', b'D', b'R', 0, 0, 0, 1, 0, 0,
     0, 1, 8, 6, 0, 0, 0, 0x1f, 0x15, 0xc4, 0x89, 0, 0, 0, 0x0d, b'I', b'D', b'A', b'T', 0x78, 0x9c, 0x63,
@@ -17,13 +17,13 @@ const PIXEL: &[u8] = &[
     b'D', 0xae, 0x42, 0x60, 0x82,
 ];
 
-/// A message of a customer to be called back.
+/// A message of a customer, to be sent as a callback.
 struct Written {
     kind: &'static str,
     part: Option<Value>,
-    /// The message to which it replies.
+    /// The id of the message that this is a reply to.
     reply_to: Option<String>,
-    /// As its author sees it; not shown if empty.
+    /// The text in the conversation; empty to show nothing.
     shown: String,
 }
 
@@ -34,7 +34,7 @@ impl Written {
 }
 
 impl World {
-    /// Lets a customer do something, and returns the id of the message that results, if any.
+    /// Performs an action of a customer. Returns the id of the resulting message, if there is one.
     pub(crate) fn act(
         &mut self,
         user_id: &str,
@@ -115,7 +115,7 @@ impl World {
         })
     }
 
-    /// A file or a place.
+    /// Returns a message with a file or a location.
     fn enclosed(&mut self, action: &Action) -> Written {
         match action {
             Action::VoiceNote { words } => {
@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    /// The button or row with this title or id, or the first.
+    /// Returns the button or row with this title or id, or the first one.
     fn choice(&self, user_id: &str, button: Option<&str>) -> Result<&Choice, ControlError> {
         let choices = self.people.get(user_id).map(|person| person.choices.as_slice()).unwrap_or_default();
         let is_it =
@@ -154,7 +154,7 @@ impl World {
         choices.iter().find(is_it).ok_or_else(|| ControlError::invalid("There is no such button to press."))
     }
 
-    /// Stores a file of a customer and describes it.
+    /// Stores a file of a customer and returns its description.
     fn file(&mut self, mime_type: &str, content: Bytes) -> Value {
         let id = self.numeric_id().to_string();
         let hash = digest::digest(&digest::SHA256, &content);
@@ -164,7 +164,7 @@ impl World {
         json!({ "mime_type": mime_type, "sha256": hash, "id": id })
     }
 
-    /// Calls back with a message of a customer, which opens the window.
+    /// Sends a callback with a message of a customer. This opens the 24-hour window.
     fn write(&mut self, user_id: &str, number_id: &str, written: Written) -> String {
         let now = self.now();
         let id = self.message_id();
@@ -225,7 +225,7 @@ impl World {
         }
     }
 
-    /// The network's own switch for marketing.
+    /// Sets the customer's marketing preference and sends the callback.
     fn prefer(&mut self, user_id: &str, number_id: &str, refuses: bool) {
         self.with_user(user_id, |user| user.refuses_marketing = refuses);
         let now = self.now().seconds();
@@ -250,7 +250,7 @@ impl World {
         self.emit_now(number_id, Part::Change { field: "user_preferences", value, at: None });
     }
 
-    /// The customer has another number, and so another user id.
+    /// Changes the number of a customer, which also changes the user id.
     fn change_number(&mut self, old_id: &str, number_id: &str, phone: &str) -> Result<(), ControlError> {
         let phone = digits(phone).ok_or_else(|| ControlError::invalid("The phone is not a number."))?;
         let new_id = user_id(self.settings.seed, &phone);
@@ -286,7 +286,7 @@ impl World {
     }
 }
 
-/// A press of a button, or the choice of a row.
+/// Returns the message for a pressed button or a chosen row.
 fn pressed(choice: &Choice) -> Written {
     let (id, title) = (&choice.id, &choice.title);
     let (kind, part) = match choice.kind {

@@ -1,4 +1,4 @@
-//! Callbacks in the network's form.
+//! The format of callbacks.
 
 use super::numbers::Number;
 use model::Timestamp;
@@ -12,7 +12,7 @@ pub(crate) enum Part {
     Message { contact: Option<Value>, message: Value },
     /// A status of a message of the business.
     Status { contact: Option<Value>, status: Value },
-    /// A change of its own; what is about a business and not about a number has a time.
+    /// A separate change. A change of a business, not of a number, has a time.
     Change { field: &'static str, value: Value, at: Option<Timestamp> },
 }
 
@@ -24,11 +24,11 @@ pub(crate) struct Callback {
     pub(crate) parts: usize,
     pub(crate) is_badly_signed: bool,
     pub(crate) attempt: u32,
-    /// Told when the callback has been answered, however.
+    /// Notified when the callback was answered, with any status.
     pub(crate) seen: Vec<oneshot::Sender<()>>,
 }
 
-/// What every change about a number begins with.
+/// Returns the common fields of all changes of a number.
 pub(crate) fn about(number: &Number) -> Map<String, Value> {
     let mut value = Map::new();
     value.insert("messaging_product".to_owned(), json!("whatsapp"));
@@ -37,7 +37,7 @@ pub(crate) fn about(number: &Number) -> Map<String, Value> {
     value
 }
 
-/// The body of a callback with these parts.
+/// Returns the body of a callback with these parts.
 pub(crate) fn body(number: &Number, parts: Vec<Part>) -> Value {
     let (mut contacts, mut messages, mut statuses) = (Vec::new(), Vec::new(), Vec::new());
     let (mut changes, mut entries) = (Vec::new(), Vec::new());

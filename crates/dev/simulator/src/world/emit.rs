@@ -1,4 +1,4 @@
-//! From parts to callbacks, under the plan of faults.
+//! Conversion of parts to callbacks, with faults.
 
 use super::World;
 use super::callbacks::{self, Callback, Part};
@@ -6,18 +6,18 @@ use super::queue::{Emission, Work};
 use model::Timestamp;
 use tokio::sync::oneshot;
 
-/// Jobs that are done at once, before requests get their turn again.
+/// The maximum number of jobs per call, so that requests get the lock in between.
 const MOST_AT_ONCE: usize = 2_000;
 
-/// The most times that a callback is tried.
+/// The maximum number of attempts per callback.
 const MOST_ATTEMPTS: u32 = 20;
 
-/// Parts that go into one callback.
+/// The parts of one callback.
 struct Group {
     number_id: String,
     parts: Vec<Part>,
     seen: Vec<oneshot::Sender<()>>,
-    /// Takes nothing more.
+    /// Whether no further part may be added.
     is_closed: bool,
     is_badly_signed: bool,
 }
@@ -27,12 +27,13 @@ enum Item {
     Ready(Callback),
 }
 
-/// What goes out, in order.
+/// The outgoing callbacks, in order.
 #[derive(Default)]
 struct Outgoing(Vec<Item>);
 
 impl Outgoing {
-    /// Adds a part to the last callback, or to a new one that takes others (`is_open`) or not.
+    /// Adds a part to the last callback if that accepts parts, or to a new one. `is_open` tells whether the part may
+    /// share a callback.
     fn add(&mut self, emission: Emission, most: usize, is_open: bool) {
         let Emission { number_id, part, seen, .. } = emission;
         if let Some(Item::Group(group)) = self.0.last_mut()
@@ -52,7 +53,7 @@ impl Outgoing {
 }
 
 impl World {
-    /// Does what is due and returns the callbacks that result.
+    /// Runs the due jobs. Returns the resulting callbacks.
     pub(crate) fn take_due(&mut self, now: Timestamp) -> Vec<Callback> {
         let mut out = Outgoing::default();
         for _ in 0..MOST_AT_ONCE {
@@ -60,7 +61,7 @@ impl World {
                 None => break,
                 Some(Work::Emit(emission)) => self.emit(emission, now, &mut out),
                 Some(Work::Act { user_id, number_id, action }) => {
-                    // A customer who has gone meanwhile does nothing.
+                    // This fails if the customer has left meanwhile.
                     let _ = self.act(&user_id, &number_id, &action);
                 }
                 Some(Work::Approve { template }) => self.approve(template),
@@ -70,7 +71,7 @@ impl World {
         self.finish(out)
     }
 
-    /// Lets go what waits for a later part.
+    /// Releases the parts that wait for a later one.
     pub(crate) fn release_held(&mut self) -> Vec<Callback> {
         let mut out = Outgoing::default();
         for emission in std::mem::take(&mut self.joining).into_iter().chain(std::mem::take(&mut self.held)) {
@@ -109,7 +110,7 @@ impl World {
         self.place(emission, is_doubled, is_badly_signed, out);
     }
 
-    /// Puts a part behind the others, with those that waited for it.
+    /// Adds a part, followed by the parts that were waiting for it.
     fn place(&mut self, emission: Emission, is_doubled: bool, is_badly_signed: bool, out: &mut Outgoing) {
         let most = self.settings.callback_batch.max(1);
         let number_id = emission.number_id.clone();
@@ -168,7 +169,7 @@ impl World {
         ready
     }
 
-    /// Notes how a callback was answered, and tries again later if it was not taken.
+    /// Records the answer to a callback, and schedules a retry if it failed.
     pub(crate) fn answered(&mut self, mut callback: Callback, is_taken: bool, now: Timestamp) {
         for seen in callback.seen.drain(..) {
             let _ = seen.send(());
@@ -184,7 +185,7 @@ impl World {
             return;
         }
         let wait = 1_i64 << (callback.attempt - 1).min(12);
-        // The one with a wrong signature is followed by the right one at once.
+        // A callback with a wrong signature is repeated at once with the right one.
         let due = if callback.is_badly_signed { now } else { now.plus_seconds(wait) };
         callback.attempt += 1;
         callback.is_badly_signed = false;

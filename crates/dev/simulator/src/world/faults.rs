@@ -1,71 +1,72 @@
-//! What goes wrong, and how often.
+//! Faults of the network.
 
 use serde::{Deserialize, Serialize};
 
-/// What goes wrong. Shares are parts of 1: with 0.05, one of twenty meets the fault. Which ones is decided by the seed, so
-/// the same requests in the same order meet the same faults.
+/// The faults, with their frequencies. A share is a fraction: 0.05 means one of twenty. The seed decides which
+/// messages are affected, so the same sequence of requests meets the same faults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Faults {
-    /// Share of messages and statuses that are called back twice.
+    /// Share of messages and statuses delivered twice.
     pub duplicate: f64,
-    /// Share that arrive after one that came later.
+    /// Share delivered after a later one.
     pub reorder: f64,
-    /// Share that are put into one callback with the next.
+    /// Share that wait to be delivered in one callback with the next.
     pub batch: f64,
-    /// Share that come `delay_ms` later.
+    /// Share delivered `delay_ms` later.
     pub delay: f64,
-    /// By the simulator's clock.
+    /// The delay, by the simulator's clock.
     pub delay_ms: u64,
-    /// Share that are not called back at first, but `redeliver_after_ms` later.
+    /// Share not delivered at first, but `redeliver_after_ms` later.
     pub drop: f64,
-    /// By the simulator's clock.
+    /// The delay, by the simulator's clock.
     pub redeliver_after_ms: u64,
-    /// Share that are called back with a wrong signature first, and then again with the right one.
+    /// Share delivered with a wrong signature first, and then again with the right one.
     pub bad_signature: f64,
-    /// Share of sends whose first status is called back before the send is answered.
+    /// Share of sends whose first status is delivered before the response.
     pub early_status: f64,
-    /// Share of messages that get no `delivered`.
+    /// Share of messages without the status `delivered`.
     pub skip_delivered: f64,
     /// Share of messages that fail after `sent`.
     pub fail_after_sent: f64,
-    /// The network's number of that failure.
+    /// The network's error number of that failure.
     pub failure_code: i64,
     /// Share of failed messages that are `delivered` afterwards.
     pub deliver_after_failed: f64,
-    /// Refuse closed windows and unreachable users not at once, but by a status `failed`, as the network sometimes does.
+    /// Accept messages outside the window or to unreachable users, and report them by the status `failed`, as the
+    /// network sometimes does.
     pub late_refusals: bool,
-    /// Share of sends that are refused with 429.
+    /// Share of sends refused with 429.
     pub rate_limited: f64,
-    /// What such a refusal says in `Retry-After`.
+    /// The value of `Retry-After` in such a response.
     pub retry_after_seconds: u64,
-    /// Share of sends that are refused with 500 and the network's own body.
+    /// Share of sends refused with 500 and a body of the network.
     pub server_error: f64,
-    /// Share of sends that are answered 502 by a gateway and not accepted.
+    /// Share of sends not accepted and answered with the 502 of a gateway.
     pub gateway_error: f64,
-    /// Share of sends that are neither accepted nor answered.
+    /// Share of sends neither accepted nor answered.
     pub timeout_before: f64,
-    /// Share of sends that are accepted but not answered.
+    /// Share of sends accepted but not answered.
     pub timeout_after: f64,
-    /// How long a send that is not answered is kept open, in real time.
+    /// How long an unanswered send is kept open, in real time.
     pub silence_ms: u64,
-    /// Of files.
+    /// Faults of files.
     pub media: MediaFaults,
-    /// How long a transcript takes, by the simulator's clock.
+    /// The duration of a transcription, by the simulator's clock.
     pub transcription_delay_ms: u64,
-    /// So many of the next transcriptions fail with 500.
+    /// The number of next transcriptions that fail with 500.
     pub transcription_failures: u32,
 }
 
-/// What goes wrong with files.
+/// The faults of files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MediaFaults {
-    /// So many of the next reads of a file find nothing (404).
+    /// The number of next downloads that fail with 404.
     pub not_found: u32,
-    /// The type that is stated instead of the true one.
+    /// A wrong MIME type to report.
     pub wrong_mime: Option<String>,
-    /// How long the second half of a file takes, in real time.
+    /// The delay before the second half of a file, in real time.
     pub slow_ms: u64,
 }
 
@@ -100,11 +101,11 @@ impl Default for Faults {
     }
 }
 
-/// What happens to one send.
+/// The fault of one send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "fault")]
 pub enum SendFault {
-    /// Nothing: for a place in a list of faults.
+    /// No fault.
     None,
     /// 429 with `Retry-After`.
     RateLimited,
@@ -116,16 +117,16 @@ pub enum SendFault {
     TimeoutBefore,
     /// Accepted, not answered.
     TimeoutAfter,
-    /// Accepted, and answered with what cannot be read.
+    /// Accepted, and answered with an unreadable body.
     GarbledAfter,
-    /// Refused with this number of the network.
+    /// Refused with this error number of the network.
     Refuse {
-        /// Such as 131048.
+        /// The number, such as 131048.
         code: i64,
     },
 }
 
-/// A repeatable generator (SplitMix64).
+/// A reproducible random generator (SplitMix64).
 #[derive(Debug)]
 pub(crate) struct Dice(u64);
 
@@ -139,7 +140,7 @@ impl Dice {
         mix(self.0)
     }
 
-    /// Whether something with this share happens now. Nothing is drawn for what never happens.
+    /// Returns whether an event with this share happens. Draws nothing for a share of 0.
     pub(crate) fn hits(&mut self, share: f64) -> bool {
         share > 0.0 && (self.next() >> 11) as f64 / (1_u64 << 53) as f64 <= share
     }
@@ -152,7 +153,7 @@ pub(crate) fn mix(z: u64) -> u64 {
 }
 
 impl Faults {
-    /// The fault of the next send.
+    /// Returns the fault of the next send.
     pub(crate) fn of_send(&self, dice: &mut Dice) -> SendFault {
         for (share, fault) in [
             (self.rate_limited, SendFault::RateLimited),

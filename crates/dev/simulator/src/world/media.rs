@@ -6,14 +6,14 @@ use bytes::Bytes;
 use model::Timestamp;
 use std::collections::{HashMap, VecDeque};
 
-/// How long an address works.
+/// How long a download URL is valid.
 const ADDRESS_SECONDS: i64 = 300;
 /// How long files of customers are kept.
 const INBOUND_SECONDS: i64 = 7 * 24 * 3600;
 /// How long uploaded files are kept.
 const UPLOAD_SECONDS: i64 = 30 * 24 * 3600;
 
-/// A file.
+/// A stored file.
 #[derive(Clone)]
 pub(crate) struct File {
     pub(crate) mime_type: String,
@@ -21,7 +21,7 @@ pub(crate) struct File {
     expires_at: Timestamp,
 }
 
-/// All files, the oldest first.
+/// The stored files, oldest first.
 pub(crate) struct Files {
     by_id: HashMap<String, File>,
     order: VecDeque<String>,
@@ -43,13 +43,13 @@ impl Files {
         self.by_id.insert(id, file);
     }
 
-    /// Stores what a customer sends.
+    /// Stores a file of a customer.
     pub(crate) fn receive(&mut self, id: String, mime_type: &str, content: Bytes, now: Timestamp) {
         let expires_at = now.plus_seconds(INBOUND_SECONDS);
         self.insert(id, File { mime_type: mime_type.to_owned(), content, expires_at });
     }
 
-    /// Stores what the business uploads.
+    /// Stores a file that the business uploads.
     pub(crate) fn upload(
         &mut self,
         id: String,
@@ -66,7 +66,7 @@ impl Files {
         Ok(())
     }
 
-    /// Loses all files.
+    /// Removes all files.
     pub(crate) fn lose(&mut self) {
         self.by_id.clear();
         self.order.clear();
@@ -77,7 +77,7 @@ impl Files {
     }
 }
 
-/// Until when an address made now works, in seconds since 1970.
+/// Returns when a URL created now expires, in seconds since 1970.
 pub(crate) fn address_expires(now: Timestamp) -> i64 {
     now.seconds() + ADDRESS_SECONDS
 }

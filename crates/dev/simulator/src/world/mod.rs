@@ -1,4 +1,4 @@
-//! The network's state, behind one lock. Nothing here waits.
+//! The state of the network, behind one lock. Nothing here blocks or waits.
 
 mod accept;
 mod acts;
@@ -41,27 +41,27 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 
-/// Marks that are kept.
+/// The maximum number of read marks kept.
 const MOST_MARKS: usize = 1_000;
 
-/// How callbacks went.
+/// The statistics of callbacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct CallbackCounts {
-    /// Callbacks that were answered 200.
+    /// Callbacks answered with 200.
     pub delivered: u64,
-    /// Messages, statuses and changes in them.
+    /// Messages, statuses and changes in those callbacks.
     pub parts: u64,
-    /// Attempts that were not.
+    /// Attempts answered otherwise, or not at all.
     pub failed: u64,
-    /// Callbacks that were tried too often.
+    /// Callbacks that reached the maximum number of attempts.
     pub given_up: u64,
     /// Parts that a fault held back at first.
     pub dropped: u64,
-    /// Parts of numbers without a callback URL.
+    /// Parts for numbers without a callback URL.
     pub unrouted: u64,
 }
 
-/// The network's state.
+/// The state of the network.
 pub(crate) struct World {
     pub(crate) settings: Settings,
     pub(crate) clock: Arc<VirtualClock>,
@@ -74,17 +74,17 @@ pub(crate) struct World {
     pub(crate) templates: Templates,
     pub(crate) files: Files,
     pub(crate) transcript: Transcript,
-    /// The newest marks of the business.
+    /// The newest read marks of the business.
     pub(crate) marks: VecDeque<ReadMark>,
     pub(crate) queue: Queue,
-    /// Callbacks that are not answered yet.
+    /// The number of callbacks in progress.
     pub(crate) underway: usize,
-    /// Parts that wait to be overtaken by the next one.
+    /// Parts that wait to be delivered after the next one.
     pub(crate) held: Vec<Emission>,
     /// Parts that wait to share a callback with the next one.
     pub(crate) joining: Vec<Emission>,
     pub(crate) counts: CallbackCounts,
-    /// The service that the business uses, if the page may speak to it.
+    /// The business's service, if the page may use it.
     pub(crate) service: Option<Service>,
     made: u64,
 }
@@ -119,19 +119,19 @@ impl World {
         self.clock.now()
     }
 
-    /// The id of a new message.
+    /// Returns the id of a new message.
     pub(crate) fn message_id(&mut self) -> String {
         self.made += 1;
         format!("wamid.HBgLSIM{:04X}{:012X}==", self.settings.seed, self.made)
     }
 
-    /// The id of a new file or template: digits, as the network has them.
+    /// Returns the id of a new file or template, which has only digits.
     pub(crate) fn numeric_id(&mut self) -> u64 {
         self.made += 1;
         1_000_000_000_000_000 + self.made
     }
 
-    /// Notes that the business marked a message as read.
+    /// Records that the business marked a message as read.
     pub(crate) fn mark(&mut self, number_id: &str, message_id: &str, typing: bool) {
         if self.marks.len() >= MOST_MARKS {
             self.marks.pop_front();
@@ -140,7 +140,7 @@ impl World {
         self.marks.push_back(ReadMark { number_id, message_id, typing, at: self.now() });
     }
 
-    /// Calls back with a part as soon as possible.
+    /// Delivers a part as soon as possible.
     pub(crate) fn emit_now(&mut self, number_id: &str, part: Part) {
         let emission =
             Emission { number_id: number_id.to_owned(), part, note: None, is_drawn: false, seen: None };
@@ -148,15 +148,15 @@ impl World {
     }
 }
 
-/// The state as requests share it.
+/// The state, shared between requests.
 pub(crate) struct Shared {
     world: Mutex<World>,
     pub(crate) clock: Arc<VirtualClock>,
-    /// Told when there may be something to call back.
+    /// Notified when there may be callbacks to deliver.
     pub(crate) wake: Notify,
-    /// Changes with everything that somebody may wait for.
+    /// Notified after each change that a caller may wait for.
     pub(crate) progress: watch::Sender<()>,
-    /// Where the simulator is reached, such as `http://127.0.0.1:8090`.
+    /// The origin of the simulator, such as `http://127.0.0.1:8090`.
     pub(crate) origin: String,
 }
 
@@ -171,7 +171,7 @@ impl Shared {
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state and wakes all who wait.
+    /// Changes the state and wakes all waiting tasks.
     pub(crate) fn change<T>(&self, work: impl FnOnce(&mut World) -> T) -> T {
         let result = work(&mut self.lock());
         self.wake.notify_one();

@@ -13,7 +13,7 @@ pub(crate) struct Number {
     pub(crate) access_token: String,
     pub(crate) app_secret: String,
     pub(crate) callback_url: Option<String>,
-    /// In the network's words.
+    /// In the network's format.
     pub(crate) quality: String,
     pub(crate) tier: String,
     pub(crate) is_revoked: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Number {
 }
 
 impl Number {
-    /// The number that the settings describe.
+    /// Creates the number of the settings.
     pub(crate) fn of(settings: &Settings) -> Self {
         Self {
             id: settings.number_id.clone(),
@@ -40,7 +40,7 @@ impl Number {
         }
     }
 
-    /// As the network describes it; only what was asked for.
+    /// Returns the requested fields of the number, in the network's format.
     pub(crate) fn described(&self, fields: &str) -> Value {
         let all = json!({
             "id": self.id,

@@ -1,4 +1,4 @@
-//! What is to happen, by time.
+//! The queue of future events, ordered by time.
 
 use super::callbacks::{Callback, Part};
 use super::users::Action;
@@ -7,19 +7,19 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use tokio::sync::oneshot;
 
-/// A part of a callback on its way.
+/// A part of a callback that is to be delivered.
 #[derive(Debug)]
 pub(crate) struct Emission {
     pub(crate) number_id: String,
     pub(crate) part: Part,
-    /// The message and status to write down.
+    /// The message and the status to record.
     pub(crate) note: Option<(String, &'static str)>,
     /// Whether faults have been drawn for it.
     pub(crate) is_drawn: bool,
     pub(crate) seen: Option<oneshot::Sender<()>>,
 }
 
-/// Something to happen.
+/// A scheduled event.
 #[derive(Debug)]
 pub(crate) enum Work {
     Emit(Emission),
@@ -48,14 +48,14 @@ impl PartialOrd for Job {
     }
 }
 
-/// The earliest is the greatest, as the heap wants it.
+/// The order is reversed, because the heap returns the greatest first.
 impl Ord for Job {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.due, other.sequence).cmp(&(self.due, self.sequence))
     }
 }
 
-/// All that is to happen.
+/// The queue of events.
 #[derive(Default)]
 pub(crate) struct Queue {
     jobs: BinaryHeap<Job>,
@@ -75,7 +75,7 @@ impl Queue {
         self.jobs.pop().map(|job| job.work)
     }
 
-    /// When the next is due.
+    /// Returns when the next event is due.
     pub(crate) fn next(&self) -> Option<Timestamp> {
         self.jobs.peek().map(|job| job.due)
     }

@@ -1,15 +1,15 @@
-//! Messages per second, and recipients per day.
+//! Rate limits: messages per second, and recipients per day.
 
 use super::refused::Refused;
 use model::Timestamp;
 use std::collections::{HashMap, VecDeque};
 
 const PER_SECOND: f64 = 80.0;
-/// Between two messages to the same recipient, on average.
+/// Average interval between two messages to the same recipient.
 const PAIR_SECONDS: f64 = 6.0;
-/// Messages that a recipient may get at once, which are then made up for.
+/// The number of messages to one recipient that may be sent at once.
 const PAIR_BURST: f64 = 45.0;
-/// Recipients whose rates are remembered before those that have recovered are forgotten.
+/// The maximum number of recipients with a bucket. Beyond it, full buckets are removed.
 const PAIRS: usize = 100_000;
 const DAY: i64 = 24 * 3600;
 
@@ -38,7 +38,7 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    /// Counts a message to a recipient, unless there were too many.
+    /// Counts a message to a recipient, or refuses it.
     pub(crate) fn take(&mut self, recipient: &str, now: Timestamp) -> Result<(), Refused> {
         let number = self.number.get_or_insert_with(|| Bucket::full(PER_SECOND, now));
         number.refill(now, PER_SECOND, PER_SECOND);
@@ -69,7 +69,7 @@ impl Rates {
     }
 }
 
-/// Recipients that a number wrote to first within a day.
+/// The recipients that a number wrote to first within a day.
 #[derive(Default)]
 pub(crate) struct Daily {
     order: VecDeque<(Timestamp, String)>,

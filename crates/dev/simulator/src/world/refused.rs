@@ -1,9 +1,9 @@
-//! Errors in the network's own words.
+//! Errors in the network's format.
 
 use crate::control_error::ControlError;
 use serde_json::{Value, json};
 
-/// A request that the network does not fulfil.
+/// A refused request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) status: u16,
@@ -32,7 +32,7 @@ impl Refused {
         Self { status, code, subcode: None, details: details.into(), retry_after: None }
     }
 
-    /// An object that does not exist, or no longer.
+    /// Returns the error for an object that does not exist (any more).
     pub(crate) fn missing(id: &str) -> Self {
         let details = format!("Object with ID '{id}' does not exist, or cannot be loaded.");
         Self { subcode: Some(33), ..Self::new(100, details) }
@@ -52,7 +52,7 @@ impl Refused {
         json!({ "error": error })
     }
 
-    /// The same in a status.
+    /// Returns the error in the format of a status.
     pub(crate) fn in_status(&self) -> Value {
         let title = title(self.code);
         json!([{

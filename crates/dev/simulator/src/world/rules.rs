@@ -1,13 +1,13 @@
-//! What the network accepts, apart from templates.
+//! The network's rules for messages, except templates.
 
 use super::refused::Refused;
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// Types of messages that can be sent.
+/// The types of messages with files.
 const MEDIA: [&str; 5] = ["image", "audio", "video", "document", "sticker"];
 
-/// The type of the message, after a check of its content as far as no state is needed.
+/// Checks the content of a message, as far as no state is needed. Returns its type.
 pub(super) fn checked_kind(body: &Value) -> Result<&str, Refused> {
     if body.get("messaging_product").and_then(Value::as_str) != Some("whatsapp") {
         return Err(Refused::new(100, "The parameter messaging_product is required."));
@@ -38,7 +38,7 @@ fn invalid(details: impl Into<String>) -> Refused {
     Refused::new(131_009, details)
 }
 
-/// Whether the text at `pointer` is there and has so many characters.
+/// Checks that the text at `pointer` exists and has an allowed length.
 fn text_within(part: &Value, pointer: &str, least: usize, most: usize) -> Result<(), Refused> {
     let text = part.pointer(pointer).and_then(Value::as_str).ok_or_else(|| required(pointer))?;
     let length = text.chars().count();
@@ -127,7 +127,7 @@ fn unique(values: &[&Value], key: &str) -> Result<(), Refused> {
     if words.len() == values.len() { Ok(()) } else { Err(invalid(format!("Each {key} must be different."))) }
 }
 
-/// The most bytes of a file of this type.
+/// Returns the maximum size of a file of this type.
 pub(super) fn most_bytes(mime_type: &str) -> usize {
     const MIB: usize = 1024 * 1024;
     match mime_type.split('/').next().unwrap_or_default() {

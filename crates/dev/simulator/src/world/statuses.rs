@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 impl World {
-    /// Plans what is called back about a message that was accepted. `problem` makes it fail.
+    /// Schedules the statuses of an accepted message. `problem` makes it fail.
     pub(super) fn plan_statuses(
         &mut self,
         number_id: &str,
@@ -51,11 +51,11 @@ impl World {
         first_status
     }
 
-    /// A customer has read a message.
+    /// Schedules the status `read` of a message.
     pub(super) fn plan_read(&mut self, user_id: &str, id: &str) {
         let now = self.now();
         let Some(sent) = self.transcript.get(id) else { return };
-        // What is not there yet cannot be read.
+        // A message is delivered before it is read.
         if sent.statuses.iter().any(|status| status.status == "read") {
             return;
         }
@@ -94,7 +94,7 @@ impl World {
     }
 }
 
-/// The message that a status is about.
+/// The message of a status.
 struct About<'a> {
     number_id: &'a str,
     id: &'a str,

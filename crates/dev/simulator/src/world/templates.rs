@@ -1,4 +1,4 @@
-//! Templates: their review, and whether values fit them.
+//! Templates: their review, and the validation of values.
 
 use super::refused::Refused;
 use super::rules::{list, required};
@@ -11,7 +11,7 @@ pub(crate) struct Template {
     pub(crate) id: u64,
     pub(crate) name: String,
     pub(crate) language: String,
-    /// In the network's words.
+    /// In the network's format.
     pub(crate) category: String,
     pub(crate) status: String,
     pub(crate) quality: String,
@@ -20,7 +20,7 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// As the network lists it.
+    /// Returns the template in the network's format for lists.
     pub(crate) fn listed(&self) -> Value {
         json!({
             "id": self.id.to_string(),
@@ -49,12 +49,12 @@ impl Template {
         self.text("body")
     }
 
-    /// The text of a part, such as its `footer`; empty without one.
+    /// Returns the text of a component, such as `footer`. Empty if it has none.
     pub(crate) fn text(&self, part: &str) -> &str {
         self.component(part).and_then(|part| part.get("text")?.as_str()).unwrap_or_default()
     }
 
-    /// Whether it can be sent with these values.
+    /// Checks whether the template can be sent with these values.
     pub(crate) fn check(&self, sent: &Value) -> Result<(), Refused> {
         match self.status.as_str() {
             "APPROVED" => {}
@@ -137,12 +137,12 @@ pub(crate) fn not_found(name: &str, language: &str) -> Refused {
     Refused::new(132_001, format!("template name ({name}) does not exist in {language}"))
 }
 
-/// The names of variables in a text.
+/// Returns the names of the variables in a text.
 fn variables(text: &str) -> BTreeSet<&str> {
     text.split("{{").skip(1).filter_map(|rest| Some(rest.split_once("}}")?.0.trim())).collect()
 }
 
-/// Whether the values are exactly those that the text declares.
+/// Checks that the values are exactly those of the text's variables.
 fn check_texts(text: &str, sent: &[Value], part: &str) -> Result<(), Refused> {
     let declared = variables(text);
     if declared.len() != sent.len() {
@@ -174,7 +174,7 @@ fn check_texts(text: &str, sent: &[Value], part: &str) -> Result<(), Refused> {
     Ok(())
 }
 
-/// All templates, by id and by name and language.
+/// All templates, by id, and by name with language.
 #[derive(Default)]
 pub(crate) struct Templates {
     pub(crate) by_id: BTreeMap<u64, Template>,
@@ -190,13 +190,13 @@ impl Templates {
         self.by_id.get_mut(self.names.get(&(name.to_owned(), language.to_owned()))?)
     }
 
-    /// Stores a new one.
+    /// Adds a template.
     pub(crate) fn insert(&mut self, template: Template) {
         self.names.insert((template.name.clone(), template.language.clone()), template.id);
         self.by_id.insert(template.id, template);
     }
 
-    /// Deletes all of this name, or the one with this id.
+    /// Removes all templates with this name, or only the one with this id. Returns their number.
     pub(crate) fn remove(&mut self, name: &str, id: Option<u64>) -> usize {
         let is_it = |template: &Template| template.name == name && id.is_none_or(|id| id == template.id);
         let before = self.by_id.len();
@@ -206,7 +206,7 @@ impl Templates {
         before - self.by_id.len()
     }
 
-    /// Checks a submission. The id is given by the caller.
+    /// Checks a submission and returns the template. The caller chooses the id.
     pub(crate) fn submitted(&self, body: &Value, id: u64) -> Result<Template, Refused> {
         let text = |key: &str| body.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
         let name = text("name").ok_or_else(|| required("name"))?;

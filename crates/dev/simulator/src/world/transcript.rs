@@ -1,4 +1,4 @@
-//! What was accepted.
+//! The accepted messages.
 
 use model::Timestamp;
 use serde::Serialize;
@@ -8,27 +8,27 @@ use std::collections::{HashMap, VecDeque};
 /// A message that the network accepted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sent {
-    /// 1 for the first accepted message.
+    /// The number of the message, from 1.
     pub sequence: u64,
     /// The network's id.
     pub provider_id: String,
     /// The number that sent it.
     pub number_id: String,
-    /// The recipient as the request has it.
+    /// The recipient, as in the request.
     pub to: String,
     /// The recipient's user id.
     pub user_id: String,
-    /// As the request has it.
+    /// The reference, as in the request.
     pub reference: Option<String>,
-    /// The network's word for its type.
+    /// The network's name of its type.
     pub kind: String,
-    /// The part of the request under that word.
+    /// The part of the request with that name.
     pub content: Value,
-    /// The id of the message to which it replies.
+    /// The id of the message that this is a reply to.
     pub reply_to: Option<String>,
     /// When it was accepted.
     pub at: Timestamp,
-    /// Its statuses so far, in the order in which they came about.
+    /// The statuses so far, in chronological order.
     pub statuses: Vec<SentStatus>,
 }
 
@@ -37,7 +37,7 @@ pub struct Sent {
 pub struct SentStatus {
     /// `sent`, `delivered`, `read` or `failed`.
     pub status: String,
-    /// When.
+    /// The time of the status.
     pub at: Timestamp,
 }
 
@@ -48,9 +48,9 @@ pub struct ReadMark {
     pub number_id: String,
     /// The id of the message.
     pub message_id: String,
-    /// Whether the customer also sees that an answer is being written.
+    /// Whether the customer also sees a typing indicator.
     pub typing: bool,
-    /// When.
+    /// The time of the mark.
     pub at: Timestamp,
 }
 
@@ -94,7 +94,7 @@ impl Transcript {
         }
     }
 
-    /// Those behind this sequence, oldest first.
+    /// Returns the messages after a sequence number, oldest first.
     pub(crate) fn after(&self, sequence: u64, most: usize) -> Vec<Sent> {
         let first = self.kept.front().map_or(0, |sent| sent.sequence);
         let skip = usize::try_from((sequence + 1).saturating_sub(first)).unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! Customers, and what they do.
+//! Customers and their actions.
 
 use super::faults::mix;
 use model::Timestamp;
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 
-/// Lines of a conversation that are kept for its page.
+/// The maximum number of lines kept of a conversation.
 const LONGEST_CHAT: usize = 300;
 
-/// A customer to make.
+/// A customer to add.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewUser {
-    /// The number in digits, with or without `+`. Without it the customer is known by a user id alone.
+    /// The number in digits, with or without `+`. Without a number the customer has only a user id.
     #[serde(default)]
     pub phone: Option<String>,
-    /// As the customer calls itself.
+    /// The name that the customer chose.
     #[serde(default)]
     pub name: Option<String>,
-    /// Without `@`.
+    /// The user name, without `@`.
     #[serde(default)]
     pub username: Option<String>,
-    /// What it does by itself.
+    /// The automatic behaviour.
     #[serde(default)]
     pub behaviour: Behaviour,
 }
@@ -34,153 +34,153 @@ pub struct User {
     pub user_id: String,
     /// The number in digits.
     pub phone: Option<String>,
-    /// As the customer calls itself.
+    /// The name that the customer chose.
     pub name: Option<String>,
-    /// Without `@`.
+    /// The user name, without `@`.
     pub username: Option<String>,
-    /// Whether messages reach it at all.
+    /// Whether the customer can be reached.
     pub on_network: bool,
-    /// Whether it blocked the business: messages stay `sent`.
+    /// Whether the customer blocked the business. Messages then stay `sent`.
     pub blocks_business: bool,
-    /// Whether it refuses marketing by the network's own switch.
+    /// Whether the customer opted out of marketing messages by the network's setting.
     pub refuses_marketing: bool,
-    /// What it does by itself.
+    /// The automatic behaviour.
     pub behaviour: Behaviour,
 }
 
-/// What a customer does by itself.
+/// The automatic behaviour of a customer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Behaviour {
-    /// Reads each message so long after it was delivered. Without it, messages stay `delivered` until they are read on the
-    /// page or by [`Action::Read`].
+    /// The delay between the delivery of a message and its read status. Without it, messages stay `delivered` until
+    /// they are read on the page or by [`Action::Read`].
     pub read_after_ms: Option<u64>,
-    /// What it does after each message of the business, one after the other.
+    /// The actions after each message of the business, one per message.
     pub script: Vec<Scripted>,
-    /// Begins again with the script at its end.
+    /// Whether the script restarts after its end.
     pub repeats: bool,
 }
 
 /// A step of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scripted {
-    /// So long after the message, by the simulator's clock.
+    /// The delay after the message, by the simulator's clock.
     #[serde(default)]
     pub after_ms: u64,
-    /// What it does.
+    /// The action.
     #[serde(flatten)]
     pub action: Action,
 }
 
-/// Something that a customer does.
+/// An action of a customer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "do")]
 pub enum Action {
-    /// Writes.
+    /// Sends a text.
     Text {
-        /// What.
+        /// The text.
         body: String,
-        /// The id of the message to which it replies.
+        /// The id of the message that this is a reply to.
         #[serde(default)]
         reply_to: Option<String>,
     },
-    /// Presses a button or chooses a row of the last message that has some.
+    /// Presses a button or chooses a row of the last message with buttons or rows.
     Press {
-        /// Its title or id; the first one if not given.
+        /// The title or id. The first one if not given.
         #[serde(default)]
         button: Option<String>,
     },
-    /// Speaks.
+    /// Sends a voice note.
     VoiceNote {
-        /// What a transcription will find.
+        /// The words that a transcription returns.
         words: String,
     },
-    /// Sends a picture of one pixel.
+    /// Sends an image of one pixel.
     Image {
-        /// The text below it.
+        /// The caption.
         #[serde(default)]
         caption: Option<String>,
     },
     /// Sends a small text file.
     Document {
-        /// Its name.
+        /// The file name.
         file_name: String,
-        /// What it contains.
+        /// The content.
         content: String,
     },
-    /// Sends a place in the middle of Rio de Janeiro.
+    /// Sends a location in the centre of Rio de Janeiro.
     Location,
-    /// Reacts to the last message of the business, or takes the reaction back.
+    /// Reacts to the last message of the business, or removes the reaction.
     React {
-        /// The emoji; without it the reaction is taken back.
+        /// The emoji. Without it the reaction is removed.
         #[serde(default)]
         emoji: Option<String>,
     },
-    /// Changes its last text.
+    /// Edits the customer's last text.
     Edit {
         /// The new text.
         body: String,
     },
-    /// Deletes its last message.
+    /// Deletes the customer's last message.
     Revoke,
-    /// Sends something that the network's API cannot show.
+    /// Sends a message of a type that the network's API does not support.
     Unsupported,
-    /// Reads everything that was delivered.
+    /// Reads all delivered messages.
     Read,
-    /// Refuses marketing by the network's own switch.
+    /// Opts out of marketing messages by the network's setting.
     OptOut,
-    /// Wants marketing again.
+    /// Opts in to marketing messages.
     OptIn,
     /// Blocks the business.
     Block,
-    /// No longer blocks the business.
+    /// Unblocks the business.
     Unblock,
-    /// Leaves the network: messages fail.
+    /// Leaves the network, so that messages fail.
     Leave,
-    /// Moves to another number, which changes its user id too.
+    /// Changes the number, which also changes the user id.
     ChangeNumber {
-        /// In digits, with or without `+`.
+        /// The new number in digits, with or without `+`.
         phone: String,
     },
 }
 
-/// A line of a conversation, as a person sees it.
+/// A line of a conversation on the page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChatLine {
-    /// Whether the business wrote it.
+    /// Whether the business sent it.
     pub is_ours: bool,
     /// The id of the message.
     pub id: String,
-    /// The network's word for its type.
+    /// The network's name of its type.
     pub kind: String,
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// The text above, of templates and interactive messages.
+    /// The header of a template or an interactive message.
     pub header: Option<String>,
-    /// The text below, of templates and interactive messages.
+    /// The footer of a template or an interactive message.
     pub footer: Option<String>,
-    /// Titles of buttons or rows.
+    /// The titles of buttons or rows.
     pub buttons: Vec<String>,
-    /// When, in RFC 3339.
+    /// The time, in RFC 3339.
     pub at: Timestamp,
-    /// How far a message of the business came.
+    /// The status of a message of the business.
     pub status: Option<String>,
 }
 
-/// A customer with what the network knows of it.
+/// A customer with the network's state.
 pub(crate) struct Person {
     pub(crate) user: User,
-    /// When it wrote last, by number of the business.
+    /// When the customer last wrote, by number of the business.
     pub(crate) wrote_at: HashMap<String, Timestamp>,
     pub(crate) chat: VecDeque<ChatLine>,
-    /// The next step of its script.
+    /// The next step of the script.
     pub(crate) step: usize,
-    /// Buttons and rows of the last message that has some.
+    /// The buttons or rows of the last message with some.
     pub(crate) choices: Vec<Choice>,
     pub(crate) last_text: Option<String>,
     pub(crate) last_message: Option<String>,
     pub(crate) last_of_business: Option<String>,
-    /// Delivered and not read, oldest first.
+    /// The delivered messages that are not read, oldest first.
     pub(crate) unread: VecDeque<String>,
 }
 
@@ -223,7 +223,7 @@ impl Person {
         self.chat.push_back(line);
     }
 
-    /// The next step of its script, after a message of the business.
+    /// Returns the next step of the script, after a message of the business.
     pub(crate) fn next_step(&mut self) -> Option<Scripted> {
         let script = &self.user.behaviour.script;
         let at = if self.user.behaviour.repeats && !script.is_empty() {
@@ -238,7 +238,7 @@ impl Person {
 }
 
 impl User {
-    /// As `contacts` of a callback have it.
+    /// Returns the customer in the format of a callback's `contacts`.
     pub(crate) fn contact(&self) -> Value {
         let mut profile = serde_json::Map::new();
         if let Some(name) = &self.name {
@@ -258,14 +258,14 @@ impl User {
     }
 }
 
-/// The digits of a number.
+/// Returns the digits of a number.
 pub(crate) fn digits(phone: &str) -> Option<String> {
     let digits = phone.trim().trim_start_matches('+');
     let is_number = (5..=20).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| digits.to_owned())
 }
 
-/// The user id of a number, always the same under one seed.
+/// Returns the user id of a number. It is always the same for a seed.
 pub(crate) fn user_id(seed: u64, of: &str) -> String {
     let hash = of.bytes().fold(mix(seed ^ 0x5eed), |hash, byte| mix(hash ^ u64::from(byte)));
     format!("US.{hash:020}")

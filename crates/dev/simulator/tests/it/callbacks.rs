@@ -76,7 +76,7 @@ async fn parts_are_overtaken() {
     let net = under(Faults::default()).await;
     net.sim.set_faults(Faults { reorder: 1.0, ..Faults::default() });
     net.sim.write(PHONE, "First").unwrap();
-    // It waits for one that comes later, for a while only.
+    // A part waits for a later one only for a limited time.
     net.messages(2).await;
     net.sim.set_faults(Faults { reorder: 0.5, ..Faults::default() });
     for number in 0..40 {
@@ -143,7 +143,7 @@ async fn a_wrong_signature_is_followed_by_the_right_one() {
 async fn a_status_can_come_before_the_answer() {
     let net = under(Faults { early_status: 1.0, ..Faults::default() }).await;
     let id = net.accepted("Hi", "").await;
-    // No waiting: it was called back before the send was answered.
+    // No wait is needed, because the status was delivered before the response.
     let statuses = statuses_of(&net.updates());
     assert!(statuses.iter().any(|status| status.provider_id == id && status.status == NetworkStatus::Sent));
 }

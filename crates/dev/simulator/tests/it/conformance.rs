@@ -1,4 +1,4 @@
-//! What the simulator calls back has the keys of recorded callbacks, so that it cannot drift from the network.
+//! The simulator's callbacks have the same keys as recorded ones, so that it cannot diverge from the network.
 
 use crate::support::{Net, PHONE, messages_of, text};
 use chatnet::{
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-/// Keys with the kinds of their values, by path. Items of lists share a path.
+/// Collects the keys with the kinds of their values, by path. Items of a list share a path.
 fn shape(value: &Value, path: &str, into: &mut BTreeSet<String>) {
     let kind = match value {
         Value::Object(fields) => {
@@ -42,7 +42,7 @@ fn fixture(name: &str) -> Value {
     serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
 }
 
-/// Lets the simulator call back once by `does`, and compares that with the fixture.
+/// Lets the simulator send one callback, and compares it with the fixture.
 async fn compare(net: &Net, name: &str, does: impl AsyncFnOnce(&Net)) {
     assert!(net.sim.wait_until(simulator::Simulator::is_quiet).await);
     assert!(net.sim.wait_until(|sim| sim.callbacks().delivered == net.called().len() as u64).await);
@@ -52,7 +52,7 @@ async fn compare(net: &Net, name: &str, does: impl AsyncFnOnce(&Net)) {
     let body: Value = serde_json::from_slice(&called[before].body).unwrap();
     let (ours, theirs) = (shape_of(&body), shape_of(&fixture(name)));
     assert_eq!(ours, theirs, "{name}: {body:#}");
-    // The adapter sees the same in both.
+    // The adapter parses both to the same kinds of updates.
     let kinds = |raw: &[u8]| -> Vec<String> {
         net.adapter.parse_webhook(&net.account, raw).iter().map(kind).collect()
     };
@@ -71,7 +71,7 @@ fn kind(update: &Update) -> String {
     }
 }
 
-/// One callback for each part, and a customer as in the fixtures.
+/// Returns a network with one callback per part, and a customer like that of the fixtures.
 async fn net() -> Net {
     let net = Net::with(|settings| {
         settings.callback_batch = 1;

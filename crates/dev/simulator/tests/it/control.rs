@@ -95,17 +95,17 @@ async fn pages_of_other_origins_control_nothing() {
     for (value, status) in [("cross-site", 404), ("same-site", 404), ("same-origin", 200), ("none", 200)] {
         assert_eq!(site(value).await.unwrap().status, status, "{value}");
     }
-    // Links of other pages lead to the page itself.
+    // Links from other sites may lead only to the page.
     let linked = Request::get(net.sim.connection().page).header("sec-fetch-site", "same-site");
     assert_eq!(net.connector.send(linked).await.unwrap().status, 200);
-    // A name that begins like an address may lead here, too.
+    // A hostile host name can begin like an address.
     let port = net.sim.address().port();
     for (host, status) in [("127.evil.example", 404), ("localhost", 200), ("127.0.0.1", 200)] {
         assert_eq!(status_for_host(port, host), status, "{host}");
     }
 }
 
-/// The status of a request that names this host.
+/// Returns the status of a request with this host.
 fn status_for_host(port: u16, host: &str) -> u16 {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let request = format!("GET /control/state HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n");

@@ -113,7 +113,7 @@ async fn customers_move_to_another_number() {
     assert_eq!(change.new.phone.as_deref(), Some("+12195555358"));
     let user = &net.sim.users()[0];
     assert_eq!(change.new.user_id.as_ref(), Some(&user.user_id));
-    // The window is the customer's, whichever number it has.
+    // The window belongs to the customer, regardless of the number.
     assert!(matches!(net.send(text("Hi"), "").await, SendOutcome::Refused(_)));
     net.sim.write("12195555358", "It is me").unwrap();
     assert_eq!(net.messages(2).await[1].from.user_id.as_ref(), Some(&user.user_id));

@@ -119,7 +119,7 @@ async fn voice_notes_are_transcribed() {
     net.sim.set_faults(Faults { transcription_failures: 1, ..Faults::default() });
     assert_eq!(transcribe(&net, &file).await.0, 500);
     assert_eq!(transcribe(&net, &file).await.0, 200);
-    // It takes as long as the clock says.
+    // The duration follows the simulator's clock.
     net.sim.set_faults(Faults { transcription_delay_ms: 31_000, ..Faults::default() });
     let answer = transcribe(&net, &file);
     tokio::pin!(answer);

@@ -1,4 +1,4 @@
-//! The simulator, with the real adapter over HTTP.
+//! Tests of the simulator with the real adapter over HTTP.
 
 #[cfg(test)]
 mod callbacks;

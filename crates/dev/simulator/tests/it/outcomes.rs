@@ -53,7 +53,7 @@ async fn what_nobody_answers_clearly_is_unknown() {
     assert_eq!(net.sim.accepted(), 1);
     assert!(matches!(under(&net, SendFault::TimeoutAfter).await, SendOutcome::Unknown { .. }));
     assert_eq!(net.sim.accepted(), 2);
-    // The echoed reference tells what became of it.
+    // The echoed reference reveals the outcome.
     let statuses = net.statuses(4).await;
     assert!(statuses.iter().all(|status| status.reference.as_deref() == Some("r")));
 }

@@ -38,7 +38,7 @@ async fn the_window_closes_after_exactly_24_hours() {
     net.accepted("Just in time", "").await;
     net.sim.advance(Duration::from_secs(1));
     assert_eq!(refusal(net.send(text("Late"), "").await).code, RefusalCode::WindowClosed);
-    // Statuses do not open it, reactions do.
+    // Statuses do not open the window, but reactions do.
     net.sim.act(PHONE, &Action::Read).unwrap();
     assert_eq!(refusal(net.send(text("Late"), "").await).code, RefusalCode::WindowClosed);
     net.sim.act(PHONE, &Action::React { emoji: Some("👍".to_owned()) }).unwrap();

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 pub const SECRET: &str = "simulated-app-secret";
 pub const PHONE: &str = "16505551234";
 
-/// A callback as it came.
+/// A callback as it was received.
 #[derive(Clone)]
 pub struct Called {
     pub signature: Option<String>,
@@ -28,12 +28,12 @@ pub struct Called {
 #[derive(Default)]
 struct Service {
     called: Mutex<Vec<Called>>,
-    /// Statuses to answer with, before 200.
+    /// The statuses of the next responses, before 200.
     answers: Mutex<Vec<u16>>,
     changed: watch::Sender<()>,
 }
 
-/// A simulator, the adapter, and a service that is called back.
+/// A simulator, the adapter, and a service that receives callbacks.
 pub struct Net {
     pub sim: Simulator,
     pub adapter: Chatnet,
@@ -86,7 +86,7 @@ impl Net {
         Self { sim, adapter, account, connector, service, callback_url, server: handle }
     }
 
-    /// A customer who has just written.
+    /// Returns a customer who has just sent a message.
     pub fn customer(&self) -> User {
         let user = self.quiet_customer();
         self.sim.write(&user.user_id, "Hello").unwrap();
@@ -120,12 +120,12 @@ impl Net {
         self.service.called.lock().unwrap().clone()
     }
 
-    /// Answers the next callbacks so.
+    /// Sets the statuses of the next responses.
     pub fn answer_next(&self, statuses: &[u16]) {
         self.service.answers.lock().unwrap().extend(statuses);
     }
 
-    /// Waits until so many callbacks were made.
+    /// Waits until the received callbacks meet a condition.
     pub async fn wait_for(&self, is_so: impl Fn(&[Called]) -> bool) -> Vec<Called> {
         let mut changed = self.service.changed.subscribe();
         let wait = async {
@@ -144,7 +144,7 @@ impl Net {
         }
     }
 
-    /// What the taken callbacks say, as the adapter reads them.
+    /// Returns the updates in the accepted callbacks.
     pub fn updates(&self) -> Vec<Update> {
         self.updates_of(&self.called())
     }
@@ -157,13 +157,13 @@ impl Net {
             .collect()
     }
 
-    /// Waits until the taken callbacks say so.
+    /// Waits until the updates in the accepted callbacks meet a condition.
     pub async fn until(&self, is_so: impl Fn(&[Update]) -> bool) -> Vec<Update> {
         let called = self.wait_for(|called| is_so(&self.updates_of(called))).await;
         self.updates_of(&called)
     }
 
-    /// Waits for so many statuses and returns them.
+    /// Waits for this number of statuses and returns them.
     pub async fn statuses(&self, count: usize) -> Vec<StatusUpdate> {
         statuses_of(&self.until(|updates| statuses_of(updates).len() >= count).await)
     }

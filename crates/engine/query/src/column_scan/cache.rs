@@ -1,7 +1,8 @@
-//! Columns in memory: those of the indexes that are queried most, as they are stored.
+//! A cache of the columns of the most frequently queried columnar indexes, in their stored form.
 //!
-//! Whoever writes a segment draws a new revision of its index in the same transaction. What is kept is of one revision, and
-//! each scan asks the index for its own first, so that what another replica wrote is seen at once.
+//! Each transaction that writes a segment also gives its index a new revision. The cached columns belong to one
+//! revision, and each scan first reads the current revision of the index. So it sees writes of other replicas
+//! immediately.
 
 use model::{IndexId, Result};
 use records::columnar::row_ids::RowIds;
@@ -10,24 +11,24 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::Read;
 
-/// The most bytes that are kept, of all indexes together.
+/// The maximum size of the cache over all indexes, in bytes.
 const MOST_BYTES: usize = 16 << 20;
-/// The most indexes of which it is noted what they would have been worth.
+/// The maximum number of indexes with statistics about the benefit of caching.
 const MOST_INDEXES: usize = 1_000;
 
-/// A column: its bytes, segment by segment.
+/// The bytes of a column, by segment.
 type StoredColumn = Arc<[Arc<[u8]>]>;
 
-/// What a segment is known by.
+/// The ids of a segment.
 #[derive(Debug, Clone)]
 struct SegmentIds {
-    /// No item of it has a greater id.
+    /// An upper bound of the ids in this segment.
     pub last_id: i64,
     /// The ids of its items.
     pub ids: RowIds,
 }
 
-/// Columns of all segments of an index, of one revision.
+/// Cached columns of all segments of an index, at one revision.
 #[derive(Debug, Clone)]
 pub(super) struct CachedColumns {
     segments: Arc<[SegmentIds]>,
@@ -35,13 +36,13 @@ pub(super) struct CachedColumns {
 }
 
 impl CachedColumns {
-    /// Where the segment ends that an id belongs to; `None` behind the last one.
+    /// Returns the end of the segment that contains an id, or `None` after the last segment.
     pub fn end_of(&self, id: i64) -> Option<i64> {
         let at = self.segments.partition_point(|segment| segment.last_id < id);
         self.segments.get(at).map(|segment| segment.last_id)
     }
 
-    /// The next segments, at most `most`.
+    /// Returns the next segments, at most `most`.
     pub fn segments(&self, place: Place, most: usize) -> Vec<StoredSegment> {
         let segment = |at: usize| {
             let SegmentIds { last_id, ids } = self.segments.get(at)?.clone();
@@ -61,7 +62,7 @@ impl CachedColumns {
     }
 }
 
-/// The columns that are kept.
+/// The cache of columns.
 #[derive(Debug, Default)]
 pub(crate) struct ColumnCache {
     kept: Mutex<Kept>,
@@ -72,15 +73,16 @@ struct Kept {
     indexes: HashMap<IndexId, Entry>,
     bytes: usize,
     uses: u64,
-    /// By index, what other plans have cost more than its columns would have from memory.
+    /// By index: the cost that could have been saved if its columns had been cached.
     missed: HashMap<IndexId, i64>,
-    /// Of which columns are being loaded.
+    /// The indexes whose columns are being loaded.
     loading: HashSet<IndexId>,
-    /// By index, a revision and columns of it that there is no room for.
+    /// By index: a revision, and the sets of its columns that do not fit into the cache.
     too_large: HashMap<IndexId, (i64, HashSet<Vec<i64>>)>,
 }
 
-/// The right to load columns of an index, which one query has at a time: all together would take as many times the memory.
+/// The right to load columns of an index. Only one query has it at a time, because concurrent loads would multiply
+/// the memory used.
 #[derive(Debug)]
 struct Loading<'c> {
     cache: &'c ColumnCache,
@@ -117,17 +119,18 @@ impl Entry {
 }
 
 impl ColumnCache {
-    /// Whether so many segments can be kept, each with columns of so many bytes, where their ids take no room.
+    /// Returns whether the cache can hold this number of segments with columns of `bytes` bytes each, if their ids
+    /// take no space.
     pub fn has_room_for(segments: i64, bytes: i64) -> bool {
         usize::try_from(segments.saturating_mul(bytes)).is_ok_and(|bytes| bytes <= MOST_BYTES)
     }
 
-    /// Columns of an index in whatever revision, for guesses.
+    /// Returns columns of an index at any revision, for estimates.
     pub(super) fn peek(&self, index: IndexId, columns: &[i64]) -> Option<CachedColumns> {
         self.kept().indexes.get(&index)?.columns(columns)
     }
 
-    /// Columns of an index in its present revision, if all of them are kept.
+    /// Returns columns of an index at the current revision, if all of them are cached.
     pub(super) fn get(&self, index: IndexId, revision: i64, columns: &[i64]) -> Option<CachedColumns> {
         let mut kept = self.kept();
         kept.uses += 1;
@@ -137,11 +140,11 @@ impl ColumnCache {
         entry.columns(columns)
     }
 
-    /// Reads columns of an index into memory, some segments at a time, which takes no longer than going through them. `None`
-    /// where others are loading it, it is no longer in this revision, or there is no room.
+    /// Loads columns of an index into the cache, some segments at a time. Takes no longer than a scan. Returns `None`
+    /// if another query is loading them, the revision has changed, or they do not fit.
     ///
     /// # Errors
-    /// When the database fails, or what is stored is damaged.
+    /// `internal_error`, also for corrupt segments.
     pub(super) fn load(
         &self,
         read: &mut Read,
@@ -167,6 +170,7 @@ impl ColumnCache {
                 loaded.iter_mut().zip(columns).for_each(|(column, bytes)| column.push(bytes));
             }
             if size > MOST_BYTES {
+                // Remember this, so that later queries do not load them in vain.
                 self.kept().note_too_large(index, revision, columns);
                 return Ok(None);
             }
@@ -174,7 +178,7 @@ impl ColumnCache {
                 break;
             }
         }
-        // What was written meanwhile was perhaps read in part.
+        // A concurrent write may have been read in part, so verify the revision again.
         if table::revision(read, index)? != Some(revision) {
             return Ok(None);
         }
@@ -183,13 +187,13 @@ impl ColumnCache {
         Ok(self.get(index, revision, columns))
     }
 
-    /// Begins to load columns of an index, unless others do.
+    /// Reserves the loading of an index, unless it is already reserved.
     fn begin_loading(&self, index: IndexId) -> Option<Loading<'_>> {
         let is_first = self.kept().loading.insert(index);
         is_first.then(|| Loading { cache: self, index })
     }
 
-    /// Keeps columns of an index, and gives up those of indexes that were not used for longest where there are too many.
+    /// Stores columns of an index. Evicts the least recently used indexes if the cache is full.
     fn put(
         &self,
         index: IndexId,
@@ -213,8 +217,8 @@ impl ColumnCache {
         }
     }
 
-    /// Notes that a query costs `more` without columns of an index in memory than it would with them. Whether all that was
-    /// noted is worth reading them, which costs `loading`.
+    /// Records that a query cost `more` than it would have with cached columns. Returns whether the sum of such costs
+    /// exceeds `loading`, the cost of loading them.
     pub fn is_worth_loading(&self, index: IndexId, more: i64, loading: i64) -> bool {
         let mut kept = self.kept();
         if kept.missed.len() >= MOST_INDEXES {
@@ -311,7 +315,7 @@ mod tests {
             cache.get(IndexId(1), 0, &[7]);
         }
         assert_eq!([1, 2, 3].map(|index| has(&cache, index, &[7])), [true, false, true]);
-        // Of an index with too many columns the last ones are kept.
+        // If one index has too many columns, the ones loaded last stay.
         put(&cache, 1, 0, &[8, 9], MOST_BYTES / 2 - 100);
         assert!(has(&cache, 1, &[8, 9]) && !has(&cache, 1, &[7]) && !has(&cache, 3, &[7]));
         put(&cache, 1, 0, &[7], MOST_BYTES);

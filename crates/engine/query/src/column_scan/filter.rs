@@ -1,4 +1,8 @@
-//! Testing a filter on the columns of a segment.
+//! Evaluation of filters on the columns of a segment.
+//!
+//! A column stores each distinct value once, as an entry, and a code per row that refers to an entry. A condition is
+//! therefore evaluated once per entry instead of once per row. Ordered conditions become ranges of codes, because
+//! entries are sorted.
 
 use super::selected::{CAN, SURE, Segment, can_any};
 use fields::filter::{Condition, Range, Test};
@@ -6,41 +10,42 @@ use fields::{EntrySearcher, Filter, Outcome, Subject, SystemColumn, key};
 use records::columnar::segment::{Codes, Column};
 use records::shape::Index;
 
-/// Of an entry: it has not been tested yet.
+/// The mask of an entry that has not been tested yet.
 const UNTESTED: u8 = 0b100;
 
-/// Searching through all entries takes as long as testing one in so many of them.
+/// Searching all entries at once costs as much as testing one in this number of them.
 const SEARCHED_AT_ONCE: usize = 3;
 
-/// So many entries are tested before it is known that rows have them.
+/// Up to this number of entries are tested before it is known whether any row has them.
 const FEW: usize = 16;
 
-/// A filter over columns.
+/// A filter on columns.
 pub(super) enum ColumnFilter<'a> {
     All(Vec<ColumnFilter<'a>>),
     Any(Vec<ColumnFilter<'a>>),
     Not(Box<ColumnFilter<'a>>),
-    /// A condition on the column with this place among those that are read.
+    /// A condition on a column, given by its position among the columns read.
     Column(usize, ColumnTest<'a>),
     /// A condition on the id.
     Id(&'a Condition),
-    /// What only the record tells.
+    /// A condition that needs the record.
     Record,
 }
 
-/// How the entries of a column are tested.
+/// A test of a column's entries.
 pub(super) enum ColumnTest<'a> {
-    /// Those within ranges fit.
+    /// Entries within the ranges match.
     Inside(&'a [Range]),
-    /// Those within ranges do not fit, and all others do.
+    /// Entries outside the ranges match.
     Outside(&'a [Range]),
-    /// Those that meet a condition fit, which only some within ranges do.
+    /// Entries that meet the condition match. All of them are within the ranges.
     Within(&'a Condition, Vec<Range>),
-    /// Those that meet a condition fit.
+    /// Entries that meet the condition match.
     Each(&'a Condition),
 }
 
-/// The place of a column among those that are read; `None` where the index does not hold it.
+/// Returns the position of a column among those read, adding it if necessary. Returns `None` if the index does not
+/// contain it.
 pub(super) fn slot(index: &Index, columns: &mut Vec<Subject>, subject: Subject) -> Option<usize> {
     if let Some(slot) = columns.iter().position(|other| *other == subject) {
         return Some(slot);
@@ -51,7 +56,7 @@ pub(super) fn slot(index: &Index, columns: &mut Vec<Subject>, subject: Subject) 
 }
 
 impl<'a> ColumnFilter<'a> {
-    /// The filter, with the columns that it takes added to `columns`.
+    /// Converts a filter, and adds the columns that it reads to `columns`.
     pub fn of(index: &Index, columns: &mut Vec<Subject>, filter: &'a Filter) -> Self {
         let mut all =
             |filters: &'a [Filter]| filters.iter().map(|one| Self::of(index, columns, one)).collect();
@@ -74,7 +79,8 @@ impl<'a> ColumnFilter<'a> {
         }
     }
 
-    /// How much it costs to test, by kind: ranges are looked up, other conditions are tested on each entry.
+    /// Ranks filters by cost, so that cheap ones run first: ranges are found by binary search, other conditions test
+    /// each entry.
     fn rank(&self) -> u8 {
         match self {
             Self::Column(_, test) if !matches!(test, ColumnTest::Each(_)) && !test.searches() => 0,
@@ -84,12 +90,12 @@ impl<'a> ColumnFilter<'a> {
         }
     }
 
-    /// Takes from the rows what the filter rules out.
+    /// Clears the rows that the filter excludes.
     pub fn narrow(&self, segment: &Segment<'_>, rows: &mut [u8]) {
         match self {
             Self::All(filters) => {
                 for filter in filters {
-                    // What is ruled out already needs no further test.
+                    // Stop as soon as every row is excluded.
                     if !can_any(rows) {
                         break;
                     }
@@ -97,6 +103,7 @@ impl<'a> ColumnFilter<'a> {
                 }
             }
             Self::Any(filters) => {
+                // Each filter starts from the same rows. A row stays if any of them keeps it.
                 let mut fitting = vec![0; rows.len()];
                 for filter in filters {
                     let mut tested = rows.to_vec();
@@ -106,6 +113,7 @@ impl<'a> ColumnFilter<'a> {
                 rows.copy_from_slice(&fitting);
             }
             Self::Not(filter) => {
+                // Test the candidates with a fresh mask, then invert its outcome.
                 let mut tested = vec![CAN | SURE; rows.len()];
                 tested.iter_mut().zip(&*rows).filter(|(_, row)| **row == 0).for_each(|(test, _)| *test = 0);
                 filter.narrow(segment, &mut tested);
@@ -127,7 +135,7 @@ impl<'a> ColumnFilter<'a> {
         }
     }
 
-    /// Whether texts are searched for a part of them.
+    /// Returns whether the filter searches for substrings.
     fn searches(&self) -> bool {
         match self {
             Self::All(filters) | Self::Any(filters) => filters.iter().any(Self::searches),
@@ -137,7 +145,7 @@ impl<'a> ColumnFilter<'a> {
         }
     }
 
-    /// How many texts are searched for a part of them when the rows are tested: by far the dearest tests.
+    /// Returns the number of texts that are searched for substrings, by far the most expensive test.
     pub fn searched(&self, segment: &Segment<'_>, rows: &[u8]) -> usize {
         match self {
             _ if !self.searches() => 0,
@@ -194,7 +202,7 @@ impl<'a> ColumnTest<'a> {
         }
     }
 
-    /// Whether texts are searched for a part of them.
+    /// Returns whether the test searches for substrings.
     fn searches(&self) -> bool {
         match self {
             Self::Within(condition, _) | Self::Each(condition) => matches!(condition.test, Test::Like(_)),
@@ -219,12 +227,12 @@ fn outcome(mask: u8) -> Outcome {
     }
 }
 
-/// Leaves it to the record whether the rows fit.
+/// Marks all rows as uncertain, so that the record decides.
 fn only_perhaps(rows: &mut [u8]) {
     rows.iter_mut().for_each(|row| *row &= CAN);
 }
 
-/// Tests a condition on the entries of the rows that may fit. An entry is tested once, however many rows have it.
+/// Tests a condition on the entries of candidate rows. Each entry is tested at most once.
 fn by_entries(column: &Column<'_>, condition: &Condition, rows: &mut [u8]) {
     let candidates = rows.iter().filter(|row| **row & CAN != 0).count();
     if candidates == 0 {
@@ -255,7 +263,7 @@ fn by_entries(column: &Column<'_>, condition: &Condition, rows: &mut [u8]) {
     }
 }
 
-/// What a search through all entries of a column says of each: that it does not fit, or is to be tested.
+/// Searches all entries of a column at once. Returns a mask per entry: no match, or to be tested.
 fn found(column: &Column<'_>, searcher: &EntrySearcher<'_>) -> Vec<u8> {
     let mut masks = vec![0; column.distinct()];
     let mut mark = |code: usize| masks.iter_mut().skip(code).take(1).for_each(|mask| *mask = UNTESTED);
@@ -270,18 +278,18 @@ fn found(column: &Column<'_>, searcher: &EntrySearcher<'_>) -> Vec<u8> {
     masks
 }
 
-/// Entries of a column by their codes.
+/// A set of a column's entries, as ranges of codes.
 pub(super) struct CodeRanges {
-    /// From one up to, and without, another, in order; none is empty.
+    /// Half-open ranges, in order and not empty.
     ranges: Vec<(usize, usize)>,
 }
 
 impl CodeRanges {
-    /// The entries that lie in ranges, which are in order.
+    /// Returns the entries within sorted ranges of values.
     fn of(column: &Column<'_>, ranges: &[Range]) -> Self {
         let mut codes = Self { ranges: Vec::new() };
         let (first, last) = (column.entry(0), column.entry(column.values().saturating_sub(1)));
-        // Of many ranges most lie outside of what a segment has.
+        // If there are many ranges, most of them are outside the segment's values.
         let near = ranges.partition_point(|range| range.to.as_slice() <= first);
         for range in ranges.iter().skip(near).take_while(|range| range.from.as_slice() <= last) {
             let from = column.partition(|entry| entry < range.from.as_slice());
@@ -295,7 +303,7 @@ impl CodeRanges {
         codes
     }
 
-    /// Entries from one up to another, and perhaps the one behind all values.
+    /// Returns the entries in a range of codes, and optionally the entry for a missing value.
     pub fn between(from: usize, to: usize, nothing: Option<usize>) -> Self {
         let mut codes = Self { ranges: Vec::with_capacity(2) };
         codes.push(from, to);
@@ -313,14 +321,14 @@ impl CodeRanges {
         }
     }
 
-    /// Whether they are so few that each is tested at once, and all of them meet a condition.
+    /// Returns whether the set is small and all of its entries meet the condition.
     fn are_few_that_meet(&self, condition: &Condition, column: &Column<'_>) -> bool {
         let count: usize = self.ranges.iter().map(|(from, to)| to - from).sum();
         let mut codes = self.ranges.iter().flat_map(|(from, to)| *from..*to);
         count <= FEW && codes.all(|code| condition.on_entry(column.entry(code)) == Outcome::Yes)
     }
 
-    /// Takes rows out whose entries are others, or with `is_outside` are these.
+    /// Clears the rows whose entries are not in the set, or with `is_outside`, those whose entries are.
     pub fn narrow(&self, column: &Column<'_>, is_outside: bool, rows: &mut [u8]) {
         let (from, to) = match self.ranges.as_slice() {
             [] => (0, 0),
@@ -334,7 +342,7 @@ impl CodeRanges {
         if is_none || is_all {
             return rows.fill(0);
         }
-        // Without branches, so that many rows are compared at once.
+        // Without branches, so that the compiler can vectorize the comparison.
         let kept = |is_inside: bool| if is_inside == is_outside { 0 } else { u8::MAX };
         match column.codes {
             Codes::Narrow(codes) => {
@@ -354,7 +362,7 @@ impl CodeRanges {
 
     fn narrow_by_table(&self, column: &Column<'_>, is_outside: bool, rows: &mut [u8]) {
         let (inside, outside) = if is_outside { (0, u8::MAX) } else { (u8::MAX, 0) };
-        // As many as a byte has values spare a check for each row.
+        // Padded to all values of a byte, which removes the bounds check for each row.
         let mut kept = vec![outside; column.distinct().max(256)];
         for (from, to) in &self.ranges {
             kept.iter_mut().take(*to).skip(*from).for_each(|kept| *kept = inside);
@@ -373,12 +381,12 @@ impl CodeRanges {
     }
 }
 
-/// A code that takes one byte.
+/// Returns a code as one byte.
 fn low(code: usize) -> u8 {
     u8::try_from(code).unwrap_or(u8::MAX)
 }
 
-/// A code that takes two bytes.
+/// Returns a code as two bytes.
 fn wide(code: usize) -> u16 {
     u16::try_from(code).unwrap_or(u16::MAX)
 }
@@ -403,7 +411,7 @@ mod tests {
         entry
     }
 
-    /// The key of a text that is its own folded form.
+    /// Returns the key of a text that equals its folded form.
     fn text_key(text: &str) -> Vec<u8> {
         let mut forms = [text, "\0\0", text].concat().into_bytes();
         let end = if forms.len() > key::MOST_TEXT { u8::MAX } else { 0 };
@@ -417,7 +425,7 @@ mod tests {
         let name = prop_oneof![1 => Just(vec![key::NOTHING]), 4 => text];
         let row = (prop_oneof![Just(true), Just(false)], number, name);
         prop::collection::vec(row, 0..700).prop_map(|rows| {
-            // Many rows have few numbers, or each its own.
+            // Either few distinct numbers, or one per row.
             let number = |(few, number, _): &(bool, Vec<u8>, Vec<u8>)| {
                 if *few { number_key(5) } else { number.clone() }
             };
@@ -460,7 +468,7 @@ mod tests {
         })
     }
 
-    /// What a filter says of a row, by its entries alone.
+    /// Returns the expected outcome of a filter for a row, computed from its entries.
     fn expected(filter: &Filter, number: &[u8], name: &[u8]) -> Outcome {
         let all =
             |filters: &[Filter]| filters.iter().map(|one| expected(one, number, name)).collect::<Vec<_>>();
@@ -496,7 +504,7 @@ mod tests {
             tested.narrow(&segment, &mut rows);
             for (row, (number, name)) in numbers.iter().zip(&names).enumerate() {
                 let expected = if row < passed { Outcome::No } else { expected(&filter, number, name) };
-                // By the range of a condition more can be known of a text that was cut than by testing it.
+                // For a truncated text, a range can decide more than the condition itself.
                 let is_known = expected != Outcome::Maybe;
                 prop_assert!(!is_known || outcome(rows[row]) == expected, "{filter:?} {number:?} {name:?}");
             }

@@ -1,4 +1,5 @@
-//! Scans of [columnar indexes](records::columnar): conditions are tested on whole columns, which are kept in memory.
+//! Scans of [columnar indexes](records::columnar): conditions are evaluated on whole columns, which are cached in
+//! memory.
 
 mod cache;
 mod filter;

@@ -1,4 +1,4 @@
-//! Reading segment by segment, and finding the first items in an order.
+//! Scans of a columnar index segment by segment, and selection of the first items of an order.
 
 use super::cache::{CachedColumns, ColumnCache};
 use super::filter::{ColumnFilter, slot};
@@ -11,70 +11,71 @@ use records::columnar::table::{self, Place, StoredSegment, column_id};
 use records::shape::{Index, IndexStatus, Shape};
 use store::Read;
 
-/// Segments that are read at a time, at the most.
+/// The maximum number of segments per read.
 const SEGMENTS: usize = 32;
-/// Of a scan that may soon have enough, the first few.
+/// Segments of the first read of a scan that may stop early.
 const FIRST_SEGMENTS: usize = 2;
-/// And not more bytes of columns than this, where they are known to be large.
+/// The maximum bytes of columns per read, where their size is known.
 const MOST_READ: i64 = 4 << 20;
-/// A query looks at items of so many changes itself; with more it does without the index.
+/// The maximum number of items changed since their segment was written that a query evaluates itself. With more, it
+/// does not use the index.
 const MOST_CHANGES: i64 = 20_000;
 
-/// So many rows of a segment are tested for a guess.
+/// The number of rows tested for an estimate.
 const SAMPLED_ROWS: usize = 256;
 
-/// A query over a columnar index.
+/// A query on a columnar index.
 pub(crate) struct Columnar<'a> {
     /// The index.
     pub index: &'a Index,
     filter: ColumnFilter<'a>,
-    /// The parts of the order, each with the place of its column.
+    /// The parts of the order, each with the position of its column.
     sort: Vec<(Part, usize)>,
     newest_first: bool,
-    /// The columns that are read.
+    /// The columns to read.
     columns: Vec<Subject>,
-    /// The first and the last id that may be found.
+    /// The first and the last id of the result.
     ids: (i64, i64),
-    /// Segments that are read at a time.
+    /// Segments per read.
     segments: usize,
-    /// Where columns are kept, if these have room there.
+    /// The cache, if the columns fit into it.
     cache: Option<&'a ColumnCache>,
 }
 
-/// Items that may fit, in order.
+/// Candidates of a scan, in order. An item may still be rejected by its record.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// Their places in the order, and their ids.
+    /// The position in the order and the id of each item.
     pub found: Vec<(Vec<u8>, i64)>,
-    /// Whether there are no more.
+    /// Whether the scan is complete.
     pub is_last: bool,
-    /// Items that were looked at.
+    /// The number of items examined.
     pub visited: usize,
 }
 
-/// What testing a segment takes and gives.
+/// Statistics from the test of a segment.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentCount {
-    /// Items that may fit, of those that were tested.
+    /// The tested items that may match.
     pub fitting: i64,
-    /// The first items of the segment, which were tested.
+    /// The number of tested items, taken from the start of the segment.
     pub tested: i64,
-    /// Texts that are searched for a part of them, of all items.
+    /// The number of texts that must be searched for substrings, for all items of the segment.
     pub searched: i64,
 }
 
-/// Items that were changed since their segment was written.
+/// The items changed since their segment was written. Their columns are out of date.
 #[derive(Debug, Default)]
 pub(crate) struct Changed {
-    /// Their ids, in order.
+    /// The ids, in ascending order.
     pub ids: Vec<i64>,
-    /// Those of them that fit, by their places in the order.
+    /// The position in the order and the id of those that match.
     pub places: Vec<(Vec<u8>, i64)>,
 }
 
 impl<'a> Columnar<'a> {
-    /// The query over the collection's columnar index; `None` where there is none that is ready and knows the order, or where
-    /// its columns tell nothing.
+    /// Prepares a query on the collection's columnar index. Returns `None` if there is no ready index that contains
+    /// the order's columns, or if no condition can use a column.
     pub fn of(shape: &'a Shape, filter: &'a Filter, sort: Option<&'a Sort>, ids: (i64, i64)) -> Option<Self> {
         let index = records::columnar::of(shape).filter(|index| index.status == IndexStatus::Ready)?;
         let mut columns = Vec::new();
@@ -98,23 +99,23 @@ impl<'a> Columnar<'a> {
         })
     }
 
-    /// Says how many bytes a segment has about, so that not too many are in memory at a time.
+    /// Sets the approximate size of a segment, to limit the memory for a read.
     pub fn expect(&mut self, bytes_of_segment: i64) {
         let segments = usize::try_from(MOST_READ / bytes_of_segment.max(1)).unwrap_or(SEGMENTS);
         self.segments = segments.clamp(1, SEGMENTS);
     }
 
-    /// Whether items come by id, so that a scan can end early.
+    /// Returns whether the result is ordered by id, so that a scan can stop early.
     pub fn is_by_id(&self) -> bool {
         self.sort.is_empty()
     }
 
-    /// The columns that are read, by their numbers.
+    /// Returns the ids of the columns to read.
     pub fn columns(&self) -> Vec<i64> {
         self.columns.iter().map(|subject| column_id(*subject)).collect()
     }
 
-    /// Lets the query use columns in memory. Says whether those that it needs are there.
+    /// Lets the query use the cache. Returns whether the cache has its columns.
     pub fn use_cache(&mut self, cache: &'a ColumnCache) -> bool {
         self.cache = Some(cache);
         cache.peek(self.index.id, &self.columns()).is_some()
@@ -133,7 +134,7 @@ impl<'a> Columnar<'a> {
         }
     }
 
-    /// The columns in memory, if they are those stored now. With `may_load` they are read into memory.
+    /// Returns the cached columns, if they are current. With `may_load`, loads them first.
     fn cached(&self, read: &mut Read, may_load: bool) -> Result<Option<CachedColumns>> {
         let Some(cache) = self.cache else { return Ok(None) };
         let (index, columns) = (self.index.id, self.columns());
@@ -144,18 +145,13 @@ impl<'a> Columnar<'a> {
         }
     }
 
-    /// The items that were changed since their segment was written; `None` where there are too many.
-    ///
-    /// # Errors
-    /// When the database fails.
+    /// Returns the items changed since their segment was written, or `None` if there are too many.
     pub fn changed(&self, read: &mut Read) -> Result<Option<Vec<i64>>> {
         table::changed(read, self.index.id, MOST_CHANGES)
     }
 
-    /// The first `count` items of the order behind a place. Of the changed ones the places are known.
-    ///
-    /// # Errors
-    /// When the database fails. `None` where the index is gone.
+    /// Returns the first `count` items of the order after a position. `changed` replaces the rows of changed items.
+    /// Returns `None` if the index has been dropped.
     pub fn top(
         &self,
         read: &mut Read,
@@ -179,8 +175,9 @@ impl<'a> Columnar<'a> {
         Ok(Some(Batch { is_last: found.len() < count, found, visited }))
     }
 
-    /// Takes in what fits of segments in memory, from those with the first values of the order on, as long as others may
-    /// have values before the last item so far. Gives how many items were looked at.
+    /// Collects matches of cached segments. Begins with the segments that have the first values of the order, and
+    /// stops when no further segment can contain an item before the last one collected. Returns the number of items
+    /// examined.
     fn collect_cached(&self, cached: &CachedColumns, changed: &[i64], top: &mut Top<'_>) -> Result<usize> {
         let stored = cached.segments(Place::Behind(i64::MIN), usize::MAX);
         let segments: Vec<Segment<'_>> = stored.iter().map(Segment::of).collect::<Result<_>>()?;
@@ -197,8 +194,8 @@ impl<'a> Columnar<'a> {
         Ok(visited)
     }
 
-    /// Takes in what fits of the segments in the database. Gives how many items were looked at, or `None` where the index
-    /// is gone.
+    /// Collects matches of stored segments. Returns the number of items examined, or `None` if the index has been
+    /// dropped.
     fn collect_stored(&self, read: &mut Read, changed: &[i64], top: &mut Top<'_>) -> Result<Option<usize>> {
         let (mut visited, mut behind) = (0, i64::MIN);
         loop {
@@ -213,6 +210,7 @@ impl<'a> Columnar<'a> {
                 break;
             }
         }
+        // If the index was dropped during the scan, segments may be missing.
         Ok(table::revision(read, self.index.id)?.map(|_| visited))
     }
 
@@ -225,10 +223,8 @@ impl<'a> Columnar<'a> {
         }
     }
 
-    /// The next items by id behind one, `count` at least if there are so many.
-    ///
-    /// # Errors
-    /// When the database fails. `None` where the index is gone.
+    /// Returns the next items by id after `after`, at least `count` if there are as many. Returns `None` if the index
+    /// has been dropped.
     pub fn by_id(
         &self,
         read: &mut Read,
@@ -252,6 +248,7 @@ impl<'a> Columnar<'a> {
             Place::Behind(above)
         };
         let mut by_id = ById { newest_first: self.newest_first, above, below, changed, found: Vec::new() };
+        // Begin with few segments, because the first matches may be enough.
         let (mut visited, mut most) = (0, FIRST_SEGMENTS.min(self.segments));
         'segments: loop {
             let stored = self.read(read, cached.as_ref(), place, most)?;
@@ -270,6 +267,7 @@ impl<'a> Columnar<'a> {
             }
             most = self.segments;
             if cached.is_none() {
+                // The first segments were not enough, so loading the columns now may pay off.
                 cached = self.cached(read, true)?;
             }
         }
@@ -281,10 +279,10 @@ impl<'a> Columnar<'a> {
         Ok(is_ready.then_some(Batch { found: by_id.found, is_last, visited }))
     }
 
-    /// Hands the selected rows of all segments to `each`, by id. Gives whether the index is still there.
+    /// Calls `each` with the selected rows of each segment, by id. Returns `false` if the index has been dropped.
     ///
     /// # Errors
-    /// What `each` fails with, or the database's.
+    /// Errors of `each`.
     pub fn each_segment(
         &self,
         read: &mut Read,
@@ -309,12 +307,9 @@ impl<'a> Columnar<'a> {
         Ok(cached.is_some() || table::revision(read, self.index.id)?.is_some())
     }
 
-    /// What testing the segment behind an id takes and gives.
-    ///
-    /// # Errors
-    /// When the database fails.
+    /// Returns the statistics of testing the segment after an id.
     pub fn count_segment(&self, read: &mut Read, behind: i64) -> Result<SegmentCount> {
-        // However old they are, they do for a guess.
+        // Cached columns of an old revision are good enough for an estimate.
         let cached = self.cache.and_then(|cache| cache.peek(self.index.id, &self.columns()));
         let stored = self.read(read, cached.as_ref(), Place::Behind(behind), 1)?;
         let Some(stored) = stored.first() else { return Ok(SegmentCount::default()) };
@@ -329,15 +324,15 @@ impl<'a> Columnar<'a> {
         Ok(SegmentCount { fitting: count(fitting), tested: count(tested), searched: count(searched) })
     }
 
-    /// What is known of the rows of a segment. Nothing of those up to `behind`, which were dealt with, and of changed
-    /// ones, whose columns are old.
+    /// Returns the masks of a segment's rows. Rows up to `behind` are done and have no mask, nor have changed items,
+    /// whose columns are out of date.
     fn select(&self, segment: &Segment<'_>, behind: i64, changed: &[i64]) -> Vec<u8> {
         let mut rows = self.rows(segment, behind, changed);
         self.filter.narrow(segment, &mut rows);
         rows
     }
 
-    /// The rows of a segment before the filter is tested: none of those up to `behind`, and no changed ones.
+    /// Returns the initial masks, before the filter: set for all rows except those up to `behind` and changed items.
     fn rows(&self, segment: &Segment<'_>, behind: i64, changed: &[i64]) -> Vec<u8> {
         let mut rows = vec![CAN | SURE; segment.ids.count()];
         let (first, last) = self.ids;
@@ -358,19 +353,19 @@ impl<'a> Columnar<'a> {
     }
 }
 
-/// Items by id, as they are found.
+/// Collects items in the order of their ids.
 struct ById<'a> {
     newest_first: bool,
-    /// The items up to this id were dealt with.
+    /// Items up to this id are done.
     above: i64,
-    /// And those from this one on.
+    /// Items from this id on are done.
     below: i64,
     changed: &'a [i64],
     found: Vec<(Vec<u8>, i64)>,
 }
 
 impl ById<'_> {
-    /// Takes in what fits of a segment, and the changed items that stand before its end in the order.
+    /// Collects the matches of a segment, and the changed items before its end.
     fn collect(&mut self, segment: &Segment<'_>, last_id: i64, fitting: &[u8]) {
         let fits = |row: usize| segment.ids.get(row).filter(|id| *id < self.below);
         let mut ids: Vec<i64> = candidates(fitting).filter_map(fits).collect();
@@ -389,7 +384,7 @@ impl ById<'_> {
         }
     }
 
-    /// Takes in the changed items behind all segments.
+    /// Collects the changed items after the last segment.
     fn finish(&mut self) {
         let rest = between(self.changed, self.above.saturating_add(1), self.below).collect();
         self.take(rest);
@@ -410,7 +405,7 @@ impl ById<'_> {
     }
 }
 
-/// Those of some ids in order that lie from one up to, and without, another.
+/// Returns the ids in a half-open range. `ids` is sorted.
 fn between(ids: &[i64], from: i64, to: i64) -> impl Iterator<Item = i64> {
     let start = ids.partition_point(|id| *id < from);
     ids.get(start..).unwrap_or_default().iter().copied().take_while(move |id| *id < to)

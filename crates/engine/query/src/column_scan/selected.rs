@@ -1,4 +1,4 @@
-//! The rows of a segment whose columns are read, and what is known of them.
+//! The rows of a segment with their masks: whether a row may match, and whether it is certain.
 
 use fields::Part;
 use model::Result;
@@ -7,18 +7,18 @@ use records::columnar::segment::Column;
 use records::columnar::table::{StoredSegment, damaged};
 use std::sync::Arc;
 
-/// What is known of a row: it may fit, and then perhaps it surely does.
+/// The mask bits of a row: it may match (`CAN`), and the columns alone prove it (`SURE`).
 pub(super) const CAN: u8 = 0b01;
 pub(super) const SURE: u8 = 0b10;
 
-/// Whether any of some rows may fit.
+/// Returns whether any row may match.
 pub(super) fn can_any(rows: &[u8]) -> bool {
     rows.iter().fold(0, |any, row| any | row) & CAN != 0
 }
 
-/// The places of the rows that may fit.
+/// Returns the positions of the rows that may match.
 pub(super) fn candidates(rows: &[u8]) -> impl Iterator<Item = usize> {
-    // Mostly few do, so many at a time are passed over.
+    // Usually few rows match, so skip chunks without any.
     let some = rows.chunks(PASSED_OVER).enumerate().filter(|(_, some)| can_any(some));
     some.flat_map(|(chunk, some)| {
         let rows = some.iter().enumerate().filter(|(_, row)| **row & CAN != 0);
@@ -26,7 +26,7 @@ pub(super) fn candidates(rows: &[u8]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// So many rows are passed over at a time.
+/// The number of rows in a chunk that is skipped at once.
 const PASSED_OVER: usize = 16;
 
 /// A segment whose columns can be read.
@@ -36,10 +36,10 @@ pub(super) struct Segment<'s> {
 }
 
 impl<'s> Segment<'s> {
-    /// Reads the columns of a stored segment where they are.
+    /// Parses the columns of a stored segment in place.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// `internal_error` for a corrupt segment.
     pub fn of(stored: &'s StoredSegment) -> Result<Self> {
         let ids = &stored.ids;
         let column = |bytes: &'s Arc<[u8]>| Column::of(bytes).filter(|column| column.rows() == ids.count());
@@ -48,7 +48,7 @@ impl<'s> Segment<'s> {
     }
 }
 
-/// The rows of a segment that were selected, with the columns of the order.
+/// The selected rows of a segment, with the columns of the order.
 pub(crate) struct SelectedRows<'s> {
     pub(super) segment: &'s Segment<'s>,
     pub(super) masks: &'s [u8],
@@ -56,12 +56,12 @@ pub(crate) struct SelectedRows<'s> {
 }
 
 impl SelectedRows<'_> {
-    /// The rows that fit.
+    /// Returns the rows that match for certain.
     pub fn fitting(&self) -> impl Iterator<Item = usize> {
         candidates(self.masks).filter(|row| self.mask(*row) & SURE != 0)
     }
 
-    /// The ids of those that may fit, if the record says so.
+    /// Returns the ids of the rows for which the record must decide.
     pub fn doubtful(&self) -> impl Iterator<Item = i64> {
         candidates(self.masks).filter(|row| self.mask(*row) & SURE == 0).map(|row| self.id(row))
     }
@@ -70,35 +70,35 @@ impl SelectedRows<'_> {
         self.masks.get(row).copied().unwrap_or_default()
     }
 
-    /// The id of a row.
+    /// Returns the id of a row.
     pub fn id(&self, row: usize) -> i64 {
         self.segment.ids.get(row).unwrap_or_default()
     }
 
-    /// How many rows there are, selected or not.
+    /// Returns the number of rows, selected or not.
     pub fn count(&self) -> usize {
         self.segment.ids.count()
     }
 
-    /// The entries of the column of a part of the order, by their codes.
+    /// Returns the entries of an order part's column, in the order of their codes.
     pub fn entries(&self, part: usize) -> impl Iterator<Item = &[u8]> {
         let column = self.column(part);
         column.into_iter().flat_map(|column| (0..column.distinct()).map(move |code| column.entry(code)))
     }
 
-    /// The code of a row in that column.
+    /// Returns the code of a row in that column.
     pub fn code(&self, part: usize, row: usize) -> usize {
         self.column(part).map_or(0, |column| column.code(row))
     }
 
-    /// Hands the codes of some rows in that column to `each`, with the place of each row in `rows`.
+    /// Calls `each` with the position in `rows` and the code, for each of these rows.
     pub fn each_code(&self, part: usize, rows: &[usize], each: impl FnMut(usize, usize)) {
         if let Some(column) = self.column(part) {
             column.each_code(rows, each);
         }
     }
 
-    /// How many codes that column has.
+    /// Returns the number of distinct codes in that column.
     pub fn distinct(&self, part: usize) -> usize {
         self.column(part).map_or(0, Column::distinct)
     }

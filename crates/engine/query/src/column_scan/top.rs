@@ -1,11 +1,11 @@
-//! The first items of an order, by the columns that it goes by.
+//! Selection of the first items of an order, by the columns of that order.
 
 use super::filter::CodeRanges;
 use super::selected::{Segment, candidates};
 use fields::{Part, key};
 use std::collections::BinaryHeap;
 
-/// The first items of an order, as they are found.
+/// A bounded heap with the first items of an order.
 pub(super) struct Top<'a> {
     parts: &'a [(Part, usize)],
     newest_first: bool,
@@ -15,7 +15,7 @@ pub(super) struct Top<'a> {
 }
 
 impl<'a> Top<'a> {
-    /// No items yet, of which `count` behind a place are wanted.
+    /// Creates an empty heap for the first `count` items after a position.
     pub fn new(
         parts: &'a [(Part, usize)],
         newest_first: bool,
@@ -25,12 +25,12 @@ impl<'a> Top<'a> {
         Self { parts, newest_first, after, count, best: BinaryHeap::new() }
     }
 
-    /// The first items, in order.
+    /// Returns the items, in order.
     pub fn into_items(self) -> Vec<(Vec<u8>, i64)> {
         self.best.into_sorted_vec()
     }
 
-    /// Takes an item in that is among the first so far.
+    /// Adds an item if it is among the first ones.
     pub fn offer(&mut self, place: &[u8], id: i64) {
         if self.after.is_some_and(|after| place <= after) {
             return;
@@ -46,7 +46,7 @@ impl<'a> Top<'a> {
         }
     }
 
-    /// What the place of every item of a segment is not before: its first value by the first part of the order.
+    /// Returns a lower bound of the positions of a segment's items: its first value of the order's first part.
     pub fn first_of(&self, segment: &Segment<'_>) -> Vec<u8> {
         let mut place = Vec::new();
         let Some((part, slot)) = self.parts.first() else { return place };
@@ -56,13 +56,13 @@ impl<'a> Top<'a> {
         place
     }
 
-    /// Whether there are enough items before all that are not before a place.
+    /// Returns whether the heap is full and all of its items are before a position.
     pub fn is_full_before(&self, place: &[u8]) -> bool {
         let last = self.best.peek().filter(|_| self.best.len() >= self.count);
         last.is_some_and(|(last, _)| place > last.as_slice())
     }
 
-    /// Takes out rows of a segment that are behind the last item so far by the first part of the order.
+    /// Clears the rows that cannot be among the first items, judging by the first part of the order.
     pub fn narrow(&self, segment: &Segment<'_>, rows: &mut [u8]) {
         let Some((part, slot)) = self.parts.first() else { return };
         let Some(column) = segment.columns.get(*slot) else { return };
@@ -83,7 +83,7 @@ impl<'a> Top<'a> {
         CodeRanges::between(from, to, nothing).narrow(column, false, rows);
     }
 
-    /// Takes in the rows of a segment that fit.
+    /// Adds the matching rows of a segment.
     pub fn collect(&mut self, segment: &Segment<'_>, fitting: &[u8]) {
         let mut place = Vec::with_capacity(64);
         for row in candidates(fitting) {
@@ -93,7 +93,7 @@ impl<'a> Top<'a> {
                 let entry = segment.columns.get(*slot).map(|column| column.entry(column.code(row)));
                 let entry = entry.unwrap_or_default();
                 push_part(entry, part.desc, &mut place);
-                // Behind a text that was cut the parts have no order yet.
+                // A truncated text does not determine the position, so further parts are not comparable.
                 if key::is_cut(entry) {
                     break;
                 }
@@ -104,7 +104,7 @@ impl<'a> Top<'a> {
     }
 }
 
-/// Appends an entry as a part of a place.
+/// Appends an entry to a position.
 fn push_part(entry: &[u8], desc: bool, place: &mut Vec<u8>) {
     let start = place.len();
     place.extend_from_slice(entry);

@@ -1,10 +1,10 @@
-//! Ranges of the keys of an index that hold ranges of values.
+//! Conversion of ranges of values to ranges of index keys.
 
 use fields::filter::Range;
 use fields::key;
 
-/// Ranges of values as ranges of an index's keys, in the order in which they are scanned. In a composite index they may
-/// hold a little more: what stands behind the value decides, and the item is tested anyway.
+/// Converts ranges of values to ranges of an index's keys, in scan order. In a composite index the ranges may contain
+/// further keys at their ends, because the parts after the value follow in the key. The items are tested anyway.
 pub(crate) fn in_index(
     prefix: &[u8],
     values: &[Range],
@@ -22,7 +22,7 @@ pub(crate) fn in_index(
             nothing.push(Range::under([prefix, &[key::NOTHING]].concat()));
         }
     }
-    // Stretched ranges may touch: nothing is scanned twice.
+    // The widened ranges may overlap. Join them, so that no key is scanned twice.
     let mut known = fields::filter::joined(known);
     if reverse {
         known.reverse();
@@ -31,9 +31,9 @@ pub(crate) fn in_index(
     known
 }
 
-/// The keys behind `prefix` whose part has a value in a range, and perhaps some at its ends.
+/// Returns the keys after `prefix` whose next part is in a range, and possibly some at its ends.
 fn stretched(prefix: &[u8], range: &Range, desc: bool) -> Range {
-    // A zero at the end stands for "just behind": without it the bound is that value itself.
+    // A trailing zero means "just after this value". Without it the bound is the value itself.
     let bare = |bound: &[u8]| bound.strip_suffix(&[0]).unwrap_or(bound).to_vec();
     let from = bare(&range.from);
     let is_open = range.to.first() != Some(&key::VALUE);

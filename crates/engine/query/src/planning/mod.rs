@@ -1,4 +1,4 @@
-//! Planning: which index or scan reads the records of a query.
+//! Query planning: the choice of the index or scan that finds the records of a query.
 
 pub(crate) mod key_ranges;
 pub(crate) mod plan;

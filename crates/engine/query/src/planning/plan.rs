@@ -1,8 +1,8 @@
-//! Choosing how to come by the items of a query.
+//! The choice of a plan: how to find the items of a query.
 //!
-//! A scan that is in the order of the list can stop early; any other must be gone through to its end. What a condition
-//! keeps is found by counting keys up to a bound, which is remembered for some seconds. Conditions that an index covers
-//! are tested on the item all the same: a plan can be slow, it cannot be wrong.
+//! A scan in the order of the list can stop early; any other scan must run to its end. The planner estimates how many
+//! items a condition selects by counting index keys up to a bound, and caches the counts for some seconds. Even
+//! conditions that an index covers are tested on the items, so a bad plan can be slow but not wrong.
 
 use super::key_ranges::in_index;
 use super::planner::{Planner, Sampler};
@@ -21,99 +21,99 @@ use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
 use store::Read;
 
-/// What a condition without an index is guessed to keep: one item in so many.
+/// Without an index, a condition is assumed to select one item in this number.
 const GUESS: i64 = 4;
-/// Below this many items a second index is not worth its keys.
+/// Below this number of items a second index is not worth reading.
 const WORTH_INTERSECTING: i64 = 100;
-/// So many keys are read while one item is fetched.
+/// Reading this many keys costs as much as fetching one item.
 const KEYS_PER_ITEM: i64 = 4;
-/// Keys that may have come since they were counted.
+/// Extra keys to read, since keys may have been added since the count.
 const MORE_KEYS: usize = 500;
-/// Below this many items a plan needs no sample of columns to be compared with.
+/// Below this cost a plan is chosen without a sample of columns.
 const WORTH_A_SAMPLE: i64 = 150;
 
-/// What is planned for.
+/// The input of the planner.
 #[derive(Clone, Copy)]
 pub(crate) struct PlanRequest<'a> {
-    /// The shape.
+    /// The fields and indexes of the collection.
     pub shape: &'a Shape,
     /// The conditions.
     pub filter: &'a Filter,
-    /// The order; `None` where any will do.
+    /// The order; `None` if any order is acceptable.
     pub sort: Option<&'a Sort>,
-    /// Items in the trash, which no index knows.
+    /// Whether to find items in the trash, which are in no index.
     pub trashed: bool,
-    /// How many items are wanted.
+    /// The number of items needed.
     pub need: usize,
-    /// Keys are counted up to here; a plan with more costs more than is worth knowing.
+    /// The bound for counting keys. A plan with more keys is too expensive anyway.
     pub most_counted: i64,
 }
 
-/// A way to come by the items of a query.
+/// A plan: a way to find the items of a query.
 #[derive(Debug, Clone)]
 pub struct QueryPlan {
     /// Whether the scan is in the order of the list.
     pub ordered: bool,
-    /// Items that are not among these are passed over.
+    /// If set, items that are not in this set are skipped.
     pub only: Option<HashSet<i64>>,
-    /// Keys that were read to find these.
+    /// The number of keys read to build that set.
     pub visited: usize,
-    /// What it is called: `index(price)`, `composite(category,-updated_at)`, `scan`.
+    /// The name: `index(price)`, `composite(category,-updated_at)`, `scan`.
     pub name: String,
-    /// The indexes that it uses.
+    /// The indexes used.
     pub uses: Vec<IndexId>,
     source: ScanSource,
     reverse: bool,
     tail: Tail,
-    /// What its ranges keep; `None` where it keeps everything.
+    /// The key ranges to scan; `None` for all.
     pub(crate) kept: Option<Vec<Range>>,
-    /// What the conditions go by that its ranges stand for.
+    /// The subjects of the conditions that the ranges cover.
     covers: Vec<Subject>,
-    /// Items that it is thought to look at.
+    /// The estimated number of items to examine.
     pub cost: i64,
-    /// Items that it looks at, at the most, where that was counted.
+    /// The upper bound of that number, if it was counted.
     pub most: i64,
 }
 
-/// How the place of an item in the list becomes its key in the index that is scanned.
+/// The conversion of an item's position in the list to its key in the scanned index.
 #[derive(Debug, Clone, Default)]
 struct Tail {
-    /// What stands before.
+    /// The key bytes before the position.
     prefix: Vec<u8>,
-    /// Whether the index has the one part in the other direction.
+    /// Whether the index stores its only part in the opposite direction.
     turned: bool,
-    /// Whether the key ends in the id, and greater ones first.
+    /// Whether the key ends with the id, and if so, whether ids are descending.
     id_desc: Option<bool>,
 }
 
 impl QueryPlan {
-    /// The scan, behind an item that has the place `after` in the list.
+    /// Returns the scan, starting after the item at position `after` of the list.
     pub fn scan(&self, shape: &Shape, sort: Option<&Sort>, after: Option<&[u8]>) -> KeyScan {
         let place = match (sort, after) {
             (Some(sort), Some(after)) if self.ordered => self.place(shape, sort, after),
             _ => None,
         };
         let start = place.map(|(entry, is_cut)| {
-            // Items whose texts begin alike are not in the order of the list.
+            // Items whose texts share the stored beginning are not in list order, so start at the first of them.
             let common = entry.k.len().saturating_sub(if self.tail.id_desc.is_some() { 8 } else { 0 });
             if is_cut { Start::At(entry.k.into_iter().take(common).collect()) } else { Start::Behind(entry) }
         });
         KeyScan::new(self.source.clone(), self.reverse, start)
     }
 
-    /// Whether it reads all items, in the order of their ids.
+    /// Returns whether the plan reads all items in the order of their ids.
     pub fn is_scan(&self) -> bool {
         matches!(self.source, ScanSource::Items { .. })
     }
 
-    /// Whether its ranges stand for all conditions.
+    /// Returns whether the ranges cover all conditions, so that every item found matches.
     pub(crate) fn is_all_of(&self, filter: &Filter) -> bool {
         let is_met =
             |condition: &Condition| self.covers.contains(&condition.subject) && condition.is_met_by_index();
         filter.is_conjunction() && filter.musts().into_iter().all(is_met)
     }
 
-    /// The entry of an item with this place in the list, and whether others have the same key though they stand elsewhere.
+    /// Returns the index entry of an item at this position of the list, and whether other items can share its key.
     fn place(&self, shape: &Shape, sort: &Sort, after: &[u8]) -> Option<(IndexEntry, bool)> {
         let (_, id) = sort.split(after)?;
         let mut k = self.tail.prefix.clone();
@@ -133,7 +133,8 @@ impl QueryPlan {
         Some((IndexEntry { k, id }, is_cut))
     }
 
-    /// Whether an item with this place in the list is where the scan met it.
+    /// Returns whether an item at this position is where the scan found it. Otherwise it was moved, and the scan
+    /// finds it elsewhere.
     pub(crate) fn stands_at(
         &self,
         shape: &Shape,
@@ -149,7 +150,7 @@ impl QueryPlan {
         }
     }
 
-    /// The scan of all items in the order of their ids, from one to another.
+    /// Returns the scan of all items in a range of ids.
     pub(crate) fn of_items(wanted: PlanRequest<'_>, ids: (i64, i64), name: &str) -> Self {
         let by_id = wanted.sort.filter(|sort| sort.parts.is_empty());
         Self {
@@ -168,13 +169,13 @@ impl QueryPlan {
         }
     }
 
-    /// The scan of the live items behind one, by id.
+    /// Returns the scan of the live items after an id, by id.
     pub(crate) fn of_items_behind(id: i64, to: i64) -> Self {
         let source = ScanSource::Items { trashed: false, ids: (id.saturating_add(1), to) };
         Self { ordered: true, ..Self::of_few(source, "scan".to_owned(), Vec::new(), i64::MAX) }
     }
 
-    /// A few items, found one by one.
+    /// Returns a plan that looks up a few items one by one.
     fn of_few(source: ScanSource, name: String, uses: Vec<IndexId>, cost: i64) -> Self {
         let tail = Tail::default();
         Self {
@@ -194,26 +195,23 @@ impl QueryPlan {
     }
 }
 
-/// The conditions that must hold, one for each thing that an index could cover.
+/// Returns the mandatory conditions on a subject.
 fn must(filter: &Filter, subject: Subject) -> impl Iterator<Item = &Condition> {
     filter.musts().into_iter().filter(move |condition| condition.subject == subject)
 }
 
-/// How many items are thought to point to one by a relation field: links are not counted beforehand.
+/// The assumed number of items that link to one target. Links are not counted in advance.
 const FEW_LINKED: i64 = 20;
 
-/// Lists are looked up in indexes and links by so many elements at the most. With more, all items are read.
+/// The maximum number of list elements that are looked up in indexes and links. With more, all items are read.
 const MOST_LOOKED_UP: usize = 1_000;
 
-/// The elements of which a list must have one, where they are few enough to be looked up.
+/// Returns the elements of a list condition, if they are few enough to be looked up.
 fn few_elements(condition: &Condition) -> Option<&[Value]> {
     condition.elements().filter(|elements| elements.len() <= MOST_LOOKED_UP)
 }
 
-/// Chooses. Where conditions leave it open how far a plan has to go, `sampler` tests some items.
-///
-/// # Errors
-/// When the database fails.
+/// Chooses a plan. If the conditions do not determine how far a plan must scan, `sampler` tests some items.
 pub(crate) fn choose(
     read: &mut Read,
     planner: &Planner,
@@ -233,7 +231,7 @@ pub(crate) fn choose(
     best(read, planner, wanted, sampler, plans)
 }
 
-/// The plans that scan an index.
+/// Returns the plans that scan an index.
 pub(crate) fn over_indexes(wanted: PlanRequest<'_>) -> Vec<QueryPlan> {
     let ready = wanted.shape.indexes.iter().filter(|index| index.status == IndexStatus::Ready);
     let over = |index: &Index| match index.kind {
@@ -244,7 +242,7 @@ pub(crate) fn over_indexes(wanted: PlanRequest<'_>) -> Vec<QueryPlan> {
     ready.filter_map(over).collect()
 }
 
-/// Prices the plans and takes the cheapest.
+/// Estimates the cost of the plans and returns the cheapest.
 fn best(
     read: &mut Read,
     planner: &Planner,
@@ -254,26 +252,27 @@ fn best(
 ) -> Result<QueryPlan> {
     let is_plain = wanted.filter.is_empty();
     let need = i64::try_from(wanted.need).unwrap_or(i64::MAX);
+    // Without conditions, a plan in list order stops after `need` items. Nothing is cheaper.
     if let Some(place) = plans.iter().position(|plan| plan.ordered && is_plain) {
         return Ok(QueryPlan { cost: need, ..plans.swap_remove(place) });
     }
     if plans.len() == 1 {
         let plan = plans.swap_remove(0);
-        // Nothing tells how far it has to go, and there is nothing to compare it with.
+        // With a single plan there is nothing to compare, so skip the counts.
         let cost = if plan.ordered { need.saturating_mul(GUESS) } else { i64::MAX };
         return Ok(QueryPlan { cost, ..plan });
     }
     let all = planner.count_items(read, wanted.shape)?;
     for plan in &mut plans {
         plan.cost = match &plan.kept {
-            // An order that nothing narrows is a scan of all items too.
+            // An order without ranges is a scan of all items too.
             None if matches!(plan.source, ScanSource::Items { .. } | ScanSource::Keys { .. }) => all,
             None => plan.cost.min(all),
             Some(ranges) => {
                 let most = wanted.most_counted;
                 let counted = |index| planner.count_keys(read, index, ranges, most);
                 let count = plan.uses.first().copied().map_or(Ok(all), counted)?;
-                // What was not counted to its end is guessed.
+                // The count stopped at its bound, so estimate the rest.
                 if count >= most {
                     (all / GUESS).max(count)
                 } else {
@@ -283,6 +282,7 @@ fn best(
             }
         };
     }
+    // Keep the counts, because `price_ordered` replaces the costs by estimates.
     let counts: Vec<i64> = plans.iter().map(|plan| plan.cost).collect();
     price_ordered(&mut plans, wanted, all);
     let sampled = match sampler {
@@ -293,36 +293,40 @@ fn best(
     };
     if let Some(sample) = sampled {
         let ordered = plans.iter_mut().zip(&counts).filter(|(plan, _)| plan.ordered);
-        // Where its ranges are all that is asked for, each item of the plan fits, however many there are.
+        // If the ranges cover all conditions, every item matches and the sample is irrelevant.
         for (plan, count) in ordered.filter(|(plan, _)| !plan.is_all_of(wanted.filter)) {
-            // Of those that its ranges keep, more fit than of all.
+            // Items within the ranges match more often than others, so the share is scaled.
             let share = sample.items_for(need).saturating_mul(*count) / all.max(1);
             plan.cost = share.clamp(need.min(*count), *count);
         }
     }
+    // Among equal costs prefer list order, then a plan with an index.
     let order =
         |place: &usize| plans.get(*place).map(|plan| (plan.cost, !plan.ordered, plan.uses.is_empty()));
     let Some(first) = (0..plans.len()).min_by_key(order) else {
         return Ok(QueryPlan::of_items(wanted, (0, i64::MAX), "scan"));
     };
     let mut plan = plans.swap_remove(first);
+    // Only a plan whose keys were counted can exclude items at a known cost.
     plans.retain(|other| other.kept.is_some() && other.most < i64::MAX && other.uses != plan.uses);
     intersect(read, wanted, &mut plan, plans)?;
     Ok(plan)
 }
 
-/// Prices the plans in the order of the list, which can end early: by how many items must be looked at to find one that
-/// fits, as if conditions knew nothing of each other.
+/// Estimates the cost of plans in list order, which can stop early: the number of items to examine until `need`
+/// match. Assumes that conditions are independent.
 fn price_ordered(plans: &mut [QueryPlan], wanted: PlanRequest<'_>, all: i64) {
     let need = i64::try_from(wanted.need).unwrap_or(i64::MAX);
     let mut shares: Vec<(Subject, i64)> = Vec::new();
     for condition in wanted.filter.musts() {
         let subject = condition.subject;
         if shares.iter().all(|(other, _)| *other != subject) {
+            // The rarity of a condition is known if an index covers it alone.
             let alone = plans.iter().filter(|plan| plan.covers == [subject]).map(|plan| plan.cost).min();
             shares.push((subject, alone.map_or(GUESS, |count| all / count.max(1)).max(1)));
         }
     }
+    // Nothing is known about alternatives and negations.
     let rest = if wanted.filter.is_conjunction() { 1 } else { GUESS };
     for plan in plans.iter_mut().filter(|plan| plan.ordered) {
         let others = shares.iter().filter(|(subject, _)| !plan.covers.contains(subject));
@@ -331,16 +335,16 @@ fn price_ordered(plans: &mut [QueryPlan], wanted: PlanRequest<'_>, all: i64) {
     }
 }
 
-/// Whether the cheapest plan so far rests on a guess, and another way may cost much less than the one that is wrong. A plan
-/// in the order of the list is one, unless all that it finds fits.
+/// Returns whether the cheapest plan depends on a guess, and a wrong guess could be much more expensive than an
+/// alternative. The cost of a plan in list order is a guess, unless every item it finds matches.
 fn is_worth_a_sample(plans: &[QueryPlan], filter: &Filter) -> bool {
     let is_guess = |plan: &&QueryPlan| plan.ordered && !plan.is_all_of(filter);
     let least = plans.iter().filter(|plan| !is_guess(plan)).map(|plan| plan.cost).min();
     plans.iter().any(|plan| is_guess(&plan)) && least.is_none_or(|least| least >= WORTH_A_SAMPLE)
 }
 
-/// Reads the keys of other plans too, from those that keep the fewest on, as long as that costs less than fetching the
-/// items that they rule out.
+/// Intersects the plan with other indexes, from the most selective on, while reading their keys costs less than
+/// fetching the items that they exclude.
 fn intersect(
     read: &mut Read,
     wanted: PlanRequest<'_>,
@@ -350,7 +354,7 @@ fn intersect(
     others.sort_by_key(|other| other.most);
     let mut left = plan.cost;
     for other in others {
-        // Keys that stand for the same conditions rule nothing out.
+        // The other index covers no further condition, so it excludes nothing.
         if other.covers.iter().all(|subject| plan.covers.contains(subject)) {
             continue;
         }
@@ -361,7 +365,7 @@ fn intersect(
         let mut scan = other.scan(wanted.shape, None, None);
         let found = scan.next(read, wanted.shape, most)?;
         plan.visited += found.len();
-        // The count may be some seconds old: keys that were cut off would be items that are missed.
+        // The count may be some seconds old. An incomplete set of ids would lose items.
         if !scan.is_over() {
             break;
         }
@@ -379,7 +383,7 @@ fn intersect(
     Ok(())
 }
 
-/// The plan where conditions name few items outright: by id, external key or a unique value.
+/// Returns a plan for conditions that select few items directly: by id, external key or unique value.
 fn single_item(wanted: PlanRequest<'_>) -> Option<QueryPlan> {
     let PlanRequest { shape, filter, .. } = wanted;
     for condition in must(filter, Subject::System(SystemColumn::Id)) {
@@ -392,7 +396,8 @@ fn single_item(wanted: PlanRequest<'_>) -> Option<QueryPlan> {
         }
     }
     for condition in must(filter, Subject::System(SystemColumn::ExternalKey)) {
-        // Keys are kept as they were sent, so a composed one finds others too: only plain ones go by the index.
+        // External keys are stored as sent and compared in composed form, so a non-ASCII key can match several stored
+        // forms. Only ASCII keys can use the index.
         if let Test::Text(texts) = &condition.test
             && let [text] = texts.as_slice()
             && text.is_ascii()
@@ -419,7 +424,7 @@ fn single_item(wanted: PlanRequest<'_>) -> Option<QueryPlan> {
     None
 }
 
-/// The first and the last id that conditions leave.
+/// Returns the first and the last id that the conditions allow.
 pub(crate) fn id_bounds(filter: &Filter) -> (i64, i64) {
     let (mut from, mut to) = (0, i64::MAX);
     for condition in must(filter, Subject::System(SystemColumn::Id)) {
@@ -437,7 +442,7 @@ fn named(kind: &str, shape: &Shape, parts: &[Part]) -> String {
     format!("{kind}({})", parts.join(","))
 }
 
-/// The ranges that all conditions on a subject allow together; `None` where none narrows it.
+/// Returns the intersection of all ranges on a subject, or `None` if no condition restricts it.
 fn narrowed(filter: &Filter, subject: Subject) -> Option<Vec<Range>> {
     must(filter, subject).filter_map(Condition::ranges).reduce(|one, other| {
         one.iter()
@@ -447,14 +452,15 @@ fn narrowed(filter: &Filter, subject: Subject) -> Option<Vec<Range>> {
     })
 }
 
-/// The scan of an index of ordered values: parts that must have one value stand before the key, the part behind them
-/// may be narrowed, and what is left may be the order of the list.
+/// Returns the scan of an index on ordered values. Leading parts with a single value form a prefix of the key, a
+/// range may restrict the next part, and the remaining parts may be the order of the list.
 fn over_keys(wanted: PlanRequest<'_>, index: &Index) -> Option<QueryPlan> {
     let PlanRequest { shape, filter, sort, .. } = wanted;
     let is_single = index.kind == IndexKind::Single;
     let stored = |part: &Part| part.desc && !is_single;
     let mut prefix = Vec::new();
     let mut rest = index.parts.as_slice();
+    // Leading parts with a single value form the prefix.
     while let Some((part, others)) = rest.split_first() {
         let Some(one) = must(filter, part.subject).find_map(Condition::only_index_key) else { break };
         let start = prefix.len();
@@ -470,10 +476,12 @@ fn over_keys(wanted: PlanRequest<'_>, index: &Index) -> Option<QueryPlan> {
     let covers = index.parts.iter().take(covered).map(|part| part.subject).collect();
     let id_stored = index.parts.last().is_some_and(stored);
     let direction = sort.and_then(|sort| direction(sort, rest, is_single, id_stored));
+    // The index would neither restrict nor order the items.
     if !is_narrowed && direction.is_none() {
         return None;
     }
     let reverse = direction.unwrap_or(false);
+    // The key of a single-field index is the value itself. Composite keys continue with the id.
     let is_exact = rest.is_empty() && is_single;
     let ranges = match rest.first() {
         None if is_exact => vec![Range::of(prefix.clone())],
@@ -509,24 +517,24 @@ fn over_keys(wanted: PlanRequest<'_>, index: &Index) -> Option<QueryPlan> {
     })
 }
 
-/// Whether scanning what is left of an index is the order of the list, and then whether backwards.
+/// Returns whether to scan an index backwards to obtain the list's order, or `None` if neither direction gives it.
 fn direction(sort: &Sort, rest: &[Part], is_single: bool, id_stored: bool) -> Option<bool> {
     let same = sort.parts.len() == rest.len()
         && sort.parts.iter().zip(rest).all(|(wanted, part)| wanted.subject == part.subject);
     if !same {
         return None;
     }
-    // A single index has its values and the ids of equal ones ascending.
+    // A single-field index stores its values and the ids of equal ones in ascending order.
     let id_stored = id_stored && !is_single;
     let stored = |part: &Part| part.desc && !is_single;
     let reverse = sort.newest_first != id_stored;
     let agrees = |(wanted, part): (&Part, &Part)| (wanted.desc != stored(part)) == reverse;
     let all = sort.parts.iter().zip(rest).all(agrees);
-    // Backwards, the items without a value of one part among several would come first.
+    // A missing value is last in each part. Scanned backwards, an index with several parts would return it first.
     (all && !(reverse && rest.len() > 1)).then_some(reverse)
 }
 
-/// The scan of the elements of a set.
+/// Returns the scan of a set index by elements.
 fn over_set(wanted: PlanRequest<'_>, index: &Index) -> Option<QueryPlan> {
     let subject = index.parts.first()?.subject;
     let Subject::Field(id) = subject else { return None };
@@ -553,7 +561,7 @@ fn over_set(wanted: PlanRequest<'_>, index: &Index) -> Option<QueryPlan> {
     })
 }
 
-/// The scans of the links of relation fields.
+/// Returns the scans of relation fields' links.
 fn over_links(wanted: PlanRequest<'_>) -> Vec<QueryPlan> {
     let shape = wanted.shape;
     let of_condition = |condition: &Condition| {

@@ -1,4 +1,4 @@
-//! What planning remembers between queries, and the bounds within which queries run.
+//! State of the planner between queries: cached counts, statistics and the budget.
 
 use crate::column_scan::ColumnCache;
 use crate::scan;
@@ -13,24 +13,24 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use store::{Db, Read};
 
-/// How long a count is good for.
+/// How long a cached count is used.
 const FRESH: Duration = Duration::from_secs(10);
-/// Keys are counted up to here.
+/// The bound for counting keys.
 pub const MOST_COUNTED: i64 = 10_000;
-/// More counts than this are not kept.
+/// The maximum number of cached counts.
 const MOST_KEPT: usize = 10_000;
-/// Items of a collection are counted up to here, for guesses.
+/// The bound for counting items of a collection, for estimates.
 const MOST_ITEMS: i64 = 100_000;
 
-/// How much a query may look at. It is counted, not timed, so that a query is answered or refused however busy the
-/// machine is.
+/// The limits of a query. They count work instead of time, so that the same query is accepted or refused regardless
+/// of the load.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// Items, keys and links. Items of which only columns are read do not count.
+    /// The maximum number of items, keys and links. Items whose columns alone are read do not count.
     pub rows: usize,
-    /// Bytes of items' values.
+    /// The maximum number of bytes of items' values.
     pub bytes: usize,
-    /// How long a query may take at the most: a safety net for the service, which answers 503 when it tears.
+    /// The maximum duration. A safety net for an overloaded machine; exceeding it gives a 503.
     pub timeout: Duration,
 }
 
@@ -40,34 +40,31 @@ impl Default for Budget {
     }
 }
 
-/// Some items of a collection that were tested.
+/// The result of testing a sample of items.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
-    /// Those that fit, or may.
+    /// The items that match, or may match.
     pub fitting: i64,
-    /// All of them.
+    /// The number of tested items.
     pub tested: i64,
 }
 
 impl Sample {
-    /// About how many items must be looked at to find so many that fit.
+    /// Estimates how many items must be examined to find `need` matches.
     pub fn items_for(self, need: i64) -> i64 {
-        // Where none fits, one half is taken to do.
+        // Counting half a match extra avoids a division by zero.
         let doubled = self.fitting.saturating_mul(2).saturating_add(1);
         need.saturating_mul(2).saturating_mul(self.tested.saturating_add(1)) / doubled
     }
 }
 
-/// What can test some items of a collection.
+/// A way to test a sample of items.
 pub(crate) trait Sampler {
-    /// Tests some, of `all`, for a query that needs so many.
-    ///
-    /// # Errors
-    /// When the database fails.
+    /// Tests some of `all` items for a query that needs `need` matches.
     fn sample(&mut self, read: &mut Read, planner: &Planner, all: i64, need: i64) -> Result<Sample>;
 }
 
-/// What planning remembers, per process.
+/// The state of the planner. One per process.
 pub struct Planner {
     db: Db,
     usage: Usage,
@@ -87,7 +84,7 @@ enum CountKey {
 }
 
 impl Planner {
-    /// A planner that knows nothing yet.
+    /// Creates a planner with an empty state.
     pub fn new(db: Db) -> Self {
         Self {
             db: db.background(),
@@ -98,17 +95,17 @@ impl Planner {
         }
     }
 
-    /// A planner for queries that are waited for, which keeps columns in memory.
+    /// Creates a planner for interactive queries, with a cache of columns.
     pub fn with_cache(db: Db) -> Self {
         Self { columns: Some(ColumnCache::default()), ..Self::new(db) }
     }
 
-    /// Where columns are kept.
+    /// Returns the cache of columns.
     pub(crate) fn columns(&self) -> Option<&ColumnCache> {
         self.columns.as_ref()
     }
 
-    /// Counts a query, and says what it calls for.
+    /// Counts a query and returns the resulting needs.
     pub fn count(
         &self,
         shape: &Shape,
@@ -120,30 +117,27 @@ impl Planner {
         self.usage.note(shape, query, report, shown, now)
     }
 
-    /// The connections that work beside queries may take.
+    /// Returns the connections for background work.
     pub fn background(&self) -> &Db {
         &self.db
     }
 
-    /// How much a query may look at.
+    /// Returns the limits of a query.
     pub fn budget(&self) -> Budget {
         *self.budget.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes how much a query may look at.
+    /// Sets the limits of a query.
     pub fn set_budget(&self, budget: Budget) {
         *self.budget.lock().unwrap_or_else(PoisonError::into_inner) = budget;
     }
 
-    /// About how many live items a collection has, at most 100,000.
-    ///
-    /// # Errors
-    /// When the database fails.
+    /// Returns the approximate number of live items of a collection, at most 100,000.
     pub(crate) fn count_items(&self, read: &mut Read, shape: &Shape) -> Result<i64> {
         self.remembered(CountKey::Items(shape.collection), || scan::count_items(read, shape, MOST_ITEMS))
     }
 
-    /// About how many keys an index has in some ranges, at most `most`.
+    /// Returns the approximate number of keys in some ranges of an index, at most `most`.
     pub(crate) fn count_keys(
         &self,
         read: &mut Read,
@@ -156,19 +150,19 @@ impl Planner {
         })
     }
 
-    /// About how many segments a columnar index has.
+    /// Returns the approximate number of segments of a columnar index.
     pub(crate) fn count_segments(&self, read: &mut Read, index: IndexId) -> Result<i64> {
         self.remembered(CountKey::Segments(index), || columnar::table::count(read, index))
     }
 
-    /// About how many bytes a column has in each segment of a columnar index.
+    /// Returns the approximate size of a column per segment, in bytes.
     pub(crate) fn column_bytes(&self, read: &mut Read, index: IndexId, column: i64) -> Result<i64> {
         self.remembered(CountKey::ColumnBytes(index, column), || {
             columnar::table::bytes_of(read, index, column)
         })
     }
 
-    /// About where the first and the last segment of a columnar index end.
+    /// Returns the approximate ends of the first and the last segment.
     pub(crate) fn segment_bounds(&self, read: &mut Read, index: IndexId) -> Result<(i64, i64)> {
         let first = self.remembered(CountKey::FirstSegment(index), || {
             Ok(columnar::table::end_of(read, index, i64::MIN)?.unwrap_or_default())

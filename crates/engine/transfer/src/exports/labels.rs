@@ -1,4 +1,4 @@
-//! What people call the options and objects that values name, for exports that are read and not imported.
+//! Labels of options and titles of objects, for exports that people read.
 
 use fields::{Data, Field, FieldType};
 use model::{FileId, ItemId, MemberId, Result};
@@ -9,17 +9,15 @@ use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use store::Read;
 
-/// How many objects one statement names.
+/// The maximum number of objects per query.
 const AT_ONCE: usize = 1_000;
 
-/// The titles of the objects that some records name, by the type of the fields and the id.
+/// The titles of the objects that some records refer to, by field type and id.
 pub(super) struct Labels(HashMap<(FieldType, i64), String>);
 
 impl Labels {
-    /// Reads what the fields of some records name, by one query for each type and each collection that is pointed to.
-    ///
-    /// # Errors
-    /// When the database fails.
+    /// Reads the titles of all objects that the fields of some records refer to. Runs one query per field type and
+    /// target collection.
     pub(super) fn of<'a>(
         read: &mut Read,
         shapes: &Shapes,
@@ -45,7 +43,7 @@ impl Labels {
         Ok(Self(labels))
     }
 
-    /// Puts labels in the place of the values that have some. What is gone, and what has no title, stays an id.
+    /// Replaces values by their labels. A deleted object, or one without a title, keeps its id.
     pub(super) fn put<'a>(&self, fields: impl Iterator<Item = &'a Field>, data: &mut Data) {
         for field in fields {
             let Some(value) = data.get_mut(&field.key) else { continue };
@@ -75,7 +73,7 @@ fn ids(value: Option<&Value>) -> impl Iterator<Item = i64> {
     value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_i64)
 }
 
-/// The titles of live records, the names of files, and the names or e-mail addresses of members.
+/// Returns the titles of live records, the names of files, and the names or e-mail addresses of members.
 fn titles(
     read: &mut Read,
     shapes: &Shapes,
@@ -103,7 +101,7 @@ fn titles(
     })
 }
 
-/// The titles of records. A record that was merged into another has the title of the other.
+/// Returns the titles of records. A merged record has the title of the record that replaced it.
 fn of_records(
     read: &mut Read,
     shapes: &Shapes,

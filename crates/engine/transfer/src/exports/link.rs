@@ -10,10 +10,10 @@ use records::shape::Shape;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-/// How long a link works. A download that has begun goes on.
+/// How long a link is valid, in seconds. A download in progress continues.
 const SECONDS: i64 = 900;
 
-/// The longest query that a link can carry, in bytes.
+/// The maximum length of a query in a link, in bytes.
 const LONGEST: usize = 4_000;
 
 /// How records are exported.
@@ -52,10 +52,10 @@ pub struct ExportLink {
 }
 
 impl ExportQuery {
-    /// A link to the records of `shape` that the query string of a request chose by `params`.
+    /// Returns a link to the records of `shape` selected by the query parameters `params`.
     ///
     /// # Errors
-    /// 400 `validation_error` for unknown fields and for a query that no link can carry.
+    /// 400 `validation_error` for unknown fields, and for a query that is too long for a link.
     pub fn link(
         &self,
         shape: &Shape,

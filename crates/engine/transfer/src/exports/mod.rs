@@ -1,7 +1,7 @@
-//! Exports: the records of a set as CSV or JSON Lines, at a signed link.
+//! Exports: the records of a collection as CSV or JSON Lines, at a signed link.
 //!
-//! The link carries all that it gives ([`Export`]); [`stream`] reads the records as the receiver takes them, and [`print`]
-//! writes them.
+//! The link contains the whole definition of the export ([`Export`]). [`stream`] reads the records as fast as the
+//! client downloads them, and [`print`] formats them.
 
 mod labels;
 mod link;
@@ -27,31 +27,31 @@ string_enum! {
     }
 }
 
-/// What a link to an export gives: it is signed, and holds all of it.
+/// The definition of an export, stored in its signed link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Export {
-    /// Whose.
+    /// The workspace.
     #[serde(rename = "w")]
     pub workspace: WorkspaceId,
-    /// Which collection.
+    /// The collection.
     #[serde(rename = "c")]
     pub collection: CollectionId,
-    /// What it is written as.
+    /// The format.
     #[serde(rename = "f")]
     pub format: ExportFormat,
     /// Whether CSV begins with a byte order mark.
     #[serde(rename = "b")]
     pub bom: bool,
-    /// What the query string said of filters, order and view.
+    /// The query parameters for filters, order and view.
     #[serde(rename = "q")]
     pub params: Vec<(String, String)>,
-    /// The fields and columns that are written, by name; `None` for all fields.
+    /// The names of the exported fields and columns; `None` for all fields.
     #[serde(rename = "k")]
     pub fields: Option<Vec<String>>,
-    /// Whether labels and titles are written instead of keys and ids.
+    /// Whether to write labels and titles instead of keys and ids.
     #[serde(rename = "l", default)]
     pub labels: bool,
-    /// When the link was made, in milliseconds since 1970: items created later are not part of it.
+    /// When the link was created, in milliseconds since 1970. Items created later are not exported.
     #[serde(rename = "t")]
     pub as_of: i64,
 }

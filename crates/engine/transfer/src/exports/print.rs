@@ -1,4 +1,4 @@
-//! Items as lines of CSV or JSON.
+//! Formatting of items as lines of CSV or JSON.
 
 use super::{Export, ExportFormat};
 use crate::guard::guarded;
@@ -8,16 +8,16 @@ use records::rows::ItemRow;
 use records::shape::Shape;
 use serde_json::Value;
 
-/// Writes items one after the other.
+/// A writer of items.
 pub(super) struct Lines<'a> {
     columns: Vec<Column<'a>>,
-    /// Whether values must be picked from what is stored.
+    /// Whether only some of the stored values are exported.
     picks: bool,
     shape: &'a Shape,
     text: Text,
 }
 
-/// What a column has.
+/// The source of a column.
 #[derive(Clone, Copy)]
 enum Column<'a> {
     Field(&'a Field),
@@ -25,7 +25,7 @@ enum Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// What a name means; `None` for what every line begins with, and for a field that is gone.
+    /// Returns the source for a name. `None` for the columns that every line begins with, and for deleted fields.
     fn named(shape: &'a Shape, name: &str) -> Option<Self> {
         match Subject::named(shape, name)? {
             Subject::Field(id) => shape.field_by_id(id).map(Self::Field),
@@ -49,18 +49,15 @@ impl<'a> Column<'a> {
     }
 }
 
-/// What was written.
+/// The output.
 enum Text {
     Csv(Box<csv::Writer<Vec<u8>>>),
     Jsonl(Vec<u8>),
 }
 
 impl<'a> Lines<'a> {
-    /// A writer for what a link gives, with the fields that its view or its own list names. Where the export `begins`, it
-    /// writes what stands before the first item.
-    ///
-    /// # Errors
-    /// None that is expected.
+    /// Creates a writer for the fields of the link, or else of its view. At the beginning of an export, writes the
+    /// header.
     pub(super) fn new(
         shape: &'a Shape,
         export: &Export,
@@ -80,7 +77,7 @@ impl<'a> Lines<'a> {
         Ok(Self { columns, picks, shape, text })
     }
 
-    /// About how many bytes were written.
+    /// Returns the approximate number of bytes written.
     pub(super) fn len(&self) -> usize {
         match &self.text {
             Text::Csv(writer) => writer.get_ref().len(),
@@ -88,10 +85,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// What was written.
-    ///
-    /// # Errors
-    /// None that is expected.
+    /// Returns the output.
     pub(super) fn into_bytes(self) -> Result<Vec<u8>> {
         match self.text {
             Text::Csv(writer) => writer.into_inner().map_err(|error| Error::internal(error.to_string())),
@@ -99,10 +93,10 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Writes an item. `more` gives all ids of a relation field whose copy in the item is cut.
+    /// Writes an item. `more` returns all ids of a relation field whose stored copy in the item is truncated.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// `internal_error` for corrupt values.
     pub(super) fn print(
         &mut self,
         row: &ItemRow,
@@ -121,15 +115,16 @@ impl<'a> Lines<'a> {
         self.write(row, data)
     }
 
-    /// The fields that are written.
+    /// Returns the exported fields.
     pub(super) fn fields(&self) -> impl Iterator<Item = &'a Field> {
         self.columns.iter().filter_map(|column| column.field())
     }
 
-    /// The values of an item. `more` gives all ids of a relation field whose copy in the item is cut.
+    /// Returns the values of an item. `more` returns all ids of a relation field whose stored copy in the item is
+    /// truncated.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// `internal_error` for corrupt values.
     pub(super) fn values(
         &self,
         row: &ItemRow,
@@ -147,9 +142,6 @@ impl<'a> Lines<'a> {
     }
 
     /// Writes an item with these values.
-    ///
-    /// # Errors
-    /// None that is expected.
     pub(super) fn write(&mut self, row: &ItemRow, mut data: Data) -> Result<()> {
         match &mut self.text {
             Text::Jsonl(out) => {
@@ -179,7 +171,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// A writer of CSV, which has written the header where the export `begins`.
+/// Creates a CSV writer. At the beginning of an export, writes the byte order mark and the header.
 fn csv(shape: &Shape, columns: &[Column<'_>], begins: bool, bom: bool) -> Result<csv::Writer<Vec<u8>>> {
     let start = if begins && bom { "\u{feff}".as_bytes().to_vec() } else { Vec::new() };
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(start);
@@ -196,7 +188,7 @@ fn end_line(out: &mut Vec<u8>, line: &str) {
     out.push(b'\n');
 }
 
-/// What stands in a system column.
+/// Returns the text of a system column.
 fn system_cell(column: SystemColumn, row: &ItemRow) -> String {
     match (row.column(column), column.family()) {
         (ColumnValue::Integer(millis), Family::Datetime) => Timestamp::from_millis(millis).rfc3339(),
@@ -206,11 +198,11 @@ fn system_cell(column: SystemColumn, row: &ItemRow) -> String {
     }
 }
 
-/// A value as a cell: an import of it gives the same value again.
+/// Returns the text of a value. An import of this text results in the same value.
 fn cell(field: &Field, value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
-        // A text that reads as JSON would be another value.
+        // Quote a text that would otherwise be parsed as another JSON value.
         Some(Value::String(text)) if field.family() == Family::Json && reads_as_other(text) => {
             Value::from(text.as_str()).to_string()
         }
@@ -219,12 +211,12 @@ fn cell(field: &Field, value: Option<&Value>) -> String {
             let text = |item: &Value| item.as_str().map_or_else(|| item.to_string(), str::to_owned);
             guarded(&items.iter().map(text).collect::<Vec<_>>().join(", ")).into_owned()
         }
-        // Numbers are no text to a spreadsheet, whatever they begin with.
+        // Spreadsheets treat numbers as numbers, so a leading `-` needs no guard.
         Some(other) => other.to_string(),
     }
 }
 
-/// Whether an import would read a text in a `json` field as another value, or as none.
+/// Returns whether an import would read a text in a `json` field as another value, or as none.
 fn reads_as_other(text: &str) -> bool {
     text.trim().is_empty() || serde_json::from_str::<Value>(text).is_ok()
 }

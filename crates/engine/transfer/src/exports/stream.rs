@@ -1,4 +1,4 @@
-//! Exports as they are sent: read in pages, at the pace of the receiver, in constant memory.
+//! Streaming of exports: items are read in pages, at the pace of the client, in constant memory.
 
 use super::labels::Labels;
 use super::print::Lines;
@@ -22,26 +22,26 @@ use std::time::{Duration, Instant};
 use store::{AnyConnection, Db, Read};
 use tokio::sync::{Semaphore, mpsc};
 
-/// Items that are read at a time, at most.
+/// The maximum number of items per page.
 const PAGE: usize = 500;
 
-/// Items that are read first, and at least: whether they are large is not known yet.
+/// The minimum number of items per page, and the size of the first page, when the size of items is not known yet.
 const FEW: usize = 20;
 
-/// About how many bytes of items are read at a time.
+/// The approximate number of bytes of items per page.
 const READ: usize = 512 * 1024;
 
-/// About how many bytes are handed over at a time.
+/// The approximate number of bytes per chunk of output.
 const CHUNK: usize = 128 * 1024;
 
-/// How long one snapshot is held: as long as it is, SQLite cannot fold its log back.
+/// The maximum duration of a snapshot. While one is open, SQLite cannot checkpoint its write-ahead log.
 const SNAPSHOT: Duration = Duration::from_secs(300);
 
-/// How many exports may hold a snapshot, and with it a connection, at a time. Others read page by page, and tell of
-/// changes meanwhile.
+/// The maximum number of exports with a snapshot, which occupies a connection. Others read each page in a transaction
+/// of its own, so they may contain changes made during the export.
 const SNAPSHOTS: usize = 2;
 
-/// Sends exports.
+/// The service that sends exports.
 #[derive(Clone)]
 pub struct Exporter {
     /// The database.
@@ -54,7 +54,7 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// An exporter. What a request may look at bounds no export: it is the receiver who waits.
+    /// Creates an exporter. Exports have no budget, because only their client waits for them.
     pub fn new(db: Db, shapes: Arc<Shapes>, targets: &[Arc<dyn Target>]) -> Self {
         let planner = Planner::new(db.clone());
         planner.set_budget(Budget {
@@ -66,7 +66,7 @@ impl Exporter {
         Self { db, shapes, targets: targets.into(), planner: Arc::new(planner), snapshots }
     }
 
-    /// What a kind of records adds to exports.
+    /// Returns the target for a kind of records.
     fn target(&self, kind: &Kind) -> Result<&dyn Target> {
         let target = self.targets.iter().find(|target| target.kind().number == kind.number);
         target.map(|target| &**target).ok_or_else(|| Error::internal("no target gives exports of a kind"))
@@ -82,22 +82,23 @@ impl Generator for Exporter {
     }
 }
 
-/// How far an export is.
+/// The progress of an export.
 struct Reader {
     exporter: Exporter,
     export: Export,
-    /// The place of the last item that was sent; `None` before the first.
+    /// The position of the last item sent; `None` before the first.
     after: Option<Vec<u8>>,
     begun: bool,
     over: bool,
-    /// How many items are read next.
+    /// The size of the next page.
     most: usize,
 }
 
-/// Answers a request for an export.
+/// Responds to a request for an export.
 ///
 /// # Errors
-/// What is refused before the first byte is sent: a collection that is gone, a filter that no longer fits it.
+/// Errors found before the first byte is sent, for example a deleted collection or a filter whose fields were
+/// deleted.
 async fn send(exporter: Exporter, export: Export, request: &RawRequest) -> Result<RawAnswer> {
     let media_type = match export.format {
         ExportFormat::Csv => "text/csv; charset=utf-8",
@@ -109,7 +110,7 @@ async fn send(exporter: Exporter, export: Export, request: &RawRequest) -> Resul
     let name = format!("{noun}s{set}.{extension}");
     let mut reader =
         Reader { exporter: exporter.clone(), export, after: None, begun: false, over: false, most: FEW };
-    // The first page is read before the answer begins, so that what can be refused is refused.
+    // Read the first page before the response begins, so that errors still become error responses.
     let first = exporter.db.read(move |read| {
         let bytes = reader.page(read)?;
         Ok((reader, bytes))
@@ -131,7 +132,7 @@ async fn send(exporter: Exporter, export: Export, request: &RawRequest) -> Resul
     Ok(answer.chunks(media_type, futures::StreamExt::chain(head, rest)))
 }
 
-/// Reads to the end, or until nobody receives any more. An error breaks the answer off.
+/// Sends pages until the end, or until the client disconnects. An error aborts the response.
 async fn read_on(mut reader: Reader, sender: mpsc::Sender<std::io::Result<Bytes>>) {
     let exporter = reader.exporter.clone();
     let permit = exporter.snapshots.clone().try_acquire_owned().ok();
@@ -142,6 +143,7 @@ async fn read_on(mut reader: Reader, sender: mpsc::Sender<std::io::Result<Bytes>
             if in_snapshot {
                 unmapped(read, |read| within_snapshot(read, |read| reader.pages(read, &pipe, SNAPSHOT)))?;
             } else {
+                // One page per transaction, so that the connection is free in between.
                 reader.pages(read, &pipe, Duration::ZERO)?;
             }
             Ok(reader)
@@ -160,8 +162,8 @@ async fn read_on(mut reader: Reader, sender: mpsc::Sender<std::io::Result<Bytes>
     }
 }
 
-/// SQLite reads its file through a map of it, and all that was read of a map stays resident. Whoever reads a whole
-/// collection goes without.
+/// Runs `work` without memory-mapped I/O. SQLite reads its file through a memory map, and pages of a map that were
+/// read stay resident, so reading a whole collection would fill the memory.
 fn unmapped<T>(read: &mut Read, work: impl FnOnce(&mut Read) -> Result<T>) -> Result<T> {
     #[derive(QueryableByName)]
     struct Mapped {
@@ -177,13 +179,14 @@ fn unmapped<T>(read: &mut Read, work: impl FnOnce(&mut Read) -> Result<T>) -> Re
         AnyConnection::Postgres(_) => return work(read),
     };
     let result = work(read);
+    // Restore the setting, because the connection goes back to the pool.
     if let AnyConnection::Sqlite(connection) = read.connection() {
         connection.batch_execute(&format!("PRAGMA mmap_size={before}"))?;
     }
     result
 }
 
-/// One state of the database for all that `work` reads.
+/// Runs `work` in a read transaction, so that all of its queries see the same snapshot.
 fn within_snapshot(read: &mut Read, work: impl FnOnce(&mut Read) -> Result<()>) -> Result<()> {
     match read.connection() {
         AnyConnection::Sqlite(connection) => Manager::begin_transaction(connection)?,
@@ -200,7 +203,7 @@ fn within_snapshot(read: &mut Read, work: impl FnOnce(&mut Read) -> Result<()>) 
 }
 
 impl Reader {
-    /// Sends pages for about as long as `patience`, at least one.
+    /// Sends pages for about `patience`, and at least one.
     fn pages(
         &mut self,
         read: &mut Read,
@@ -210,6 +213,7 @@ impl Reader {
         let began = Instant::now();
         loop {
             let bytes = self.page(read)?;
+            // Sending fails when the client has disconnected.
             let is_taken = bytes.is_empty() || pipe.blocking_send(Ok(Bytes::from(bytes))).is_ok();
             if self.over || !is_taken || began.elapsed() >= patience {
                 return Ok(());
@@ -217,7 +221,7 @@ impl Reader {
         }
     }
 
-    /// The next items as text.
+    /// Reads and formats the next page.
     fn page(&mut self, read: &mut Read) -> Result<Vec<u8>> {
         let export = &self.export;
         let shapes = &self.exporter.shapes;
@@ -239,6 +243,7 @@ impl Reader {
             let after = self.after.as_deref();
             let page = parsed.query.page(read, &self.exporter.planner, &shape, after, self.most)?;
             let found = page.found.iter().map(|found| &found.row);
+            // Without this filter an export in ascending order might never end.
             let found: Vec<&ItemRow> = found.filter(|row| row.created_at <= export.as_of()).collect();
             if export.labels {
                 print_labels(read, shapes, &shape, &mut lines, &found)?;
@@ -249,8 +254,9 @@ impl Reader {
             }
             let is_last = page.found.len() < self.most;
             let bytes: usize = page.found.iter().map(|found| found.row.data.as_str().len()).sum();
-            // Items can have 256 KB each: many of those are not read at once.
+            // An item can have up to 256 KB, so adapt the size of the next page.
             self.most = (READ * self.most / bytes.max(1)).clamp(FEW, PAGE);
+            // A page may be empty although more follow, so keep the old position then.
             self.after = page.found.into_iter().last().map(|found| found.place).or(self.after.take());
             if is_last {
                 self.over = true;
@@ -261,7 +267,7 @@ impl Reader {
     }
 }
 
-/// Writes some items with labels in the place of their values.
+/// Formats items with labels instead of values.
 fn print_labels(
     read: &mut Read,
     shapes: &Shapes,

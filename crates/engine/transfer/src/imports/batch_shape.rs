@@ -1,4 +1,4 @@
-//! The fields and options by which a batch of rows is written.
+//! The fields and options used to write a batch of rows.
 
 use super::model::FieldToMake;
 use super::prepare::{Batch, Task};
@@ -9,7 +9,7 @@ use records::shape::{self, Shape, Shapes};
 use std::sync::Arc;
 use store::Tx;
 
-/// Adds the options to fields that values of the rows name, where the import is to do that.
+/// Adds missing options for the values of the rows, if the import's settings ask for it.
 pub(super) fn make_options(tx: &mut Tx, shapes: &Shapes, task: &Task, batch: &Batch) -> Result<()> {
     if !task.settings.create_options || task.settings.dry_run {
         return Ok(());
@@ -17,7 +17,7 @@ pub(super) fn make_options(tx: &mut Tx, shapes: &Shapes, task: &Task, batch: &Ba
     new_choices::add_missing(tx, shapes, &task.author, task.collection, batch.values())
 }
 
-/// The shape that rows are written by. In a dry run it has the fields and options that would be made.
+/// Returns the shape used to write rows. In a dry run it includes the fields and options that would be created.
 pub(super) fn shape_for(tx: &mut Tx, shapes: &Shapes, task: &Task, batch: &Batch) -> Result<Arc<Shape>> {
     let shape = shape::for_write(tx, shapes, task.author.workspace, task.collection)?;
     let columns = task.source.columns.iter();
@@ -30,7 +30,7 @@ pub(super) fn shape_for(tx: &mut Tx, shapes: &Shapes, task: &Task, batch: &Batch
     let mut shape = Arc::into_inner(own).ok_or_else(|| Error::internal("a shape of our own is shared"))?;
     for (place, made) in (0..).zip(made) {
         let mut field = Field::draft(&made.field_key, made.kind, FieldOptions::default());
-        // No field that is stored or built in has such an id.
+        // No stored or built-in field has such an id.
         field.id = FieldId(i64::MIN + place);
         shape.fields.push(field);
     }

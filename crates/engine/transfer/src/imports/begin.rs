@@ -1,5 +1,5 @@
-//! From a file that was looked through to rows that can be taken: the columns are settled, the fields that they need are
-//! there, and so is the index that rows find their items by.
+//! The start of an import after its file was inspected: assigns columns to fields, creates missing fields, and
+//! requests an index for finding items.
 
 use super::model::{Column, FileSummary, ImportError, ImportRow, ImportSettings, ImportStatus};
 use super::target::Target;
@@ -12,11 +12,11 @@ use records::rows::matching::Matcher;
 use records::shape::{self, Shapes};
 use store::Tx;
 
-/// Says what becomes of the columns, makes the fields that they need, and lets the rows be taken: all of it is one
-/// transaction, so whoever goes on with the import makes nothing twice. The inner error is the caller's to mend.
+/// Assigns the columns, creates the fields that they need, and sets the import to running. This is one transaction,
+/// so another runner that continues the import creates nothing twice. The inner error is the caller's to fix.
 ///
 /// # Errors
-/// What a field is refused with, and `not_found`, `invalid_state` for a collection that takes no items any more.
+/// Errors of creating a field; `not_found` or `invalid_state` if the collection is deleted or archived.
 pub(super) fn begin(
     tx: &mut Tx,
     shapes: &Shapes,
@@ -28,13 +28,13 @@ pub(super) fn begin(
     let Some(row) = queries::by_id(tx, id)? else { return Err(Error::not_found("import")) };
     let (workspace, collection) = (row.workspace_id, row.collection_id);
     if settings.create_fields {
-        // What free keys there are must stay true until the fields are there.
+        // Lock the collection, so that the chosen keys are still free when the fields are created.
         shape::for_change(tx, workspace, collection)?;
     }
     let shape = shape::for_write(tx, shapes, workspace, collection)?;
     let Some(row) = queries::locked(tx, id)? else { return Err(Error::not_found("import")) };
     if row.status != ImportStatus::Validating {
-        // Somebody else was quicker.
+        // Another runner has begun the import.
         return Ok(Ok(row));
     }
     let found = match columns::columns(&shape, target.takes(), settings, summary) {
@@ -51,7 +51,7 @@ pub(super) fn begin(
     queries::by_id(tx, id)?.map(Ok).ok_or_else(|| Error::not_found("import"))
 }
 
-/// Makes the fields that columns are to have.
+/// Creates the fields for columns.
 fn make_fields(
     tx: &mut Tx,
     shapes: &Shapes,
@@ -70,17 +70,14 @@ fn make_fields(
             default: None,
             options: None,
         };
-        // It is neither required nor computed, so items that are there lack nothing.
+        // The field is neither required nor computed, so existing items remain valid.
         definitions::create(tx, shapes, author, collection, new)?;
     }
     Ok(())
 }
 
-/// The index that is to be built before rows are taken: where they find their items by fields that no index knows, and
-/// there are so many items that looking at each is too much.
-///
-/// # Errors
-/// When the database fails.
+/// Requests an index before rows are imported. Needed if rows are matched with items by fields without an index and
+/// the collection is large.
 pub(super) fn index_to_wait_for(
     tx: &mut Tx,
     shapes: &Shapes,
@@ -89,11 +86,11 @@ pub(super) fn index_to_wait_for(
 ) -> Result<Option<IndexId>> {
     let shape = match shape::for_read(tx, shapes, row.workspace_id, row.collection_id) {
         Ok(shape) => shape,
-        // Whoever takes the rows tells.
+        // The import of the rows will report this error.
         Err(error) if error.code().status() < 500 => return Ok(None),
         Err(error) => return Err(error),
     };
-    // In a dry run a field may be missing that is to be made: no item has a value of it.
+    // In a dry run, a field to match on may not exist yet. Then no item has a value of it.
     let Ok(matcher) = Matcher::new(&shape, match_on) else { return Ok(None) };
     let Some(parts) = matcher.missing_index() else { return Ok(None) };
     let request = IndexRequest { workspace_id: row.workspace_id, collection_id: row.collection_id, parts };

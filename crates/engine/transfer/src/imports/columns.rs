@@ -1,4 +1,4 @@
-//! Which column goes to which field.
+//! Assignment of columns to fields.
 
 use super::cells::dates::DateFormat;
 use super::cells::decimals;
@@ -14,11 +14,10 @@ use records::definitions::{has_key, refuse_many};
 use records::rows::matching::IDENTITY;
 use records::shape::Shape;
 
-/// The longest label of a field, in characters.
+/// The maximum length of a field's label, in characters.
 const LONGEST_LABEL: usize = 120;
 
-/// Whether a column of this name finds a field by itself, and which. `takes` names the fields of the service that can be
-/// imported.
+/// Returns the field that a column matches by its name. `takes` lists the service's fields that can be imported.
 pub(super) fn named<'a>(shape: &'a Shape, takes: &[&str], name: &str) -> Option<&'a str> {
     let name = readable(name);
     if name == shape.kind.external_key {
@@ -34,7 +33,7 @@ pub(super) fn named<'a>(shape: &'a Shape, takes: &[&str], name: &str) -> Option<
     if let Some(field) = found {
         return Some(&field.key);
     }
-    // Spreadsheets and other systems spell `external_id` as `External ID`.
+    // Spreadsheets and other systems write `external_id` as `External ID`.
     let bare = bare(&folded);
     if bare.is_empty() {
         return None;
@@ -48,18 +47,18 @@ pub(super) fn named<'a>(shape: &'a Shape, takes: &[&str], name: &str) -> Option<
         .or_else(|| writable().find(is_called).map(|field| field.key.as_str()))
 }
 
-/// Whether a header has a column of this name: it is called like a field, or as such columns usually are.
+/// Returns whether a name in a header is that of a field, or a usual name of one.
 pub(super) fn is_name(shape: &Shape, takes: &[&str], name: &str) -> bool {
     named(shape, takes, name).is_some() || usual_key(shape, name).is_some()
 }
 
-/// The system field that columns with such a name usually have.
+/// Returns the system field that columns with this name usually contain.
 fn usual_key(shape: &Shape, name: &str) -> Option<&'static str> {
     let key = usual_names::contact_field(&readable(name))?;
     shape.field(key).is_some_and(|field| field.is_built_in() && !field.is_read_only()).then_some(key)
 }
 
-/// The same, unless another column that `mapping` says nothing of is called like the field, or more like it.
+/// Like [`usual_key`], unless another column without a mapping matches the field at least as well.
 fn usual(
     shape: &Shape,
     takes: &[&str],
@@ -74,12 +73,12 @@ fn usual(
     (is_best && !names().any(|name| named(shape, takes, name) == Some(key))).then_some(key)
 }
 
-/// The letters and digits of a folded name.
+/// Returns only the letters and digits of a folded name.
 fn bare(folded: &str) -> String {
     folded.chars().filter(|letter| letter.is_alphanumeric()).collect()
 }
 
-/// Whether a column is called like a field, also like one that takes no values.
+/// Returns whether a column has the name of a field, including read-only fields.
 fn is_known(shape: &Shape, takes: &[&str], name: &str) -> bool {
     let folded = text::fold(&readable(name));
     let is_called = |field: &Field| {
@@ -89,7 +88,7 @@ fn is_known(shape: &Shape, takes: &[&str], name: &str) -> bool {
     named(shape, takes, name).is_some() || shape.fields.iter().any(|field| !field.hidden && is_called(field))
 }
 
-/// Whether a column is called like a value that only the service sets.
+/// Returns whether a column has the name of a value that only the service sets.
 fn is_set_by_service(shape: &Shape, name: &str) -> bool {
     let folded = text::fold(&readable(name));
     let is_called = |field: &Field| {
@@ -102,10 +101,10 @@ fn is_set_by_service(shape: &Shape, name: &str) -> bool {
     }
 }
 
-/// What becomes of the columns of a file.
+/// Assigns the columns of a file.
 ///
 /// # Errors
-/// Why the file cannot be imported as it was asked for.
+/// The reason why the file cannot be imported with these settings.
 pub(super) fn columns(
     shape: &Shape,
     takes: &[&str],
@@ -119,6 +118,7 @@ pub(super) fn columns(
         let message = format!("The file has no column `{missing}`, which is in `mapping`.");
         return Err(ImportError::new("unknown_column", message));
     }
+    // Explicit mappings take precedence over matches by name.
     let mut taken: Vec<String> = settings.mapping.values().flatten().cloned().collect();
     let mut columns = Vec::with_capacity(found.len());
     for (place, column) in found.iter().enumerate() {
@@ -133,6 +133,7 @@ pub(super) fn columns(
                     (Some(key.to_owned()), None)
                 }
                 None if is_set_by_service(shape, name) => (None, Some(IgnoredReason::ReadOnly)),
+                // The name is usual for a field, but another column matches that field better.
                 None if usual_key(shape, name).is_some() => (None, Some(IgnoredReason::Duplicate)),
                 None => (None, Some(IgnoredReason::NoField)),
             },
@@ -153,6 +154,7 @@ pub(super) fn columns(
         add_fields(shape, takes, settings, &mut columns)?;
     }
     for column in &mut columns {
+        // Formats matter only for fields of the matching type: a text keeps its digits as they are.
         let kind = match (&column.creates, &column.field_key) {
             (Some(made), _) => Some(made.kind),
             (None, Some(key)) => shape.field(key).map(|field| field.kind),
@@ -164,6 +166,7 @@ pub(super) fn columns(
         column.date_format = column.date_format.filter(|_| has_dates);
         column.has_open_dates &= has_dates;
     }
+    // Without any match the mapping is probably wrong, so importing nothing would not help.
     if columns.iter().all(|column| column.field_key.is_none()) {
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).take(20).collect();
         let message = format!("No column matches a field. The file has: {}.", names.join(", "));
@@ -173,7 +176,7 @@ pub(super) fn columns(
     Ok(columns)
 }
 
-/// Gives surnames to the name of the contact, where another column has the given names.
+/// Adds a column of surnames to the name of the contact, if another column has the given names.
 fn join_names(settings: &ImportSettings, columns: &mut [Column]) {
     let is_free = |column: &Column| !settings.mapping.contains_key(&column.name);
     let has_given_names = |column: &&Column| {
@@ -185,7 +188,7 @@ fn join_names(settings: &ImportSettings, columns: &mut [Column]) {
     let is_surname = |column: &&mut Column| {
         column.field_key.is_none() && usual_names::is_surname(&column.name) && is_free(column)
     };
-    // A field of the workspace may be called `Vorname` too: only the name of a contact is put together.
+    // A field of the workspace may be called `Vorname` too, so join only the name of a contact.
     if key == "$name"
         && let Some(column) = columns.iter_mut().find(is_surname)
     {
@@ -193,8 +196,7 @@ fn join_names(settings: &ImportSettings, columns: &mut [Column]) {
     }
 }
 
-/// The warnings about columns that are not imported although they seem to be meant, and about dates that can be read in two
-/// ways.
+/// Returns warnings about columns that are not imported although they seem to be intended, and about ambiguous dates.
 pub(super) fn warnings(columns: &[Column]) -> impl Iterator<Item = ImportWarning> {
     let dates = columns.iter().filter(|column| column.has_open_dates).map(|column| ImportWarning {
         code: "ambiguous_dates".to_owned(),
@@ -225,8 +227,8 @@ fn ignored(columns: &[Column]) -> impl Iterator<Item = ImportWarning> {
     })
 }
 
-/// Gives each column that nothing was said of, and that is called like no field, one that is to be made. A column without a
-/// name and without values, such as behind a delimiter at the end of each line, needs none.
+/// Plans a new field for each column that matches no field and is not in the mapping. Skips columns without name and
+/// values, such as after a delimiter at the end of each line.
 fn add_fields(
     shape: &Shape,
     takes: &[&str],
@@ -258,13 +260,13 @@ fn add_fields(
     Ok(())
 }
 
-/// The name of a column as far as it can be the label of a field.
+/// Returns the name of a column as the label of a field.
 fn readable(name: &str) -> String {
     let letters = name.trim().chars().filter(|letter| !letter.is_control());
     letters.take(LONGEST_LABEL).collect::<String>().trim().to_owned()
 }
 
-/// Whether the file says what items are found by.
+/// Checks that the file contains the fields to match on.
 fn check_match(shape: &Shape, settings: &ImportSettings, columns: &[Column]) -> Result<(), ImportError> {
     let named = settings.match_on.iter().filter(|key| *key != IDENTITY || shape.field(key).is_some());
     for key in named {

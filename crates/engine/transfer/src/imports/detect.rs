@@ -1,4 +1,4 @@
-//! What a file is: its format, and what types its values fit.
+//! Detection of a file's format and of the types of its columns.
 
 use super::cells::dates::{DateFormat, Dates};
 use super::cells::decimals::Decimals;
@@ -9,20 +9,20 @@ use fields::decimal;
 use fields::value;
 use serde_json::{Map, Value};
 
-/// The code of files that cannot be imported, whatever is in them.
+/// The error code of files that can never be imported.
 pub(crate) const UNSUPPORTED: &str = "unsupported_format";
 
-/// Whether a beginning is that of a text, which may have a few control characters.
+/// Returns whether the start of a file is text. A few control characters are allowed.
 pub(crate) fn is_text(sample: &str) -> bool {
     let is_control = |letter: &char| letter.is_control() && !letter.is_whitespace();
     let (all, controls) = (sample.chars().count(), sample.chars().filter(is_control).count());
     controls < 2 || controls * 20 < all
 }
 
-/// The format of a text by its beginning.
+/// Detects the format from the start of the text.
 ///
 /// # Errors
-/// `unsupported_format` for text that is neither CSV nor JSON of rows.
+/// `unsupported_format` for text that is neither CSV nor JSON objects.
 pub(crate) fn format(sample: &str) -> Result<Format, ImportError> {
     let text = sample.trim_start();
     let line = text.lines().next().unwrap_or_default().trim_end();
@@ -43,7 +43,7 @@ pub(crate) fn format(sample: &str) -> Result<Format, ImportError> {
         return Ok(Format::Csv);
     }
     let is_object = |line: &str| serde_json::from_str::<Map<String, Value>>(line).is_ok();
-    // A line that is longer than the sample cannot be parsed.
+    // A line longer than the sample is cut off and cannot be parsed.
     let is_cut = line.len() + 4 >= text.trim_end().len() && sample.len() >= SAMPLE - 4;
     let has_lines = text.lines().skip(1).any(|line| line.starts_with('{'));
     if is_object(line) || is_cut || has_lines {
@@ -52,24 +52,25 @@ pub(crate) fn format(sample: &str) -> Result<Format, ImportError> {
     refused("is one JSON object over several lines; send an array of objects, or one object on each line")
 }
 
-/// Whether text that begins with a bracket is JSON, by its first line and what stands behind the bracket.
+/// Returns whether text that begins with a bracket is a JSON array, judging by its first line and the text after the
+/// bracket.
 fn is_array(line: &str, next: &str) -> bool {
     next.starts_with(['{', ']', '[']) || serde_json::from_str::<Vec<Value>>(line).is_ok()
 }
 
-/// The types that all values of a column fit so far.
+/// The types that all values of a column so far are valid for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ValueTypes {
     left: Option<Vec<FieldType>>,
-    /// Whether a value is a list or an object of JSON.
+    /// Whether a value is a JSON list or object.
     has_structure: bool,
     decimals: Decimals,
     dates: Dates,
-    /// How many values there were.
+    /// The number of values.
     values: u64,
 }
 
-/// What a value may be, the narrowest first. Long text fits everything.
+/// The candidate types, from narrow to wide. Any value is valid as long text.
 const CANDIDATES: [FieldType; 8] = [
     FieldType::Integer,
     FieldType::Number,
@@ -81,11 +82,11 @@ const CANDIDATES: [FieldType; 8] = [
     FieldType::Text,
 ];
 
-/// The most characters of a value that is no long text.
+/// The maximum length of a value that is not long text, in characters.
 const MOST_TEXT: usize = 1_000;
 
 impl ValueTypes {
-    /// Takes a value into account; an empty one says nothing.
+    /// Adds a value. Empty values are ignored.
     pub(crate) fn at(&mut self, cell: &str) {
         if cell.trim().is_empty() {
             return;
@@ -97,17 +98,17 @@ impl ValueTypes {
         self.dates.at(cell);
     }
 
-    /// Takes a value into account only as far as it is a date: the whole column says whether the day or the month is first.
+    /// Adds only the date of a value. All rows of a column are needed to tell whether the day or the month is first.
     pub(crate) fn at_date(&mut self, cell: &str) {
         self.dates.at(cell);
     }
 
-    /// The dates among the values.
+    /// Returns the statistics about dates.
     pub(crate) fn dates(&self) -> &Dates {
         &self.dates
     }
 
-    /// Takes a text of JSON into account, which would be no text if a number or a boolean were meant.
+    /// Adds a JSON string. It excludes numbers and booleans, which JSON would write without quotes.
     pub(crate) fn at_text(&mut self, text: &str) {
         self.at(text);
         let is_text =
@@ -115,24 +116,24 @@ impl ValueTypes {
         self.left.iter_mut().for_each(|left| left.retain(is_text));
     }
 
-    /// The numbers among the values.
+    /// Returns the statistics about numbers.
     pub(crate) fn decimals(&self) -> &Decimals {
         &self.decimals
     }
 
-    /// The narrowest type that all values fit whose numbers have this decimal separator, and whose dates this format.
+    /// Returns the narrowest type of all values, with this decimal separator and date format.
     pub(crate) fn like_with(&self, separator: Option<char>, format: Option<DateFormat>) -> Option<FieldType> {
         let number = separator.and_then(|separator| self.decimals.like(separator));
         let date = || self.dates.like(format?, self.values);
         number.or_else(date).filter(|_| self.left.is_some() && !self.has_structure).or_else(|| self.like())
     }
 
-    /// Takes a list or an object of JSON into account.
+    /// Adds a JSON list or object.
     pub(crate) fn at_structure(&mut self) {
         self.has_structure = true;
     }
 
-    /// The narrowest type that all values fit; `None` where there were none.
+    /// Returns the narrowest type of all values, or `None` if there are none.
     pub(crate) fn like(&self) -> Option<FieldType> {
         if self.has_structure {
             return Some(FieldType::Json);
@@ -141,9 +142,9 @@ impl ValueTypes {
     }
 }
 
-/// Whether a field of a type takes a value, and nobody would mean another by it.
+/// Returns whether a value is valid for a type and clearly meant as one.
 fn fits(kind: FieldType, cell: &str) -> bool {
-    // Space around a number or a date is not looked at, around a text it is part of it.
+    // Space around a number or a date is ignored, but around a text it is significant.
     let word = cell.trim();
     let is_short = || cell.chars().nth(MOST_TEXT).is_none();
     match kind {
@@ -151,7 +152,7 @@ fn fits(kind: FieldType, cell: &str) -> bool {
             word.parse::<i64>().is_ok_and(|number| number.abs() <= decimal::MOST_INTEGER)
                 && decimal::parse(word).is_some()
         }
-        // More digits than a number keeps are a code, not an amount.
+        // Numbers with more digits than can be stored are codes.
         FieldType::Number => {
             let is_kept = |number| decimal::kept(&number).is_ok();
             decimal::parse(word).is_some_and(|number| number.is_ok_and(is_kept))

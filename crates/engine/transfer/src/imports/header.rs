@@ -1,20 +1,20 @@
-//! Whether the first row of a file names its columns: it is compared with the rows below. In doubt it does.
+//! Detection of a header row, by comparing the first row with the rows below it. In doubt the first row is a header.
 //!
-//! Files of all kinds have headers with empty names (the index of pandas and of R), years, repeated names, and whole
-//! questions. What distinguishes a header is that it differs from its columns; a row of values is like those below it.
+//! Headers in real files contain empty names (the index columns of pandas and R), years, repeated names, and whole
+//! questions. A header differs from the values of its columns, while a row of values resembles them.
 
 use super::detect::ValueTypes;
 use csv::StringRecord;
 use fields::FieldType;
 use std::collections::HashSet;
 
-/// So many rows are compared with the first.
+/// The number of rows compared with the first.
 pub(super) const COMPARED: usize = 100;
 
-/// What people write where a value is missing.
+/// Texts that people write for a missing value.
 const MISSING: [&str; 9] = ["", "-", "?", ".", "n/a", "na", "nan", "none", "null"];
 
-/// What a cell of the first row says.
+/// The evidence from a cell of the first row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Vote {
     Header,
@@ -22,7 +22,7 @@ enum Vote {
     None,
 }
 
-/// Whether the first of some rows names the columns: it names a field, or is unlike the rows below.
+/// Returns whether the first row is a header: it contains the name of a field, or differs from the rows below.
 pub(super) fn is_header(rows: &[StringRecord], is_field: impl Fn(&str) -> bool) -> bool {
     let Some((first, below)) = rows.split_first() else { return false };
     let cells: Vec<&str> = first.iter().map(str::trim).collect();
@@ -31,10 +31,10 @@ pub(super) fn is_header(rows: &[StringRecord], is_field: impl Fn(&str) -> bool) 
     }
     let is_text = cells.iter().all(|cell| is_missing(cell) || kind_of(cell) == Some(FieldType::Text));
     if below.is_empty() {
-        // No row shows what values look like.
+        // There are no other rows to compare with.
         return is_text;
     }
-    // Whoever joins files repeats their header.
+    // Concatenated files repeat their header, so skip such rows.
     let below: Vec<&StringRecord> = below.iter().filter(|row| !is_text || *row != first).collect();
     let is_series = is_series(&cells);
     let votes: Vec<Vote> = cells
@@ -56,7 +56,7 @@ fn vote(cell: &str, column: &[&str], is_series: bool) -> Vote {
         return Vote::None;
     }
     if cell.is_empty() {
-        // Values are seldom missing in a column that has them everywhere else.
+        // A value is rarely missing in a column that is otherwise complete.
         return if full.len() == column.len() { Vote::Header } else { Vote::None };
     }
     if is_missing(cell) {
@@ -83,10 +83,10 @@ fn vote(cell: &str, column: &[&str], is_series: bool) -> Vote {
     }
 }
 
-/// What a text says above texts.
+/// Returns the evidence from a text above texts.
 fn vote_of_text(cell: &str, full: &[&str]) -> Vote {
     let distinct: HashSet<String> = full.iter().map(|cell| cell.to_lowercase()).collect();
-    // A box that was ticked is named like its column in many forms.
+    // In many forms, a ticked box has the name of its column as its value.
     if distinct.len() > 1 && distinct.contains(&cell.to_lowercase()) {
         return Vote::Values;
     }
@@ -105,7 +105,7 @@ fn vote_of_text(cell: &str, full: &[&str]) -> Vote {
     if full.iter().any(|cell| self::shape(cell) == shape) { Vote::Values } else { Vote::None }
 }
 
-/// A text with one letter or digit for each run of them: codes of one series look the same.
+/// Replaces each run of letters or digits by one character, so that codes of the same pattern become equal.
 fn shape(text: &str) -> String {
     let mut shape = String::new();
     for letter in text.chars() {
@@ -143,7 +143,7 @@ fn is_year(cell: &str) -> bool {
     cell.len() == 4 && cell.parse().is_ok_and(|year: u32| (1_800..2_200).contains(&year))
 }
 
-/// Whether the whole numbers among some cells count on from each other, as years and numbers of columns do.
+/// Returns whether the whole numbers among the cells form a sequence, like years or numbered columns.
 fn is_series(cells: &[&str]) -> bool {
     let numbers: Vec<i64> =
         cells.iter().filter(|cell| is_whole(cell)).filter_map(|cell| cell.parse().ok()).collect();

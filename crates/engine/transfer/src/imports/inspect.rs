@@ -1,4 +1,4 @@
-//! Looking a file through: what it is, what its columns are called and look like, how much there is.
+//! Inspection of a file before its import: format, columns with their types, and the number of rows.
 
 use super::cells::dates::{self, DateFormat, FoundDates};
 use super::cells::decimals;
@@ -19,20 +19,20 @@ use records::shape::{Kind, Shape};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// How many rows show what a column looks like.
+/// The number of rows used to detect the types of columns.
 const SHOWN: i64 = 1_000;
 
-/// The most columns of a file.
+/// The maximum number of columns in a file.
 const MOST_COLUMNS: usize = 1_000;
 
-/// Stands for bytes that are no character.
+/// The replacement character for invalid bytes.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// Reads a file through. Blocks. `takes` names the fields of the service that can be imported, and `country` is that of the
-/// business. The inner error is the caller's to mend.
+/// Reads a whole file. Blocks the thread. `takes` lists the service's fields that can be imported, and `country` is
+/// that of the business. The inner error is the caller's to fix.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// `internal_error` if the file cannot be read.
 pub(super) fn inspect(
     opening: &Opening,
     settings: &ImportSettings,
@@ -61,7 +61,7 @@ pub(super) fn inspect(
     let format = match (settings.format, detect::format(&sample)) {
         (Format::Auto, Ok(format)) => format,
         (Format::Auto, Err(reason)) => return Ok(Err(reason)),
-        // No line of an array is an object.
+        // No line of a multi-line array is an object by itself.
         (Format::Jsonl, Ok(Format::Json)) => Format::Json,
         (format, _) => format,
     };
@@ -95,7 +95,7 @@ pub(super) fn inspect(
     }))
 }
 
-/// The first rows of a CSV file, after finding out how it is written.
+/// Detects the CSV dialect and returns the first rows.
 fn csv_rows(sample: &str, settings: &ImportSettings, source: &mut ImportSource) -> Vec<csv::StringRecord> {
     let given = settings.delimiter.as_ref().and_then(|text| u8::try_from(text.chars().next()?).ok());
     let dialect = Dialect::of(sample, given);
@@ -107,14 +107,14 @@ fn csv_rows(sample: &str, settings: &ImportSettings, source: &mut ImportSource) 
     while let (Ok(Some(Row::Cells(cells))), true) = (reader.next_row(), rows.len() <= header::COMPARED) {
         rows.push(cells);
     }
-    // The last row may be cut.
+    // The last row of the sample may be cut off.
     if rows.len() > 2 && sample.len() >= SAMPLE - 4 {
         rows.pop();
     }
     rows
 }
 
-/// Counts, and finds out what the columns are called and look like.
+/// Counts the rows, and collects the names and types of the columns.
 fn read_through(
     mut records: Records,
     mut source: ImportSource,
@@ -123,7 +123,7 @@ fn read_through(
     shape: &Shape,
     of_country: DateFormat,
 ) -> Result<Result<FileSummary, ImportError>> {
-    // A field that is made for a column must fit all of its values, not those of the first rows only.
+    // A field that is created for a column must be valid for all of its values, so inspect every row.
     let shown = if settings.create_fields { i64::MAX } else { SHOWN };
     let mut rows = 0_i64;
     let (mut unreadable, mut is_header) = (None, source.has_header);
@@ -151,7 +151,7 @@ fn read_through(
     Ok(Ok(FileSummary { source, columns, bytes: records.place(), rows }))
 }
 
-/// The refusal of a file that cannot be read to its end. The header is row 0.
+/// Returns the error of a file that cannot be read to its end. The header is row 0.
 fn broken(fault: &FileFault, row: i64) -> ImportError {
     let place = if row == 0 { "The header".to_owned() } else { format!("Row {row}") };
     match fault {
@@ -188,7 +188,7 @@ fn unreadable_bytes(row: i64) -> ImportWarning {
     }
 }
 
-/// The columns that were met so far: as many as a file may have, and one more to tell that there are too many.
+/// The columns found so far: at most one more than allowed, which is enough to detect the excess.
 #[derive(Debug, Default)]
 struct Columns {
     all: Vec<(String, ValueTypes)>,
@@ -196,8 +196,8 @@ struct Columns {
 }
 
 impl Columns {
-    /// Takes the names from the first row of a file: those of its header, each made one of its own, or their numbers. Without
-    /// a header, the longest row says how many there are.
+    /// Sets the names of the columns from the header, made unique, or numbers the columns. Without a header, the
+    /// longest row determines how many there are.
     fn name(&mut self, rows: &[csv::StringRecord], has_header: bool) {
         let header = rows.first().filter(|_| has_header);
         let width = match header {
@@ -215,7 +215,7 @@ impl Columns {
         }
     }
 
-    /// What is known of the column with this name; `None` where there are too many.
+    /// Returns the statistics of a column, or `None` if there are too many columns.
     fn looks(&mut self, name: String) -> Option<&mut ValueTypes> {
         let next = self.all.len();
         let place = match self.places.get(&name) {
@@ -230,7 +230,7 @@ impl Columns {
         self.all.get_mut(place).map(|(_, looks)| looks)
     }
 
-    /// Takes a row into account. Each object of JSON Lines may bring new columns.
+    /// Adds a row. Objects of JSON Lines may add columns.
     fn show(&mut self, kind: &Kind, record: &Record) {
         match record {
             Record::Cells(cells) => {
@@ -254,14 +254,14 @@ impl Columns {
         }
     }
 
-    /// Takes the dates of a row into account that is too far down to be looked at otherwise.
+    /// Adds only the dates of a row after the first `SHOWN`.
     fn show_dates(&mut self, record: &Record) {
         if let Record::Cells(cells) = record {
             self.all.iter_mut().zip(cells).for_each(|((_, looks), cell)| looks.at_date(cell));
         }
     }
 
-    /// The columns, whose numbers have this decimal separator and whose dates have this format, if they are given.
+    /// Returns the columns with their types. `separator` and `format` apply to all of them, if given.
     fn found(
         self,
         separator: Option<char>,

@@ -1,4 +1,4 @@
-//! The job `data.import`: from a file to items, going on where it stopped.
+//! The job `data.import`. It imports a file in batches and resumes where it stopped.
 
 use super::begin::{begin, index_to_wait_for};
 use super::inspect::inspect;
@@ -24,28 +24,28 @@ use store::{Db, Read, Tx};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-/// The job's kind.
+/// The name of the job.
 const KIND: &str = "data.import";
 
-/// How often an import is tried. A server that is killed counts as an attempt.
+/// The maximum number of attempts. Includes attempts of servers that were killed.
 const ATTEMPTS: i64 = 50;
 
-/// How many rows are written in one transaction, at most: the writer of SQLite is never held for long.
+/// The maximum number of rows per transaction, to keep the writer of SQLite free for others.
 const ROWS: usize = 1_000;
 
-/// About how many bytes are read for one transaction.
+/// The approximate number of bytes per transaction.
 const BYTES: i64 = 1 << 20;
 
-/// The most bytes of an error file.
+/// The maximum size of an error file, in bytes.
 const MOST_REPORTED: u64 = 256 << 20;
 
-/// What the job is given.
+/// The payload of the job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Payload {
     pub(super) import_id: ImportId,
 }
 
-/// Runs imports.
+/// The service that runs imports.
 pub struct Importer {
     files: Arc<Files>,
     shapes: Arc<Shapes>,
@@ -53,23 +53,23 @@ pub struct Importer {
     ends: Arc<ImportEnds>,
 }
 
-/// How far a run of the job came.
+/// The end of a run of the job.
 enum Progress {
     End,
-    /// The service stops, or somebody else goes on.
+    /// The service is shutting down, or another runner has continued the import.
     Stopped,
 }
 
-/// The job that runs imports.
+/// Returns the job that runs imports.
 pub fn job(importer: Arc<Importer>) -> Job {
     Job::after(KIND, "an import is confirmed", "imports", move |job| run(job, importer.clone()))
         .up_to(ATTEMPTS)
 }
 
-/// Runs an import, or goes on with it.
+/// Starts or resumes an import.
 ///
 /// # Errors
-/// What the job is tried again for.
+/// Errors after which the job is retried.
 async fn run(job: JobContext, importer: Arc<Importer>) -> Result<(), JobError> {
     let payload: Payload = job.payload.parse().map_err(JobError::give_up)?;
     match importer.go_on(&job, &payload.import_id).await {
@@ -86,12 +86,12 @@ async fn run(job: JobContext, importer: Arc<Importer>) -> Result<(), JobError> {
 }
 
 impl Importer {
-    /// An importer of files into sets of records that have a target.
+    /// Creates an importer for the kinds of records that have a target.
     pub fn new(files: Arc<Files>, shapes: Arc<Shapes>, targets: Vec<Arc<dyn Target>>) -> Self {
         Self { files, shapes, targets, ends: Arc::default() }
     }
 
-    /// The notifications about imports that end here.
+    /// Returns the notifications about imports that end in this process.
     pub fn ends(&self) -> Arc<ImportEnds> {
         self.ends.clone()
     }
@@ -114,6 +114,7 @@ impl Importer {
             self.end_early(&job.db, id, ImportStatus::Failed, reason).await?;
             return Ok(Progress::End);
         };
+        // A running import was inspected before the job was interrupted.
         if row.status != ImportStatus::Running {
             match self.validate(&job.db, &row, &opening).await? {
                 Ok(begun) if begun.status.is_final() => return Ok(Progress::End),
@@ -124,7 +125,7 @@ impl Importer {
                 }
             }
         }
-        // An import whose last row was too much is over, and only its end is to be published.
+        // If the last batch had too many errors, the import is over and only its end remains to be published.
         if row.error.is_none() {
             if let Progress::Stopped = self.wait_for_index(job, &row).await? {
                 return Ok(Progress::Stopped);
@@ -143,8 +144,7 @@ impl Importer {
         Ok(ready.map(|row| Opening { files: self.files.clone(), row, handle: Handle::current() }))
     }
 
-    /// Reads the file through, says what becomes of its columns, and makes the fields that they need. The inner error is
-    /// the caller's to mend.
+    /// Inspects the file, assigns its columns and creates missing fields. The inner error is the caller's to fix.
     async fn validate(
         &self,
         db: &Db,
@@ -178,7 +178,7 @@ impl Importer {
         }
     }
 
-    /// Builds the index that rows find their items by, where it takes one that is not ready.
+    /// Builds the index for finding items, if the import needs one that is not ready.
     async fn wait_for_index(&self, job: &JobContext, row: &ImportRow) -> Result<Progress> {
         let on = row.settings.parse::<ImportSettings>()?.match_on;
         if on.is_empty() {
@@ -192,13 +192,14 @@ impl Importer {
         }
     }
 
-    /// Reads on a thread of its own while the rows before are written.
+    /// Imports the rows. A separate thread reads and prepares the next batch while the current one is written.
     async fn take_rows(&self, job: &JobContext, row: &ImportRow, opening: Opening) -> Result<Progress> {
         let damaged = || Error::internal("a running import does not say what its file is");
         let source: ImportSource = row.source.as_ref().ok_or_else(damaged)?.parse()?;
         let settings: ImportSettings = row.settings.parse()?;
         let mut from = row.bytes_done;
         if settings.dry_run {
+            // The items of a dry run were rolled back, so it cannot resume.
             from = source.data_start;
             let id = row.id.clone();
             job.db.write(move |tx| queries::rewind(tx, &id, from)).await?;
@@ -207,12 +208,14 @@ impl Importer {
         let target = self.target(row.collection_id)?;
         let task = Arc::new(Task::new(row, settings, source.clone(), author, target));
         let (shapes, workspace, collection) = (self.shapes.clone(), row.workspace_id, row.collection_id);
+        // Preparation is optional: without a shape the transactions do all of it.
         if let Ok(shape) =
             job.db.read(move |read| shape::for_read(read, &shapes, workspace, collection)).await
         {
             task.prepare_for(&shape);
         }
         let (preparing, shapes) = (task.clone(), self.shapes.clone());
+        // With a capacity of one, a batch waits while the previous one is written and the next one is read.
         let (sender, mut batches) = mpsc::channel::<Batch>(1);
         let reading = tokio::task::spawn_blocking(move || {
             let text = opening.text(encoding_of(&source), from)?;
@@ -229,6 +232,7 @@ impl Importer {
             }
             let known = Arc::new(seen);
             let taken = self.take_batch(&job.db, &task, batch, &known, attempts).await?;
+            // A retried transaction can leave a clone behind. Then copy the digests.
             seen = Arc::try_unwrap(known).unwrap_or_else(|known| SeenDigests::clone(&known));
             match taken {
                 Ok(BatchOutcome::On(fresh, learned)) => {
@@ -247,7 +251,7 @@ impl Importer {
         Ok(Progress::End)
     }
 
-    /// Writes a batch. The inner error is how the import ends instead.
+    /// Writes a batch. The inner error ends the import.
     async fn take_batch(
         &self,
         db: &Db,
@@ -273,7 +277,7 @@ impl Importer {
         }
     }
 
-    /// Writes the error file, and publishes the end.
+    /// Writes the error file and publishes the end.
     async fn finish(&self, db: &Db, id: &ImportId) -> Result<()> {
         let wanted = id.clone();
         let row = db.read(move |read| queries::by_id(read, &wanted)).await?;
@@ -332,6 +336,7 @@ impl Importer {
         };
         let target = self.target(row.collection_id)?;
         db.write(move |tx| {
+            // Another runner may have ended the import while this one wrote the error file.
             let Some(now) = queries::locked(tx, &row.id)? else { return Ok(()) };
             if now.status.is_final() {
                 return Ok(());
@@ -347,7 +352,7 @@ impl Importer {
     }
 }
 
-/// The activity entry and the event of an import that is over.
+/// Writes the activity entry and publishes the event of an import that has ended.
 fn publish_end(tx: &mut Tx, target: &dyn Target, author: &Author, id: &ImportId) -> Result<()> {
     let Some(row) = queries::by_id(tx, id)? else { return Ok(()) };
     let dry_run = row.settings.parse::<ImportSettings>()?.dry_run;
@@ -359,16 +364,16 @@ fn publish_end(tx: &mut Tx, target: &dyn Target, author: &Author, id: &ImportId)
     target.publish_end(tx, author, row)
 }
 
-/// Where the rows of an import come from.
+/// The source of an import's rows.
 #[derive(Clone)]
 pub enum Origin {
     /// A file of the workspace.
     File(FileId),
-    /// Text that was stored for the import.
+    /// Content that was sent with the request and stored.
     Content(Box<Stored>),
 }
 
-/// Checks that a request names either a file or its content.
+/// Checks that a request contains either a file or content.
 ///
 /// # Errors
 /// `validation_error`.
@@ -380,10 +385,10 @@ pub fn check_origin(has_content: bool, file: Option<FileId>) -> Result<()> {
     }
 }
 
-/// Stores an import, and asks for it to be run.
+/// Creates an import and enqueues its job.
 ///
 /// # Errors
-/// `validation_error`, and `not_found` at `file_id`.
+/// `validation_error`; `not_found` at `file_id`.
 pub fn start(
     tx: &mut Tx,
     target: &dyn Target,
@@ -406,7 +411,7 @@ pub fn start(
     Ok(row)
 }
 
-/// Refuses a file that cannot be imported.
+/// Returns an error if a file does not exist.
 ///
 /// # Errors
 /// `not_found` at `file_id`.
@@ -415,7 +420,7 @@ pub fn importable(read: &mut Read, workspace: WorkspaceId, file: FileId) -> Resu
     found.map(drop).map_err(|error| error.param("file_id"))
 }
 
-/// Asks for an import to be run.
+/// Enqueues the job of an import.
 fn ask(tx: &mut Tx, row: &ImportRow) -> Result<()> {
     let now = tx.now();
     let payload = Payload { import_id: row.id.clone() };

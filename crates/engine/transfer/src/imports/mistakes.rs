@@ -1,4 +1,4 @@
-//! What is wrong with a row: everything, so that nobody has to correct a file once for each mistake.
+//! Errors of rows. All errors of a row are reported at once, so that a file can be corrected in one pass.
 
 use super::model::ImportSource;
 use super::plan::{self, RowProblem, RowValues};
@@ -7,11 +7,11 @@ use super::reader::Record;
 use model::Error;
 use records::shape::Shape;
 
-/// Why nothing became of a row.
+/// The reason why a row was not imported.
 pub(super) enum Refusal {
-    /// Something is wrong with it.
+    /// The row is invalid.
     Row(Vec<RowProblem>),
-    /// Something is wrong with it, and a part of it may be written.
+    /// The row is invalid, and a part of it may have been written.
     HalfWritten,
     /// The service failed.
     Service(Error),
@@ -29,12 +29,12 @@ impl From<RowProblem> for Refusal {
     }
 }
 
-/// What the collection refuses is the row's fault, anything else is ours.
+/// Converts an error. A client error is the row's fault, any other is the service's.
 pub(super) fn refusal(shape: &Shape, source: &ImportSource, record: &Record, error: Error) -> Refusal {
     all(shape, source, record, std::iter::once(error))
 }
 
-/// The same, of several errors.
+/// Like [`refusal`], for several errors.
 pub(super) fn all(
     shape: &Shape,
     source: &ImportSource,
@@ -51,7 +51,7 @@ pub(super) fn all(
     Refusal::Row(problems)
 }
 
-/// Everything that is wrong with the values of a row of which it is not known whose it is. `unknown` is why.
+/// Collects all errors of a row whose record could not be determined. `unknown` is the reason for that.
 pub(super) fn of_row(
     task: &Task,
     shape: &Shape,
@@ -65,7 +65,8 @@ pub(super) fn of_row(
     match all(shape, &task.source, record, errors) {
         Refusal::Row(found) => {
             let mut problems = said.problems.clone();
-            // The record of the row may be there, and have the values that the row lacks.
+            // The record may exist and have the required values that the row lacks, so errors about missing values
+            // are not certain.
             let has_value =
                 |problem: &RowProblem| problem.value.as_ref().is_some_and(|value| !value.is_empty());
             let is_certain = |problem: &RowProblem| has_value(problem) || problem.code != "required";
@@ -80,7 +81,7 @@ pub(super) fn of_row(
     }
 }
 
-/// Adds problems, of which there is one for each column.
+/// Adds errors, but only one per column.
 fn add(problems: &mut Vec<RowProblem>, more: Vec<RowProblem>) {
     for problem in more {
         let is_known = |known: &RowProblem| known.column.is_some() && known.column == problem.column;

@@ -1,11 +1,17 @@
-//! Imports: files of rows that become records, as jobs that go on where they stopped.
+//! Imports: files whose rows become records. An import is a job that resumes where it stopped.
 //!
-//! [`start`] stores the request, [`inspect`], [`detect`], [`header`], [`decimals`] and [`dates`] find out what the file is,
-//! [`reader`] reads it record by record, [`columns`] says which column becomes which field, [`plan`] what a record says of an
-//! item, [`mistakes`] what is wrong with it and what is left when that is skipped, [`printed`] what a line of JSON says, [`begin`]
-//! makes what is missing, [`prepare`] makes records ready while those before are written, [`rows`] writes a batch of them
-//! in one transaction, by the fields of [`batch_shape`], [`target`] is what each kind of records adds, [`job`] runs it all, [`wait`] waits for its end, and [`report`] writes the file of
-//! what was rejected.
+//! The modules follow the steps of an import:
+//!
+//! - [`start`] stores the request, and the module [`job`](mod@job) runs it.
+//! - [`inspect`] detects the format with [`detect`], [`header`] and [`cells`], and [`columns`] assigns the columns to
+//!   fields.
+//! - [`begin`] creates missing fields.
+//! - [`reader`] reads records, [`printed`] parses those in JSON, and [`plan`] converts them to values. [`prepare`]
+//!   does this for the next batch while the current one is written.
+//! - [`rows`] writes a batch in one transaction with the fields of [`batch_shape`], and [`mistakes`] collects errors.
+//! - [`report`] writes the file of rejected rows, and [`wait`] waits for the end.
+//!
+//! [`target`] is the part that each kind of records implements.
 
 mod batch_shape;
 mod begin;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// How many rejected rows are told one by one; all of them are in the error file.
+/// The maximum number of rejected rows in a response. The error file contains all of them.
 pub(super) const MOST_SHOWN: i64 = 1_000;
 
 /// What to import, and how.
@@ -122,7 +122,7 @@ string_enum! {
 }
 
 impl DecimalSeparator {
-    /// The character.
+    /// Returns the character.
     pub(super) fn letter(self) -> char {
         match self {
             Self::Point => '.',
@@ -213,7 +213,7 @@ text_enum! {
 }
 
 impl ImportStatus {
-    /// Whether it is over.
+    /// Returns whether the import has ended.
     pub fn is_final(self) -> bool {
         !matches!(self, Self::Queued | Self::Validating | Self::Running)
     }
@@ -242,7 +242,7 @@ pub struct ImportSource {
 }
 
 impl ImportSource {
-    /// The separator of values in CSV.
+    /// Returns the CSV delimiter as a byte.
     pub(super) fn delimiter_byte(&self) -> u8 {
         self.delimiter.and_then(|letter| u8::try_from(letter).ok()).unwrap_or(b',')
     }
@@ -352,7 +352,7 @@ pub struct ImportError {
 }
 
 impl ImportError {
-    /// A reason.
+    /// Creates an error.
     pub(super) fn new(code: &str, message: impl Into<String>) -> Self {
         Self { code: code.to_owned(), message: message.into() }
     }
@@ -373,12 +373,12 @@ pub struct RowError {
     pub value: Option<String>,
 }
 
-/// What was wrong with the rows of an import.
+/// The errors of an import's rows.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
-    /// The first reasons why rows were rejected.
+    /// The first errors of rejected rows.
     pub errors: Vec<RowError>,
-    /// The first values that were skipped.
+    /// The first skipped values.
     pub skipped_values: Vec<RowError>,
 }
 
@@ -413,29 +413,29 @@ pub struct ImportRow {
 }
 
 impl ImportRow {
-    /// What was found in the file; `None` until it was looked through.
+    /// Returns the detected properties of the file, or `None` before its inspection.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// `internal_error` if the stored row is corrupt.
     pub fn source(&self) -> Result<Option<ImportSource>> {
         self.source.as_ref().map(JsonText::parse).transpose()
     }
 
-    /// How much there is; `None` until the file was looked through.
+    /// Returns the total amount, or `None` before the inspection.
     pub fn total(&self) -> Option<Amount> {
         self.bytes_total.zip(self.rows_total).map(|(bytes, rows)| Amount { bytes, rows })
     }
 
-    /// How much is done.
+    /// Returns the processed amount.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// `internal_error` if the stored row is corrupt.
     pub fn processed(&self) -> Result<Amount> {
         let skipped = self.source()?.map_or(0, |source| source.data_start);
         Ok(Amount { bytes: self.bytes_done.max(skipped), rows: self.rows_done })
     }
 
-    /// What became of its rows so far.
+    /// Returns the results of the rows so far.
     pub fn counts(&self) -> Counts {
         Counts {
             created: self.created_count,
@@ -447,27 +447,27 @@ impl ImportRow {
     }
 }
 
-/// What is in a file.
+/// The result of inspecting a file.
 #[derive(Debug, Clone)]
 pub(super) struct FileSummary {
-    /// What it is. What becomes of its columns is not said yet.
+    /// The properties of the file. Its columns are not assigned yet.
     pub(super) source: ImportSource,
-    /// Its columns.
+    /// The columns.
     pub(super) columns: Vec<FoundColumn>,
-    /// Its length, in bytes of the text as UTF-8.
+    /// The length in bytes of the text as UTF-8.
     pub(super) bytes: i64,
-    /// Its rows.
+    /// The number of rows.
     pub(super) rows: i64,
 }
 
-/// A column that was found in a file.
+/// A column found in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FoundColumn {
     pub(super) name: String,
-    /// The narrowest type that its values fit.
+    /// The narrowest type of its values.
     pub(super) looks_like: Option<FieldType>,
-    /// What stands before the decimals of its numbers, if they are not read as JSON.
+    /// The decimal separator, if its numbers are not read as JSON.
     pub(super) decimal_separator: Option<char>,
-    /// Its dates, if some are not in the form of RFC 3339.
+    /// The dates, if some are not in the format of RFC 3339.
     pub(super) dates: Option<FoundDates>,
 }

@@ -1,4 +1,4 @@
-//! What an import may be asked for, and what a record says of an item.
+//! Validation of an import's settings, and conversion of records to values.
 
 use super::cells::{dates, decimals};
 use super::model::{Column, Format, ImportSettings, ImportSource, RowError};
@@ -16,13 +16,13 @@ use records::rows::matching::IDENTITY;
 use records::shape::{Kind, Shape};
 use serde_json::{Map, Value};
 
-/// The code of a value that another record has: it is right, so it is never left out.
+/// The code of a value that another record has. It is a correct value, so it is never skipped.
 const DUPLICATE: &str = "duplicate_value";
 
-/// The longest external key, in characters.
+/// The maximum length of an external key, in characters.
 const LONGEST_KEY: usize = 200;
 
-/// The same settings with the keys of the fields that they name.
+/// Replaces the names of fields in the settings by their keys.
 pub(super) fn with_keys(shape: &Shape, mut settings: ImportSettings) -> ImportSettings {
     let targets = settings.mapping.values_mut().flatten();
     for name in targets.chain(&mut settings.match_on).filter(|name| *name != shape.kind.external_key) {
@@ -33,7 +33,7 @@ pub(super) fn with_keys(shape: &Shape, mut settings: ImportSettings) -> ImportSe
     settings
 }
 
-/// Checks what was asked for against the collection, as far as that can be done without the file.
+/// Checks the settings against the collection, as far as that is possible without the file.
 ///
 /// # Errors
 /// `validation_error`.
@@ -45,7 +45,7 @@ pub fn check(target: &dyn Target, shape: &Shape, settings: &ImportSettings) -> R
         let Some(key) = key else { continue };
         let param = format!("mapping.{column}");
         if target.takes().contains(&key.as_str()) {
-            // It goes to the records' kind, and not to the field.
+            // The target of this column is a field that the record kind imports itself.
         } else if let Err(mistake) = check_target(shape, key, &param) {
             errors.push(mistake);
         } else if taken.contains(&key.as_str()) {
@@ -64,7 +64,7 @@ pub fn check(target: &dyn Target, shape: &Shape, settings: &ImportSettings) -> R
                 errors.push(FieldError::new(param, "cannot be combined with fields"));
             }
         } else if settings.create_fields && shape.field(key).is_none() {
-            // Whether the file has a column that makes this field is known when it was looked through.
+            // The file may contain a column that creates this field. That is known after its inspection.
         } else if let Err(mistake) = check_target(shape, key, &param) {
             errors.push(mistake);
         } else if shape.field(key).is_some_and(|field| !field.family().is_ordered()) {
@@ -100,23 +100,23 @@ fn check_target(shape: &Shape, key: &str, param: &str) -> std::result::Result<()
     }
 }
 
-/// What a record says of an item.
+/// The values of a record.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RowValues {
-    /// Values by field. Fields that the record says nothing of are absent.
+    /// Values by field key. Fields without a value in the record are absent.
     pub(super) data: Data,
-    /// The caller's own key.
+    /// The external key.
     pub(super) external_key: Option<String>,
-    /// Values of fields of the service that the records' kind takes.
+    /// Values of the service's fields that the record kind imports.
     pub(super) statements: Data,
-    /// Whether values have the types of JSON, so that a text is not to be read as another value.
+    /// Whether values have JSON types, so that a string is not converted to another type.
     pub(super) is_typed: bool,
-    /// What is wrong with values that no record can have.
+    /// Errors of values that are invalid for any record.
     pub(super) problems: Vec<RowProblem>,
 }
 
 impl RowValues {
-    /// Adds the value of a column that goes to a field.
+    /// Adds the value of a column to a field.
     fn add(&mut self, target: &dyn Target, column: &Column, key: &str, value: Value) {
         if has_nul(&value) {
             self.problems.push(nul(&column.name));
@@ -136,7 +136,7 @@ impl RowValues {
         };
         let data = if target.takes().contains(&key) { &mut self.statements } else { &mut self.data };
         let value = match (data.get(key), &value) {
-            // Given names and surnames have columns of their own.
+            // Given names and surnames come from separate columns.
             (Some(Value::String(other)), Value::String(text)) if usual_names::is_surname(&column.name) => {
                 format!("{other} {text}").into()
             }
@@ -146,7 +146,7 @@ impl RowValues {
         data.insert(key.to_owned(), value);
     }
 
-    /// Takes the caller's own key from a column.
+    /// Sets the external key from a column.
     fn name(&mut self, column: &Column, key: String) {
         if key.is_empty() || key.chars().nth(LONGEST_KEY).is_some() {
             self.problems.push(RowProblem {
@@ -160,7 +160,7 @@ impl RowValues {
         }
     }
 
-    /// Leaves out the values that these problems are about. `false` where the row cannot be imported without them.
+    /// Removes the values with these errors. Returns `false` if the row cannot be imported without them.
     pub(super) fn skip(&mut self, source: &ImportSource, problems: &[RowProblem]) -> bool {
         problems.iter().all(|problem| {
             let Some(name) = problem.column.as_deref().filter(|_| problem.code != DUPLICATE) else {
@@ -177,7 +177,7 @@ impl RowValues {
     }
 }
 
-/// Something that is wrong with a record.
+/// An error of a record.
 #[derive(Debug, Clone)]
 pub(super) struct RowProblem {
     pub(super) column: Option<String>,
@@ -191,16 +191,16 @@ impl RowProblem {
         Self { column: None, code: code.to_owned(), message: message.into(), value: None }
     }
 
-    /// As it is told of a row.
+    /// Returns the error as part of a row's report.
     pub(super) fn at(self, row: i64) -> RowError {
         RowError { row, column: self.column, code: self.code, message: self.message, value: self.value }
     }
 }
 
-/// Reads a record.
+/// Converts a record to values.
 ///
 /// # Errors
-/// What is wrong with it whatever the collection holds.
+/// Errors that do not depend on the collection.
 pub(super) fn said(
     target: &dyn Target,
     source: &ImportSource,
@@ -210,7 +210,7 @@ pub(super) fn said(
         Record::Cells(cells) => cells_say(target, source, cells),
         Record::Line(line) => line_says(target, source, line),
         Record::TooLong => Err(RowProblem::row("too_long", "The row has more than 2 MiB.")),
-        // The file was read to its end before the first row was taken.
+        // Files with such faults are refused by the inspection, so this is not expected.
         Record::Fault(FileFault::Quote(_)) => {
             Err(RowProblem::row("unclosed_quote", "A quote is never closed."))
         }
@@ -223,7 +223,7 @@ fn cells_say(
     source: &ImportSource,
     cells: &csv::StringRecord,
 ) -> Result<RowValues, RowProblem> {
-    // Spreadsheets leave out delimiters at the end of a row, or write more than there are columns.
+    // Spreadsheets omit delimiters at the end of a row, or write more than there are columns.
     if cells.iter().skip(source.columns.len()).any(|cell| !cell.trim().is_empty()) {
         let message =
             format!("The row has {} values, but there are {} columns.", cells.len(), source.columns.len());
@@ -236,7 +236,7 @@ fn cells_say(
     let mut said = RowValues::default();
     for (column, cell) in source.columns.iter().zip(cells) {
         let Some(key) = &column.field_key else { continue };
-        // An empty cell says nothing: a new item gets the default, one that is there keeps its value.
+        // An empty cell has no effect: a new item gets the default, an existing one keeps its value.
         if is_blank(cell) {
             continue;
         }
@@ -265,7 +265,7 @@ fn line_says(target: &dyn Target, source: &ImportSource, line: &[u8]) -> Result<
     Ok(said)
 }
 
-/// A number that would not be kept as it was written.
+/// Returns the error for a number that would lose digits.
 fn lossy(kind: &Kind, source: &ImportSource, line: &[u8], mistake: &FieldError) -> RowProblem {
     let param = mistake.param.strip_prefix("data.").unwrap_or(&mistake.param);
     let stands_in = |column: &&Column| {
@@ -300,12 +300,12 @@ fn nul(column: &str) -> RowProblem {
     }
 }
 
-/// Enough of a value to be recognised.
+/// Truncates a value for an error message.
 pub(super) fn cut(text: &str) -> String {
     text.chars().take(200).collect()
 }
 
-/// A refusal of the collection, with the columns that it is about.
+/// Converts a client error of the collection to errors of columns.
 pub(super) fn explained(
     shape: &Shape,
     source: &ImportSource,
@@ -338,7 +338,7 @@ pub(super) fn explained(
         .collect()
 }
 
-/// What stands in a column of a record.
+/// Returns the original text of a column.
 fn value_at(kind: &Kind, source: &ImportSource, record: &Record, name: &str) -> Option<String> {
     match record {
         Record::Cells(cells) => {
@@ -350,7 +350,7 @@ fn value_at(kind: &Kind, source: &ImportSource, record: &Record, name: &str) -> 
     }
 }
 
-/// Whether a file has rows of cells, and no objects of JSON.
+/// Returns whether the records of a file are rows of cells.
 pub(super) fn is_csv(source: &ImportSource) -> bool {
     !matches!(source.format, Format::Jsonl | Format::Json)
 }

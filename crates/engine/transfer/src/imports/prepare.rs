@@ -1,5 +1,5 @@
-//! What is made of rows on the thread that reads them, while the rows before are written: the transaction has the less to
-//! do. All of it can be made by the transaction as well, which does so where the fields have changed since.
+//! Preparation of rows on the reading thread while earlier rows are written, to keep the transaction short. If the
+//! fields have changed since the preparation, the transaction repeats it.
 
 use super::model::{ImportRow, ImportSettings, ImportSource, TagsMode};
 use super::plan::{self, RowProblem, RowValues};
@@ -15,16 +15,16 @@ use records::shape::{Shape, Shapes};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// An import at work.
+/// A running import.
 pub(super) struct Task {
-    /// Whose records it writes.
+    /// The kind of records to write.
     pub(super) target: Arc<dyn Target>,
     pub(super) id: ImportId,
     pub(super) collection: CollectionId,
     pub(super) settings: ImportSettings,
     pub(super) source: ImportSource,
     pub(super) author: Author,
-    /// The shape that the rows before were written by.
+    /// The shape used for the previous rows.
     shape: Mutex<Option<Arc<Shape>>>,
 }
 
@@ -40,7 +40,7 @@ impl Task {
         Self { target, id: row.id.clone(), collection: row.collection_id, settings, source, author, shape }
     }
 
-    /// Has rows made ready for this shape from here on. A dry run writes none.
+    /// Prepares further rows for this shape. A dry run needs no preparation.
     pub(super) fn prepare_for(&self, shape: &Arc<Shape>) {
         if !self.settings.dry_run {
             *self.shape.lock().unwrap_or_else(PoisonError::into_inner) = Some(shape.clone());
@@ -52,30 +52,31 @@ impl Task {
     }
 }
 
-/// Records that are written together, taken apart.
+/// A batch of records that are written together, already converted.
 #[derive(Debug)]
 pub(super) struct Batch {
-    /// The place before the first record: where the import must stand for this batch to be the next.
+    /// The position before the first record. The batch applies only if the import is at this position.
     pub(super) from: i64,
-    /// The records, each with what it says.
+    /// The records with their values.
     pub(super) records: Vec<(Record, Result<RowValues, RowProblem>)>,
-    /// What was made of each, and the version of the shape for which that holds. The first attempt to write them takes it.
+    /// The prepared rows, with the version of the shape that they are valid for. The first attempt to write the batch
+    /// takes them.
     prepared: Mutex<Option<(i64, Vec<PreparedRow>)>>,
-    /// The place behind the last record.
+    /// The position after the last record.
     pub(super) to: i64,
 }
 
-/// What was made of a row. What is missing is made by the transaction, and so is the refusal of a row that is wrong.
+/// A prepared row. The transaction computes what is missing, and reports errors.
 #[derive(Debug, Default)]
 pub(super) struct PreparedRow {
-    /// What it says of its item, where rows are matched with items and it says anything.
+    /// The keys to match an item by, if rows are matched and this row has values to match.
     pub(super) wanted: Option<Lookup>,
-    /// The item that it creates if there is none.
+    /// The item to create if no item matches.
     pub(super) creation: Option<Creation>,
 }
 
 impl Batch {
-    /// Takes records apart, and makes them ready.
+    /// Converts and prepares records.
     pub(super) fn of(task: &Task, shapes: &Shapes, read: reader::ReadBatch) -> Self {
         let said = |record| {
             let said = plan::said(&*task.target, &task.source, &record);
@@ -93,12 +94,12 @@ impl Batch {
         Self { from: read.from, records, prepared: Mutex::new(prepared), to: read.to }
     }
 
-    /// The values of the rows.
+    /// Returns the values of the rows.
     pub(super) fn values(&self) -> impl Iterator<Item = &Data> + Clone {
         self.records.iter().filter_map(|(_, said)| said.as_ref().ok()).map(|said| &said.data)
     }
 
-    /// What was made of each row, for the first who asks and where it holds for the shape.
+    /// Returns the prepared rows, if they are valid for the shape. Only the first call gets them.
     pub(super) fn take_prepared(&self, shape: &Shape) -> Vec<PreparedRow> {
         let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take();
         let prepared = prepared.filter(|(version, _)| *version == shape.version);
@@ -124,10 +125,10 @@ impl PreparedRow {
     }
 }
 
-/// What a row says of its item; `None` where it says nothing that identifies one, so that it is for a new one.
+/// Returns the keys to match an item by, or `None` if the row contains none and is for a new item.
 ///
 /// # Errors
-/// `validation_error` where a value is missing or does not fit its field.
+/// `validation_error` if a value to match by is missing or invalid.
 pub(super) fn wanted(matcher: &Matcher, shape: &Shape, said: &RowValues) -> Result<Option<Lookup>> {
     if !matcher.is_identified(shape, &said.data, said.external_key.as_deref()) {
         return Ok(None);
@@ -135,10 +136,10 @@ pub(super) fn wanted(matcher: &Matcher, shape: &Shape, said: &RowValues) -> Resu
     matcher.wanted(shape, &said.data, said.external_key.as_deref(), Mode::Typecast).map(Some)
 }
 
-/// What an item is to become: a new one, or `old` with what a row says of it.
+/// Returns the draft of a new item, or of `old` with the values of a row.
 ///
 /// # Errors
-/// `validation_error` for values that do not fit their fields.
+/// `validation_error` for invalid values.
 pub(super) fn draft(
     shape: &Shape,
     settings: &ImportSettings,
@@ -157,10 +158,10 @@ pub(super) fn draft(
     })
 }
 
-/// The values that a row gives to an item with these values.
+/// Returns the values that a row sets on an item with the values `before`.
 fn given(shape: &Shape, settings: &ImportSettings, before: Option<&Data>, said: &RowValues) -> Data {
     let mut given = said.data.clone();
-    // A text that is empty says no more than none.
+    // An empty string counts as missing.
     given.retain(|key, value| {
         value.as_str() != Some("") || before.is_none_or(|before| before.contains_key(key))
     });
@@ -175,7 +176,7 @@ fn given(shape: &Shape, settings: &ImportSettings, before: Option<&Data>, said: 
             FieldType::Tags if settings.tags == TagsMode::Add => {
                 let stored = before.and_then(|before| before.get(&field.key)).and_then(Value::as_array);
                 let Some(stored) = stored else { continue };
-                // What is no list of tags is for the merge to refuse.
+                // The merge reports a value that is not a list of tags.
                 let Ok(added) = value::check(field, value, Mode::Typecast) else { continue };
                 let mut tags = stored.clone();
                 let added = added.as_ref().and_then(Value::as_array).into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Lines of JSON: plain objects of values, or records as the API prints them, with their values below `data`.
+//! JSON records: plain objects of values, or records as the API returns them, with their values in `data`.
 
 use records::shape::Kind;
 use serde::Deserialize;
@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 
-/// What a printed record says outside `data`, with the column that it is: the caller's own key, and built-in fields without
-/// their `$`, such as `tags`. Some of them cannot be written, which the import tells.
+/// Returns the members of an API record outside `data`, each with its column: the external key, and built-in fields
+/// without their `$`, such as `tags`. Read-only ones are included, so that the import can report them.
 fn beside(kind: &Kind) -> impl Iterator<Item = (String, String)> {
     let own_key = (kind.external_key.to_owned(), kind.external_key.to_owned());
     let fields = (kind.fields)().into_iter().filter(|field| !field.hidden);
@@ -15,7 +15,7 @@ fn beside(kind: &Kind) -> impl Iterator<Item = (String, String)> {
     std::iter::once(own_key).chain(bare)
 }
 
-/// Whether a value outside of `data` says nothing: a record shows it where it has none.
+/// Returns whether a member outside `data` is empty. The API returns such members for missing values.
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -25,7 +25,7 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// The values of a line by their columns. The rest of a printed record is not for writing.
+/// Returns the values of a record by column. Ignores the other members of an API record.
 pub(super) fn flattened(kind: &Kind, mut object: Map<String, Value>) -> Map<String, Value> {
     if object.get("object").and_then(Value::as_str) != Some(kind.noun) {
         return object;
@@ -38,7 +38,7 @@ pub(super) fn flattened(kind: &Kind, mut object: Map<String, Value>) -> Map<Stri
     data
 }
 
-/// The values of a line by their columns, as they were written: numbers with all digits.
+/// Returns the values of a record by column as they were written, including all digits of numbers.
 pub(super) fn written(kind: &Kind, line: &[u8]) -> BTreeMap<String, String> {
     #[derive(Deserialize, Default)]
     struct Printed {

@@ -43,7 +43,7 @@ pub(super) fn insert(
         .get_result(tx.connection())?)
 }
 
-/// An import of the collection.
+/// Returns an import of the collection.
 ///
 /// # Errors
 /// `not_found`.
@@ -58,15 +58,15 @@ pub fn one(
         .ok_or_else(|| Error::not_found("import"))
 }
 
-/// For the job, which was given the id by an operation that had the right to it.
+/// Returns an import by id, for the job. The operation that enqueued the job has checked the access.
 pub(super) fn by_id(read: &mut Read, id: &ImportId) -> Result<Option<ImportRow>> {
     let found = item_imports::table.find(id).select(ImportRow::as_select()).get_result(read.connection());
     Ok(found.optional()?)
 }
 
-/// An import that nobody else goes on with until the transaction ends.
+/// Locks an import until the transaction ends.
 pub(super) fn locked(tx: &mut Tx, id: &ImportId) -> Result<Option<ImportRow>> {
-    // Who locks an import locks one only, so the order of their ids does not matter.
+    // A transaction never locks more than one import, so no order among them is needed.
     tx.expect_lock_order(LockLevel::Progress, 0, LockMode::Exclusive)?;
     if let AnyConnection::Postgres(connection) = tx.connection() {
         item_imports::table.find(id).select(item_imports::id).for_update().execute(connection)?;
@@ -74,7 +74,7 @@ pub(super) fn locked(tx: &mut Tx, id: &ImportId) -> Result<Option<ImportRow>> {
     by_id(tx, id)
 }
 
-/// Newest first.
+/// Returns a page of imports, newest first.
 pub fn list(
     read: &mut Read,
     workspace: WorkspaceId,
@@ -94,7 +94,7 @@ pub fn list(
     Ok(query.load(read.connection())?)
 }
 
-/// The file is about to be looked through, unless somebody else is further already.
+/// Marks an import as being inspected, unless another runner is further already.
 pub(super) fn begin(tx: &mut Tx, id: &ImportId) -> Result<()> {
     let open = [ImportStatus::Queued, ImportStatus::Validating].map(ImportStatus::as_str);
     diesel::update(item_imports::table.find(id).filter(item_imports::status.eq_any(open)))
@@ -103,7 +103,7 @@ pub(super) fn begin(tx: &mut Tx, id: &ImportId) -> Result<()> {
     Ok(())
 }
 
-/// The file was looked through: from here its rows are taken.
+/// Marks an import as running, after its inspection.
 pub(super) fn run(tx: &mut Tx, id: &ImportId, source: &ImportSource, bytes: i64, rows: i64) -> Result<()> {
     diesel::update(item_imports::table.find(id))
         .set((
@@ -117,7 +117,7 @@ pub(super) fn run(tx: &mut Tx, id: &ImportId, source: &ImportSource, bytes: i64,
     Ok(())
 }
 
-/// A dry run leaves nothing behind to go on from, so it begins anew.
+/// Resets the progress of a dry run. Its items were rolled back, so it cannot resume and starts again.
 pub(super) fn rewind(tx: &mut Tx, id: &ImportId, data_start: i64) -> Result<()> {
     diesel::delete(item_import_errors::table.filter(item_import_errors::import_id.eq(id)))
         .execute(tx.connection())?;
@@ -136,7 +136,7 @@ pub(super) fn rewind(tx: &mut Tx, id: &ImportId, data_start: i64) -> Result<()> 
     Ok(())
 }
 
-/// How far it came, with the rows that brought it there.
+/// Stores the progress, in the transaction that writes the rows.
 pub(super) fn advance(tx: &mut Tx, row: &ImportRow) -> Result<()> {
     diesel::update(item_imports::table.find(&row.id))
         .set((
@@ -154,7 +154,7 @@ pub(super) fn advance(tx: &mut Tx, row: &ImportRow) -> Result<()> {
     Ok(())
 }
 
-/// It is over.
+/// Stores the end of an import.
 pub(super) fn end(
     tx: &mut Tx,
     id: &ImportId,
@@ -173,7 +173,7 @@ pub(super) fn end(
     Ok(())
 }
 
-/// A record with something wrong: its values as they stand in the file, and why it was rejected or which were skipped.
+/// A row with errors: its original values, with the errors that led to its rejection or to skipped values.
 #[derive(Debug, Clone, Queryable, Insertable)]
 #[diesel(table_name = item_import_errors)]
 pub(super) struct FaultyRow {
@@ -181,13 +181,13 @@ pub(super) struct FaultyRow {
     pub(super) row_number: i64,
     pub(super) record: JsonText,
     pub(super) errors: JsonText,
-    /// Whether it was rejected. Otherwise it was imported without the values.
+    /// Whether the row was rejected. Otherwise it was imported without some values.
     pub(super) is_rejected: bool,
 }
 
 pub(super) fn note(tx: &mut Tx, rows: &[FaultyRow]) -> Result<()> {
     match tx.connection() {
-        // One statement that is prepared once is the quickest here, and one that takes all rows there.
+        // SQLite is fastest with one prepared statement per row, PostgreSQL with a single statement for all rows.
         AnyConnection::Sqlite(connection) => {
             for row in rows {
                 diesel::insert_into(item_import_errors::table).values(row).execute(connection)?;
@@ -200,7 +200,7 @@ pub(super) fn note(tx: &mut Tx, rows: &[FaultyRow]) -> Result<()> {
     Ok(())
 }
 
-/// Rejected records behind a row, in order.
+/// Returns the rejected rows after a row number, in order.
 pub(super) fn rejected(read: &mut Read, id: &ImportId, after: i64, limit: i64) -> Result<Vec<FaultyRow>> {
     faulty(read, id, true, after, limit)
 }
@@ -221,7 +221,7 @@ fn faulty(
         .load(read.connection())?)
 }
 
-/// The first reasons why rows were rejected, and the first values that were skipped.
+/// Returns the first errors of rejected rows, and the first skipped values.
 pub fn faults(read: &mut Read, id: &ImportId) -> Result<Faults> {
     let mut first = |is_rejected| {
         let mut errors = Vec::new();
@@ -234,7 +234,7 @@ pub fn faults(read: &mut Read, id: &ImportId) -> Result<Faults> {
     Ok(Faults { errors: first(true)?, skipped_values: first(false)? })
 }
 
-/// Once the error file has all rejected records, only those that are told one by one need stay.
+/// Deletes all faulty rows except those that responses show. Called after the error file was written.
 pub(super) fn forget(tx: &mut Tx, id: &ImportId) -> Result<()> {
     for is_rejected in [true, false] {
         let last: Option<i64> = item_import_errors::table

@@ -1,4 +1,4 @@
-//! Reading a file record by record, on a thread that may block, from anywhere in it.
+//! Reading of a file record by record, from any position. Blocks the thread.
 
 use super::model::{Format, ImportSource};
 use crate::tables::{Fault, JsonValue, LONGEST, Row, Rows, SAMPLE, Values};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio_util::io::SyncIoBridge;
 
-/// A file that can be read again and again.
+/// A file that can be opened repeatedly.
 #[derive(Clone)]
 pub(super) struct Opening {
     pub(super) files: Arc<Files>,
@@ -21,13 +21,13 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    /// The bytes as they are.
+    /// Opens the file and returns its bytes.
     pub(super) fn bytes(&self) -> Result<impl Read + use<>> {
         let reader = self.handle.block_on(self.files.reader(&self.row))?;
         Ok(SyncIoBridge::new_with_handle(reader, self.handle.clone()))
     }
 
-    /// The text as UTF-8, from a place in it.
+    /// Opens the file and returns its text as UTF-8, from a position in that text.
     pub(super) fn text(&self, encoding: &'static Encoding, from: i64) -> Result<impl Read + use<>> {
         let mut text = DecodeReaderBytesBuilder::new()
             .encoding(Some(encoding))
@@ -43,36 +43,36 @@ impl Opening {
     }
 }
 
-/// One record of a file.
+/// A record of a file.
 #[derive(Debug, Clone)]
 pub(super) enum Record {
-    /// Values, in the order of the columns.
+    /// Cells, in the order of the columns.
     Cells(csv::StringRecord),
-    /// An object of JSON.
+    /// A JSON object.
     Line(Bytes),
-    /// A record that is too long to be looked at.
+    /// A record that exceeds the maximum length.
     TooLong,
-    /// What makes the rest of the file unreadable.
+    /// A fault that makes the rest of the file unreadable.
     Fault(FileFault),
 }
 
-/// Why a file cannot be read to its end.
+/// The reason why a file cannot be read to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FileFault {
-    /// A quote that is never closed.
+    /// A quote without an end.
     Quote(Fault),
-    /// A JSON array that is cut.
+    /// A truncated JSON array.
     Json,
 }
 
-/// Records of a file, with the place behind each.
+/// An iterator of records with their positions.
 pub(super) struct Records {
     kind: Kind,
-    /// Bytes before the reader's first.
+    /// The position of the reader's first byte.
     base: i64,
 }
 
-/// The text of a file, or the rest of it.
+/// The text of a file from some position on.
 type Text = BufReader<Box<dyn Read + Send>>;
 
 enum Kind {
@@ -82,7 +82,7 @@ enum Kind {
 }
 
 impl Records {
-    /// Reads `text`, which begins at the place `base`.
+    /// Creates a reader of `text`, which begins at position `base`.
     pub(super) fn new(text: Box<dyn Read + Send>, source: &ImportSource, base: i64) -> Self {
         let reader = BufReader::with_capacity(SAMPLE, text);
         let kind = match source.format {
@@ -93,7 +93,7 @@ impl Records {
         Self { kind, base }
     }
 
-    /// The next record; `None` at the end. Empty lines are no records.
+    /// Returns the next record, or `None` at the end. Skips empty lines.
     pub(super) fn next(&mut self) -> Result<Option<Record>> {
         Ok(match &mut self.kind {
             Kind::Csv(rows) => rows.next_row()?.map(|row| match row {
@@ -110,7 +110,7 @@ impl Records {
         })
     }
 
-    /// The place behind the last record.
+    /// Returns the position after the last record.
     pub(super) fn place(&self) -> i64 {
         let whole = |read: u64| i64::try_from(read).unwrap_or(i64::MAX);
         let read = match &self.kind {
@@ -161,19 +161,19 @@ fn skip_line(reader: &mut impl BufRead) -> Result<usize> {
     }
 }
 
-/// Records that are written together.
+/// A batch of records that are written together.
 #[derive(Debug)]
 pub(super) struct ReadBatch {
-    /// The place before the first record: where the import must stand for this batch to be the next.
+    /// The position before the first record. The batch applies only if the import is at this position.
     pub(super) from: i64,
     /// The records.
     pub(super) records: Vec<Record>,
-    /// The place behind the last record.
+    /// The position after the last record.
     pub(super) to: i64,
 }
 
-/// Reads batches of up to `rows` records, and not many more than `bytes` bytes, until the file ends or nobody takes
-/// them any more. Blocks.
+/// Reads batches of up to `rows` records and about `bytes` bytes, until the file ends or `take` returns `false`.
+/// Blocks the thread.
 pub(super) fn batches(
     mut records: Records,
     rows: usize,

@@ -1,4 +1,4 @@
-//! What could not be taken: kept with the row's own values, and written as a file to be corrected and imported.
+//! Faulty rows: stored with their original values, and written to an error file that can be corrected and imported.
 
 use super::model::{ImportSource, RowError};
 use super::printed::written;
@@ -10,10 +10,10 @@ use model::{Error, ImportId, JsonText, Result};
 use records::shape::Kind;
 use store::Db;
 
-/// How many rejected records are read at a time.
+/// The number of rejected rows read at a time.
 const PAGE: i64 = 500;
 
-/// A record's values, in the order of the columns.
+/// Returns the values of a record in the order of the columns.
 pub(super) fn kept(kind: &Kind, source: &ImportSource, record: &Record) -> JsonText {
     match record {
         Record::Cells(cells) => JsonText::of(&cells.iter().collect::<Vec<_>>()),
@@ -26,7 +26,7 @@ pub(super) fn kept(kind: &Kind, source: &ImportSource, record: &Record) -> JsonT
     }
 }
 
-/// The error file, as it is written: CSV with the original columns and `_error`.
+/// Streams the error file: CSV with the original columns and `_error`.
 pub(super) fn file(
     db: Db,
     id: ImportId,
@@ -58,7 +58,7 @@ fn print(header: Option<Vec<String>>, width: usize, page: &[FaultyRow]) -> Resul
         let messages: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
         let messages = messages.join(" ");
         let empty = width.saturating_sub(cells.len());
-        // What is too much stands behind the error, so that the columns keep their places.
+        // Write extra cells after the error, so that the columns keep their positions.
         let (own, more) = cells.split_at(cells.len().min(width));
         let row = own.iter().map(String::as_str).chain(std::iter::repeat_n("", empty));
         writer

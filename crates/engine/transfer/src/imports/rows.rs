@@ -1,4 +1,4 @@
-//! Records become items: one stretch of a file, in one transaction with how far the import is.
+//! Writing of records: a batch of a file, in one transaction with the progress of the import.
 
 use super::batch_shape::{make_options, shape_for};
 use super::mistakes::{self, Refusal, refusal};
@@ -16,18 +16,19 @@ use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use store::Tx;
 
-/// What became of a stretch.
+/// The result of writing a batch.
 #[derive(Debug)]
 pub(super) enum BatchOutcome {
-    /// It is written; what a dry run has to remember of it, and what the next stretch can match by.
+    /// The batch is written. Contains the digests that a dry run must remember, and the lookup table for the next
+    /// batch.
     On(Vec<Vec<u8>>, Table),
-    /// It is written, and the import is to end here.
+    /// The batch is written, and the import must end because of too many errors.
     Enough,
-    /// Somebody else goes on with the import.
+    /// Another runner has continued the import.
     Lost,
 }
 
-/// What a dry run remembers of earlier stretches, whose items are not there: the digests that must be unique.
+/// The unique digests of earlier batches in a dry run, whose items were rolled back.
 pub(super) type SeenDigests = HashSet<Vec<u8>>;
 
 /// The result of a row.
@@ -39,16 +40,16 @@ enum Outcome {
     Skipped,
 }
 
-/// Why a stretch was not written.
+/// The reason why a batch was not written.
 enum Halt {
-    /// A row is half written, and nothing holds it apart from the others.
+    /// A row was written in part, and rows have no savepoints.
     HalfWritten,
     /// The service failed.
     Service(Error),
 }
 
 impl Halt {
-    /// What a refusal that is not of a whole row means for the stretch.
+    /// Converts a refusal that concerns the whole batch.
     fn of(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Service(error) => Self::Service(error),
@@ -57,32 +58,33 @@ impl Halt {
     }
 }
 
-/// What attempts at a stretch leave to each other. Each is a transaction, which is undone where it fails.
+/// State shared by the attempts to write a batch. Each attempt is a transaction, which is rolled back if it fails.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
-    /// What items were found by. An attempt takes it for good: what it learns is true only if it is committed.
+    /// The lookup table of items. An attempt takes it and does not return it on failure, because its new entries are
+    /// valid only if they are committed.
     pub(super) table: Table,
-    /// Whether each row is written in a savepoint of its own.
+    /// Whether each row is written in its own savepoint.
     holds_apart: bool,
     end: Option<AttemptEnd>,
 }
 
-/// Why an attempt was undone although the service did not fail.
+/// The reason why an attempt was rolled back although the service did not fail.
 #[derive(Debug)]
 pub(super) enum AttemptEnd {
-    /// A row was refused when it was half written. The next attempt holds the rows apart.
+    /// A row failed after it was written in part. The next attempt uses savepoints.
     Repeat,
-    /// The import cannot go on.
+    /// The import cannot continue.
     Over(ImportStatus, ImportError),
 }
 
 impl Attempts {
-    /// What the next stretch begins with.
+    /// Creates the state for the next batch.
     pub(super) fn with(table: Table) -> Self {
         Self { table, ..Self::default() }
     }
 
-    /// Why the last attempt was undone, where that is known.
+    /// Returns why the last attempt was rolled back, if it was for one of these reasons.
     pub(super) fn take_end(&mut self) -> Option<AttemptEnd> {
         self.end.take()
     }
@@ -94,13 +96,14 @@ impl Attempts {
     }
 }
 
-/// Writes a stretch of records and how far that brings the import, or nothing.
+/// Writes a batch of records and the progress of the import, atomically.
 ///
-/// Rows are not held apart from each other, which would cost more than many of them do, until one is refused when it is
-/// half written. Then the stretch is written once more, each row in a savepoint of its own.
+/// The first attempt uses no savepoints, because a savepoint costs more than a typical row. If a row fails after it
+/// was written in part, the batch is rolled back and repeated with a savepoint for each row.
 ///
 /// # Errors
-/// When the service fails, and where an attempt is to be undone, whose [end](Attempts::take_end) says why.
+/// `internal_error` if the service fails, or an error that only rolls back the attempt; [`Attempts::take_end`] then
+/// returns the reason.
 pub(super) fn take(
     tx: &mut Tx,
     shapes: &Shapes,
@@ -119,6 +122,7 @@ pub(super) fn take(
     };
     task.prepare_for(&shape);
     let Some(row) = queries::locked(tx, &task.id)? else { return Ok(BatchOutcome::Lost) };
+    // Another runner has written this batch already.
     if row.status != ImportStatus::Running || row.bytes_done != batch.from {
         return Ok(BatchOutcome::Lost);
     }
@@ -147,7 +151,7 @@ pub(super) fn take(
     Ok(BatchOutcome::On(fresh, stretch.into_table()))
 }
 
-/// The refusal of an attempt that failed: the service's, or one that ends the import.
+/// Returns the error that rolls back an attempt. Records a reason that ends the import.
 fn over(attempts: &mut Attempts, error: Error) -> Error {
     match ended(error) {
         Ok((status, reason)) => attempts.end(AttemptEnd::Over(status, reason)),
@@ -155,10 +159,10 @@ fn over(attempts: &mut Attempts, error: Error) -> Error {
     }
 }
 
-/// How an import ends whose collection takes no more rows: it will not take them next time either.
+/// Returns how the import ends if its collection accepts no more rows. A retry would not help.
 ///
 /// # Errors
-/// Where it is the service that fails.
+/// The error itself, if the service failed.
 pub(super) fn ended(error: Error) -> Result<(ImportStatus, ImportError)> {
     let (status, code) = match error.code() {
         Code::NotFound => (ImportStatus::Cancelled, "collection_deleted"),
@@ -169,16 +173,16 @@ pub(super) fn ended(error: Error) -> Result<(ImportStatus, ImportError)> {
     Ok((status, ImportError::new(code, error.message())))
 }
 
-/// Items of a stretch that are to be created, together with those that follow.
+/// Items of a batch that wait to be created together with the following ones.
 #[derive(Default)]
 struct Waiting {
-    /// Each with what its row says of the item.
+    /// Each item, with the keys of its row.
     items: Vec<(Creation, Option<Lookup>)>,
-    /// What they will be found by.
+    /// The values that they will be found by.
     spellings: HashSet<Vec<u8>>,
 }
 
-/// What a row says of its item, and the item that it would create, as far as that is known.
+/// The keys of a row, and the item that it would create, as far as they are known.
 type RowInHand = (Option<Result<Lookup>>, Option<Creation>);
 
 struct Stretch<'a> {
@@ -188,7 +192,7 @@ struct Stretch<'a> {
     row: ImportRow,
     seen: &'a SeenDigests,
     matcher: Option<Matcher>,
-    /// Whether each row is written in a savepoint of its own.
+    /// Whether each row is written in its own savepoint.
     holds_apart: bool,
     waiting: Waiting,
     fresh: Vec<Vec<u8>>,
@@ -197,7 +201,7 @@ struct Stretch<'a> {
 
 impl<'a> Stretch<'a> {
     /// # Errors
-    /// `validation_error` where rows cannot find their items by the fields any more.
+    /// `validation_error` if the fields to match by have changed and can no longer be used.
     fn new(
         task: &'a Task,
         shape: &'a Arc<Shape>,
@@ -225,12 +229,13 @@ impl<'a> Stretch<'a> {
         self.matcher.map(Matcher::into_table).unwrap_or_default()
     }
 
-    /// Writes the records; `true` where so many failed that the import is to end. A dry run writes them too, and undoes
-    /// that.
+    /// Writes the records. Returns `true` if the import must end because of too many errors. A dry run also writes
+    /// them, and rolls that back.
     fn write_all(&mut self, tx: &mut Tx, batch: &Batch) -> Result<bool, Halt> {
         if !self.task.settings.dry_run {
             return self.rows(tx, batch);
         }
+        // The savepoint always fails. This rolls the items back, but keeps the import's progress.
         let mut done = Err(Halt::Service(Error::internal("no row was looked at")));
         let undone = tx.savepoint(|tx| -> Result<()> {
             done = self.rows(tx, batch);
@@ -268,8 +273,8 @@ impl<'a> Stretch<'a> {
         Ok(false)
     }
 
-    /// What each row says of its item, and the item that it would create. Who has what the rows say is looked up for all of
-    /// them at once. `None` where rows are for new items, or a row says nothing.
+    /// Returns the keys and the new item of each row. Looks up the matching items of all rows with one query. The
+    /// keys are `None` if rows are not matched or the row contains none.
     fn prepared(&mut self, tx: &mut Tx, batch: &Batch) -> Result<Vec<RowInHand>> {
         let shape = self.writer.shape;
         let matcher = self.matcher.as_ref();
@@ -309,7 +314,7 @@ impl<'a> Stretch<'a> {
         true
     }
 
-    /// Notes values without which a row was imported.
+    /// Records the values that were skipped in a row.
     fn note_skipped(&mut self, wrong: Vec<RowProblem>) {
         let number = self.row.rows_done;
         self.row.skipped_value_count += i64::try_from(wrong.len()).unwrap_or(i64::MAX);
@@ -323,7 +328,7 @@ impl<'a> Stretch<'a> {
         });
     }
 
-    /// Imports a row, and where its values may be skipped, without those that do not fit.
+    /// Imports a row. If invalid values may be skipped, retries without them.
     fn one_or_less(
         &mut self,
         tx: &mut Tx,
@@ -339,7 +344,7 @@ impl<'a> Stretch<'a> {
         };
         let Ok(mut left) = said.cloned() else { return Err(Refusal::Row(refused)) };
         let mut skipped = Vec::new();
-        // Each turn leaves out a value at least.
+        // Each iteration removes at least one value.
         loop {
             let goes_on = left.skip(&self.task.source, &refused);
             skipped.append(&mut refused);
@@ -379,15 +384,16 @@ impl<'a> Stretch<'a> {
         let (Some(matcher), Some(wanted)) = (&self.matcher, wanted) else {
             return self.create(tx, record, said, None, creation);
         };
+        // The item of an earlier batch was rolled back, so the matcher cannot find it.
         if self.task.settings.dry_run && self.seen.contains(&digest(&wanted.key)) {
             return self.matched_earlier();
         }
-        // One that the row may be for has to be there to be found.
+        // A waiting item may be the match of this row, so create it first.
         if matcher.spellings(shape, &wanted).iter().any(|text| self.waiting.spellings.contains(text)) {
             self.create_waiting(tx)?;
         }
         let found = self.matcher.as_mut().map_or(Ok(Match::None), |matcher| matcher.find(tx, shape, &wanted));
-        // The row is for somebody else than its values say.
+        // The values of the row belong to different records.
         let found = found.map_err(|error| match error.code() {
             Code::DuplicateValue => refused(error),
             _ => error.into(),
@@ -403,7 +409,7 @@ impl<'a> Stretch<'a> {
         }
     }
 
-    /// Creates an item, or has it wait for those that follow.
+    /// Creates an item, or adds it to the waiting ones.
     fn create(
         &mut self,
         tx: &mut Tx,
@@ -418,6 +424,8 @@ impl<'a> Stretch<'a> {
             Some(creation) => creation,
             None => Creation::Draft(self.drafted(record, None, said)?),
         };
+        // An item with statements must exist before they are stored. With savepoints and in dry runs each row needs
+        // its own result.
         let waits = said.statements.is_empty() && !self.holds_apart && !self.task.settings.dry_run;
         if waits {
             if let Some((matcher, wanted)) = self.matcher.as_ref().zip(wanted.as_ref()) {
@@ -426,7 +434,7 @@ impl<'a> Stretch<'a> {
             self.waiting.items.push((creation, wanted));
             return Ok(Outcome::Created);
         }
-        // Whoever comes first in the file is first.
+        // Create the waiting items first, to keep the order of the file.
         self.create_waiting(tx)?;
         let row = self.write(tx, refused, |tx| {
             let row = writer.create_all(tx, vec![creation])?.pop();
@@ -439,7 +447,7 @@ impl<'a> Stretch<'a> {
         Ok(Outcome::Created)
     }
 
-    /// Changes the item that is there.
+    /// Updates a matching item.
     fn update(
         &mut self,
         tx: &mut Tx,
@@ -448,7 +456,7 @@ impl<'a> Stretch<'a> {
         wanted: &Lookup,
         id: ItemId,
     ) -> Result<Outcome, Refusal> {
-        // The change may clash with one of them, or make room for it: whoever comes first in the file is first.
+        // The update may conflict with a waiting item or remove a conflict, so keep the order of the file.
         self.create_waiting(tx)?;
         let writer = self.writer;
         let refused = |error| refusal(writer.shape, &self.task.source, record, error);
@@ -466,7 +474,7 @@ impl<'a> Stretch<'a> {
         Ok(if row.version == old.version { Outcome::Unchanged } else { Outcome::Updated })
     }
 
-    /// What a row makes of an item, or everything that is wrong with its values.
+    /// Returns the draft of the item, or all errors of the row.
     fn drafted(&self, record: &Record, old: Option<&ItemRow>, said: &RowValues) -> Result<Draft, Refusal> {
         let draft = draft(self.shape, &self.task.settings, old, said);
         let stated = self.task.target.check(self.shape, &said.statements);
@@ -477,7 +485,7 @@ impl<'a> Stretch<'a> {
         Err(mistakes::all(self.shape, &self.task.source, record, errors))
     }
 
-    /// Records what a row says in fields that only the service sets.
+    /// Stores the row's values of fields that the record kind imports itself.
     fn state(&self, tx: &mut Tx, row: ItemRow, said: &RowValues) -> Result<ItemRow> {
         if said.statements.is_empty() {
             return Ok(row);
@@ -486,7 +494,7 @@ impl<'a> Stretch<'a> {
         self.task.target.state(tx, shapes, self.shape, author, row, &said.statements)
     }
 
-    /// Writes one row.
+    /// Writes one row, in a savepoint if rows have one.
     fn write<T>(
         &self,
         tx: &mut Tx,
@@ -499,7 +507,7 @@ impl<'a> Stretch<'a> {
         work(tx).map_err(half_written)
     }
 
-    /// Creates the items that wait for it.
+    /// Creates the waiting items.
     fn create_waiting(&mut self, tx: &mut Tx) -> Result<(), Refusal> {
         let Waiting { items, .. } = mem::take(&mut self.waiting);
         let (items, wanted): (Vec<Creation>, Vec<Option<Lookup>>) = items.into_iter().unzip();
@@ -512,7 +520,7 @@ impl<'a> Stretch<'a> {
         Ok(())
     }
 
-    /// In a dry run, a row whose item an earlier stretch of the file would have made.
+    /// Returns the result of a dry run's row whose item an earlier batch would have created.
     fn matched_earlier(&self) -> Result<Outcome, Refusal> {
         match self.task.settings.on_match {
             OnMatch::Update => Ok(Outcome::Updated),
@@ -521,7 +529,8 @@ impl<'a> Stretch<'a> {
         }
     }
 
-    /// In a dry run, what later stretches could find or clash with, and whether this row clashes with an earlier one.
+    /// Remembers a row of a dry run, for matches and conflicts of later batches. Returns an error if it conflicts
+    /// with an earlier row.
     fn remember(&mut self, row: &ItemRow, wanted: Option<&Lookup>) -> Result<(), Refusal> {
         if !self.task.settings.dry_run {
             return Ok(());
@@ -541,7 +550,7 @@ impl<'a> Stretch<'a> {
     }
 }
 
-/// What a dry run knows a row's item by.
+/// Returns the digest that a dry run remembers an item by.
 fn digest(wanted: &MatchKey) -> Vec<u8> {
     let text = match wanted {
         MatchKey::Key(key) => key.clone(),
@@ -555,7 +564,7 @@ fn already_there() -> RowProblem {
     RowProblem::row("already_exists", "An item with these values already exists.")
 }
 
-/// The refusal of what may be written in part.
+/// Converts an error of a write that may be partial.
 fn half_written(error: Error) -> Refusal {
     if error.code().status() < 500 { Refusal::HalfWritten } else { Refusal::Service(error) }
 }

@@ -1,4 +1,4 @@
-//! What each kind of records adds to imports and exports.
+//! The interface that each kind of records implements for imports and exports.
 
 use super::model::ImportRow;
 use fields::Data;
@@ -10,15 +10,15 @@ use records::shape::{Kind, Shape, Shapes};
 use std::sync::Arc;
 use store::{Read, Tx};
 
-/// What a kind of records adds to imports and exports.
+/// A kind of records that can be imported and exported.
 pub trait Target: Send + Sync {
-    /// Whose records its imports write.
+    /// Returns the kind of records.
     fn kind(&self) -> &'static Kind;
 
-    /// Which records an export gives, by what the query string of its request said.
+    /// Parses the query parameters of an export.
     ///
     /// # Errors
-    /// 400 `validation_error` for what no longer fits.
+    /// 400 `validation_error` if they are no longer valid.
     fn query(
         &self,
         read: &mut Read,
@@ -29,25 +29,25 @@ pub trait Target: Send + Sync {
         QueryParams::of(params).with_related(related.clone()).read(read, shape, false)
     }
 
-    /// The keys of fields that only the service sets, and whose values imports take all the same.
+    /// Returns the keys of read-only fields whose values imports may set.
     fn takes(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Checks what a row says in those fields.
+    /// Checks a row's values of those fields.
     ///
     /// # Errors
-    /// `validation_error` for values that do not fit.
+    /// `validation_error` for invalid values.
     fn check(&self, shape: &Shape, statements: &Data) -> Result<()> {
         let _ = (shape, statements);
         Ok(())
     }
 
-    /// Records what a row says in those fields of a record that was just written in this transaction. Returns the record as
-    /// it is then.
+    /// Stores a row's values of those fields in a record that this transaction has just written. Returns the
+    /// resulting record.
     ///
     /// # Errors
-    /// `validation_error` for values that do not fit, and those of the writer.
+    /// `validation_error` for invalid values, and errors of the writer.
     fn state(
         &self,
         tx: &mut Tx,
@@ -61,9 +61,6 @@ pub trait Target: Send + Sync {
         Ok(row)
     }
 
-    /// Publishes the event of an import that has ended, in the transaction of its end.
-    ///
-    /// # Errors
-    /// When the database fails.
+    /// Publishes the event of an import that has ended, in the same transaction.
     fn publish_end(&self, tx: &mut Tx, author: &Author, import: ImportRow) -> Result<()>;
 }

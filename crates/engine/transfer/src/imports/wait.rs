@@ -1,4 +1,4 @@
-//! Waiting for the end of an import, for requests that want its result.
+//! Waiting for the end of an import, for requests with `wait_seconds`.
 
 use super::model::ImportRow;
 use super::queries;
@@ -8,7 +8,7 @@ use store::Db;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-/// How often an import is looked at that another replica may end.
+/// The poll interval for imports that another replica may run.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Notifications about imports that end in this process.
@@ -20,7 +20,7 @@ impl ImportEnds {
         self.0.notify_waiters();
     }
 
-    /// The import when it has ended, or as it is after `seconds`.
+    /// Returns the import once it has ended, or as it is after `seconds`.
     ///
     /// # Errors
     /// `not_found`.
@@ -28,7 +28,7 @@ impl ImportEnds {
         let until = Instant::now() + Duration::from_secs(seconds.into());
         loop {
             let mut ended = std::pin::pin!(self.0.notified());
-            // From here on, so that no end is missed between the query and the wait.
+            // Register before the query, so that no notification between the query and the wait is missed.
             ended.as_mut().enable();
             let wanted = id.clone();
             let row = db.read(move |read| queries::by_id(read, &wanted)).await?;
@@ -37,7 +37,7 @@ impl ImportEnds {
             if row.status.is_final() || now >= until {
                 return Ok(row);
             }
-            // SQLite has one process, which runs the import.
+            // On SQLite there is only this process, so the notification suffices.
             let next = if db.backend().is_postgres() { until.min(now + LOOK) } else { until };
             let _ = timeout_at(next, ended).await;
         }

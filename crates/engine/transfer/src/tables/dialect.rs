@@ -1,18 +1,18 @@
-//! What stands between the values of a CSV file, and which files are no text at all.
+//! Detection of the CSV delimiter, and of files that are not text.
 
 use super::rows::{Row, Rows};
 
-/// How a CSV file is written.
+/// The dialect of a CSV file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dialect {
-    /// What stands between values.
+    /// The delimiter.
     pub delimiter: u8,
-    /// Where the first row begins, in bytes: behind a line such as `sep=;`, by which Excel is told the delimiter.
+    /// The position of the first row in bytes. A preceding line such as `sep=;` tells Excel the delimiter.
     pub start: usize,
 }
 
 impl Dialect {
-    /// Detects it from the beginning of a file, as far as it is not `given`.
+    /// Detects the dialect from the start of a file. A `given` delimiter takes precedence.
     pub fn of(sample: &str, given: Option<u8>) -> Self {
         let (said, start) = separator_line(sample).map_or((None, 0), |(said, start)| (Some(said), start));
         let rows = sample.get(start..).unwrap_or_default();
@@ -20,7 +20,7 @@ impl Dialect {
     }
 }
 
-/// The delimiter that a first line such as `sep=;` names, and where the next line begins.
+/// Parses a first line such as `sep=;`. Returns the delimiter and the position of the next line.
 fn separator_line(sample: &str) -> Option<(u8, usize)> {
     let end = sample.find(['\n', '\r'])?;
     let (line, rest) = sample.split_at_checked(end)?;
@@ -28,14 +28,14 @@ fn separator_line(sample: &str) -> Option<(u8, usize)> {
     let (name, said) = bare.split_at_checked(4)?;
     let mut letters = said.chars();
     let delimiter = letters.next().filter(|letter| letter.is_ascii() && !letter.is_ascii_alphanumeric())?;
-    // Whoever saves such a file again fills the line up.
+    // Programs that save such a file again may append delimiters to the line.
     let is_filled = letters.all(|letter| letter == delimiter || matches!(letter, ',' | ';' | '\t' | ' '));
     let is_line = name.eq_ignore_ascii_case("sep=") && is_filled;
     let ending = if rest.starts_with("\r\n") { 2 } else { 1 };
     is_line.then_some((u8::try_from(delimiter).ok()?, end + ending))
 }
 
-/// The candidate that cuts most rows into the same number of values, and more than one.
+/// Returns the candidate that splits most rows into the same number of values, if that is more than one.
 fn delimiter(sample: &str) -> u8 {
     let mut best = (0, b',');
     for candidate in [b',', b';', b'\t', b'|'] {
@@ -54,7 +54,7 @@ fn delimiter(sample: &str) -> u8 {
     best.1
 }
 
-/// Why a file of this media type has no rows that can be read, as the end of a sentence; `None` for text.
+/// Returns why a file of this media type contains no readable rows, as the end of a sentence. `None` for text.
 pub fn refusal(mime_type: &str) -> Option<String> {
     const WORKBOOKS: [&str; 3] = [
         "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",

@@ -1,21 +1,20 @@
-//! How the text of a file is encoded.
+//! Detection of a file's text encoding.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use std::io::{ErrorKind, Read, Result};
 
-/// How much of a file is looked at to tell its format.
+/// The number of bytes used to detect the format of a file.
 pub const SAMPLE: usize = 64 * 1024;
 
-/// So many valid characters of several bytes stand for one mistake in a text that is UTF-8. In a text of another encoding
-/// hardly any pair of bytes is valid UTF-8 by chance.
+/// The number of valid multi-byte characters that outweigh one invalid byte in UTF-8. In other encodings, sequences
+/// that are valid in UTF-8 are very rare.
 const VALID_PER_MISTAKE: u64 = 2;
 
-/// How the text of a file is encoded: by its first bytes where they say it, else by all of it. A few bytes that are wrong
-/// do not make another encoding of UTF-8.
+/// Detects the encoding from the first bytes, or else from the whole file. A few invalid bytes do not rule out UTF-8.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// Errors of the reader.
 pub fn encoding(mut reader: impl Read) -> Result<&'static Encoding> {
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     let mut characters = Characters::default();
@@ -51,7 +50,7 @@ pub(crate) fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> Result<usize> {
     Ok(filled)
 }
 
-/// A byte order mark, or the zeros that every second byte of UTF-16 is in most languages.
+/// Detects a byte order mark, or UTF-16 by its zero bytes.
 fn by_first_bytes(bytes: &[u8]) -> Option<&'static Encoding> {
     if let Some((encoding, _)) = Encoding::for_bom(bytes) {
         return Some(encoding);
@@ -63,12 +62,12 @@ fn by_first_bytes(bytes: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// The characters of several bytes that a text has if it is UTF-8.
+/// Statistics about the multi-byte characters of a text, read as UTF-8.
 #[derive(Debug, Default)]
 struct Characters {
     valid: u64,
     mistakes: u64,
-    /// A character that is cut at the end of what was counted.
+    /// An incomplete character at the end of the last chunk.
     cut: Vec<u8>,
 }
 
@@ -133,7 +132,7 @@ mod tests {
         for tail in [&b"it\x92s,Bogot\xc3\xa1\n"[..], b"Ana,Bogot\xc3", b"\xff\xfe\n", b"a\x80\x80b\n"] {
             assert_eq!(name(&[good.as_bytes(), tail].concat()), "UTF-8", "{tail:?}");
         }
-        // A mistake in each chunk that is read, and one that is cut by its end.
+        // Each chunk contains an invalid byte, and its end cuts off a character.
         let long: Vec<u8> =
             (0..9).flat_map(|_| [good.repeat(100).into_bytes(), b"\xe9t\xe9\n".to_vec()].concat()).collect();
         assert_eq!(name(&long), "UTF-8");

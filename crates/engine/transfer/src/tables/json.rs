@@ -1,21 +1,21 @@
-//! The elements of a JSON array, one by one, in constant memory.
+//! Reading of a JSON array element by element, in constant memory.
 
 use super::LONGEST;
 use bytes::Bytes;
 use std::io::{BufRead, Result};
 
-/// What is read of an element.
+/// The result of reading an element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// Its text.
+    /// The text of the element.
     Text(Bytes),
-    /// It is too long to be looked at.
+    /// The element exceeds the maximum length.
     TooLong,
-    /// The file ends before the array does, or goes on behind it.
+    /// The file ends within the array, or continues after it.
     Fault,
 }
 
-/// Reads the elements of an array.
+/// A reader of an array's elements.
 #[derive(Debug)]
 pub(crate) struct Values<R> {
     reader: R,
@@ -25,17 +25,17 @@ pub(crate) struct Values<R> {
 }
 
 impl<R: BufRead> Values<R> {
-    /// Reads from the beginning of a file, or from behind an element of it.
+    /// Creates a reader from the beginning of a file, or from the end of an element.
     pub(crate) fn new(reader: R, is_start: bool) -> Self {
         Self { reader, read: 0, has_begun: !is_start, is_over: false }
     }
 
-    /// The bytes up to the end of the last element.
+    /// Returns the number of bytes up to the end of the last element.
     pub(crate) fn place(&self) -> u64 {
         self.read
     }
 
-    /// Reads the next element; `None` behind the array or a fault.
+    /// Reads the next element. Returns `None` at the end or after a fault.
     pub(crate) fn next_value(&mut self) -> Result<Option<Value>> {
         while !self.is_over {
             let next = self.reader.fill_buf()?.first().copied();
@@ -65,7 +65,7 @@ impl<R: BufRead> Values<R> {
         self.read += bytes as u64;
     }
 
-    /// Reads on behind the array, where only white space may stand.
+    /// Checks that only white space follows the array.
     fn ends(&mut self) -> Result<bool> {
         self.is_over = true;
         loop {
@@ -105,7 +105,7 @@ impl<R: BufRead> Values<R> {
     }
 }
 
-/// Where in an element the reader stands.
+/// The state of the scanner within an element.
 #[derive(Default)]
 struct Scan {
     depth: usize,
@@ -114,7 +114,7 @@ struct Scan {
 }
 
 impl Scan {
-    /// Whether the element ends before this byte.
+    /// Returns whether the element ends before this byte.
     fn ends_before(&mut self, byte: u8) -> bool {
         if self.in_text {
             self.in_text = self.is_escaped || byte != b'"';

@@ -1,19 +1,19 @@
-//! Pieces of files as text. Lines end with the same bytes in all encodings but UTF-16, so whole lines can be decoded one by
-//! one, and it is known where in the file each begins.
+//! Decoding of a file in chunks. Line ends have the same bytes in all encodings except UTF-16. So whole lines can be
+//! decoded separately, and the position of each line in the file is known.
 
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 
-/// The lines of a piece of a file as text, with the places at which they begin.
+/// The decoded lines of a chunk, with their positions.
 #[derive(Debug)]
 pub struct Lines {
     /// The text.
     pub text: String,
-    /// Where each line begins in the text and in the bytes.
+    /// The start of each line in the text and in the bytes.
     places: Vec<(usize, usize)>,
 }
 
 impl Lines {
-    /// Decodes bytes; unless they are the last of the file, without the line that they may cut.
+    /// Decodes a chunk. Unless it is the last of the file, leaves out an incomplete last line.
     pub fn of(bytes: &[u8], encoding: &'static Encoding, is_last: bool) -> Self {
         let mut decoded = String::with_capacity(bytes.len());
         let mut places = vec![(0, 0)];
@@ -25,7 +25,8 @@ impl Lines {
             }
             let line = rest.get(..length).unwrap_or_default();
             let (text, _) = encoding.decode_with_bom_removal(line);
-            // A byte order mark can only stand at the beginning, and elsewhere it is nothing that anybody sees.
+            // A byte order mark is stripped at the start of each line. It is meaningful only at the start of the file
+            // and invisible elsewhere.
             decoded.push_str(&text);
             from += length;
             places.push((decoded.len(), from));
@@ -33,7 +34,7 @@ impl Lines {
         Self { text: decoded, places }
     }
 
-    /// The place in the bytes of the beginning of a line in the text.
+    /// Returns the position in bytes of the line at a position in the text.
     pub fn place(&self, decoded: usize) -> u64 {
         let found = self.places.binary_search_by_key(&decoded, |(decoded, _)| *decoded);
         let at = found.unwrap_or_else(|next| next.saturating_sub(1));
@@ -41,7 +42,7 @@ impl Lines {
     }
 }
 
-/// The bytes of the first line with its end, and whether it has one.
+/// Returns the length of the first line with its line end, and whether it has one.
 fn line_length(bytes: &[u8], encoding: &'static Encoding) -> (usize, bool) {
     let (width, high) = match encoding {
         _ if encoding == UTF_16LE => (2, 1),
@@ -56,7 +57,7 @@ fn line_length(bytes: &[u8], encoding: &'static Encoding) -> (usize, bool) {
     });
     let Some(end) = units.position(|unit| matches!(unit, b'\n' | b'\r')) else { return (bytes.len(), false) };
     let is_return = bytes.chunks_exact(width).nth(end).is_some_and(|unit| unit.contains(&b'\r'));
-    // Whether a line feed follows is known only where something follows.
+    // A carriage return at the end of the chunk may be followed by a line feed.
     match units.next() {
         Some(b'\n') if is_return => ((end + 2) * width, true),
         None if is_return => (bytes.len(), false),

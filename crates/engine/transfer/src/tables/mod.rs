@@ -1,7 +1,7 @@
-//! Files of rows: what their bytes are, and how they are read. Imports and lists of recipients read them alike.
+//! Files of rows, for imports and for lists of recipients.
 //!
-//! [`encoding`] tells how the text is encoded, [`Dialect`] what stands between values, [`Rows`] reads CSV row by row, and
-//! [`Values`] the elements of a JSON array.
+//! [`encoding`] detects the text encoding and [`Dialect`] the delimiter. [`Rows`] reads CSV row by row, and
+//! [`Values`] reads the elements of a JSON array.
 
 mod dialect;
 mod encoding;
@@ -17,5 +17,5 @@ pub(crate) use json::{Value as JsonValue, Values};
 pub use lines::Lines;
 pub use rows::{Fault, Row, Rows, is_short_of_a_quote};
 
-/// The longest row or element, in bytes.
+/// The maximum length of a row or an element, in bytes.
 pub(crate) const LONGEST: usize = 2 << 20;

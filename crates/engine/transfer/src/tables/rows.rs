@@ -1,34 +1,34 @@
-//! CSV (RFC 4180), row by row, as spreadsheets and hand-written exports spell it.
+//! A reader of CSV (RFC 4180) that tolerates the deviations of spreadsheets and hand-written exports.
 //!
-//! A quote inside of a value that does not begin with one is part of the value, and so is what follows a closing quote on
-//! the same line. A quoted value that is never closed would swallow the rows behind it, so it is a [`Fault`].
+//! A quote within a value that does not begin with one is part of the value, and so is text after a closing quote on
+//! the same line. A quote without an end would swallow the following rows, so it is a [`Fault`].
 
 use super::LONGEST;
 use csv::{ByteRecord, StringRecord};
 use std::io::{BufRead, Result};
 
-/// How much of a value a message shows, in characters.
+/// The maximum length of a value in a message, in characters.
 const SHOWN: usize = 40;
 
-/// What is read of a row.
+/// The result of reading a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Row {
-    /// Its values.
+    /// The cells of the row.
     Cells(StringRecord),
-    /// It is too long to be taken apart.
+    /// The row exceeds the maximum length.
     TooLong,
-    /// The file cannot be read from here on.
+    /// The rest of the file is unreadable.
     Fault(Fault),
 }
 
-/// A quoted value that is never closed, or behind whose last quote more text follows.
+/// A quoted value without an end, or with more text after its last quote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The beginning of the value.
     pub value: String,
 }
 
-/// Reads rows. Empty rows, also those of delimiters and white space only, are none.
+/// A reader of rows. Skips rows without values, including those with only delimiters and white space.
 #[derive(Debug)]
 pub struct Rows<R> {
     reader: R,
@@ -37,31 +37,31 @@ pub struct Rows<R> {
     is_over: bool,
 }
 
-/// Where in a row the reader stands.
+/// The state of the parser within a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// At the beginning of a value.
+    /// At the start of a value.
     Start,
-    /// In a value without quotes.
+    /// In an unquoted value.
     Plain,
-    /// Between quotes.
+    /// Within quotes.
     Quoted,
-    /// Behind a quote that closes a value, or is the first of two.
+    /// After a quote that ends a value or is the first of two.
     Closed,
 }
 
-/// A row as far as it was read.
+/// A row that is being read.
 struct Partial {
     cells: ByteRecord,
     cell: Vec<u8>,
     state: State,
-    /// Whether the value has a line break.
+    /// Whether the value contains a line break.
     is_broken: bool,
     length: usize,
     delimiter: u8,
 }
 
-/// What a byte means for a row.
+/// The effect of a byte on the row.
 enum Step {
     On,
     End,
@@ -69,20 +69,20 @@ enum Step {
 }
 
 impl<R: BufRead> Rows<R> {
-    /// Reads rows of UTF-8 text whose values are separated by `delimiter`.
+    /// Creates a reader of UTF-8 text with this delimiter.
     pub fn new(reader: R, delimiter: u8) -> Self {
         Self { reader, delimiter, read: 0, is_over: false }
     }
 
-    /// The bytes up to the end of the last row.
+    /// Returns the number of bytes up to the end of the last row.
     pub fn place(&self) -> u64 {
         self.read
     }
 
-    /// Reads the next row; `None` at the end of the file or behind a fault.
+    /// Reads the next row. Returns `None` at the end of the file or after a fault.
     ///
     /// # Errors
-    /// Those of the reader.
+    /// Errors of the reader.
     pub fn next_row(&mut self) -> Result<Option<Row>> {
         while !self.is_over {
             let row = self.row()?;
@@ -160,7 +160,7 @@ impl Partial {
                 self.keep(byte);
                 self.state = State::Quoted;
             }
-            // The quote belongs to another value: this one was never closed.
+            // This quote begins another value, so the current value has no end.
             (State::Closed, byte) if self.is_broken && !byte.is_ascii_whitespace() => return Step::Fault,
             _ => {
                 self.keep(byte);
@@ -182,7 +182,7 @@ impl Partial {
         Step::On
     }
 
-    /// Keeps a byte of a value, unless the row is too long to be of use.
+    /// Appends a byte to the value, unless the row is already too long.
     fn keep(&mut self, byte: u8) {
         if self.length <= LONGEST {
             self.cell.push(byte);
@@ -218,8 +218,8 @@ impl Partial {
     }
 }
 
-/// Whether a row looks as if a quote that was not closed in it were closed by a quote of a later row: each of its lines has
-/// as many values as a row. In prose, which may stand in a value, a space follows a comma.
+/// Returns whether a quoted value seems to span several rows because of a missing quote: each of its lines has as
+/// many values as a row. In prose, which a value may contain, a space follows a comma.
 pub fn is_short_of_a_quote(cells: &StringRecord, delimiter: u8) -> bool {
     let delimiter = char::from(delimiter);
     let width = cells.len();
@@ -244,7 +244,7 @@ mod tests {
     use proptest::prelude::*;
     use std::io::{BufReader, Cursor};
 
-    /// The rows of a text, read through a buffer of so many bytes, with the place behind each.
+    /// Reads all rows of a text through a buffer of this size, and returns them with their positions.
     fn rows(text: &str, buffer: usize) -> (Vec<Row>, Vec<u64>) {
         let mut rows = Rows::new(BufReader::with_capacity(buffer, Cursor::new(text)), b',');
         let (mut found, mut places) = (Vec::new(), Vec::new());

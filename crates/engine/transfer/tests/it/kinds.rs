@@ -1,4 +1,4 @@
-//! A kind of records with fields of the service's own is written, found, imported and logged like items are.
+//! A test kind of records with its own fields is written, queried, imported and logged like items.
 
 use crate::leads::{LATER_LEADS, LEADS, Sales, data};
 use fields::FieldType;
@@ -72,7 +72,7 @@ async fn filters_sorts_and_pages(kind: Kind) {
         sales.titles(&[("filter[$score][gte]", "30"), ("sort", "$name")]).await,
         ["Ben Beech", "Dee Deodar", "Eve Elm"]
     );
-    // The same with the indexes that the kind declares, once they are built.
+    // The same query after the kind's indexes were built.
     assert_eq!(sales.plan(&by_score).await, "scan");
     sales.run_jobs().await;
     assert!(sales.plan(&by_score).await.contains("$stage,-$score"), "{}", sales.plan(&by_score).await);
@@ -254,7 +254,7 @@ async fn a_later_version_adds_indexes_and_writes_go_on(kind: Kind) {
     }
     sales.run_jobs().await;
     sales.upgrade(&LATER_LEADS);
-    // The names that were there clash, so nothing can hold them to it; whoever looks at the index learns of them.
+    // Existing duplicates prevent the index from enforcing uniqueness. Its status shows that.
     sales.insert(json!({ "$name": "Ben", "$score": 1 })).await.unwrap();
     sales.run_jobs().await;
     sales.insert(json!({ "$name": "Cem", "$score": 2 })).await.unwrap();

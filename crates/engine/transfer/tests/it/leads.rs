@@ -1,4 +1,4 @@
-//! A kind of records as a group would declare it: leads, each with a phone number that no other has.
+//! A kind of records as a group declares it: leads, each with a unique phone number.
 
 use auth::Seal;
 use auth::workspaces::{self, NewWorkspace};
@@ -25,7 +25,7 @@ use testkit::TestDb;
 use transfer::imports::{self, ImportRow, ImportSettings, Importer, Origin, Target};
 use utoipa::ToSchema;
 
-/// Leads: the tests' own kind.
+/// The tests' kind of records.
 pub static LEADS: Kind = Kind {
     number: 31,
     noun: "lead",
@@ -43,7 +43,7 @@ pub static LEADS: Kind = Kind {
     publish,
 };
 
-/// The same in a later version of the service: names are unique, and there is an index more.
+/// The same kind in a later version of the service: names are unique, and there is one more index.
 pub static LATER_LEADS: Kind = Kind {
     number: 31,
     noun: "lead",
@@ -77,7 +77,8 @@ fn built_in() -> Vec<Field> {
     ]
 }
 
-/// Built-in fields stand in the body itself, those of the workspace under `custom_fields`.
+/// Returns the name of a field in a request: built-in fields are top-level, those of the workspace are in
+/// `custom_fields`.
 fn param(key: &str) -> String {
     key.strip_prefix('$').map_or_else(|| format!("custom_fields.{key}"), str::to_owned)
 }
@@ -87,7 +88,7 @@ fn print(_: &Shape, row: &ItemRow, data: &str, out: &mut String) {
     out.push_str(&format!(r#"{{"id":{},"object":"lead","title":{title},"values":{data}}}"#, row.id));
 }
 
-/// Who buys once is a customer.
+/// Sets the stage of a lead with a high score to customer.
 fn complete(data: &mut Data, _: Option<&Data>, external_key: Option<&str>, _: &Author) -> Result<()> {
     if external_key == Some("nobody") {
         return Err(Error::invalid("external_key", "must be somebody"));
@@ -134,7 +135,7 @@ impl Target for LeadImports {
     }
 }
 
-/// A workspace that has leads.
+/// A workspace with leads.
 pub struct Sales {
     pub test: TestDb,
     pub workspace: WorkspaceId,
@@ -155,7 +156,7 @@ impl Sales {
         Self { workspace, shapes: Arc::new(Shapes::new([&LEADS])), planner, kind: &LEADS, files, test }
     }
 
-    /// Goes on with another version of the kind.
+    /// Continues with another version of the kind.
     pub fn upgrade(&mut self, kind: &'static Kind) {
         self.kind = kind;
         self.shapes = Arc::new(Shapes::new([kind]));
@@ -197,7 +198,7 @@ impl Sales {
         .await
     }
 
-    /// A page of leads as the query string `params` says, behind a place.
+    /// Returns a page of leads for some query parameters, after a position.
     pub async fn page(&self, params: &[(&str, &str)], after: Option<Vec<u8>>, need: usize) -> Result<Page> {
         let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let planner = self.planner.clone();
@@ -208,7 +209,7 @@ impl Sales {
         .await
     }
 
-    /// The titles of all leads that a query finds, read in pages of two.
+    /// Returns the titles of all leads that a query finds, read in pages of two.
     pub async fn titles(&self, params: &[(&str, &str)]) -> Vec<String> {
         let (mut titles, mut after) = (Vec::new(), None);
         loop {
@@ -222,7 +223,7 @@ impl Sales {
         }
     }
 
-    /// Runs the jobs that are due.
+    /// Runs the due jobs.
     pub async fn run_jobs(&self) {
         let importer = Importer::new(self.files.clone(), self.shapes.clone(), vec![Arc::new(LeadImports)]);
         let jobs = records::jobs(&self.shapes, Retention::of_days(3_650))
@@ -232,7 +233,7 @@ impl Sales {
         Runner::new(self.test.db.clone()).with(jobs).run_due().await.unwrap();
     }
 
-    /// Imports a text, and gives how that ended.
+    /// Imports a text and returns the ended import.
     pub async fn import(&self, text: &'static str, settings: Value) -> ImportRow {
         let settings: ImportSettings = serde_json::from_value(settings).unwrap();
         let new = NewFile {
@@ -253,13 +254,13 @@ impl Sales {
         self.test.db.read(move |read| imports::one(read, workspace, set, &id)).await.unwrap()
     }
 
-    /// What the events so far say was done, oldest first.
+    /// Returns the data of all events, oldest first.
     pub async fn events(&self) -> Vec<Value> {
         let events = self.words("SELECT data AS words FROM events ORDER BY sequence").await;
         events.iter().map(|event| serde_json::from_str(event).unwrap()).collect()
     }
 
-    /// All that is stored of leads but for when and by whom: their values, what was logged, and what indexes know.
+    /// Returns the stored state of leads without times and actors: values, activity and index entries.
     pub async fn stored(&self, kind: testkit::Kind) -> Vec<String> {
         let hex = |column: &str| match kind {
             testkit::Kind::Sqlite => format!("lower(hex({column}))"),
@@ -284,12 +285,12 @@ impl Sales {
         rows.await.unwrap().into_iter().map(|row| row.words).collect()
     }
 
-    /// The plan by which a query was answered.
+    /// Returns the plan used for a query.
     pub async fn plan(&self, params: &[(&str, &str)]) -> String {
         self.page(params, None, 20).await.unwrap().report.plan
     }
 
-    /// Five leads; the second and the fifth were never seen.
+    /// Returns a workspace with five leads. The second and the fifth have no `$seen_at`.
     pub async fn with_leads(kind: testkit::Kind) -> (Self, Vec<ItemId>) {
         let sales = Self::open(kind).await;
         let mut ids = Vec::new();
@@ -308,7 +309,7 @@ impl Sales {
     }
 }
 
-/// Values by the key of their field.
+/// Converts JSON to values by field key.
 pub fn data(values: Value) -> Data {
     serde_json::from_value(values).unwrap()
 }

@@ -1,6 +1,6 @@
-//! The record engine, with imports and exports, and a kind of records that no group has, on both databases.
+//! Tests of the record engine with imports and exports, by a kind of records of their own, on both databases.
 //!
-//! They are not in `records`, whose unit tests would otherwise wait for `transfer` to compile.
+//! They are in this crate, because unit tests of `records` would otherwise have to wait for `transfer` to compile.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -70,6 +70,7 @@ impl Cells {
 
 impl Shard {
     fn count(&mut self, caller: &str, limit: i64, now: i64) -> Window {
+        // Known callers first: `place` would have to allocate their name.
         if let Some(cell) = self.cells.get_mut(caller) {
             return cell.count(limit, now);
         }
@@ -94,6 +95,7 @@ impl Shard {
 
 impl Cell {
     fn is_open(&self, now: i64) -> bool {
+        // A default cell has no requests and counts as closed.
         self.used > 0 && now < self.opened_ms + WINDOW_MS
     }
 

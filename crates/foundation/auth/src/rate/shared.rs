@@ -94,6 +94,7 @@ impl Shared {
         random.fill(&mut name);
         let replica = format!("{:016x}", u64::from_be_bytes(name));
         let script = Script::new(BE_THERE);
+        // Send the first heartbeat now, so that the number of replicas is known before a request needs its share.
         link.be_there(&script, &replica).await;
         let beating = tokio::spawn(beat(link.clone(), script, replica));
         Ok(Self { link, count: Script::new(COUNT), beating })
@@ -105,6 +106,7 @@ impl Shared {
         if !self.link.may_be_queried(now.millis()) {
             return None;
         }
+        // Clones share one connection, on which requests are pipelined.
         let mut connection = self.link.connection.clone();
         let mut counting = self.count.key(format!("svc:rate:{caller}"));
         let asked = timeout(PATIENCE, counting.arg(WINDOW_MS).invoke_async(&mut connection));
@@ -116,6 +118,7 @@ impl Shared {
             Ok(Err(error)) => error.to_string(),
             Err(elapsed) => elapsed.to_string(),
         };
+        // Start the pause now: other requests must not wait for Redis too.
         self.link.ask_at_ms.store(now.millis() + PAUSE_MS, Ordering::Relaxed);
         self.link.did_not_answer(failure);
         None
@@ -143,6 +146,7 @@ impl Link {
     }
 
     fn did_answer(&self) {
+        // Load first: a swap on every request would make the threads compete for the cache line.
         if !self.answers.load(Ordering::Relaxed) && !self.answers.swap(true, Ordering::Relaxed) {
             tracing::info!("redis answers again");
         }

@@ -1,4 +1,4 @@
-//! What the network's error numbers mean.
+//! The meaning of the network's error numbers.
 
 use crate::RefusalCode;
 use RefusalCode::{
@@ -7,7 +7,7 @@ use RefusalCode::{
     TemplateParamsMismatch, Undeliverable, WindowClosed,
 };
 
-/// Ranges of the network's numbers, the first that fits counts; our word; whether the same message may pass later.
+/// Ranges of error numbers with our code and whether a retry can succeed. The first matching range applies.
 const CODES: &[(i64, i64, RefusalCode, bool)] = &[
     (0, 0, CredentialsInvalid, false),
     (1, 2, NetworkError, true),
@@ -21,26 +21,26 @@ const CODES: &[(i64, i64, RefusalCode, bool)] = &[
     (368, 368, AccountRestricted, false),
     (80_007, 80_008, RateLimited, true),
     (130_429, 130_429, RateLimited, true),
-    // The recipient is in an experiment of the network and gets no marketing.
+    // The recipient is in a control group of the network and gets no marketing messages.
     (130_472, 130_472, Undeliverable, false),
     (130_497, 130_497, AccountRestricted, false),
     (131_000, 131_000, NetworkError, true),
     (131_005, 131_005, CredentialsInvalid, false),
     (131_008, 131_009, InvalidMessage, false),
     (131_016, 131_016, NetworkError, true),
-    // The number itself, one that cannot be reached, one that a trial account may not write to.
+    // The sender's own number, an unreachable number, and a number that a test account may not write to.
     (131_021, 131_021, Undeliverable, false),
     (131_026, 131_026, Undeliverable, false),
     (131_030, 131_030, Undeliverable, false),
     (131_031, 131_031, AccountRestricted, false),
     (131_037, 131_037, AccountRestricted, false),
-    // No valid way to pay.
+    // No valid payment method.
     (131_042, 131_042, AccountRestricted, false),
     (131_045, 131_045, ChannelDisconnected, false),
     (131_047, 131_047, WindowClosed, false),
-    // Too many recipients reported the number: fewer messages are accepted for a while.
+    // Too many recipients reported the number, so fewer messages are accepted for a while.
     (131_048, 131_048, MessagingLimit, true),
-    // The recipient got enough marketing today. Repeating it makes the network less willing.
+    // The recipient has received enough marketing messages today. Retries make the network less willing.
     (131_049, 131_049, Undeliverable, false),
     (131_050, 131_050, RecipientOptedOut, false),
     (131_051, 131_051, InvalidMessage, false),
@@ -64,8 +64,8 @@ const CODES: &[(i64, i64, RefusalCode, bool)] = &[
     (135_000, 135_000, InvalidMessage, false),
 ];
 
-/// What an error means and whether the same message may be accepted later: by the network's number where it is known,
-/// else by the response's status. An error in a callback has no status.
+/// Returns our code for an error and whether a retry can succeed. Uses the network's error number if it is known,
+/// otherwise the response's status. Errors in callbacks have no status.
 pub(super) fn meaning(code: Option<i64>, status: Option<u16>) -> (RefusalCode, bool) {
     let known = code.and_then(|code| CODES.iter().find(|(first, last, ..)| (*first..=*last).contains(&code)));
     if let Some((_, _, refusal, is_retryable)) = known {
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(meaning(Some(999_999), None), (NetworkError, false));
     }
 
-    /// Except where a range follows one of its own numbers, no number is in two lines.
+    /// No number is listed twice, except within a later range.
     #[test]
     fn each_number_is_listed_once() {
         let singles: Vec<_> = CODES.iter().filter(|line| line.0 == line.1).map(|line| line.0).collect();

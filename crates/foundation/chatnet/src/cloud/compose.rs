@@ -1,4 +1,4 @@
-//! A message as the network's API takes it.
+//! Serialization of messages for the network's API.
 
 use crate::{
     Interactive, MediaKind, MediaSource, MessageButton, OutboundContent, OutboundMessage, Recipient,
@@ -6,10 +6,10 @@ use crate::{
 };
 use serde_json::{Map, Value, json};
 
-/// The network echoes no more than this of a reference.
+/// The network truncates references to this length.
 const LONGEST_REFERENCE: usize = 512;
 
-/// The body of a request that sends `message`.
+/// Returns the body of a request that sends `message`.
 pub(super) fn message_body(message: &OutboundMessage, reference: &str) -> Value {
     let mut body = Map::new();
     body.insert("messaging_product".to_owned(), json!("whatsapp"));

@@ -1,4 +1,4 @@
-//! The network's words for ratings, limits and states of templates.
+//! The network's names of ratings, limits and template states.
 
 use crate::{Capabilities, Quality, TemplateCategory, TemplateStatus};
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     echoes_reference: true,
 };
 
-/// Recipients per day, `i64::MAX` for no limit.
+/// Parses a messaging limit in recipients per day. `i64::MAX` means no limit.
 pub(super) fn messaging_limit(tier: &str) -> Option<i64> {
     let tier = tier.strip_prefix("TIER_")?;
     if tier == "UNLIMITED" {
@@ -50,8 +50,8 @@ pub(super) fn template_category(word: &str) -> Option<TemplateCategory> {
     TemplateCategory::parse(&word.to_ascii_lowercase())
 }
 
-/// The state that a word of the network means. Words that change nothing, such as `LOCKED` for what cannot be edited, mean
-/// none.
+/// Parses a template state. Returns `None` for words that do not change the state, such as `LOCKED`, which only
+/// prevents edits.
 pub(super) fn template_status(word: &str) -> Option<TemplateStatus> {
     match word {
         "APPROVED" | "REINSTATED" => Some(TemplateStatus::Approved),

@@ -1,5 +1,4 @@
-//! The adapter of the network. It speaks the wire form of its cloud API; words of that form are the only place where the
-//! network's own names occur.
+//! The adapter of the network's cloud API. Only this module contains the network's own names.
 
 mod calls;
 mod codes;
@@ -18,10 +17,10 @@ use bytes::Bytes;
 use egress::Connector;
 use std::time::Duration;
 
-/// How long a request may take before its outcome counts as unknown.
+/// Timeout of a request. The outcome of a send is then unknown.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long reading or uploading a file may take.
+/// Timeout of an upload or a download.
 const FILE_PATIENCE: Duration = Duration::from_mins(5);
 
 /// The adapter of the chat network.
@@ -33,13 +32,13 @@ pub struct Chatnet {
 }
 
 impl Chatnet {
-    /// An adapter that reaches the network through `connector`, whose policy must allow the account's base URL.
+    /// Creates an adapter that uses `connector`, whose policy must allow the account's base URL.
     #[must_use]
     pub fn new(connector: Connector) -> Self {
         Self { connector, patience: PATIENCE, file_patience: FILE_PATIENCE }
     }
 
-    /// Gives requests no longer than this, files included.
+    /// Sets the timeout of all requests, including files.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, file_patience: patience, ..self }

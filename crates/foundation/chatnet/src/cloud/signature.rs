@@ -5,7 +5,7 @@ use ring::hmac;
 /// The header with a callback's signature.
 pub const SIGNATURE_HEADER: &str = "X-Hub-Signature-256";
 
-/// The signature of a callback's body, as its header has it.
+/// Returns the signature of a callback's body in the format of the header.
 #[must_use]
 pub fn sign(secret: &str, raw: &[u8]) -> String {
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()), raw);
@@ -17,7 +17,7 @@ pub(super) fn is_signed(secrets: &[&str], signature: Option<&str>, raw: &[u8]) -
     let Some(sent) = signature.and_then(|signature| unhex(signature.trim().strip_prefix("sha256=")?)) else {
         return false;
     };
-    // No early exit: the time must not tell which secret is the one.
+    // No early exit, so that the time does not reveal which secret matched.
     secrets.iter().filter(|secret| !secret.is_empty()).fold(false, |found, secret| {
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
         hmac::verify(&key, raw, &sent).is_ok() | found

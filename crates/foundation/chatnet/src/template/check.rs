@@ -1,4 +1,4 @@
-//! What networks demand of the parts of a message template.
+//! Validation of message templates by the network's rules.
 
 use super::components::{
     TemplateBody, TemplateButton, TemplateButtonType, TemplateComponents, TemplateHeader,
@@ -8,10 +8,10 @@ use super::text::{Piece, pieces, variables};
 use model::{Error, FieldError, Result};
 
 impl TemplateComponents {
-    /// Checks what the network would refuse, so that it is known before the review.
+    /// Checks the rules that the network would otherwise enforce only in its review.
     ///
     /// # Errors
-    /// `validation_error` with all that is wrong.
+    /// `validation_error` with all problems.
     pub fn check(&self) -> Result<()> {
         let mut problems = Vec::new();
         let mut wrong = |param: &str, rule: &str| problems.push(FieldError::new(param, rule));
@@ -80,7 +80,7 @@ fn check_header(header: &TemplateHeader, wrong: &mut impl FnMut(&str, &str)) {
 }
 
 impl TemplateButton {
-    /// Whether a value fills it when it is sent.
+    /// Returns whether a send must provide a value for the button.
     #[must_use]
     pub fn has_variable(&self) -> bool {
         match self.kind {
@@ -91,7 +91,7 @@ impl TemplateButton {
     }
 }
 
-/// The field that is wrong, and why.
+/// Returns the invalid field of a button, with the reason.
 fn problem(button: &TemplateButton) -> Option<(&'static str, &'static str)> {
     if !variables(&button.text).is_empty() {
         return Some(("text", "must have no variables"));

@@ -1,4 +1,4 @@
-//! The parts of a message template: as callers write them, and as the network has them.
+//! The components of a message template, with conversion to and from the network's format.
 
 use model::string_enum;
 use serde::{Deserialize, Serialize};
@@ -115,7 +115,7 @@ pub struct TemplateButton {
 }
 
 impl TemplateComponents {
-    /// As the network has it.
+    /// Returns the components in the network's format.
     #[must_use]
     pub fn to_network(&self) -> Value {
         let mut all = Vec::new();
@@ -143,7 +143,7 @@ impl TemplateComponents {
         all.into()
     }
 
-    /// What the network has. What is not understood is left out.
+    /// Parses components in the network's format. Ignores those that are not understood.
     #[must_use]
     pub fn from_network(components: &Value) -> Self {
         let mut all = Self::default();

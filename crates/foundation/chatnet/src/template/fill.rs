@@ -1,4 +1,4 @@
-//! Filling a message template: what the recipient will read, and whether the network would take it.
+//! Filling of message templates: the resulting text, and the rules of the network for values.
 
 use super::components::{TemplateButtonType, TemplateComponents, TemplateHeaderFormat};
 use super::text::{fill, variables};
@@ -9,7 +9,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// The most characters of a body that is filled.
+/// The maximum length of a filled body, in characters.
 const LONGEST_BODY: usize = 1_024;
 
 /// A message template with its values.
@@ -53,11 +53,11 @@ pub struct ResolvedMessage {
 }
 
 impl TemplateComponents {
-    /// Fills a template.
+    /// Fills a template and returns the message that the recipient will see.
     ///
     /// # Errors
-    /// `template_params_mismatch` with the `param` of the first value that is missing, not a variable, or refused by the
-    /// network.
+    /// `template_params_mismatch` with the `param` of the first value that is missing, belongs to no variable, or
+    /// breaks a rule of the network.
     pub fn resolve(&self, filled: &SentTemplate) -> Result<ResolvedMessage> {
         expect_same("params", &variables(&self.body.text), &filled.params)?;
         let body = fill(&self.body.text, &filled.params);
@@ -81,7 +81,7 @@ impl TemplateComponents {
         })
     }
 
-    /// Makes sure that a template's header file is given where it has one, and only then.
+    /// Checks that a header file is given if and only if the template has one.
     ///
     /// # Errors
     /// `template_params_mismatch` with `param` = `media`.
@@ -96,7 +96,7 @@ impl TemplateComponents {
         }
     }
 
-    /// The template with its values, as it is sent. The file above its text, if it has one, is for the caller to add.
+    /// Returns the message to send. The caller adds the header file, if there is one.
     #[must_use]
     pub fn message(&self, filled: &SentTemplate) -> TemplateMessage {
         TemplateMessage {
@@ -109,7 +109,7 @@ impl TemplateComponents {
         }
     }
 
-    /// What fills the buttons.
+    /// Returns the values of the buttons.
     fn button_params(&self, values: &BTreeMap<String, String>) -> Vec<TemplateButtonParam> {
         let filled = self.buttons.iter().enumerate().filter_map(|(place, button)| {
             let index = u8::try_from(place).ok()?;
@@ -124,14 +124,14 @@ impl TemplateComponents {
     }
 }
 
-/// Values in the order of their numbers.
+/// Returns the values in the order of their numbers.
 fn in_order(values: &BTreeMap<String, String>) -> Vec<String> {
     let mut all: Vec<_> = values.iter().collect();
     all.sort_by_key(|(number, _)| number.parse::<u32>().unwrap_or(u32::MAX));
     all.into_iter().map(|(_, value)| value.clone()).collect()
 }
 
-/// Makes sure that the values are exactly those of the variables, and that the network takes them.
+/// Checks that there is exactly one value for each variable, and that the network accepts the values.
 fn expect_same(param: &str, names: &[String], values: &BTreeMap<String, String>) -> Result<()> {
     if let Some(missing) = names.iter().find(|name| !values.contains_key(*name)) {
         let error = mismatch(&format!("{param}.{missing}"), "is required by the template");
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(param(&[("1", "Ana"), ("2", " ")]).as_deref(), Some("params.2"));
         assert_eq!(param(&[("1", "A\nna"), ("2", "7")]).as_deref(), Some("params.1"));
         assert_eq!(param(&[("1", &"a".repeat(1_100)), ("2", "7")]).as_deref(), Some("params"));
-        // A value with braces is a value, not another variable.
+        // Braces in a value are not expanded again.
         assert_eq!(filled(&[("1", "{{2}}"), ("2", "7")]).unwrap(), "Hello {{2}}, order 7.");
     }
 }

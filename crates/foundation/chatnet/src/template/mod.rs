@@ -1,4 +1,4 @@
-//! Message templates: their parts, and how values fill them.
+//! Message templates: their components and how values fill them.
 
 mod check;
 mod components;

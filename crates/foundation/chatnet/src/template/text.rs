@@ -1,4 +1,4 @@
-//! The texts of message templates, and their variables.
+//! The texts of message templates, with their variables.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ pub(super) enum Piece<'a> {
     Variable(&'a str),
 }
 
-/// A text taken apart: what is between double braces is a variable.
+/// Splits a text into pieces. Text between double braces is a variable.
 pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let (mut all, mut rest) = (Vec::new(), text);
     while let Some((before, (name, after))) =
@@ -27,7 +27,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     all
 }
 
-/// The variables of a text, each once, in the order of their numbers where they are numbers.
+/// Returns the variables of a text, without duplicates. Numbers are sorted.
 #[must_use]
 pub fn variables(text: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
@@ -42,7 +42,7 @@ pub fn variables(text: &str) -> Vec<String> {
     all
 }
 
-/// A text with the values of its variables.
+/// Returns a text with its variables replaced by values.
 #[must_use]
 pub fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
     let piece = |piece: &Piece<'_>| match piece {

@@ -49,7 +49,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The words that the parser looks for, so that random JSON gets far.
+/// Generates words that the parser looks for, so that random JSON reaches most of its code.
 fn word() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
         "entry",
@@ -85,7 +85,7 @@ fn word() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
-/// Puts `new` in the place of the value with this number, in the order of a walk.
+/// Replaces the value with this number, counted in the order of a traversal.
 fn replace(value: &mut Value, at: &mut usize, new: &Value) {
     if *at == 0 {
         *value = new.clone();

@@ -1,4 +1,4 @@
-//! What callbacks of the network say, by recorded ones and by hostile ones.
+//! Parsing of the network's callbacks, both recorded and hostile.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod hostile;

@@ -14,7 +14,7 @@ fn sheena() -> Party {
     }
 }
 
-/// Parts that are broken, unknown or for others hinder none of their neighbours.
+/// Parts that are broken, unknown or for other numbers do not affect the rest of a batch.
 #[test]
 fn a_batch_is_read_part_by_part() {
     let kinds: Vec<String> = parse(&fixture("batch"))

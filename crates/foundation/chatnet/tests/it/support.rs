@@ -39,7 +39,7 @@ pub fn parse(raw: &[u8]) -> Vec<Update> {
     adapter().parse_webhook(&account(), raw)
 }
 
-/// The one update of a fixture.
+/// Returns the only update of a fixture.
 pub fn update(name: &str) -> Update {
     let mut updates = parse(&fixture(name));
     assert_eq!(updates.len(), 1, "{name}: {updates:?}");

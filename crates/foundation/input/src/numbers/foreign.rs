@@ -1,8 +1,8 @@
-//! JSON from senders that nobody can ask to send it again: webhooks, answers of tools, forms.
+//! JSON from senders that cannot be asked to correct it: webhooks, tool results, form replies.
 //!
-//! The parser keeps a number as a 64-bit integer or float and refuses text that is not quite Unicode. Here a number that would
-//! lose digits becomes a text with all of them, half of a surrogate pair becomes U+FFFD, and a byte order mark is skipped
-//! (RFC 8259, 8.1 and 8.2). What is no JSON is still refused.
+//! The parser stores numbers as 64-bit integers or floats, and refuses invalid Unicode. Here a number that would lose
+//! digits becomes a string with all of them, an unpaired surrogate becomes U+FFFD, and a byte order mark is skipped
+//! (RFC 8259, 8.1 and 8.2). Text that is not JSON is still refused.
 
 use super::{is_of_number, loss};
 use serde::de::IgnoredAny;
@@ -10,14 +10,15 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// An escape such as `\ud83d`.
+/// The length of an escape such as `\ud83d`.
 const ESCAPE: usize = 6;
 
-/// Parses JSON without losing anything of its numbers. One that a 64-bit integer or float cannot hold becomes a text with all
-/// its digits, half of a surrogate pair becomes U+FFFD, and a byte order mark (UTF-8 or UTF-16) is skipped.
+/// Parses JSON without losing digits of numbers. A number that a 64-bit integer or float cannot represent becomes a
+/// string with all its digits, an unpaired surrogate becomes U+FFFD, and a byte order mark (UTF-8 or UTF-16) is
+/// skipped.
 ///
 /// # Errors
-/// When it is not JSON, or nests deeper than the parser goes.
+/// If the text is not JSON, or exceeds the parser's limit for nesting.
 pub fn lossless(json: &[u8]) -> serde_json::Result<Value> {
     let json = unmarked(json);
     let changes = changes(&json);
@@ -35,7 +36,7 @@ pub fn lossless(json: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice(&changed)
 }
 
-/// The text as UTF-8, without a byte order mark.
+/// Returns the text as UTF-8, without a byte order mark.
 fn unmarked(json: &[u8]) -> Cow<'_, [u8]> {
     let decoded = |units: &[u8], unit: fn([u8; 2]) -> u16| {
         let units = units.chunks_exact(2).filter_map(|pair| pair.try_into().ok()).map(unit);
@@ -50,10 +51,10 @@ fn unmarked(json: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// What the parser would lose or refuse, in order, and what is to stand in its place.
+/// Returns the ranges that the parser would change or refuse, in order, with their replacements.
 fn changes(json: &[u8]) -> Vec<(Range<usize>, String)> {
     let mut changes = Vec::new();
-    // The last byte that is no white space: a number is a value only behind some of them.
+    // The last byte that is not white space. It tells whether a number can be a value here.
     let mut before = None;
     let mut at = 0;
     while let Some(&byte) = json.get(at) {
@@ -80,11 +81,11 @@ fn changes(json: &[u8]) -> Vec<(Range<usize>, String)> {
 }
 
 fn loses(literal: &str) -> bool {
-    // The parser checks the grammar of what it ignores, but not its size.
+    // The parser checks the syntax of ignored numbers, but not their size.
     loss(literal).is_some() && serde_json::from_str::<IgnoredAny>(literal).is_ok()
 }
 
-/// Returns where the string ends whose content begins at `at`, and notes halves of surrogate pairs in it.
+/// Returns the end of the string whose content begins at `at`. Adds a replacement for each unpaired surrogate.
 fn string_end(json: &[u8], mut at: usize, changes: &mut Vec<(Range<usize>, String)>) -> usize {
     while let Some(byte) = json.get(at) {
         match byte {
@@ -103,7 +104,7 @@ fn string_end(json: &[u8], mut at: usize, changes: &mut Vec<(Range<usize>, Strin
     at
 }
 
-/// The UTF-16 code unit of an escape that begins at `at`.
+/// Returns the UTF-16 code unit of an escape at `at`.
 fn unit(json: &[u8], at: usize) -> Option<u16> {
     let digits = json.get(at..at + ESCAPE)?.strip_prefix(b"\\u")?;
     let is_hex = digits.iter().all(u8::is_ascii_hexdigit);

@@ -1,4 +1,4 @@
-//! The area Files through the front door.
+//! Tests of the area Files over HTTP.
 
 mod upload_parts;
 
@@ -9,7 +9,7 @@ use model::Env;
 use serde_json::{Value, json};
 use testkit::{Answer, Key, Kind, Receiver, TestApp};
 
-/// An image of 320 × 240 pixels, as far as a header says.
+/// The header of an image with 320 × 240 pixels.
 const GIF: &[u8] = b"GIF89a\x40\x01\xf0\0\0\0\0";
 
 async fn upload(app: &TestApp, key: &Key, name: &str, bytes: &[u8]) -> Value {
@@ -20,7 +20,7 @@ async fn with(app: &TestApp, key: &Key, fields: &[(&str, &str)], name: &str, byt
     app.ask("POST", "/files").key(key).form(fields, (name, bytes)).send().await
 }
 
-/// What an address of ours answers.
+/// Requests a URL of the service.
 async fn at(app: &TestApp, url: &Value) -> Answer {
     let path = url.as_str().unwrap().strip_prefix("https://svc.example").unwrap();
     app.ask_beside("GET", path).send().await
@@ -40,7 +40,7 @@ async fn complete(app: &TestApp, key: &Key, upload: &Value, body: Value) -> Answ
     app.post(&format!("/files/uploads/{}/complete", upload["id"].as_str().unwrap()), key, body).await
 }
 
-/// A file that is given another name.
+/// Uploads an HTML file and renames it.
 async fn upload_and_rename(app: &TestApp, key: &Key, name: &str) -> Value {
     let file = upload(app, key, "page.html", b"<script>alert(1)</script>").await;
     app.patch(&format!("/files/{}", file["id"]), key, json!({ "name": name })).await.expect(200)
@@ -212,7 +212,8 @@ async fn hostile_files_do_no_harm(kind: Kind) {
         assert_eq!(read.headers["x-content-type-options"], "nosniff");
         assert_eq!(read.headers["content-security-policy"], "default-src 'none'; sandbox");
     }
-    // 65,535 × 65,535 pixels in 33 bytes, and four gigabytes in a few: neither is unpacked.
+    // An image of 65,535 × 65,535 pixels in 33 bytes, and an archive of four gigabytes in a few bytes. Neither is
+    // unpacked.
     let bomb = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\xff\xff\0\0\xff\xff\x08\x02\0\0\0\0\0\0\0";
     let bomb = upload(&app, &key, "bomb.png", bomb).await;
     assert_eq!((&bomb["width"], &bomb["height"]), (&json!(65_535), &json!(65_535)));
@@ -324,7 +325,7 @@ async fn names_get_into_no_header_and_no_path(kind: Kind) {
             assert!(disposition.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{disposition}");
             assert_eq!(disposition.matches('"').count(), 2, "{disposition}");
             assert_eq!(disposition.matches("filename=").count(), 1, "{disposition}");
-            // The address says nothing of the name.
+            // The URL does not contain the name.
             testkit::assert_absent(file["url"].as_str().unwrap(), "passwords.txt");
         }
     }
@@ -336,7 +337,7 @@ async fn sizes_that_files_announce_are_not_reserved(kind: Kind) {
     let key = app.bare_key().await;
     let mp4 = |size: &[u8]| [b"\0\0\0\x18ftypisom\0\0\x02\0isomiso2", size].concat();
     for bytes in [
-        // Four gigabytes of samples, of a tag, and of a block of pictures.
+        // Four gigabytes of samples, of a tag, and of a picture block.
         [b"RIFF\xff\xff\xff\xffWAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\xff\xff\xff\xff".to_vec()].concat(),
         b"ID3\x04\0\0\x7f\x7f\x7f\x7fTIT2\x7f\x7f\x7f\x7f\0\0".to_vec(),
         b"fLaC\x06\xff\xff\xff\0\0\0\x03\xff\xff\xff\xff".to_vec(),
@@ -344,11 +345,11 @@ async fn sizes_that_files_announce_are_not_reserved(kind: Kind) {
         mp4(b"\0\0\0\x01moov\xff\xff\xff\xff\xff\xff\xff\xff"),
         b"FORM\xff\xff\xff\xffAIFFCOMM\xff\xff\xff\xff".to_vec(),
         b"OggS\0\x02\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0\0\0\0\0\0\0\0\0\xff\xff\x01vorbis".to_vec(),
-        // Images with as many pixels as their headers can say, and with directories that point into nowhere.
+        // Images with the maximum number of pixels, and with directories that point outside the file.
         b"BM\xff\xff\xff\xff\0\0\0\0\x36\0\0\0\x28\0\0\0\xff\xff\xff\x7f\xff\xff\xff\x7f\x01\0\x18\0".to_vec(),
         b"II*\0\xff\xff\xff\xff".to_vec(),
         b"8BPS\0\x01\0\0\0\0\0\0\0\x03\xff\xff\xff\xff\xff\xff\xff\xff\0\x08\0\x03".to_vec(),
-        // An archive in an archive in an archive, of which each says that it is large.
+        // Nested archives, each with a large announced size.
         b"PK\x03\x04\x14\0\0\0\x08\0\0\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x05\0\0\0a.zip".repeat(3),
         b"\x1f\x8b\x08\0\0\0\0\0\0\xff\xff\xff\xff\xff".to_vec(),
     ] {
@@ -363,7 +364,7 @@ async fn sizes_that_files_announce_are_not_reserved(kind: Kind) {
 async fn sounds_have_a_duration(kind: Kind) {
     let app = TestApp::new(kind).await;
     let key = app.bare_key().await;
-    // One and a half seconds of silence: 8,000 samples a second of one byte.
+    // One and a half seconds of silence: 8,000 samples per second of one byte.
     let data = vec![128_u8; 12_000];
     let mut wav = b"RIFF".to_vec();
     wav.extend((36 + 12_000_u32).to_le_bytes());

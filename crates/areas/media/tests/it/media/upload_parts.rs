@@ -1,4 +1,4 @@
-//! Uploads in parts.
+//! Tests of multipart uploads.
 
 use super::*;
 
@@ -90,16 +90,16 @@ async fn a_crash_loses_no_part_and_makes_no_second_file(kind: Kind) {
     let key = app.bare_key().await;
     let upload = app.post("/files/uploads", &key, json!({ "name": "a" })).await.expect(201);
     part(&app, &key, &upload, 1, b"Hello ").await.expect(200);
-    // Another process goes on with it.
+    // Another process continues the upload.
     let other = app.replica(auth::RateWindows::local()).await;
     part(&other, &key, &upload, 2, b"world").await.expect(200);
     let (files, id) = (crate::files::store_of(&app), upload["id"].as_str().unwrap().parse().unwrap());
     let workspace = key.workspace;
     let row = app.db().read(move |read| uploads::find(read, workspace, &id)).await.unwrap();
-    // A part whose bytes were stored, and whose row was not.
+    // A part with stored bytes but without a row.
     let lost = object_store::path::Path::from(format!("{}/uploads/{}/3-x", row.workspace_id, row.id));
     object_store::ObjectStoreExt::put(&*app.objects, &lost, "lost".into()).await.unwrap();
-    // A completion that ended when the parts were joined, and the file did not yet exist.
+    // A completion that stopped after joining the parts, before the file was created.
     let id = row.id.clone();
     let parts = app.db().read(move |read| uploads::parts(read, &id)).await.unwrap();
     files.join(app.db(), &row, parts).await.unwrap();

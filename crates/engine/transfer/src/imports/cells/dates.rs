@@ -1,7 +1,7 @@
-//! Dates as people write them: `13/02/2024` in most of the world, `02/13/2024` in the United States.
+//! Dates in local formats: `13/02/2024` in most of the world, `02/13/2024` in the United States.
 //!
-//! `03/04/2024` can be read in both ways. The other dates of its column decide, then those of the other columns of its file,
-//! and then the country of the business.
+//! A date such as `03/04/2024` is ambiguous. The other dates of its column decide, then those of the other columns of
+//! the file, and then the country of the business.
 
 use fields::FieldType;
 use fields::value;
@@ -19,13 +19,13 @@ string_enum! {
     }
 }
 
-/// The countries in which the month comes first.
+/// The countries that write the month first.
 const MONTH_FIRST: [&str; 12] = ["US", "PH", "FM", "MH", "PW", "AS", "GU", "MP", "PR", "UM", "VI", "BZ"];
 
-/// Years of two digits from here on are of the last century, as in spreadsheets.
+/// Two-digit years from this one on belong to the 20th century, as in spreadsheets.
 const LAST_CENTURY: u32 = 30;
 
-/// The order of dates in a country, where nothing else decides it.
+/// Returns the date format of a country, the last resort.
 pub(crate) fn of_country(country: Option<&str>) -> DateFormat {
     if country.is_some_and(|country| MONTH_FIRST.contains(&country)) {
         DateFormat::Mdy
@@ -34,8 +34,8 @@ pub(crate) fn of_country(country: Option<&str>) -> DateFormat {
     }
 }
 
-/// A date in the form of RFC 3339, and the time behind it if there is one; `None` for other text. A year of four digits at the
-/// beginning is one in every format.
+/// Converts a date to the format of RFC 3339, with the time after it if there is one. Returns `None` for other text.
+/// A four-digit number at the start is the year in every format.
 pub(crate) fn plain(text: &str, format: DateFormat) -> Option<String> {
     let text = text.trim();
     let (day, time) = text.split_once([' ', 'T', ',']).map_or((text, ""), |(day, time)| (day, time.trim()));
@@ -55,7 +55,7 @@ pub(crate) fn plain(text: &str, format: DateFormat) -> Option<String> {
     Some(if time.is_empty() { date } else { format!("{date} {time}") })
 }
 
-/// The three numbers of a date.
+/// Splits a date into three numbers.
 fn parts(text: &str) -> Option<[&str; 3]> {
     let text = text.strip_suffix('.').unwrap_or(text);
     let separator = text.chars().find(|letter| !letter.is_ascii_digit())?;
@@ -78,31 +78,32 @@ fn year_of(digits: &str) -> Option<u32> {
     }
 }
 
-/// The dates of a column that are not in the form of RFC 3339.
+/// Statistics about the dates of a column that are not in the format of RFC 3339.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Dates {
-    /// How many fit with the day first, and how many with the month first.
+    /// The number of values that are dates with the day first, and with the month first.
     day_first: u64,
     month_first: u64,
-    /// How many have the year first.
+    /// The number of values with the year first.
     year_first: u64,
-    /// How many have points, which nobody writes with the month first.
+    /// The number of values with dots, which no country uses with the month first.
     dotted: u64,
-    /// How many are a date of four-digit year and nothing else, with the day and with the month first.
+    /// The number of values that are only a date with a four-digit year: with the day first, and with the month
+    /// first.
     whole: [u64; 2],
 }
 
-/// The dates that were found in a column.
+/// The dates found in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FoundDates {
-    /// How they are read.
+    /// The format used to read them.
     pub(crate) format: DateFormat,
-    /// Whether the column can be read in two ways.
+    /// Whether the column is ambiguous.
     pub(crate) is_open: bool,
 }
 
 impl Dates {
-    /// Takes a value into account.
+    /// Adds a value.
     pub(crate) fn at(&mut self, cell: &str) {
         let cell = cell.trim();
         if !cell.starts_with(|first: char| first.is_ascii_digit()) || value::date(cell).is_some() {
@@ -122,7 +123,7 @@ impl Dates {
         }
     }
 
-    /// The format that the dates themselves say.
+    /// Returns the format, if the dates determine it.
     fn certain(&self) -> Option<DateFormat> {
         match self.day_first.cmp(&self.month_first) {
             std::cmp::Ordering::Greater => Some(DateFormat::Dmy),
@@ -134,8 +135,8 @@ impl Dates {
         }
     }
 
-    /// How the dates of the column are read; `None` where there are none. `of_file` is the format of other columns, and
-    /// `of_country` that of the business.
+    /// Returns the format used to read the dates of the column, or `None` if there are none. `of_file` is the format
+    /// of other columns, and `of_country` that of the business.
     pub(crate) fn found(&self, of_file: Option<DateFormat>, of_country: DateFormat) -> Option<FoundDates> {
         if self.day_first + self.month_first == 0 {
             let format = DateFormat::Ymd;
@@ -145,7 +146,7 @@ impl Dates {
         Some(FoundDates { format: known.unwrap_or(of_country), is_open: known.is_none() })
     }
 
-    /// The type of a column with so many values, if all of them are dates in a format.
+    /// Returns the type of a column with this number of values, if all of them are dates in the format.
     pub(crate) fn like(&self, format: DateFormat, values: u64) -> Option<FieldType> {
         let [day_first, month_first] = self.whole;
         let dates = if format == DateFormat::Mdy { month_first } else { day_first };
@@ -153,7 +154,7 @@ impl Dates {
     }
 }
 
-/// The format of a file: the one that some columns have and none contradicts.
+/// Returns the format of a file, if some columns determine it and none contradicts.
 pub(crate) fn of_file<'a>(mut columns: impl Iterator<Item = &'a Dates> + Clone) -> Option<DateFormat> {
     let format = columns.clone().find_map(Dates::certain)?;
     columns.all(|column| column.certain().is_none_or(|other| other == format)).then_some(format)

@@ -1,27 +1,27 @@
-//! Numbers as people write them outside of JSON: `1.234,56` in most of Europe and Latin America, `1,234.56` elsewhere.
+//! Numbers in local formats: `1.234,56` in most of Europe and Latin America, `1,234.56` elsewhere.
 //!
-//! Which of the two is meant is seen only by some numbers. `1,5` has a decimal comma, `1.234` may have a decimal point or be
-//! a number above thousand: the other numbers of its column and file decide.
+//! Some numbers are ambiguous. `1,5` has a decimal comma, but `1.234` may have a decimal point or be greater than a
+//! thousand. The other numbers of its column and file decide.
 
 use fields::FieldType;
 use fields::decimal;
 
-/// What can stand before decimals.
+/// The possible decimal separators.
 pub(crate) const SEPARATORS: [char; 2] = [',', '.'];
 
-/// How a number shows what stands before its decimals.
+/// How strongly a number indicates a decimal separator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Evidence {
-    /// It has no such character.
+    /// It does not contain the character.
     None,
-    /// The character may as well group digits.
+    /// The character may also be a thousands separator.
     Weak,
-    /// It can be nothing else.
+    /// The character can only be the decimal separator.
     Strong,
 }
 
-/// A number with this decimal separator, as JSON writes it; `None` for other text. Groups of three digits may be separated by
-/// the other character, spaces or apostrophes.
+/// Converts a number with this decimal separator to the format of JSON. Returns `None` for other text. Groups of
+/// three digits may be separated by the other character, spaces or apostrophes.
 pub(crate) fn plain(text: &str, separator: char) -> Option<String> {
     let text = text.trim();
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
@@ -53,7 +53,7 @@ fn is_group(letter: char, separator: char) -> bool {
         || (letter != separator && SEPARATORS.contains(&letter))
 }
 
-/// Whether a type holds numbers.
+/// Returns whether a field type is numeric.
 pub(crate) fn is_numeric(kind: FieldType) -> bool {
     matches!(
         kind,
@@ -66,7 +66,7 @@ pub(crate) fn is_numeric(kind: FieldType) -> bool {
     )
 }
 
-/// The numbers of a column, as they are with one separator.
+/// Statistics about a column's numbers for one separator.
 #[derive(Debug, Clone)]
 struct Reading {
     separator: char,
@@ -74,12 +74,12 @@ struct Reading {
     strong: u64,
     weak: u64,
     grouped: u64,
-    /// Whether a number has several groups and no decimals, as telephone numbers have.
+    /// Whether a number has several groups and no decimals, like a telephone number.
     is_like_phone: bool,
     are_whole: bool,
 }
 
-/// The numbers of a column.
+/// Statistics about the numbers of a column.
 #[derive(Debug, Clone)]
 pub(crate) struct Decimals {
     values: u64,
@@ -130,17 +130,17 @@ impl Reading {
         if can_be_group { Evidence::Weak } else { Evidence::Strong }
     }
 
-    /// Whether most values are numbers that only this separator explains.
+    /// Returns whether most values are numbers that are valid only with this separator.
     fn is_certain(&self, values: u64, other: &Self) -> bool {
         self.strong > 0 && other.strong == 0 && self.numbers * 2 > values
     }
 }
 
 impl Decimals {
-    /// Takes a value that is not empty into account.
+    /// Adds a value that is not empty.
     pub(crate) fn at(&mut self, cell: &str) {
         self.values += 1;
-        // Most texts show by their first letter that they are no number.
+        // Most other texts are recognized by their first letter.
         if cell.trim_start().starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
             self.readings.iter_mut().for_each(|reading| reading.at(cell));
         }
@@ -150,13 +150,14 @@ impl Decimals {
         let [comma, point] = &self.readings;
         match () {
             () if comma.is_certain(self.values, point) => Some(comma),
-            // Without groups, a decimal point is what numbers have anyway.
+            // Without thousands separators, numbers with a decimal point are valid JSON anyway.
             () if point.grouped > 0 && point.is_certain(self.values, comma) => Some(point),
             () => None,
         }
     }
 
-    /// The separator of the column, where it is not read as JSON; `of_file` is that of other columns of the file.
+    /// Returns the separator of the column, unless its numbers are read as JSON. `of_file` is the separator of other
+    /// columns.
     pub(crate) fn separator(&self, of_file: Option<char>) -> Option<char> {
         if let Some(certain) = self.certain() {
             return Some(certain.separator);
@@ -167,7 +168,7 @@ impl Decimals {
         (is_open && reading.numbers * 2 > self.values).then_some(reading.separator)
     }
 
-    /// The type of the column if all of its values are numbers with this separator.
+    /// Returns the type of the column, if all of its values are numbers with this separator.
     pub(crate) fn like(&self, separator: char) -> Option<FieldType> {
         let reading = self.readings.iter().find(|reading| reading.separator == separator)?;
         let is_number = reading.numbers == self.values && (!reading.is_like_phone || reading.strong > 0);
@@ -176,7 +177,7 @@ impl Decimals {
     }
 }
 
-/// The separator of a file: the one that some columns have and none contradicts.
+/// Returns the separator of a file, if some columns determine it and none contradicts.
 pub(crate) fn of_file<'a>(columns: impl Iterator<Item = &'a Decimals> + Clone) -> Option<char> {
     let separator = columns.clone().find_map(Decimals::certain)?.separator;
     let mut others =

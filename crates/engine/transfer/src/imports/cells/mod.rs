@@ -1,4 +1,4 @@
-//! Cells of imports: dates and numbers as people write them.
+//! Dates and numbers in the local formats of spreadsheets.
 
 pub(crate) mod dates;
 pub(crate) mod decimals;

@@ -1,4 +1,4 @@
-//! Answers that say no, and no answers.
+//! Error responses and missing responses.
 
 use crate::cloud::codes::meaning;
 use crate::{Account, NetworkError, RefusalCode};
@@ -6,19 +6,19 @@ use egress::HeaderMap;
 use serde_json::Value;
 use std::time::Duration;
 
-/// The longest wait that is believed.
+/// The upper bound of `Retry-After`, in seconds.
 const LONGEST_WAIT: u64 = 24 * 3600;
 
-/// The network's own description of an error.
+/// The network's description of an error.
 pub(super) struct Problem {
     pub(super) code: Option<i64>,
     pub(super) subcode: Option<i64>,
-    /// For people, without the account's token.
+    /// A message for people, without the account's token.
     pub(super) message: String,
 }
 
 impl Problem {
-    /// Reads the body of an error, `None` where it is not the network's own.
+    /// Parses the body of an error response. Returns `None` if it is not in the network's format.
     pub(super) fn read(account: &Account, body: &[u8]) -> Option<Self> {
         let body: Value = serde_json::from_slice(body).ok()?;
         let error = body.get("error")?;
@@ -28,7 +28,7 @@ impl Problem {
         let message =
             text("/error_data/details").or_else(|| text("/error_user_msg")).or_else(|| text("/message"));
         let message = message.unwrap_or("The network did not say why.");
-        // The network repeats a malformed token.
+        // The network repeats a malformed token in its message.
         let message = match account.access_token.as_str() {
             "" => message.to_owned(),
             token => message.replace(token, "…"),
@@ -42,17 +42,17 @@ impl Problem {
     }
 }
 
-/// How long the network asks to wait.
+/// Returns the wait that the network asks for.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds: u64 = headers.get("retry-after")?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds.min(LONGEST_WAIT)))
 }
 
-/// An answer that says no.
+/// Converts an error response.
 pub(super) fn refused(account: &Account, status: u16, headers: &HeaderMap, body: &[u8]) -> NetworkError {
     let problem = Problem::read(account, body).unwrap_or_else(|| Problem::of_status(status));
     let (meaning, is_retryable) = meaning(problem.code, Some(status));
-    // The network says so of an object that does not exist.
+    // The code and subcode for an object that does not exist.
     let is_missing = problem.code == Some(100) && problem.subcode == Some(33);
     NetworkError {
         message: problem.message,
@@ -64,7 +64,7 @@ pub(super) fn refused(account: &Account, status: u16, headers: &HeaderMap, body:
     }
 }
 
-/// No answer.
+/// Converts a failure without a response.
 pub(super) fn failed(error: egress::Error) -> NetworkError {
     NetworkError {
         message: no_answer(error),
@@ -80,7 +80,7 @@ pub(super) fn no_answer(error: egress::Error) -> String {
     format!("The network could not be reached: {error}.")
 }
 
-/// Something that may work the next time.
+/// Returns a temporary error.
 pub(super) fn passing(message: &str) -> NetworkError {
     NetworkError {
         message: message.to_owned(),

@@ -1,4 +1,4 @@
-//! Files to and from the network.
+//! Upload and download of files.
 
 use super::failure::{failed, refused};
 use super::{limits, segment, unreadable};
@@ -9,7 +9,7 @@ use egress::{Limits, Method, Request};
 use ring::digest;
 use serde_json::Value;
 
-/// Redirects from the address of a file. The token does not follow to another host.
+/// The maximum number of redirects of a download. The token is not sent to another host.
 const REDIRECTS: u8 = 3;
 
 impl Chatnet {
@@ -31,7 +31,7 @@ impl Chatnet {
         answer.get("id").and_then(Value::as_str).map(str::to_owned).ok_or_else(unreadable)
     }
 
-    /// Asks where the file is, each time anew because the address expires within minutes, and reads it there.
+    /// Requests the file's URL, then downloads it. The URL is not cached, because it expires within minutes.
     pub(in crate::cloud) async fn fetch(
         &self,
         account: &Account,
@@ -50,7 +50,8 @@ impl Chatnet {
         let response = self.connector.send(request).await.map_err(failed)?;
         if !(200..=299).contains(&response.status) {
             let error = refused(account, response.status, &response.headers, &response.body);
-            // The address may have expired, or the file may not be there yet: the network still knows it.
+            // The URL may have expired, or the file may not be available yet. The network still knows the file, so
+            // retry.
             return Err(NetworkError { is_retryable: true, is_gone: false, is_unauthorized: false, ..error });
         }
         let served = response.headers.get("content-type").and_then(|value| value.to_str().ok());
@@ -59,7 +60,8 @@ impl Chatnet {
     }
 }
 
-/// A form with the file, and the boundary of its parts: the content's own hash, which the content cannot contain.
+/// Builds a multipart form with the file, and returns its boundary. The boundary is a hash of the content, so the
+/// content cannot contain it.
 fn form(file_name: &str, mime_type: &str, content: &[u8]) -> (String, Vec<u8>) {
     let hash = digest::digest(&digest::SHA256, content);
     let boundary: String = hash.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect();

@@ -15,12 +15,12 @@ use std::time::Duration;
 
 const LARGEST_ANSWER: usize = 4 << 20;
 
-/// What is asked of a number.
+/// The requested fields of a number.
 const NUMBER_FIELDS: &str =
     "id,display_phone_number,verified_name,quality_rating,messaging_limit_tier,throughput";
 
 impl Chatnet {
-    /// A request to `path` below the base URL, with the account's token.
+    /// Builds a request to `path` below the base URL, with the account's token.
     fn request(&self, account: &Account, method: Method, path: &str) -> Request {
         let url = format!("{}/{path}", account.base_url.trim_end_matches('/'));
         Request::new(method, url)
@@ -34,7 +34,7 @@ impl Chatnet {
             .body(body.to_string())
     }
 
-    /// Sends a request that is no send of a message, and reads the answer as JSON.
+    /// Sends a request that is not a message, and returns the response's JSON.
     async fn ask(&self, account: &Account, request: Request) -> Result<Value, NetworkError> {
         let response = self.connector.send(request).await.map_err(failed)?;
         answer(account, &response)
@@ -76,7 +76,7 @@ fn limits(patience: Duration) -> Limits {
     Limits { total: patience, max_response_bytes: LARGEST_ANSWER, ..Limits::default() }
 }
 
-/// The JSON of a response that says yes.
+/// Parses the JSON of a successful response.
 fn answer(account: &Account, response: &Response) -> Result<Value, NetworkError> {
     if !(200..=299).contains(&response.status) {
         return Err(refused(account, response.status, &response.headers, &response.body));
@@ -88,7 +88,7 @@ fn unreadable() -> NetworkError {
     failure::passing("The network's answer cannot be read.")
 }
 
-/// A part of a path or a query: ids come from outside and must not lead elsewhere.
+/// Escapes a segment of a path or a query value. Ids come from outside and must not change the path.
 fn segment(text: &str) -> String {
     text.bytes().fold(String::new(), |mut path, byte| {
         if byte.is_ascii_alphanumeric()

@@ -1,4 +1,4 @@
-//! Sending a message.
+//! Sending of messages.
 
 use super::failure::{Problem, no_answer, retry_after};
 use super::segment;
@@ -17,6 +17,7 @@ impl Chatnet {
     ) -> SendOutcome {
         let path = format!("{}/messages", segment(&account.number_id));
         let request = self.json_request(account, &path, &compose::message_body(message, reference));
+        // Read the headers first: if the body is lost, the status may still tell the outcome.
         let response = match self.connector.stream(request).await {
             Ok(response) => response,
             Err(error) => return without_answer(error),
@@ -24,7 +25,7 @@ impl Chatnet {
         let (status, headers) = (response.status, response.headers.clone());
         match response.collect().await {
             Ok(response) => outcome(account, status, &headers, &response.body),
-            // The status has said no already.
+            // The status alone already says that the message was refused.
             Err(_) if (300..=499).contains(&status) => outcome(account, status, &headers, b""),
             Err(error) => SendOutcome::Unknown { reason: no_answer(error) },
         }
@@ -32,6 +33,7 @@ impl Chatnet {
 }
 
 fn without_answer(error: egress::Error) -> SendOutcome {
+    // The network may have received the request, so a retry could send the message twice.
     if error.is_sent() {
         return SendOutcome::Unknown { reason: no_answer(error) };
     }
@@ -54,7 +56,7 @@ fn outcome(account: &Account, status: u16, headers: &HeaderMap, body: &[u8]) -> 
         };
     }
     let problem = Problem::read(account, body);
-    // A gateway that fails does not know what happened behind it.
+    // A gateway that fails does not know whether the message was accepted behind it.
     if status >= 500 && problem.is_none() {
         return SendOutcome::Unknown { reason: format!("The network answered with status {status}.") };
     }

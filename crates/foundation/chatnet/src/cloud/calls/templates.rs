@@ -1,4 +1,4 @@
-//! Templates of the account.
+//! The account's templates.
 
 use super::{answer, segment, unreadable};
 use crate::cloud::Chatnet;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const FIELDS: &str = "id,name,language,status,category,components,rejected_reason,quality_score";
 
-/// A business has at most 6,000 templates; more pages than these are an error of the network.
+/// A business has at most 6,000 templates, so more pages than this are an error of the network.
 const MOST_PAGES: usize = 100;
 
 impl Chatnet {
@@ -24,6 +24,8 @@ impl Chatnet {
             let page = self.ask(account, self.request(account, Method::GET, &path)).await?;
             let rows = page.get("data").and_then(Value::as_array).ok_or_else(unreadable)?;
             templates.extend(rows.iter().filter_map(template));
+            // Follow the cursor instead of the URL in `paging/next`, which contains the token and could name another
+            // host.
             let after = page.pointer("/paging/cursors/after").and_then(Value::as_str);
             match (page.pointer("/paging/next"), after) {
                 (Some(Value::String(_)), Some(after)) => path = format!("{first}&after={}", segment(after)),

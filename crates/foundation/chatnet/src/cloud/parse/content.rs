@@ -1,11 +1,11 @@
-//! What a message contains.
+//! Contents of messages.
 
 use super::parts;
 use super::read::{owned, text};
 use crate::{InboundContent, InboundMedia, MediaKind};
 use serde_json::Value;
 
-/// The content of a message. What is not understood is kept as it came.
+/// Parses the content of a message. Content that is not understood is kept in its original form.
 pub(super) fn content(message: &Value) -> InboundContent {
     let kind = text(message, "type").unwrap_or("unknown");
     let known = message.get(kind).and_then(|part| match kind {
@@ -74,7 +74,7 @@ fn interactive(part: &Value) -> Option<InboundContent> {
     }
 }
 
-/// The new text of a message, which is the text below it where it is a file, and may be gone there.
+/// Parses the new text of an edited message. For a file the text is its caption, which may have been removed.
 fn edit(part: &Value) -> Option<InboundContent> {
     let message = part.get("message")?;
     let kind = text(message, "type")?;

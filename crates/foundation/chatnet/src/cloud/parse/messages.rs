@@ -1,4 +1,4 @@
-//! Messages of contacts, statuses of ours, and what the business wrote on its own device.
+//! Messages of contacts, statuses of our messages, and messages that the business wrote on its own device.
 
 use super::content::content;
 use super::parts;
@@ -38,7 +38,7 @@ fn named(field: &str, raw: &Value) -> String {
 }
 
 fn message(contacts: &[Value], raw: &Value) -> Option<Update> {
-    // A group has no single person to answer.
+    // A group message has no single contact to reply to.
     if raw.get("group_id").is_some() {
         return None;
     }
@@ -70,7 +70,7 @@ fn replied(raw: &Value) -> Option<String> {
     raw.get("context").and_then(|context| owned(context, "id"))
 }
 
-/// A person with another number or user id.
+/// Parses a change of a person's number or user id.
 fn identity(contacts: &[Value], raw: &Value) -> Option<Update> {
     let system = raw.get("system")?;
     if !matches!(text(system, "type")?, "user_changed_number" | "user_changed_user_id") {
@@ -90,7 +90,7 @@ fn identity(contacts: &[Value], raw: &Value) -> Option<Update> {
 
 fn status(contacts: &[Value], raw: &Value) -> Option<Update> {
     let status = match text(raw, "status")? {
-        // Who hears a voice note has read it.
+        // A contact who has played a voice note has read it.
         "played" => NetworkStatus::Read,
         word => NetworkStatus::parse(word)?,
     };

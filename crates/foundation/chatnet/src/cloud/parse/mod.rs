@@ -1,5 +1,5 @@
-//! What a callback says, without I/O. Whatever bytes come, each part is read on its own, and what is not understood is
-//! kept as it came.
+//! Parsing of callbacks, without I/O. Each part is parsed separately, and parts that are not understood are kept in
+//! their original form.
 
 mod content;
 mod messages;
@@ -13,21 +13,21 @@ use crate::{Account, Update};
 use model::Timestamp;
 use serde_json::Value;
 
-/// The longest name of an unknown part.
+/// The maximum length of the name of an unknown part.
 const LONGEST_KIND: usize = 100;
 
 /// One change of a callback.
 struct Change<'a> {
     account: &'a Account,
-    /// The id of the business that the callback is about.
+    /// The network's id of the business.
     business: Option<&'a str>,
-    /// When it happened, if the network says so.
+    /// The time of the change, if the network states it.
     at: Option<Timestamp>,
     value: &'a Value,
 }
 
 impl Change<'_> {
-    /// Whether it is about the account's number.
+    /// Returns whether the change concerns the account's number.
     fn is_for_number(&self) -> bool {
         let number = self.value.pointer("/metadata/phone_number_id");
         read::id(number).as_deref() == Some(&self.account.number_id)
@@ -38,9 +38,9 @@ impl Change<'_> {
     }
 }
 
-/// What `raw` says to `account`.
+/// Parses a callback into the updates for `account`.
 pub(super) fn parse(account: &Account, raw: &[u8]) -> Vec<Update> {
-    // A message is not lost over half an emoji.
+    // Lossless parsing accepts broken surrogate pairs, so that half an emoji does not lose a message.
     let Ok(mut body) = input::numbers::lossless(raw) else {
         return vec![unknown("not JSON", &Value::String(String::from_utf8_lossy(raw).into_owned()))];
     };
@@ -76,6 +76,7 @@ fn parse_change(
     };
     let change = Change { account, business, at, value };
     let has_number = value.pointer("/metadata/phone_number_id").is_some();
+    // Several numbers can share a callback URL.
     if has_number && !change.is_for_number() || !has_number && business.is_some() && !change.is_for_business()
     {
         return;
@@ -86,7 +87,7 @@ fn parse_change(
         "user_preferences" => numbers::parse_preferences(value, updates),
         "user_id_update" => numbers::parse_user_ids(value, updates),
         "phone_number_quality_update" => updates.push(numbers::quality(raw, &change)),
-        // Quality is also sent under the name of status.
+        // The network also reports quality in status updates.
         "message_template_status_update" | "message_template_quality_update" | "template_category_update" => {
             updates.push(templates::parse(field, raw, &change));
         }

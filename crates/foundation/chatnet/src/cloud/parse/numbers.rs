@@ -1,4 +1,4 @@
-//! What contacts want, who they are now, and how a number is rated.
+//! Consent and identity of contacts, and ratings of numbers.
 
 use super::read::{list, owned, party, text, time};
 use super::{Change, unknown};
@@ -42,7 +42,7 @@ fn user_id(contacts: &[Value], raw: &Value) -> Option<Update> {
     is_known.then_some(Update::Identity(IdentityChange { old, new: known, at: time(raw, "timestamp") }))
 }
 
-/// A number's rating or limit. Callbacks of higher throughput state no limit of recipients.
+/// Parses the rating or limit of a number. Callbacks about throughput contain no messaging limit.
 pub(super) fn quality(raw: &Value, change: &Change<'_>) -> Update {
     let value = change.value;
     let Some(event) = text(value, "event") else { return unknown("phone_number_quality_update", raw) };

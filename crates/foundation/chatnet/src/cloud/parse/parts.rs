@@ -1,10 +1,10 @@
-//! Orders, answers to forms, and where a message comes from.
+//! Orders, form replies, referrals and products.
 
 use super::read::{id, list, owned};
 use crate::{InboundContent, MessageForm, MessageOrder, MessageOrderItem, MessageProduct, MessageReferral};
 use serde_json::Value;
 
-/// An order; `None` if a product of it is not understood.
+/// Parses an order. Returns `None` if one of its products is not understood.
 pub(super) fn order(part: &Value) -> Option<InboundContent> {
     let items = list(part, "product_items");
     let items: Vec<MessageOrderItem> = items.iter().map(item).collect::<Option<_>>()?;
@@ -28,10 +28,10 @@ fn item(raw: &Value) -> Option<MessageOrderItem> {
     Some(MessageOrderItem { product_id, quantity, price, currency: owned(raw, "currency") })
 }
 
-/// The answer to a form; `None` if its JSON is no object.
+/// Parses a form reply. Returns `None` if its JSON is not an object.
 pub(super) fn form(reply: &Value) -> Option<InboundContent> {
     let answers = match reply.get("response_json")? {
-        // Texts in this text were not looked through with those of the callback.
+        // This text is JSON of its own, whose strings `parse` has not yet cleaned of NUL.
         Value::String(text) => {
             let mut answers: Value = serde_json::from_str(text).ok()?;
             super::read::replace_nul(&mut answers);
@@ -44,7 +44,7 @@ pub(super) fn form(reply: &Value) -> Option<InboundContent> {
     Some(InboundContent::Form(MessageForm { name, text, answers }))
 }
 
-/// The advertisement or post from which the contact came.
+/// Parses the advertisement or post from which the contact came.
 pub(super) fn referral(message: &Value) -> Option<MessageReferral> {
     let raw = message.get("referral").filter(|raw| raw.is_object())?;
     let referral = MessageReferral {
@@ -63,7 +63,7 @@ pub(super) fn referral(message: &Value) -> Option<MessageReferral> {
     Some(referral).filter(|referral| *referral != MessageReferral::default())
 }
 
-/// The product about which the contact writes.
+/// Parses the product that the contact writes about.
 pub(super) fn product(message: &Value) -> Option<MessageProduct> {
     let raw = message.pointer("/context/referred_product")?;
     Some(MessageProduct {

@@ -1,4 +1,4 @@
-//! Reading JSON of which nothing is certain.
+//! Helpers to read untrusted JSON.
 
 use crate::Party;
 use model::Timestamp;
@@ -8,7 +8,7 @@ pub(super) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Replaces the character NUL in all texts: PostgreSQL keeps none.
+/// Replaces NUL in all strings, because PostgreSQL cannot store it.
 pub(super) fn replace_nul(value: &mut Value) {
     match value {
         Value::String(text) if text.contains('\0') => *text = text.replace('\0', "\u{fffd}"),
@@ -18,7 +18,7 @@ pub(super) fn replace_nul(value: &mut Value) {
     }
 }
 
-/// A text that is present and not empty.
+/// Returns a string that is present and not empty.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
@@ -27,7 +27,7 @@ pub(super) fn owned(value: &Value, key: &str) -> Option<String> {
     text(value, key).map(str::to_owned)
 }
 
-/// An id: the network writes some as texts and some as numbers.
+/// Returns an id. The network writes some ids as strings and some as numbers.
 pub(super) fn id(value: Option<&Value>) -> Option<String> {
     match value? {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
@@ -36,28 +36,28 @@ pub(super) fn id(value: Option<&Value>) -> Option<String> {
     }
 }
 
-/// Seconds since 1970, as a text or a number.
+/// Parses a time in seconds since 1970, written as a string or a number.
 pub(super) fn time(value: &Value, key: &str) -> Option<Timestamp> {
     let seconds: i64 = match value.get(key)? {
         Value::String(text) => text.parse().ok()?,
         Value::Number(number) => number.as_i64()?,
         _ => return None,
     };
-    // Beyond the year 9999 it is no time at which anybody wrote.
+    // Times after the year 9999 are treated as missing.
     (0..253_402_300_800).contains(&seconds).then(|| Timestamp::from_millis(seconds * 1000))
 }
 
-/// A telephone number as the service writes it. The network leaves the `+` out; what is not a number is none.
+/// Parses a telephone number, which the network writes without `+`. Returns `None` if it is not a number.
 pub(super) fn phone(text: Option<&str>) -> Option<String> {
     let digits = text?.trim_start_matches('+');
     let is_number = (5..=20).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| format!("+{digits}"))
 }
 
-/// The person of `address` and `user_id`, with what the callback's contacts say about it. `None` if it cannot be told who
-/// it is.
+/// Returns the person with `address` and `user_id`, with the details in the callback's contacts. Returns `None` if
+/// neither identifies a person.
 pub(super) fn party(contacts: &[Value], address: Option<&str>, user_id: Option<&str>) -> Option<Party> {
-    // Where the number is hidden, the network may put the user id in its place.
+    // If the person hides the number, the network may send the user id in its place.
     let number = phone(address);
     let user_id = user_id.or(address.filter(|_| number.is_none()));
     let is_same = |contact: &&Value| {
@@ -67,6 +67,7 @@ pub(super) fn party(contacts: &[Value], address: Option<&str>, user_id: Option<&
             _ => number.is_some() && phone(text(contact, "wa_id")) == number,
         }
     };
+    // Without any address, a single contact must be the person.
     let nameless = user_id.is_none() && number.is_none();
     let contact = match contacts {
         [only] if nameless => Some(only),

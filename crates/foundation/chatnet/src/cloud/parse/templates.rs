@@ -1,4 +1,4 @@
-//! Templates that were reviewed, paused or recategorised.
+//! Template updates: reviews, pauses, and changes of category or quality.
 
 use super::read::{id, owned, text};
 use super::{Change, unknown};
@@ -13,9 +13,9 @@ pub(super) fn parse(field: &str, raw: &Value, change: &Change<'_>) -> Update {
 fn update(change: &Change<'_>) -> Option<TemplateUpdate> {
     let value = change.value;
     let event = text(value, "event");
-    // A template that was flagged can still be sent.
+    // A flagged template can still be sent.
     let flagged = (event == Some("FLAGGED")).then_some(Quality::Low);
-    // An announced change states the present category as the new one.
+    // An announcement of a change contains the current category as the new one.
     let category = text(value, "new_category").or_else(|| text(value, "message_template_category"));
     Some(TemplateUpdate {
         provider_id: id(value.get("message_template_id"))?,
