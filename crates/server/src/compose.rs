@@ -13,8 +13,8 @@ use files::{Files, Objects};
 use jobs::Runner;
 use model::Result;
 use operation::{
-    BaseUrl, Declarations, Group, Limits, LocalCalls, Metrics, Parts, Pipeline, RawRoute, Registry,
-    RequestLog, RequestMetrics, Services,
+    BaseUrl, CauseHeader, Declarations, Group, Limits, LocalCalls, Metrics, Parts, Pipeline, RawRoute,
+    Registry, RequestLog, RequestMetrics, Services,
 };
 use ports::{
     BusinessCalendar, ContactReferences, ContactUses, FileReferences, FileUses, LinkDirectory, LinkTargets,
@@ -256,6 +256,7 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with(contact_uses);
     Ok(services.with(db).with_shared(seal).with_shared(registry.clone()))
 }
+        .with(CauseHeader::new(seal.clone(), &parts.base_url))
 
 /// Starts all groups, and then the directories of what each of them offers to the others.
 fn start_groups(foundation: Services) -> Result<Parts> {

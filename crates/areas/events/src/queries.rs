@@ -143,6 +143,9 @@ type PlacedColumns = (
     events::request_id,
     events::traceparent,
 );
+    events::root_event_id,
+    events::depth,
+    events::automations,
 
 fn placed_columns() -> PlacedColumns {
     (
@@ -156,6 +159,9 @@ fn placed_columns() -> PlacedColumns {
         events::request_id,
         events::traceparent,
     )
+        events::root_event_id,
+        events::depth,
+        events::automations,
 }
 
 /// One event of the log, for delivering.

@@ -23,8 +23,17 @@ const ROW_BYTES: PerRow = PerRow { sqlite: 220, postgres: 420 };
 
 /// The bytes of a row, in SQL.
 pub(super) fn size_of_row(read: &mut Read) -> String {
-    let texts =
-        ["data", "kind", "actor", "request_id", "key_id", "idempotency_key", "root_event_id", "traceparent"];
+    let texts = [
+        "data",
+        "kind",
+        "actor",
+        "request_id",
+        "key_id",
+        "idempotency_key",
+        "root_event_id",
+        "traceparent",
+        "automations",
+    ];
     logs::row_bytes(read, ROW_BYTES, &texts)
 }
 

@@ -1,7 +1,7 @@
 //! A job as a group declares it: its name, when it runs, what it does, and the work itself.
 
 use crate::error::JobError;
-use model::JsonText;
+use model::{Chain, JsonText};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -43,8 +43,11 @@ impl fmt::Display for When {
 /// What a handler is given.
 #[derive(Clone)]
 pub struct JobContext {
-    /// The database, within the bound on what background work may hold of it ([`Db::background`]).
+    /// The database, within the bound on what background work may hold of it ([`Db::background`]), at the job's place in the
+    /// chain of causes.
     pub db: Db,
+    /// That place: the one of the transaction that asked for the job.
+    pub chain: Option<Chain>,
     /// What [`store::Tx::enqueue`] was given; `null` for periodic work.
     pub payload: JsonText,
     /// Which attempt this is, from 1. Owners that vanished count, those that were stopped don't.

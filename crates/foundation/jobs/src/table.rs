@@ -20,6 +20,8 @@ pub(crate) struct Claimed {
     pub(crate) epoch: i64,
     /// The lease of the owner before, where that one vanished without a word.
     pub(crate) stale_lease: Option<Timestamp>,
+    /// The place in the chain of causes at which it acts.
+    pub(crate) chain: Option<JsonText>,
 }
 
 /// What becomes of a job that was run.
@@ -135,6 +137,7 @@ fn due(
             jobs::attempts,
             jobs::epoch,
             jobs::lease_until,
+            jobs::chain,
         ));
     Ok(match tx.connection() {
         AnyConnection::Sqlite(connection) => due.load(connection)?,
