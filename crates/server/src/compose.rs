@@ -9,12 +9,13 @@ use channels::Network;
 use chatnet::Chatnet;
 use conversations::{Transcriber, Workers};
 use egress::Connector;
+use events::{EventConsumer, Readers, readers_behind};
 use files::{Files, Objects};
 use jobs::Runner;
 use model::Result;
 use operation::{
-    BaseUrl, Declarations, Group, Limits, LocalCalls, Metrics, Parts, Pipeline, RawRoute, Registry,
-    RequestLog, RequestMetrics, Services,
+    BaseUrl, CauseHeader, Declarations, Group, Limits, LocalCalls, Metrics, Parts, Pipeline, RawRoute,
+    Registry, RequestLog, RequestMetrics, Services,
 };
 use ports::{
     BusinessCalendar, ContactReferences, ContactUses, FileReferences, FileUses, LinkDirectory, LinkTargets,
@@ -127,6 +128,8 @@ pub struct Service {
     pub jobs: Runner,
     /// Places events in the log and delivers them. Not started either.
     pub deliveries: Deliveries,
+    /// Reads the log of events for consumers. Not started either.
+    pub readers: Readers,
     /// Talks to contacts. Not started either.
     pub channels: Workers,
     /// Whether requests should come here.
@@ -184,8 +187,14 @@ impl Service {
             engine: services.cloned::<RunEngine>()?,
             jobs: Runner::new(db.clone()).with(jobs),
             deliveries: services.cloned::<Deliveries>()?,
+            readers: Readers::new(
+                db.background(),
+                services.get()?,
+                services.get()?,
+                services.all::<Arc<dyn EventConsumer>>(),
+            ),
             channels: services.cloned::<Workers>()?,
-            readiness: Arc::new(Readiness::new(db.clone())),
+            readiness: Arc::new(Readiness::new(db.clone(), readers_behind)),
             metrics: Arc::new(Metrics::new(db, metrics, table_gauges)?),
             logs,
             pipeline,
@@ -256,6 +265,7 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with(contact_uses);
     Ok(services.with(db).with_shared(seal).with_shared(registry.clone()))
 }
+        .with(CauseHeader::new(seal.clone(), &parts.base_url))
 
 /// Starts all groups, and then the directories of what each of them offers to the others.
 fn start_groups(foundation: Services) -> Result<Parts> {

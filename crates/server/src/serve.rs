@@ -12,6 +12,7 @@ use actix_web::dev::{Server, ServerHandle};
 use anyhow::Context;
 use auth::workspaces;
 use egress::Connector;
+use events::Reading;
 use jobs::Running;
 use model::WorkspaceId;
 use providers::Tiers;
@@ -72,7 +73,12 @@ async fn serve(config: Config, demo: Option<Given>, runtime: Handle) -> anyhow::
     let mut server = serve_api(&service, demo.as_ref(), listeners, &config)?;
     let admin = serve_admin(&service, admin_listeners)?;
     let mut signals = StopSignals::listen()?;
-    let background = (service.jobs.start(), service.deliveries.start(), service.channels.start());
+    let background = Background {
+        jobs: service.jobs.start(),
+        deliveries: service.deliveries.start(),
+        readers: service.readers.start(),
+        channels: service.channels.start(),
+    };
     let key_refresh = tokio::spawn(follow(config.clone(), followed, service.pipeline.seal.clone()));
     tracing::info!(listen = config.listen, ready_ms = began.elapsed().as_millis(), "serving");
     if let Some(demo) = &demo {
@@ -182,14 +188,23 @@ pub(crate) fn listen(address: &str) -> std::io::Result<Vec<TcpListener>> {
     if listeners.is_empty() { Err(failure) } else { Ok(listeners) }
 }
 
-/// Ends what goes on: requests, jobs, channels, deliveries, runs. They share `patience`: who comes later has what is left of it.
+/// What goes on beside requests and runs.
+struct Background {
+    jobs: Running,
+    deliveries: Delivering,
+    readers: Reading,
+    channels: conversations::Working,
+}
+
+/// Ends what goes on: requests, jobs, channels, deliveries, readers, runs. They share `patience`: who comes later has what is left of it.
 async fn stop(
     server: Server,
-    (jobs, deliveries, channels): (Running, Delivering, conversations::Working),
+    background: Background,
     service: Service,
     exporting: Option<Exporting>,
     patience: Duration,
 ) -> anyhow::Result<()> {
+    let Background { jobs, deliveries, readers, channels } = background;
     let deadline = Instant::now() + patience;
     let left = || deadline.saturating_duration_since(Instant::now());
     let handle = server.handle();
@@ -202,6 +217,7 @@ async fn stop(
     // What the last requests told is delivered by whoever serves next, or by ourselves then.
     channels.stop(left()).await;
     deliveries.stop(left()).await;
+    readers.stop(left()).await;
     service.stop(left()).await;
     if let Some(exporting) = exporting {
         exporting.stop(left().min(LAST_EXPORT)).await;

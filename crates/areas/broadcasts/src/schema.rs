@@ -25,6 +25,7 @@ diesel::table! {
         created_at -> Timestamp,
         updated_at -> Timestamp,
         prepared_bytes -> BigInt,
+        chain -> Nullable<Text>,
     }
 }
 

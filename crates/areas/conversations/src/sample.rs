@@ -148,6 +148,7 @@ fn message(sender: Sender, message_type: MessageType, content: &str) -> NewMessa
         run_id: None,
         broadcast_id: None,
         attachment: None,
+        chain: None,
     }
 }
 

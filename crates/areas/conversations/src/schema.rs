@@ -56,6 +56,7 @@ diesel::table! {
         created_at -> Timestamp,
         updated_at -> Timestamp,
     }
+        chain -> Nullable<Text>,
 }
 
 diesel::table! {

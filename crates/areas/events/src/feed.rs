@@ -20,6 +20,8 @@ pub struct Feed {
     waiting: Mutex<HashMap<WorkspaceId, watch::Sender<i64>>>,
     /// The last position that was published; 0 before the first.
     published: AtomicI64,
+    /// The last position, for those who read the events of all workspaces.
+    placed: watch::Sender<i64>,
     /// Held by the one that polls the database on behalf of all that wait here.
     polling: tokio::sync::Mutex<()>,
 }
@@ -30,6 +32,7 @@ impl Feed {
         Arc::new(Self {
             waiting: Mutex::default(),
             published: AtomicI64::new(0),
+            placed: watch::Sender::new(0),
             polling: tokio::sync::Mutex::default(),
         })
     }
@@ -49,6 +52,12 @@ impl Feed {
     /// Notes that the log has this position.
     pub(super) fn mark_published(&self, position: i64) {
         self.published.fetch_max(position, Ordering::AcqRel);
+        self.placed.send_if_modified(|last| position > std::mem::replace(last, (*last).max(position)));
+    }
+
+    /// Changes when this process has placed events, or has seen those of others.
+    pub(crate) fn placed(&self) -> watch::Receiver<i64> {
+        self.placed.subscribe()
     }
 
     pub(super) fn subscribe(&self, workspace: WorkspaceId) -> watch::Receiver<i64> {

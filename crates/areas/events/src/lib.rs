@@ -10,6 +10,7 @@ mod model;
 mod operations;
 mod placing;
 mod queries;
+mod reader;
 mod rows;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
@@ -20,6 +21,7 @@ pub use feed::Feed;
 pub use group::GROUP;
 pub use placing::place;
 pub use queries::{placed_between, placed_event, placed_since};
+pub use reader::{EventConsumer, EventReader, Readers, Reading, Turn, readers_behind, trim_bound};
 pub use rows::{LoggedEvent, NewPosition, hour};
 pub use size::{EVENT_LOG, purge_counts, purge_old};
 pub use types::{Catalogue, EventTypeInfo, matches};

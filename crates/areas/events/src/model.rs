@@ -20,7 +20,8 @@ pub struct EventRequest {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({ "depth": 0 }))]
 pub struct EventCause {
-    /// The first event of the chain that led to this one. The event's own id if it starts a chain.
+    /// The first event of the chain that led to this one. The event's own id if it starts a chain. The first event of a chain
+    /// that a run starts is the one that announces the end of the run.
     pub root_event_id: EventId,
     /// The number of steps from the first event of the chain.
     pub depth: i64,

@@ -3,6 +3,7 @@
 use super::model::{Event, EventQuery};
 use super::rows::{EventRow, LoggedEvent};
 use super::types::{Catalogue, matches};
+use diesel::dsl::exists;
 use diesel::prelude::*;
 use input::comma_list;
 use model::{ContactId, Error, EventId, Result, Timestamp, WorkspaceId};
@@ -142,6 +143,9 @@ type PlacedColumns = (
     events::created_at,
     events::request_id,
     events::traceparent,
+    events::root_event_id,
+    events::depth,
+    events::automations,
 );
 
 fn placed_columns() -> PlacedColumns {
@@ -155,6 +159,9 @@ fn placed_columns() -> PlacedColumns {
         events::created_at,
         events::request_id,
         events::traceparent,
+        events::root_event_id,
+        events::depth,
+        events::automations,
     )
 }
 
@@ -198,6 +205,33 @@ pub fn placed_since(
         .filter(events::position.gt(after))
         .filter(events::created_at.ge(since))
         .filter(events::created_at.lt(until))
+        .order(events::position)
+        .limit(limit)
+        .select(placed_columns())
+        .load(read.connection())?)
+}
+
+/// Whether there are events of these types from behind one place up to another.
+pub(crate) fn wants_any(read: &mut Read, after: i64, last: i64, kinds: &[&str]) -> Result<bool> {
+    let wanted = events::table
+        .filter(events::position.gt(after))
+        .filter(events::position.le(last))
+        .filter(events::kind.eq_any(kinds));
+    Ok(diesel::select(exists(wanted)).get_result(read.connection())?)
+}
+
+/// The first events of these types from behind one place up to another, in their order.
+pub(crate) fn placed_after(
+    read: &mut Read,
+    after: i64,
+    last: i64,
+    kinds: &[&str],
+    limit: i64,
+) -> Result<Vec<LoggedEvent>> {
+    Ok(events::table
+        .filter(events::position.gt(after))
+        .filter(events::position.le(last))
+        .filter(events::kind.eq_any(kinds))
         .order(events::position)
         .limit(limit)
         .select(placed_columns())

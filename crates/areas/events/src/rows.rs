@@ -3,7 +3,7 @@
 use super::model::{Event, EventCause, EventRequest};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text, Timestamp as SqlTimestamp};
-use model::{ActorType, Cause, EventId, JsonText, KeyId, RequestId, Timestamp, Trace, WorkspaceId};
+use model::{ActorType, Cause, Chain, EventId, JsonText, KeyId, RequestId, Timestamp, Trace, WorkspaceId};
 use store::schema::events;
 
 /// A row of `events` that has its position.
@@ -76,9 +76,27 @@ pub struct LoggedEvent {
     pub request_id: Option<RequestId>,
     /// The trace of that request, as it was sent.
     pub traceparent: Option<String>,
+    /// The first event of its chain of causes; `None` for an event that starts a chain.
+    pub root_event_id: Option<EventId>,
+    /// The number of steps from there.
+    pub depth: i64,
+    /// The automations that the chain went through, as a JSON array.
+    pub automations: Option<JsonText>,
 }
 
 impl LoggedEvent {
+    /// Its place in a chain of causes; `None` for an event that starts a chain.
+    pub fn chain(&self) -> Option<Chain> {
+        let automations = self.automations.as_ref().and_then(|ids| ids.parse().ok()).unwrap_or_default();
+        let depth = u32::try_from(self.depth).unwrap_or(u32::MAX);
+        self.root_event_id.clone().map(|root| Chain { root, depth, automations })
+    }
+
+    /// The place in the chain of what the event leads to.
+    pub fn leads_to(&self) -> Chain {
+        Chain::after(&self.id, self.chain().as_ref())
+    }
+
     /// The trace of the request that led to it; `None` where there was no request.
     pub fn trace(&self) -> Option<Trace> {
         let sent = self.traceparent.as_deref().and_then(|parent| Trace::parse(parent, None));

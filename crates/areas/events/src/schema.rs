@@ -8,3 +8,13 @@ diesel::table! {
         events -> BigInt,
     }
 }
+
+diesel::table! {
+    event_readers (name) {
+        name -> Text,
+        position -> BigInt,
+        epoch -> BigInt,
+        lease_until -> Nullable<Timestamp>,
+        updated_at -> Timestamp,
+    }
+}

@@ -1,6 +1,7 @@
 //! The size of the log of events: what is counted of them, and which go first.
 
 use super::queries::last_place;
+use super::reader::trim_bound;
 use super::rows::NewPosition;
 use crate::schema::event_hours;
 use diesel::dsl::sql;
@@ -23,8 +24,17 @@ const ROW_BYTES: PerRow = PerRow { sqlite: 220, postgres: 420 };
 
 /// The bytes of a row, in SQL.
 pub(super) fn size_of_row(read: &mut Read) -> String {
-    let texts =
-        ["data", "kind", "actor", "request_id", "key_id", "idempotency_key", "root_event_id", "traceparent"];
+    let texts = [
+        "data",
+        "kind",
+        "actor",
+        "request_id",
+        "key_id",
+        "idempotency_key",
+        "root_event_id",
+        "traceparent",
+        "automations",
+    ];
     logs::row_bytes(read, ROW_BYTES, &texts)
 }
 
@@ -37,7 +47,8 @@ pub(super) fn count_in(tx: &mut Tx, places: &[NewPosition]) {
 /// An event that may be deleted.
 type Row = (i64, WorkspaceId, Timestamp, i64);
 
-/// The oldest events, of all workspaces or of one. The newest of all stays, because the next place follows from it.
+/// The oldest events, of all workspaces or of one. The newest of all stays, because the next place follows from it, and so do
+/// events that a reader has before it.
 fn oldest(tx: &mut Tx, workspace: Option<WorkspaceId>) -> Result<Vec<Row>> {
     let newest = last_place(tx)?;
     let bytes = sql::<BigInt>(&size_of_row(tx));
@@ -47,6 +58,9 @@ fn oldest(tx: &mut Tx, workspace: Option<WorkspaceId>) -> Result<Vec<Row>> {
         .limit(PIECE)
         .select((events::position.assume_not_null(), events::workspace_id, events::created_at, bytes))
         .into_boxed();
+    if let Some(bound) = trim_bound(tx)? {
+        rows = rows.filter(events::position.le(bound));
+    }
     if let Some(workspace) = workspace {
         rows = rows.filter(events::workspace_id.eq(workspace));
     }

@@ -70,6 +70,7 @@ fn start(services: &Services) -> Result<Parts> {
         turns: services.cloned()?,
         tracer: services.cloned()?,
         operations: services.cloned::<LocalCalls>()?,
+        causes: services.cloned()?,
         variables: services.cloned()?,
         people: services.cloned()?,
         collections: services.cloned()?,

@@ -9,7 +9,7 @@ use channels::templates;
 use chatnet::SentTemplate;
 use conversations::messages::{self, MessageSenderType, Sender};
 use model::{ChannelId, Code, ContactId, Error, MessageId, Result, Scope, WorkspaceId};
-use ports::{MessageContent, MessageSender, MessageToSend, TemplateToSend};
+use ports::{MessageContent, MessageSender, MessageToSend, SentBy, TemplateToSend};
 use store::{Read, Tx};
 
 impl MessageSender for SendParts {
@@ -48,7 +48,7 @@ impl MessageSender for SendParts {
         let sending = Sending {
             workspace,
             parts: self,
-            sender: Sender { kind: MessageSenderType::Api, id: Some(message.key.to_string()) },
+            sender: sender_of(message),
             run: None,
             answering: None,
             once: Some(message.once.clone()),
@@ -65,6 +65,17 @@ impl MessageSender for SendParts {
         let queued = sending.send(tx, &channel, Some(contact), what)?;
         queued.message_id.ok_or_else(|| Error::internal("a message that is sent has no id"))
     }
+}
+
+fn sender_of(message: &MessageToSend) -> Sender {
+    let (kind, id) = match &message.sender {
+        SentBy::Key => (MessageSenderType::Api, message.key.to_string()),
+        SentBy::Agent(id) => (MessageSenderType::Agent, id.to_string()),
+        SentBy::Broadcast(id) => (MessageSenderType::Broadcast, id.to_string()),
+        SentBy::Reminder(id) => (MessageSenderType::Reminder, id.to_string()),
+        SentBy::Person(id) => (MessageSenderType::User, id.to_string()),
+    };
+    Sender { kind, id: Some(id) }
 }
 
 fn sent(wanted: TemplateToSend) -> SentTemplate {

@@ -282,7 +282,7 @@ impl<'a> Sending<'a> {
             self.parts.notifier.notify_of_outbox(tx, conversation.channel_id);
             return Ok(row);
         }
-        let out = self.outgoing(draft, expires_at);
+        let out = Outgoing { chain: tx.chain().cloned(), ..self.outgoing(draft, expires_at) };
         let row = messages::enqueue(tx, &conversation, out)?;
         self.parts.notifier.notify_of_outbox(tx, conversation.channel_id);
         Ok(row)
@@ -300,6 +300,7 @@ impl<'a> Sending<'a> {
             run_id: self.run.clone(),
             broadcast_id: None,
             attachment: draft.attachment,
+            chain: None,
             priority: Priority::Live,
             expires_at,
         }

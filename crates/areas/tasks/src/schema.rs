@@ -29,6 +29,7 @@ diesel::table! {
         created_at -> Timestamp,
         updated_at -> Timestamp,
         task_id -> Nullable<BigInt>,
+        chain -> Nullable<Text>,
     }
 }
 

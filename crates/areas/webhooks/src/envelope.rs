@@ -119,6 +119,9 @@ mod tests {
             created_at: now,
             request_id: None,
             traceparent: None,
+            root_event_id: None,
+            depth: 0,
+            automations: None,
         }
     }
 

@@ -31,7 +31,8 @@ fn start(services: &Services) -> Result<Parts> {
     let wake = Arc::new(tokio::sync::Notify::new());
     let sequencer = Sequencer::new(db.clone(), catalogue.clone(), services.get()?, wake.clone());
     let (connector, seal, tracer) = (services.get()?, services.get()?, services.cloned::<Tracer>()?);
-    let parts = engine::Parts { db, catalogue: catalogue.clone(), connector, seal, tracer, wake };
+    let causes = services.cloned()?;
+    let parts = engine::Parts { db, catalogue: catalogue.clone(), connector, seal, tracer, wake, causes };
     let deliveries = Deliveries::new(parts, sequencer)?;
     let retentions = services.get::<Retentions>()?;
     let parts = Parts::default()

@@ -81,6 +81,7 @@ pub async fn test_webhook_endpoint(
         attempt: 1,
         body: body.clone(),
         trace: Some(cx.caller.trace()),
+        cause: parts.causes.of(target.url(), &event.leads_to(), cx.db.now()),
     };
     let attempt = send(&parts.connector, &parts.tracer, &target, message, cx.db.now()).await;
     let kept = Arc::new((row, event, delivery, body, attempt));
@@ -124,6 +125,9 @@ fn made_up(
         created_at: now,
         request_id: None,
         traceparent: None,
+        root_event_id: None,
+        depth: 0,
+        automations: None,
     })
 }
 

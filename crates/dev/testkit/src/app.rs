@@ -52,8 +52,16 @@ fn short_limits() -> Limits {
     }
 }
 
-fn settings() -> (Limits, Retentions) {
-    (short_limits(), Retentions::default())
+/// What differs between services of tests.
+struct Settings {
+    limits: Limits,
+    retention: Retentions,
+    /// Whether the service knows the address at which it listens as its own. Otherwise that is `https://svc.example`.
+    knows_address: bool,
+}
+
+fn settings() -> Settings {
+    Settings { limits: short_limits(), retention: Retentions::default(), knows_address: false }
 }
 
 impl TestApp {
@@ -94,7 +102,7 @@ impl TestApp {
             RateWindows::local(),
             None,
             objects_in_memory(),
-            (limits, Retentions::default()),
+            Settings { limits, ..settings() },
             None,
         )
     }
@@ -103,8 +111,16 @@ impl TestApp {
     pub async fn with_retention(kind: Kind, retention: Retentions) -> Self {
         let data = TestDb::new(kind);
         let db = data.db.clone();
-        let limits = short_limits();
-        Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), (limits, retention), None)
+        let settings = Settings { retention, ..settings() };
+        Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), settings, None)
+    }
+
+    /// Starts a service that knows its own address, so that its tools and webhooks can call it back.
+    pub async fn at_own_address(kind: Kind) -> Self {
+        let data = TestDb::new(kind);
+        let db = data.db.clone();
+        let settings = Settings { knows_address: true, ..settings() };
+        Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), settings, None)
     }
 
     /// Starts a service that transcribes voice notes.
@@ -121,7 +137,7 @@ impl TestApp {
         rates: RateWindows,
         provider: Option<Arc<dyn Provider>>,
         objects: Objects,
-        (limits, retention): (Limits, Retentions),
+        Settings { limits, retention, knows_address }: Settings,
         transcriber: Option<Arc<dyn Transcriber>>,
     ) -> Self {
         let model = Arc::new(ScriptedModel::default());
@@ -135,6 +151,8 @@ impl TestApp {
             }],
             prices: Tiers::DEFAULT_PRICES[number],
         };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
         let loopback = || Policy::allowing(["127.0.0.0/8"]).unwrap();
         let traces = Traces::off(db.random()).unwrap();
         let service = Service::new(ServiceParts {
@@ -145,7 +163,7 @@ impl TestApp {
             seal: Seal::new(&[7; 32]).unwrap(),
             objects: objects.clone(),
             rates,
-            base_url: "https://svc.example".to_owned(),
+            base_url: if knows_address { origin.clone() } else { "https://svc.example".to_owned() },
             limits,
             retention,
             transcriber,
@@ -154,8 +172,6 @@ impl TestApp {
         })
         .unwrap();
         let api = service.api();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let origin = format!("http://{}", listener.local_addr().unwrap());
         // Longer than any test. The test would fail if a connection were closed just when it is used again.
         let options = rest::ServerOptions {
             keep_alive: Duration::from_secs(600),

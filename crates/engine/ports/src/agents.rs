@@ -1,7 +1,7 @@
 //! Agents, for whoever assigns work to them or lets them run without a request.
 
 use super::conversations::ChannelQuestion;
-use model::{AgentId, Answering, ChannelId, KeyId, ReminderId, Result, RunId, WorkspaceId};
+use model::{AgentId, Answering, Chain, ChannelId, KeyId, ReminderId, Result, RunId, WorkspaceId};
 use operation::BoxFuture;
 use std::sync::Arc;
 use store::Read;
@@ -27,6 +27,8 @@ pub struct StartRun {
     pub conversation: Option<String>,
     /// Whether a run that the conversation still has is cancelled and forgotten. Otherwise the new run waits for its end.
     pub supersedes: bool,
+    /// Its place in a chain of causes. `None` for a run that starts a chain.
+    pub chain: Option<Chain>,
     /// What names this start among all: of several attempts with one name, one makes a run.
     pub once: String,
 }
@@ -49,6 +51,8 @@ pub struct RunEnd {
     pub agent: AgentId,
     /// The answer, where the run was completed.
     pub output: Option<String>,
+    /// The place in the chain of causes of what the run leads to, such as the message with its answer.
+    pub leads_to: Option<Chain>,
 }
 
 /// Runs of agents, for other groups.

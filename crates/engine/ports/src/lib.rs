@@ -21,7 +21,7 @@ pub use contacts::{
 pub use conversations::{
     AssignedConversations, AutoAssignment, ChannelQuestion, ChannelTurn, ChannelTurns, Speaker,
 };
-pub use messages::{MessageContent, MessageSender, MessageToSend, Messenger, TemplateToSend};
+pub use messages::{MessageContent, MessageSender, MessageToSend, Messenger, SentBy, TemplateToSend};
 pub use people::{
     BUSINESS_FACTS, BusinessCalendar, BusinessRetention, KeptDays, Member, Members, OpenWork,
     OpenWorkDirectory, Opening, TeamMembers, WorkType,

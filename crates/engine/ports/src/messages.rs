@@ -1,6 +1,9 @@
 //! Messages to contacts, for whoever sends them without a request.
 
-use model::{ChannelId, ContactId, FileId, KeyId, MessageId, Result, WorkspaceId};
+use model::{
+    AgentId, BroadcastId, ChannelId, ContactId, FileId, KeyId, MemberId, MessageId, ReminderId, Result,
+    WorkspaceId,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,6 +52,21 @@ pub enum MessageContent {
     Template(TemplateToSend),
 }
 
+/// Who sends a message without a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SentBy {
+    /// The key on whose behalf it is sent.
+    Key,
+    /// An agent.
+    Agent(AgentId),
+    /// A broadcast.
+    Broadcast(BroadcastId),
+    /// A reminder.
+    Reminder(ReminderId),
+    /// A person of the team.
+    Person(MemberId),
+}
+
 /// A message that is sent without a request.
 #[derive(Debug, Clone)]
 pub struct MessageToSend {
@@ -56,6 +74,8 @@ pub struct MessageToSend {
     pub workspace: WorkspaceId,
     /// The key on whose behalf it is sent. It must still have `channels:send`.
     pub key: KeyId,
+    /// Who sends it, as the conversation shows it.
+    pub sender: SentBy,
     /// The contact.
     pub contact: ContactId,
     /// The channel; `None` for the one on which the contact was last spoken to.
@@ -83,7 +103,7 @@ pub trait MessageSender: Send + Sync {
         content: &MessageContent,
     ) -> Result<()>;
 
-    /// Queues a message, once for its name. It locks the contact.
+    /// Queues a message, once for its name, at the transaction's place in the chain of causes. It locks the contact.
     ///
     /// # Errors
     /// As those of `POST /contacts/{contactId}/send-message` and `POST /contacts/{contactId}/send-template`, such as

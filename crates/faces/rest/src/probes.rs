@@ -2,10 +2,12 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
+use model::Result;
 use operation::Pipeline;
+use serde_json::json;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use store::Db;
+use store::{Db, Read};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
@@ -17,9 +19,13 @@ const FRESH: Duration = Duration::from_secs(1);
 /// The readiness of this process to receive requests.
 pub struct Readiness {
     db: Db,
+    behind: fn(&mut Read) -> Result<Vec<String>>,
     is_stopping: AtomicBool,
-    last: Mutex<Option<(Instant, Option<NotReady>)>>,
+    last: Mutex<Option<(Instant, Found)>>,
 }
+
+/// The result of a check: the readers of the event log that are far behind, or the reason to receive no requests.
+type Found = std::result::Result<Vec<String>, NotReady>;
 
 /// The reason why the process should receive no requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,9 +37,10 @@ enum NotReady {
 }
 
 impl Readiness {
-    /// Creates the readiness of a process with this database.
-    pub fn new(db: Db) -> Self {
-        Self { db, is_stopping: AtomicBool::new(false), last: Mutex::new(None) }
+    /// Creates the readiness of a process with this database. `behind` names the readers of the event log that are far
+    /// behind. They do not keep the process from serving requests.
+    pub fn new(db: Db, behind: fn(&mut Read) -> Result<Vec<String>>) -> Self {
+        Self { db, behind, is_stopping: AtomicBool::new(false), last: Mutex::new(None) }
     }
 
     /// Marks the process as stopping.
@@ -41,36 +48,40 @@ impl Readiness {
         self.is_stopping.store(true, Ordering::Release);
     }
 
-    async fn problem(&self) -> Option<NotReady> {
+    async fn found(&self) -> Found {
         if self.is_stopping.load(Ordering::Acquire) {
-            return Some(NotReady::Stopping);
+            return Err(NotReady::Stopping);
         }
         let mut last = self.last.lock().await;
-        if let Some((at, problem)) = *last
+        if let Some((at, found)) = &*last
             && at.elapsed() < FRESH
         {
-            return problem;
+            return found.clone();
         }
-        let problem = match timeout(PATIENCE, self.look()).await {
-            Ok(Ok(problem)) => problem,
+        let found = match timeout(PATIENCE, self.look()).await {
+            Ok(Ok(found)) => found,
             Ok(Err(error)) => {
                 tracing::warn!(?error, "not ready: the database failed");
-                Some(NotReady::Database)
+                Err(NotReady::Database)
             }
             Err(_) => {
                 tracing::warn!("not ready: the database took too long");
-                Some(NotReady::Database)
+                Err(NotReady::Database)
             }
         };
-        *last = Some((Instant::now(), problem));
-        problem
+        *last = Some((Instant::now(), found.clone()));
+        found
     }
 
-    async fn look(&self) -> model::Result<Option<NotReady>> {
+    async fn look(&self) -> Result<Found> {
         if !self.db.is_current().await? {
-            return Ok(Some(NotReady::Migrations));
+            return Ok(Err(NotReady::Migrations));
         }
-        Ok(if self.db.has_room().await? { None } else { Some(NotReady::StorageFull) })
+        if !self.db.has_room().await? {
+            return Ok(Err(NotReady::StorageFull));
+        }
+        let behind = self.behind;
+        self.db.read(behind).await.map(Ok)
     }
 }
 
@@ -86,17 +97,21 @@ pub(crate) async fn health(pipeline: Data<Pipeline>) -> HttpResponse {
 }
 
 /// Responds whether the process should receive requests: the database responds, has the schema of this version and
-/// free space, and the process is not stopping.
+/// free space, and the process is not stopping. The response names the readers of the event log that are far behind.
 pub(crate) async fn ready(readiness: Data<Readiness>) -> HttpResponse {
-    let reason = match readiness.problem().await {
-        None => {
-            let body = "{\"status\":\"ready\"}";
-            return HttpResponse::Ok().content_type("application/json").body(body);
+    let reason = match readiness.found().await {
+        Ok(behind) => {
+            let body = if behind.is_empty() {
+                json!({ "status": "ready" })
+            } else {
+                json!({ "status": "ready", "event_readers_behind": behind })
+            };
+            return HttpResponse::Ok().content_type("application/json").body(body.to_string());
         }
-        Some(NotReady::Stopping) => "stopping",
-        Some(NotReady::Database) => "database_unavailable",
-        Some(NotReady::Migrations) => "migrations_pending",
-        Some(NotReady::StorageFull) => "storage_full",
+        Err(NotReady::Stopping) => "stopping",
+        Err(NotReady::Database) => "database_unavailable",
+        Err(NotReady::Migrations) => "migrations_pending",
+        Err(NotReady::StorageFull) => "storage_full",
     };
     let body = format!("{{\"status\":\"not_ready\",\"reason\":\"{reason}\"}}");
     HttpResponse::ServiceUnavailable().content_type("application/json").body(body)

@@ -1,7 +1,7 @@
 //! The declaration of a job: its name, its schedule, its description and its handler.
 
 use crate::error::JobError;
-use model::JsonText;
+use model::{Chain, JsonText};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -43,8 +43,11 @@ impl fmt::Display for When {
 /// The input of a handler.
 #[derive(Clone)]
 pub struct JobContext {
-    /// The database, limited to background work's share of connections ([`Db::background`]).
+    /// The database, limited to background work's share of connections ([`Db::background`]). Its transactions continue the
+    /// job's chain of causes.
     pub db: Db,
+    /// The chain of causes of the transaction that requested the job.
+    pub chain: Option<Chain>,
     /// The payload passed to [`store::Tx::enqueue`]; `null` for periodic jobs.
     pub payload: JsonText,
     /// The number of this attempt, from 1. Attempts whose owner died count; those handed back do not.

@@ -20,6 +20,8 @@ pub(crate) struct Claimed {
     pub(crate) epoch: i64,
     /// The lease of the previous owner, if that died without settling the job.
     pub(crate) stale_lease: Option<Timestamp>,
+    /// The place in the chain of causes at which it acts.
+    pub(crate) chain: Option<JsonText>,
 }
 
 /// The outcome of a run, to be stored.
@@ -138,6 +140,7 @@ fn due(
             jobs::attempts,
             jobs::epoch,
             jobs::lease_until,
+            jobs::chain,
         ));
     Ok(match tx.connection() {
         AnyConnection::Sqlite(connection) => due.load(connection)?,

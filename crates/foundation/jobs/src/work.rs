@@ -3,7 +3,7 @@
 use crate::error::{JobError, Next, delay};
 use crate::job::{Job, JobContext, When};
 use crate::table::{self, Claimed, Settled, Verdict, later, next_slot};
-use model::Result;
+use model::{Chain, Result};
 use std::time::Duration;
 use store::Db;
 use tokio::task::JoinError;
@@ -58,8 +58,10 @@ pub(crate) async fn run(worker: &Worker, kind: &Job, job: Claimed, tokens: &Toke
         return settle(worker, job, verdict).await;
     }
     let soft = tokens.soft.child_token();
+    let chain = Chain::stored(job.chain.as_ref());
     let context = JobContext {
-        db: worker.db.background(),
+        db: worker.db.background().caused_by(chain.as_ref()),
+        chain,
         payload: job.payload.clone(),
         attempts: job.attempts,
         soft: soft.clone(),

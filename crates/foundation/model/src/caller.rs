@@ -2,8 +2,8 @@
 
 use crate::text_enum;
 use crate::{
-    Actor, Cause, Code, ContactId, Error, JsonText, KeyId, PartnerId, RequestId, RequestRef, Result, Scope,
-    ScopeSet, Trace, WorkspaceId,
+    Actor, Cause, Chain, Code, ContactId, Error, JsonText, KeyId, PartnerId, RequestId, RequestRef, Result,
+    Scope, ScopeSet, Trace, WorkspaceId,
 };
 use std::sync::Arc;
 
@@ -177,6 +177,8 @@ pub struct Caller {
     pub actor: Option<Actor>,
     /// Whom the actor answers, where it is an agent that answers a contact by itself.
     pub answering: Option<Answering>,
+    /// The place in the chain of causes at which the request acts; `None` for a request that nothing of ours led to.
+    pub chain: Option<Chain>,
 }
 
 impl Caller {
@@ -187,7 +189,8 @@ impl Caller {
             key_id: self.key.id.clone(),
             idempotency_key: self.idempotency_key.clone(),
             trace: self.trace.clone(),
-        });
+        })
+        .at(self.chain.clone());
         match &self.actor {
             None => cause,
             Some(actor) => Cause { actor: JsonText::of(actor), ..cause },

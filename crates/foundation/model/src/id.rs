@@ -122,6 +122,10 @@ integer_id! {
     SkillId
 }
 integer_id! {
+    /// An automation of a workspace.
+    AutomationId
+}
+integer_id! {
     /// A collection: a table of items with fields of its own. Negative ids are those of sets of records that are not
     /// collections, such as a workspace's contacts; no text that a caller sends names one.
     CollectionId, |id| *id > 0

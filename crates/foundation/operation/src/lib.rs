@@ -7,6 +7,7 @@
 mod answers;
 mod batched;
 mod calls;
+mod cause_header;
 mod declaration;
 mod gates;
 mod group;
@@ -28,6 +29,7 @@ pub use answers::lists::{CursorList, Nothing, OffsetList, OptInList, PageList, P
 pub use batched::{Alone, BatchedCall, Together, WaitingCalls};
 pub use calls::embedded::OperationInput;
 pub use calls::local::{LocalAnswer, LocalCall, LocalCalls};
+pub use cause_header::CauseHeader;
 pub use declaration::describe::Describe;
 pub use declaration::events::EventType;
 pub use declaration::examples::{sample, tidy as tidy_examples};

@@ -108,9 +108,10 @@ impl Db {
         self.join(batches, maker, change).await
     }
 
-    /// Background work waits for a connection's turn, and has few at a time.
+    /// Background work waits for a connection's turn, and has few at a time. Changes that share a transaction would share its
+    /// place in the chain of causes.
     fn takes_batches(&self) -> bool {
-        matches!(self.backend(), Backend::Postgres(_)) && self.background.is_none()
+        matches!(self.backend(), Backend::Postgres(_)) && self.background.is_none() && self.chain.is_none()
     }
 
     async fn join<C: Batched>(

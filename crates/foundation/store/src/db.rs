@@ -11,7 +11,7 @@ use crate::tx::{AfterCommit, EventObserver, Events, Held, Read, Tx, run_hooks};
 use crate::{AnyConnection, Backend, each, migrations};
 use diesel::connection::{AnsiTransactionManager, TransactionManager};
 use diesel::r2d2::Pool;
-use model::{Clock, Error, Random, Result, Timestamp};
+use model::{Chain, Clock, Error, Random, Result, Timestamp};
 use prometheus::core::Collector;
 use std::num::NonZero;
 use std::sync::Arc;
@@ -49,6 +49,8 @@ pub struct Db {
     /// What bounds the connections of background work; `None` for requests.
     pub(crate) background: Option<Arc<Semaphore>>,
     priority: Priority,
+    /// The place in the chain of causes at which transactions act.
+    pub(crate) chain: Option<Arc<Chain>>,
 }
 
 pub(crate) struct Inner {
@@ -147,7 +149,7 @@ impl Db {
             background: Arc::new(Semaphore::new(background)),
             room: Room::default(),
         });
-        Ok(Self { inner, background: None, priority: Priority::Normal })
+        Ok(Self { inner, background: None, priority: Priority::Normal, chain: None })
     }
 
     /// The same database for work that no request waits for: all of it together holds at most half of the connections,
@@ -162,6 +164,12 @@ impl Db {
     #[must_use]
     pub fn with_priority(&self) -> Self {
         Self { priority: Priority::High, ..self.clone() }
+    }
+
+    /// The same database for work at a place in a chain of causes, with which events and jobs of its transactions go on.
+    #[must_use]
+    pub fn caused_by(&self, chain: Option<&Chain>) -> Self {
+        Self { chain: chain.cloned().map(Arc::new), ..self.clone() }
     }
 
     /// Which database it is.
@@ -275,6 +283,11 @@ impl Db {
         work: impl Fn(&mut Tx) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.inner.metrics.writes.inc();
+        let chain = self.chain.clone();
+        let work = move |tx: &mut Tx| match &chain {
+            None => work(tx),
+            Some(chain) => tx.at_chain(Some((**chain).clone()), &work),
+        };
         if let Some(writer) = &self.inner.writer {
             let (reply, answer) = oneshot::channel();
             let pending: Box<dyn Work> = Box::new(Pending::new(move |tx: &mut Tx| work(tx), reply));

@@ -6,7 +6,7 @@
 use crate::{AnyConnection, CachedChange, PgConnection, SqliteConnection, insert_rows};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp as SqlTimestamp};
-use model::{ActorType, Cause, EventId, JsonText, Result, Timestamp, WorkspaceId};
+use model::{ActorType, Cause, Chain, EventId, JsonText, Result, Timestamp, WorkspaceId};
 
 /// An event as it is stored.
 pub(crate) struct EventRow {
@@ -29,12 +29,16 @@ pub(crate) struct Origin {
     actor: Option<JsonText>,
     root_event_id: Option<String>,
     depth: i64,
+    /// `NULL` where the chain went through none.
+    automations: Option<JsonText>,
     traceparent: Option<String>,
 }
 
 impl Origin {
-    pub(crate) fn of(cause: &Cause) -> Self {
-        let (request, chain) = (cause.request.as_ref(), cause.chain.as_ref());
+    /// The origin of an event. `ambient` is the place in the chain of causes where the cause names none.
+    pub(crate) fn of(cause: &Cause, ambient: Option<&Chain>) -> Self {
+        let (request, chain) = (cause.request.as_ref(), cause.chain.as_ref().or(ambient));
+        let automations = chain.map(|chain| &chain.automations).filter(|all| !all.is_empty());
         Self {
             request_id: request.map(|request| request.id.to_string()),
             key_id: request.map(|request| request.key_id.to_string()),
@@ -42,6 +46,7 @@ impl Origin {
             actor: other_actor(cause).cloned(),
             root_event_id: chain.map(|chain| chain.root.to_string()),
             depth: chain.map_or(0, |chain| i64::from(chain.depth)),
+            automations: automations.map(JsonText::of),
             traceparent: cause.trace.as_ref().or_else(|| request?.trace.as_ref()).map(model::Trace::parent),
         }
     }
@@ -89,8 +94,8 @@ impl Outbox {
 
 fn write_on_sqlite(connection: &mut SqliteConnection, rows: &[EventRow]) -> Result<()> {
     let insert = "INSERT OR FAIL INTO events (id, workspace_id, kind, livemode, data, created_at, contact_id, request_id, \
-                  key_id, idempotency_key, actor, root_event_id, depth, traceparent)";
-    let places = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+                  key_id, idempotency_key, actor, root_event_id, depth, traceparent, automations)";
+    let places = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
     insert_rows(connection, insert, places, rows, |statement, row| {
         statement
             .bind::<Text, _>(row.id.as_str())
@@ -107,6 +112,7 @@ fn write_on_sqlite(connection: &mut SqliteConnection, rows: &[EventRow]) -> Resu
             .bind::<Nullable<Text>, _>(row.origin.root_event_id.as_deref())
             .bind::<BigInt, _>(row.origin.depth)
             .bind::<Nullable<Text>, _>(row.origin.traceparent.as_deref())
+            .bind::<Nullable<Text>, _>(row.origin.automations.as_ref().map(JsonText::as_str))
     })?;
     Ok(())
 }
@@ -115,8 +121,8 @@ fn write_on_sqlite(connection: &mut SqliteConnection, rows: &[EventRow]) -> Resu
 fn write_on_postgres(connection: &mut PgConnection, rows: &[EventRow]) -> QueryResult<()> {
     let insert = diesel::sql_query(
         "INSERT INTO events (id, workspace_id, kind, livemode, data, created_at, contact_id, request_id, key_id, \
-         idempotency_key, actor, root_event_id, depth, traceparent) \
-         SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+         idempotency_key, actor, root_event_id, depth, traceparent, automations) \
+         SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
     )
     .bind::<Array<Text>, _>(column(rows, |row| row.id.as_str()))
     .bind::<Array<BigInt>, _>(column(rows, |row| row.workspace_id))
@@ -131,7 +137,10 @@ fn write_on_postgres(connection: &mut PgConnection, rows: &[EventRow]) -> QueryR
     .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.origin.actor.as_ref().map(JsonText::as_str)))
     .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.origin.root_event_id.as_deref()))
     .bind::<Array<BigInt>, _>(column(rows, |row| row.origin.depth))
-    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.origin.traceparent.as_deref()));
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.origin.traceparent.as_deref()))
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| {
+        row.origin.automations.as_ref().map(JsonText::as_str)
+    }));
     CachedChange(insert).run(connection)
 }
 

@@ -19,6 +19,7 @@ diesel::table! {
         root_event_id -> Nullable<Text>,
         depth -> BigInt,
         traceparent -> Nullable<Text>,
+        automations -> Nullable<Text>,
     }
 }
 
@@ -36,6 +37,7 @@ diesel::table! {
         failed_at -> Nullable<Timestamp>,
         created_at -> Timestamp,
         workspace_id -> Nullable<BigInt>,
+        chain -> Nullable<Text>,
     }
 }
 

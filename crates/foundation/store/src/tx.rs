@@ -9,7 +9,7 @@ use crate::{AnyConnection, Backend, each};
 use diesel::prelude::*;
 use diesel::r2d2::PooledConnection;
 use diesel::upsert::excluded;
-use model::{Cause, Clock, Event, EventId, JsonText, Random, Result, Timestamp, WorkspaceId};
+use model::{Cause, Chain, Clock, Event, EventId, JsonText, Random, Result, Timestamp, WorkspaceId};
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
@@ -131,6 +131,7 @@ pub struct Tx {
     log_changes: Changes,
     outbox: Outbox,
     answers_before_flush: bool,
+    chain: Option<Chain>,
 }
 
 impl Deref for Tx {
@@ -157,12 +158,14 @@ struct JobRow<'a> {
     attempts: i64,
     epoch: i64,
     created_at: Timestamp,
+    chain: Option<JsonText>,
 }
 
 impl Tx {
     pub(crate) fn new(read: Read, random: Arc<dyn Random>, events: Arc<Events>) -> Self {
-        let (after_commit, locks, log_changes, outbox) = Default::default();
-        Self { read, random, events, after_commit, locks, log_changes, outbox, answers_before_flush: false }
+        let (after_commit, locks, log_changes, outbox, chain) = Default::default();
+        let answers_before_flush = false;
+        Self { read, random, events, after_commit, locks, log_changes, outbox, answers_before_flush, chain }
     }
 
     /// Ends one transaction, whose hooks these are; the next one may begin on the same connection.
@@ -171,6 +174,7 @@ impl Tx {
         self.log_changes = Changes::default();
         self.outbox = Outbox::default();
         self.answers_before_flush = false;
+        self.chain = None;
         std::mem::take(&mut self.after_commit)
     }
 
@@ -194,6 +198,27 @@ impl Tx {
         self.random.clone()
     }
 
+    /// The place in the chain of causes at which the transaction acts: that of the request or job that it belongs to
+    /// ([`crate::Db::caused_by`]).
+    pub fn chain(&self) -> Option<&Chain> {
+        self.chain.as_ref()
+    }
+
+    /// Does a part of the transaction at another place in the chain of causes.
+    ///
+    /// # Errors
+    /// What `work` fails with.
+    pub fn at_chain<T>(
+        &mut self,
+        chain: Option<Chain>,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let before = std::mem::replace(&mut self.chain, chain);
+        let result = work(self);
+        self.chain = before;
+        result
+    }
+
     /// Does something once the transaction is durable; nothing if it fails.
     pub fn after_commit(&mut self, action: impl FnOnce() + Send + 'static) {
         self.after_commit.push(Box::new(action));
@@ -201,7 +226,7 @@ impl Tx {
 
     /// Records an event with the change that caused it, and wakes whoever waits for [`crate::Db::emitted`] once it is
     /// durable. It is written at the end of the transaction, and its place in the log is given after the commit, in the
-    /// order of commits. `livemode` says whether the effects were real: `false` for whatever a test key's run caused.
+    /// order of commits. A cause without a chain goes on with that of the transaction. `livemode` says whether the effects were real: `false` for whatever a test key's run caused.
     ///
     /// # Errors
     /// When its data cannot be JSON.
@@ -212,24 +237,37 @@ impl Tx {
         livemode: bool,
         event: &impl Event,
     ) -> Result<EventId> {
-        let now = self.now();
-        Ok(self.publish(EventRow {
-            id: EventId::new(now, &*self.random),
+        let id = EventId::new(self.now(), &*self.random);
+        self.emit_as(id.clone(), workspace, cause, livemode, event)?;
+        Ok(id)
+    }
+
+    /// Records an event as [`Self::emit`] does, under an id that no other event has: that of a chain which began before its first
+    /// event.
+    ///
+    /// # Errors
+    /// When its data cannot be JSON.
+    pub fn emit_as(
+        &mut self,
+        id: EventId,
+        workspace: WorkspaceId,
+        cause: &Cause,
+        livemode: bool,
+        event: &impl Event,
+    ) -> Result<()> {
+        let row = EventRow {
+            id,
             workspace_id: workspace,
             kind: event.meta().name,
             livemode,
             data: event.data()?,
-            created_at: now,
+            created_at: self.now(),
             contact_id: event.contact_id(),
-            origin: Origin::of(cause),
-        }))
-    }
-
-    fn publish(&mut self, row: EventRow) -> EventId {
+            origin: Origin::of(cause, self.chain.as_ref()),
+        };
         self.events.observe(row.kind, &row.data);
-        let id = row.id.clone();
         self.outbox.push(row);
-        id
+        Ok(())
     }
 
     /// Asks for background work at `run_at`: on behalf of a workspace, whose jobs then leave room for those of others,
@@ -238,6 +276,8 @@ impl Tx {
     /// There is one job of a `unique_key` at most. One that waits stays as it is. One that runs may have read what
     /// this transaction changes before the change, so it runs once more when it is through, as asked for now. One
     /// that was given up is asked for anew.
+    ///
+    /// The job acts at the transaction's place in the chain of causes.
     ///
     /// # Errors
     /// When the database fails.
@@ -259,6 +299,7 @@ impl Tx {
             attempts: 0,
             epoch: 0,
             created_at: self.now(),
+            chain: self.chain.as_ref().map(JsonText::of),
         };
         // The upsert locks the row even where it changes nothing, and must: a runner that could claim the waiting job
         // now would miss this transaction's changes. Attempts of 0 tell the runner that it was asked again.
@@ -272,6 +313,7 @@ impl Tx {
                 jobs::payload.eq(excluded(jobs::payload)),
                 jobs::run_at.eq(excluded(jobs::run_at)),
                 jobs::attempts.eq(excluded(jobs::attempts)),
+                jobs::chain.eq(excluded(jobs::chain)),
                 jobs::last_error.eq(None::<String>),
                 jobs::failed_at.eq(None::<Timestamp>),
             ))

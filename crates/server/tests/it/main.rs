@@ -9,6 +9,7 @@
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
 mod callback_retention;
+mod causes;
 mod channel_replicas;
 mod commands;
 mod gate;

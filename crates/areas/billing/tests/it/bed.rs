@@ -188,6 +188,7 @@ impl Bed {
             trace: None,
             actor: None,
             answering: None,
+            chain: None,
         };
         let (run, limits) = (RunId::new(now, &*random), AgentLimits::default());
         Charge { caller, run, agent: AgentId(7), operation: "run", limits, is_new: true }

@@ -113,5 +113,6 @@ fn drafted(new: &NewBroadcast, caller: &Caller, now: Timestamp) -> BroadcastRow 
         created_at: now,
         updated_at: now,
         prepared_bytes: 0,
+        chain: None,
     }
 }

@@ -3,7 +3,7 @@
 use crate::model::{Broadcast, BroadcastStatus};
 use crate::rows::output::output;
 use crate::rows::row::BroadcastRow;
-use model::{Cause, Result};
+use model::{Cause, EventId, Result};
 use operation::Event;
 use serde::Serialize;
 use store::Tx;
@@ -37,17 +37,16 @@ pub(crate) struct BroadcastChanged {
     broadcast: Broadcast,
 }
 
-/// Tells of a broadcast that has come to its status, where there is an event for it.
-pub(crate) fn publish(tx: &mut Tx, cause: &Cause, row: &BroadcastRow) -> Result<()> {
+/// Tells of a broadcast that has come to its status, where there is an event for it. Returns the event's id.
+pub(crate) fn publish(tx: &mut Tx, cause: &Cause, row: &BroadcastRow) -> Result<Option<EventId>> {
     let event = match row.status {
         BroadcastStatus::Scheduled => BroadcastEvent::Scheduled,
         BroadcastStatus::Preparing | BroadcastStatus::Sending => BroadcastEvent::Started,
         BroadcastStatus::Paused => BroadcastEvent::Paused,
         BroadcastStatus::Completed => BroadcastEvent::Completed,
         BroadcastStatus::Cancelled => BroadcastEvent::Cancelled,
-        BroadcastStatus::Draft | BroadcastStatus::Cancelling => return Ok(()),
+        BroadcastStatus::Draft | BroadcastStatus::Cancelling => return Ok(None),
     };
     let broadcast = output(tx, row)?;
-    tx.emit(row.workspace_id, cause, true, &event(BroadcastChanged { broadcast }))?;
-    Ok(())
+    tx.emit(row.workspace_id, cause, true, &event(BroadcastChanged { broadcast })).map(Some)
 }

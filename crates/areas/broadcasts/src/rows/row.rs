@@ -9,10 +9,13 @@ use crate::schema::{broadcast_recipients, broadcasts};
 use diesel::prelude::*;
 use diesel::sql_types::{self, Array, BigInt, Nullable, Text};
 use model::{
-    BroadcastId, BroadcastRecipientId, ChannelId, ContactId, JsonText, MessageId, Result, Timestamp,
-    WorkspaceId,
+    BroadcastId, BroadcastRecipientId, Cause, Chain, ChannelId, ContactId, JsonText, MessageId, Result,
+    Timestamp, WorkspaceId,
 };
 use store::{AnyConnection, LockLevel, LockMode, OneRow as _, Read, Tx, lock_row};
+
+/// Who does what no request asked for.
+const ACTOR: &str = "broadcasts";
 
 /// A broadcast as it is stored.
 #[derive(Debug, Clone, PartialEq, Queryable, Selectable, Identifiable, AsChangeset)]
@@ -52,6 +55,8 @@ pub(crate) struct BroadcastRow {
     pub(crate) updated_at: Timestamp,
     /// How much was read, in bytes, of the file that lists the audience, if there is one.
     pub(crate) prepared_bytes: i64,
+    /// The [`Chain`] of what it leads to.
+    pub(crate) chain: Option<JsonText>,
 }
 
 impl BroadcastRow {
@@ -61,6 +66,16 @@ impl BroadcastRow {
 
     pub(crate) fn audience(&self) -> Result<Option<BroadcastAudience>> {
         self.audience.as_ref().map(JsonText::parse).transpose()
+    }
+
+    /// The cause of what the broadcast does by itself.
+    pub(crate) fn cause(&self) -> Cause {
+        Cause::system(ACTOR).at(self.leads_to())
+    }
+
+    /// The place in the chain of causes of what it leads to, such as its messages.
+    pub(crate) fn leads_to(&self) -> Option<Chain> {
+        Chain::stored(self.chain.as_ref())
     }
 
     pub(crate) fn schedule(&self) -> Result<Option<BroadcastSchedule>> {

@@ -13,11 +13,11 @@ use crate::rows::counts::{self, ListedLines};
 use crate::rows::row::{BroadcastRow, NewRecipient, locked};
 use crate::rows::template::FrozenParams;
 use crate::schema::broadcast_recipients;
-use crate::sending::progress::{ACTOR, Next, pause, reason_of};
+use crate::sending::progress::{Next, pause, reason_of};
 use chatnet::TemplateCategory;
 use diesel::dsl::count_star;
 use diesel::prelude::*;
-use model::{Cause, Code, ContactId, Error, JsonText, Result, WorkspaceId};
+use model::{Code, ContactId, Error, JsonText, Result, WorkspaceId};
 use ports::{Audience, ContactCard, People};
 use sends::SendParts;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -52,7 +52,10 @@ pub(crate) async fn piece(db: &Db, parts: SendParts, row: BroadcastRow) -> Resul
         }
         match &read {
             Ok(contacts) => store(tx, &mut row, contacts)?,
-            Err(error) => pause(tx, &mut row, &Cause::system(ACTOR), reason_of(copy(error))?)?,
+            Err(error) => {
+                let cause = row.cause();
+                pause(tx, &mut row, &cause, reason_of(copy(error))?)?;
+            }
         }
         Ok(Next::Piece)
     })
@@ -264,7 +267,8 @@ fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
     if piece.is_end && listed == Some(0) {
         // Whoever imports the contacts and resumes it has the file read once more.
         row.prepared_bytes = 0;
-        return pause(tx, row, &Cause::system(ACTOR), Reason::AudienceInvalid);
+        let cause = row.cause();
+        return pause(tx, row, &cause, Reason::AudienceInvalid);
     }
     row.prepared_to = piece.last.or(row.prepared_to);
     row.prepared_bytes = piece.bytes;

@@ -11,14 +11,12 @@ use crate::rows::row::BroadcastRow;
 use crate::schema::broadcast_recipients;
 use diesel::dsl::count_star;
 use diesel::prelude::*;
-use model::{BroadcastId, Cause, Code, Error, Result, Timestamp, WorkspaceId};
+use model::{BroadcastId, Cause, Chain, Code, Error, JsonText, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use store::{Read, Tx};
 
 /// The job that prepares and sends.
 pub(crate) const JOB: &str = "broadcasts.run";
-/// Who does what no request asked for.
-pub(crate) const ACTOR: &str = "broadcasts";
 /// How often it is looked whether the last messages were sent.
 pub(crate) const LOOK_SECONDS: i64 = 2;
 
@@ -90,7 +88,7 @@ pub(crate) fn pause(tx: &mut Tx, row: &mut BroadcastRow, cause: &Cause, reason: 
     withdraw::postpone(tx, row)?;
     row.store(tx)?;
     look_again(tx, row)?;
-    publish(tx, cause, row)
+    publish(tx, cause, row).map(drop)
 }
 
 /// Asks for the next run of a paused broadcast: while messages are being sent that could come back, and when it goes on by
@@ -124,5 +122,10 @@ pub(crate) fn start(tx: &mut Tx, row: &mut BroadcastRow, cause: &Cause) -> Resul
     }
     row.store(tx)?;
     enqueue(tx, row, row.starts_at.unwrap_or(now))?;
-    publish(tx, cause, row)
+    let event = publish(tx, cause, row)?;
+    if let Some(event) = event.filter(|_| cause.request.is_some()) {
+        row.chain = Some(JsonText::of(&Chain::after(&event, cause.chain.as_ref())));
+        row.store_progress(tx)?;
+    }
+    Ok(())
 }

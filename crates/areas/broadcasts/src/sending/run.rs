@@ -12,13 +12,13 @@ use crate::rows::row::{find, locked};
 use crate::schema::broadcast_recipients;
 use crate::sending::prepare;
 use crate::sending::progress::{
-    ACTOR, Due, JOB, LOOK_SECONDS, Next, count_claimed, enqueue, look_again, pause, reason_of, resume, start,
+    Due, JOB, LOOK_SECONDS, Next, count_claimed, enqueue, look_again, pause, reason_of, resume, start,
 };
 use crate::sending::send;
 use conversations::messages;
 use diesel::prelude::*;
 use jobs::{Job, JobContext, JobError};
-use model::{BroadcastRecipientId, Cause, Code, MessageId, Result};
+use model::{BroadcastRecipientId, Code, MessageId, Result};
 use sends::SendParts;
 use store::{Db, Tx};
 
@@ -66,7 +66,7 @@ async fn piece(db: &Db, parts: &SendParts, due: Due) -> Result<Next> {
 /// Starts a scheduled broadcast when its time has come.
 fn begin(tx: &mut Tx, parts: &SendParts, due: Due) -> Result<Next> {
     let mut row = locked(tx, due.workspace, due.broadcast)?;
-    let (now, cause) = (tx.now(), Cause::system(ACTOR));
+    let (now, cause) = (tx.now(), row.cause());
     let Some(starts_at) = row.starts_at.filter(|_| row.status == Status::Scheduled) else {
         return Ok(Next::Over);
     };
@@ -102,9 +102,10 @@ fn wait(tx: &mut Tx, parts: &SendParts, due: Due) -> Result<Next> {
         Ok(ready) => ready.obstacle(),
         Err(error) => Some(reason_of(error)?),
     };
+    let cause = row.cause();
     match obstacle {
-        Some(reason) => pause(tx, &mut row, &Cause::system(ACTOR), reason)?,
-        None => resume(tx, &mut row, &Cause::system(ACTOR))?,
+        Some(reason) => pause(tx, &mut row, &cause, reason)?,
+        None => resume(tx, &mut row, &cause)?,
     }
     Ok(Next::Piece)
 }
@@ -139,6 +140,6 @@ fn cancel(tx: &mut Tx, due: Due) -> Result<Next> {
     }
     (row.status, row.completed_at) = (Status::Cancelled, Some(now));
     row.store(tx)?;
-    publish(tx, &Cause::system(ACTOR), &row)?;
+    publish(tx, &row.cause(), &row)?;
     Ok(Next::Over)
 }

@@ -12,7 +12,7 @@ use crate::rows::counts;
 use crate::rows::events::publish;
 use crate::rows::pace::Pace;
 use crate::rows::row::{BroadcastRow, RecipientRow, locked};
-use crate::sending::progress::{ACTOR, Due, LOOK_SECONDS, Next, count_claimed, enqueue, pause, reason_of};
+use crate::sending::progress::{Due, LOOK_SECONDS, Next, count_claimed, enqueue, pause, reason_of};
 
 use crate::schema::broadcast_recipients;
 use chatnet::RefusalCode;
@@ -23,9 +23,7 @@ use conversations::messages::{
 use diesel::dsl::min;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Text};
-use model::{
-    BroadcastId, BroadcastRecipientId, Cause, Code, ContactId, JsonText, MessageId, Result, Timestamp,
-};
+use model::{BroadcastId, BroadcastRecipientId, Code, ContactId, JsonText, MessageId, Result, Timestamp};
 use ports::{ContactCard, ContactReferences as _};
 use sends::SendParts;
 use std::collections::{HashMap, HashSet};
@@ -51,7 +49,8 @@ pub(crate) fn piece(tx: &mut Tx, parts: &SendParts, due: Due) -> Result<Next> {
         Err(error) => (Some(reason_of(error)?), None),
     };
     if let Some(reason) = reason {
-        pause(tx, &mut row, &Cause::system(ACTOR), reason)?;
+        let cause = row.cause();
+        pause(tx, &mut row, &cause, reason)?;
         return Ok(Next::Over);
     }
     let Some(ready) = ready else { return Ok(Next::Over) };
@@ -109,7 +108,7 @@ fn finish(tx: &mut Tx, row: &mut BroadcastRow, waiting: i64) -> Result<Next> {
     } else {
         (row.status, row.completed_at) = (Status::Completed, Some(now));
         row.store(tx)?;
-        publish(tx, &Cause::system(ACTOR), row)?;
+        publish(tx, &row.cause(), row)?;
     }
     Ok(Next::Over)
 }
@@ -309,6 +308,7 @@ impl Writing<'_> {
             run_id: None,
             broadcast_id: Some(row.id),
             attachment: ready.attachment.clone(),
+            chain: row.leads_to(),
             priority: Priority::Broadcast,
             expires_at,
         }))

@@ -73,6 +73,7 @@ pub(super) fn stored(of: &UpdateContext<'_>, content: &InboundContent, mut detai
         run_id: None,
         broadcast_id: None,
         attachment,
+        chain: None,
     }
 }
 

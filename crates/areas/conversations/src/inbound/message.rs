@@ -323,6 +323,7 @@ fn answer(tx: &mut Tx, conversation: &Conversation, text: String, client_key: St
 
 /// Whether an agent answers this type of message.
 fn is_for_agent(row: &MessageRow) -> bool {
+        chain: None,
     !matches!(row.message_type, MessageType::Reaction | MessageType::System | MessageType::Unsupported)
 }
 

@@ -10,7 +10,7 @@ use crate::schema::{
 use channels::ChannelRow;
 use chatnet::{NetworkStatus, RefusalCode, StatusUpdate};
 use diesel::prelude::*;
-use model::{Cause, ContactId, JsonText, MessageId, Result, Timestamp, whole_number};
+use model::{Cause, Chain, ContactId, JsonText, MessageId, Result, Timestamp, whole_number};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use store::{Tx, each, lock_row};
 
@@ -263,7 +263,8 @@ fn publish(tx: &mut Tx, channel: &ChannelRow, areas: &OtherAreas, steps: &[Statu
     for step in published {
         let Some(url) = urls.get(&step.row.contact_id) else { continue };
         if let Some(event) = step.event(channel, url.clone()) {
-            tx.emit(step.row.workspace_id, &Cause::system("channels"), true, &event)?;
+            let cause = Cause::system("channels").at(Chain::stored(step.row.chain.as_ref()));
+            tx.emit(step.row.workspace_id, &cause, true, &event)?;
         }
     }
     Ok(())

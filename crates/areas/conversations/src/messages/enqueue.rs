@@ -7,8 +7,8 @@ use crate::schema::{conversations, message_attachments, message_outbox, messages
 use chatnet::MediaKind;
 use diesel::prelude::*;
 use model::{
-    BroadcastId, ChannelId, ContactId, ConversationId, FileId, JsonText, MessageId, Result, RunId, Timestamp,
-    WorkspaceId, text_enum,
+    BroadcastId, Chain, ChannelId, ContactId, ConversationId, FileId, JsonText, MessageId, Result, RunId,
+    Timestamp, WorkspaceId, text_enum,
 };
 use std::collections::HashSet;
 use store::Tx;
@@ -67,6 +67,7 @@ pub(crate) struct NewMessage {
     pub(crate) run_id: Option<RunId>,
     pub(crate) broadcast_id: Option<BroadcastId>,
     pub(crate) attachment: Option<NewAttachment>,
+    pub(crate) chain: Option<Chain>,
 }
 
 /// A file of a message.
@@ -109,6 +110,8 @@ pub struct Outgoing {
     pub broadcast_id: Option<BroadcastId>,
     /// The file.
     pub attachment: Option<NewAttachment>,
+    /// Its place in a chain of causes. `None` if nothing led to it.
+    pub chain: Option<Chain>,
     /// What is sent before what.
     pub priority: Priority,
     /// When it is no longer sent.
@@ -131,6 +134,7 @@ impl Outgoing {
             run_id: self.run_id,
             broadcast_id: self.broadcast_id,
             attachment: self.attachment,
+            chain: self.chain,
         }
     }
 }
@@ -160,6 +164,7 @@ pub(super) struct NewRow<'a> {
     broadcast_id: Option<BroadcastId>,
     created_at: Timestamp,
     updated_at: Timestamp,
+    chain: Option<JsonText>,
 }
 
 impl<'a> NewRow<'a> {
@@ -186,6 +191,7 @@ impl<'a> NewRow<'a> {
             broadcast_id: new.broadcast_id,
             created_at: now,
             updated_at: now,
+            chain: new.chain.as_ref().map(JsonText::of),
         }
     }
 }

@@ -33,6 +33,8 @@ text_enum! {
         Api = "api",
         /// A flow.
         Flow = "flow",
+        /// A reminder.
+        Reminder = "reminder",
         /// A broadcast.
         Broadcast = "broadcast",
         /// The business's own device.
@@ -211,7 +213,7 @@ pub struct MessageRow {
     pub direction: MessageDirection,
     /// The type of sender.
     pub sender_type: MessageSenderType,
-    /// The id of the contact, agent, key or broadcast that sent it.
+    /// The id of the contact, agent, key, reminder or broadcast that sent it.
     pub sender_id: Option<String>,
     /// The type of message.
     pub message_type: MessageType,
@@ -247,6 +249,8 @@ pub struct MessageRow {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+    /// Its [`Chain`](model::Chain) of causes, with which the events of its statuses go on.
+    pub chain: Option<JsonText>,
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ impl Worker {
         match end {
             Err(error) if !is_passing(&error) => {
                 tracing::warn!(channel = %self.channel.id, %run, %error, "the run of an answer is gone");
-                Ok(RunEnd { status: "failed", agent: AgentId(0), output: None })
+                Ok(RunEnd { status: "failed", agent: AgentId(0), output: None, leads_to: None })
             }
             end => end,
         }
@@ -177,6 +177,7 @@ impl Answer<'_> {
             run_id: Some(run.clone()),
             broadcast_id: None,
             attachment: None,
+            chain: end.leads_to.clone(),
             priority: Priority::Live,
             expires_at: self.expires_at,
         })

@@ -69,6 +69,7 @@ impl Worker {
             question: Some(ChannelQuestion { conversation: question.conversation, first: question.first }),
             conversation: Some(format!("channel-{}-{}", self.channel.id, question.conversation)),
             supersedes: question.supersedes,
+            chain: None,
             once: format!("reply:{}:{}-{}", question.conversation, question.after, question.upto),
         };
         let run = match self.parts.runs.start(start).await {

@@ -7,3 +7,4 @@
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
 mod log;
+mod readers;

@@ -9,8 +9,8 @@ use crate::verify::scheme::Refusal;
 use diesel::prelude::*;
 use diesel::upsert::excluded;
 use model::{
-    ActorType, Cause, EventId, InboundWebhookId, JsonText, ReceivedRequestId, Result, Timestamp, Trace,
-    WorkspaceId,
+    ActorType, Cause, Chain, EventId, InboundWebhookId, JsonText, ReceivedRequestId, Result, Timestamp,
+    Trace, WorkspaceId,
 };
 use serde_json::json;
 use store::logs::Retention;
@@ -35,8 +35,15 @@ fn sender(webhook: &InboundWebhookId) -> Cause {
     Cause::actor(ActorType::InboundWebhook, webhook)
 }
 
-/// Keeps a request with its event, once: what came before is only noted. `trace` is that of the request, if it has a span.
-pub(crate) fn append(tx: &mut Tx, taken: &Taken, body: &[u8], trace: Option<&Trace>) -> Result<Appended> {
+/// Keeps a request with its event, once: what came before is only noted. `trace` is that of the request, if it has a span, and
+/// `chain` the place in a chain of causes that the service itself has sent with it.
+pub(crate) fn append(
+    tx: &mut Tx,
+    taken: &Taken,
+    body: &[u8],
+    trace: Option<&Trace>,
+    chain: Option<&Chain>,
+) -> Result<Appended> {
     let Taken { kept, digest, ending } = taken;
     if let Some((digest, until)) = digest
         && let Some(first) = remember(tx, kept, digest, *until)?
@@ -45,7 +52,7 @@ pub(crate) fn append(tx: &mut Tx, taken: &Taken, body: &[u8], trace: Option<&Tra
         insert_request(tx, kept, &ending, b"", Some(&first), None)?;
         return Ok(Appended::Duplicate(first));
     }
-    let cause = Cause { trace: trace.cloned(), ..sender(&kept.webhook) };
+    let cause = Cause { trace: trace.cloned(), ..sender(&kept.webhook) }.at(chain.cloned());
     let event =
         ending.event.as_ref().map(|event| tx.emit(kept.workspace, &cause, true, event)).transpose()?;
     insert_request(tx, kept, ending, body, None, event)?;

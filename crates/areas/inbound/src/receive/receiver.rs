@@ -15,8 +15,8 @@ use crate::verify::answer;
 use crate::verify::request::Incoming;
 use auth::{Cache, Directory, RateWindows, Seal};
 use bytes::Bytes;
-use model::{Code, Error, InboundWebhookId, RequestId, Result, Span, Timestamp, Trace, Tracer};
-use operation::{BoxFuture, RawAnswer, RawRequest, RawRoute, describe_raw, known_method};
+use model::{Chain, Code, Error, InboundWebhookId, RequestId, Result, Span, Timestamp, Trace, Tracer};
+use operation::{BoxFuture, CauseHeader, RawAnswer, RawRequest, RawRoute, describe_raw, known_method};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,6 +43,15 @@ pub struct ReceiverParts {
     pub base_url: String,
     /// Records spans of requests.
     pub tracer: Tracer,
+}
+
+/// What is kept of a request that is taken.
+struct Receipt {
+    taken: Taken,
+    body: Bytes,
+    trace: Option<Trace>,
+    /// The place in a chain of causes that the service itself has sent with the request.
+    chain: Option<Chain>,
 }
 
 /// Receives requests for all inbound webhooks, and makes their URLs. Cheap to clone.
@@ -146,6 +155,8 @@ impl Inner {
             return Err(Error::new(Code::RateLimited, message).retry_after(seconds));
         }
         let body = request.body.clone();
+        let chain = request.header(CauseHeader::NAME);
+        let chain = chain.and_then(|value| CauseHeader::read(&self.parts.seal, value, now));
         match self.evaluated(&hook, request, now).await? {
             Evaluation::Answered(answer) => Ok(answer),
             Evaluation::OtherMethod => Err(Error::new(Code::MethodNotAllowed, "Only POST is allowed.")),
@@ -158,7 +169,7 @@ impl Inner {
             }
             Evaluation::Taken(taken) => {
                 let trace = span.map(|span| span.trace().clone());
-                self.take(&hook, taken, body, id, trace).await
+                self.take(&hook, Receipt { taken, body, trace, chain }, id).await
             }
         }
     }
@@ -229,16 +240,12 @@ impl Inner {
         if is_large { tokio::task::spawn_blocking(work).await.map_err(Error::internal) } else { Ok(work()) }
     }
 
-    async fn take(
-        &self,
-        hook: &Hook,
-        taken: Taken,
-        body: Bytes,
-        id: &RequestId,
-        trace: Option<Trace>,
-    ) -> Result<RawAnswer> {
-        let new = taken.kept.id.clone();
-        let append = move |tx: &mut Tx| received::append(tx, &taken, &body, trace.as_ref());
+    async fn take(&self, hook: &Hook, receipt: Receipt, id: &RequestId) -> Result<RawAnswer> {
+        let new = receipt.taken.kept.id.clone();
+        let append = move |tx: &mut Tx| {
+            let Receipt { taken, body, trace, chain } = &receipt;
+            received::append(tx, taken, body, trace.as_ref(), chain.as_ref())
+        };
         let appended = self.parts.db.write(append).await?;
         let answer = if hook.response.kind == ResponseKind::Static {
             let response = &hook.response;

@@ -3,6 +3,7 @@
 use super::body::{Form, media_type, read_body};
 use bytes::Bytes;
 use model::Timestamp;
+use operation::CauseHeader;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -70,7 +71,9 @@ impl<'a> Incoming<'a> {
                 String::from_utf8_lossy(value)
             };
             let more = name.len() + value.len();
-            if bytes + more > KEPT_HEADER_BYTES || !is_header_name(name) {
+            // A copy of our own mark would let others go on with the chain.
+            let is_mark = name == CauseHeader::NAME;
+            if bytes + more > KEPT_HEADER_BYTES || is_mark || !is_header_name(name) {
                 continue;
             }
             bytes += more;

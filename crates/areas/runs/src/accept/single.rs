@@ -142,6 +142,7 @@ fn options(caller: &Caller, new: &NewRun, settings: &Settings, base: &RunOptions
         background: new.background,
         idempotency_key: caller.idempotency_key.clone(),
         trace: caller.trace.clone(),
+        chain: caller.chain.clone(),
         draft: matches!(new.agent_version, Some(WantedVersion::Draft(_))),
         trigger: new.trigger.clone(),
         contact: new.answering.map(|answering| answering.contact),

@@ -2,7 +2,7 @@
 
 use super::agent::expect_active;
 use super::submit::Submitted;
-use crate::engine::RunEngine;
+use crate::engine::{RunEngine, chain_of};
 use crate::memory::without_marks;
 use crate::queries::runs;
 use crate::run::{NewRun, OnBusy, RunStatus, RunTrigger, RunTriggerKind};
@@ -100,8 +100,9 @@ impl RunEngine {
             let id = run.clone();
             let row = self.db().read(move |read| runs::by_id(read, workspace, &id)).await?;
             if row.status.is_final() {
+                let leads_to = chain_of(&row)?.map(|chain| chain.next());
                 let output = row.output.filter(|_| row.status == RunStatus::Completed);
-                return Ok(RunEnd { status: row.status.as_str(), agent: row.agent_id, output });
+                return Ok(RunEnd { status: row.status.as_str(), agent: row.agent_id, output, leads_to });
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }
@@ -134,6 +135,7 @@ impl RunEngine {
             trace: None,
             actor: None,
             answering: None,
+            chain: run.chain.clone(),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Recovery of runs whose workers died, and retention of their texts.
 
-use crate::engine::RunEngine;
+use crate::engine::{RunEngine, chain_of};
 use crate::execution::{Execution, Plan, PlannedTool};
 use crate::guardrails::CompiledGuardrails;
 use crate::memory::{self, ConversationMemory};
@@ -93,6 +93,7 @@ impl RunEngine {
             trace: options.trace,
             actor: None,
             answering: None,
+            chain: chain_of(row)?,
         })
     }
 

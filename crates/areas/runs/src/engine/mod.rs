@@ -16,8 +16,8 @@ use crate::run::RunRow;
 use auth::idempotency::Claims;
 use auth::{Directory, Seal, Spending};
 use egress::Connector;
-use model::{Cause, Error, RequestRef, Result, Tracer};
-use operation::LocalCalls;
+use model::{Cause, Chain, Error, EventId, RequestRef, Result, RunId, Tracer};
+use operation::{CauseHeader, LocalCalls};
 use ports::{BusinessCalendar, ChannelTurns, CollectionDirectory, EnergyMeter, People, WorkspaceVariables};
 use prometheus::core::Collector;
 use providers::{ModelAnswer, Prompt, ProviderError, TierSetup, Tiers};
@@ -46,6 +46,8 @@ pub struct RunEngineParts {
     pub spending: Arc<Spending>,
     /// The operations of the service, for tools.
     pub operations: LocalCalls,
+    /// Marks calls of tools to the service's own address.
+    pub causes: CauseHeader,
     /// The variables that agents refer to.
     pub variables: WorkspaceVariables,
     /// The contacts whom agents answer.
@@ -170,7 +172,11 @@ impl RunEngine {
     /// Publishes a run's end, with the change that ends it.
     pub(crate) fn emit_end(&self, tx: &mut Tx, row: &RunRow) -> Result<()> {
         if let Some(event) = RunEvent::of_end(row)? {
-            tx.emit(row.workspace_id, &cause_of(row)?, row.livemode, &event)?;
+            let (workspace, cause) = (row.workspace_id, cause_of(row)?);
+            match first_end(row)? {
+                Some(id) => tx.emit_as(id, workspace, &cause, row.livemode, &event)?,
+                None => drop(tx.emit(workspace, &cause, row.livemode, &event)?),
+            }
         }
         let (engine, status) = (self.clone(), row.status);
         tx.after_commit(move || engine.0.metrics.ended(status));
@@ -186,7 +192,28 @@ pub(crate) fn cause_of(row: &RunRow) -> Result<Cause> {
         key_id: row.key_id.clone(),
         idempotency_key: options.idempotency_key,
         trace: options.trace,
-    }))
+    })
+    .at(options.chain.or_else(|| started_by(&row.id))))
+}
+
+/// Returns the place of a run in its chain of causes. What the run causes is one step further.
+pub(crate) fn chain_of(row: &RunRow) -> Result<Option<Chain>> {
+    Ok(row.options()?.chain.or_else(|| started_by(&row.id)))
+}
+
+/// The id of the event that announces the end of a run which starts a chain of causes. A run that failed may end once more, by
+/// another attempt.
+fn first_end(row: &RunRow) -> Result<Option<EventId>> {
+    let options = row.options()?;
+    let starts = options.chain.is_none() && options.attempt_from.is_none();
+    Ok(started_by(&row.id).filter(|_| starts).map(|chain| chain.root))
+}
+
+/// The chain that a run starts. The run acts before its first event, so the id of the event that will announce its end is known
+/// beforehand: that of the run, with another prefix.
+fn started_by(run: &RunId) -> Option<Chain> {
+    let random = run.as_str().strip_prefix(RunId::PREFIX)?;
+    EventId::parse(&format!("{}{random}", EventId::PREFIX)).map(Chain::starting)
 }
 
 /// The cause of the error that a worker gets whose run was taken over.

@@ -5,7 +5,7 @@ use super::placeholders::PlaceholderValues;
 use super::required_action::ApprovalState;
 use super::variables::PromptVariables;
 use agents::{ResponseFormat, Settings};
-use model::{Answering, ContactId, Trace, text_enum};
+use model::{Answering, Chain, ContactId, Trace, text_enum};
 use ports::{ChannelQuestion, with_values};
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,9 @@ pub(crate) struct RunOptions {
     /// The trace that the request came with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) trace: Option<Trace>,
+    /// The place in the chain of causes. `None` for a run that starts a chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) chain: Option<Chain>,
     /// Variables in the instructions.
     #[serde(default, skip_serializing_if = "PromptVariables::is_empty")]
     pub(crate) variables: PromptVariables,

@@ -130,6 +130,7 @@ impl RunEngine {
         if !names_trace {
             values.extend(sent.trace().headers());
         }
+        values.extend(self.cause_header(execution, &http.url));
         // Of calls that may be repeated each is an effect of its own.
         let of_step = tool.settings().repeatable.then(|| step.id.as_str());
         let key = of_step.or(step.effect_key.as_deref()).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Request headers of HTTP tools, with the secrets in them.
 
-use crate::engine::RunEngine;
+use crate::engine::{RunEngine, chain_of};
 use crate::execution::{Execution, PlannedTool};
 use crate::run::{ToolOutput, value_text};
 use agents::header_place;
@@ -42,6 +42,13 @@ impl RunEngine {
         let secrets = known.values().filter(|known| known.is_secret).map(|known| value_text(&known.value));
         headers.secrets = secrets.collect();
         Ok(headers)
+    }
+
+    /// The header that makes a call to the service's own address go on with the chain of causes. Placeholders are in the path of
+    /// a URL, so its address is known without the arguments.
+    pub(crate) fn cause_header(&self, execution: &Execution, url: &str) -> Option<(String, String)> {
+        let chain = chain_of(&execution.row).ok().flatten()?.next();
+        self.0.parts.causes.of(url, &chain, self.db().now())
     }
 }
 

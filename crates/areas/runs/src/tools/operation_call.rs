@@ -1,6 +1,6 @@
 //! The call of an operation that a function of a tool makes.
 
-use crate::engine::RunEngine;
+use crate::engine::{RunEngine, chain_of};
 use crate::execution::{Execution, PlannedTool};
 use crate::run::StepRow;
 use agents::{Function, Takes, scopes};
@@ -47,6 +47,7 @@ impl RunEngine {
         let scopes = scopes(self.operations(), std::iter::once(function.operation))?;
         let mut caller = execution.plan.caller.acting(actor, scopes);
         caller.trace = Some((*trace).clone());
+        caller.chain = chain_of(&execution.row)?.map(|chain| chain.next());
         let mut path = vec![("workspaceId", execution.row.workspace_id.to_string())];
         let grant = tool.settings().grant.as_ref();
         path.extend(grant.and_then(|grant| grant.collection).map(|id| ("collectionId", id.to_string())));

@@ -3,7 +3,7 @@
 use crate::support::Desk;
 use chrono::Duration;
 use model::Env;
-use ports::{MessageContent, MessageToSend};
+use ports::{MessageContent, MessageToSend, SentBy};
 use serde_json::{Value, json};
 use testkit::Kind;
 
@@ -70,6 +70,7 @@ async fn a_message_that_is_tried_again_is_sent_once(kind: Kind) {
     let message = MessageToSend {
         workspace: desk.workspace,
         key: desk.key.id.clone(),
+        sender: SentBy::Reminder(model::ReminderId(7)),
         contact,
         channel: None,
         content: MessageContent::Text("Did the lamp arrive?".to_owned()),

@@ -53,6 +53,7 @@ pub(super) fn insert(
     };
     let from = if new.due_at.is_some() { whole_second(due_at) } else { now };
     let next = first(new.recurrence.as_ref(), timezone, due_at, from)?;
+    let chain = tx.chain().map(JsonText::of);
     let row: ReminderRow = diesel::insert_into(reminders::table)
         .values((
             (
@@ -81,6 +82,7 @@ pub(super) fn insert(
                 reminders::created_at.eq(now),
                 reminders::updated_at.eq(now),
                 reminders::task_id.eq(task),
+                reminders::chain.eq(chain),
             ),
         ))
         .returning(reminders::all_columns)

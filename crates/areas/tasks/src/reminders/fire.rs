@@ -8,7 +8,7 @@ use super::queries;
 use super::series::{Advanced, Series};
 use super::start;
 use jobs::{Job, JobError};
-use model::{Cause, Error, Result, Timestamp};
+use model::{Cause, Chain, Error, Result, Timestamp};
 use std::time::Duration;
 use store::Tx;
 
@@ -84,9 +84,13 @@ fn fire(tx: &mut Tx, mut row: ReminderRow) -> Result<()> {
         missed: missed.max(0),
         contact_id: AboutContact(row.contact_id),
     };
-    tx.emit(row.workspace_id, &Cause::system("reminders.fire"), row.livemode, &fired)?;
-    start::enqueue(tx, &row, slot)?;
-    message::enqueue(tx, &row, slot)
+    let chain = Chain::stored(row.chain.as_ref()).map(|chain| chain.next());
+    let cause = Cause::system("reminders.fire").at(chain.clone());
+    let event = tx.emit(row.workspace_id, &cause, row.livemode, &fired)?;
+    tx.at_chain(Some(Chain::after(&event, chain.as_ref())), |tx| {
+        start::enqueue(tx, &row, slot)?;
+        message::enqueue(tx, &row, slot)
+    })
 }
 
 /// Returns the dates of the series up to now. Returns `None` if the reminder wakes from a snooze before its next date.

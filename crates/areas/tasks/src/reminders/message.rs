@@ -6,7 +6,7 @@ use jobs::{JobContext, JobError};
 use model::{
     Caller, ChannelId, Code, ContactId, Error, KeyId, ReminderId, Result, Scope, Timestamp, WorkspaceId,
 };
-use ports::{MessageContent, MessageToSend, Messenger};
+use ports::{MessageContent, MessageToSend, Messenger, SentBy};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use store::Tx;
@@ -55,6 +55,7 @@ pub(super) async fn send(messenger: Messenger, job: JobContext) -> Result<(), Jo
     let message = Arc::new(MessageToSend {
         workspace,
         key: wanted.key,
+        sender: SentBy::Reminder(reminder),
         contact: wanted.contact,
         channel: wanted.channel,
         content: wanted.content,

@@ -374,6 +374,8 @@ pub(super) struct ReminderRow {
     pub(super) created_at: Timestamp,
     pub(super) updated_at: Timestamp,
     pub(super) task_id: Option<TaskId>,
+    /// The [`Chain`](model::Chain) of whoever set it last. It fires one step further.
+    pub(super) chain: Option<JsonText>,
 }
 
 impl ReminderRow {

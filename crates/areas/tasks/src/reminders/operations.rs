@@ -121,6 +121,7 @@ pub fn update_reminder(
         message::check(tx, caller, &actions.0.messenger, &row.action()?, row.contact_id)?;
     }
     if row != old {
+        row.chain = tx.chain().map(JsonText::of);
         queries::store(tx, &mut row)?;
     }
     Ok(With::etag(row.version, Json(row.reminder()?)))

@@ -60,6 +60,7 @@ pub(super) async fn start(actions: Actions, job: JobContext) -> Result<(), JobEr
         question: None,
         conversation: None,
         supersedes: false,
+        chain: job.chain.clone(),
         once: name(wanted.reminder, wanted.slot),
     };
     match actions.agents.start(run).await {

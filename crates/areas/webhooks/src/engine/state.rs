@@ -10,9 +10,10 @@ use crate::sending::schedule::{self, pace_limit};
 use crate::sending::send::{Attempt, Message, Target, send};
 use auth::Seal;
 use egress::Connector;
-use events::Catalogue;
+use events::{Catalogue, placed_event};
 use futures::FutureExt;
-use model::{Timestamp, Tracer, WebhookEndpointId, WorkspaceId};
+use model::{Chain, EventId, Timestamp, Tracer, WebhookEndpointId, WorkspaceId};
+use operation::CauseHeader;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -38,6 +39,21 @@ pub(crate) struct Parts {
     pub(crate) seal: Arc<Seal>,
     pub(crate) tracer: Tracer,
     pub(crate) wake: Arc<Notify>,
+    pub(crate) causes: CauseHeader,
+}
+
+impl Parts {
+    /// The header by which an endpoint at the service's own address goes on with an event's chain of causes. An event that is no
+    /// longer kept starts one.
+    async fn cause_header(&self, target: &Target, event: &EventId) -> Option<(String, String)> {
+        if !self.causes.is_own(target.url()) {
+            return None;
+        }
+        let (workspace, id) = (target.workspace_id, event.clone());
+        let found = self.db.read(move |read| placed_event(read, workspace, &id)).await.ok().flatten();
+        let chain = found.map_or_else(|| Chain::after(event, None), |event| event.leads_to());
+        self.causes.of(target.url(), &chain, self.db.now())
+    }
 }
 
 struct Hold {
@@ -289,6 +305,7 @@ impl State {
                 let (parts, target) = (self.parts.clone(), hold.target.clone());
                 self.sending.spawn(async move {
                     let message = Message {
+                        cause: parts.cause_header(&target, &delivery.event_id).await,
                         delivery: delivery.id.clone(),
                         event: delivery.event_id.clone(),
                         attempt: delivery.attempts + 1,

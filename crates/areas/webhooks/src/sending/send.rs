@@ -46,6 +46,11 @@ impl Target {
         })
     }
 
+    /// Where deliveries go.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// The secrets that sign at `now`: the newer one stands first, the one before only for as long as it overlaps.
     fn signers(&self, now: Timestamp) -> &[Signer] {
         let over = self.signers_until.is_some_and(|until| until <= now);
@@ -63,6 +68,8 @@ pub(crate) struct Message {
     pub(crate) body: String,
     /// The trace that it continues; `None` if no request caused its event.
     pub(crate) trace: Option<Trace>,
+    /// The header by which the service's own address goes on with the event's chain of causes.
+    pub(crate) cause: Option<(String, String)>,
 }
 
 /// What an attempt came to, as it is kept.
@@ -132,6 +139,7 @@ pub(crate) async fn send(
         url: check::url_rules(),
     });
     request.headers = headers;
+    request.headers.extend(message.cause);
     let began = Instant::now();
     let answer = connector.send(request).await;
     note_http(&mut span, answer.as_ref().map(|response| response.status).map_err(egress::Error::kind));

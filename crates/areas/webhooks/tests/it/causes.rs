@@ -74,7 +74,7 @@ async fn what_follows_names_the_first_event_of_its_chain(kind: Kind) {
     assert_eq!((&event["request"], &event["caused_by"]), (&json!(null), &begins(&event, ("system", "test"))));
     let (workspace, root) = (key.workspace, first.clone());
     let follow = app.db().write(move |tx| -> model::Result<EventId> {
-        let chain = Some(Chain { root: root.clone(), depth: 2 });
+        let chain = Some(Chain::starting(root.clone()).next().next());
         tx.emit(workspace, &Cause { chain, ..Cause::system("test") }, true, &contact(2, "b"))
     });
     let second = follow.await.unwrap();

@@ -1,13 +1,14 @@
 //! The guard: every check before an operation's input is looked at, in the order of decision 11.
 
 use crate::calls::progress::{Pipeline, Progress};
+use crate::cause_header::CauseHeader;
 use crate::declaration::meta::Meta;
 use crate::gates::Gate;
 use crate::registry::{Found, Registered};
 use crate::transport::Head;
 use auth::keys::StoredKey;
 use auth::{KeySecret, Window};
-use model::{ApiKey, Caller, Code, Env, Error, KeyOwner, Result, Timestamp, Workspace, WorkspaceId};
+use model::{ApiKey, Caller, Chain, Code, Env, Error, KeyOwner, Result, Timestamp, Workspace, WorkspaceId};
 use std::sync::Arc;
 
 /// Behind the guard: who asks, and for which operation.
@@ -67,6 +68,7 @@ impl Pipeline {
             trace: progress.context(),
             actor: None,
             answering: None,
+            chain: self.chain_in_header(head, progress.came_at),
         };
         Ok(Passed { caller, place, path })
     }
@@ -169,6 +171,12 @@ impl Pipeline {
             KeyOwner::Partner(partner) if workspace.partner != Some(partner) => Err(unknown_workspace()),
             _ => Ok(workspace),
         }
+    }
+
+    /// The place in a chain of causes that the service itself has sent with the request.
+    fn chain_in_header(&self, head: &Head<'_>, now: Timestamp) -> Option<Chain> {
+        let value = head.lossy_header(CauseHeader::NAME)?;
+        CauseHeader::read(&self.seal, &value, now)
     }
 
     async fn workspace_in_header(&self, head: &Head<'_>) -> Result<Option<WorkspaceId>> {

@@ -221,19 +221,24 @@ impl Pipeline {
     }
 
     async fn call(&self, call: Call, caller: &Caller, progress: &mut Progress) -> Result<Reply> {
-        let caller = caller.clone();
+        let (caller, db) = (caller.clone(), self.db_of(caller));
         match call {
             Call::Caller(work) => work(&caller),
-            Call::Read(work) => self.db.read(move |read| work(read, &caller)).await,
-            Call::Tx(work) => self.db.write(move |tx| work(tx, &caller)).await,
-            Call::Batched(call) => call.write(&self.db, caller).await,
+            Call::Read(work) => db.read(move |read| work(read, &caller)).await,
+            Call::Tx(work) => db.write(move |tx| work(tx, &caller)).await,
+            Call::Batched(call) => call.write(&db, caller).await,
             Call::Cx(work) => {
-                let cx = Arc::new(Cx::new(self.db.clone(), caller));
+                let cx = Arc::new(Cx::new(db, caller));
                 let result = work(cx.clone()).await;
                 progress.energy = cx.energy.load(std::sync::atomic::Ordering::Relaxed);
                 result
             }
         }
+    }
+
+    /// The database, for transactions at the caller's place in the chain of causes.
+    fn db_of(&self, caller: &Caller) -> Db {
+        self.db.caused_by(caller.chain.as_ref())
     }
 
     /// Runs under an `Idempotency-Key`.
@@ -246,13 +251,13 @@ impl Pipeline {
     ) -> Result<Once> {
         match call {
             Call::Tx(work) => {
-                let (caller, ask) = (caller.clone(), ask.clone());
-                self.db.write(move |tx| once_in_transaction(tx, &ask, |tx| work(tx, &caller))).await
+                let (db, caller, ask) = (self.db_of(caller), caller.clone(), ask.clone());
+                db.write(move |tx| once_in_transaction(tx, &ask, |tx| work(tx, &caller))).await
             }
             // Its outcome is stored in its transaction, so it has one of its own.
             Call::Batched(call) => {
-                let (caller, ask) = (caller.clone(), ask.clone());
-                self.db.write(move |tx| once_in_transaction(tx, &ask, |tx| call.run_in(tx, &caller))).await
+                let (db, caller, ask) = (self.db_of(caller), caller.clone(), ask.clone());
+                db.write(move |tx| once_in_transaction(tx, &ask, |tx| call.run_in(tx, &caller))).await
             }
             Call::Cx(work) => {
                 let claim = match self.claims.claim(&self.db, ask.clone()).await? {
@@ -273,7 +278,7 @@ impl Pipeline {
         claim: Claim,
         progress: &mut Progress,
     ) -> Result<Reply> {
-        let mut cx = Cx::new(self.db.clone(), caller.clone());
+        let mut cx = Cx::new(self.db_of(caller), caller.clone());
         cx.claim = Some(claim.clone());
         let cx = Arc::new(cx);
         // What panics gives its claim up like anything that fails.

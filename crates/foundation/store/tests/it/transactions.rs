@@ -446,7 +446,7 @@ async fn events_of_one_transaction_are_stored_in_their_order(kind: Kind) {
             Err(broken())
         });
         assert!(undone.is_err());
-        let chain = Some(Chain { root: first.clone(), depth: 2 });
+        let chain = Some(Chain::starting(first.clone()).next().next());
         let second = tx.savepoint(|tx| emit(tx, 2, &Cause { chain, ..Cause::system("test") }, "b"))?;
         Ok([first, second, emit(tx, 1, &Cause::system("other"), "c")?])
     });

@@ -15,7 +15,8 @@ const HEAD: &str = "# Events\n\n\
     - `request`: `id`, `key_id` and `idempotency_key` of the request that caused the event, or `null`. Events that follow later\n  \
       from a request, such as the end of a run, have it too. Imports, received webhooks and the service itself have none.\n\
     - `caused_by`: `actor` (`type` and `id`) is who caused the event. `root_event_id` is the first event of the chain of causes:\n  \
-      the event itself if `depth` is 0. `depth` counts the steps from there.\n";
+      the event itself if it starts the chain. `depth` counts the steps from there: what a tool, a reminder, a broadcast or a\n  \
+      run leads to is one step further, also over HTTP to the service's own address.\n";
 
 /// The document.
 pub fn events_document(registry: &Registry) -> String {

@@ -45,6 +45,7 @@ async fn a_start_that_is_tried_again_makes_no_second_run(kind: Kind) {
         question: None,
         conversation: None,
         supersedes: false,
+        chain: None,
         once: "reminder:7:1".into(),
     };
     let replica = fixture.app.replica(auth::RateWindows::local()).await;
