@@ -41,6 +41,10 @@ strength! {
     for_no_key_update, ForNoKeyUpdate, "FOR NO KEY UPDATE"
 }
 strength! {
+    /// The same for those of the rows that nobody else has locked, and finds no others.
+    for_no_key_update_skip_locked, ForNoKeyUpdateSkipLocked, "FOR NO KEY UPDATE SKIP LOCKED"
+}
+strength! {
     /// Locks the rows against changes. Others may lock them in the same way.
     for_share, ForShare, "FOR SHARE"
 }

@@ -24,7 +24,7 @@ use std::fmt::Debug;
 /// ```
 ///
 /// The text is one that both databases understand. `{name}` stands for the rows, under that name; for a single value that was
-/// given under it (`given_…`); and `{for update}` for a lock, which SQLite's one writer does not need.
+/// given under it (`given_…`); and `{for update}`, or `{for update of table}`, for a lock, which SQLite's one writer does not need.
 ///
 /// On SQLite a statement runs for one part of the rows after another. So its meaning must not depend on which rows it sees
 /// together: sum up by key before, and do not group in the statement.

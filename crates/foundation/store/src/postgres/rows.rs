@@ -30,8 +30,8 @@ fn push_rows<'b>(name: &str, set: &'b Set<'b>, pass: &mut AstPass<'_, 'b, Pg>) -
 
 fn push_template<'b>(text: &'b str, set: &'b Set<'b>, pass: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
     walk(text, pass, |name, pass| {
-        if name == "for update" {
-            pass.push_sql("FOR UPDATE");
+        if name.starts_with("for update") {
+            pass.push_sql(name);
             return Ok(());
         }
         match set.given.iter().find(|(given, _)| *given == name) {

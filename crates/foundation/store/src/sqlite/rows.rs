@@ -75,7 +75,7 @@ fn push_template<'b>(
     pass: &mut AstPass<'_, 'b, Sqlite>,
 ) -> QueryResult<()> {
     walk(text, pass, |name, pass| {
-        if name == "for update" {
+        if name.starts_with("for update") {
             return Ok(());
         }
         match set.given.iter().find(|(given, _)| *given == name) {
