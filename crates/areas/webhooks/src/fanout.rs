@@ -9,14 +9,14 @@ use super::rows::{NewDelivery, Origin, Status};
 use super::size;
 use crate::endpoint::filter::Filter;
 use crate::endpoint::model::{Ordering, Payload, StoredStatus};
-use crate::schema::{webhook_bodies, webhook_endpoints};
+use crate::schema::webhook_endpoints;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamp as SqlTimestamp};
+use diesel::sql_types::Text;
 use events::{Catalogue, LoggedEvent, NewPosition, matches, placed_between};
 use model::{DeliveryId, JsonText, KeyId, Result, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use store::{AnyConnection, Cached, Read, Tx, column};
+use store::{OnConflict, Read, Rows, Tx};
 
 /// The lane of everything that goes to a strictly ordered endpoint.
 const STRICT_LANE: &str = "*";
@@ -175,8 +175,6 @@ fn subscribers(tx: &mut Tx, catalogue: &Catalogue, workspaces: &BTreeSet<i64>) -
         .collect()
 }
 
-#[derive(Insertable)]
-#[diesel(table_name = webhook_bodies)]
 struct NewBody {
     event_id: String,
     form: &'static str,
@@ -212,36 +210,18 @@ pub(crate) fn store_bodies<'a>(
             traceparent: event.trace().map(|trace| trace.parent()),
         })
         .collect();
-    let new: Vec<&NewBody> = match tx.connection() {
-        AnyConnection::Postgres(connection) => {
-            let insert = diesel::sql_query(
-                "INSERT INTO webhook_bodies (event_id, form, workspace_id, body, created_at, traceparent)
-                SELECT * FROM unnest($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING event_id, form",
-            )
-            .bind::<Array<Text>, _>(column(&rows, |row| &row.event_id))
-            .bind::<Array<Text>, _>(column(&rows, |row| row.form))
-            .bind::<Array<BigInt>, _>(column(&rows, |row| row.workspace_id))
-            .bind::<Array<Text>, _>(column(&rows, |row| &row.body))
-            .bind::<Array<SqlTimestamp>, _>(column(&rows, |row| row.created_at))
-            .bind::<Array<Nullable<Text>>, _>(column(&rows, |row| row.traceparent.as_deref()));
-            let stored: Vec<StoredBody> = Cached(insert).load(connection)?;
-            let stored: HashSet<(String, String)> =
-                stored.into_iter().map(|body| (body.event_id, body.form)).collect();
-            let is_new = |row: &&NewBody| stored.contains(&(row.event_id.clone(), row.form.to_owned()));
-            rows.iter().filter(is_new).collect()
-        }
-        AnyConnection::Sqlite(connection) => {
-            let mut new = Vec::with_capacity(rows.len());
-            for row in &rows {
-                let insert = diesel::insert_into(webhook_bodies::table).values(row).on_conflict_do_nothing();
-                if insert.execute(connection)? > 0 {
-                    new.push(row);
-                }
-            }
-            new
-        }
-    };
-    let bodies = new.into_iter().map(|row| (row.workspace_id, row.body.as_str(), row.traceparent.as_deref()));
+    let stored: Vec<StoredBody> = Rows::of(&rows)
+        .text("event_id", |row| &row.event_id)
+        .text("form", |row| row.form)
+        .big_int("workspace_id", |row| row.workspace_id)
+        .text("body", |row| &row.body)
+        .time("created_at", |row| row.created_at)
+        .text("traceparent", |row| row.traceparent.as_deref())
+        .insert_returning(tx, "webhook_bodies", OnConflict::Ignore, "event_id, form")?;
+    let mut stored: HashSet<(String, String)> =
+        stored.into_iter().map(|body| (body.event_id, body.form)).collect();
+    let new = rows.iter().filter(|row| stored.remove(&(row.event_id.clone(), row.form.to_owned())));
+    let bodies = new.map(|row| (row.workspace_id, row.body.as_str(), row.traceparent.as_deref()));
     size::count_bodies(tx, bodies);
     Ok(())
 }

@@ -1,27 +1,25 @@
 //! Queues of endpoints: what waits for an endpoint, in which order. A lane is what is delivered in order: the events of
 //! one object, or all of them.
 
-use super::rows::{NewDelivery, Status};
+use super::rows::NewDelivery;
 use super::size;
-use crate::schema::{webhook_deliveries, webhook_queues};
+use crate::schema::webhook_queues;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp as SqlTimestamp};
+use diesel::sql_types::Text;
 use model::{Result, Timestamp, WebhookEndpointId};
 use std::collections::{BTreeSet, HashSet};
-use store::{AnyConnection, Cached, CachedChange, LockLevel, LockMode, Read, Tx, column, each};
+use store::{LockLevel, LockMode, Rows, Tx, each, lock_row};
 
 /// Locks the queues of endpoints on PostgreSQL, always in the same order. Whoever settles or releases one of them does
 /// so too, and so sees every delivery that was added, or adds to what was seen.
 pub(crate) fn lock_queues(tx: &mut Tx, ids: &BTreeSet<&WebhookEndpointId>) -> Result<()> {
     tx.expect_lock_order(LockLevel::WebhookQueues, 0, LockMode::Exclusive)?;
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        webhook_queues::table
-            .filter(webhook_queues::endpoint_id.eq_any(ids.iter().map(|id| id.as_str()).collect::<Vec<_>>()))
-            .order(webhook_queues::endpoint_id)
-            .select(webhook_queues::epoch)
-            .for_update()
-            .load::<i64>(connection)?;
-    }
+    let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
+    let queues = webhook_queues::table
+        .filter(webhook_queues::endpoint_id.eq_any(ids))
+        .order(webhook_queues::endpoint_id)
+        .select(webhook_queues::epoch);
+    lock_row!(tx, queues, for_update);
     Ok(())
 }
 
@@ -46,42 +44,23 @@ pub(crate) fn enqueue(tx: &mut Tx, mut rows: Vec<NewDelivery>) -> Result<()> {
     wake_queues(tx, &queues, first)
 }
 
-const INSERT: &str = "INSERT INTO webhook_deliveries (id, workspace_id, endpoint_id, event_id, form, event_type, livemode,
-        origin, status, lane, due_at, attempts, created_at)
-    SELECT id, workspace_id, endpoint_id, event_id, form, event_type, livemode, origin, status, lane, due_at, attempts,
-        created_at
-    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) WITH ORDINALITY
-        AS new (id, workspace_id, endpoint_id, event_id, form, event_type, livemode, origin, status, lane, due_at, attempts,
-            created_at, place)
-    ORDER BY place";
-
 /// Adds deliveries, numbered in the order of the rows.
 pub(crate) fn insert_deliveries(tx: &mut Tx, rows: &[NewDelivery]) -> Result<()> {
-    match tx.connection() {
-        AnyConnection::Postgres(connection) => {
-            let insert = diesel::sql_query(INSERT)
-                .bind::<Array<Text>, _>(column(rows, |row| &row.id))
-                .bind::<Array<BigInt>, _>(column(rows, |row| row.workspace_id))
-                .bind::<Array<Text>, _>(column(rows, |row| &row.endpoint_id))
-                .bind::<Array<Text>, _>(column(rows, |row| &row.event_id))
-                .bind::<Array<Text>, _>(column(rows, |row| &row.form))
-                .bind::<Array<Text>, _>(column(rows, |row| &row.event_type))
-                .bind::<Array<Bool>, _>(column(rows, |row| row.livemode))
-                .bind::<Array<Text>, _>(column(rows, |row| row.origin))
-                .bind::<Array<Text>, _>(column(rows, |row| row.status))
-                .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.lane.as_deref()))
-                .bind::<Array<Nullable<SqlTimestamp>>, _>(column(rows, |row| row.due_at))
-                .bind::<Array<BigInt>, _>(column(rows, |row| row.attempts))
-                .bind::<Array<SqlTimestamp>, _>(column(rows, |row| row.created_at));
-            CachedChange(insert).run(connection)?;
-        }
-        AnyConnection::Sqlite(connection) => {
-            // A statement of one row is prepared once; one of many rows anew for every number of them.
-            for row in rows {
-                diesel::insert_into(webhook_deliveries::table).values(row).execute(connection)?;
-            }
-        }
-    }
+    Rows::of(rows)
+        .text("id", |row| &row.id)
+        .big_int("workspace_id", |row| row.workspace_id)
+        .text("endpoint_id", |row| &row.endpoint_id)
+        .text("event_id", |row| &row.event_id)
+        .text("form", |row| &row.form)
+        .text("event_type", |row| &row.event_type)
+        .bool("livemode", |row| row.livemode)
+        .text("origin", |row| row.origin)
+        .text("status", |row| row.status)
+        .text("lane", |row| row.lane.as_deref())
+        .time("due_at", |row| row.due_at)
+        .big_int("attempts", |row| row.attempts)
+        .time("created_at", |row| row.created_at)
+        .insert(tx, "webhook_deliveries")?;
     size::count_deliveries(tx, rows.iter().map(|row| row.workspace_id));
     Ok(())
 }
@@ -114,78 +93,34 @@ struct OpenLane {
 
 /// Those of the lanes that have an open delivery. The queues must be locked.
 fn open_lanes(tx: &mut Tx, lanes: &BTreeSet<Lane<'_>>) -> Result<HashSet<(WebhookEndpointId, String)>> {
-    if lanes.is_empty() {
-        return Ok(HashSet::new());
-    }
-    match tx.connection() {
-        AnyConnection::Postgres(connection) => {
-            let (endpoints, names): (Vec<_>, Vec<_>) = lanes.iter().copied().unzip();
-            let open = diesel::sql_query(
-                "SELECT endpoint_id, lane FROM unnest($1, $2) AS wanted (endpoint_id, lane) WHERE EXISTS (
-                    SELECT 1 FROM webhook_deliveries AS one WHERE one.endpoint_id = wanted.endpoint_id
-                    AND one.lane = wanted.lane AND one.ended_at IS NULL)",
-            )
-            .bind::<Array<Text>, _>(endpoints)
-            .bind::<Array<Text>, _>(names);
-            let open: Vec<OpenLane> = Cached(open).load(connection)?;
-            Ok(open.into_iter().map(|open| (open.endpoint_id, open.lane)).collect())
-        }
-        AnyConnection::Sqlite(_) => {
-            let mut open = HashSet::new();
-            for (endpoint, lane) in lanes {
-                if head(tx, (endpoint, lane))?.is_some() {
-                    open.insert(((*endpoint).clone(), (*lane).to_owned()));
-                }
-            }
-            Ok(open)
-        }
-    }
-}
-
-/// The first open delivery of a lane.
-fn head(read: &mut Read, (endpoint, lane): Lane<'_>) -> Result<Option<(i64, Status, Option<Timestamp>)>> {
-    Ok(webhook_deliveries::table
-        .filter(webhook_deliveries::endpoint_id.eq(endpoint))
-        .filter(webhook_deliveries::lane.eq(lane))
-        .filter(webhook_deliveries::ended_at.is_null())
-        .order(webhook_deliveries::number)
-        .select((webhook_deliveries::number, webhook_deliveries::status, webhook_deliveries::due_at))
-        .limit(1)
-        .get_result(read.connection())
-        .optional()?)
+    let lanes: Vec<Lane<'_>> = lanes.iter().copied().collect();
+    let open: Vec<OpenLane> = Rows::of(&lanes)
+        .text("endpoint_id", |(endpoint, _)| *endpoint)
+        .text("lane", |(_, lane)| *lane)
+        .load(
+            tx,
+            "SELECT endpoint_id, lane FROM {wanted} WHERE EXISTS (
+                SELECT 1 FROM webhook_deliveries AS one WHERE one.endpoint_id = wanted.endpoint_id
+                AND one.lane = wanted.lane AND one.ended_at IS NULL)",
+        )?;
+    Ok(open.into_iter().map(|open| (open.endpoint_id, open.lane)).collect())
 }
 
 /// Makes the first open delivery of each lane due.
 pub(crate) fn release_lanes(tx: &mut Tx, lanes: &BTreeSet<Lane<'_>>) -> Result<()> {
-    if lanes.is_empty() {
-        return Ok(());
-    }
+    let lanes: Vec<Lane<'_>> = lanes.iter().copied().collect();
     let now = tx.now();
-    match tx.connection() {
-        AnyConnection::Postgres(connection) => {
-            let (endpoints, names): (Vec<_>, Vec<_>) = lanes.iter().copied().unzip();
-            let release = diesel::sql_query(
-                "UPDATE webhook_deliveries SET due_at = $3 WHERE number = ANY (ARRAY(
-                    SELECT head.number FROM unnest($1, $2) AS ended (endpoint_id, lane) CROSS JOIN LATERAL (
-                        SELECT number, status, due_at FROM webhook_deliveries AS one
-                        WHERE one.endpoint_id = ended.endpoint_id AND one.lane = ended.lane AND one.ended_at IS NULL
-                        ORDER BY number LIMIT 1
-                    ) AS head WHERE head.due_at IS NULL AND head.status = 'pending'))",
-            )
-            .bind::<Array<Text>, _>(endpoints)
-            .bind::<Array<Text>, _>(names)
-            .bind::<SqlTimestamp, _>(now);
-            CachedChange(release).run(connection)?;
-        }
-        AnyConnection::Sqlite(_) => {
-            for lane in lanes {
-                if let Some((number, Status::Pending, None)) = head(tx, *lane)? {
-                    diesel::update(webhook_deliveries::table.find(number))
-                        .set(webhook_deliveries::due_at.eq(now))
-                        .execute(tx.connection())?;
-                }
-            }
-        }
-    }
+    Rows::of(&lanes)
+        .text("endpoint_id", |(endpoint, _)| *endpoint)
+        .text("lane", |(_, lane)| *lane)
+        .given_time("now", now)
+        .execute(
+            tx,
+            "UPDATE webhook_deliveries AS head SET due_at = {now} FROM {ended}
+            WHERE head.due_at IS NULL AND head.status = 'pending' AND head.number = (
+                SELECT one.number FROM webhook_deliveries AS one
+                WHERE one.endpoint_id = ended.endpoint_id AND one.lane = ended.lane AND one.ended_at IS NULL
+                ORDER BY one.number LIMIT 1)",
+        )?;
     Ok(())
 }

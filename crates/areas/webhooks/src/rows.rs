@@ -54,8 +54,7 @@ pub(crate) struct DeliveryRow {
 }
 
 /// A delivery to be made. Its number is given by the database, in the order of the rows.
-#[derive(Debug, Clone, Insertable)]
-#[diesel(table_name = webhook_deliveries)]
+#[derive(Debug, Clone)]
 pub(crate) struct NewDelivery {
     pub(crate) id: DeliveryId,
     pub(crate) workspace_id: WorkspaceId,

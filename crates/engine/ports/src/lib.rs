@@ -114,8 +114,8 @@ pub trait EnergyMeter: Send + Sync {
     /// `energy_limit_per_run` for the agent.
     fn hold(&self, tx: &mut Tx, charge: &Charge, wanted: i64, least: i64) -> Result<i64>;
 
-    /// Sets Energy aside for the first steps of many new runs by one statement, on PostgreSQL: `wanted` for each charge.
-    /// Tells for which it did. The others left no trace: [`hold`](Self::hold) says what becomes of them.
+    /// Sets Energy aside for the first steps of many new runs with a few statements: `wanted` for each charge. Tells for which
+    /// it did. The others left no trace: [`hold`](Self::hold) says what becomes of them.
     ///
     /// # Errors
     /// When the database fails.

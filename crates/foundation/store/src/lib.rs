@@ -21,6 +21,7 @@ mod postgres;
 mod room;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
+mod snapshot;
 mod sqlite;
 mod statistics;
 mod threads;
@@ -31,9 +32,13 @@ pub use batches::{Batched, Batches};
 pub use connections::cached::{Cached, CachedChange};
 pub use connections::connection::Backend;
 pub use connections::erased::{AnyConnection, PgConnection, SqliteConnection};
+pub use connections::locked::{
+    Locked, for_key_share, for_no_key_update, for_no_key_update_skip_locked, for_share, for_update,
+    for_update_skip_locked,
+};
 pub use db::{Db, Options, Stats};
 pub use lock_order::{LockLevel, LockMode};
-pub use many_rows::insert_rows;
+pub use many_rows::{Insertion, OnConflict, Rows, insert_all, insert_rows};
 pub use metrics::MOST_COUNTED;
 pub use migrations::SchemaState;
 pub use one_row::OneRow;

@@ -42,6 +42,11 @@ impl Read {
         }
     }
 
+    /// Whether it is PostgreSQL.
+    pub fn is_postgres(&mut self) -> bool {
+        matches!(self.connection(), AnyConnection::Postgres(_))
+    }
+
     /// Goes on with another connection; whatever the old one had open is rolled back.
     pub(crate) fn replace(&mut self, connection: AnyConnection) {
         self.held = Held::Owned(Box::new(connection));
@@ -414,11 +419,6 @@ impl Tx {
 
     pub(crate) fn answers_before_flush(&self) -> bool {
         self.answers_before_flush
-    }
-
-    /// Which database it is.
-    pub fn is_postgres(&mut self) -> bool {
-        matches!(self.connection(), AnyConnection::Postgres(_))
     }
 }
 

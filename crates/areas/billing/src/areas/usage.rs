@@ -10,7 +10,7 @@ use model::{Caller, Error, Result, Timestamp, WorkspaceId, text_enum};
 use operation::{Json, Query, operation};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use store::{AnyConnection, Read};
+use store::Read;
 use utoipa::{IntoParams, ToSchema};
 
 /// The longest time that is summed up, in days.
@@ -167,13 +167,13 @@ fn spent(
     group_by: GroupBy,
 ) -> Result<Vec<Spent>> {
     use energy_entries as e;
-    let column = match (group_by, read.connection()) {
-        (GroupBy::Day, AnyConnection::Sqlite(_)) => "substr(created_at, 1, 10)",
-        (GroupBy::Day, AnyConnection::Postgres(_)) => "to_char(created_at, 'YYYY-MM-DD')",
-        (GroupBy::Key, _) => "key_id",
-        (GroupBy::Agent, _) => "CAST(agent_id AS TEXT)",
-        (GroupBy::Operation, _) => "operation",
-        (GroupBy::Model, _) => "model",
+    let column = match group_by {
+        GroupBy::Day if read.is_postgres() => "to_char(created_at, 'YYYY-MM-DD')",
+        GroupBy::Day => "substr(created_at, 1, 10)",
+        GroupBy::Key => "key_id",
+        GroupBy::Agent => "CAST(agent_id AS TEXT)",
+        GroupBy::Operation => "operation",
+        GroupBy::Model => "model",
     };
     let end = to.checked_add_days(Days::new(1)).unwrap_or(to);
     let mut rows: Vec<Spent> = e::table

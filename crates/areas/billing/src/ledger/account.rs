@@ -2,12 +2,11 @@
 
 use super::money;
 use crate::schema::{energy_accounts, energy_grants};
-use diesel::dsl::{exists, not, sql};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool, Text};
+use diesel::sql_types::{BigInt, Text};
 use model::{Error, Result, Timestamp, WorkspaceId, text_enum};
-use store::Cached;
-use store::{AnyConnection, Read, Tx, each};
+use std::collections::{BTreeMap, HashSet};
+use store::{Read, Rows, Tx, each, for_update};
 
 /// No account may own more: far beyond what anybody buys, and far from where integers end.
 pub const MOST_BALANCE: i64 = 1_000_000_000_000_000;
@@ -110,56 +109,102 @@ pub(crate) fn find(read: &mut Read, workspace: WorkspaceId) -> Result<Account> {
     Ok(account)
 }
 
-/// Sets `energy` aside if all of it is available and nothing has expired since the last sweep.
-pub(super) fn reserve(tx: &mut Tx, workspace: WorkspaceId, energy: i64) -> Result<bool> {
-    use energy_accounts::{balance, reserved};
-    // The index of live grants is found by these very words: with a value in its place SQLite would plan the
-    // statement anew each time, and PostgreSQL would not use the index.
-    let dead = energy_grants::table
-        .filter(energy_grants::workspace_id.eq(workspace))
-        .filter(sql::<Bool>("energy_grants.remaining > 0"))
-        .filter(energy_grants::expires_at.le(tx.now()).or(energy_grants::voided_at.is_not_null()))
-        .select(energy_grants::priority);
-    let changed: Option<WorkspaceId> = each!(tx.connection(), |connection| {
-        let update = diesel::update(energy_accounts::table.find(workspace))
-            .filter((balance - reserved).ge(energy))
-            .filter(not(exists(dead)))
-            .set(reserved.eq(reserved + energy))
-            .returning(energy_accounts::workspace_id);
-        Cached(update).get_result(connection).optional()
-    })?;
-    Ok(changed.is_some())
+/// Sets Energy aside in each of the workspaces, none of which comes twice: all that is wanted, where that is available and nothing
+/// has expired since the last sweep. Returns where it was.
+pub(super) fn reserve_all(tx: &mut Tx, wanted: &[(WorkspaceId, i64)]) -> Result<HashSet<WorkspaceId>> {
+    let now = tx.now();
+    let wanted = Rows::of(wanted)
+        .big_int("workspace", |(workspace, _)| *workspace)
+        .big_int("energy", |(_, energy)| *energy)
+        .given_time("now", now);
+    // Accounts are locked in their order, so that two sets never wait for each other in a circle. The index of live grants is
+    // found by the words `remaining > 0`.
+    let reserved: Vec<Reserved> = wanted.load(
+        tx,
+        "WITH wanted AS (SELECT * FROM {listed}), locked (id) AS (
+            SELECT workspace_id FROM energy_accounts WHERE workspace_id IN (SELECT workspace FROM wanted)
+            ORDER BY workspace_id {for update}
+        )
+        UPDATE energy_accounts AS a SET reserved = a.reserved + wanted.energy
+        FROM wanted JOIN locked ON locked.id = wanted.workspace
+        WHERE a.workspace_id = wanted.workspace AND a.balance - a.reserved >= wanted.energy
+            AND NOT EXISTS (SELECT 1 FROM energy_grants AS g WHERE g.workspace_id = wanted.workspace AND g.remaining > 0
+                AND (g.expires_at <= {now} OR g.voided_at IS NOT NULL))
+        RETURNING workspace_id",
+    )?;
+    Ok(reserved.into_iter().map(|reserved| reserved.workspace_id).collect())
+}
+
+#[derive(QueryableByName)]
+struct Reserved {
+    #[diesel(sql_type = BigInt)]
+    workspace_id: WorkspaceId,
 }
 
 /// Locks an account until the transaction ends. `None` where the workspace has none.
 pub(super) fn lock(tx: &mut Tx, workspace: WorkspaceId) -> Result<Option<Account>> {
     let query = energy_accounts::table.find(workspace).select(COLUMNS);
-    Ok(match tx.connection() {
-        AnyConnection::Sqlite(connection) => query.first(connection),
-        AnyConnection::Postgres(connection) => query.for_update().first(connection),
-    }
-    .optional()?)
+    Ok(for_update(query).get_result(tx.connection()).optional()?)
 }
 
-/// Adds to what is owned and set aside (less, where negative) and gives the account as it then stands.
-pub(super) fn change(tx: &mut Tx, workspace: WorkspaceId, balance: i64, reserved: i64) -> Result<Account> {
-    use energy_accounts as a;
+/// What is added to an account, or taken where negative.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Change {
+    pub(super) balance: i64,
+    pub(super) reserved: i64,
+}
+
+#[derive(QueryableByName)]
+struct Changed {
+    #[diesel(sql_type = BigInt)]
+    workspace_id: WorkspaceId,
+    #[diesel(embed)]
+    account: Account,
+}
+
+/// Changes accounts. Returns them as they then stand.
+///
+/// # Errors
+/// Internal where a workspace has none.
+pub(super) fn change_all(
+    tx: &mut Tx,
+    changes: &BTreeMap<WorkspaceId, Change>,
+) -> Result<BTreeMap<WorkspaceId, Account>> {
     let now = tx.now();
-    let account = each!(tx.connection(), |connection| {
-        let update = diesel::update(a::table.find(workspace))
-            .set((
-                a::balance.eq(a::balance + balance),
-                a::reserved.eq(a::reserved + reserved),
-                a::updated_at.eq(now),
-            ))
-            .returning(COLUMNS);
-        Cached(update).get_result(connection).optional()
-    })?;
-    account.ok_or_else(|| missing(workspace))
+    let rows: Vec<(&WorkspaceId, &Change)> = changes.iter().collect();
+    let rows = Rows::of(&rows)
+        .big_int("workspace", |(workspace, _)| *workspace)
+        .big_int("gained", |(_, change)| change.balance)
+        .big_int("set_aside", |(_, change)| change.reserved)
+        .given_time("now", now);
+    // Accounts are locked in their order, so that two sets never wait for each other in a circle.
+    let changed: Vec<Changed> = rows.load(
+        tx,
+        "WITH change AS (SELECT * FROM {listed}), locked (id) AS (
+            SELECT workspace_id FROM energy_accounts WHERE workspace_id IN (SELECT workspace FROM change)
+            ORDER BY workspace_id {for update}
+        )
+        UPDATE energy_accounts AS a
+        SET balance = a.balance + change.gained, reserved = a.reserved + change.set_aside, updated_at = {now}
+        FROM change JOIN locked ON locked.id = change.workspace WHERE a.workspace_id = change.workspace
+        RETURNING workspace_id, balance, reserved, last_recharge, state",
+    )?;
+    let accounts: BTreeMap<WorkspaceId, Account> =
+        changed.into_iter().map(|changed| (changed.workspace_id, changed.account)).collect();
+    match changes.keys().find(|workspace| !accounts.contains_key(workspace)) {
+        Some(workspace) => Err(missing(*workspace)),
+        None => Ok(accounts),
+    }
+}
+
+/// Changes one account.
+pub(super) fn change(tx: &mut Tx, workspace: WorkspaceId, balance: i64, reserved: i64) -> Result<Account> {
+    let changes = BTreeMap::from([(workspace, Change { balance, reserved })]);
+    change_all(tx, &changes)?.remove(&workspace).ok_or_else(|| missing(workspace))
 }
 
 /// The error for a workspace without an account.
-pub(super) fn missing(workspace: WorkspaceId) -> Error {
+fn missing(workspace: WorkspaceId) -> Error {
     Error::internal(format!("workspace {workspace} has no Energy account"))
 }
 

@@ -4,56 +4,49 @@
 //! stands in the holds alone, and only agents with a limit ask for it.
 
 use super::money;
-use crate::schema::{agent_months, energy_holds};
+use crate::schema::energy_holds;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool};
 use model::{AgentId, Error, Result, WorkspaceId};
 use ports::Charge;
-use store::Cached;
-use store::{Read, Tx, each};
+use std::collections::BTreeMap;
+use store::{OnConflict, Read, Rows, Tx};
 
-#[derive(Insertable)]
-#[diesel(table_name = agent_months)]
-struct AgentMonthRow<'a> {
-    workspace_id: WorkspaceId,
-    agent_id: AgentId,
-    month: &'a str,
+/// A month of an agent.
+pub(super) type AgentMonth<'a> = (WorkspaceId, AgentId, &'a str);
+
+#[derive(QueryableByName)]
+struct Spent {
+    #[diesel(sql_type = BigInt)]
     spent: i64,
+}
+
+/// Adds to what agents have spent in months. Adding nothing locks them.
+///
+/// # Errors
+/// Internal where a month counts more than can be.
+pub(super) fn add_all(tx: &mut Tx, added: &BTreeMap<AgentMonth<'_>, i64>) -> Result<Vec<i64>> {
+    let rows: Vec<(&AgentMonth<'_>, &i64)> = added.iter().collect();
+    let rows = Rows::of(&rows)
+        .big_int("workspace_id", |((workspace, ..), _)| *workspace)
+        .big_int("agent_id", |((_, agent, _), _)| *agent)
+        .text("month", |((.., month), _)| *month)
+        .big_int("spent", |(_, energy)| **energy);
+    let key = &["workspace_id", "agent_id", "month"];
+    let sum = OnConflict::Update { key, set: "spent = a.spent + excluded.spent" };
+    let spent: Vec<Spent> = rows.insert_returning(tx, "agent_months AS a", sum, "spent")?;
+    if spent.iter().any(|one| one.spent > money::MOST_MICROS) {
+        return Err(Error::internal("the spending of an agent in a month leaves its range"));
+    }
+    Ok(spent.into_iter().map(|one| one.spent).collect())
 }
 
 /// Adds to what the agent of `charge` has spent in a month and gives the sum. Adding nothing locks it.
 pub(super) fn add(tx: &mut Tx, charge: &Charge, month: &str, energy: i64) -> Result<i64> {
-    use agent_months as a;
-    // A month that does not exist has nothing to give back.
-    let row = AgentMonthRow {
-        workspace_id: charge.caller.workspace_id(),
-        agent_id: charge.agent,
-        month,
-        spent: energy.max(0),
-    };
-    let spent = each!(tx.connection(), |connection| {
-        let upsert = diesel::insert_into(a::table)
-            .values(&row)
-            .on_conflict((a::workspace_id, a::agent_id, a::month))
-            .do_update()
-            .set(a::spent.eq(a::spent + energy))
-            .returning(a::spent);
-        Cached(upsert).get_result(connection)
-    })?;
-    check_range(charge, month, spent)?;
-    Ok(spent)
-}
-
-/// Fails where an agent's month counts more than can be.
-pub(super) fn check_range(charge: &Charge, month: &str, spent: i64) -> Result<()> {
-    if spent > money::MOST_MICROS {
-        return Err(Error::internal(format!(
-            "the spending of agent {} in {month} leaves its range",
-            charge.agent
-        )));
-    }
-    Ok(())
+    let of = (charge.caller.workspace_id(), charge.agent, month);
+    let spent = add_all(tx, &BTreeMap::from([(of, energy)]))?;
+    Ok(spent.into_iter().next().unwrap_or(0))
 }
 
 /// What the agent's other runs of a month have set aside and not used. Whoever holds under a limit locks the month

@@ -4,11 +4,12 @@ use super::money;
 use crate::schema::{budget_thresholds, key_months};
 use auth::keys::{self, Budget, StoredKey};
 use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
 use model::{Cause, Error, KeyId, KeyOwner, Result, Timestamp, WorkspaceId};
 use operation::Event;
 use serde::Serialize;
-use store::Cached;
-use store::{Read, Tx, each};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use store::{OnConflict, Read, Rows, Tx, each};
 use utoipa::ToSchema;
 
 /// The steps that are published, in per cent.
@@ -21,45 +22,96 @@ pub(crate) struct KeyMonth {
     pub(crate) reserved: i64,
 }
 
-#[derive(Insertable)]
-#[diesel(table_name = key_months)]
-struct BudgetRow<'a> {
-    lineage_id: &'a KeyId,
-    month: &'a str,
+/// Months of keys, each with what is added to it (less, where negative), or as it then stands.
+pub(super) type KeyMonths<'a> = BTreeMap<(&'a KeyId, &'a str), KeyMonth>;
+
+#[derive(QueryableByName)]
+struct Counted {
+    #[diesel(sql_type = Text)]
+    lineage_id: KeyId,
+    #[diesel(sql_type = Text)]
+    month: String,
+    #[diesel(sql_type = BigInt)]
     spent_micros: i64,
+    #[diesel(sql_type = BigInt)]
     reserved_micros: i64,
 }
 
-/// Adds to a key's month and gives it as it then stands. Adding nothing locks it. A month that would count
-/// more than [`money::MOST_MICROS`] fails the transaction, long before SQLite would go on with a float.
-pub(super) fn add(tx: &mut Tx, lineage: &KeyId, month: &str, spent: i64, reserved: i64) -> Result<KeyMonth> {
-    use key_months as k;
-    // A month that does not exist has nothing to give back.
-    let row = BudgetRow {
-        lineage_id: lineage,
-        month,
-        spent_micros: spent.max(0),
-        reserved_micros: reserved.max(0),
+/// Adds to months of keys and returns them as they then stand. Adding nothing locks them. A month that would count more than
+/// [`money::MOST_MICROS`] fails the transaction, long before SQLite would go on with a float.
+pub(super) fn add_all<'a>(tx: &mut Tx, added: &KeyMonths<'a>) -> Result<KeyMonths<'a>> {
+    // PostgreSQL refuses a new row of less than nothing before it finds the one that is there, so what is given back is taken off
+    // months that are there.
+    let gives_back = added.values().any(|added| added.spent < 0 || added.reserved < 0);
+    let mut counted = if gives_back { add_to_present(tx, added)? } else { Vec::new() };
+    let present: HashSet<(&str, &str)> =
+        counted.iter().map(|one| (one.lineage_id.as_str(), one.month.as_str())).collect();
+    let others: Vec<(&(&KeyId, &str), &KeyMonth)> =
+        added.iter().filter(|((lineage, month), _)| !present.contains(&(lineage.as_str(), *month))).collect();
+    let others = add_or_insert(tx, &others)?;
+    counted.extend(others);
+    let stands: HashMap<(&str, &str), KeyMonth> = counted
+        .iter()
+        .map(|one| {
+            let month = KeyMonth { spent: one.spent_micros, reserved: one.reserved_micros };
+            ((one.lineage_id.as_str(), one.month.as_str()), month)
+        })
+        .collect();
+    let stand = |(lineage, month): &(&'a KeyId, &'a str)| {
+        let stands = stands.get(&(lineage.as_str(), *month)).copied().unwrap_or_default();
+        check_range(lineage, month, stands)?;
+        Ok(((*lineage, *month), stands))
     };
-    let (spent, reserved) = each!(tx.connection(), |connection| {
-        let upsert = diesel::insert_into(k::table)
-            .values(&row)
-            .on_conflict((k::lineage_id, k::month))
-            .do_update()
-            .set((
-                k::spent_micros.eq(k::spent_micros + spent),
-                k::reserved_micros.eq(k::reserved_micros + reserved),
-            ))
-            .returning((k::spent_micros, k::reserved_micros));
-        Cached(upsert).get_result(connection)
-    })?;
-    check_range(lineage, month, spent, reserved)?;
-    Ok(KeyMonth { spent, reserved })
+    added.keys().map(stand).collect()
+}
+
+/// Adds to months that are there, and returns these.
+fn add_to_present(tx: &mut Tx, added: &KeyMonths<'_>) -> Result<Vec<Counted>> {
+    let rows: Vec<(&(&KeyId, &str), &KeyMonth)> = added.iter().collect();
+    Rows::of(&rows)
+        .text("lineage", |((lineage, _), _)| *lineage)
+        .text("in_month", |((_, month), _)| *month)
+        .big_int("spent", |(_, added)| added.spent)
+        .big_int("reserved", |(_, added)| added.reserved)
+        .load(
+            tx,
+            "WITH added AS (SELECT * FROM {listed}), locked (lineage, in_month) AS (
+                SELECT k.lineage_id, k.month FROM key_months AS k JOIN added ON k.lineage_id = added.lineage
+                    AND k.month = added.in_month
+                ORDER BY k.lineage_id, k.month {for update of k}
+            )
+            UPDATE key_months AS k
+            SET spent_micros = k.spent_micros + added.spent, reserved_micros = k.reserved_micros + added.reserved
+            FROM added JOIN locked ON locked.lineage = added.lineage AND locked.in_month = added.in_month
+            WHERE k.lineage_id = added.lineage AND k.month = added.in_month
+            RETURNING lineage_id, month, spent_micros, reserved_micros",
+        )
+}
+
+/// Adds to months, which begin with that if they are not there. A month that is not there has nothing to give back.
+fn add_or_insert(tx: &mut Tx, added: &[(&(&KeyId, &str), &KeyMonth)]) -> Result<Vec<Counted>> {
+    let rows = Rows::of(added)
+        .text("lineage_id", |((lineage, _), _)| *lineage)
+        .text("month", |((_, month), _)| *month)
+        .big_int("spent_micros", |(_, added)| added.spent.max(0))
+        .big_int("reserved_micros", |(_, added)| added.reserved.max(0));
+    let sum = OnConflict::Update {
+        key: &["lineage_id", "month"],
+        set: "spent_micros = k.spent_micros + excluded.spent_micros,
+            reserved_micros = k.reserved_micros + excluded.reserved_micros",
+    };
+    rows.insert_returning(tx, "key_months AS k", sum, "lineage_id, month, spent_micros, reserved_micros")
+}
+
+/// Adds to one month of a key.
+pub(super) fn add(tx: &mut Tx, lineage: &KeyId, month: &str, spent: i64, reserved: i64) -> Result<KeyMonth> {
+    let added = BTreeMap::from([((lineage, month), KeyMonth { spent, reserved })]);
+    Ok(add_all(tx, &added)?.into_values().next().unwrap_or_default())
 }
 
 /// Fails where a key's month counts more than can be.
-pub(super) fn check_range(lineage: &KeyId, month: &str, spent: i64, reserved: i64) -> Result<()> {
-    if spent > money::MOST_MICROS || reserved > money::MOST_MICROS {
+fn check_range(lineage: &KeyId, month: &str, stands: KeyMonth) -> Result<()> {
+    if stands.spent > money::MOST_MICROS || stands.reserved > money::MOST_MICROS {
         return Err(Error::internal(format!("the spending of key {lineage} in {month} leaves its range")));
     }
     Ok(())

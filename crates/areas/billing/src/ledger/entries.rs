@@ -1,13 +1,12 @@
 //! Entries, and what they take out of grants.
 
-use crate::schema::{energy_entries, energy_grants, grant_burns};
-use diesel::dsl::sql;
+use crate::schema::energy_grants;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
-use model::{AgentId, Error, GrantId, KeyId, LedgerId, RequestId, Result, Timestamp, WorkspaceId, text_enum};
+use diesel::sql_types::{BigInt, Text};
+use model::{Error, GrantId, LedgerId, Result, Timestamp, WorkspaceId, text_enum};
 use ports::Charge;
-use store::Cached;
-use store::{Tx, each};
+use std::collections::{BTreeMap, HashMap};
+use store::{OnConflict, Rows, Tx};
 
 text_enum! {
     /// The type of a ledger entry.
@@ -62,115 +61,121 @@ pub(super) struct NewEntry<'a> {
     pub(super) model: Option<&'a str>,
 }
 
-#[derive(Insertable)]
-#[diesel(table_name = energy_entries, treat_none_as_default_value = false)]
-struct EntryRow<'a> {
-    workspace_id: WorkspaceId,
-    id: &'a LedgerId,
-    kind: EntryKind,
-    amount: i64,
-    balance_after: i64,
-    counter_account: &'a str,
-    usd_micros: i64,
-    source_type: &'a str,
-    source_id: &'a str,
-    step: i64,
-    key_id: Option<&'a KeyId>,
-    agent_id: Option<AgentId>,
-    request_id: Option<&'a RequestId>,
-    operation: &'a str,
-    model: Option<&'a str>,
-    created_at: Timestamp,
+impl NewEntry<'_> {
+    /// Whether the balance changes by the amount.
+    pub(super) fn changes_balance(&self) -> bool {
+        self.metered && self.kind != EntryKind::Absorb
+    }
+}
+
+/// An entry with its id.
+pub(super) struct Entry<'a> {
+    pub(super) workspace: WorkspaceId,
+    pub(super) id: LedgerId,
+    pub(super) new: NewEntry<'a>,
+}
+
+/// Entries as rows of `energy_entries`.
+pub(super) fn entry_rows<'a>(entries: &'a [Entry<'a>], now: Timestamp) -> Rows<'a, Entry<'a>> {
+    let counter_account =
+        |new: &NewEntry<'_>| if new.metered { new.kind.counter_account() } else { UNMETERED };
+    Rows::of(entries)
+        .big_int("workspace_id", |entry| entry.workspace)
+        .text("id", |entry| &entry.id)
+        .text("kind", |entry| entry.new.kind)
+        .big_int("amount", |entry| entry.new.amount)
+        .big_int("balance_after", |entry| entry.new.balance_after)
+        .text("counter_account", move |entry| counter_account(&entry.new))
+        .big_int("usd_micros", |entry| entry.new.usd_micros)
+        .text("source_type", |entry| entry.new.source.0)
+        .text("source_id", |entry| entry.new.source.1)
+        .big_int("step", |entry| entry.new.step)
+        .text("key_id", |entry| entry.new.charge.map(|charge| &charge.caller.key.id))
+        .big_int("agent_id", |entry| entry.new.charge.map(|charge| charge.agent))
+        .text("request_id", |entry| entry.new.charge.map(|charge| &charge.caller.request))
+        .text("operation", |entry| entry.new.operation)
+        .text("model", |entry| entry.new.model)
+        .time("created_at", move |_| now)
 }
 
 /// Writes an entry. `None` where its cause has one already.
-pub(super) fn insert(tx: &mut Tx, workspace: WorkspaceId, entry: &NewEntry<'_>) -> Result<Option<LedgerId>> {
-    let id = LedgerId::new(tx.now(), &*tx.random());
-    let caller = entry.charge.map(|charge| &charge.caller);
-    let row = EntryRow {
-        workspace_id: workspace,
-        id: &id,
-        kind: entry.kind,
-        amount: entry.amount,
-        balance_after: entry.balance_after,
-        counter_account: if entry.metered { entry.kind.counter_account() } else { UNMETERED },
-        usd_micros: entry.usd_micros,
-        source_type: entry.source.0,
-        source_id: entry.source.1,
-        step: entry.step,
-        key_id: caller.map(|caller| &caller.key.id),
-        agent_id: entry.charge.map(|charge| charge.agent),
-        request_id: caller.map(|caller| &caller.request),
-        operation: entry.operation,
-        model: entry.model,
-        created_at: tx.now(),
-    };
-    let written = each!(tx.connection(), |connection| diesel::insert_into(energy_entries::table)
-        .values(&row)
-        .on_conflict_do_nothing()
-        .execute(connection))?;
+pub(super) fn insert(tx: &mut Tx, workspace: WorkspaceId, new: NewEntry<'_>) -> Result<Option<LedgerId>> {
+    let now = tx.now();
+    let entry = [Entry { workspace, id: LedgerId::new(now, &*tx.random()), new }];
+    let written = entry_rows(&entry, now).insert_or(tx, "energy_entries", OnConflict::Ignore)?;
+    let [Entry { id, .. }] = entry;
     Ok((written == 1).then_some(id))
 }
 
-#[derive(Insertable)]
-#[diesel(table_name = grant_burns, treat_none_as_default_value = false)]
-struct Burn<'a> {
-    entry_id: &'a LedgerId,
-    grant_id: &'a GrantId,
-    amount: i64,
+/// What an entry took out of a grant (negative: put in).
+pub(super) struct Burn<'a> {
+    pub(super) entry: &'a LedgerId,
+    pub(super) grant: GrantId,
+    pub(super) amount: i64,
+}
+
+/// Burns as rows of `grant_burns`.
+pub(super) fn burn_rows<'a>(burns: &'a [Burn<'a>]) -> Rows<'a, Burn<'a>> {
+    Rows::of(burns)
+        .text("entry_id", |burn| burn.entry)
+        .text("grant_id", |burn| &burn.grant)
+        .big_int("amount", |burn| burn.amount)
 }
 
 /// Notes what `entry` took out of a grant (negative: put in).
 pub(super) fn note_burn(tx: &mut Tx, entry: &LedgerId, grant: &GrantId, amount: i64) -> Result<()> {
-    let burn = Burn { entry_id: entry, grant_id: grant, amount };
-    each!(tx.connection(), |connection| diesel::insert_into(grant_burns::table)
-        .values(burn)
-        .execute(connection))?;
-    Ok(())
+    burn_rows(&[Burn { entry, grant: grant.clone(), amount }]).insert(tx, "grant_burns")
 }
-
-diesel::alias!(energy_grants as candidates: Candidates);
 
 /// How many grants are looked at together when the first does not cover a debit.
 const GRANTS_AT_ONCE: i64 = 20;
 
-/// Takes `amount` out of the workspace's grants in their order: priority, soonest end, oldest. The caller has
-/// locked the account, so nobody else burns here.
-pub(super) fn burn(tx: &mut Tx, workspace: WorkspaceId, entry: &LedgerId, amount: i64) -> Result<()> {
-    use energy_grants as g;
-    // Nearly always the first grant covers it, and one statement finds and burns it. The index is found by its
-    // own words, as in `account::reserve`.
-    let first = candidates
-        .filter(candidates.field(g::workspace_id).eq(workspace))
-        .filter(sql::<Bool>("candidates.remaining > 0"))
-        .order((
-            candidates.field(g::priority).asc(),
-            candidates.field(g::expires_at).is_null().asc(),
-            candidates.field(g::expires_at).asc(),
-            candidates.field(g::created_at).asc(),
-            candidates.field(g::id).asc(),
-        ))
-        .select(candidates.field(g::id))
-        .limit(1)
-        .single_value();
-    let burnt: Option<GrantId> = each!(tx.connection(), |connection| {
-        let update = diesel::update(g::table)
-            .filter(g::id.nullable().eq(first))
-            .filter(g::remaining.ge(amount))
-            .set(g::remaining.eq(g::remaining - amount))
-            .returning(g::id);
-        Cached(update).get_result(connection).optional()
-    })?;
-    match burnt {
-        Some(grant) => note_burn(tx, entry, &grant, amount),
-        None => burn_several(tx, workspace, entry, amount),
-    }
+#[derive(QueryableByName)]
+struct Burnt {
+    #[diesel(sql_type = Text)]
+    id: GrantId,
+    #[diesel(sql_type = BigInt)]
+    workspace_id: WorkspaceId,
 }
 
-/// Takes `amount` out of as many grants as it needs, as [`burn`] does.
-pub(super) fn burn_several(tx: &mut Tx, workspace: WorkspaceId, entry: &LedgerId, amount: i64) -> Result<()> {
-    let shares = shares(tx, workspace, amount)?;
-    burn_shares(tx, entry, &shares)
+/// Takes debits of metered Energy out of the grants of their workspaces, in the order of grants: priority, soonest end, oldest.
+/// The caller has locked the accounts, so nobody else burns here. Returns what is to be noted of the grants.
+pub(super) fn burn<'a>(tx: &mut Tx, debits: &[(WorkspaceId, &'a LedgerId, i64)]) -> Result<Vec<Burn<'a>>> {
+    let mut sums: BTreeMap<WorkspaceId, i64> = BTreeMap::new();
+    for (workspace, _, amount) in debits {
+        *sums.entry(*workspace).or_default() += amount;
+    }
+    let sums: Vec<(WorkspaceId, i64)> = sums.into_iter().collect();
+    // Nearly always the first grant covers them all, and one statement finds and burns it. The index is found by its own words,
+    // as in `account::reserve_all`.
+    let burnt: Vec<Burnt> = Rows::of(&sums)
+        .big_int("workspace", |(workspace, _)| *workspace)
+        .big_int("energy", |(_, energy)| *energy)
+        .load(
+            tx,
+            "UPDATE energy_grants AS g SET remaining = g.remaining - wanted.energy FROM {wanted}
+            WHERE g.remaining >= wanted.energy AND g.id = (
+                SELECT best.id FROM energy_grants AS best
+                WHERE best.workspace_id = wanted.workspace AND best.remaining > 0
+                ORDER BY best.priority, best.expires_at IS NULL, best.expires_at, best.created_at, best.id
+                LIMIT 1
+            )
+            RETURNING id, workspace_id",
+        )?;
+    let first: HashMap<WorkspaceId, GrantId> =
+        burnt.into_iter().map(|burnt| (burnt.workspace_id, burnt.id)).collect();
+    let mut burns = Vec::with_capacity(debits.len());
+    for (workspace, entry, amount) in debits.iter().copied() {
+        if let Some(grant) = first.get(&workspace) {
+            burns.push(Burn { entry, grant: grant.clone(), amount });
+            continue;
+        }
+        for Share { grant, amount, .. } in shares(tx, workspace, amount)? {
+            take(tx, &grant, amount)?;
+            burns.push(Burn { entry, grant, amount });
+        }
+    }
+    Ok(burns)
 }
 
 /// What is taken of one grant.

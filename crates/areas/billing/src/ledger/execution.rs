@@ -1,10 +1,8 @@
 //! Executions: one row for each attempt that has ended, with what it cost.
 
-use crate::schema::executions;
-use diesel::prelude::*;
-use model::{AgentId, ExecutionId, KeyId, Result, RunId, Timestamp, WorkspaceId};
+use model::{ExecutionId, Result};
 use ports::{Charge, TestExecution};
-use store::{Tx, each};
+use store::{Rows, Tx};
 
 /// How an attempt ended.
 pub(super) struct Ended<'a> {
@@ -17,52 +15,32 @@ pub(super) struct Ended<'a> {
     pub(super) last_step: Option<i64>,
 }
 
-#[derive(Insertable)]
-#[diesel(table_name = executions, treat_none_as_default_value = false)]
-struct ExecutionRow<'a> {
-    workspace_id: WorkspaceId,
-    id: ExecutionId,
-    kind: &'a str,
-    source_id: &'a RunId,
-    status: &'a str,
-    livemode: bool,
-    energy: i64,
-    usd_micros: i64,
-    key_id: &'a KeyId,
-    agent_id: AgentId,
-    model: &'a str,
-    created_at: Timestamp,
-    first_step: i64,
-    last_step: Option<i64>,
-}
-
-/// Writes the execution of an attempt.
-pub(super) fn record(tx: &mut Tx, charge: &Charge, ended: &Ended<'_>) -> Result<()> {
-    let row = ExecutionRow {
-        workspace_id: charge.caller.workspace_id(),
-        id: ExecutionId::new(tx.now(), &*tx.random()),
-        kind: charge.operation,
-        source_id: &charge.run,
-        status: ended.status,
-        livemode: ended.livemode,
-        energy: ended.energy,
-        usd_micros: ended.usd_micros,
-        key_id: &charge.caller.key.id,
-        agent_id: charge.agent,
-        model: ended.model,
-        created_at: tx.now(),
-        first_step: ended.first_step,
-        last_step: ended.last_step,
-    };
-    each!(tx.connection(), |connection| diesel::insert_into(executions::table)
-        .values(row)
-        .execute(connection))?;
-    Ok(())
+/// Attempts that have ended as rows of `executions`.
+pub(super) fn rows<'a>(
+    tx: &Tx,
+    ended: &'a [(&'a Charge, &'a Ended<'a>)],
+) -> Rows<'a, (&'a Charge, &'a Ended<'a>)> {
+    let (now, random) = (tx.now(), tx.random());
+    Rows::of(ended)
+        .big_int("workspace_id", |(charge, _)| charge.caller.workspace_id())
+        .text("id", move |_| ExecutionId::new(now, &*random))
+        .text("kind", |(charge, _)| charge.operation)
+        .text("source_id", |(charge, _)| &charge.run)
+        .text("status", |(_, ended)| ended.status)
+        .bool("livemode", |(_, ended)| ended.livemode)
+        .big_int("energy", |(_, ended)| ended.energy)
+        .big_int("usd_micros", |(_, ended)| ended.usd_micros)
+        .text("key_id", |(charge, _)| &charge.caller.key.id)
+        .big_int("agent_id", |(charge, _)| charge.agent)
+        .text("model", |(_, ended)| ended.model)
+        .time("created_at", move |_| now)
+        .big_int("first_step", |(_, ended)| ended.first_step)
+        .big_int("last_step", |(_, ended)| ended.last_step)
 }
 
 /// [`ports::EnergyMeter::record_test`].
 pub(super) fn record_test(tx: &mut Tx, charge: &Charge, execution: &TestExecution<'_>) -> Result<()> {
     let TestExecution { status, model, first_step, last_step } = *execution;
     let ended = Ended { status, livemode: false, energy: 0, usd_micros: 0, model, first_step, last_step };
-    record(tx, charge, &ended)
+    rows(tx, &[(charge, &ended)]).insert(tx, "executions")
 }

@@ -89,7 +89,7 @@ fn end(tx: &mut Tx, workspace: WorkspaceId, grant: &Dead, taken: i64) -> Result<
         operation: kind.as_str(),
         model: None,
     };
-    if let Some(entry) = entries::insert(tx, workspace, &entry)? {
+    if let Some(entry) = entries::insert(tx, workspace, entry)? {
         entries::take(tx, &grant.id, taken)?;
         entries::note_burn(tx, &entry, &grant.id, taken)?;
     }

@@ -216,7 +216,7 @@ fn book(
         operation: kind.as_str(),
         model: None,
     };
-    let entry = entries::insert(tx, workspace, &entry)?.ok_or_else(|| {
+    let entry = entries::insert(tx, workspace, entry)?.ok_or_else(|| {
         Error::new(Code::DuplicateValue, "Energy was granted for this to another workspace.")
     })?;
     entries::note_burn(tx, &entry, id, -amount)?;
@@ -340,7 +340,7 @@ pub fn adjust(tx: &mut Tx, workspace: WorkspaceId, amount: i64) -> Result<Option
         operation: GrantKind::Adjustment.as_str(),
         model: None,
     };
-    let entry = entries::insert(tx, workspace, &entry)?
+    let entry = entries::insert(tx, workspace, entry)?
         .ok_or_else(|| Error::internal("a new adjustment has an entry already"))?;
     entries::burn_shares(tx, &entry, &shares)?;
     account::refresh_state(tx, workspace, &account)?;

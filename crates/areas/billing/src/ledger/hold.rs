@@ -1,15 +1,14 @@
 //! Setting Energy aside before it is used, so that parallel work can never spend the same Energy twice.
 
 use super::{account, agent_month, budget, expiry, money};
-use crate::schema::{energy_entries, energy_holds};
-use diesel::dsl::exists;
+use crate::schema::energy_holds;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Bool, Text, Timestamp as SqlTimestamp};
-use model::{AgentId, Code, Error, KeyId, Result, RunId, Timestamp, WorkspaceId, text_enum};
+use diesel::sql_types::{BigInt, Bool, Text};
+use model::{Code, Error, KeyId, Result, RunId, WorkspaceId, text_enum};
 use operation::TableGauge;
 use ports::{AgentLimits, Charge};
-use std::collections::{HashMap, HashSet};
-use store::{AnyConnection, Cached, CachedChange, MOST_COUNTED, Read, Tx, column, each};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use store::{MOST_COUNTED, OnConflict, Read, Rows, Tx, for_update};
 
 /// Energy that is set aside.
 pub(crate) const HELD_ENERGY: TableGauge = TableGauge::new(
@@ -85,37 +84,7 @@ pub(super) fn lock(tx: &mut Tx, charge: &Charge) -> Result<Option<Held>> {
         .find(&charge.run)
         .filter(energy_holds::workspace_id.eq(charge.caller.workspace_id()))
         .select(COLUMNS);
-    Ok(match tx.connection() {
-        AnyConnection::Sqlite(connection) => query.get_result(connection),
-        AnyConnection::Postgres(connection) => query.for_update().get_result(connection),
-    }
-    .optional()?)
-}
-
-/// Locks a run's hold and tells whether `step` was settled before.
-pub(super) fn lock_for_step(tx: &mut Tx, charge: &Charge, step: i64) -> Result<(Option<Held>, bool)> {
-    use energy_entries as e;
-    let settled = e::table
-        .filter(e::source_type.eq("run"))
-        .filter(e::source_id.eq(charge.run.as_str()))
-        .filter(e::step.eq(step))
-        .filter(e::kind.ne("refund"));
-    let query = energy_holds::table
-        .find(&charge.run)
-        .filter(energy_holds::workspace_id.eq(charge.caller.workspace_id()))
-        .select((COLUMNS, exists(settled)));
-    let row: Option<(Held, bool)> = match tx.connection() {
-        AnyConnection::Sqlite(connection) => query.get_result(connection),
-        AnyConnection::Postgres(connection) => query.for_update().get_result(connection),
-    }
-    .optional()?;
-    match row {
-        Some((held, settled)) => Ok((Some(held), settled)),
-        None => {
-            let settled = diesel::select(exists(settled)).get_result(tx.connection())?;
-            Ok((None, settled))
-        }
-    }
+    Ok(for_update(query).get_result(tx.connection()).optional()?)
 }
 
 /// What the settlement of a step finds.
@@ -123,8 +92,6 @@ pub(super) fn lock_for_step(tx: &mut Tx, charge: &Charge, step: i64) -> Result<(
 struct FoundHold {
     #[diesel(sql_type = Text)]
     run: RunId,
-    #[diesel(sql_type = BigInt)]
-    workspace: WorkspaceId,
     #[diesel(sql_type = Text)]
     month: String,
     #[diesel(sql_type = BigInt)]
@@ -143,80 +110,91 @@ struct FoundHold {
     is_settled: bool,
 }
 
-/// Locks the holds of runs, in their order, on PostgreSQL. Gives those whose step was not settled before.
-pub(super) fn lock_unsettled(tx: &mut Tx, steps: &[(&Charge, i64)]) -> Result<HashMap<RunId, Held>> {
-    let AnyConnection::Postgres(connection) = tx.connection() else { return Ok(HashMap::new()) };
-    let statement = diesel::sql_query(
-        "SELECT h.run_id AS run, h.workspace_id AS workspace, h.month, h.amount, h.used, h.reserved_micros, h.state,
-            h.first_step, h.metered, EXISTS (SELECT 1 FROM energy_entries AS e
-                WHERE e.source_type = 'run' AND e.source_id = h.run_id AND e.step = asked.step AND e.kind <> 'refund') AS is_settled
-        FROM unnest($1, $2) AS asked (run, step) JOIN energy_holds AS h ON h.run_id = asked.run
-        ORDER BY h.run_id FOR UPDATE OF h",
-    )
-    .bind::<Array<Text>, _>(column(steps, |(charge, _)| charge.run.as_str()))
-    .bind::<Array<BigInt>, _>(column(steps, |(_, step)| *step));
-    let found: Vec<FoundHold> = Cached(statement).load(connection)?;
-    let owners: HashMap<&RunId, WorkspaceId> =
-        steps.iter().map(|(charge, _)| (&charge.run, charge.caller.workspace_id())).collect();
-    let unsettled = found
-        .into_iter()
-        .filter(|found| !found.is_settled && owners.get(&found.run) == Some(&found.workspace));
-    let held = |found: FoundHold| {
-        let FoundHold { run, month, amount, used, reserved_micros, state, first_step, metered, .. } = found;
-        (run, Held { month, amount, used, reserved_micros, state, first_step, metered })
-    };
-    Ok(unsettled.map(held).collect())
+/// Locks the holds of different runs, in their order. Tells of each run whether its step was settled before; runs of which there is
+/// nothing to tell are left out.
+pub(super) fn lock_for_steps(
+    tx: &mut Tx,
+    steps: &[(&Charge, i64)],
+) -> Result<HashMap<RunId, (Option<Held>, bool)>> {
+    let asked = Rows::of(steps)
+        .text("run", |(charge, _)| &charge.run)
+        .big_int("workspace", |(charge, _)| charge.caller.workspace_id())
+        .big_int("step", |(_, step)| *step);
+    let found: Vec<FoundHold> = asked.load(
+        tx,
+        "SELECT h.run_id AS run, h.month, h.amount, h.used, h.reserved_micros, h.state, h.first_step, h.metered,
+            EXISTS (SELECT 1 FROM energy_entries AS e WHERE e.source_type = 'run' AND e.source_id = h.run_id
+                AND e.step = asked.step AND e.kind <> 'refund') AS is_settled
+        FROM {asked} CROSS JOIN energy_holds AS h WHERE h.run_id = asked.run AND h.workspace_id = asked.workspace
+        ORDER BY h.run_id {for update of h}",
+    )?;
+    let found = found.into_iter().map(|found| {
+        let FoundHold { run, month, amount, used, reserved_micros, state, first_step, metered, is_settled } =
+            found;
+        let held = Held { month, amount, used, reserved_micros, state, first_step, metered };
+        (run, (Some(held), is_settled))
+    });
+    let mut found: HashMap<RunId, (Option<Held>, bool)> = found.collect();
+    let without: Vec<&(&Charge, i64)> =
+        steps.iter().filter(|(charge, _)| !found.contains_key(&charge.run)).collect();
+    let settled: Vec<FoundRun> = Rows::of(&without)
+        .text("run", |(charge, _)| &charge.run)
+        .big_int("step", |(_, step)| *step)
+        .load(
+            tx,
+            "SELECT asked.run FROM {asked} WHERE EXISTS (SELECT 1 FROM energy_entries AS e
+                WHERE e.source_type = 'run' AND e.source_id = asked.run AND e.step = asked.step AND e.kind <> 'refund')",
+        )?;
+    found.extend(settled.into_iter().map(|settled| (settled.run, (None, true))));
+    Ok(found)
 }
 
-#[derive(Insertable)]
-#[diesel(table_name = energy_holds, treat_none_as_default_value = false)]
-struct HoldRow<'a> {
-    run_id: &'a RunId,
-    workspace_id: WorkspaceId,
-    key_lineage: &'a KeyId,
-    month: &'a str,
-    amount: i64,
-    used: i64,
-    reserved_micros: i64,
-    state: HoldState,
-    expires_at: Timestamp,
-    created_at: Timestamp,
-    agent_id: AgentId,
-    metered: bool,
+#[derive(QueryableByName)]
+struct FoundRun {
+    #[diesel(sql_type = Text)]
+    run: RunId,
 }
 
-/// Writes a run's hold: `held` is what there was, `None` for its first.
-pub(super) fn store(tx: &mut Tx, charge: &Charge, held: &Held, is_new: bool) -> Result<()> {
-    use energy_holds as h;
+/// Writes the first holds of different runs. Returns the runs that have one by that.
+pub(super) fn insert_all(
+    tx: &mut Tx,
+    holds: &[(&Charge, &Held)],
+    conflict: OnConflict<'_>,
+) -> Result<HashSet<RunId>> {
+    let now = tx.now();
+    let rows = Rows::of(holds)
+        .text("run_id", |(charge, _)| &charge.run)
+        .big_int("workspace_id", |(charge, _)| charge.caller.workspace_id())
+        .text("key_lineage", |(charge, _)| &charge.caller.key.lineage)
+        .text("month", |(_, held)| held.month.as_str())
+        .big_int("amount", |(_, held)| held.amount)
+        .big_int("used", |(_, held)| held.used)
+        .big_int("reserved_micros", |(_, held)| held.reserved_micros)
+        .text("state", |(_, held)| held.state)
+        .time("expires_at", |_| now.plus_seconds(HOLD_SECONDS))
+        .time("created_at", |_| now)
+        .big_int("agent_id", |(charge, _)| charge.agent)
+        .bool("metered", |(_, held)| held.metered);
+    let written: Vec<FoundRun> = rows.insert_returning(tx, "energy_holds", conflict, "run_id AS run")?;
+    Ok(written.into_iter().map(|written| written.run).collect())
+}
+
+/// Changes holds that are locked to where they now stand.
+pub(super) fn update_all(tx: &mut Tx, holds: &[(&Charge, &Held)]) -> Result<()> {
     let expires_at = tx.now().plus_seconds(HOLD_SECONDS);
-    if is_new {
-        let row = HoldRow {
-            run_id: &charge.run,
-            workspace_id: charge.caller.workspace_id(),
-            key_lineage: &charge.caller.key.lineage,
-            month: &held.month,
-            amount: held.amount,
-            used: held.used,
-            reserved_micros: held.reserved_micros,
-            state: held.state,
-            expires_at,
-            created_at: tx.now(),
-            agent_id: charge.agent,
-            metered: held.metered,
-        };
-        each!(tx.connection(), |connection| diesel::insert_into(h::table).values(row).execute(connection))?;
-        return Ok(());
-    }
-    each!(tx.connection(), |connection| {
-        let update = diesel::update(h::table.find(&charge.run)).set((
-            h::amount.eq(held.amount),
-            h::used.eq(held.used),
-            h::reserved_micros.eq(held.reserved_micros),
-            h::state.eq(held.state),
-            h::expires_at.eq(expires_at),
-        ));
-        CachedChange(update).run(connection)
-    })?;
+    let rows = Rows::of(holds)
+        .text("run", |(charge, _)| &charge.run)
+        .big_int("amount", |(_, held)| held.amount)
+        .big_int("used", |(_, held)| held.used)
+        .big_int("reserved_micros", |(_, held)| held.reserved_micros)
+        .text("state", |(_, held)| held.state)
+        .given_time("expires_at", expires_at);
+    rows.execute(
+        tx,
+        "UPDATE energy_holds SET amount = held.amount, used = held.used, reserved_micros = held.reserved_micros,
+            state = held.state, expires_at = {expires_at}
+        FROM {held} WHERE energy_holds.run_id = held.run",
+    )?;
     Ok(())
 }
 
@@ -237,13 +215,13 @@ pub(super) fn hold(
     let workspace = charge.caller.workspace_id();
     let least = least.max(0);
     let wanted = wanted.max(least);
-    let may_hold_at_once =
-        charge.is_new && tx.is_postgres() && wanted > 0 && charge.limits == AgentLimits::default();
-    if may_hold_at_once
-        && budget_limit(tx, charge)?.is_none()
-        && !hold_together(tx, &[(charge, wanted)])?.is_empty()
-    {
-        return Ok(wanted);
+    let mut limit = None;
+    if is_first(charge, wanted) {
+        let cuts_off_at = budget_limit(tx, charge)?;
+        if cuts_off_at.is_none() && !hold_first(tx, &[(charge, wanted)])?.is_empty() {
+            return Ok(wanted);
+        }
+        limit = Some(cuts_off_at);
     }
     let found = lock(tx, charge)?;
     let is_new = found.is_none();
@@ -254,12 +232,12 @@ pub(super) fn hold(
     let unused = held.unused();
     if unused >= wanted {
         if !is_new {
-            store(tx, charge, &held, false)?;
+            update_all(tx, &[(charge, &held)])?;
         }
         return Ok(wanted);
     }
     // Everything is decided before anything is written, so that a refusal leaves no trace.
-    let limit = budget_limit(tx, charge)?;
+    let limit = limit.map_or_else(|| budget_limit(tx, charge), Ok)?;
     let room = room(tx, charge, &held, limit, least, recharge_url)?;
     let missing = wanted.min(room.max(unused)) - unused;
     let taken = if held.metered {
@@ -277,82 +255,63 @@ pub(super) fn hold(
     }
     held.amount = held.used + total;
     held.state = HoldState::Open;
-    store(tx, charge, &held, is_new)?;
+    let holds = [(charge, &held)];
+    if is_new { insert_all(tx, &holds, OnConflict::Fail).map(drop) } else { update_all(tx, &holds) }?;
     Ok(total)
 }
 
-/// Writes the first holds of runs, where none of a workspace's has one, all that they want is available, and nothing has expired
-/// since the last sweep. A run whose Energy is not metered only needs to have none yet. Accounts are locked in their order, so
-/// that two batches never wait for each other in a circle.
-const HOLD: &str = "WITH wanted AS MATERIALIZED (
-        SELECT * FROM unnest($1, $2, $3, $4, $5, $10) AS wanted (run, workspace, lineage, agent, energy, metered)
-    ), sums AS (
-        SELECT workspace, sum(energy)::bigint AS energy FROM wanted WHERE metered GROUP BY workspace
-    ), locked AS (
-        SELECT workspace_id FROM energy_accounts WHERE workspace_id IN (SELECT workspace FROM sums)
-        ORDER BY workspace_id FOR UPDATE
-    ), reserved AS (
-        UPDATE energy_accounts AS a SET reserved = a.reserved + sums.energy
-        FROM sums JOIN locked ON locked.workspace_id = sums.workspace
-        WHERE a.workspace_id = sums.workspace AND a.balance - a.reserved >= sums.energy
-            AND NOT EXISTS (SELECT 1 FROM energy_grants AS g WHERE g.workspace_id = sums.workspace AND g.remaining > 0
-                AND (g.expires_at <= $6 OR g.voided_at IS NOT NULL))
-            AND NOT EXISTS (SELECT 1 FROM wanted JOIN energy_holds AS h ON h.run_id = wanted.run
-                WHERE wanted.workspace = sums.workspace)
-        RETURNING a.workspace_id
-    )
-    INSERT INTO energy_holds (run_id, workspace_id, key_lineage, month, amount, used, reserved_micros, state, expires_at,
-        created_at, agent_id, metered)
-    SELECT run, workspace, lineage, $7, energy, 0, 0, $8, $9, $6, agent, metered
-    FROM wanted LEFT JOIN reserved ON reserved.workspace_id = wanted.workspace
-    WHERE CASE WHEN metered THEN reserved.workspace_id IS NOT NULL
-        ELSE NOT EXISTS (SELECT 1 FROM energy_holds AS h WHERE h.run_id = wanted.run) END
-    RETURNING run_id AS run";
-
-/// A run that got its hold.
-#[derive(QueryableByName)]
-struct Holding {
-    #[diesel(sql_type = Text)]
-    run: RunId,
+/// Whether it is the first hold of a run whose agent has no limits.
+fn is_first(charge: &Charge, wanted: i64) -> bool {
+    charge.is_new && wanted > 0 && charge.limits == AgentLimits::default()
 }
 
 /// [`ports::EnergyMeter::hold_all`].
 pub(super) fn hold_all(tx: &mut Tx, holds: &[(Charge, i64)]) -> Result<Vec<bool>> {
-    if !tx.is_postgres() {
-        return Ok(vec![false; holds.len()]);
-    }
     let keys: Vec<&KeyId> = holds.iter().map(|(charge, _)| &charge.caller.key.id).collect();
     let budgets = auth::keys::budgets(tx, &keys)?;
     let is_ordinary = |charge: &Charge, wanted: i64| {
         let limit = budgets.get(&charge.caller.key.id).copied().and_then(budget::limit);
-        charge.is_new && wanted > 0 && limit.is_none() && charge.limits == AgentLimits::default()
+        is_first(charge, wanted) && limit.is_none()
     };
     let ordinary: Vec<(&Charge, i64)> = holds
         .iter()
         .filter(|(charge, wanted)| is_ordinary(charge, *wanted))
         .map(|(charge, wanted)| (charge, *wanted))
         .collect();
-    let held = hold_together(tx, &ordinary)?;
+    let held = hold_first(tx, &ordinary)?;
     Ok(holds.iter().map(|(charge, _)| held.contains(&charge.run)).collect())
 }
 
-/// The runs that got what they want, by one statement, on PostgreSQL.
-fn hold_together(tx: &mut Tx, holds: &[(&Charge, i64)]) -> Result<HashSet<RunId>> {
-    let now = tx.now();
-    let AnyConnection::Postgres(connection) = tx.connection() else { return Ok(HashSet::new()) };
-    let statement = diesel::sql_query(HOLD)
-        .bind::<Array<Text>, _>(column(holds, |(charge, _)| charge.run.as_str()))
-        .bind::<Array<BigInt>, _>(column(holds, |(charge, _)| charge.caller.workspace_id()))
-        .bind::<Array<Text>, _>(column(holds, |(charge, _)| charge.caller.key.lineage.as_str()))
-        .bind::<Array<BigInt>, _>(column(holds, |(charge, _)| charge.agent))
-        .bind::<Array<BigInt>, _>(column(holds, |(_, wanted)| *wanted))
-        .bind::<SqlTimestamp, _>(now)
-        .bind::<Text, _>(now.month())
-        .bind::<Text, _>(HoldState::Open)
-        .bind::<SqlTimestamp, _>(now.plus_seconds(HOLD_SECONDS))
-        .bind::<Array<Bool>, _>(column(holds, |(charge, _)| charge.caller.workspace.plan.energy_metered));
-    let held: Vec<Holding> = Cached(statement).load(connection)?;
-    Ok(held.into_iter().map(|held| held.run).collect())
+/// Writes the first holds of different runs whose keys and agents have no limits. Returns the runs that got all that they want. Of
+/// the others nothing is written: those that have a hold, and all metered runs of a workspace that cannot pay for all of them, or
+/// where something has expired since the last sweep.
+fn hold_first(tx: &mut Tx, wanted: &[(&Charge, i64)]) -> Result<HashSet<RunId>> {
+    let held: Vec<Held> = wanted
+        .iter()
+        .map(|(charge, energy)| Held { amount: *energy, ..nothing(tx, charge, HoldState::Open) })
+        .collect();
+    let holds: Vec<(&Charge, &Held)> =
+        wanted.iter().zip(&held).map(|((charge, _), held)| (*charge, held)).collect();
+    // Holds come before accounts in the order of locks.
+    let mut written = insert_all(tx, &holds, OnConflict::Ignore)?;
+    let mut sums: BTreeMap<WorkspaceId, i64> = BTreeMap::new();
+    for (charge, held) in holds.iter().filter(|(charge, held)| held.metered && written.contains(&charge.run))
+    {
+        *sums.entry(charge.caller.workspace_id()).or_default() += held.amount;
+    }
+    let sums: Vec<(WorkspaceId, i64)> = sums.into_iter().collect();
+    let reserved = account::reserve_all(tx, &sums)?;
+    let is_refused = |charge: &Charge, held: &Held| {
+        held.metered && written.contains(&charge.run) && !reserved.contains(&charge.caller.workspace_id())
+    };
+    let refused = holds.iter().filter(|(charge, held)| is_refused(charge, held));
+    let refused: Vec<&RunId> = refused.map(|(charge, _)| &charge.run).collect();
+    if !refused.is_empty() {
+        diesel::delete(energy_holds::table.filter(energy_holds::run_id.eq_any(&refused)))
+            .execute(tx.connection())?;
+        written.retain(|run| !refused.contains(&run));
+    }
+    Ok(written)
 }
 
 /// [`ports::EnergyMeter::admit`].
@@ -477,7 +436,7 @@ fn take(tx: &mut Tx, workspace: WorkspaceId, wanted: i64, least: i64) -> Result<
     if wanted <= 0 {
         return Ok((least <= 0).then_some(0));
     }
-    if account::reserve(tx, workspace, wanted)? {
+    if !account::reserve_all(tx, &[(workspace, wanted)])?.is_empty() {
         return Ok(Some(wanted));
     }
     let Some(account) = expiry::sweep_workspace(tx, workspace)? else { return Ok((least <= 0).then_some(0)) };

@@ -6,7 +6,7 @@ use crate::schema::energy_holds;
 use diesel::prelude::*;
 use model::{KeyId, Result, RunId, WorkspaceId};
 use std::collections::BTreeMap;
-use store::{AnyConnection, Tx};
+use store::{Tx, for_update_skip_locked};
 
 /// The most holds that one sweep takes. Whoever sweeps comes again while a sweep was full.
 const BATCH: i64 = 100;
@@ -48,10 +48,7 @@ pub fn sweep_expired_holds(tx: &mut Tx) -> Result<usize> {
             h::metered,
         ));
     // A hold that is being settled right now needs no sweeper.
-    let lost: Vec<Lost> = match tx.connection() {
-        AnyConnection::Sqlite(connection) => query.load(connection)?,
-        AnyConnection::Postgres(connection) => query.for_update().skip_locked().load(connection)?,
-    };
+    let lost: Vec<Lost> = for_update_skip_locked(query).load(tx.connection())?;
     // First all keys, then all accounts, each in order: the order of locks holds for many runs as for one.
     let mut keys: BTreeMap<(&KeyId, &str), i64> = BTreeMap::new();
     let mut accounts: BTreeMap<WorkspaceId, i64> = BTreeMap::new();

@@ -384,12 +384,7 @@ impl Bench {
                     (0..RUNS).filter(fresh).map(|place| (place, wanted[place])).collect();
                 let holds = wanted.iter().map(|(place, wanted)| (self.charges[*place].clone(), *wanted));
                 let found = self.bed.hold_all(holds.collect()).await;
-                // SQLite holds for each by itself.
-                let expected = match self.is_postgres {
-                    true => self.model.hold_all(&wanted, now),
-                    false => vec![false; wanted.len()],
-                };
-                assert_eq!(found, expected, "{act:?}");
+                assert_eq!(found, self.model.hold_all(&wanted, now), "{act:?}");
             }
             Act::CloseAll(ref energy) => {
                 let end =

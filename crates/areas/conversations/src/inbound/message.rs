@@ -10,15 +10,14 @@ use crate::messages::{
     self, Conversation, Detail, MessageDirection, MessageRow, MessageSenderType, MessageStatus, MessageType,
     NewMessage, Outgoing, Priority, Sender,
 };
-use crate::schema::{conversations, held_message_events as held};
+use crate::schema::held_message_events as held;
 use chatnet::{Echo, InboundContent, InboundMessage};
 use diesel::dsl::max;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Timestamp as SqlTimestamp};
 use model::{ActorType, Cause, ContactId, ConversationId, MessageId, Result, Timestamp};
 use ports::{ChatIdentity, ConsentStatement, ConsentTies, ContactCard, HandOver, HandoffReason};
 use std::collections::{HashMap, HashSet};
-use store::{AnyConnection, CachedChange, Tx, column};
+use store::{Rows, Tx};
 
 /// For how long the event of a message with a file waits for the file and its transcript, in seconds.
 const HOLD_SECONDS: i64 = 30;
@@ -354,30 +353,14 @@ fn reply_due(
 
 /// Says when agents answer.
 fn plan_replies(tx: &mut Tx, replies: &[ReplyDue]) -> Result<()> {
-    if replies.is_empty() {
-        return Ok(());
-    }
-    match tx.connection() {
-        AnyConnection::Sqlite(connection) => {
-            for reply in replies {
-                diesel::update(conversations::table.find(reply.conversation))
-                    .set((
-                        conversations::reply_since.eq(reply.since),
-                        conversations::reply_due_at.eq(reply.due),
-                    ))
-                    .execute(connection)?;
-            }
-        }
-        AnyConnection::Postgres(connection) => {
-            let update = diesel::sql_query(
-                "UPDATE conversations SET reply_since = reply.since, reply_due_at = reply.due \
-                 FROM unnest($1, $2, $3) AS reply (id, since, due) WHERE conversations.id = reply.id",
-            )
-            .bind::<Array<BigInt>, _>(column(replies, |reply| reply.conversation))
-            .bind::<Array<SqlTimestamp>, _>(column(replies, |reply| reply.since))
-            .bind::<Array<SqlTimestamp>, _>(column(replies, |reply| reply.due));
-            CachedChange(update).run(connection)?;
-        }
-    }
+    Rows::of(replies)
+        .big_int("id", |reply| reply.conversation)
+        .time("since", |reply| reply.since)
+        .time("due", |reply| reply.due)
+        .execute(
+            tx,
+            "UPDATE conversations SET reply_since = reply.since, reply_due_at = reply.due FROM {reply}
+            WHERE conversations.id = reply.id",
+        )?;
     Ok(())
 }

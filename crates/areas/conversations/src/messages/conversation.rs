@@ -6,7 +6,7 @@ use model::{
     ChannelId, ContactId, ConversationId, Error, MessageId, Result, RunId, Timestamp, WorkspaceId, text_enum,
 };
 use std::collections::HashSet;
-use store::{AnyConnection, Read, Tx};
+use store::{OnConflict, Read, Rows, Tx, for_no_key_update};
 
 /// How long free messages may follow a contact's last message. At exactly this time the window is closed.
 pub(crate) const WINDOW_SECONDS: i64 = 24 * 3_600;
@@ -141,34 +141,19 @@ impl Conversation {
     /// Makes conversations that another transaction may be making too.
     fn make(tx: &mut Tx, workspace: WorkspaceId, channel: ChannelId, contacts: &[ContactId]) -> Result<()> {
         let now = tx.now();
-        let new = |contact: &ContactId| {
-            (
-                conversations::workspace_id.eq(workspace),
-                conversations::channel_id.eq(channel),
-                conversations::contact_id.eq(*contact),
-                conversations::status.eq(ConversationStatus::Open),
-                conversations::unread_count.eq(0),
-                conversations::last_message_id.eq(MessageId(0)),
-                conversations::last_message_at.eq(now),
-                conversations::reply_upto.eq(MessageId(0)),
-                conversations::version.eq(1),
-                conversations::created_at.eq(now),
-                conversations::updated_at.eq(now),
-            )
-        };
-        let new: Vec<_> = contacts.iter().map(new).collect();
-        match tx.connection() {
-            AnyConnection::Postgres(connection) => {
-                let insert = diesel::insert_into(conversations::table).values(new);
-                insert.on_conflict_do_nothing().execute(connection)?;
-            }
-            AnyConnection::Sqlite(connection) => {
-                for new in new {
-                    let insert = diesel::insert_into(conversations::table).values(new);
-                    insert.on_conflict_do_nothing().execute(connection)?;
-                }
-            }
-        }
+        Rows::of(contacts)
+            .big_int("workspace_id", |_| workspace)
+            .big_int("channel_id", |_| channel)
+            .big_int("contact_id", |contact| *contact)
+            .text("status", |_| ConversationStatus::Open)
+            .big_int("unread_count", |_| 0)
+            .big_int("last_message_id", |_| MessageId(0))
+            .time("last_message_at", |_| now)
+            .big_int("reply_upto", |_| MessageId(0))
+            .big_int("version", |_| 1)
+            .time("created_at", |_| now)
+            .time("updated_at", |_| now)
+            .insert_or(tx, "conversations", OnConflict::Ignore)?;
         Ok(())
     }
 
@@ -178,12 +163,7 @@ impl Conversation {
             .filter(conversations::contact_id.eq_any(contacts))
             .filter(conversations::channel_id.eq(channel))
             .order(conversations::contact_id);
-        Ok(match tx.connection() {
-            // Messages refer to them, and stronger locks would keep those from being written down.
-            AnyConnection::Postgres(connection) => {
-                rows.select(Self::as_select()).for_no_key_update().load(connection)?
-            }
-            AnyConnection::Sqlite(connection) => rows.select(Self::as_select()).load(connection)?,
-        })
+        // Messages refer to them, and stronger locks would keep those from being written down.
+        Ok(for_no_key_update(rows.select(Self::as_select())).load(tx.connection())?)
     }
 }

@@ -1,17 +1,17 @@
 //! Writing messages: each is one row, the newest of its conversation, and, where it is to be sent, a row of the outbox in
-//! the same transaction.
+//! the same transaction. One message is a set of one.
 
 use super::conversation::{Conversation, ConversationStatus};
-use super::row::{MessageDirection, MessageRow, MessageSenderType, MessageStatus, MessageType, Sender};
-use crate::schema::{conversations, message_attachments, message_outbox, messages};
+use super::row::{MessageDirection, MessageRow, MessageStatus, MessageType, Sender};
+use crate::schema::messages;
 use chatnet::MediaKind;
 use diesel::prelude::*;
 use model::{
-    BroadcastId, Chain, ChannelId, ContactId, ConversationId, FileId, JsonText, MessageId, Result, RunId,
-    Timestamp, WorkspaceId, text_enum,
+    BroadcastId, Chain, ChannelId, ConversationId, Error, FileId, JsonText, MessageId, Result, RunId, Timestamp,
+    text_enum,
 };
-use std::collections::HashSet;
-use store::Tx;
+use std::collections::{HashMap, HashSet};
+use store::{OnConflict, Rows, Tx};
 
 /// What is sent before what: answers to people are not to wait for a broadcast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +119,7 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    pub(super) fn into_message(self) -> NewMessage {
+    fn into_message(self) -> NewMessage {
         NewMessage {
             direction: MessageDirection::Outbound,
             sender: self.sender,
@@ -139,69 +139,29 @@ impl Outgoing {
     }
 }
 
-/// A message as it is inserted.
-#[derive(Insertable)]
-#[diesel(table_name = messages)]
-pub(super) struct NewRow<'a> {
-    workspace_id: WorkspaceId,
-    conversation_id: ConversationId,
-    channel_id: ChannelId,
-    contact_id: ContactId,
-    direction: MessageDirection,
-    sender_type: MessageSenderType,
-    sender_id: Option<&'a str>,
-    message_type: MessageType,
-    content: &'a str,
-    detail: Option<&'a JsonText>,
-    reply_to_id: Option<MessageId>,
-    status: Option<MessageStatus>,
-    status_rank: i64,
-    attempt: i64,
-    client_key: Option<&'a str>,
-    provider_message_id: Option<&'a str>,
-    provider_at: Option<Timestamp>,
-    run_id: Option<&'a RunId>,
-    broadcast_id: Option<BroadcastId>,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    chain: Option<JsonText>,
-}
-
-impl<'a> NewRow<'a> {
-    pub(super) fn of(conversation: &Conversation, new: &'a NewMessage, now: Timestamp) -> Self {
-        Self {
-            workspace_id: conversation.workspace_id,
-            conversation_id: conversation.id,
-            channel_id: conversation.channel_id,
-            contact_id: conversation.contact_id,
-            direction: new.direction,
-            sender_type: new.sender.kind,
-            sender_id: new.sender.id.as_deref(),
-            message_type: new.message_type,
-            content: &new.content,
-            detail: new.detail.as_ref(),
-            reply_to_id: new.reply_to,
-            status: new.status,
-            status_rank: new.status.map_or(0, MessageStatus::rank),
-            attempt: 1,
-            client_key: new.client_key.as_deref(),
-            provider_message_id: new.provider_message_id.as_deref(),
-            provider_at: new.provider_at,
-            run_id: new.run_id.as_ref(),
-            broadcast_id: new.broadcast_id,
-            created_at: now,
-            updated_at: now,
-            chain: new.chain.as_ref().map(JsonText::of),
-        }
-    }
-}
-
 /// Writes a message that is to be sent. The conversation is locked, or of this transaction.
 pub fn enqueue(tx: &mut Tx, conversation: &Conversation, out: Outgoing) -> Result<MessageRow> {
-    let (priority, expires_at) = (out.priority, out.expires_at);
-    let row = write(tx, conversation, out.into_message())?;
-    put_into_outbox(tx, &row, priority, expires_at)?;
-    Ok(row)
+    one(enqueue_all(tx, vec![(conversation, out)])?)
+}
+
+/// Writes messages that are to be sent, one to each conversation. The conversations are locked, or of this transaction. Returns the
+/// messages in their order.
+pub fn enqueue_all(tx: &mut Tx, out: Vec<(&Conversation, Outgoing)>) -> Result<Vec<MessageRow>> {
+    let waits: Vec<Waits> =
+        out.iter().map(|(_, out)| Waits { priority: out.priority, until: out.expires_at }).collect();
+    let new: Vec<(&Conversation, NewMessage)> =
+        out.into_iter().map(|(conversation, out)| (conversation, out.into_message())).collect();
+    let rows = write_all(tx, &new)?;
+    put_all_into_outbox(tx, &rows.iter().zip(waits).collect::<Vec<_>>())?;
+    Ok(rows)
+}
+
+/// How a message waits to be sent.
+#[derive(Debug, Clone, Copy)]
+struct Waits {
+    priority: Priority,
+    /// When it is no longer sent.
+    until: Timestamp,
 }
 
 /// Puts a message that is stored into the outbox.
@@ -211,104 +171,139 @@ pub(crate) fn put_into_outbox(
     priority: Priority,
     expires_at: Timestamp,
 ) -> Result<()> {
-    diesel::insert_into(message_outbox::table)
-        .values((
-            message_outbox::message_id.eq(row.id),
-            message_outbox::channel_id.eq(row.channel_id),
-            message_outbox::conversation_id.eq(row.conversation_id),
-            message_outbox::priority.eq(priority as i64),
-            message_outbox::due_at.eq(tx.now()),
-            message_outbox::expires_at.eq(expires_at),
-            message_outbox::attempts.eq(0),
-        ))
-        .execute(tx.connection())?;
-    Ok(())
+    put_all_into_outbox(tx, &[(row, Waits { priority, until: expires_at })])
+}
+
+fn put_all_into_outbox(tx: &mut Tx, messages: &[(&MessageRow, Waits)]) -> Result<()> {
+    let now = tx.now();
+    Rows::of(messages)
+        .big_int("message_id", |(row, _)| row.id)
+        .big_int("channel_id", |(row, _)| row.channel_id)
+        .big_int("conversation_id", |(row, _)| row.conversation_id)
+        .big_int("priority", |(_, waits)| waits.priority as i64)
+        .time("due_at", |_| now)
+        .time("expires_at", |(_, waits)| waits.until)
+        .big_int("attempts", |_| 0)
+        .insert(tx, "message_outbox")
 }
 
 /// Writes a message and makes it the newest of its conversation, which is locked, or of this transaction.
 pub(crate) fn write(tx: &mut Tx, conversation: &Conversation, new: NewMessage) -> Result<MessageRow> {
-    let row: MessageRow = diesel::insert_into(messages::table)
-        .values(NewRow::of(conversation, &new, tx.now()))
-        .returning(messages::all_columns)
-        .get_result(tx.connection())?;
-    if let Some(attachment) = &new.attachment {
-        attach(tx, &row, attachment)?;
-    }
-    touch(tx, conversation, &row)?;
-    super::terms::index(tx, std::slice::from_ref(&row))?;
-    Ok(row)
+    one(write_all(tx, &[(conversation, new)])?)
 }
 
-pub(super) fn attach(tx: &mut Tx, row: &MessageRow, new: &NewAttachment) -> Result<()> {
+fn one(rows: Vec<MessageRow>) -> Result<MessageRow> {
+    rows.into_iter().next().ok_or_else(|| Error::internal("a message was not written"))
+}
+
+/// Writes messages, one to each conversation, and makes them the newest of these. The conversations are locked, or of this
+/// transaction. Returns the messages in their order.
+pub(crate) fn write_all(tx: &mut Tx, new: &[(&Conversation, NewMessage)]) -> Result<Vec<MessageRow>> {
+    let mut written: HashMap<ConversationId, MessageRow> =
+        insert(tx, new)?.into_iter().map(|row| (row.conversation_id, row)).collect();
+    let rows: Vec<MessageRow> = new.iter().filter_map(|(of, _)| written.remove(&of.id)).collect();
+    let attachments =
+        rows.iter().zip(new).filter_map(|(row, (_, new))| Some((row, new.attachment.as_ref()?)));
+    attach(tx, &attachments.collect::<Vec<_>>())?;
+    touch(tx, new, &rows)?;
+    super::terms::index(tx, &rows)?;
+    Ok(rows)
+}
+
+fn insert(tx: &mut Tx, new: &[(&Conversation, NewMessage)]) -> Result<Vec<MessageRow>> {
     let now = tx.now();
-    let is_here = new.file.is_some();
-    let status = if is_here { AttachmentStatus::Ready } else { AttachmentStatus::Pending };
-    let transcript = if new.transcribe { TranscriptStatus::Pending } else { TranscriptStatus::None };
-    diesel::insert_into(message_attachments::table)
-        .values((
-            message_attachments::workspace_id.eq(row.workspace_id),
-            message_attachments::message_id.eq(row.id),
-            message_attachments::contact_id.eq(row.contact_id),
-            message_attachments::media_type.eq(new.kind),
-            message_attachments::status.eq(status),
-            message_attachments::file_id.eq(new.file),
-            message_attachments::provider_media_id.eq(&new.provider_media_id),
-            message_attachments::mime_type.eq(&new.mime_type),
-            message_attachments::name.eq(&new.name),
-            message_attachments::is_voice.eq(new.is_voice),
-            message_attachments::transcript_status.eq(transcript),
-            message_attachments::attempts.eq(0),
-            message_attachments::next_attempt_at.eq((!is_here).then_some(now)),
-            message_attachments::created_at.eq(now),
-        ))
-        .execute(tx.connection())?;
-    Ok(())
+    let rows = Rows::of(new)
+        .big_int("workspace_id", |(of, _)| of.workspace_id)
+        .big_int("conversation_id", |(of, _)| of.id)
+        .big_int("channel_id", |(of, _)| of.channel_id)
+        .big_int("contact_id", |(of, _)| of.contact_id)
+        .text("direction", |(_, new)| new.direction)
+        .text("sender_type", |(_, new)| new.sender.kind)
+        .text("sender_id", |(_, new)| new.sender.id.as_deref())
+        .text("message_type", |(_, new)| new.message_type)
+        .text("content", |(_, new)| new.content.as_str())
+        .text("detail", |(_, new)| new.detail.as_ref())
+        .big_int("reply_to_id", |(_, new)| new.reply_to)
+        .text("status", |(_, new)| new.status)
+        .big_int("status_rank", |(_, new)| new.status.map_or(0, MessageStatus::rank))
+        .big_int("attempt", |_| 1)
+        .text("client_key", |(_, new)| new.client_key.as_deref())
+        .text("provider_message_id", |(_, new)| new.provider_message_id.as_deref())
+        .time("provider_at", |(_, new)| new.provider_at)
+        .text("run_id", |(_, new)| new.run_id.as_ref())
+        .big_int("broadcast_id", |(_, new)| new.broadcast_id)
+        .time("created_at", |_| now)
+        .time("updated_at", |_| now)
+        .text("chain", |(_, new)| new.chain.as_ref().map(JsonText::of));
+    rows.insert_returning(tx, "messages", OnConflict::Fail, "*")
 }
 
-/// Makes a message the newest of its conversation. What a contact writes opens the conversation and counts as unread, and
+fn attach(tx: &mut Tx, files: &[(&MessageRow, &NewAttachment)]) -> Result<()> {
+    let now = tx.now();
+    let status = |new: &NewAttachment| match new.file {
+        Some(_) => AttachmentStatus::Ready,
+        None => AttachmentStatus::Pending,
+    };
+    let transcript = |new: &NewAttachment| match new.transcribe {
+        true => TranscriptStatus::Pending,
+        false => TranscriptStatus::None,
+    };
+    Rows::of(files)
+        .big_int("workspace_id", |(row, _)| row.workspace_id)
+        .big_int("message_id", |(row, _)| row.id)
+        .big_int("contact_id", |(row, _)| row.contact_id)
+        .text("media_type", |(_, new)| new.kind)
+        .text("status", |(_, new)| status(new))
+        .big_int("file_id", |(_, new)| new.file)
+        .text("provider_media_id", |(_, new)| new.provider_media_id.as_deref())
+        .text("mime_type", |(_, new)| new.mime_type.as_deref())
+        .text("name", |(_, new)| new.name.as_deref())
+        .bool("is_voice", |(_, new)| new.is_voice)
+        .text("transcript_status", |(_, new)| transcript(new))
+        .big_int("attempts", |_| 0)
+        .time("next_attempt_at", |(_, new)| new.file.is_none().then_some(now))
+        .time("created_at", |_| now)
+        .insert(tx, "message_attachments")
+}
+
+/// Makes messages the newest of their conversations. What a contact writes opens the conversation and counts as unread, and
 /// what it is answered counts as read.
-fn touch(tx: &mut Tx, conversation: &Conversation, row: &MessageRow) -> Result<()> {
+fn touch(tx: &mut Tx, new: &[(&Conversation, NewMessage)], rows: &[MessageRow]) -> Result<()> {
     let now = tx.now();
-    let of = conversations::table.find(conversation.id);
-    let newest = (
-        conversations::last_message_id.eq(row.id),
-        conversations::last_message_at.eq(now),
-        conversations::version.eq(conversations::version + 1),
-        conversations::updated_at.eq(now),
-    );
-    match row.direction {
-        MessageDirection::Inbound => {
-            let last = last_inbound_at(conversation, row, now);
-            diesel::update(of)
-                .set((
-                    newest,
-                    conversations::status.eq(ConversationStatus::Open),
-                    conversations::snoozed_until.eq(None::<Timestamp>),
-                    conversations::closed_at.eq(None::<Timestamp>),
-                    conversations::close_reason.eq(None::<String>),
-                    conversations::unread_count.eq(conversations::unread_count + 1),
-                    conversations::last_inbound_at.eq(last),
-                ))
-                .execute(tx.connection())?;
-        }
-        MessageDirection::Outbound => {
-            let is_first = conversation.first_reply_at.is_none() && conversation.last_inbound_at.is_some();
-            let first = conversation.first_reply_at.or_else(|| is_first.then_some(now));
-            diesel::update(of)
-                .set((
-                    newest,
-                    conversations::unread_count.eq(0),
-                    conversations::last_outbound_at.eq(now),
-                    conversations::first_reply_at.eq(first),
-                ))
-                .execute(tx.connection())?;
-        }
-    }
+    let of_direction = |direction: MessageDirection| -> Vec<(&Conversation, &MessageRow)> {
+        let all = new.iter().zip(rows).map(|((of, _), row)| (*of, row));
+        all.filter(|(_, row)| row.direction == direction).collect()
+    };
+    Rows::of(&of_direction(MessageDirection::Inbound))
+        .big_int("id", |(of, _)| of.id)
+        .big_int("message_id", |(_, row)| row.id)
+        .time("wrote_at", |(of, row)| last_inbound_at(of, row, now))
+        .given_time("now", now)
+        .given_text("open", ConversationStatus::Open)
+        .execute(
+            tx,
+            "UPDATE conversations SET last_message_id = newest.message_id, last_message_at = {now}, version = version + 1,
+                updated_at = {now}, status = {open}, snoozed_until = NULL, closed_at = NULL, close_reason = NULL,
+                unread_count = unread_count + 1, last_inbound_at = newest.wrote_at
+            FROM {newest} WHERE conversations.id = newest.id",
+        )?;
+    Rows::of(&of_direction(MessageDirection::Outbound))
+        .big_int("id", |(of, _)| of.id)
+        .big_int("message_id", |(_, row)| row.id)
+        .given_time("now", now)
+        .execute(
+            tx,
+            "UPDATE conversations SET last_message_id = newest.message_id, last_message_at = {now}, version = version + 1,
+                updated_at = {now}, unread_count = 0, last_outbound_at = {now},
+                first_reply_at = CASE WHEN first_reply_at IS NULL AND last_inbound_at IS NOT NULL THEN {now}
+                    ELSE first_reply_at END
+            FROM {newest} WHERE conversations.id = newest.id",
+        )?;
     Ok(())
 }
 
 /// When the contact last wrote, once it wrote this message.
-pub(super) fn last_inbound_at(conversation: &Conversation, row: &MessageRow, now: Timestamp) -> Timestamp {
+fn last_inbound_at(conversation: &Conversation, row: &MessageRow, now: Timestamp) -> Timestamp {
     let wrote_at = row.provider_at.unwrap_or(now).min(now);
     conversation.last_inbound_at.map_or(wrote_at, |before| before.max(wrote_at))
 }

@@ -11,7 +11,7 @@ use diesel::prelude::*;
 use model::{ChannelId, Code, ContactId, ConversationId, FileId, MessageId, Result, WorkspaceId};
 use ports::{FileUses, Left};
 use std::collections::BTreeSet;
-use store::{AnyConnection, Tx};
+use store::{Tx, for_update};
 
 /// The most messages of one transaction.
 const PIECE: i64 = 100;
@@ -89,10 +89,7 @@ fn next(tx: &mut Tx, conversation: ConversationId, busy: &[MessageId]) -> Result
         .order(table::id)
         .limit(PIECE)
         .select(table::id);
-    Ok(match tx.connection() {
-        AnyConnection::Sqlite(connection) => next.load(connection)?,
-        AnyConnection::Postgres(connection) => next.for_update().load(connection)?,
-    })
+    Ok(for_update(next).load(tx.connection())?)
 }
 
 /// The files that came with messages of a contact.

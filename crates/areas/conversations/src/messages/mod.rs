@@ -1,7 +1,6 @@
 //! Messages: what was said in conversations.
 
 mod broadcasts;
-mod bulk;
 mod conversation;
 mod delete;
 mod detail;
@@ -20,15 +19,13 @@ pub(crate) mod terms;
 mod turns;
 
 pub use broadcasts::BroadcastRecipients;
-pub use bulk::enqueue_all;
-pub(crate) use bulk::write_all;
 pub use conversation::{Conversation, ConversationStatus};
 pub(crate) use delete::delete;
 pub use detail::{Detail, Location};
 pub(crate) use enqueue::{
-    AttachmentStatus, NewMessage, TranscriptStatus, by_provider_id, known_provider_ids, write,
+    AttachmentStatus, NewMessage, TranscriptStatus, by_provider_id, known_provider_ids, write, write_all,
 };
-pub use enqueue::{NewAttachment, Outgoing, Priority, enqueue};
+pub use enqueue::{NewAttachment, Outgoing, Priority, enqueue, enqueue_all};
 pub(crate) use forget::{is_locked, trash_unused};
 pub use list::ContactMessages;
 pub use lookup::{by_client_key, expect_in, files_of, lock, of_channel, sent_in};

@@ -196,7 +196,7 @@ pub struct Sender {
 }
 
 /// A message as it is stored.
-#[derive(Debug, Clone, Queryable, Selectable)]
+#[derive(Debug, Clone, Queryable, QueryableByName, Selectable)]
 #[diesel(table_name = messages)]
 pub struct MessageRow {
     /// The id.

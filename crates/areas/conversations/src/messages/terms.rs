@@ -3,18 +3,15 @@
 use super::row::{MessageRow, MessageType};
 use crate::schema::{message_attachments, message_terms, messages};
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Text};
 use fields::terms::tokens;
 use jobs::{Job, JobContext, JobError};
 use model::{MessageId, Result, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use store::{AnyConnection, CachedChange, Tx};
+use store::{Rows, Tx};
 
 /// The most words of a message: text behind them is not found. Writing without spaces has a word with each letter.
 const MOST: usize = 4_096;
-/// The most words of one statement on SQLite.
-const AT_ONCE: usize = 1_000;
 /// The job that makes all messages findable anew.
 const REINDEX: &str = "channels.words";
 /// Messages that are looked at in one transaction.
@@ -103,39 +100,9 @@ fn terms(row: &MessageRow, transcript: Option<&str>) -> impl Iterator<Item = Ter
 }
 
 fn insert(tx: &mut Tx, terms: Vec<Term>) -> Result<()> {
-    if terms.is_empty() {
-        return Ok(());
-    }
-    match tx.connection() {
-        AnyConnection::Sqlite(connection) => {
-            let row = |(workspace, message, term)| {
-                (
-                    message_terms::message_id.eq(message),
-                    message_terms::term.eq(term),
-                    message_terms::workspace_id.eq(workspace),
-                )
-            };
-            let rows: Vec<_> = terms.into_iter().map(row).collect();
-            for rows in rows.chunks(AT_ONCE) {
-                diesel::insert_into(message_terms::table).values(rows).execute(connection)?;
-            }
-        }
-        AnyConnection::Postgres(connection) => {
-            let (mut workspaces, mut messages, mut words) = (Vec::new(), Vec::new(), Vec::new());
-            for (workspace, message, term) in terms {
-                workspaces.push(workspace.0);
-                messages.push(message.0);
-                words.push(term);
-            }
-            let insert = diesel::sql_query(
-                "INSERT INTO message_terms (message_id, term, workspace_id) SELECT * FROM unnest($1, $2, $3)",
-            );
-            let insert = insert
-                .bind::<Array<BigInt>, _>(messages)
-                .bind::<Array<Text>, _>(words)
-                .bind::<Array<BigInt>, _>(workspaces);
-            CachedChange(insert).run(connection)?;
-        }
-    }
-    Ok(())
+    Rows::of(&terms)
+        .big_int("message_id", |(_, message, _)| *message)
+        .text("term", |(.., term)| term)
+        .big_int("workspace_id", |(workspace, ..)| *workspace)
+        .insert(tx, "message_terms")
 }

@@ -12,7 +12,7 @@ use jobs::{JobContext, JobError};
 use model::{BroadcastId, ChannelId, ConversationId, MessageId, Result, Timestamp, WorkspaceId};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
-use store::{AnyConnection, Read, Tx};
+use store::{Read, Tx, for_no_key_update_skip_locked, for_update_skip_locked};
 
 /// The most messages of one transaction.
 const PIECE: i64 = 200;
@@ -84,22 +84,15 @@ fn piece(
 fn held_conversations(tx: &mut Tx, old: &[Old]) -> Result<HashMap<ConversationId, Conversation>> {
     let ids: BTreeSet<ConversationId> = old.iter().map(|(_, conversation, ..)| *conversation).collect();
     let rows = conversations::table.filter(conversations::id.eq_any(ids)).order(conversations::id);
-    let rows: Vec<Conversation> = match tx.connection() {
-        AnyConnection::Sqlite(connection) => rows.select(Conversation::as_select()).load(connection)?,
-        AnyConnection::Postgres(connection) => {
-            rows.select(Conversation::as_select()).for_no_key_update().skip_locked().load(connection)?
-        }
-    };
+    let rows: Vec<Conversation> =
+        for_no_key_update_skip_locked(rows.select(Conversation::as_select())).load(tx.connection())?;
     Ok(rows.into_iter().map(|row| (row.id, row)).collect())
 }
 
 /// Those of messages that nobody else changes, nor refers to anew, until the transaction ends.
 fn free(tx: &mut Tx, ids: Vec<MessageId>) -> Result<Vec<MessageId>> {
     let rows = table::table.filter(table::id.eq_any(ids)).order(table::id).select(table::id);
-    Ok(match tx.connection() {
-        AnyConnection::Sqlite(connection) => rows.load(connection)?,
-        AnyConnection::Postgres(connection) => rows.for_update().skip_locked().load(connection)?,
-    })
+    Ok(for_update_skip_locked(rows).load(tx.connection())?)
 }
 
 /// Those of messages with which something is still to be done.

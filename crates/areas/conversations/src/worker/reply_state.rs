@@ -4,18 +4,9 @@ use crate::messages::{MessageDirection, MessageType};
 use crate::schema::{conversations as table, messages as rows};
 use diesel::dsl::max;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Bool, Text};
-use model::{ConversationId, MessageId, Result, RunId, Timestamp};
+use model::{ConversationId, MessageId, Result, RunId};
 use std::collections::HashMap;
-use store::{AnyConnection, CachedChange, Read, Tx, column, lock_row};
-
-/// In a conversation with these values no answer is due.
-#[derive(Default, AsChangeset)]
-#[diesel(table_name = crate::schema::conversations, treat_none_as_null = true)]
-struct NotDue {
-    reply_due_at: Option<Timestamp>,
-    reply_since: Option<Timestamp>,
-}
+use store::{Read, Rows, Tx, lock_row};
 
 /// A run that answers a conversation from now on.
 pub(super) struct Begun {
@@ -68,69 +59,36 @@ pub(super) fn last_inbound(
 
 /// Notes which runs answer conversations, which are locked.
 pub(super) fn begin(tx: &mut Tx, all: &[Begun]) -> Result<()> {
-    match tx.connection() {
-        AnyConnection::Sqlite(connection) => {
-            for begun in all {
-                diesel::update(table::table.find(begun.conversation))
-                    .set((
-                        table::reply_run_id.eq(&begun.run),
-                        table::reply_run_upto.eq(begun.upto),
-                        table::reply_epoch.eq(begun.epoch),
-                        begun.is_last.then(NotDue::default),
-                    ))
-                    .execute(connection)?;
-            }
-        }
-        AnyConnection::Postgres(connection) => {
-            let update = diesel::sql_query(
-                "UPDATE conversations SET reply_run_id = begun.run_id, reply_run_upto = begun.upto, \
-                 reply_epoch = begun.epoch, \
-                 reply_due_at = CASE WHEN begun.is_last THEN NULL ELSE reply_due_at END, \
-                 reply_since = CASE WHEN begun.is_last THEN NULL ELSE reply_since END \
-                 FROM unnest($1, $2, $3, $4, $5) AS begun (id, run_id, upto, epoch, is_last) \
-                 WHERE conversations.id = begun.id",
-            )
-            .bind::<Array<BigInt>, _>(column(all, |begun| begun.conversation))
-            .bind::<Array<Text>, _>(column(all, |begun| begun.run.as_str()))
-            .bind::<Array<BigInt>, _>(column(all, |begun| begun.upto))
-            .bind::<Array<BigInt>, _>(column(all, |begun| begun.epoch))
-            .bind::<Array<Bool>, _>(column(all, |begun| begun.is_last));
-            CachedChange(update).run(connection)?;
-        }
-    }
+    Rows::of(all)
+        .big_int("id", |begun| begun.conversation)
+        .text("run_id", |begun| &begun.run)
+        .big_int("upto", |begun| begun.upto)
+        .big_int("epoch", |begun| begun.epoch)
+        .bool("is_last", |begun| begun.is_last)
+        .execute(
+            tx,
+            "UPDATE conversations SET reply_run_id = begun.run_id, reply_run_upto = begun.upto, reply_epoch = begun.epoch,
+                reply_due_at = CASE WHEN begun.is_last THEN NULL ELSE reply_due_at END,
+                reply_since = CASE WHEN begun.is_last THEN NULL ELSE reply_since END
+            FROM {begun} WHERE conversations.id = begun.id",
+        )?;
     Ok(())
 }
 
 /// Notes that no answers are being made any more in conversations, which are locked.
 pub(super) fn end(tx: &mut Tx, all: &[Ended]) -> Result<()> {
-    match tx.connection() {
-        AnyConnection::Sqlite(connection) => {
-            for ended in all {
-                diesel::update(table::table.find(ended.conversation))
-                    .set((
-                        table::reply_upto.eq(ended.upto),
-                        table::reply_run_id.eq(None::<RunId>),
-                        table::reply_run_upto.eq(None::<MessageId>),
-                        table::reply_epoch.eq(None::<i64>),
-                        ended.is_last.then(NotDue::default),
-                    ))
-                    .execute(connection)?;
-            }
-        }
-        AnyConnection::Postgres(connection) => {
-            let update = diesel::sql_query(
-                "UPDATE conversations SET reply_upto = ended.upto, \
-                 reply_run_id = NULL, reply_run_upto = NULL, reply_epoch = NULL, \
-                 reply_due_at = CASE WHEN ended.is_last THEN NULL ELSE reply_due_at END, \
-                 reply_since = CASE WHEN ended.is_last THEN NULL ELSE reply_since END \
-                 FROM unnest($1, $2, $3) AS ended (id, upto, is_last) WHERE conversations.id = ended.id",
-            )
-            .bind::<Array<BigInt>, _>(column(all, |ended| ended.conversation))
-            .bind::<Array<BigInt>, _>(column(all, |ended| ended.upto))
-            .bind::<Array<Bool>, _>(column(all, |ended| ended.is_last));
-            CachedChange(update).run(connection)?;
-        }
-    }
+    Rows::of(all)
+        .big_int("id", |ended| ended.conversation)
+        .big_int("upto", |ended| ended.upto)
+        .bool("is_last", |ended| ended.is_last)
+        .execute(
+            tx,
+            "UPDATE conversations SET reply_upto = ended.upto,
+                reply_run_id = NULL, reply_run_upto = NULL, reply_epoch = NULL,
+                reply_due_at = CASE WHEN ended.is_last THEN NULL ELSE reply_due_at END,
+                reply_since = CASE WHEN ended.is_last THEN NULL ELSE reply_since END
+            FROM {ended} WHERE conversations.id = ended.id",
+        )?;
     Ok(())
 }
 

@@ -7,10 +7,9 @@ use crate::schema::{message_outbox as outbox, messages};
 use channels::{ChannelRow, ChannelStatus, NewChannelError, note_error};
 use chatnet::{Refusal, RefusalCode, SendOutcome};
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Text};
 use model::{MessageId, Result, Timestamp};
 use std::time::Duration;
-use store::{AnyConnection, CachedChange, Tx};
+use store::{Rows, Tx};
 
 /// How often a message is handed to the network that asks to try again.
 const MOST_ATTEMPTS: i64 = 6;
@@ -97,25 +96,10 @@ fn accepted(
 
 /// Notes what the network calls messages.
 fn set_provider_ids(tx: &mut Tx, of: &[(MessageId, &str)]) -> Result<()> {
-    match tx.connection() {
-        AnyConnection::Sqlite(connection) => {
-            for (id, provider_id) in of {
-                diesel::update(messages::table.find(id))
-                    .set(messages::provider_message_id.eq(provider_id))
-                    .execute(connection)?;
-            }
-        }
-        AnyConnection::Postgres(connection) => {
-            let (ids, provider_ids): (Vec<i64>, Vec<&str>) =
-                of.iter().map(|(id, text)| (id.0, *text)).unzip();
-            let update = diesel::sql_query(
-                "UPDATE messages SET provider_message_id = accepted.provider_id \
-                 FROM unnest($1, $2) AS accepted (id, provider_id) WHERE messages.id = accepted.id",
-            );
-            let update = update.bind::<Array<BigInt>, _>(ids).bind::<Array<Text>, _>(provider_ids);
-            CachedChange(update).run(connection)?;
-        }
-    }
+    Rows::of(of).big_int("id", |(id, _)| *id).text("provider_id", |(_, provider_id)| *provider_id).execute(
+        tx,
+        "UPDATE messages SET provider_message_id = accepted.provider_id FROM {accepted} WHERE messages.id = accepted.id",
+    )?;
     Ok(())
 }
 

@@ -5,11 +5,11 @@ use super::super::rows::Status;
 use super::rows::{LoadedDelivery, QueueRow};
 use crate::schema::{webhook_bodies, webhook_deliveries as d};
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp as SqlTimestamp};
+use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp as SqlTimestamp};
 use events::Catalogue;
 use model::{DeliveryId, EventId, Result, ScopeSet, Timestamp, WebhookEndpointId};
 use std::collections::{BTreeMap, BTreeSet};
-use store::{AnyConnection, Cached, Tx, column, each};
+use store::{Rows, Tx, column, each};
 
 /// When the queue has something to do next: `None` where nothing waits. What is due already is due from now on, behind
 /// the queues that have waited meanwhile.
@@ -89,16 +89,16 @@ struct DueRow {
     traceparent: Option<String>,
 }
 
-/// One limit stands for all queues, because PostgreSQL plans well only with a limit that it knows. Bodies are looked up for
+/// What is due of queues, on PostgreSQL: SQLite knows no `LATERAL`. One limit stands for all queues, because PostgreSQL plans well only with a limit that it knows. Bodies are looked up for
 /// what is loaded and not joined, whatever it believes about the size of the tables.
 const DUE: &str =
     "SELECT due.number, due.id, due.endpoint_id, due.event_id, due.event_type, due.livemode, due.lane,
         due.attempts, due.first_attempt_at, sent.body, sent.traceparent
-    FROM unnest($1, $2, $3) AS queue (endpoint_id, skip_through, wanted)
+    FROM {queue}
     CROSS JOIN LATERAL (
         SELECT *, row_number() OVER (ORDER BY due_at, number) AS place FROM webhook_deliveries AS one
-        WHERE one.endpoint_id = queue.endpoint_id AND one.due_at <= $4 AND one.number > queue.skip_through
-        ORDER BY due_at, number LIMIT $5
+        WHERE one.endpoint_id = queue.endpoint_id AND one.due_at <= {now} AND one.number > queue.skip_through
+        ORDER BY due_at, number LIMIT {most}
     ) AS due
     LEFT JOIN LATERAL (
         SELECT body, traceparent FROM webhook_bodies AS one
@@ -109,47 +109,41 @@ const DUE: &str =
 /// What is due of each queue, in its order.
 fn due(tx: &mut Tx, sources: &[Source<'_>]) -> Result<Vec<DueRow>> {
     let now = tx.now();
-    match tx.connection() {
-        AnyConnection::Postgres(connection) => {
-            let query = diesel::sql_query(DUE)
-                .bind::<Array<Text>, _>(column(sources, |source| &source.queue.endpoint_id))
-                .bind::<Array<BigInt>, _>(column(sources, |source| source.queue.skip_through))
-                .bind::<Array<BigInt>, _>(column(sources, Source::limit))
-                .bind::<SqlTimestamp, _>(now)
-                .bind::<BigInt, _>(sources.iter().map(Source::limit).max().unwrap_or(0));
-            Ok(Cached(query).load(connection)?)
-        }
-        AnyConnection::Sqlite(connection) => {
-            let mut rows = Vec::new();
-            for source in sources {
-                let due =
-                    d::table
-                        .left_join(webhook_bodies::table.on(
-                            webhook_bodies::event_id.eq(d::event_id).and(webhook_bodies::form.eq(d::form)),
-                        ))
-                        .filter(d::endpoint_id.eq(&source.queue.endpoint_id))
-                        .filter(d::due_at.le(now))
-                        .filter(d::number.gt(source.queue.skip_through))
-                        .order((d::due_at, d::number))
-                        .limit(source.limit())
-                        .select((
-                            d::number,
-                            d::id,
-                            d::endpoint_id,
-                            d::event_id,
-                            d::event_type,
-                            d::livemode,
-                            d::lane,
-                            d::attempts,
-                            d::first_attempt_at,
-                            webhook_bodies::body.nullable(),
-                            webhook_bodies::traceparent.nullable(),
-                        ));
-                rows.extend(due.load::<DueRow>(connection)?);
-            }
-            Ok(rows)
-        }
+    if tx.is_postgres() {
+        return Rows::of(sources)
+            .text("endpoint_id", |source| &source.queue.endpoint_id)
+            .big_int("skip_through", |source| source.queue.skip_through)
+            .big_int("wanted", Source::limit)
+            .given_time("now", now)
+            .given_big_int("most", sources.iter().map(Source::limit).max().unwrap_or(0))
+            .load(tx, DUE);
     }
+    let mut rows = Vec::new();
+    for source in sources {
+        let is_sent = webhook_bodies::event_id.eq(d::event_id).and(webhook_bodies::form.eq(d::form));
+        let due = d::table
+            .left_join(webhook_bodies::table.on(is_sent))
+            .filter(d::endpoint_id.eq(&source.queue.endpoint_id))
+            .filter(d::due_at.le(now))
+            .filter(d::number.gt(source.queue.skip_through))
+            .order((d::due_at, d::number))
+            .limit(source.limit())
+            .select((
+                d::number,
+                d::id,
+                d::endpoint_id,
+                d::event_id,
+                d::event_type,
+                d::livemode,
+                d::lane,
+                d::attempts,
+                d::first_attempt_at,
+                webhook_bodies::body.nullable(),
+                webhook_bodies::traceparent.nullable(),
+            ));
+        rows.extend(due.load::<DueRow>(tx.connection())?);
+    }
+    Ok(rows)
 }
 
 /// The deliveries of each endpoint, in their order.

@@ -4,58 +4,45 @@ use super::super::queues::release_lanes;
 use super::super::rows::Status;
 use super::super::size::count_attempts;
 use super::rows::{Finished, Verdict};
-use crate::schema::{webhook_attempts, webhook_deliveries, webhook_hours};
 use crate::sending::send::Attempt;
-use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamp as SqlTimestamp};
-use diesel::upsert::excluded;
 use events::hour;
-use model::{DeliveryId, JsonText, Result, Timestamp, WebhookEndpointId, WorkspaceId};
+use model::{DeliveryId, Result, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::BTreeMap;
-use store::{AnyConnection, CachedChange, Tx, column};
+use store::{OnConflict, Rows, Tx, column};
 
-#[derive(Insertable)]
-#[diesel(table_name = webhook_attempts)]
+/// An attempt at a delivery.
 struct NewAttempt<'a> {
-    delivery_id: &'a DeliveryId,
+    delivery: &'a DeliveryId,
+    /// From 1.
     n: i64,
-    workspace_id: WorkspaceId,
-    attempted_at: Timestamp,
-    duration_ms: i64,
-    status_code: Option<i64>,
-    error: Option<&'a str>,
-    request_headers: &'a JsonText,
-    response_headers: Option<&'a JsonText>,
-    response_body: Option<&'a str>,
+    workspace: WorkspaceId,
+    attempt: &'a Attempt,
 }
 
-impl<'a> NewAttempt<'a> {
-    fn new(id: &'a DeliveryId, n: i64, workspace_id: WorkspaceId, attempt: &'a Attempt) -> Self {
-        Self {
-            delivery_id: id,
-            n,
-            workspace_id,
-            attempted_at: attempt.at,
-            duration_ms: attempt.duration_ms,
-            status_code: attempt.status_code,
-            error: attempt.error.as_deref(),
-            request_headers: &attempt.request_headers,
-            response_headers: attempt.response_headers.as_ref(),
-            response_body: attempt.response_body.as_deref(),
-        }
-    }
+/// Attempts as rows of `webhook_attempts`.
+fn attempt_rows<'a>(attempts: &'a [NewAttempt<'a>]) -> Rows<'a, NewAttempt<'a>> {
+    Rows::of(attempts)
+        .text("delivery_id", |row| row.delivery)
+        .big_int("n", |row| row.n)
+        .big_int("workspace_id", |row| row.workspace)
+        .time("attempted_at", |row| row.attempt.at)
+        .big_int("duration_ms", |row| row.attempt.duration_ms)
+        .big_int("status_code", |row| row.attempt.status_code)
+        .text("error", |row| row.attempt.error.as_deref())
+        .text("request_headers", |row| &row.attempt.request_headers)
+        .text("response_headers", |row| row.attempt.response_headers.as_ref())
+        .text("response_body", |row| row.attempt.response_body.as_deref())
 }
 
 /// Keeps one attempt.
 pub(crate) fn keep_attempt(
     tx: &mut Tx,
-    id: &DeliveryId,
+    delivery: &DeliveryId,
     n: i64,
     workspace: WorkspaceId,
     attempt: &Attempt,
 ) -> Result<()> {
-    let row = NewAttempt::new(id, n, workspace, attempt);
-    diesel::insert_into(webhook_attempts::table).values(row).execute(tx.connection())?;
+    attempt_rows(&[NewAttempt { delivery, n, workspace, attempt }]).insert(tx, "webhook_attempts")?;
     count_attempts(tx, std::iter::once((workspace, attempt)));
     Ok(())
 }
@@ -76,36 +63,14 @@ pub(crate) fn settle(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
 fn keep_attempts(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
     let rows = column(finished, |done| {
         let delivery = &done.delivery;
-        NewAttempt::new(&delivery.id, delivery.attempts + 1, delivery.workspace_id, &done.attempt)
+        NewAttempt {
+            delivery: &delivery.id,
+            n: delivery.attempts + 1,
+            workspace: delivery.workspace_id,
+            attempt: &done.attempt,
+        }
     });
-    match tx.connection() {
-        AnyConnection::Postgres(connection) => {
-            let insert = diesel::sql_query(
-                "INSERT INTO webhook_attempts (delivery_id, n, workspace_id, attempted_at, duration_ms, status_code, error,
-                    request_headers, response_headers, response_body)
-                SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING",
-            )
-            .bind::<Array<Text>, _>(column(&rows, |row| row.delivery_id))
-            .bind::<Array<BigInt>, _>(column(&rows, |row| row.n))
-            .bind::<Array<BigInt>, _>(column(&rows, |row| row.workspace_id))
-            .bind::<Array<SqlTimestamp>, _>(column(&rows, |row| row.attempted_at))
-            .bind::<Array<BigInt>, _>(column(&rows, |row| row.duration_ms))
-            .bind::<Array<Nullable<BigInt>>, _>(column(&rows, |row| row.status_code))
-            .bind::<Array<Nullable<Text>>, _>(column(&rows, |row| row.error))
-            .bind::<Array<Text>, _>(column(&rows, |row| row.request_headers))
-            .bind::<Array<Nullable<Text>>, _>(column(&rows, |row| row.response_headers))
-            .bind::<Array<Nullable<Text>>, _>(column(&rows, |row| row.response_body));
-            CachedChange(insert).run(connection)?;
-        }
-        AnyConnection::Sqlite(connection) => {
-            for row in &rows {
-                diesel::insert_into(webhook_attempts::table)
-                    .values(row)
-                    .on_conflict_do_nothing()
-                    .execute(connection)?;
-            }
-        }
-    }
+    attempt_rows(&rows).insert_or(tx, "webhook_attempts", OnConflict::Ignore)?;
     count_attempts(tx, finished.iter().map(|done| (done.delivery.workspace_id, &done.attempt)));
     Ok(())
 }
@@ -135,39 +100,21 @@ impl Outcome {
 }
 
 fn keep_outcomes(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
-    use webhook_deliveries as d;
     let now = tx.now();
     let rows = column(finished, |done| Outcome::of(done, now));
-    match tx.connection() {
-        AnyConnection::Postgres(connection) => {
-            let update = diesel::sql_query(
-                "UPDATE webhook_deliveries AS one SET status = outcome.status, due_at = outcome.due_at,
-                    attempts = outcome.attempts, first_attempt_at = outcome.first_attempt_at, ended_at = outcome.ended_at
-                FROM unnest($1, $2, $3, $4, $5, $6)
-                    AS outcome (number, status, due_at, attempts, first_attempt_at, ended_at)
-                WHERE one.number = outcome.number",
-            )
-            .bind::<Array<BigInt>, _>(column(&rows, |row| row.number))
-            .bind::<Array<Text>, _>(column(&rows, |row| row.status))
-            .bind::<Array<Nullable<SqlTimestamp>>, _>(column(&rows, |row| row.due_at))
-            .bind::<Array<BigInt>, _>(column(&rows, |row| row.attempts))
-            .bind::<Array<SqlTimestamp>, _>(column(&rows, |row| row.first_attempt_at))
-            .bind::<Array<Nullable<SqlTimestamp>>, _>(column(&rows, |row| row.ended_at));
-            CachedChange(update).run(connection)?;
-        }
-        AnyConnection::Sqlite(connection) => {
-            for row in rows {
-                CachedChange(diesel::update(d::table.find(row.number)).set((
-                    d::status.eq(row.status),
-                    d::due_at.eq(row.due_at),
-                    d::attempts.eq(row.attempts),
-                    d::first_attempt_at.eq(Some(row.first_attempt_at)),
-                    d::ended_at.eq(row.ended_at),
-                )))
-                .run(connection)?;
-            }
-        }
-    }
+    Rows::of(&rows)
+        .big_int("number", |row| row.number)
+        .text("status", |row| row.status)
+        .time("due_at", |row| row.due_at)
+        .big_int("attempts", |row| row.attempts)
+        .time("first_attempt_at", |row| row.first_attempt_at)
+        .time("ended_at", |row| row.ended_at)
+        .execute(
+            tx,
+            "UPDATE webhook_deliveries AS one SET status = outcome.status, due_at = outcome.due_at,
+                attempts = outcome.attempts, first_attempt_at = outcome.first_attempt_at, ended_at = outcome.ended_at
+            FROM {outcome} WHERE one.number = outcome.number",
+        )?;
     Ok(())
 }
 
@@ -196,36 +143,15 @@ fn count(tx: &mut Tx, finished: &[&Finished]) -> Result<()> {
             failed,
         })
         .collect();
-    match tx.connection() {
-        AnyConnection::Postgres(connection) => {
-            let upsert = diesel::sql_query(
-                "INSERT INTO webhook_hours AS sum (endpoint_id, hour, succeeded, failed)
-                SELECT * FROM unnest($1, $2, $3, $4) ON CONFLICT (endpoint_id, hour) DO UPDATE
-                SET succeeded = sum.succeeded + excluded.succeeded, failed = sum.failed + excluded.failed",
-            )
-            .bind::<Array<Text>, _>(column(&rows, |row| row.endpoint))
-            .bind::<Array<SqlTimestamp>, _>(column(&rows, |row| row.hour))
-            .bind::<Array<BigInt>, _>(column(&rows, |row| row.succeeded))
-            .bind::<Array<BigInt>, _>(column(&rows, |row| row.failed));
-            CachedChange(upsert).run(connection)?;
-        }
-        AnyConnection::Sqlite(connection) => {
-            for row in rows {
-                let insert = diesel::insert_into(webhook_hours::table).values((
-                    webhook_hours::endpoint_id.eq(row.endpoint),
-                    webhook_hours::hour.eq(row.hour),
-                    webhook_hours::succeeded.eq(row.succeeded),
-                    webhook_hours::failed.eq(row.failed),
-                ));
-                let sums = (
-                    webhook_hours::succeeded
-                        .eq(webhook_hours::succeeded + excluded(webhook_hours::succeeded)),
-                    webhook_hours::failed.eq(webhook_hours::failed + excluded(webhook_hours::failed)),
-                );
-                let key = (webhook_hours::endpoint_id, webhook_hours::hour);
-                insert.on_conflict(key).do_update().set(sums).execute(connection)?;
-            }
-        }
-    }
+    let sum = OnConflict::Update {
+        key: &["endpoint_id", "hour"],
+        set: "succeeded = sum.succeeded + excluded.succeeded, failed = sum.failed + excluded.failed",
+    };
+    Rows::of(&rows)
+        .text("endpoint_id", |row| row.endpoint)
+        .time("hour", |row| row.hour)
+        .big_int("succeeded", |row| row.succeeded)
+        .big_int("failed", |row| row.failed)
+        .insert_or(tx, "webhook_hours AS sum", sum)?;
     Ok(())
 }

@@ -22,7 +22,7 @@ use diesel::prelude::*;
 use events::Catalogue;
 use model::{Result, ScopeSet, Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeMap, BTreeSet};
-use store::{AnyConnection, LockLevel, LockMode, Tx, column, each};
+use store::{LockLevel, LockMode, Tx, column, each, for_update_skip_locked};
 
 /// The most endpoints that are claimed in a turn.
 const CLAIM: usize = 32;
@@ -243,12 +243,7 @@ fn lock_due(tx: &mut Tx, sated: &[WorkspaceId], limit: usize) -> Result<Vec<Queu
         .filter(webhook_queues::workspace_id.ne_all(sated))
         .order(webhook_queues::due_at)
         .limit(i64::try_from(limit).unwrap_or(1));
-    Ok(match tx.connection() {
-        AnyConnection::Postgres(connection) => {
-            due.select(QueueRow::as_select()).for_update().skip_locked().load(connection)?
-        }
-        AnyConnection::Sqlite(connection) => due.select(QueueRow::as_select()).load(connection)?,
-    })
+    Ok(for_update_skip_locked(due.select(QueueRow::as_select())).load(tx.connection())?)
 }
 
 /// Whether a queue is due and nobody's.

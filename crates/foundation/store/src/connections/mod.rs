@@ -3,4 +3,5 @@
 pub(crate) mod cached;
 pub(crate) mod connection;
 pub(crate) mod erased;
+pub(crate) mod locked;
 pub(crate) mod repeated;

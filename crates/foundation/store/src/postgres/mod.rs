@@ -1,3 +1,4 @@
-//! What is particular to PostgreSQL: the flusher of commits.
+//! What is particular to PostgreSQL: the flusher of commits, and arrays of rows.
 
 pub(crate) mod flusher;
+pub(crate) mod rows;

@@ -1,5 +1,6 @@
-//! What is particular to SQLite: the writer thread, checkpoints, and backups.
+//! What is particular to SQLite: the writer thread, checkpoints, backups, and lists of rows.
 
 pub(crate) mod backup;
 pub(crate) mod checkpoints;
+pub(crate) mod rows;
 pub(crate) mod writer;

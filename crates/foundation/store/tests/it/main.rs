@@ -10,6 +10,7 @@ mod batches;
 mod flushes;
 mod full_text;
 mod locks;
+mod many_rows;
 mod prepared;
 mod room;
 mod statistics;
