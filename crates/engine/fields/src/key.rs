@@ -4,10 +4,11 @@
 //! a descending part the value's bytes are inverted and the rank is not, so that they come last there too. Every
 //! value's bytes have a fixed length or an end of their own, so that parts can follow each other.
 
+use crate::checking::value;
 use crate::definitions::field::Field;
 use crate::values::kind::Family;
-use crate::{checking::value, values::text};
 use chrono::{Datelike, Timelike};
+use expressions::text;
 use memchr::memchr;
 use serde_json::{Number, Value};
 
@@ -329,6 +330,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn keys_sort_as_numbers_do(one in "-?(0|[1-9][0-9]{0,9})[.][0-9]{1,5}", other in "-?[1-9][.][0-9]{0,13}[1-9]e-?[1-9][0-9]?") {
+            let field = crate::sample::field(1, "f", crate::FieldType::Number, crate::FieldOptions::default());
+            let exact = |text: &str| expressions::decimal::parse(text).unwrap().unwrap();
+            let key = |text: &str| {
+                let mut key = Vec::new();
+                push_field(&mut key, &field, Some(&expressions::decimal::kept(&exact(text)).unwrap()), false);
+                key
+            };
+            prop_assert_eq!(exact(&one).cmp(&exact(&other)), key(&one).cmp(&key(&other)));
+        }
+
         #[test]
         fn numbers_read_back(value in -1e15f64..1e15, id: i64, desc: bool) {
             prop_assert_eq!(number_of(&of_number(value, false)), Number::from_f64(value + 0.0));

@@ -22,8 +22,9 @@ pub use checking::{convert, value};
 #[cfg(any(test, feature = "samples"))]
 pub use definitions::sample;
 pub use definitions::{field_keys, option_rules};
+pub use expressions::{decimal, equality, text};
 pub use search::{terms, usual_names, words};
-pub use values::{decimal, equality, invisible, json_schema, phone, text};
+pub use values::{invisible, json_schema, phone};
 
 pub use definitions::column::SystemColumn;
 pub use definitions::field::{Compiled, Field, TextForm};

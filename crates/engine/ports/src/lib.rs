@@ -7,7 +7,6 @@ mod contacts;
 mod conversations;
 mod messages;
 mod people;
-mod placeholders;
 mod references;
 mod structured;
 mod variables;
@@ -21,12 +20,12 @@ pub use contacts::{
 pub use conversations::{
     AssignedConversations, AutoAssignment, ChannelQuestion, ChannelTurn, ChannelTurns, Speaker,
 };
+pub use expressions::placeholder::{Placeholder, placeholders, whole_placeholder, with_values};
 pub use messages::{MessageContent, MessageSender, MessageToSend, Messenger, SentBy, TemplateToSend};
 pub use people::{
     BUSINESS_FACTS, BusinessCalendar, BusinessRetention, KeptDays, Member, Members, OpenWork,
     OpenWorkDirectory, Opening, TeamMembers, WorkType,
 };
-pub use placeholders::{Placeholder, placeholders, whole_placeholder, with_values};
 pub use references::{ContactReferences, ContactUses, FileReferences, FileUse, FileUses, Left};
 pub use structured::{StructuredAnswer, StructuredRuns, StructuredTask, Structurer};
 pub use variables::{

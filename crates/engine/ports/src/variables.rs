@@ -1,6 +1,6 @@
 //! Variables of a workspace, and who refers to them.
 
-use super::placeholders::{Placeholder, placeholders, with_values};
+use expressions::placeholder::{Placeholder, placeholders, with_values};
 use model::{Env, Result, WorkspaceId};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -2,6 +2,7 @@
 
 use crate::placeholders::{check_header, is_placeholder};
 use egress::{Connector, UrlRules};
+use expressions::placeholder::{UrlPiece, url_pieces};
 use fields::json_schema::Schema;
 use model::{Error, Result};
 use serde_json::{Map, Value};
@@ -50,23 +51,22 @@ pub(crate) fn check_places(url: &str, fixed: &Map<String, Value>, parameters: &V
         let property = parameters.get("properties").and_then(|all| all.get(name));
         property.is_some() || fixed.contains_key(name)
     };
-    let mut rest = url;
-    while let Some((before, behind)) = rest.split_once('{') {
-        let place = behind.split_once('}').filter(|(name, _)| !before.contains('}') && !name.contains('{'));
-        let Some((name, behind)) = place else {
-            return Err(Error::invalid("http.url", "must have a `}` for each `{`, and must not nest them"));
-        };
-        if !declared(name) {
-            let name = name.escape_debug();
-            let rule = format!(
-                "has the placeholder `{{{name}}}`, which is neither in `parameters.properties` nor in `fixed_arguments`"
-            );
-            return Err(Error::invalid("http.url", rule));
+    for piece in url_pieces(url) {
+        match piece {
+            UrlPiece::Place(name) if !declared(name) => {
+                let name = name.escape_debug();
+                let rule = format!(
+                    "has the placeholder `{{{name}}}`, which is neither in `parameters.properties` nor in `fixed_arguments`"
+                );
+                return Err(Error::invalid("http.url", rule));
+            }
+            UrlPiece::Stray("{") => {
+                let rule = "must have a `}` for each `{`, and must not nest them";
+                return Err(Error::invalid("http.url", rule));
+            }
+            UrlPiece::Stray(_) => return Err(Error::invalid("http.url", "must have a `{` for each `}`")),
+            UrlPiece::Place(_) | UrlPiece::Text(_) => {}
         }
-        rest = behind;
-    }
-    if rest.contains('}') {
-        return Err(Error::invalid("http.url", "must have a `{` for each `}`"));
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! The values of a broadcast's message template: as they are written for all contacts, and those of each contact.
 
 use crate::model::{BroadcastParam, BroadcastTemplate, Params};
-use chatnet::template::{fill, variables};
 use chatnet::{SentTemplate, TemplateComponents};
+use expressions::placeholder::{Piece, pieces};
 use fields::text;
 use model::{Code, Error, Result};
 use ports::ContactCard;
@@ -17,7 +17,7 @@ const CONTACT: &str = "contact.";
 /// # Errors
 /// `template_params_mismatch`.
 pub(crate) fn expect_params(components: &TemplateComponents, wanted: &BroadcastTemplate) -> Result<()> {
-    let of = |param: &BroadcastParam| match variables(&param.value).is_empty() {
+    let of = |param: &BroadcastParam| match references(&param.value).is_empty() {
         true => param.value.clone(),
         false => "x".to_owned(),
     };
@@ -45,7 +45,7 @@ pub(crate) fn check_params(template: &BroadcastTemplate) -> Result<()> {
     ] {
         for (name, param) in params {
             let place = format!("template.{part}.{name}");
-            let named = variables(&param.value);
+            let named = references(&param.value);
             if let Some(unknown) = named.iter().find(|name| !is_contact_field(name)) {
                 let message = format!("`{unknown}` is no variable: fields of contacts are `contact.key`.");
                 return Err(Error::new(Code::UnknownVariable, message).param(format!("{place}.value")));
@@ -115,15 +115,30 @@ impl FrozenParams {
 }
 
 fn resolved(param: &BroadcastParam, card: &ContactCard) -> Option<String> {
-    let names = variables(&param.value);
-    let known = names.iter().filter_map(|name| Some((name.clone(), shown(card, name)?)));
-    let known: BTreeMap<String, String> = known.collect();
-    let text = if known.len() == names.len() {
-        fill(&param.value, &known)
-    } else {
-        param.fallback.clone().unwrap_or_default()
-    };
+    let text = filled(&param.value, card).or_else(|| param.fallback.clone()).unwrap_or_default();
     Some(one_line(&text)).filter(|text| !text.is_empty())
+}
+
+/// A text with the contact's values. `None` if the contact lacks one of them.
+fn filled(text: &str, card: &ContactCard) -> Option<String> {
+    pieces(text)
+        .map(|piece| match piece {
+            Piece::Text(text) => Some(text.to_owned()),
+            Piece::Open(_) => Some("{{".to_owned()),
+            Piece::Braces(name) => shown(card, name.trim()),
+        })
+        .collect()
+}
+
+/// What stands between double braces in a text.
+fn references(text: &str) -> Vec<&str> {
+    let reference = |piece| match piece {
+        Piece::Text(_) => None,
+        Piece::Braces(name) => Some(name.trim()),
+        // Braces within braces name nothing.
+        Piece::Open(behind) => behind.split_once("}}").map(|(name, _)| name.trim()),
+    };
+    pieces(text).filter_map(reference).collect()
 }
 
 /// A contact's value as text.
@@ -169,6 +184,24 @@ mod tests {
         ] {
             assert_eq!(resolved(&param(value, fallback), &ana).as_deref(), expected, "{value}");
         }
+    }
+
+    #[test]
+    fn references_are_found() {
+        for (value, expected) in [
+            ("10 %", &[][..]),
+            ("a {{ b", &[]),
+            ("{{ contact.$name }} {{x|y}}", &["contact.$name", "x|y"]),
+            ("{{{{contact.x}}}}", &["{{contact.x", "contact.x"]),
+            ("}}{{}}", &[""]),
+        ] {
+            assert_eq!(references(value), expected, "{value}");
+        }
+        let broken = card(json!({ "$name": "{{contact.points}}", "points": 5 }));
+        assert_eq!(
+            resolved(&param("{{contact.$name}} {{ x", Some("a")), &broken).as_deref(),
+            Some("{{contact.points}} {{ x")
+        );
     }
 
     #[test]

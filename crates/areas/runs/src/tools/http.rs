@@ -3,6 +3,7 @@
 use crate::run::ToolOutput;
 use agents::{HttpMethod, HttpTool, ToolSettings};
 use egress::{Connector, Limits, Method, Oversize, Request};
+use expressions::placeholder::{UrlPiece, url_pieces};
 use model::{JsonText, Span};
 use operation::note_http;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -95,35 +96,31 @@ pub(crate) async fn call(
 /// and no segment becomes `.` or `..`, which URLs resolve even when they are encoded.
 fn address(template: &str, arguments: &mut Fields) -> Result<String, String> {
     let mut url = String::with_capacity(template.len());
-    let mut rest = template;
-    let mut filled = false;
-    while let Some((before, after)) = rest.split_once('{') {
-        let Some((name, behind)) = after.split_once('}') else { break };
-        let value = arguments
-            .get(name)
-            .map(json::plain)
-            .ok_or_else(|| format!("the argument `{name}` is missing"))?;
+    let mut places = Vec::new();
+    for piece in url_pieces(template) {
+        let name = match piece {
+            UrlPiece::Text(text) | UrlPiece::Stray(text) => {
+                url.push_str(text);
+                continue;
+            }
+            UrlPiece::Place(name) => name,
+        };
+        let value = arguments.get(name).map(json::plain);
+        let value = value.ok_or_else(|| format!("the argument `{name}` is missing"))?;
         if value.is_empty() {
             return Err(format!("the argument `{name}` is empty"));
         }
-        filled = true;
-        url.push_str(before);
         url.extend(utf8_percent_encode(&value, NON_ALPHANUMERIC));
-        rest = behind;
+        places.push(name);
     }
-    url.push_str(rest);
     let path = url.split(['?', '#']).next().unwrap_or_default();
-    if filled && path.split('/').any(is_dots) {
+    if !places.is_empty() && path.split('/').any(is_dots) {
         return Err("the arguments make `.` or `..` of a part of the path".to_owned());
     }
-    for name in placeholders(template) {
+    for name in places {
         arguments.remove(name);
     }
     Ok(url)
-}
-
-fn placeholders(template: &str) -> impl Iterator<Item = &str> {
-    template.split('{').skip(1).filter_map(|part| part.split_once('}').map(|(name, _)| name))
 }
 
 fn is_dots(segment: &str) -> bool {

@@ -1,5 +1,6 @@
 //! The text of a quick reply and what stands in it for values: `{{contact.$name|there}}`.
 
+use expressions::placeholder::{Piece, pieces, variable_key};
 use model::{Code, Error, Result};
 
 /// A part of a text.
@@ -32,27 +33,24 @@ pub(super) enum Source<'a> {
 /// # Errors
 /// `unknown_variable` for what names no value, `validation_error` for a placeholder without an end; both with `body`.
 pub(super) fn parts(text: &str) -> Result<Vec<Part<'_>>> {
-    let mut parts = Vec::new();
-    let mut rest = text;
-    while let Some((before, behind)) = rest.split_once("{{") {
-        if !before.is_empty() {
-            parts.push(Part::Text(before));
+    pieces(text).map(part).collect()
+}
+
+fn part(piece: Piece<'_>) -> Result<Part<'_>> {
+    let inside = match piece {
+        Piece::Text(text) => return Ok(Part::Text(text)),
+        Piece::Open(behind) => {
+            let inside = behind.split_once("}}").map(|(inside, _)| inside.trim());
+            return Err(inside.map_or_else(|| Error::invalid("body", "has a `{{` without `}}`"), unknown));
         }
-        let Some((inside, after)) = behind.split_once("}}") else {
-            return Err(Error::invalid("body", "has a `{{` without `}}`"));
-        };
-        let (path, fallback) = match inside.split_once('|') {
-            Some((path, fallback)) => (path, Some(fallback.trim())),
-            None => (inside, None),
-        };
-        let source = source(path.trim()).ok_or_else(|| unknown(inside.trim()))?;
-        parts.push(Part::Value { source, fallback });
-        rest = after;
-    }
-    if !rest.is_empty() {
-        parts.push(Part::Text(rest));
-    }
-    Ok(parts)
+        Piece::Braces(inside) => inside,
+    };
+    let (path, fallback) = match inside.split_once('|') {
+        Some((path, fallback)) => (path, Some(fallback.trim())),
+        None => (inside, None),
+    };
+    let source = source(path.trim()).ok_or_else(|| unknown(inside.trim()))?;
+    Ok(Part::Value { source, fallback })
 }
 
 /// The error for a placeholder that names no value.
@@ -71,9 +69,7 @@ fn source(path: &str) -> Option<Source<'_>> {
     };
     match kind {
         "contact" if is_key("$_-") => Some(Source::Contact(key)),
-        "vars" if ports::referenced_variables(&format!("{{{{vars.{key}}}}}")) == [key] => {
-            Some(Source::Variable(key))
-        }
+        "vars" if !key.is_empty() && variable_key(key) == key => Some(Source::Variable(key)),
         "ask" if is_key("_- ") && key.chars().count() <= 64 => Some(Source::Ask(key)),
         _ => None,
     }

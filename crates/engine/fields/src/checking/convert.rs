@@ -1,9 +1,9 @@
 //! Values of one type as values of another.
 
 use crate::checking::value::{self, Mode};
-use crate::values::decimal;
 use crate::{Field, FieldOptions, FieldType};
 use bigdecimal::RoundingMode;
+use expressions::decimal;
 use serde_json::Value;
 
 /// The result of converting a value.

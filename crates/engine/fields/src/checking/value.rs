@@ -6,14 +6,14 @@ mod tests;
 
 use crate::definitions::field::Field;
 use crate::definitions::options::{Cardinality, FieldOptions};
-use crate::values::decimal::MOST_INTEGER;
-use crate::values::decimal::{self, Decimal};
 use crate::values::invisible;
 use crate::values::kind::FieldType;
 use crate::values::phone;
 use crate::values::problem::Problem;
-use crate::values::text;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
+use expressions::decimal::MOST_INTEGER;
+use expressions::decimal::{self, Decimal};
+use expressions::text;
 use input::{nearest, numbers};
 use model::Timestamp;
 use serde_json::Value;

@@ -1,10 +1,10 @@
 //! Which options each type of field takes, and which values they may have.
 
-use crate::values::decimal::MOST_INTEGER;
-use crate::values::decimal::{self, Decimal};
 use crate::values::json_schema;
-use crate::values::text;
 use crate::{Choice, FieldOptions, FieldType};
+use expressions::decimal::MOST_INTEGER;
+use expressions::decimal::{self, Decimal};
+use expressions::text;
 use model::{FieldError, OptionId};
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -3,7 +3,7 @@
 use crate::definitions::field::Field;
 use crate::values::kind::FieldType;
 use crate::values::phone;
-use crate::values::text;
+use expressions::text;
 use serde_json::Value;
 
 /// What is the same for all values of a field that count as one; `None` for an empty text, which is no value.

@@ -2,12 +2,13 @@
 
 use super::condition::{Condition, Test};
 use super::range::Range;
+use crate::checking::value;
 use crate::definitions::column::SystemColumn;
 use crate::definitions::set::FieldSet;
 use crate::definitions::subject::Subject;
 use crate::key;
 use crate::values::kind::Family;
-use crate::{checking::value, values::decimal, values::text};
+use expressions::{decimal, text};
 use serde_json::Value;
 
 impl Condition {

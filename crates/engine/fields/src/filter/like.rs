@@ -1,6 +1,6 @@
 //! Patterns of `like` and `ilike`.
 
-use crate::values::text;
+use expressions::text;
 use memchr::memmem::Finder;
 
 /// A pattern: `%` is any text, `_` one character, `\` takes the next character as it is. Without regard to case, `_` is

@@ -13,13 +13,13 @@ use crate::definitions::options::{Choice, FieldOptions};
 use crate::definitions::set::FieldSet;
 use crate::definitions::subject::Subject;
 use crate::key;
-use crate::values::decimal::{self, Decimal};
 use crate::values::kind::{Family, FieldType};
 use crate::values::phone;
-use crate::values::text;
 use bigdecimal::ToPrimitive;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
+use expressions::decimal::{self, Decimal};
+use expressions::text;
 use model::{Error, Result, Timestamp, whole_number};
 use serde_json::Value;
 

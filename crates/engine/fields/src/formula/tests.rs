@@ -1,9 +1,10 @@
 //! What formulas give, and what is refused.
 
-use super::{Formula, reference};
+use super::Formula;
 use crate::ComputedErrors;
 use crate::definitions::sample::{choices, fields};
 use crate::{FieldOptions, FieldSet, FieldType};
+use expressions::reference;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -49,7 +50,7 @@ fn value(text: &str) -> Value {
 
 #[test]
 fn the_examples_of_the_documentation_compute_what_it_says() {
-    for entry in reference::functions().into_iter().chain(reference::operators()) {
+    for entry in reference::functions_of_formulas().into_iter().chain(reference::operators()) {
         assert_eq!(value(entry.example).to_string(), entry.example_result, "{}", entry.example);
         let name = |form: &String| form.split('(').next().unwrap().to_owned();
         let is_shown = entry.form.iter().any(|form| entry.example.contains(&name(form)));
@@ -267,7 +268,7 @@ proptest! {
     fn exact_results_are_those_of_big_decimals(
         a in "-?[0-9]{1,12}[.][0-9]{1,4}", b in "-?[0-9]{1,12}[.][0-9]{1,4}", c in "-?[0-9]{1,9}[.][0-9]{1,2}",
     ) {
-        use crate::values::decimal;
+        use crate::decimal;
         let number = |text: &str| text.parse::<decimal::Decimal>().unwrap();
         let exact = (number(&a) + number(&b)) * number(&c) - number(&b);
         let expected = decimal::kept(&exact).unwrap_or_else(|loss| json!({ "failed": loss.code() }));

@@ -1,6 +1,6 @@
 //! Text, cut into terms.
 
-use crate::values::text::{plain, push_folded};
+use expressions::text::{plain, push_folded};
 use model::CollectionId;
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 

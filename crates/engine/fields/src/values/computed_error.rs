@@ -1,6 +1,6 @@
 //! Why a computed field has no value.
 
-use crate::values::decimal::Loss;
+use expressions::decimal::Loss;
 use model::string_enum;
 use std::collections::BTreeMap;
 

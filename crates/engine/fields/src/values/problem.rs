@@ -1,5 +1,6 @@
 //! Why a value, or the definition of a field, is refused.
 
+use expressions::decimal::Loss;
 use model::FieldError;
 
 /// Why something does not fit a field.
@@ -20,5 +21,11 @@ impl Problem {
     /// The reason, as an error of the request's field `param`.
     pub fn at(self, param: impl Into<String>) -> FieldError {
         FieldError { param: param.into(), code: Some(self.code), message: self.message }
+    }
+}
+
+impl From<Loss> for Problem {
+    fn from(loss: Loss) -> Self {
+        Self::new(loss.code(), loss.rule())
     }
 }

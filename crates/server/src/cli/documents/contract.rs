@@ -20,8 +20,11 @@ pub(crate) struct Openapi {
     /// The functions and operators of formulas, and the operators of filters (docs/formulas.md).
     #[arg(long, conflicts_with_all = ["partner", "table", "events"])]
     formulas: bool,
+    /// The functions, operators and conditions of expressions (docs/expressions.md).
+    #[arg(long, conflicts_with_all = ["partner", "table", "events", "formulas"])]
+    expressions: bool,
     /// Print JSON, as the documents are anyway.
-    #[arg(long, conflicts_with_all = ["table", "events", "formulas"])]
+    #[arg(long, conflicts_with_all = ["table", "events", "formulas", "expressions"])]
     json: bool,
 }
 
@@ -33,6 +36,8 @@ pub(crate) fn print(arguments: &Openapi) -> anyhow::Result<()> {
         super::events_document::events_document(&registry)
     } else if arguments.formulas {
         super::formulas_document::formulas_document()
+    } else if arguments.expressions {
+        expressions::document()
     } else {
         let contract = if arguments.partner { Contract::Partner } else { Contract::Public };
         document(&registry, contract, VERSION).map_err(cause)?

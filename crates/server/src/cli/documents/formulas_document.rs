@@ -1,8 +1,9 @@
 //! docs/formulas.md, made from the tables of the formula language and of the filter operators.
 
+use expressions::reference::{Entry, functions_of_formulas, operators};
 use fields::FieldType;
 use fields::filter::Op;
-use fields::formula::reference::{Entry, functions, operators, type_in_formulas};
+use fields::formula::type_in_formulas;
 use std::fmt::Write;
 
 const HEAD: &str = "# Formulas and filter operators\n\n\
@@ -36,7 +37,7 @@ const TYPES: &str = "\n## Types of fields\n\n\
 pub fn formulas_document() -> String {
     let mut text = String::from(HEAD);
     text.push_str(FUNCTIONS);
-    for Entry { form, result, about, example, example_result } in functions() {
+    for Entry { form, result, about, example, example_result } in functions_of_formulas() {
         let form = form.join(", ");
         let _ = writeln!(text, "| `{form}` | {result} | {about} | `{example}` is `{example_result}` |");
     }

@@ -1,4 +1,4 @@
-//! `svc openapi`: the documents of the contract, of events and of formulas.
+//! `svc openapi`: the documents of the contract, of events, of formulas and of expressions.
 
 pub(crate) mod contract;
 pub(crate) mod events_document;

@@ -1,58 +1,60 @@
 //! The types that values within expressions have.
 
-use crate::values::kind::Family;
-
 /// The type of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Type {
+pub enum Type {
     /// That of `null`, which fits everywhere.
-    Nothing,
+    Null,
+    /// A number.
     Number,
+    /// A text.
     Text,
+    /// True or false.
     Boolean,
+    /// A day.
     Date,
-    Moment,
+    /// A moment.
+    Time,
+    /// A list.
     List,
+    /// An object.
+    Object,
+    /// Known only when it is evaluated.
+    Any,
 }
 
 impl Type {
-    pub(crate) fn of(family: Family) -> Self {
-        match family {
-            Family::Number => Self::Number,
-            Family::Text | Family::Time | Family::Select => Self::Text,
-            Family::Boolean => Self::Boolean,
-            Family::Date => Self::Date,
-            Family::Datetime => Self::Moment,
-            Family::Choices | Family::Ids | Family::Json => Self::List,
-        }
-    }
-
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Self::Nothing => "null",
+            Self::Null => "null",
             Self::Number => "a number",
             Self::Text => "text",
             Self::Boolean => "true or false",
             Self::Date => "a date",
-            Self::Moment => "a time",
+            Self::Time => "a time",
             Self::List => "a list",
+            Self::Object => "an object",
+            Self::Any => "any value",
         }
     }
 
     /// The name of the type in the documentation.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Nothing => "null",
+            Self::Null => "null",
             Self::Number => "number",
             Self::Text => "text",
             Self::Boolean => "boolean",
             Self::Date => "date",
-            Self::Moment => "time",
+            Self::Time => "time",
             Self::List => "list",
+            Self::Object => "object",
+            Self::Any => "any",
         }
     }
 
     pub(crate) fn fits(self, other: Self) -> bool {
-        self == other || self == Self::Nothing || other == Self::Nothing
+        let is_open = |kind| matches!(kind, Self::Null | Self::Any);
+        self == other || is_open(self) || is_open(other)
     }
 }

@@ -1,9 +1,8 @@
 //! The language for readers: its functions and operators, from the tables that the parser uses.
 
-use super::functions::{FUNCTIONS, Function};
-use super::parse::{INFIX, Infix};
-use super::types::Type;
-use crate::values::kind::FieldType;
+use crate::functions;
+use crate::functions::function::Function;
+use crate::language::parse::{INFIX, Infix};
 
 /// A function or an operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,16 +19,24 @@ pub struct Entry {
     pub example_result: &'static str,
 }
 
+/// The functions of formulas, by subject.
+pub fn functions_of_formulas() -> Vec<Entry> {
+    functions::OF_FORMULAS.iter().map(|function| entry(function, true)).collect()
+}
+
 /// All functions, by subject.
 pub fn functions() -> Vec<Entry> {
-    let entry = |function: &Function| Entry {
-        form: vec![function.signature()],
+    functions::all().map(|function| entry(function, false)).collect()
+}
+
+fn entry(function: &Function, is_formula: bool) -> Entry {
+    Entry {
+        form: vec![function.signature(is_formula)],
         result: function.result(),
         about: function.about,
         example: function.example.0,
         example_result: function.example.1,
-    };
-    FUNCTIONS.iter().map(entry).collect()
+    }
 }
 
 /// All operators, those that bind most tightly first.
@@ -44,9 +51,7 @@ pub fn operators() -> Vec<Entry> {
     INFIX.iter().map(entry).collect()
 }
 
-/// The type that the values of a field have in a formula; `None` if formulas cannot read it, or if it is that of the
-/// field's result.
-pub fn type_in_formulas(kind: FieldType) -> Option<&'static str> {
-    let is_readable = kind != FieldType::Json && !kind.is_computed();
-    is_readable.then(|| Type::of(kind.own_family()).name())
+/// The operators of conditions, each with a sentence about it.
+pub fn comparisons() -> Vec<(&'static str, &'static str)> {
+    crate::condition::operators().collect()
 }

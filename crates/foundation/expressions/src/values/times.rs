@@ -4,24 +4,25 @@
 //! same time on the next day, and days between two are those of the calendar, also where the clocks change. Hours, minutes
 //! and seconds are counted as they pass.
 
-use super::moment::Moment;
-use super::operand::Operand;
-use chrono::{Datelike, Days, Duration, Months, NaiveDate, NaiveDateTime, Timelike};
+use crate::values::moment::Moment;
+use crate::values::value::Value;
+use chrono::{DateTime, Datelike, Days, Duration, Months, NaiveDate, NaiveDateTime, Timelike};
+use chrono_tz::Tz;
 use model::Timestamp;
 
 /// The day of a day or a moment.
-pub(crate) fn day(operand: &Operand) -> Option<NaiveDate> {
-    match operand {
-        Operand::Date(day) => Some(*day),
-        Operand::Moment(moment) => in_calendar(moment.local().date()),
+pub(crate) fn day(value: &Value<'_>) -> Option<NaiveDate> {
+    match value {
+        Value::Date(day) => Some(*day),
+        Value::Time(moment) => in_calendar(moment.local().date()),
         _ => None,
     }
 }
 
 /// Minutes since midnight.
-pub(crate) fn minutes(operand: &Operand) -> u32 {
-    match operand {
-        Operand::Moment(moment) => moment.local().hour() * 60 + moment.local().minute(),
+pub(crate) fn minutes(value: &Value<'_>) -> u32 {
+    match value {
+        Value::Time(moment) => moment.local().hour() * 60 + moment.local().minute(),
         _ => 0,
     }
 }
@@ -31,14 +32,14 @@ fn in_calendar(day: NaiveDate) -> Option<NaiveDate> {
 }
 
 /// A time so many units later.
-pub(crate) fn added(time: &Operand, amount: i64, unit: &str) -> Option<Operand> {
+pub(crate) fn added(time: &Value<'_>, amount: i64, unit: &str) -> Option<Value<'static>> {
     let unit = Unit::named(unit)?;
     match time {
-        Operand::Date(day) => {
+        Value::Date(day) => {
             let moved = unit.add(day.and_time(chrono::NaiveTime::MIN), amount)?;
-            in_calendar(moved.date()).map(Operand::Date)
+            in_calendar(moved.date()).map(Value::Date)
         }
-        Operand::Moment(moment) => {
+        Value::Time(moment) => {
             let moved = match unit {
                 Unit::Seconds(_) => {
                     let moved = unit.add(moment.instant().naive_utc(), amount)?;
@@ -46,21 +47,21 @@ pub(crate) fn added(time: &Operand, amount: i64, unit: &str) -> Option<Operand> 
                 }
                 Unit::Days(_) | Unit::Months(_) => moment.with_local(unit.add(moment.local(), amount)?),
             };
-            in_calendar(moved.instant().date_naive()).map(|_| Operand::Moment(moved))
+            in_calendar(moved.instant().date_naive()).map(|_| Value::Time(moved))
         }
         _ => None,
     }
 }
 
 /// Whole units from one time to another. A day begins at midnight where the other time is.
-pub(crate) fn between(from: &Operand, to: &Operand, unit: &str) -> Option<i64> {
+pub(crate) fn between(from: &Value<'_>, to: &Value<'_>, unit: &str) -> Option<i64> {
     let unit = Unit::named(unit)?;
     let midnight = |day: &NaiveDate| day.and_time(chrono::NaiveTime::MIN);
     let (from, to) = match (from, to) {
-        (Operand::Date(from), Operand::Date(to)) => return Some(unit.between(midnight(from), midnight(to))),
-        (Operand::Date(from), Operand::Moment(to)) => (to.with_local(midnight(from)), *to),
-        (Operand::Moment(from), Operand::Date(to)) => (*from, from.with_local(midnight(to))),
-        (Operand::Moment(from), Operand::Moment(to)) => (*from, *to),
+        (Value::Date(from), Value::Date(to)) => return Some(unit.between(midnight(from), midnight(to))),
+        (Value::Date(from), Value::Time(to)) => (to.with_local(midnight(from)), *to),
+        (Value::Time(from), Value::Date(to)) => (*from, from.with_local(midnight(to))),
+        (Value::Time(from), Value::Time(to)) => (*from, *to),
         _ => return None,
     };
     Some(match unit {
@@ -120,5 +121,51 @@ impl Unit {
                 (months - i64::from(begun)) / i64::from(unit)
             }
         }
+    }
+}
+
+/// The date that a text shows: `2026-11-21`.
+pub(crate) fn read_date(text: &str) -> Option<NaiveDate> {
+    let is_shaped = text.len() == 10
+        && text.bytes().enumerate().all(|(place, byte)| match place {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    if is_shaped { NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(in_calendar) } else { None }
+}
+
+/// The date or the time that a text shows: RFC 3339, or without an offset a time in `zone`.
+pub(crate) fn read(text: &str, zone: Tz) -> Option<Value<'static>> {
+    let text = text.trim();
+    if let Some(day) = read_date(text) {
+        return Some(Value::Date(day));
+    }
+    // Every form begins with a year, so other texts end here.
+    if !text.as_bytes().first()?.is_ascii_digit() || text.len() < 16 {
+        return None;
+    }
+    let at = match DateTime::parse_from_rfc3339(text) {
+        Ok(at) => Timestamp::from_millis(at.timestamp_millis()),
+        Err(_) => {
+            let forms = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"];
+            let mut local = forms.iter().filter_map(|form| NaiveDateTime::parse_from_str(text, form).ok());
+            calendar::instant(zone, local.next()?)
+        }
+    };
+    let moment = Moment::new(at, zone);
+    in_calendar(moment.instant().date_naive()).map(|_| Value::Time(moment))
+}
+
+/// The moment at which a day begins.
+pub(crate) fn start(day: NaiveDate, zone: Tz) -> Timestamp {
+    calendar::instant(zone, day.and_time(chrono::NaiveTime::MIN))
+}
+
+/// The moment of a time, or that at which a day begins.
+pub(crate) fn instant(value: &Value<'_>, zone: Tz) -> Option<Timestamp> {
+    match value {
+        Value::Date(day) => Some(start(*day, zone)),
+        Value::Time(moment) => Some(moment.at),
+        _ => None,
     }
 }

@@ -6,9 +6,11 @@ use model::Timestamp;
 
 /// A moment, and the time zone in which it is looked at.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
-    pub(crate) at: Timestamp,
-    pub(crate) zone: Tz,
+pub struct Moment {
+    /// The moment.
+    pub at: Timestamp,
+    /// The time zone, for its day, its hour and its text.
+    pub zone: Tz,
 }
 
 impl PartialEq for Moment {
@@ -18,7 +20,8 @@ impl PartialEq for Moment {
 }
 
 impl Moment {
-    pub(crate) fn new(at: Timestamp, zone: Tz) -> Self {
+    /// A moment in a time zone.
+    pub fn new(at: Timestamp, zone: Tz) -> Self {
         Self { at, zone }
     }
 

@@ -18,12 +18,12 @@ pub fn fold(text: &str) -> String {
 }
 
 /// Appends a letter of [`fold`]: of a composed text, so that what a single letter becomes never depends on its neighbours.
-pub(crate) fn push_folded_letter(letter: char, out: &mut String) {
+pub fn push_folded_letter(letter: char, out: &mut String) {
     std::iter::once(letter).nfkc().for_each(|part| push_folded(part, out));
 }
 
 /// The letters of a composed text, each folded by itself.
-pub(crate) fn fold_letters(composed: &str) -> String {
+pub fn fold_letters(composed: &str) -> String {
     let mut folded = String::with_capacity(composed.len());
     composed.chars().for_each(|letter| push_folded_letter(letter, &mut folded));
     folded
@@ -31,13 +31,13 @@ pub(crate) fn fold_letters(composed: &str) -> String {
 
 /// Whether letters of a composed text may become one when it is [folded](fold): accents that stand alone, and halfwidth
 /// letters of Japanese and Korean.
-pub(crate) fn may_join(composed: &str) -> bool {
+pub fn may_join(composed: &str) -> bool {
     let joins = |letter: char| is_combining_mark(letter) || ('\u{ff65}'..='\u{ffdc}').contains(&letter);
     composed.chars().any(|letter| letter >= '\u{300}' && joins(letter))
 }
 
 /// Appends a letter without its case. Letters are one if they have the same capital: `σ` and `ς`, `s` and `ſ`.
-pub(crate) fn push_folded(letter: char, out: &mut String) {
+pub fn push_folded(letter: char, out: &mut String) {
     /// What stays of the dot when `İ` becomes small.
     const DOT: char = '\u{307}';
     if letter.is_ascii() {
@@ -66,7 +66,7 @@ fn is_caseless(letter: char) -> bool {
 
 /// The letters of a folded text by which it is ordered first: those of the Latin and the Greek alphabet without their
 /// accents, all others as they are. The form of a text begins with the forms of its beginnings.
-pub(crate) fn base(folded: &str) -> String {
+pub fn base(folded: &str) -> String {
     let mut base = String::with_capacity(folded.len());
     for letter in folded.chars() {
         match letter {
@@ -88,7 +88,7 @@ pub(crate) fn base(folded: &str) -> String {
 }
 
 /// The plain letters for one that has a stroke, or is a pair: Unicode takes neither apart.
-pub(crate) fn plain(letter: char) -> Option<&'static str> {
+pub fn plain(letter: char) -> Option<&'static str> {
     Some(match letter {
         'ø' => "o",
         'đ' | 'ð' => "d",
