@@ -26,7 +26,7 @@ pub struct Library {
 
 impl Library {
     /// Opens a library. Books have many authors and authors many books. A book also has at most one editor, without a
-    /// reverse field, and a sequel with a reverse field.
+    /// reverse field.
     pub async fn open(kind: Kind) -> Self {
         Self::with(kind, json!({}), json!([]), json!([])).await
     }
