@@ -37,7 +37,7 @@ pub(crate) struct BroadcastChanged {
     broadcast: Broadcast,
 }
 
-/// Tells of a broadcast that has come to its status, where there is an event for it.
+/// Publishes the event for the current status of a broadcast, if there is one.
 pub(crate) fn publish(tx: &mut Tx, cause: &Cause, row: &BroadcastRow) -> Result<()> {
     let event = match row.status {
         BroadcastStatus::Scheduled => BroadcastEvent::Scheduled,
