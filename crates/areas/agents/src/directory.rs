@@ -1,4 +1,4 @@
-//! The agents of all workspaces, for other groups.
+//! The port by which other groups look up agents.
 
 use super::model::AgentStatus;
 use crate::schema::agents;
@@ -7,7 +7,7 @@ use model::{AgentId, Result, WorkspaceId};
 use ports::LiveAgents;
 use store::Read;
 
-/// The agents of all workspaces.
+/// The implementation of [`LiveAgents`].
 #[derive(Debug, Clone, Copy)]
 pub struct WorkspaceAgents;
 

@@ -1,4 +1,4 @@
-//! Group of agents: the area, its sealed tables and its ports.
+//! Declares the group of agents: its area, its sealed tables and its ports.
 
 use crate::sealed::{SEALED_TOOLS, SEALED_VERSIONS};
 use crate::variables::AgentVariables;
@@ -8,7 +8,7 @@ use operation::{Declarations, Domain, Group, Operations, Parts, Services};
 use ports::{AgentDirectory, VariableUsers};
 use std::sync::Arc;
 
-/// Agents.
+/// The group of agents.
 pub const GROUP: Group = Group { declare, start };
 
 fn declare(declarations: Declarations) -> Result<Declarations> {
@@ -21,7 +21,7 @@ fn start(_: &Services) -> Result<Parts> {
         .one_of::<Arc<dyn VariableUsers>>(Arc::new(AgentVariables)))
 }
 
-/// The area.
+/// The area of agents.
 pub struct Agents;
 
 impl Domain for Agents {

@@ -5,7 +5,7 @@ use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The most memory that a caller's pattern may need, in bytes.
+/// The most bytes of memory that a caller's pattern may need when compiled.
 const LARGEST_PATTERN: usize = 1 << 20;
 
 text_enum! {
@@ -114,9 +114,11 @@ pub struct Guardrail {
     pub replacement: Option<String>,
 }
 
-/// Checks the rules that the published schema cannot express. `hands_off`: the agent can hand conversations off to people.
+/// Checks the rules that the published schema cannot express. `hands_off` says whether the agent can hand
+/// conversations off to people.
 ///
 /// # Errors
+///
 /// `validation_error`.
 pub fn check(guardrails: &[Guardrail], hands_off: bool) -> Result<()> {
     let errors = guardrails.iter().enumerate().flat_map(|(place, guardrail)| {
@@ -133,7 +135,7 @@ pub fn check(guardrails: &[Guardrail], hands_off: bool) -> Result<()> {
 }
 
 impl Guardrail {
-    /// Fields that its kind or action needs or does not have.
+    /// Returns an error for each member that the kind or the action requires or does not allow.
     fn field_errors(&self, at: &impl Fn(&str) -> String) -> Vec<FieldError> {
         let kind = self.kind;
         let fields = [
@@ -169,7 +171,7 @@ impl Guardrail {
         errors
     }
 
-    /// Places where its kind cannot look, and actions that it cannot take there.
+    /// Returns an error for each stage and action that the kind does not support.
     fn place_errors(&self, at: &impl Fn(&str) -> String) -> Vec<FieldError> {
         use GuardrailStage::{Input, Output, ToolCall, ToolResult};
         let places: &[GuardrailStage] = match self.kind {
@@ -199,7 +201,7 @@ impl Guardrail {
 /// Compiles a caller's pattern.
 ///
 /// # Errors
-/// For a pattern that is not valid or too large.
+/// The pattern is invalid or too large.
 pub fn pattern(text: &str) -> std::result::Result<Regex, regex::Error> {
     RegexBuilder::new(text).size_limit(LARGEST_PATTERN).build()
 }

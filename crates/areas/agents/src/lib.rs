@@ -1,8 +1,8 @@
 //! Agents: instructions, a model tier, limits, and tools.
 //!
-//! Every change of an agent makes a new immutable version, and a run names the version it ran. An agent is created
-//! as a draft, which is off; only an active agent runs. A deleted agent is archived: its versions stay for the runs
-//! that name them, its name is free again.
+//! Every change of an agent creates an immutable version, and a run records the version that it ran. An agent is
+//! created as a draft; only an active agent runs. A deleted agent is archived: its versions remain for the runs that
+//! refer to them, and its name becomes free.
 
 mod directory;
 mod group;

@@ -89,7 +89,7 @@ pub fn deactivate_agent(
     tiers: State<Tiers>,
 ) -> Result<Json<Agent>> {
     let row = AgentRow::find_locked(tx, caller.workspace_id(), &agent_id)?;
-    // A draft is off already, and stays a draft.
+    // A draft is already off, and stays a draft.
     if row.status == AgentStatus::Draft {
         return Ok(Json(row.agent(&tiers.0)?));
     }

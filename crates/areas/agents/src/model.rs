@@ -1,4 +1,4 @@
-//! Types of the API: agents.
+//! Request bodies, responses and rows of agents.
 
 use super::guardrails::Guardrail;
 use super::settings::{Handoff, Memory, ReplyRules, ResponseFormat, Settings};
@@ -307,7 +307,7 @@ impl AgentPatch {
     }
 }
 
-/// An agent as it is stored.
+/// A row of `agents`.
 #[derive(Debug, Clone, PartialEq, Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = agents)]
 pub struct AgentRow {
@@ -321,7 +321,7 @@ pub struct AgentRow {
     pub(crate) name_key: String,
     /// The status.
     pub status: AgentStatus,
-    /// Whether runs that name no agent use it.
+    /// Whether it runs for requests that name no agent.
     pub is_default: bool,
     /// The number of the current version.
     pub version: i64,
@@ -346,15 +346,15 @@ impl AgentRow {
         self.name_key = self.name.to_lowercase();
     }
 
-    /// Reads the settings of the current version.
+    /// Parses the settings of the current version.
     ///
     /// # Errors
-    /// `internal_error` for a row that cannot be read.
+    /// `internal_error` if the row is damaged.
     pub fn settings(&self) -> Result<Settings> {
         self.settings.parse()
     }
 
-    /// As callers see it.
+    /// Builds the response.
     pub(crate) fn agent(self, tiers: &Tiers) -> Result<Agent> {
         let settings = self.settings()?;
         Ok(Agent {
@@ -377,9 +377,10 @@ impl AgentRow {
     }
 }
 
-/// At most 16 pairs, keys up to 64 and values up to 512 characters.
+/// Checks the limits of metadata: at most 16 pairs, keys of 1 to 64 characters, and values of up to 512.
 ///
 /// # Errors
+///
 /// `validation_error`.
 pub fn check_metadata(metadata: Option<&Metadata>) -> Result<()> {
     let Some(metadata) = metadata else { return Ok(()) };
@@ -397,8 +398,11 @@ pub fn check_metadata(metadata: Option<&Metadata>) -> Result<()> {
     Ok(())
 }
 
+/// Rejects MCP servers, because the service cannot connect to any yet.
+///
 /// # Errors
-/// `validation_error`: there are no integrations to connect to.
+///
+/// `validation_error`.
 fn refuse_mcp_servers(servers: Option<&[Value]>) -> Result<()> {
     match servers {
         None | Some([]) => Ok(()),

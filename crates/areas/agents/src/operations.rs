@@ -83,7 +83,7 @@ pub fn get_agent(
     Ok(shown(Agent { tools: Some(tools), ..row.agent(&tiers.0)? }))
 }
 
-/// An agent with its version, which `If-Match` takes back.
+/// Builds the response with an agent and its version as `ETag`.
 fn shown(agent: Agent) -> With<Json<Agent>> {
     With::etag(agent.version, Json(agent))
 }

@@ -1,4 +1,4 @@
-//! Placeholders in instructions and in fixed arguments of tools: which there are.
+//! Validation of placeholders in instructions and in fixed arguments of tools.
 
 use input::nearest;
 use model::{Code, Error, Result, WorkspaceId};
@@ -9,12 +9,12 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use store::Read;
 
-/// The roots of placeholders. The contact and the channel are those of a run that answers over a channel.
+/// The roots of placeholders. `contact` and `channel` have values only in a run that answers over a channel.
 pub const ROOTS: [&str; 5] = ["contact", "channel", "business", "now", "vars"];
 /// The keys of the root `now`.
 pub const PARTS_OF_NOW: [&str; 3] = ["date", "time", "weekday"];
 
-/// The services that checking placeholders takes.
+/// The services for checking placeholders.
 #[derive(Clone)]
 pub struct PlaceholderServices {
     people: Arc<People>,
@@ -36,21 +36,22 @@ impl PlaceholderServices {
     }
 }
 
-/// With what placeholders are checked.
+/// A checker of placeholders for one workspace.
 pub(super) struct PlaceholderChecks<'a> {
     people: &'a People,
     variables: &'a WorkspaceVariables,
     workspace: WorkspaceId,
-    /// The keys of the fields of contacts, once they were needed.
+    /// The keys of contact fields, loaded when first needed.
     fields: OnceCell<Vec<String>>,
 }
 
 impl PlaceholderChecks<'_> {
-    /// Checks that something can fill each placeholder of a text, and that none is a secret: prompts and calls are stored
-    /// and shown. Variables may be created later.
+    /// Checks that each placeholder of a text has a source and that none refers to a secret, because prompts and
+    /// calls are stored and shown. Variables need not exist yet.
     ///
     /// # Errors
-    /// `unknown_variable`, and `validation_error` for a secret, both about `param`.
+    ///
+    /// `unknown_variable`, or `validation_error` for a secret, both at `param`.
     pub(super) fn check(&self, read: &mut Read, text: &str, param: &str) -> Result<()> {
         let mut keys = Vec::new();
         for placeholder in placeholders(text) {
@@ -86,7 +87,7 @@ impl PlaceholderChecks<'_> {
     /// Checks the texts of fixed arguments.
     ///
     /// # Errors
-    /// As [`Self::check`], with the argument as the parameter.
+    /// The errors of [`Self::check`], at the argument.
     pub(super) fn check_fixed(&self, read: &mut Read, fixed: &Map<String, Value>) -> Result<()> {
         for (name, value) in fixed {
             for text in texts(value) {
@@ -132,7 +133,7 @@ pub(super) fn check_header(name: &str, value: &str) -> Result<()> {
     }
 }
 
-/// Returns whether a fixed argument consists of one placeholder, so that the type of its value is not known yet.
+/// Returns whether a fixed argument is a single placeholder. The type of its value is known only in a run.
 pub(super) fn is_placeholder(value: &Value) -> bool {
     value.as_str().and_then(whole_placeholder).is_some_and(|placeholder| ROOTS.contains(&placeholder.root))
 }
@@ -156,7 +157,7 @@ fn unknown(placeholder: &Placeholder<'_>, near: Option<String>, param: &str) -> 
     Error::new(Code::UnknownVariable, message).param(param)
 }
 
-/// Returns all texts in a value.
+/// Returns all texts within a value.
 pub fn texts(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => vec![text],

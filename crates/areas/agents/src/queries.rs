@@ -1,4 +1,4 @@
-//! Queries of agents.
+//! Queries on agents.
 
 use super::model::{AgentRow, AgentStatus};
 use super::settings::Settings;
@@ -35,8 +35,8 @@ pub fn default_agent(read: &mut Read, workspace: WorkspaceId) -> Result<Option<A
         .optional()?)
 }
 
-/// Returns agents with their tools, by workspace and id, or as the default of the workspace. Agents that do not exist or are not
-/// active are left out.
+/// Returns the active agents with these ids in these workspaces, and the active default agents of the workspaces, all
+/// with their tools. Two queries load them all.
 ///
 /// # Errors
 /// `internal_error`.
@@ -64,7 +64,7 @@ pub fn active_agents(read: &mut Read, asked: &[(WorkspaceId, Option<AgentId>)]) 
 pub struct ActiveAgent {
     /// The agent.
     pub row: AgentRow,
-    /// Its tools, in the order of their names.
+    /// The tools, sorted by name.
     pub tools: Vec<ToolRow>,
 }
 
@@ -89,7 +89,7 @@ pub(super) fn list(
     Ok(query.load(read.connection())?)
 }
 
-/// An agent to be inserted with its first version.
+/// The values of a new agent.
 pub struct Fresh<'a> {
     /// The name.
     pub name: &'a str,
@@ -101,7 +101,7 @@ pub struct Fresh<'a> {
     pub metadata: &'a Metadata,
 }
 
-/// Inserts an agent, which is version 1. The first agent of a workspace becomes its default.
+/// Inserts an agent as version 1. The first agent of a workspace becomes its default.
 ///
 /// # Errors
 /// `duplicate_value`, `limit_reached`.
@@ -125,7 +125,7 @@ pub fn insert(tx: &mut Tx, workspace: WorkspaceId, fresh: &Fresh<'_>) -> Result<
     row.create(tx)
 }
 
-/// The names of a workspace's agents, in lower case: at most as many as it may have agents.
+/// Returns the names of a workspace's agents, in lower case. There are at most 1,000.
 pub(super) fn taken_names(read: &mut Read, workspace: WorkspaceId) -> Result<HashSet<String>> {
     let names: Vec<String> = agents::table
         .filter(agents::workspace_id.eq(workspace))
@@ -135,9 +135,10 @@ pub(super) fn taken_names(read: &mut Read, workspace: WorkspaceId) -> Result<Has
     Ok(names.into_iter().collect())
 }
 
-/// Writes a changed agent as its next version.
+/// Stores a changed agent as its next version.
 ///
 /// # Errors
+///
 /// `duplicate_value`.
 pub(super) fn store_version(
     tx: &mut Tx,
@@ -206,7 +207,7 @@ pub fn tools(read: &mut Read, agent: AgentId) -> Result<Vec<ToolRow>> {
         .load(read.connection())?)
 }
 
-/// Attaches a tool without the checks of a request. Call [`keep_version`] afterwards.
+/// Attaches a tool without the checks of a request. The caller has to call [`keep_version`] afterwards.
 ///
 /// # Errors
 /// `internal_error`.
@@ -253,7 +254,7 @@ pub(super) fn delete_tools(tx: &mut Tx, agent: AgentId) -> Result<()> {
     Ok(())
 }
 
-/// A version as it is stored.
+/// A row of `agent_versions`.
 #[derive(Debug, Clone, Queryable, Selectable, Insertable)]
 #[diesel(table_name = agent_versions)]
 pub(super) struct VersionRow {
@@ -278,9 +279,10 @@ impl VersionRow {
     }
 }
 
-/// Returns the name of the agent in a version, and its tools.
+/// Returns the name that the agent had in a version, and its tools.
 ///
 /// # Errors
+///
 /// `not_found`.
 pub fn version_named(
     read: &mut Read,
@@ -292,8 +294,8 @@ pub fn version_named(
     Ok((row.name.clone(), row.tools()?))
 }
 
-/// Returns the settings for a run of a version, and its tools. The monthly Energy limit is that of the current version, so that
-/// runs of an old version cannot exceed it.
+/// Returns the settings and the tools for a run of a version. The monthly Energy limit is that of the current
+/// version, so that runs of an old version cannot exceed it.
 ///
 /// # Errors
 /// `not_found`.

@@ -1,4 +1,4 @@
-//! The sealed headers of tools: those that agents have, and those within their versions.
+//! Sealed headers of tools, in agents and in their versions.
 
 use super::tools::{ToolSnapshot, header_place};
 use crate::schema::{agent_tools, agent_versions};
@@ -9,15 +9,15 @@ use model::{AgentId, JsonText, Random, Result, WorkspaceId};
 use serde_json::Value;
 use store::Tx;
 
-/// The tools of agents. Their versions have copies of what was sealed for them.
+/// The sealed headers of agents' tools. Versions contain copies of them, with the same context.
 pub(crate) const SEALED_TOOLS: SealedTable =
     SealedTable { table: "agent_tools", columns: &["settings"], reseal: reseal_tools };
 
-/// The tools within versions of agents.
+/// The sealed headers in versions of agents.
 pub(crate) const SEALED_VERSIONS: SealedTable =
     SealedTable { table: "agent_versions", columns: &["tools"], reseal: reseal_versions };
 
-/// The pattern of settings with sealed headers.
+/// A pattern that finds settings with sealed headers.
 const HEADERS: &str = "%\"sealed_headers\":\"%";
 
 fn reseal_tools(tx: &mut Tx, seal: &Seal, after: Option<&str>) -> Result<Option<Piece>> {
@@ -37,6 +37,7 @@ fn reseal_tools(tx: &mut Tx, seal: &Seal, after: Option<&str>) -> Result<Option<
     for (agent, tool, workspace, old) in &rows {
         let mut json: Value = old.parse()?;
         if reseal_headers(&mut json, &header_place(*workspace, tool), seal, &*tx.random(), &mut piece) {
+            // Skip rows that a concurrent request changed since they were read: it sealed them with the current key.
             let unchanged = agent_tools::table.find((agent, tool)).filter(settings.eq(old));
             diesel::update(unchanged).set(settings.eq(JsonText::of(&json))).execute(tx.connection())?;
         }
@@ -66,6 +67,7 @@ fn reseal_versions(tx: &mut Tx, seal: &Seal, after: Option<&str>) -> Result<Opti
             is_changed |= reseal_headers(&mut snapshot.settings, &place, seal, &*tx.random(), &mut piece);
         }
         if is_changed {
+            // Skip rows that changed since they were read, as above.
             let unchanged = agent_versions::table.find((agent, number)).filter(tools.eq(old));
             diesel::update(unchanged).set(tools.eq(JsonText::of(&snapshots))).execute(tx.connection())?;
         }
@@ -73,7 +75,7 @@ fn reseal_versions(tx: &mut Tx, seal: &Seal, after: Option<&str>) -> Result<Opti
     Ok(Some(piece))
 }
 
-/// Seals the headers in the settings of a tool with the current key. Returns whether they changed.
+/// Seals the headers in a tool's settings with the current key. Returns whether they changed.
 fn reseal_headers(
     settings: &mut Value,
     place: &str,

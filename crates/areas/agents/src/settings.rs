@@ -1,4 +1,4 @@
-//! Settings of an agent's version: how it answers, within which limits, and what it remembers.
+//! The settings of a version of an agent: model, limits, memory and behavior.
 
 use super::guardrails::{self, Guardrail};
 use fields::json_schema;
@@ -72,7 +72,7 @@ pub struct ResponseFormat {
 }
 
 impl ResponseFormat {
-    /// The schema that answers must fit.
+    /// Returns the schema that answers must match, if there is one.
     pub fn schema(&self) -> Option<&Value> {
         self.schema.as_ref().filter(|_| self.kind == ResponseKind::JsonSchema)
     }

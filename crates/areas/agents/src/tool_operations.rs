@@ -1,8 +1,8 @@
 //! Operations on the tools and skills of an agent.
 //!
-//! A tool is named by what the model calls it, and that name is its id in the API. Tools are part of an agent's
-//! version: attaching or detaching one makes a new version. The values of headers are credentials as a rule: they
-//! are sealed at rest and never shown again.
+//! The name by which the model calls a tool is its id in the API. Tools are part of the agent's version, so attaching
+//! or detaching one creates a version. The values of headers are usually credentials, so they are sealed at rest and
+//! never shown again.
 
 use super::SkillRef;
 use super::model::{Agent, AgentRow};
@@ -56,7 +56,8 @@ impl fmt::Display for ToolName {
 }
 
 impl ToolName {
-    /// The name of a tool that does not have to exist yet, so that a bad one is a mistake and not unknown.
+    /// Checks the name for a tool that may be new. A bad name is a `validation_error` here, where other operations
+    /// answer `not_found`.
     fn checked(self) -> Result<String> {
         let fits = (1..=64).contains(&self.0.len())
             && self.0.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
@@ -151,7 +152,7 @@ pub struct NewHttpTool {
 }
 
 impl NewTool {
-    /// The settings of an `http` tool.
+    /// Builds the settings of an `http` tool.
     fn request(
         self,
         read: &mut Read,
@@ -210,7 +211,7 @@ impl NewTool {
         })
     }
 
-    /// The settings of a tool that calls operations of the service.
+    /// Builds the settings of a tool that calls operations of the service.
     fn grant(self, read: &mut Read, checks: &Checks<'_>) -> Result<ToolSettings> {
         let refused = [("http", self.http.is_some()), ("parameters", self.parameters.is_some())];
         refuse(&refused, "can only be sent for an `http` tool")?;
@@ -237,7 +238,7 @@ impl NewTool {
     }
 }
 
-/// Refuses the first of the fields that was sent.
+/// Returns an error for the first of these fields that was sent.
 fn refuse(fields: &[(&str, bool)], rule: &str) -> Result<()> {
     match fields.iter().find(|(_, is_sent)| *is_sent) {
         Some((param, _)) => Err(Error::invalid(*param, rule)),
@@ -245,7 +246,7 @@ fn refuse(fields: &[(&str, bool)], rule: &str) -> Result<()> {
     }
 }
 
-/// The services that attaching a tool takes.
+/// The services for attaching a tool.
 #[derive(Clone)]
 pub struct ToolServices {
     connector: Arc<Connector>,
@@ -283,7 +284,7 @@ impl ToolServices {
     }
 }
 
-/// Services for checking and sealing a tool.
+/// The checker of a new tool, with the key that seals its headers.
 struct Checks<'a> {
     connector: &'a Connector,
     seal: &'a Seal,
@@ -314,7 +315,7 @@ pub fn list_agent_tools(
     AgentRow::find(read, caller.workspace_id(), &agent_id)?;
     let after: String = page.page().after()?.unwrap_or_default();
     let fetch = usize::try_from(page.page().fetch()).unwrap_or(usize::MAX);
-    // An agent has at most 128 tools, so a page is cut from all of them.
+    // An agent has at most 128 tools, so it is enough to cut the page from all of them.
     let rows = queries::tools(read, agent_id)?.into_iter().filter(|row| row.name > after).take(fetch);
     let tools = rows.map(ToolRow::tool).collect::<Result<Vec<_>>>()?;
     Ok(page.answer(tools, |tool| tool.name.clone()))
@@ -368,7 +369,8 @@ pub fn attach_agent_tool(
     Ok(Json(row.tool()?))
 }
 
-/// Returns whether a tool is unchanged. Sealed values differ each time, so they are opened for the comparison.
+/// Returns whether a tool is unchanged. Sealing the same value twice gives different results, so both are opened to
+/// compare them.
 fn is_same(stored: &ToolSettings, new: &ToolSettings, place: &str, seal: &Seal) -> bool {
     let headers = |tool: &ToolSettings| {
         tool.sealed_headers.as_ref().map(|sealed| seal.open(place, sealed).unwrap_or_else(|_| sealed.clone()))

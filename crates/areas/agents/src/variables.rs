@@ -10,7 +10,7 @@ use ports::{VariableReference, VariableUsers, referenced_variables};
 use serde_json::Value;
 use store::Read;
 
-/// The references of agents.
+/// Agents as users of variables.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AgentVariables;
 
@@ -40,7 +40,8 @@ impl VariableUsers for AgentVariables {
     }
 }
 
-/// The references in headers and fixed arguments of tools. Headers are sealed, so what they refer to is stored with them.
+/// Returns the references in headers and fixed arguments of tools. Headers are sealed, so the variables in them are
+/// stored next to them.
 fn references_of_tools(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<VariableReference>> {
     let rows: Vec<(AgentId, String, JsonText)> = agent_tools::table
         .inner_join(agents::table.on(agents::id.eq(agent_tools::agent_id)))

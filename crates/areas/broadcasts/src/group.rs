@@ -1,4 +1,4 @@
-//! What this group adds to the service.
+//! Declares the group of broadcasts.
 
 use crate::Broadcasts;
 use crate::recipients::delivery::Recipients;
@@ -12,7 +12,7 @@ use ports::{ContactReferences, FileReferences};
 use sends::SendParts;
 use std::sync::Arc;
 
-/// Broadcasts.
+/// The group of broadcasts.
 pub const GROUP: Group = Group { declare, start };
 
 fn declare(declarations: Declarations) -> Result<Declarations> {

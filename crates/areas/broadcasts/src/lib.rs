@@ -1,7 +1,8 @@
 //! Broadcasts: one message template for many contacts.
 //!
-//! When a broadcast starts, its audience is frozen into rows of recipients, which are the only truth about what was sent to
-//! whom. Sending gives each a message under a key that no second message can have, in the transaction that marks the row.
+//! When a broadcast starts, its audience is frozen into rows of recipients. These rows alone decide who has been sent
+//! what. Sending gives each recipient a message in the transaction that marks the row, under a unique key, so that no
+//! recipient gets a second message.
 
 mod checks;
 mod drafts;
@@ -19,7 +20,7 @@ pub use recipients::delivery::Recipients;
 
 use operation::{Domain, EventType, Operations};
 
-/// Broadcasts.
+/// The area of broadcasts.
 pub struct Broadcasts;
 
 impl Domain for Broadcasts {

@@ -1,4 +1,4 @@
-//! Drafting, reading, sending, pausing and cancelling broadcasts.
+//! Operations that read, change, send, pause and cancel broadcasts.
 
 use crate::checks::check;
 use crate::checks::clock::Clock;
@@ -28,7 +28,7 @@ use serde_json::json;
 use store::{Read, Tx};
 use utoipa::IntoParams;
 
-/// A broadcast as an answer, with its version as `ETag`.
+/// A response with a broadcast and its version as `ETag`.
 type BroadcastAnswer = With<Json<Broadcast>>;
 
 fn answer(read: &mut Read, row: &BroadcastRow) -> Result<BroadcastAnswer> {
@@ -227,7 +227,7 @@ pub async fn send_broadcast(
     sent.await
 }
 
-/// Starts, schedules, resumes or repeats a broadcast.
+/// Starts, schedules, resumes or retries a broadcast.
 fn send(
     tx: &mut Tx,
     caller: &Caller,
@@ -265,7 +265,7 @@ fn send(
     }
 }
 
-/// Makes the recipients who are to be sent the message again pending.
+/// Makes the recipients of a retry pending again.
 fn send_again(tx: &mut Tx, row: &BroadcastRow, retry: BroadcastRetry) -> Result<()> {
     let state = match retry {
         BroadcastRetry::Failed => State::Failed,

@@ -1,4 +1,4 @@
-//! What collections, items and links add to the service.
+//! Declares the group of collections, items and links.
 
 use crate::imports::ItemImports;
 use crate::items::{ITEMS, ItemReferences};
@@ -10,7 +10,7 @@ use records::shape::{Kind, Shapes};
 use std::sync::Arc;
 use transfer::imports::Target;
 
-/// Collections, items and links.
+/// The group of collections: the areas Collections, Items and Item Links, with their jobs and ports.
 pub const GROUP: Group = Group { declare, start };
 
 fn declare(declarations: Declarations) -> Result<Declarations> {

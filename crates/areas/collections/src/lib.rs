@@ -1,4 +1,5 @@
-//! Collections with their fields and views, items, and the links between them: the operations over the record engine.
+//! Operations on collections with their fields and views, on items, and on links between items. The record engine
+//! does the work.
 
 pub mod collections;
 pub mod exports;
@@ -17,7 +18,7 @@ use operation::{Domain, EventType, Operations};
 use records::definitions::FieldEvent;
 use records::indexes::IndexEvent;
 
-/// Collections: their fields, views and indexes.
+/// The area of collections: their fields, views and indexes.
 pub struct Collections;
 
 impl Domain for Collections {
@@ -41,7 +42,7 @@ impl Domain for Collections {
     }
 }
 
-/// Items of collections.
+/// The area of items.
 pub struct Items;
 
 impl Domain for Items {
@@ -67,7 +68,7 @@ impl Domain for Items {
     }
 }
 
-/// Links from items to other objects.
+/// The area of links from items to other objects.
 pub struct ItemLinks;
 
 impl Domain for ItemLinks {

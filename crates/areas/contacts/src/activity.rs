@@ -112,7 +112,8 @@ fn files_of(
     let mut rows = Vec::new();
     loop {
         let exchanged = uses.files(read, shape.workspace, contact.id.into(), after, most)?;
-        // A full page of exchanged files ends at its last file: later ones are not read yet.
+        // If the page of exchanged files is full, files after its last one have not been read yet, so this round ends
+        // there.
         let last = exchanged.last().copied().filter(|_| is_full(exchanged.len(), most));
         let is_next = |id: &FileId| *id > after && last.is_none_or(|last| *id <= last);
         let ids: BTreeSet<FileId> =
@@ -134,7 +135,7 @@ fn is_full(rows: usize, most: i64) -> bool {
     i64::try_from(rows).is_ok_and(|rows| rows >= most)
 }
 
-/// Returns the files in the values of a contact.
+/// Returns the ids of the files in the values of a contact.
 fn named_files(shape: &Shape, contact: &ItemRow) -> Result<Vec<FileId>> {
     let values = contact.values()?;
     let fields = shape.fields.iter().filter(|field| field.kind == FieldType::File);

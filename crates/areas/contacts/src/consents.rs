@@ -1,4 +1,4 @@
-//! Recording the consents of contacts.
+//! Records the consents of contacts.
 
 use crate::edit::operations::{ContactAnswer, set_managed, shown};
 use crate::record::consent::{ConsentRow, ConsentSource, ConsentState};
@@ -79,9 +79,6 @@ fn record(
 }
 
 /// Stores a consent that a live, locked contact gives or withdraws now.
-///
-/// # Errors
-/// Those of the writer.
 pub(super) fn store(
     tx: &mut Tx,
     editor: &Editor<'_>,
@@ -93,11 +90,8 @@ pub(super) fn store(
     keep(tx, editor, row, state, new, now)
 }
 
-/// Stores a consent that a live, locked contact stated over a network, unless it is a repeat or a later statement is stored.
-/// Returns whether it was stored.
-///
-/// # Errors
-/// Those of the writer.
+/// Stores a consent that a live, locked contact stated over a network, unless it is a repeat or a later statement is
+/// stored. Returns whether it was stored.
 pub(super) fn store_in_order(
     tx: &mut Tx,
     editor: &Editor<'_>,

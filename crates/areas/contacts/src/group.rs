@@ -1,4 +1,4 @@
-//! The group of contacts.
+//! Declares the group of contacts.
 
 use crate::Contacts;
 use crate::contact_fields::ContactFields;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use store::Db;
 use transfer::imports::Target;
 
-/// Contacts and their fields.
+/// The group of contacts: the areas Contacts and contact fields, with their jobs and ports.
 pub const GROUP: Group = Group {
     declare: |declarations| {
         Ok(declarations

@@ -1,7 +1,8 @@
 //! Contacts: the people whom a business knows, as records of a kind of their own.
 //!
-//! A telephone number, an e-mail address, a user name, a chat user id and an external id each identify one contact. They
-//! are unique fields of the engine, which knows numbers and addresses in whatever spelling (`fields::identity`).
+//! A telephone number, an e-mail address, a user name, a chat user id and an external id each identify one contact.
+//! They are unique fields of the engine, which compares numbers and addresses independent of their spelling
+//! (`fields::identity`).
 
 mod activity;
 mod consents;

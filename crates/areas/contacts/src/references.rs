@@ -13,7 +13,7 @@ use records::shape::Shapes;
 use std::sync::Arc;
 use store::{Read, Tx};
 
-/// Notes, consents, merges and the queue of contacts without an assignee.
+/// The tables of this crate that refer to contacts: notes, consents, merges and the queue of waiting contacts.
 pub(crate) struct ContactRecords;
 
 impl ContactReferences for ContactRecords {

@@ -1,4 +1,4 @@
-//! The activity of a task.
+//! The activity log of a task.
 
 use crate::record::kind::TASKS;
 use model::{Actor, Caller, JsonText, Result, TaskId, Timestamp};

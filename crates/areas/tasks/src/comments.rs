@@ -187,10 +187,11 @@ fn find(read: &mut Read, task: &ItemRow, id: TaskCommentId) -> Result<CommentRow
         .or_not_found("comment")
 }
 
-/// Rejects a change of a comment that a person wrote. A key acts for the workspace, so any key may change a comment of any
-/// other key.
+/// Checks that the caller may change a comment: only its author may. API keys act for the workspace, so any key may
+/// change the comments of any other key.
 ///
 /// # Errors
+///
 /// `not_author`.
 fn refuse_stranger(row: &CommentRow, editor: &Editor<'_>) -> Result<()> {
     let (author, actor): (Actor, Actor) = (row.author.parse()?, editor.author.cause.actor.parse()?);
@@ -200,7 +201,8 @@ fn refuse_stranger(row: &CommentRow, editor: &Editor<'_>) -> Result<()> {
     Err(Error::new(Code::NotAuthor, "Only the author can change or delete the comment."))
 }
 
-/// Writes the activity entry and the event. The entry contains only the id of the comment, so that a deleted text is gone.
+/// Records the activity entry and the event of a change. The entry contains only the id of the comment, so that
+/// nothing of a deleted comment remains in the log.
 fn publish(
     tx: &mut Tx,
     editor: &Editor<'_>,

@@ -105,7 +105,7 @@ pub(super) fn has_any(read: &mut Read, task: TaskId) -> Result<bool> {
     Ok(count > 0)
 }
 
-/// Returns the files of a task, most recently uploaded first. There are at most 100, so all of them are read.
+/// Returns the files of a task, the last uploaded first. There are at most 100, so they are read without paging.
 fn attached(read: &mut Read, workspace: WorkspaceId, task: TaskId) -> Result<Vec<TaskFile>> {
     let rows: Vec<(FileId, JsonText, Timestamp)> = task_files::table
         .filter(task_files::task_id.eq(task))
@@ -138,7 +138,7 @@ fn one(read: &mut Read, task: &ItemRow, file: FileId) -> Result<TaskFile> {
     found.into_iter().find(|attached| attached.id == file).ok_or_else(|| Error::not_found("file"))
 }
 
-/// Writes the activity entry and the event of a file that was attached or detached.
+/// Records the activity entry and the event of an attached or detached file.
 fn publish(
     tx: &mut Tx,
     editor: &Editor<'_>,

@@ -1,4 +1,4 @@
-//! The group of tasks and reminders.
+//! Declares the group of tasks and reminders.
 
 use crate::Tasks;
 use crate::record::kind::TASKS;
@@ -10,7 +10,7 @@ use ports::{ContactReferences, FileReferences, LinkTargets, OpenWork};
 use records::shape::Kind;
 use std::sync::Arc;
 
-/// Tasks and reminders.
+/// The group of tasks and reminders.
 pub const GROUP: Group = Group {
     declare: |declarations| {
         Ok(declarations.area::<Tasks>().area::<Reminders>().one_of::<&'static Kind>(&TASKS))

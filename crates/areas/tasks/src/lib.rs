@@ -1,4 +1,4 @@
-//! Tasks: what is to be done, by whom and until when, as records of a kind of their own.
+//! Tasks, which are records of a kind of their own, and reminders.
 
 mod activity;
 mod comments;

@@ -1,4 +1,4 @@
-//! Tasks for other areas: as open work of the team, as targets of links, and as references to files.
+//! Tasks in other areas: as open work of the team, as targets of links, and as users of files.
 
 use crate::record::kind::TASKS;
 use crate::record::task::{Stored, TaskStatus};
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use store::{LockMode, Read, Tx};
 
-/// The open tasks of team members.
+/// Open tasks as the open work of team members.
 pub(crate) struct TaskWork;
 
 impl OpenWork for TaskWork {
@@ -66,7 +66,7 @@ impl LinkTargets for TaskTargets {
     }
 }
 
-/// Tasks with a file attached.
+/// Tasks as users of files.
 pub(crate) struct TaskFileReferences;
 
 impl FileReferences for TaskFileReferences {

@@ -1,10 +1,10 @@
-//! What variables add to the service.
+//! Declares the group of variables.
 
 use crate::{VariableValues, Variables, sealed};
 use operation::{Group, Parts};
 use ports::WorkspaceVariables;
 
-/// Variables.
+/// The group of variables.
 pub const GROUP: Group = Group {
     declare: |declarations| Ok(declarations.area::<Variables>().sealed([&sealed::SEALED])),
     start: |services| {

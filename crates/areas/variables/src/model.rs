@@ -1,4 +1,4 @@
-//! What a variable is, as callers see and write it.
+//! Request bodies, responses and rows of variables.
 
 use crate::schema::variables;
 use diesel::prelude::*;
@@ -173,12 +173,13 @@ impl From<VariableReference> for VariableUsage {
     }
 }
 
-/// Reads a value that must be there, also where it is `null`: without this it could be left out.
+/// Deserializes a required value that may be `null`. Without this function, serde would treat a missing member as
+/// `null`.
 fn any<'de, D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Value, D::Error> {
     Value::deserialize(deserializer)
 }
 
-/// A variable as it is stored.
+/// A row of `variables`.
 #[derive(Debug, Clone, PartialEq, Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = variables, treat_none_as_null = true)]
 pub(super) struct VariableRow {
@@ -206,7 +207,7 @@ operation::resource! {
 }
 
 impl VariableRow {
-    /// As callers see it.
+    /// Builds the response. `references` are those of all variables of the workspace.
     pub(super) fn variable(self, references: &[VariableReference]) -> Result<Variable> {
         let mut users: Vec<(&str, &str)> = references
             .iter()

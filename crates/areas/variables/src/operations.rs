@@ -61,7 +61,7 @@ pub fn create_variable(
         created_at: now,
         updated_at: now,
     };
-    // A secret is sealed for the id, which the database gives.
+    // A secret is sealed for the id of its row, so the row is inserted first.
     let mut row = row.create(tx)?;
     put(tx, &seal.0, &mut row, value)?;
     row.write(tx)?;
@@ -158,7 +158,7 @@ pub fn list_variable_usages(
     Ok(Rows(usages(read, workspace, &row, &users.0)?))
 }
 
-/// Puts a value into a row: a secret is sealed for it.
+/// Sets the value of a row. Secrets are sealed for the row.
 fn put(tx: &Tx, seal: &Seal, row: &mut VariableRow, value: Checked) -> Result<()> {
     match value {
         Checked::Plain(value) => row.value = Some(value),
@@ -189,7 +189,7 @@ fn usages(
     Ok(users.references(read, workspace)?.into_iter().filter(is_ours).map(VariableUsage::from).collect())
 }
 
-/// A variable with its version, which `If-Match` takes back.
+/// Builds the response with a variable and its version as `ETag`.
 fn tagged(variable: Variable) -> With<Json<Variable>> {
     With::etag(variable.version, Json(variable))
 }

@@ -1,4 +1,4 @@
-//! Variables, for other groups.
+//! The port by which other groups read variables.
 
 use super::model::{VariableEnv, VariableRow, VariableType};
 use super::sealed;
@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::Read;
 
-/// The values of variables.
+/// The implementation of [`Variables`].
 pub struct VariableValues {
     seal: Arc<Seal>,
 }
 
 impl VariableValues {
-    /// Values, of which secrets were sealed with `seal`.
+    /// Creates the port. `seal` opens the secrets.
     pub fn new(seal: Arc<Seal>) -> Self {
         Self { seal }
     }
@@ -55,7 +55,7 @@ impl Variables for VariableValues {
             .filter(variables::key.eq_any(keys))
             .filter(variables::env.eq_any([VariableEnv::All, own]))
             .load(read.connection())?;
-        // Those of the environment come last, and win.
+        // Variables of the environment come last, so that they replace those of all environments.
         rows.sort_by_key(|row| row.env != VariableEnv::All);
         let mut values = BTreeMap::new();
         for row in &rows {

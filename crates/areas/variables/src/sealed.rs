@@ -1,4 +1,4 @@
-//! What is encrypted of variables: secrets.
+//! The sealed values of secrets.
 
 use crate::schema::variables;
 use auth::reseal::{PIECE, position};
@@ -7,10 +7,10 @@ use diesel::prelude::*;
 use model::{Result, VariableId, WorkspaceId};
 use store::Tx;
 
-/// The column.
+/// The column with sealed values.
 pub(crate) const SEALED: SealedTable = SealedTable { table: "variables", columns: &["sealed_value"], reseal };
 
-/// What a sealed value is bound to.
+/// Returns the context to which a sealed value is bound.
 pub(super) fn place(workspace: WorkspaceId, id: VariableId) -> String {
     format!("variable:{workspace}:{id}")
 }
@@ -32,6 +32,7 @@ fn reseal(tx: &mut Tx, seal: &Seal, after: Option<&str>) -> Result<Option<Piece>
     for (variable, workspace, old) in &rows {
         let new = seal.reseal(&SEALED, &place(*workspace, *variable), old, &*tx.random());
         if let Some(new) = piece.count(new) {
+            // Skip rows that a concurrent request changed since they were read: it sealed them with the current key.
             let unchanged = variables::table.find(variable).filter(sealed_value.eq(old));
             diesel::update(unchanged).set(sealed_value.eq(new)).execute(tx.connection())?;
         }

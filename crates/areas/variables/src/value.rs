@@ -1,20 +1,23 @@
-//! Whether a value is one of a variable's type.
+//! Validation of values.
 
 use super::model::VariableType;
 use model::{Error, JsonText, Result};
 use serde_json::Value;
 
-/// The largest value, in bytes.
+/// The most bytes of a value.
 const LARGEST: usize = 64 * 1024;
 
-/// A value to store: as it is, or a secret that is to be sealed.
+/// A valid value: plain, or a secret that has to be sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Checked {
     Plain(JsonText),
     Secret(String),
 }
 
+/// Checks that a value has the type of the variable.
+///
 /// # Errors
+///
 /// `validation_error` at `value`.
 pub(super) fn check(kind: VariableType, value: Value) -> Result<Checked> {
     let wrong = |rule: &str| Err(Error::invalid("value", rule));

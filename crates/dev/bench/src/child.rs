@@ -1,16 +1,17 @@
-//! Processes of this program, told what to do by a line on their input, and answering by a line of JSON.
+//! Child processes of the benchmark. Commands are lines on their input, and responses are lines of JSON on their
+//! output.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child as Process, ChildStdin, ChildStdout, Command, Stdio};
 
-/// A running process. Ended when dropped.
+/// A running child process. It is killed when dropped.
 pub struct Child {
     process: Process,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
-    /// What it said first.
+    /// The first line of its output.
     pub hello: Value,
 }
 
@@ -27,7 +28,7 @@ impl Child {
         Ok(child)
     }
 
-    /// Tells it to do something and gives its answer.
+    /// Sends a command and returns the response.
     pub fn ask(&mut self, word: &str) -> Result<Value> {
         let input = self.input.as_mut().context("its input is closed")?;
         writeln!(input, "{word}")?;
@@ -35,7 +36,7 @@ impl Child {
         self.read()
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
@@ -57,7 +58,7 @@ impl Drop for Child {
     }
 }
 
-/// The lines of this process's own input, read by a thread of its own.
+/// Returns the lines of this process's input, which a separate thread reads.
 pub fn words() -> tokio::sync::mpsc::Receiver<String> {
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
     std::thread::spawn(move || {
@@ -70,12 +71,12 @@ pub fn words() -> tokio::sync::mpsc::Receiver<String> {
     receiver
 }
 
-/// A text of an answer.
+/// Returns a text member of a response.
 pub fn text<'a>(value: &'a Value, name: &str) -> Result<&'a str> {
     value.get(name).and_then(Value::as_str).with_context(|| format!("no {name} in {value}"))
 }
 
-/// A number of an answer.
+/// Returns a number member of a response.
 pub fn number(value: &Value, name: &str) -> Result<i64> {
     value.get(name).and_then(Value::as_i64).with_context(|| format!("no {name} in {value}"))
 }

@@ -1,5 +1,5 @@
-//! What a disk and actix-web alone do with files: a bare handler that streams the body of a request to a file, and sends
-//! files back in pieces. A file is as durable as one of the service: it is synced, renamed, and its folder is synced.
+//! The baseline for files: a bare actix-web handler that streams request bodies to files, and sends files back in
+//! pieces. Files are as durable as those of the service: each is synced and renamed, and its folder is synced.
 
 use actix_web::body::SizedStream;
 use actix_web::error::ErrorInternalServerError as failed;
@@ -13,17 +13,17 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How much is read of a file at a time.
+/// The number of bytes to read of a file at once.
 const PIECE: u64 = 64 << 10;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Where the files are kept.
+    /// The folder of the files.
     #[arg(long)]
     folder: PathBuf,
 }
 
-/// Where files are kept, and how many there are.
+/// The folder of the files, and their number.
 struct Shelf {
     folder: PathBuf,
     count: AtomicU64,

@@ -1,4 +1,4 @@
-//! The floor: what actix-web alone does on this machine, with the bytes and headers of a real answer.
+//! The floor: a bare actix-web handler that answers with the bytes and headers of a real response.
 
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::web::{self, Bytes, Data};

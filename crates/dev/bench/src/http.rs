@@ -1,4 +1,4 @@
-//! Single requests, for setting up what is measured.
+//! Single requests, for the setup of measurements.
 
 use crate::load::{head_length, is_chunked};
 use anyhow::{Context, Result, ensure};
@@ -7,16 +7,17 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// A server to be asked.
+/// A server and the credentials for it.
 pub struct Server {
-    /// Where it listens.
+    /// The address on which it listens.
     pub address: String,
-    /// The bearer of `Authorization`, where there is one.
+    /// The bearer token for `Authorization`, or an empty text.
     pub token: String,
 }
 
 impl Server {
-    /// Sends a request and gives the whole answer's head and body; the body is JSON or nothing.
+    /// Sends a request and returns the JSON of the response, or `null` for an empty body. A status other than 2xx is
+    /// an error.
     pub fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Result<Value> {
         let body = body.map(Value::to_string).unwrap_or_default();
         let (head, answer) = self.exchange(method, path, &body)?;
@@ -25,7 +26,7 @@ impl Server {
         if answer.is_empty() { Ok(Value::Null) } else { Ok(serde_json::from_str(&answer)?) }
     }
 
-    /// Sends a request and gives the answer's head and body. HTTP/1.0, so that no body comes in chunks.
+    /// Sends a request and returns the head and the body of the response. HTTP/1.0 avoids chunked bodies.
     pub fn exchange(&self, method: &str, path: &str, body: &str) -> Result<(String, String)> {
         let mut stream = self.send(method, path, body)?;
         let mut answer = Vec::new();
@@ -35,7 +36,7 @@ impl Server {
         Ok((text(answer.get(..head)), text(answer.get(head..))))
     }
 
-    /// Reads a long answer without keeping it; gives the bytes and the lines of its body.
+    /// Reads a long response without keeping it in memory. Returns the bytes and the lines of its body.
     pub fn read_through(&self, path: &str) -> Result<(u64, u64)> {
         let mut stream = BufReader::with_capacity(1 << 18, self.send("GET", path, "")?);
         let mut head = String::new();
@@ -78,7 +79,7 @@ impl Server {
     }
 }
 
-/// Reads to the end; gives the bytes and the lines.
+/// Reads to the end. Returns the number of bytes and of lines.
 fn count(reader: &mut impl BufRead) -> Result<(u64, u64)> {
     let (mut bytes, mut lines) = (0, 0);
     loop {

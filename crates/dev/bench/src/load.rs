@@ -1,5 +1,5 @@
-//! The load generator: connections that each send the same request again as soon as it is answered, or at a rate. One
-//! thread, no HTTP library: it must cost little beside what it measures.
+//! The load generator. Each connection sends the next request when the previous one is answered, or at a fixed rate.
+//! It uses one thread and no HTTP library, to cost little compared to the server that it measures.
 
 use crate::machine;
 use crate::measure::search;
@@ -17,100 +17,101 @@ use tokio::net::TcpStream;
 
 #[derive(clap::Args, Clone)]
 pub struct Arguments {
-    /// Where the server listens.
+    /// The address of the server.
     #[arg(long)]
     pub address: String,
-    /// Its process.
+    /// The process id of the server.
     #[arg(long)]
     pub process: u32,
-    /// Method and path, such as `GET /api/v1/me`. Here and in the body `{n}` stands for a number that is drawn for each
-    /// request, from 1 to `spread`, `{n15}` for the same in 15 digits, `{m}` for another one, up to a million, `{c8}` for one
-    /// of `contacts` in eight digits, `{u8}` for eight digits that no other request has, `{now}` for the second since 1970, and
-    /// `{w}` and `{v}` for two words of the texts that are searched.
+    /// Method and path, such as `GET /api/v1/me`. Placeholders here and in the body are replaced for each request:
+    /// `{n}` is a random number from 1 to `spread`, `{n15}` the same in 15 digits, `{m}` another one up to a million,
+    /// `{c8}` one of `contacts` in eight digits, `{u8}` eight digits that no other request has, `{now}` the seconds
+    /// since 1970, and `{w}` and `{v}` two words of the searched texts.
     #[arg(long)]
     pub target: String,
-    /// The body, for requests that have one.
+    /// The body, if the requests have one.
     #[arg(long, default_value = "")]
     pub body: String,
-    /// In place of the body, a form with a file of so many bytes, which is another one each time.
+    /// Send a form with a file of this many bytes instead of a body. Each file is different.
     #[arg(long)]
     pub file_bytes: Option<usize>,
-    /// The greatest number that is drawn.
+    /// The greatest random number.
     #[arg(long, default_value_t = 1)]
     pub spread: u64,
-    /// The number of contacts that are drawn from.
+    /// The number of contacts to choose from.
     #[arg(long, default_value_t = 1)]
     pub contacts: u64,
-    /// Keys, shared among the connections.
+    /// API keys, distributed over the connections.
     #[arg(long, value_delimiter = ',')]
     pub keys: Vec<String>,
-    /// The secret by which the chat network signs the body.
+    /// The secret with which the chat network signs bodies.
     #[arg(long)]
     pub secret: Option<String>,
-    /// Connections.
+    /// The number of connections.
     #[arg(long)]
     pub connections: usize,
-    /// Seconds to measure, after `warm` seconds that are not.
+    /// The measured time in seconds, after `warm` seconds that are not measured.
     #[arg(long, default_value_t = 0.0)]
     pub seconds: f64,
     #[arg(long, default_value_t = 0.5)]
     pub warm: f64,
-    /// This many requests in place of a time, all measured.
+    /// Send this many requests instead of measuring a time. All of them are measured.
     #[arg(long)]
     pub requests: Option<u64>,
-    /// So many requests in a second over all connections, each at its time whatever became of those of other
-    /// connections; latency counts from that time. Otherwise a connection sends when the answer before has come.
+    /// Requests per second over all connections. Each is sent at its time, whether or not requests of other
+    /// connections are answered, and latency counts from that time. Without a rate, a connection sends when its last
+    /// request is answered.
     #[arg(long)]
     pub rate: Option<f64>,
 }
 
-/// What came of it.
+/// The result of a load.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Answers in the measured time.
+    /// Responses in the measured time.
     pub answers: u64,
-    /// The measured time.
+    /// The measured time in seconds.
     pub seconds: f64,
-    /// All answers by status, those outside the measured time included.
+    /// All responses by status, including those outside of the measured time.
     pub statuses: BTreeMap<u16, u64>,
-    /// Latency, in milliseconds.
+    /// The latency in milliseconds.
     pub p50: f64,
     pub p99: f64,
     pub max: f64,
-    /// Processor time of the measured time, in seconds.
+    /// The processor time of the measured time, in seconds.
     pub server_cpu: f64,
     pub client_cpu: f64,
 }
 
 impl Outcome {
-    /// Requests per second.
+    /// Returns the requests per second.
     pub fn rate(&self) -> f64 {
         self.answers as f64 / self.seconds
     }
 
-    /// Microseconds of the server's processor time per request.
+    /// Returns the processor time of the server per request, in microseconds.
     pub fn server_micros(&self) -> f64 {
         self.server_cpu * 1e6 / self.answers as f64
     }
 
-    /// All requests that were answered.
+    /// Returns the number of all answered requests.
     pub fn total(&self) -> u64 {
         self.statuses.values().sum()
     }
 
-    /// All requests that were answered with 200.
+    /// Returns the number of responses with the status 200.
     pub fn ok(&self) -> u64 {
         self.statuses.get(&200).copied().unwrap_or(0)
     }
 
-    /// All requests that were answered with 200 or 201.
+    /// Returns the number of responses with the status 200 or 201.
     pub fn done(&self) -> u64 {
         self.ok() + self.statuses.get(&201).copied().unwrap_or(0)
     }
 }
 
 impl Arguments {
-    /// Runs the load in a process of its own.
+    /// Runs the load in a child process.
     pub fn spawn(&self) -> Result<Outcome> {
         let mut command = Command::new(std::env::current_exe()?);
         command
@@ -138,7 +139,8 @@ impl Arguments {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
-    /// The request of a connection with the number `drawn`; of one with a file, all up to what all files have in common.
+    /// Builds the request of a connection. `drawn` and `other` are random numbers. A request with a file ends before
+    /// the part that all files share.
     fn request(&self, connection: usize, drawn: u64, other: u64) -> Vec<u8> {
         let with_number = |text: &str| {
             text.replace("{n15}", &format!("{drawn:015}"))
@@ -177,7 +179,8 @@ impl Arguments {
     }
 }
 
-/// A number that this process gives once, and none that began within the last hours: tenths of a millisecond since 1970.
+/// Returns a number that is unique in this process and across processes of the last hours: tenths of a millisecond
+/// since 1970.
 fn unique() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let now = u64::try_from(machine::wall_micros() / 100).unwrap_or_default();
@@ -188,7 +191,7 @@ fn unique() -> u64 {
 const BOUNDARY: &str = "bench-1c9f5a7be2d04836";
 const FORM_END: &str = "\r\n--bench-1c9f5a7be2d04836--\r\n";
 
-/// Digits with which each file begins, so that no two have the same content.
+/// The number of digits at the start of each file that make its content unique.
 const OWN: usize = 20;
 
 fn form_begin() -> String {
@@ -198,7 +201,8 @@ fn form_begin() -> String {
     )
 }
 
-/// What forms with files of so many bytes end with: all but the first digits of the file. Made once and sent as it is.
+/// Builds the part that forms with files of this size share: all but the first digits of the file, and the end of the
+/// form.
 fn form_rest(bytes: usize) -> Vec<u8> {
     let mut draw = Draw(0x9e37_79b9_7f4a_7c15);
     let mut rest = Vec::with_capacity(bytes + FORM_END.len());
@@ -207,14 +211,14 @@ fn form_rest(bytes: usize) -> Vec<u8> {
     rest
 }
 
-/// The header by which the chat network signs a callback.
+/// Builds the header with which the chat network signs a callback.
 fn signature(secret: &str, body: &str) -> String {
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()), body.as_bytes());
     let hex: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     format!("x-hub-signature-256: sha256={hex}\r\n")
 }
 
-/// Numbers that look drawn, the same in every run: xorshift.
+/// A generator of pseudo-random numbers (xorshift), the same in every run.
 struct Draw(u64);
 
 impl Draw {
@@ -226,7 +230,7 @@ impl Draw {
     }
 }
 
-/// When a connection sends: all together at a rate, one after the other.
+/// The times at which a connection sends. Together, the connections keep the rate.
 struct Pace {
     first: Instant,
     seconds: f64,
@@ -243,12 +247,12 @@ impl Pace {
     }
 }
 
-/// What the connections share.
+/// The state that connections share.
 #[derive(Default)]
 struct Shared {
     measuring: Cell<bool>,
     stop: Cell<bool>,
-    /// What every request ends with.
+    /// The shared end of every request.
     rest: Vec<u8>,
     left: Cell<u64>,
     statuses: RefCell<BTreeMap<u16, u64>>,
@@ -367,7 +371,7 @@ async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<u16> {
                 skip(stream, buffer, length.saturating_sub(buffer.len())).await?;
                 return Ok(status);
             }
-            // JSON holds no line ends, so a chunked body of it cannot look ended before it is.
+            // JSON contains no raw line breaks, so this sequence cannot occur within a chunk.
             if buffer.ends_with(b"0\r\n\r\n") {
                 return Ok(status);
             }
@@ -375,7 +379,7 @@ async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<u16> {
     }
 }
 
-/// Receives so many bytes and keeps none.
+/// Receives this many bytes and discards them.
 async fn skip(stream: &mut TcpStream, buffer: &mut Vec<u8>, mut left: usize) -> Result<()> {
     while left > 0 {
         buffer.clear();
@@ -389,12 +393,12 @@ async fn skip(stream: &mut TcpStream, buffer: &mut Vec<u8>, mut left: usize) -> 
     Ok(())
 }
 
-/// Whether a head announces a body in chunks.
+/// Returns whether a head announces a chunked body.
 pub fn is_chunked(head: &[u8]) -> bool {
     head.windows(7).any(|window| window.eq_ignore_ascii_case(b"chunked"))
 }
 
-/// The length of a message's head with the empty line behind it.
+/// Returns the length of a message's head, including the empty line after it.
 pub fn head_length(bytes: &[u8]) -> Option<usize> {
     let mut from = 0;
     loop {
@@ -406,7 +410,7 @@ pub fn head_length(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The length of the body that a head announces.
+/// Returns the length of the body that a head announces.
 pub fn content_length(head: &[u8]) -> usize {
     const NAME: &[u8] = b"content-length:";
     let line = head

@@ -1,4 +1,4 @@
-//! What the kernel says of processes and of this machine.
+//! Readings of processes and of this machine from the kernel.
 
 use anyhow::{Context, Result, anyhow};
 use std::fs;
@@ -8,20 +8,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Ticks of a second in /proc/PID/stat: the same on every Linux that this runs on.
+/// Ticks per second in /proc/PID/stat, the same on every Linux on which this runs.
 const TICKS: f64 = 100.0;
 
-/// Processor time that a process has used, in seconds: user and system, all threads.
+/// Returns the processor time that a process has used, in seconds: user and system time of all threads.
 pub fn processor_seconds(process: u32) -> Result<f64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The name in parentheses may hold spaces.
+    // The name in parentheses can contain spaces.
     let (_, rest) = stat.rsplit_once(')').context("an odd /proc/PID/stat")?;
     let ticks: Vec<f64> =
         rest.split_whitespace().skip(11).take(2).filter_map(|word| word.parse().ok()).collect();
     Ok(ticks.iter().sum::<f64>() / TICKS)
 }
 
-/// A value of /proc/PID/status in MiB, such as `VmRSS`.
+/// Returns a value of /proc/PID/status in MiB, such as `VmRSS`.
 pub fn memory(process: u32, name: &str) -> Result<f64> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let line = status.lines().find(|line| line.starts_with(name)).context("no such line")?;
@@ -29,7 +29,7 @@ pub fn memory(process: u32, name: &str) -> Result<f64> {
     Ok(kib / 1024.0)
 }
 
-/// What `work` gives, and the most memory of its own that a process had meanwhile, in MiB.
+/// Returns the result of `work`, and the peak of a process's anonymous memory meanwhile, in MiB.
 pub fn most_memory<T>(process: u32, work: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -48,7 +48,7 @@ pub fn most_memory<T>(process: u32, work: impl FnOnce() -> Result<T>) -> Result<
     })
 }
 
-/// Microseconds that a write to a file in `folder` takes to be on the disk: the median of 200.
+/// Returns the median time of 200 synced writes to a file in `folder`, in microseconds.
 pub fn sync_micros(folder: &Path) -> Result<f64> {
     let mut file = tempfile::tempfile_in(folder)?;
     let mut times = Vec::new();
@@ -61,7 +61,7 @@ pub fn sync_micros(folder: &Path) -> Result<f64> {
     Ok(median(&times))
 }
 
-/// One line about the machine.
+/// Describes the machine in one line.
 pub fn describe() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default();
@@ -79,13 +79,13 @@ pub fn describe() -> String {
     )
 }
 
-/// The load average of the last minute, before the benchmark began: what else runs here.
+/// Returns the load average of the last minute. Before the benchmark, it shows what else runs here.
 pub fn load_average() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().unwrap_or_default().to_owned()
 }
 
-/// The machine's time in microseconds, the same for all processes of the benchmark.
+/// Returns the wall clock in microseconds, the same for all processes of the benchmark.
 pub fn wall_micros() -> i64 {
     #[expect(
         clippy::disallowed_methods,
@@ -94,13 +94,13 @@ pub fn wall_micros() -> i64 {
     chrono::Utc::now().timestamp_micros()
 }
 
-/// The value of sorted ones that `part` of them (0 to 1) do not exceed; 0 where there are none.
+/// Returns the value that `part` (0 to 1) of the sorted values do not exceed, or 0 if there are none.
 pub fn quantile(sorted: &[u32], part: f64) -> u32 {
     let place = ((sorted.len() as f64 * part) as usize).min(sorted.len().saturating_sub(1));
     sorted.get(place).copied().unwrap_or_default()
 }
 
-/// The one in the middle.
+/// Returns the median.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

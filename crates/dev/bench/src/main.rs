@@ -1,7 +1,7 @@
-//! `svc-bench`: measures what the service promises about speed and memory, and writes docs/benchmarks.md.
+//! `svc-bench`: measures the speed and the memory of the service, and writes docs/benchmarks.md.
 //!
-//! `make bench` runs it. Server, load generator and model stub are processes of their own, so that the processor time
-//! of each can be told; what is compared is measured in turns, within one run.
+//! `make bench` runs it. Server, load generator and model stub run in separate processes, so that their processor
+//! times can be told apart. Measurements that are compared alternate within one run.
 #![expect(clippy::print_stdout, reason = "a program for the command line")]
 
 mod child;
@@ -29,43 +29,43 @@ struct Cli {
     plan: Plan,
 }
 
-/// What is measured, and for how long.
+/// The parts to measure, and for how long.
 #[derive(clap::Args)]
 struct Plan {
-    /// Rounds of each measurement; what is stated is their median.
+    /// Rounds of each measurement. The report states the median.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Seconds that a round measures, after half a second of warming up.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
-    /// Short rounds, and few: to see that everything works. Writes no document.
+    /// Few and short rounds, to test the benchmark itself. Writes no document.
     #[arg(long)]
     quick: bool,
-    /// Only these parts.
+    /// Measure only these parts.
     #[arg(long, value_delimiter = ',', value_enum)]
     only: Vec<measure::Part>,
-    /// Items that the part `queries` draws, 100000 if not given; for several sizes, separated by commas.
+    /// The number of items for the part `queries`, 100000 if not given. Separate several sizes by commas.
     #[arg(long, value_delimiter = ',')]
     items: Vec<u32>,
     /// The seed of its items and queries.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many queries it draws.
+    /// The number of its queries.
     #[arg(long, default_value_t = 40)]
     queries: usize,
-    /// Contacts of the part `contacts`, 100000 if not given; for several sizes, separated by commas.
+    /// The number of contacts for the part `contacts`, 100000 if not given. Separate several sizes by commas.
     #[arg(long, value_delimiter = ',')]
     contacts: Vec<u32>,
-    /// How many contacts the part `broadcasts` prepares for.
+    /// The number of recipients for the part `broadcasts`.
     #[arg(long, default_value_t = 1_000_000)]
     recipients: u64,
-    /// The document in which the parts that are measured are written anew.
+    /// The document in which the measured parts are replaced.
     #[arg(long, value_name = "FILE")]
     document: Option<PathBuf>,
-    /// The embedded model's file.
+    /// The file of the embedded model.
     #[arg(long, value_name = "FILE", default_value = ".cache/models/smollm2-135m-instruct.gguf")]
     model: PathBuf,
-    /// A Python that has llama-cpp-python, to compare the embedded model with llama.cpp.
+    /// A Python with llama-cpp-python, to compare the embedded model with llama.cpp.
     #[arg(long, env = "LLAMA_PYTHON", value_name = "PROGRAM", default_value = "python3")]
     llama_python: String,
 }
@@ -78,13 +78,13 @@ enum Command {
     /// A bare actix-web handler that receives and sends files.
     #[command(hide = true)]
     ServeDisk(disk::Arguments),
-    /// The whole service, with a fresh workspace and key.
+    /// The whole service, with a new workspace and key.
     #[command(hide = true)]
     ServeSvc(service::Arguments),
-    /// A model's server that answers at once.
+    /// A model server that answers at once.
     #[command(hide = true)]
     ServeStub,
-    /// An endpoint for webhooks that answers at once.
+    /// A webhook endpoint that answers at once.
     #[command(hide = true)]
     ServeReceiver,
     /// A chat network.

@@ -1,4 +1,4 @@
-//! The chat network, simulated: it takes messages, reports their statuses, and lets customers write.
+//! The simulated chat network. It accepts messages, reports their statuses, and lets customers write.
 
 use crate::child::words;
 use crate::machine::quantile;
@@ -9,14 +9,14 @@ use simulator::{NewTemplate, NewUser, Settings, Simulator};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// Customers, who write one after the other: so many that each waits for its answer before it writes again.
+/// The number of customers, who write in turn. There are enough that each gets its answer before it writes again.
 const CUSTOMERS: u32 = 1_000;
-/// How long the last answers are waited for.
+/// The timeout for the last answers.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Told what to do by lines: `callback URL` says where callbacks go, `talk RATE SECONDS` lets customers write at this rate and
-/// tells how long their answers took, `sent` tells how many messages were accepted, and between which moments, and forgets
-/// them.
+/// Serves the network and obeys commands. `callback URL` sets the address for callbacks. `talk RATE SECONDS` lets
+/// customers write at this rate, and returns the latency of the answers. `sent` returns the number of accepted
+/// messages and the times of the first and the last one, and forgets them.
 pub async fn serve() -> Result<()> {
     let simulator = Simulator::start(Settings {
         rates: false,
@@ -53,7 +53,7 @@ pub async fn serve() -> Result<()> {
     Ok(())
 }
 
-/// Lets customers write, each message at its time, and waits for an answer to each.
+/// Lets customers write, each message at its time, and waits for the answers.
 async fn talk(simulator: &Simulator, rate: f64, seconds: f64) -> Result<Value> {
     if simulator.users().is_empty() {
         for number in 0..CUSTOMERS {

@@ -1,5 +1,5 @@
-//! An endpoint for webhooks: it answers every delivery at once with 204, and notes when the first byte came. As little
-//! HTTP as the service's client needs.
+//! A webhook endpoint. It answers every delivery at once with 204 and records the time of its first byte. It
+//! implements only as much HTTP as the service's client needs.
 
 use crate::child::words;
 use crate::machine::{quantile, wall_micros};
@@ -13,18 +13,18 @@ use tokio::net::{TcpListener, TcpStream};
 
 const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
 
-/// A delivery that came in.
+/// A received delivery.
 struct Arrival {
-    /// When its first byte came, in microseconds.
+    /// The time of its first byte, in microseconds.
     at: i64,
-    /// How long after its event's `created_at`, which is before the commit, in microseconds.
+    /// The delay since the `created_at` of its event, which is before the commit, in microseconds.
     late: u32,
 }
 
 type Arrivals = Rc<RefCell<Vec<Arrival>>>;
 
-/// Told what to do by lines: `count` tells how many deliveries there are and when the first and the last one came, `take` also
-/// how late they were, and forgets them.
+/// Serves the endpoint and obeys commands. `count` returns the number of deliveries and the times of the first and
+/// the last one. `take` also returns their delays, and forgets them.
 pub async fn serve() -> anyhow::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("{}", json!({ "address": listener.local_addr()?.to_string() }));
@@ -70,7 +70,7 @@ async fn converse(mut stream: TcpStream, arrivals: Arrivals) -> std::io::Result<
         if is_first {
             began = wall_micros();
         }
-        // The service sends the next delivery after the answer, so that there is one at most.
+        // The service sends the next delivery after the response, so there is at most one.
         if let Some(end) = request_end(&buffer) {
             let created =
                 created_at(buffer.get(..end).unwrap_or_default()).map_or(began, |at| at.millis() * 1000);
@@ -82,7 +82,7 @@ async fn converse(mut stream: TcpStream, arrivals: Arrivals) -> std::io::Result<
     }
 }
 
-/// When the event of a delivery happened. It stands in front of the event's data.
+/// Returns the time of a delivery's event. It comes before the event's data.
 fn created_at(request: &[u8]) -> Option<Timestamp> {
     const NAME: &[u8] = b"\"created_at\":\"";
     let place = request.windows(NAME.len()).position(|window| window == NAME)? + NAME.len();

@@ -1,4 +1,4 @@
-//! What was measured, as a document.
+//! The report of a run, as a document.
 
 use anyhow::{Context, Result};
 use std::fmt::Write;
@@ -7,16 +7,16 @@ use std::path::Path;
 const BEGIN: &str = "<!-- measured: begin (written by `make bench`) -->";
 const END: &str = "<!-- measured: end -->";
 
-/// What begins a part, before its title.
+/// The start of a part, before its title.
 const TITLE: &str = "\n### ";
 
-/// Everything that was measured in a run.
+/// The results of a run.
 pub struct Report {
     circumstances: String,
     sections: Vec<Section>,
 }
 
-/// One part.
+/// The results of one part.
 pub struct Section {
     title: &'static str,
     rows: Vec<[String; 4]>,
@@ -24,50 +24,48 @@ pub struct Section {
 }
 
 impl Section {
-    /// An empty one.
+    /// Creates an empty part.
     pub fn new(title: &'static str) -> Self {
         Self { title, rows: Vec::new(), notes: Vec::new() }
     }
 
-    /// Its title.
     pub fn title(&self) -> &'static str {
         self.title
     }
 
-    /// States a number.
+    /// Adds a number.
     pub fn state(&mut self, what: impl Into<String>, value: impl Into<String>) {
         self.rows.push([what.into(), value.into(), String::new(), String::new()]);
     }
 
-    /// States a number that has a target.
+    /// Adds a number with a target.
     pub fn against(&mut self, what: impl Into<String>, value: impl Into<String>, target: &str, met: bool) {
         let verdict = if met { "met" } else { "**not met**" };
         self.rows.push([what.into(), value.into(), target.to_owned(), verdict.to_owned()]);
     }
 
-    /// Says something below the table.
+    /// Adds a note below the table.
     pub fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }
 }
 
 impl Report {
-    /// An empty one of a run under these circumstances: when, of what, on which machine, and for how long.
+    /// Creates an empty report. `circumstances` describe the run: date, version, machine and duration.
     pub fn new(circumstances: String) -> Self {
         Self { circumstances, sections: Vec::new() }
     }
 
-    /// Adds a part.
     pub fn add(&mut self, section: Section) {
         self.sections.push(section);
     }
 
-    /// All parts.
+    /// Returns the text of all parts.
     pub fn text(&self) -> String {
         self.sections.iter().map(|section| self.part(section)).collect()
     }
 
-    /// A part, with its title. Each states its circumstances, because a document keeps parts of several runs.
+    /// Returns the text of a part. Each states its circumstances, because a document can have parts of several runs.
     fn part(&self, section: &Section) -> String {
         let Self { circumstances, .. } = self;
         let mut text = format!(
@@ -83,10 +81,11 @@ impl Report {
         text
     }
 
-    /// Replaces these parts of a document, and adds those that it does not have yet.
+    /// Replaces the measured parts of a document, and adds those that it does not have yet.
     ///
     /// # Errors
-    /// When the document cannot be read or written, or has no marks around the generated parts.
+    ///
+    /// The document cannot be read or written, or has no marks around the generated parts.
     pub fn write_into(&self, document: &Path) -> Result<()> {
         let old =
             std::fs::read_to_string(document).with_context(|| format!("reading {}", document.display()))?;

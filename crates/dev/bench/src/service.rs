@@ -1,6 +1,7 @@
-//! The whole service as `svc serve` composes it, on a fresh database with workspaces and keys, that obeys commands on
-//! lines: `stats` tells how often the database was asked, `callbacks` how many are to be applied, `deliver` starts deliveries that were held back, `claim` makes
-//! those that are due and says when it began, `stop` ends it all and holds the books against each other.
+//! Serves the whole service as `svc serve` composes it, on a new database with workspaces and keys. It obeys commands
+//! on its input: `stats` returns the number of database queries, `callbacks` the number of callbacks that wait,
+//! `deliver` starts deliveries that were held back, `claim` attempts the due deliveries and returns the time at which
+//! it began, and `stop` ends the service and checks the ledger.
 
 use crate::child::words;
 use crate::machine::wall_micros;
@@ -39,39 +40,39 @@ use webhooks::Delivering;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The database: `sqlite:PATH` or `postgres://…`, empty.
+    /// The URL of an empty database: `sqlite:PATH` or `postgres://…`.
     #[arg(long)]
     database: String,
-    /// SQLite: readers. PostgreSQL: connections.
+    /// The number of readers for SQLite, or of connections for PostgreSQL.
     #[arg(long, default_value_t = 8)]
     connections: u32,
-    /// The model's server; without one, a provider inside the process answers.
+    /// The address of the model server. Without one, a provider inside of the process answers.
     #[arg(long)]
     model_server: Option<String>,
-    /// Workspaces, each with a key.
+    /// The number of workspaces, each with a key.
     #[arg(long, default_value_t = 1)]
     workspaces: usize,
-    /// Do nothing by itself, so that everything the database is asked comes from requests.
+    /// Run no background work, so that all queries of the database come from requests.
     #[arg(long)]
     quiet: bool,
-    /// Deliver no events until asked to.
+    /// Deliver no events until the command `deliver`.
     #[arg(long)]
     hold_deliveries: bool,
-    /// Where the API of a chat network is. The first workspace gets a channel on it.
+    /// The base URL of a chat network. The first workspace gets a channel on it.
     #[arg(long)]
     network: Option<String>,
     /// Let no agent answer over the channel.
     #[arg(long)]
     no_answers: bool,
-    /// The folder for files. Without one a temporary folder is used.
+    /// The folder for files. Without one, a temporary folder is used.
     #[arg(long)]
     files: Option<PathBuf>,
-    /// Count no requests for `/metrics`.
+    /// Do not count requests for `/metrics`.
     #[arg(long)]
     without_metrics: bool,
 }
 
-/// A provider without HTTP.
+/// A provider without HTTP, which answers at once.
 struct AtOnce;
 
 impl Provider for AtOnce {
@@ -89,7 +90,7 @@ impl Provider for AtOnce {
 }
 
 pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
-    // As `svc serve` keeps files: in memory they would count as the service's own.
+    // Files are stored on disk as in `svc serve`. In memory they would count as the service's own memory.
     let temporary = tempfile::Builder::new().prefix("bench-files-").tempdir()?;
     let folder = arguments.files.as_deref().unwrap_or(temporary.path());
     let db = database(&arguments.database, arguments.connections)?;
@@ -100,7 +101,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     let mut service = Service::new(ServiceParts {
         db: db.clone(),
         tiers: tiers(arguments.model_server.as_deref())?,
-        // Webhooks are received on this machine.
+        // The webhook receiver runs on this machine.
         connector: Connector::new(Policy::allowing(["127.0.0.1"])?)?,
         network_connector: None,
         seal: Seal::new(&[7; 32]).map_err(described)?,
@@ -152,7 +153,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     Ok(())
 }
 
-/// An empty database.
+/// Opens an empty database.
 fn database(url: &str, connections: u32) -> Result<Db> {
     let backend = Backend::parse(url).map_err(anyhow::Error::msg)?;
     Db::migrate(&backend).map_err(described)?;
@@ -161,7 +162,7 @@ fn database(url: &str, connections: u32) -> Result<Db> {
     Db::open(Options { backend, connections, clock, random }).map_err(described)
 }
 
-/// Obeys commands, until one stops it.
+/// Obeys commands until `stop`.
 async fn obey(service: &Service, delivering: &mut Option<Delivering>) -> Result<()> {
     let mut words = words();
     while let Some(word) = words.recv().await {
@@ -190,7 +191,7 @@ fn described(error: model::Error) -> anyhow::Error {
     }
 }
 
-/// A workspace that was made.
+/// A new workspace with its key.
 #[derive(Debug)]
 struct Made {
     workspace: WorkspaceId,
@@ -198,7 +199,7 @@ struct Made {
     secret: String,
 }
 
-/// Connects a channel on a simulated network, without limits, whose agent answers at once.
+/// Connects a channel on the simulated network, without rate limits. Its agent answers without delay.
 async fn connect_channel(service: &Pipeline, of: &Made, base_url: String, answers: bool) -> Result<()> {
     let network = simulator::Settings::default();
     let new = ConnectChannel {
@@ -222,7 +223,8 @@ async fn connect_channel(service: &Pipeline, of: &Made, base_url: String, answer
     Ok(())
 }
 
-/// A workspace with an agent, Energy and a key. Its plan has limits, so that they are counted, but none is met.
+/// Creates a workspace with an agent, Energy and a key. Its plan has limits, so that requests are counted, but they
+/// are too high to be reached.
 fn make(tx: &mut Tx, number: usize) -> model::Result<Made> {
     if number == 0 {
         plans::seed_catalogue(tx)?;
@@ -274,7 +276,7 @@ fn tiers(model_server: Option<&str>) -> Result<Tiers> {
     Ok(Tiers { fast: setup(fast), balanced: setup(balanced), advanced: setup(advanced) })
 }
 
-/// How many callbacks of the chat network are still to be applied.
+/// Returns the number of the chat network's callbacks that wait.
 async fn waiting_callbacks(pipeline: &Pipeline) -> Result<Value> {
     let sql = "SELECT COUNT(*) AS n FROM channel_callbacks WHERE status <> 'done' AND status = 'pending'";
     let waiting = pipeline.db.read(move |read| {
@@ -289,7 +291,7 @@ fn stats(pipeline: &Pipeline) -> Value {
     json!({ "reads": stats.reads, "writes": stats.writes, "log_writes": pipeline.log.transactions() })
 }
 
-/// What must fit together once everything is written.
+/// The counts that must agree with the responses once everything is written.
 const BOOKS: [(&str, &str); 15] = [
     ("runs", "SELECT COUNT(*) AS n FROM runs"),
     ("completed", "SELECT COUNT(*) AS n FROM runs WHERE status = 'completed' AND output IS NOT NULL"),

@@ -1,12 +1,12 @@
-//! A model's server that answers every prompt at once: as little HTTP as the service's client needs.
+//! A model server that answers every prompt at once. It implements only as much HTTP as the service's client needs.
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What it says.
+/// The text of its answers.
 pub const TEXT: &str = "Hello! How can I help you today?";
-/// Tokens of a prompt and of an answer, as it counts them.
+/// The input and output tokens that it reports.
 pub const TOKENS: (i64, i64) = (40, 10);
 
 pub async fn serve() -> anyhow::Result<()> {
@@ -45,7 +45,7 @@ async fn converse(mut stream: TcpStream, answer: &[u8]) -> std::io::Result<()> {
     }
 }
 
-/// Where the first request in `bytes` ends, if it is there.
+/// Returns the end of the first request in `bytes`, if it is complete.
 pub fn request_end(bytes: &[u8]) -> Option<usize> {
     let head = crate::load::head_length(bytes)?;
     let end = head + crate::load::content_length(bytes.get(..head)?);

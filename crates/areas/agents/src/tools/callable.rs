@@ -1,4 +1,4 @@
-//! Functions of a model: an HTTP request, or an operation of a grant.
+//! The functions that a tool offers to the model: an HTTP request, or operations of a grant.
 
 use super::functions::{Function, Reach, Records, functions};
 use super::tool::{
@@ -12,15 +12,15 @@ use std::sync::Arc;
 /// A function that the model can call.
 #[derive(Debug, Clone)]
 pub struct Callable {
-    /// The name of the tool that it belongs to.
+    /// The name of its tool.
     pub tool: String,
-    /// The settings of that tool.
+    /// The settings of its tool.
     pub settings: Arc<ToolSettings>,
-    /// `None` for an HTTP request.
+    /// The operation, or `None` for an HTTP request.
     pub function: Option<&'static Function>,
-    /// It reaches only the contact that the run answers.
+    /// Whether it reaches only the contact that the run answers.
     pub of_contact: bool,
-    /// The name, description and schema for the model.
+    /// The name, description and schema that the model sees.
     pub spec: ToolSpec,
 }
 
@@ -43,8 +43,8 @@ impl Callable {
     }
 }
 
-/// Returns whether a tool offers a function. A tool for one contact does not find contacts, and a tool for one record does not
-/// create records.
+/// Returns whether a tool offers a function. A tool for one contact offers no list of contacts, and a tool for one
+/// record does not create records.
 fn offers(settings: &ToolSettings, of_contact: bool, function: &Function) -> bool {
     match function.reach {
         Reach::Listed(Records::Contacts) => !of_contact,
@@ -53,7 +53,7 @@ fn offers(settings: &ToolSettings, of_contact: bool, function: &Function) -> boo
     }
 }
 
-/// Returns the functions of a tool. `answers`: the run answers a contact.
+/// Returns the functions of a tool. `answers` says whether the run answers a contact.
 fn callables(name: &str, kind: ToolKind, settings: ToolSettings, answers: bool) -> Vec<Callable> {
     let settings = Arc::new(settings);
     let of_contact = settings.grant.as_ref().is_some_and(|grant| grant.is_of_contact(answers));
@@ -69,7 +69,7 @@ fn callables(name: &str, kind: ToolKind, settings: ToolSettings, answers: bool) 
         return vec![callable(None, name.to_owned(), description, parameters)];
     }
     let Grant { access, collection_name, contact_field, .. } = settings.grant.clone().unwrap_or_default();
-    // Items without a contact belong to all.
+    // Items of a collection without a contact field are visible to every contact, so the limit is not mentioned.
     let is_told = of_contact && (!kind.covers_collection() || contact_field.is_some());
     let function = |function: &'static Function| {
         let description = function.description(&settings.description, collection_name.as_deref(), is_told);
@@ -79,10 +79,10 @@ fn callables(name: &str, kind: ToolKind, settings: ToolSettings, answers: bool) 
 }
 
 impl ToolRow {
-    /// Returns its functions. `answers`: the run answers a contact.
+    /// Returns the functions of the tool. `answers` says whether the run answers a contact.
     ///
     /// # Errors
-    /// `internal_error` for a row that cannot be read.
+    /// `internal_error` if the row is damaged.
     pub fn callables(&self, answers: bool) -> Result<Vec<Callable>> {
         Ok(callables(&self.name, self.kind, self.settings()?, answers))
     }

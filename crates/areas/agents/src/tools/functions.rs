@@ -1,46 +1,46 @@
-//! Functions that tools give the model to call operations of the service: what each is called, takes and does.
+//! The functions by which the model calls operations of the service.
 //!
-//! A tool of such a type is a grant. It covers the workspace or one collection, for reading or for writing too, and the
-//! model sees a function for each operation that it allows. An operation is found in the registry by its id, and it
-//! checks what it is sent, so a schema here only has to tell a model enough to get it right.
+//! A tool of such a type is a grant. It covers the workspace or one collection, for reading or also for writing, and
+//! the model sees a function for each operation that it allows. The operation is looked up in the registry by its id,
+//! and validates its input itself, so the schemas here only have to tell the model enough to call it correctly.
 
 use super::tool::{ToolAccess, ToolKind};
 use serde_json::{Map, Value, json};
 
-/// A function of a grant: one operation of the service.
+/// A function of a grant. It calls one operation of the service.
 #[derive(Debug)]
 pub struct Function {
-    /// The suffix of its name: `find` of the tool `contacts` is `contacts_find`.
+    /// The suffix of its name. `find` of the tool `contacts` is `contacts_find`.
     pub suffix: &'static str,
     /// The id of the operation.
     pub operation: &'static str,
     /// It has side effects.
     pub writes: bool,
-    /// The records that it reaches.
+    /// The records that it can reach.
     pub reach: Reach,
     /// The description for the model.
     description: &'static str,
-    /// The arguments that are path parameters: the name of the argument, and that of the parameter.
+    /// The arguments that are path parameters: name of the argument and name of the parameter.
     pub path: &'static [(&'static str, &'static str)],
     /// The place of the other arguments in the request.
     pub takes: Takes,
     parameters: fn() -> Value,
 }
 
-/// Reach of a function. It determines how a tool is limited to one contact and to its fixed arguments.
+/// The reach of a function. It determines how a tool can be limited to one contact and to its fixed arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// No records, only what records look like.
+    /// No records, only definitions of records.
     Definitions,
-    /// The records that a list shows.
+    /// All records in a list.
     Listed(Records),
     /// The record that an argument names.
     One(Records),
-    /// A record that it creates.
+    /// A new record.
     New(Records),
 }
 
-/// Records that functions reach.
+/// A type of records that functions reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Records {
     /// Contacts.
@@ -52,7 +52,7 @@ pub enum Records {
 }
 
 impl Records {
-    /// The argument that names one.
+    /// Returns the name of the argument with the id of a record.
     pub fn argument(self) -> &'static str {
         match self {
             Self::Contacts => CONTACT.0,
@@ -61,7 +61,7 @@ impl Records {
         }
     }
 
-    /// The name of a record in errors.
+    /// Returns the name of a record for errors.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Contacts => "contact",
@@ -70,7 +70,7 @@ impl Records {
         }
     }
 
-    /// The function that lists them.
+    /// Returns the function that lists these records.
     pub fn list(self) -> Option<&'static Function> {
         let all: &[Function] = match self {
             Self::Contacts => &CONTACTS,
@@ -81,18 +81,18 @@ impl Records {
     }
 }
 
-/// Place of the arguments that are not in the path.
+/// The place of the arguments that are no path parameters.
 #[derive(Debug)]
 pub enum Takes {
-    /// In the query, where these values always stand.
+    /// The query string, which always contains these values as well.
     Query(&'static [(&'static str, &'static str)]),
-    /// As a JSON body, where these values always stand.
+    /// A JSON body, which always contains these values as well.
     Body(&'static [(&'static str, bool)]),
-    /// Not at all.
+    /// There are no other arguments.
     Nothing,
 }
 
-/// The most characters of the names of functions that follow the name of their tool.
+/// The most characters that a function's name adds to the name of its tool, including the underscore.
 pub(crate) const LONGEST_SUFFIX: usize = 10;
 
 impl Function {
@@ -106,7 +106,7 @@ impl Function {
         schema
     }
 
-    /// Returns whether it has an argument with this name.
+    /// Returns whether the function has an argument with this name.
     pub fn has_argument(&self, name: &str) -> bool {
         self.parameters().get("properties").is_some_and(|all| all.get(name).is_some())
     }
@@ -128,7 +128,7 @@ impl Function {
     }
 }
 
-/// The functions of a grant.
+/// Returns the functions of a grant.
 pub(crate) fn functions(kind: ToolKind, access: ToolAccess) -> impl Iterator<Item = &'static Function> {
     let all: &[Function] = match kind {
         ToolKind::Http => &[],
@@ -446,7 +446,7 @@ fn filter(example: &str) -> Value {
     json!({ "type": "object", "description": description })
 }
 
-/// The schema of a list's arguments: these, and those of all lists.
+/// Builds the schema of a list's arguments: its own and those of all lists.
 fn list(own: &Value) -> Value {
     let mut properties = own.as_object().cloned().unwrap_or_default();
     let after = text("The `next_cursor` of the previous page.");
@@ -474,7 +474,7 @@ fn due() -> Value {
     })
 }
 
-/// Returns the writable fields of a task.
+/// Returns the schemas of the writable fields of a task.
 fn task() -> Map<String, Value> {
     Map::from_iter([
         ("title".to_owned(), text("What is to be done.")),

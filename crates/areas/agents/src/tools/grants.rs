@@ -21,20 +21,17 @@ pub(crate) struct Wanted {
     pub(crate) contact_field: Option<String>,
 }
 
-/// Services for checking grants.
+/// The services for checking grants.
 pub(crate) struct GrantChecks<'a> {
     pub(crate) operations: &'a LocalCalls,
     pub(crate) collections: &'a CollectionDirectory,
     pub(crate) workspace: WorkspaceId,
-    /// The key that attaches the tool. It gives an agent no more than it has itself.
+    /// The key that attaches the tool. A grant cannot exceed its scopes.
     pub(crate) key: &'a ApiKey,
 }
 
 impl GrantChecks<'_> {
-    /// The grant that is asked for.
-    ///
-    /// # Errors
-    /// `validation_error`, `missing_scope`, and `not_found` for a collection that the workspace does not have.
+    /// Checks a requested grant.
     pub(crate) fn grant(&self, read: &mut Read, wanted: Wanted) -> Result<Grant> {
         let access = wanted.access.unwrap_or_default();
         if wanted.kind == ToolKind::CollectionSearch && access == ToolAccess::ReadWrite {
@@ -63,7 +60,7 @@ impl GrantChecks<'_> {
         Ok(Grant { collection: Some(collection), collection_name: Some(name), contact_field, ..grant })
     }
 
-    /// The field that names the contact of an item: the one that is wanted, or the only one.
+    /// Returns the field that names the contact of an item: the requested one, or the only one.
     fn contact_field(
         &self,
         read: &mut Read,
@@ -121,13 +118,13 @@ impl GrantChecks<'_> {
 /// Returns the scopes that operations need.
 ///
 /// # Errors
-/// When no pipeline is connected.
+/// `internal_error` before the service has started.
 pub fn scopes(operations: &LocalCalls, used: impl Iterator<Item = &'static str>) -> Result<ScopeSet> {
     let scope = |id| Ok(operations.operation(id)?.and_then(|meta| meta.scope));
     used.filter_map(|id| scope(id).transpose()).collect()
 }
 
-/// Checks that fixed arguments are those of functions, and fit what those take.
+/// Checks that fixed arguments are arguments of functions and match their schemas.
 pub(crate) fn check_fixed(fixed: &Map<String, Value>, kind: ToolKind, access: ToolAccess) -> Result<()> {
     for (name, value) in fixed {
         let param = format!("fixed_arguments.{name}");
@@ -151,7 +148,7 @@ pub(crate) fn check_fixed(fixed: &Map<String, Value>, kind: ToolKind, access: To
     Ok(())
 }
 
-/// Checks that the functions of a tool have names that models take and no other function has.
+/// Checks that the names of a tool's functions are short enough for models and unique within the agent.
 pub(crate) fn check_names(tool: &ToolRow, others: &[ToolRow]) -> Result<()> {
     if tool.kind != ToolKind::Http && tool.name.len() > 64 - LONGEST_SUFFIX {
         let rule = format!("must have at most {} characters for this type of tool", 64 - LONGEST_SUFFIX);

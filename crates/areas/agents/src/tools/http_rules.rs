@@ -1,4 +1,4 @@
-//! Validation of `http` tools: address, fixed arguments and headers.
+//! Validation of `http` tools: URL, fixed arguments and headers.
 
 use crate::placeholders::{check_header, is_placeholder};
 use egress::{Connector, UrlRules};
@@ -8,7 +8,7 @@ use model::{Error, Result};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Checks the address as far as it can be without arguments; the connector checks it again at every call.
+/// Checks the URL as far as possible without arguments. The connector checks it again at every call.
 pub(crate) fn check_url(url: &str, connector: &Connector) -> Result<()> {
     let authority_end = url.find("://").map_or(0, |place| place + 3);
     let (head, rest) = url.split_at_checked(authority_end).unwrap_or(("", url));
@@ -29,7 +29,7 @@ pub(crate) fn check_url(url: &str, connector: &Connector) -> Result<()> {
 /// The most bytes of fixed arguments, as JSON.
 const MOST_FIXED: usize = 16 * 1024;
 
-/// Checks that fixed arguments are not too large, and fit what the parameters say of them.
+/// Checks that fixed arguments are not too large, and match the schemas of `parameters`.
 pub(crate) fn check_fixed(fixed: &Map<String, Value>, parameters: &Value) -> Result<()> {
     if serde_json::to_string(fixed).map_err(Error::internal)?.len() > MOST_FIXED {
         let rule = format!("must not be larger than {MOST_FIXED} bytes");
@@ -45,7 +45,7 @@ pub(crate) fn check_fixed(fixed: &Map<String, Value>, parameters: &Value) -> Res
     Ok(())
 }
 
-/// Checks that each `{place}` of the address is an argument that somebody gives.
+/// Checks that each `{placeholder}` of the URL is a parameter or a fixed argument.
 pub(crate) fn check_places(url: &str, fixed: &Map<String, Value>, parameters: &Value) -> Result<()> {
     let declared = |name: &str| {
         let property = parameters.get("properties").and_then(|all| all.get(name));

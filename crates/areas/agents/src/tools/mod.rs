@@ -1,4 +1,4 @@
-//! Tools of an agent: how each is stored and shown, and which functions it gives the model.
+//! Tools of an agent: their rows and responses, and the functions that they offer to the model.
 
 mod callable;
 mod functions;

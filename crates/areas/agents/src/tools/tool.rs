@@ -1,4 +1,4 @@
-//! Tools as API objects and as rows.
+//! Responses and rows of tools.
 
 use crate::schema::agent_tools;
 use diesel::prelude::*;
@@ -38,7 +38,7 @@ text_enum! {
 }
 
 impl ToolKind {
-    /// Returns whether it covers one collection.
+    /// Returns whether a tool of this type covers one collection.
     pub(crate) fn covers_collection(self) -> bool {
         matches!(self, Self::CollectionItems | Self::CollectionSearch)
     }
@@ -163,33 +163,33 @@ pub struct ToolFunction {
     pub writes: bool,
 }
 
-/// Grant of a tool that calls operations of the service, as it is stored.
+/// The grant of a tool that calls operations of the service.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Grant {
     /// The collection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection: Option<CollectionId>,
-    /// The name of the collection when the tool was attached, for the description.
+    /// The name of the collection at the time when the tool was attached, for the description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection_name: Option<String>,
-    /// The access of its functions.
+    /// The access of the functions.
     pub access: ToolAccess,
-    /// Whose data they reach, if its owner said so.
+    /// The reach of the functions, or `None` for the contact in a run that answers one and for all otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<ToolScope>,
-    /// The field of items that names their contact.
+    /// The field of items that refers to their contact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact_field: Option<String>,
 }
 
 impl Grant {
-    /// Returns whether a run reaches only the contact that it answers. `answers`: it answers one.
+    /// Returns whether a run reaches only the contact that it answers. `answers` says whether it answers one.
     pub fn is_of_contact(&self, answers: bool) -> bool {
         self.scope.map_or(answers, |scope| scope == ToolScope::Contact)
     }
 }
 
-/// Settings of a tool, as they are stored.
+/// The stored settings of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSettings {
     /// The description that the model receives.
@@ -201,15 +201,15 @@ pub struct ToolSettings {
     /// The HTTP request of an `http` tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<HttpTool>,
-    /// The grant of another tool.
+    /// The grant, for tools that call operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<Grant>,
-    /// The headers' values, sealed as one JSON object.
+    /// The values of the headers, sealed as one JSON object.
     pub sealed_headers: Option<String>,
-    /// The variables that the headers' values refer to.
+    /// The variables in the values of the headers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub header_variables: Vec<String>,
-    /// The approval mode. Tools from before this setting need no approval.
+    /// The approval mode. Tools that were stored before this setting existed need no approval.
     #[serde(default)]
     pub approval: ToolApproval,
     /// The maximum number of calls in one run.
@@ -221,12 +221,12 @@ pub struct ToolSettings {
     pub repeatable: bool,
 }
 
-/// The default number of calls in a run, and the default timeout in seconds.
+/// The default of `max_calls_per_run`. The default timeout in seconds follows.
 pub(crate) const MOST_CALLS: i64 = 30;
 pub(crate) const PATIENCE: i64 = 15;
 
 impl ToolSettings {
-    /// The settings of a tool that calls operations, where its owner says no more.
+    /// Builds the settings of a tool that calls operations, with the defaults for everything else.
     pub fn granted(grant: Grant, description: String, fixed_arguments: Map<String, Value>) -> Self {
         Self {
             description,
@@ -243,7 +243,7 @@ impl ToolSettings {
         }
     }
 
-    /// A schema of arguments without those that the model does not choose: those that are fixed, and the contact where a
+    /// Removes the arguments that the model does not choose from a schema: fixed arguments, and the contact if the
     /// run reaches only one.
     pub(crate) fn open(&self, mut open: Value, of_contact: bool) -> Value {
         let is_set =
@@ -258,7 +258,7 @@ impl ToolSettings {
     }
 }
 
-/// A tool as it is stored.
+/// A row of `agent_tools`.
 #[derive(Debug, Clone, Queryable, Insertable)]
 #[diesel(table_name = agent_tools)]
 pub struct ToolRow {
@@ -274,11 +274,11 @@ pub struct ToolRow {
     pub settings: JsonText,
     /// When it was attached.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// The time of the last change.
     pub updated_at: Timestamp,
 }
 
-/// A tool within a version of an agent.
+/// A tool in a version of an agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ToolSnapshot {
     pub name: String,
@@ -300,18 +300,18 @@ impl ToolRow {
         ToolSnapshot { name: self.name.clone(), kind: self.kind, settings }
     }
 
-    /// Reads the settings.
+    /// Parses the settings.
     ///
     /// # Errors
-    /// `internal_error` for a row that cannot be read.
+    /// `internal_error` if the row is damaged.
     pub fn settings(&self) -> Result<ToolSettings> {
         self.settings.parse()
     }
 
-    /// Returns whether it takes ids of contacts from the model in a run that answers a contact.
+    /// Returns whether the model can choose contacts even in a run that answers a contact.
     ///
     /// # Errors
-    /// `internal_error` for a row that cannot be read.
+    /// `internal_error` if the row is damaged.
     pub fn takes_contacts(&self) -> Result<bool> {
         Ok(self.settings()?.grant.is_none_or(|grant| !grant.is_of_contact(true)))
     }
@@ -333,7 +333,8 @@ text_enum! {
     }
 }
 
-/// Returns the context of sealed headers: the workspace and the tool, not the agent, so that a copy can use them.
+/// Returns the context to which sealed headers are bound: the workspace and the name of the tool. The agent is not
+/// part of it, so that a copy of the agent can open them.
 pub fn header_place(workspace: WorkspaceId, tool: &str) -> String {
     format!("agent_tool:{workspace}:{tool}")
 }

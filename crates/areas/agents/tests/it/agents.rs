@@ -161,7 +161,7 @@ async fn names_are_unique_whatever_the_case(kind: Kind) {
         assert_eq!(taken.expect_error(409, "duplicate_value").as_deref(), Some("name"));
         assert_eq!(taken.body["error"]["details"]["existing_id"], first["id"]);
     }
-    // Its own name in another case is no conflict, and other workspaces are.no concern.
+    // An agent can change the case of its own name, and other workspaces are independent.
     app.patch(&format!("/agents/{}", first["id"]), &key, json!({ "name": "ÜBERSETZER" })).await.expect(200);
     let stranger = bare(&app).await;
     app.post("/agents", &stranger, json!({ "name": "Übersetzer" })).await.expect(201);
@@ -190,7 +190,7 @@ async fn agents_are_switched_and_deleted(kind: Kind) {
     let (key, first) = with_agent(&app, json!({ "name": "First" })).await;
     let second = app.post("/agents", &key, json!({ "name": "Second" })).await.expect(201);
     let (one, two) = (format!("/agents/{}", first["id"]), format!("/agents/{}", second["id"]));
-    // A draft stays one until it is activated.
+    // A draft stays a draft until it is activated.
     let answer = app.post(&format!("{two}/deactivate"), &key, json!({})).await.expect(200);
     assert_eq!(answer["status"], "draft");
     for (verb, status) in [("activate", "active"), ("activate", "active"), ("deactivate", "inactive")] {

@@ -15,7 +15,7 @@ use model::Env;
 use serde_json::Value;
 use testkit::{Key, TestApp};
 
-/// A live key with all scopes of a workspace without agents, and an agent made of `agent`.
+/// Creates a workspace with an active agent. Returns a live key with all scopes, and the agent.
 pub async fn with_agent(app: &TestApp, mut agent: Value) -> (Key, Value) {
     let workspace = app.bare_workspace("scale", 1_000_000).await;
     let key = app.key(workspace, Env::Live, &["*"]).await;
@@ -33,7 +33,7 @@ struct Text {
     t: Option<String>,
 }
 
-/// The texts `t` of a query.
+/// Returns the texts `t` that a query selects.
 pub async fn texts(app: &TestApp, sql: &str) -> Vec<Option<String>> {
     let sql = sql.to_owned();
     let rows = app.db().read(move |read| Ok(diesel::sql_query(&sql).load::<Text>(read.connection())?));

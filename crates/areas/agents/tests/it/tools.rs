@@ -33,7 +33,7 @@ async fn tools_are_attached_replaced_and_taken_away(kind: Kind) {
     assert_eq!(made["repeatable"], false);
     assert!((20..60).contains(&made["token_estimate"].as_i64().unwrap()), "{made}");
     assert_eq!(version().await, 2);
-    // The same again is no change.
+    // Sending the same tool again is no change.
     app.put(&format!("{path}/tools/look"), &key, tool()).await.expect(200);
     assert_eq!(version().await, 2);
     app.put(&format!("{path}/tools/look"), &key, with("timeout_seconds", json!(60))).await.expect(200);
@@ -114,7 +114,7 @@ async fn approval_goes_with_versions_and_copies(kind: Kind) {
         (shown(&path).await, shown(&format!("/agents/{}", copy["id"])).await),
         (json!("always"), json!("always"))
     );
-    // Without a word it never asks, and so do tools that were attached before there was a choice.
+    // The default is `never`, also for tools that were attached before this setting existed.
     app.put(&format!("{path}/tools/look"), &key, tool()).await.expect(200);
     assert_eq!(shown(&path).await, "never");
     app.sql("UPDATE agent_tools SET settings = REPLACE(settings, '\"approval\":\"never\",', '')").await;

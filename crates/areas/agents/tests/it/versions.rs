@@ -1,4 +1,4 @@
-//! Versions: one for every change, and every one can be had again.
+//! Versions: every change creates one, and every one can be restored.
 
 use crate::with_agent;
 use futures::future::join_all;
@@ -73,7 +73,7 @@ async fn a_version_comes_back_with_name_settings_and_tools(kind: Kind) {
     assert_eq!(tools[0]["id"], "one");
     let newest = app.get(&format!("{path}/versions/5"), &key).await.expect(200);
     assert_eq!((&newest["restored_from"], &newest["tools"][0]["id"]), (&json!(2), &json!("one")));
-    // Somebody else has taken the name that version 4 had.
+    // Another agent has taken the name of version 4.
     app.post("/agents", &key, json!({ "name": "new" })).await.expect(201);
     app.post(&format!("{path}/versions/4/restore"), &key, json!({}))
         .await

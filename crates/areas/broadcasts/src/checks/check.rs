@@ -1,4 +1,4 @@
-//! What a broadcast must have: some of it when it is drafted, all of it before it is sent.
+//! Validation of broadcasts: of what is set when a draft is stored, and of everything before it is sent.
 
 use crate::checks::clock::Clock;
 use crate::checks::limit;
@@ -17,10 +17,10 @@ use sends::SendParts;
 use serde_json::json;
 use store::{Read, Tx};
 
-/// A moment that passed so many seconds ago is taken for now.
+/// The tolerance for a `send_at` in the past, in seconds.
 const LATE_SECONDS: i64 = 60;
 
-/// The conditions of an audience, but for the file that lists it.
+/// Returns the conditions of an audience, except its file.
 pub(crate) fn included(audience: &BroadcastAudience) -> Audience {
     Audience {
         segment: audience.segment_id,
@@ -30,7 +30,7 @@ pub(crate) fn included(audience: &BroadcastAudience) -> Audience {
     }
 }
 
-/// The conditions of an exclusion, each of which excludes.
+/// Returns the conditions of an exclusion. A contact that matches any of them is excluded.
 pub(crate) fn excluded(exclusion: &BroadcastExclusion) -> Vec<Audience> {
     let segment = exclusion.segment_id.map(|id| Audience { segment: Some(id), ..Audience::default() });
     let exact = exclusion.filters.clone().map(|all| Audience { exact: Some(all), ..Audience::default() });
@@ -40,7 +40,7 @@ pub(crate) fn excluded(exclusion: &BroadcastExclusion) -> Vec<Audience> {
     [segment, exact, filter, ids].into_iter().flatten().collect()
 }
 
-/// Keeps the files that a draft names from being deleted before it is stored.
+/// Locks the files of a draft, so that they are not deleted before the draft is stored.
 pub(crate) fn hold_files(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
     let media = row.template()?.and_then(|template| template.media);
     let list = row.audience()?.and_then(|audience| audience.file_id);
@@ -48,9 +48,10 @@ pub(crate) fn hold_files(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
     files::held(tx, row.workspace_id, &files).map(drop)
 }
 
-/// Checks a draft: what it has must make sense, however much is still missing.
+/// Validates the parts of a draft that are set; others may still be missing.
 ///
 /// # Errors
+///
 /// `validation_error`, `unknown_variable`, and `not_found` for the channel.
 pub(crate) fn draft(read: &mut Read, parts: &SendParts, row: &BroadcastRow) -> Result<()> {
     let workspace = row.workspace_id;
@@ -99,13 +100,14 @@ fn check_audience(
     Ok(())
 }
 
-/// The param of the file above the text.
+/// The parameter of the file in the header of the template.
 const MEDIA: &str = "template.media";
 
-/// The channel's template that a broadcast names.
+/// Finds the template of a broadcast on its channel.
 ///
 /// # Errors
-/// `template_not_found`, `validation_error` for a broadcast without a channel.
+///
+/// `template_not_found`, or `validation_error` without a channel.
 pub(crate) fn template(
     read: &mut Read,
     row: &BroadcastRow,
@@ -117,10 +119,10 @@ pub(crate) fn template(
     named.map_err(|error| error.param("template.name"))
 }
 
-/// Chooses a channel for a broadcast that names none.
+/// Chooses a channel for a broadcast without one.
 ///
 /// # Errors
-/// `validation_error` where no template is named, `no_channel`.
+/// `validation_error` without a template, `no_channel`.
 pub(crate) fn choose_channel(read: &mut Read, row: &mut BroadcastRow) -> Result<ChannelId> {
     if let Some(channel) = row.channel_id {
         return Ok(channel);
@@ -130,7 +132,7 @@ pub(crate) fn choose_channel(read: &mut Read, row: &mut BroadcastRow) -> Result<
     Ok(row.channel_id.insert(channels::first(read, row.workspace_id, template)?.id).to_owned())
 }
 
-/// What sending a broadcast takes.
+/// The parts that are needed to send a broadcast.
 pub(crate) struct Ready {
     pub(crate) channel: ChannelRow,
     pub(crate) wanted: BroadcastTemplate,
@@ -141,10 +143,11 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// Whatever a broadcast is sent with, in whatever state.
+    /// Loads the parts of a broadcast in any state.
     ///
     /// # Errors
-    /// `validation_error` for what is missing, `template_not_found`, `not_found` for the file.
+    ///
+    /// `validation_error` for a missing part, `template_not_found`, or `not_found` for the file.
     pub(crate) fn of(read: &mut Read, parts: &SendParts, row: &BroadcastRow) -> Result<Self> {
         let channel = row.channel_id.ok_or_else(|| Error::invalid("channel_id", "is required"))?;
         let wanted = row.template()?.ok_or_else(|| Error::invalid("template", "is required"))?;
@@ -155,7 +158,7 @@ impl Ready {
         Ok(Self { channel, wanted, template, components, attachment })
     }
 
-    /// Why nothing can be sent at this moment.
+    /// Returns the reason why nothing can be sent at this moment.
     pub(crate) fn obstacle(&self) -> Option<BroadcastPauseReason> {
         if !self.channel.status.can_send() {
             Some(BroadcastPauseReason::ChannelDisconnected)
@@ -168,9 +171,10 @@ impl Ready {
         }
     }
 
-    /// Makes sure that messages can be sent.
+    /// Checks that messages can be sent.
     ///
     /// # Errors
+    ///
     /// `channel_disconnected`, `template_not_approved`, `template_params_mismatch`.
     pub(crate) fn expect_sendable(&self) -> Result<()> {
         self.channel.expect_connected().map_err(|error| error.param("channel_id"))?;
@@ -185,10 +189,11 @@ impl Ready {
     }
 }
 
-/// Makes sure that nothing is missing of a broadcast.
+/// Checks that a broadcast is complete.
 ///
 /// # Errors
-/// What is missing, or makes no sense.
+///
+/// The errors of [`Ready::of`] and [`draft`], and `validation_error` without an audience.
 pub(crate) fn complete(
     read: &mut Read,
     parts: &SendParts,
@@ -205,10 +210,11 @@ pub(crate) fn complete(
     Ok((ready, audience))
 }
 
-/// Makes sure that a broadcast can be started, or at its time.
+/// Checks that a broadcast can be started now, or at its scheduled time.
 ///
 /// # Errors
-/// What keeps it from being sent.
+///
+/// The errors of [`complete`] and [`Ready::expect_sendable`], `validation_error`, and `empty_audience`.
 pub(crate) fn startable(read: &mut Read, parts: &SendParts, row: &BroadcastRow, now: bool) -> Result<()> {
     let (ready, audience) = complete(read, parts, row)?;
     let schedule = row.schedule()?;
@@ -223,7 +229,7 @@ pub(crate) fn startable(read: &mut Read, parts: &SendParts, row: &BroadcastRow, 
     }
     ready.expect_sendable()?;
     let is_now = now || Clock::of(schedule.as_ref()).starts_at().is_none_or(|at| at <= read.now());
-    // An audience for later may be empty now, and a file is read when the recipients are prepared.
+    // The audience of a scheduled broadcast may still be empty, and a file is only read when recipients are prepared.
     let is_known = is_now && audience.file_id.is_none();
     let first = |read| parts.people.audience(read, row.workspace_id, &included(&audience), None, 1);
     if is_known && first(read)?.is_empty() {
@@ -232,10 +238,12 @@ pub(crate) fn startable(read: &mut Read, parts: &SendParts, row: &BroadcastRow, 
     Ok(())
 }
 
-/// Makes sure that what paused a broadcast is over. Failures are for whoever resumes it to judge.
+/// Checks that the cause of a pause is over. Failures of messages are not checked: the caller decides to resume in
+/// spite of them.
 ///
 /// # Errors
-/// What keeps it from being sent, `invalid_state` where no other code says it.
+///
+/// The errors of [`Ready::of`] and [`Ready::expect_sendable`], or `invalid_state` for other causes.
 pub(crate) fn resumable(read: &mut Read, parts: &SendParts, row: &BroadcastRow) -> Result<()> {
     let ready = Ready::of(read, parts, row)?;
     ready.expect_sendable()?;

@@ -1,4 +1,4 @@
-//! What clocks show: quiet hours, and the local time of contacts.
+//! The times at which messages may be sent: quiet hours, and the local time of contacts.
 
 use crate::model::{BroadcastQuietHours, BroadcastSchedule};
 use calendar::{QuietHours, instant, local};
@@ -6,10 +6,10 @@ use chrono::Duration;
 use chrono_tz::Tz;
 use model::Timestamp;
 
-/// Clocks are ahead of UTC by so many hours at the most.
+/// The most hours by which local time is ahead of UTC.
 const MOST_AHEAD_HOURS: i64 = 14;
 
-/// When the messages of a broadcast may be sent.
+/// The times at which the messages of a broadcast may be sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     send_at: Option<Timestamp>,
@@ -19,7 +19,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// That of a schedule that was checked.
+    /// Builds the clock of a validated schedule.
     pub(crate) fn of(schedule: Option<&BroadcastSchedule>) -> Self {
         let zone = schedule.and_then(|schedule| schedule.time_zone.as_deref()?.parse().ok());
         Self {
@@ -30,12 +30,13 @@ impl Clock {
         }
     }
 
-    /// Whether every contact has a time of its own.
+    /// Returns whether messages are sent at the local time of each contact.
     pub(crate) fn is_local(&self) -> bool {
         self.is_local
     }
 
-    /// When the first contact may be written to.
+    /// Returns the time at which the first contact may be sent its message. For local times that is the earliest one
+    /// in the world.
     pub(crate) fn starts_at(&self) -> Option<Timestamp> {
         let send_at = self.send_at?;
         if !self.is_local {
@@ -45,19 +46,19 @@ impl Clock {
         Some(Timestamp::from_millis(earliest.and_utc().timestamp_millis()))
     }
 
-    /// The clock by which a contact with this time zone is written to.
+    /// Returns the time zone that applies to a contact with this time zone.
     fn zone_of(&self, zone: Option<&str>) -> Tz {
         let own = zone.filter(|_| self.is_local).and_then(|zone| zone.parse().ok());
         own.unwrap_or(self.zone)
     }
 
-    /// When a contact with this time zone is written to at the earliest.
+    /// Returns the earliest time for a contact with this time zone.
     pub(crate) fn not_before(&self, zone: Option<&str>, now: Timestamp) -> Timestamp {
         let local_time = |send_at| instant(self.zone_of(zone), local(self.zone, send_at));
         self.send_at.filter(|_| self.is_local).map_or(now, local_time).max(now)
     }
 
-    /// The end of the quiet hours, if it is quiet where a contact with this time zone is.
+    /// Returns the end of the quiet hours, if they apply now to a contact with this time zone.
     pub(crate) fn quiet_until(&self, zone: Option<&str>, now: Timestamp) -> Option<Timestamp> {
         let BroadcastQuietHours { from, to } = self.quiet?;
         let hours = QuietHours { from: from.minutes(), to: to.minutes() };
@@ -90,7 +91,7 @@ mod tests {
             ("2026-01-15T20:00:00Z", Some("2026-01-16T07:00:00Z")),
             ("2026-01-16T06:59:59Z", Some("2026-01-16T07:00:00Z")),
             ("2026-01-16T07:00:00Z", None),
-            // Clocks are put forward in the night.
+            // Clocks go forward during this night.
             ("2026-03-28T22:00:00Z", Some("2026-03-29T06:00:00Z")),
         ] {
             assert_eq!(night.quiet_until(None, at(now)), end.map(at), "{now}");

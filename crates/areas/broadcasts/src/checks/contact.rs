@@ -1,17 +1,17 @@
-//! Whether a contact can be sent a broadcast at this moment.
+//! Checks whether a contact can receive a broadcast at this moment.
 
 use crate::model::BroadcastSkipReason as Skip;
 use channels::reach;
 use chatnet::{Recipient, TemplateCategory};
 use ports::ContactCard;
 
-/// Where a contact is reached.
+/// Returns the address of a contact.
 pub(crate) fn address(card: &ContactCard) -> Option<String> {
     let (Recipient::Phone(address) | Recipient::UserId(address)) = reach(card)?;
     Some(address)
 }
 
-/// Why nothing of a category may be sent to a contact, whatever the message.
+/// Returns the reason why a contact must not receive messages of this category.
 pub(crate) fn refusal(card: &ContactCard, category: TemplateCategory) -> Option<Skip> {
     if card.is_blocked {
         Some(Skip::Blocked)

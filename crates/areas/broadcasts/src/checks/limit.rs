@@ -1,4 +1,4 @@
-//! The network's limit of how many contacts a number may write to in 24 hours.
+//! The network's limit on the number of contacts to which a number may write in 24 hours.
 
 use crate::model::BroadcastRecipientState as State;
 use crate::rows::row::BroadcastRow;
@@ -8,12 +8,13 @@ use diesel::prelude::*;
 use model::{Result, Timestamp};
 use store::Read;
 
-/// For how long the network counts a contact, in seconds.
+/// The time for which the network counts a contact, in seconds.
 const WINDOW_SECONDS: i64 = 24 * 3_600;
-/// After so many seconds it is tried again where the end is not known.
+/// The delay before the next attempt if the end of the limit is unknown, in seconds.
 const PATIENCE_SECONDS: i64 = 3_600;
 
-/// When the number may write to another contact, as far as it was this broadcast that used the limit up.
+/// Returns the time at which the number may write to another contact, assuming that this broadcast alone has used up
+/// the limit.
 pub(crate) fn frees_at(
     read: &mut Read,
     row: &BroadcastRow,
@@ -32,7 +33,7 @@ pub(crate) fn frees_at(
     Ok(first_counted.flatten().map(|at| at.plus_seconds(WINDOW_SECONDS)))
 }
 
-/// When a broadcast that reached the limit goes on.
+/// Returns the time at which a broadcast that reached the limit continues.
 pub(crate) fn resumes_at(read: &mut Read, row: &BroadcastRow) -> Result<Timestamp> {
     let now = read.now();
     let frees_at = match row.channel_id {

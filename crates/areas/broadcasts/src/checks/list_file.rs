@@ -1,6 +1,6 @@
-//! Audiences that are listed in a file: CSV whose header names what the contacts are known by.
+//! Audiences from a CSV file. Its header tells by which columns contacts are identified.
 //!
-//! A file is read in chunks, each from where the last one ended.
+//! A file is read in chunks. Each begins where the last one ended.
 
 use fields::usual_names;
 use files::{FileRow, Files};
@@ -11,43 +11,44 @@ use std::ops::Range;
 use store::Read;
 use transfer::tables::{self, Dialect, Encoding, Fault, Lines, Row, Rows, is_short_of_a_quote};
 
-/// What errors call the file.
+/// The parameter in errors.
 const PARAM: &str = "audience.file_id";
 /// The largest file, in bytes.
 const MOST_BYTES: i64 = 100 << 20;
-/// So many bytes at the beginning tell how the file is written.
+/// The number of bytes at the start that determine encoding and delimiter.
 const HEAD_BYTES: u64 = 64 << 10;
-/// So many bytes are read at once; no line is longer.
+/// The number of bytes per chunk. No line may be longer.
 const CHUNK_BYTES: u64 = 256 << 10;
-/// So many lines are read at once.
+/// The most lines per chunk.
 const MOST_LINES: usize = 1_000;
 
-/// A column that says who a contact is, and how a path names a contact by it.
+/// The columns that identify a contact, each with the prefix for [`ContactRef`].
 const COLUMNS: [(&str, &str); 5] =
     [("id", ""), ("contactid", ""), ("phone", "phone:"), ("email", "email:"), ("externalid", "external:")];
 
-/// Whom a line names: all that it says of one contact, which must agree.
+/// The values of a line that identify a contact. They must agree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ListedContact {
-    /// What the line says besides the id.
+    /// The values other than the id.
     pub(crate) identities: Vec<ContactRef>,
-    /// The id, which may be that of another system.
+    /// The id. It may be an id of another system.
     pub(crate) id: Option<ContactRef>,
 }
 
-/// Some of those whom a file lists.
+/// The contacts of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) contacts: Vec<ListedContact>,
-    /// Where the next line begins, in bytes.
+    /// The offset of the next line, in bytes.
     pub(crate) end: i64,
     pub(crate) is_end: bool,
 }
 
-/// The file of a list.
+/// Finds the file of a list.
 ///
 /// # Errors
-/// `validation_error` where the workspace has no such file, or it is too large or no text.
+///
+/// `validation_error` if the file does not exist, is too large or is not text.
 pub(crate) fn file(read: &mut Read, workspace: WorkspaceId, id: FileId) -> Result<FileRow> {
     let file = files::live(read, workspace, id);
     let file = file.map_err(|_| Error::invalid(PARAM, "must be the id of a file"))?;
@@ -58,10 +59,11 @@ pub(crate) fn file(read: &mut Read, workspace: WorkspaceId, id: FileId) -> Resul
     if file.size > MOST_BYTES { Err(Error::invalid(PARAM, rule)) } else { Ok(file) }
 }
 
-/// Reads the next lines of a list behind a place.
+/// Reads the next lines after an offset.
 ///
 /// # Errors
-/// `validation_error` where it is no list of contacts; the storage's.
+///
+/// `validation_error` if it is not a list of contacts, or `internal_error`.
 pub(crate) async fn read(files: &Files, file: &FileRow, from: i64) -> Result<Listed> {
     let size = u64::try_from(file.size).unwrap_or_default();
     let from = u64::try_from(from).unwrap_or_default();
@@ -87,13 +89,13 @@ async fn bytes(files: &Files, file: &FileRow, range: Range<u64>) -> Result<Vec<u
     all.await.map_err(Error::internal)
 }
 
-/// What the first line says.
+/// The format of a file, from its header.
 struct Header {
     encoding: &'static Encoding,
     delimiter: u8,
-    /// The columns that say who a contact is, and how a path names a contact by each.
+    /// The indexes of the columns that identify a contact, each with the prefix for [`ContactRef`].
     columns: Vec<(usize, &'static str)>,
-    /// Where the second line begins, in bytes.
+    /// The offset of the second line, in bytes.
     end: u64,
 }
 
@@ -113,7 +115,8 @@ impl Header {
             names.iter().position(|other| other == name).map(|place| (place, prefix))
         };
         let mut columns: Vec<_> = COLUMNS.into_iter().filter_map(column).collect();
-        // `Móvil` and `Correo` are the telephone number and the e-mail address, unless a column is called so.
+        // Headers such as `Móvil` and `Correo` also mean the telephone number and the e-mail address, unless a column
+        // has the exact name.
         for (key, prefix) in [("$phone", "phone:"), ("$email", "email:")] {
             if !columns.iter().any(|(_, other)| *other == prefix) {
                 let usual = usual_names::best_column(names.iter().map(String::as_str), key);
@@ -128,7 +131,7 @@ impl Header {
         Ok(Self { encoding, delimiter: dialect.delimiter, columns, end })
     }
 
-    /// The contacts of the lines that a chunk of the file has whole, and how many bytes those lines have.
+    /// Returns the contacts of the complete lines of a chunk, and the number of bytes of those lines.
     fn lines(&self, chunk: &[u8], is_last: bool) -> Result<(Vec<ListedContact>, u64)> {
         let lines = Lines::of(chunk, self.encoding, is_last);
         let whole = lines.text.len() as u64;
@@ -136,7 +139,7 @@ impl Header {
         let (mut contacts, mut end) = (Vec::new(), 0);
         while contacts.len() < MOST_LINES {
             let row = rows.next_row().map_err(Error::internal)?;
-            // What ends with the chunk may go on behind it.
+            // The last line may continue after the chunk.
             if row.is_some() && rows.place() >= whole && !is_last {
                 break;
             }
@@ -162,7 +165,7 @@ impl Header {
         Ok((contacts, end))
     }
 
-    /// The contact that a line names.
+    /// Parses the contact of a line.
     fn contact(&self, line: &csv::StringRecord) -> ListedContact {
         let mut listed = ListedContact::default();
         for (place, prefix) in &self.columns {
@@ -181,7 +184,7 @@ impl Header {
     }
 }
 
-/// The letters of a column's name: `External ID` and `$external_id` are the same.
+/// Normalizes the name of a column, so that `External ID` and `$external_id` are equal.
 fn name(cell: &str) -> String {
     cell.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
@@ -195,7 +198,7 @@ fn unclosed(fault: &Fault) -> Error {
 mod tests {
     use super::{Header, ListedContact, MOST_LINES};
 
-    /// What bytes list, read in chunks of so many.
+    /// Returns the contacts in these bytes, read in chunks of this size.
     fn listed(bytes: &[u8], chunk: usize) -> Vec<String> {
         let header = Header::of(bytes, true).unwrap();
         let (mut from, mut all) = (usize::try_from(header.end).unwrap(), Vec::new());

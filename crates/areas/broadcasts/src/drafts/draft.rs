@@ -1,4 +1,4 @@
-//! Drafting a broadcast.
+//! The operation that creates drafts of broadcasts.
 
 use crate::checks::check;
 use crate::drafts::preview;
@@ -13,11 +13,11 @@ use operation::{Answer, Body, Created, Cx, Describe, Json, Query, Reply, State, 
 use sends::SendParts;
 use store::Tx;
 
-/// The draft that was stored, or the preview of one that was not.
+/// The response: a stored draft, or a preview of one that is not stored.
 pub enum Drafted {
-    /// 201 with the draft.
+    /// The draft, with the status 201.
     Stored(Box<With<Created<Broadcast>>>),
-    /// 200 with a preview.
+    /// The preview, with the status 200.
     Preview(BroadcastPreview),
 }
 
@@ -87,7 +87,7 @@ fn store(tx: &mut Tx, caller: &Caller, parts: &SendParts, new: &NewBroadcast) ->
         .get_result(tx.connection())?)
 }
 
-/// A draft that has no id yet.
+/// Builds the row of a draft, which has no id yet.
 fn drafted(new: &NewBroadcast, caller: &Caller, now: Timestamp) -> BroadcastRow {
     BroadcastRow {
         id: BroadcastId(0),

@@ -1,4 +1,4 @@
-//! Previews: who would get a broadcast, and what they would read. Nothing is stored.
+//! Previews: the number of recipients, and some of the messages. Nothing is stored.
 
 use crate::checks::check::{self, Ready};
 use crate::model::preview::{BroadcastPreview, BroadcastPreviewMessage, BroadcastSkipCount};
@@ -11,15 +11,16 @@ use sends::SendParts;
 use std::collections::{BTreeMap, HashSet};
 use store::{Db, Read};
 
-/// A preview ends after so many contacts, or lines of a file.
+/// The number of contacts, or lines of a file, after which a preview stops.
 const MOST: i64 = 100_000;
-/// So many messages are shown.
+/// The number of messages to show.
 const SHOWN: usize = 3;
 
-/// Makes sure that a draft is complete, and chooses its channel.
+/// Checks that a draft is complete, and chooses its channel.
 ///
 /// # Errors
-/// What is missing, or makes no sense.
+///
+/// The errors of [`check::choose_channel`] and [`check::complete`].
 pub(crate) fn completed(
     read: &mut Read,
     parts: &SendParts,
@@ -30,17 +31,18 @@ pub(crate) fn completed(
     Ok((row, channel))
 }
 
-/// Counts who would get a broadcast that is complete.
+/// Counts the recipients of a complete broadcast.
 ///
 /// # Errors
-/// `validation_error` where the file that lists the audience cannot be read.
+///
+/// `validation_error` if the file with the audience cannot be read.
 pub(crate) async fn of(
     db: &Db,
     parts: &SendParts,
     (mut row, channel): (BroadcastRow, ChannelId),
 ) -> Result<BroadcastPreview> {
     let mut tally = Tally::default();
-    // It is counted as the broadcast would be prepared now, from the beginning.
+    // Count from the beginning, as if the broadcast were prepared now.
     (row.prepared_to, row.prepared_bytes) = (None, 0);
     loop {
         let piece = prepare::read(db, parts.clone(), row.clone()).await?;
@@ -59,10 +61,10 @@ pub(crate) async fn of(
     }
 }
 
-/// What was counted so far.
+/// The counts so far.
 #[derive(Default)]
 struct Tally {
-    /// Contacts, and lines of a file.
+    /// The number of contacts, and of lines of a file.
     seen: i64,
     recipients: i64,
     failing: i64,
@@ -88,7 +90,7 @@ impl Tally {
         self.contradictory += lines.contradictory;
         self.seen += lines.listed + lines.unmatched + lines.contradictory;
         for recipient in prepare::recipients(read, row, &piece.cards)? {
-            // A file may list a contact in several pieces.
+            // A file can list a contact in several chunks.
             if self.contacts.insert(recipient.contact_id) {
                 self.seen += 1;
                 self.add_recipient(&ready, recipient)?;
@@ -97,7 +99,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Counts a contact as it would be stored: the second one with an address is left out.
+    /// Counts a contact in the way in which it would be stored: the second contact with the same address is skipped.
     fn add_recipient(&mut self, ready: &Ready, new: NewRecipient) -> Result<()> {
         let mut skip = new.skip_reason;
         if skip.is_none() && new.address.clone().is_some_and(|address| !self.addresses.insert(address)) {

@@ -1,4 +1,4 @@
-//! The message of a broadcast to one contact, as a test.
+//! Sends the message of a broadcast to one contact, as a test.
 
 use crate::checks::check::{self, Ready};
 use crate::model::preview::BroadcastTest;
@@ -8,13 +8,16 @@ use model::{BroadcastId, Caller, Code, ContactId, Error, Result};
 use sends::{SendParts, send_template};
 use store::Tx;
 
-/// What errors call the contact.
+/// The parameter in errors.
 const PARAM: &str = "test_contact_id";
 
-/// Sends the message of a broadcast to one contact, or only checks it. The broadcast stays as it is.
+/// Sends the message of a broadcast to one contact, or only checks that it can be sent. The broadcast does not
+/// change.
 ///
 /// # Errors
-/// What keeps it from being sent, or the contact from getting it.
+///
+/// The errors of [`check::choose_channel`] and [`Ready::expect_sendable`], or those of the contact at
+/// `test_contact_id`.
 pub(crate) fn send(
     tx: &mut Tx,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! Broadcasts and their recipients, as callers see and write them.
+//! Request bodies and responses of broadcasts and recipients.
 
 pub(crate) mod preview;
 pub(crate) mod states;
@@ -35,7 +35,7 @@ pub struct BroadcastParam {
     pub fallback: Option<String>,
 }
 
-/// The values of a message template, by number or place.
+/// The values of a message template, by the number or name of the variable.
 pub(crate) type Params = BTreeMap<String, BroadcastParam>;
 
 /// The message template of a broadcast.

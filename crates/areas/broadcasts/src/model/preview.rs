@@ -1,4 +1,4 @@
-//! Previews and tests of broadcasts, as callers see them.
+//! Responses with previews and tests.
 
 use crate::model::states::BroadcastSkipReason;
 use chatnet::ResolvedMessage;

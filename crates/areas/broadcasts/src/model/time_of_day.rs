@@ -15,7 +15,7 @@ impl BroadcastTimeOfDay {
         Some(Self(time.hour() * 60 + time.minute()))
     }
 
-    /// How many minutes have passed since midnight.
+    /// Returns the minutes since midnight.
     pub(crate) fn minutes(self) -> u32 {
         self.0
     }

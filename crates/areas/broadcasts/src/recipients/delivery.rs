@@ -1,4 +1,4 @@
-//! What becomes of the messages of broadcasts.
+//! Updates recipients when their messages change.
 
 use crate::model::{
     BroadcastRecipientState as State, BroadcastSkipReason as Skip, BroadcastStatus as Status,
@@ -19,10 +19,10 @@ diesel::define_sql_function! {
     fn coalesce<T: SingleValue>(value: Nullable<T>, otherwise: Nullable<T>) -> Nullable<T>;
 }
 
-/// What a contact writes within this time answers a broadcast.
+/// The time within which a message of a contact counts as a reply, in seconds.
 const REPLY_SECONDS: i64 = 7 * 86_400;
 
-/// The recipients of broadcasts, for what changes messages.
+/// The port by which messages update recipients.
 pub struct Recipients;
 
 impl BroadcastRecipients for Recipients {
@@ -53,16 +53,15 @@ impl BroadcastRecipients for Recipients {
     }
 }
 
-/// Carries the statuses of messages over to the recipients of the broadcasts that sent them. Whoever changes the status of
-/// messages calls it in the same transaction; of other messages it does nothing.
+/// Copies the statuses of messages to the recipients of broadcasts. It must be called in the transaction that changes
+/// the messages. Messages that belong to no broadcast are ignored.
 fn messages_changed(tx: &mut Tx, rows: &[&MessageRow]) -> Result<()> {
     let now = tx.now();
     for Alike { status, error, ids } in
         Alike::among(rows.iter().copied().filter(|row| row.broadcast_id.is_some()))
     {
         let state = state_of(status);
-        // An index has the state, so that each change of a row is written to every index: one statement, not one for each
-        // moment.
+        // Set everything in one statement. `state` is indexed, so each update of a row writes to every index.
         let first = |is_reached: bool| is_reached.then_some(now);
         let is_read = status == MessageStatus::Read;
         let came = is_read || status == MessageStatus::Delivered;
@@ -82,7 +81,7 @@ fn messages_changed(tx: &mut Tx, rows: &[&MessageRow]) -> Result<()> {
     Ok(())
 }
 
-/// Forgets what recipients were sent in messages that are deleted, and where. What became of them stays.
+/// Clears the content and the address of recipients whose messages are deleted. Their states remain.
 fn messages_deleted(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
     let now = tx.now();
     diesel::update(recipients::table.filter(recipients::message_id.eq_any(ids)))
@@ -96,7 +95,7 @@ fn messages_deleted(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
     Ok(())
 }
 
-/// Notes that messages are not sent after all, because their contact was deleted.
+/// Marks recipients as skipped, because their contact was deleted before the messages were sent.
 fn contact_deleted(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
     let now = tx.now();
     diesel::update(recipients::table.filter(recipients::message_id.eq_any(ids)))
@@ -109,7 +108,7 @@ fn contact_deleted(tx: &mut Tx, ids: &[MessageId]) -> Result<()> {
     Ok(())
 }
 
-/// Those of broadcasts that are not over: messages of theirs may still be sent.
+/// Returns those of the broadcasts that are not over, so that messages of theirs may still be sent.
 fn unfinished(read: &mut Read, ids: BTreeSet<BroadcastId>) -> Result<HashSet<BroadcastId>> {
     if ids.is_empty() {
         return Ok(HashSet::new());
@@ -146,7 +145,7 @@ fn error_of(error: Option<JsonText>, status: MessageStatus) -> Option<JsonText> 
     }))
 }
 
-/// Notes that contacts wrote: that answers the last broadcast that each was sent.
+/// Records replies of contacts. A reply counts for the last broadcast that was sent to the contact.
 fn contacts_replied(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -168,7 +167,7 @@ fn contacts_replied(
         return Ok(());
     }
     let answered = recipients::table.filter(recipients::id.eq_any(answered));
-    // Statuses that change the same ones over another channel lock them in the order of their messages.
+    // Lock the rows in the order of their messages, as concurrent statuses of another channel do, to avoid deadlocks.
     lock_row!(tx, answered.clone().order(recipients::message_id).select(recipients::id), for_no_key_update);
     diesel::update(answered)
         .set((recipients::replied_at.eq(at), recipients::updated_at.eq(tx.now())))

@@ -1,4 +1,4 @@
-//! The recipients of broadcasts: what follows their messages, and messages that are taken back.
+//! Recipients of broadcasts: changes by their messages, by retries and by merges of contacts.
 
 pub(crate) mod delivery;
 pub(crate) mod references;

@@ -1,7 +1,6 @@
-//! What broadcasts refer to: the files that they send, and their recipients.
+//! The references of broadcasts to files and to contacts.
 //!
-//! What follows a contact that is merged into another, and is forgotten with one that is deleted: its places among the
-//! recipients of broadcasts.
+//! Recipients move along when a contact is merged into another one, and lose their data when a contact is deleted.
 
 use crate::model::{
     BroadcastAudience, BroadcastRecipientState as State, BroadcastSkipReason as Skip, BroadcastStatus,
@@ -15,7 +14,7 @@ use model::{BroadcastId, ContactId, FileId, JsonText, MessageId, Result, Workspa
 use ports::{ContactReferences, FileReferences, FileUse, Left};
 use store::{Read, Tx};
 
-/// Broadcasts that are to send a file, or whose audience one lists.
+/// Broadcasts as users of files, which they send or which list their audience.
 pub(crate) struct BroadcastFiles;
 
 impl FileReferences for BroadcastFiles {
@@ -43,7 +42,7 @@ impl FileReferences for BroadcastFiles {
     }
 }
 
-/// The recipients of broadcasts.
+/// Recipients as references to contacts.
 pub(crate) struct RecipientReferences;
 
 impl ContactReferences for RecipientReferences {
@@ -51,9 +50,10 @@ impl ContactReferences for RecipientReferences {
         &["broadcast_recipients"]
     }
 
-    /// Where both contacts are recipients of a broadcast, each keeps its entry. The one that is merged is sent nothing more,
-    /// and nor is the one that remains if something was written to the other: they are one person. Messages to both of them
-    /// may wait in the outbox: then that to the one that is merged, which moved to the other's conversation, is taken out.
+    /// Moves the recipients of a merged contact to its survivor. If both are recipients of a broadcast, both rows
+    /// remain, but they are one person: the merged contact gets no further message, and neither does the survivor if
+    /// the merged contact has been sent one. If messages to both wait in the outbox, the one to the merged contact is
+    /// withdrawn; it has moved to the conversation of the survivor.
     fn replace(&self, tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<()> {
         let now = tx.now();
         let of = |contact: ContactId| {
@@ -102,10 +102,10 @@ impl ContactReferences for RecipientReferences {
     }
 }
 
-/// The states of a recipient to whom something was written.
+/// The states of a recipient that may have received a message.
 const WRITTEN: [State; 5] = [State::Claimed, State::Sent, State::Delivered, State::Read, State::Unknown];
 
-/// Makes a contact pending again in broadcasts whose message to it waits in the outbox, and takes that message out.
+/// Withdraws the messages to a contact that wait in the outbox, and makes the recipients pending again.
 fn withdraw(tx: &mut Tx, contact: ContactId, broadcasts: &[BroadcastId]) -> Result<()> {
     let claimed: Vec<Option<MessageId>> = broadcast_recipients::table
         .filter(broadcast_recipients::contact_id.eq(contact))
@@ -118,7 +118,7 @@ fn withdraw(tx: &mut Tx, contact: ContactId, broadcasts: &[BroadcastId]) -> Resu
     set_state(tx, &waiting, State::Pending)
 }
 
-/// Sends a contact nothing more of broadcasts of which it is a recipient; messages that wait are cancelled.
+/// Skips the pending recipients of a contact, and cancels their withdrawn messages.
 fn skip(tx: &mut Tx, contact: ContactId, broadcasts: &[BroadcastId]) -> Result<()> {
     let unsent = || {
         broadcast_recipients::table

@@ -1,4 +1,4 @@
-//! Recipients who are sent the message again.
+//! Retries: recipients to whom the message is sent again.
 
 use crate::model::BroadcastRecipientState as State;
 use crate::rows::row::BroadcastRow;
@@ -7,10 +7,10 @@ use diesel::prelude::*;
 use model::{BroadcastRecipientId, JsonText, MessageId, Result, Timestamp};
 use store::Tx;
 
-/// The most recipients that the network refuses before the broadcast is paused.
+/// The most recipients to retry that the network refused before the pause.
 const MOST_REFUSED: i64 = 20_000;
 
-/// The columns of a recipient to whom the message is sent again.
+/// The columns that a retry resets.
 #[derive(AsChangeset)]
 #[diesel(table_name = table, treat_none_as_null = true)]
 struct NextAttempt {
@@ -35,7 +35,7 @@ impl NextAttempt {
     }
 }
 
-/// Makes the recipients in a state pending, with another attempt, and gives how many there were.
+/// Makes all recipients in a state pending, with another attempt. Returns their number.
 pub(crate) fn in_state(tx: &mut Tx, row: &BroadcastRow, state: State) -> Result<usize> {
     let now = tx.now();
     let again =
@@ -43,7 +43,8 @@ pub(crate) fn in_state(tx: &mut Tx, row: &BroadcastRow, state: State) -> Result<
     Ok(again.set((NextAttempt::at(now), table::attempt.eq(table::attempt + 1))).execute(tx.connection())?)
 }
 
-/// Makes those pending whom the network refused because of its limit of contacts per day: it has certainly sent them nothing.
+/// Makes the recipients pending that the network refused because of its daily limit of contacts. The network
+/// certainly sent them nothing, so no message can arrive twice.
 pub(crate) fn beyond_the_limit(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
     let now = tx.now();
     let refused: Vec<BroadcastRecipientId> = table::table

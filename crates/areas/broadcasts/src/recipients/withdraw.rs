@@ -1,4 +1,4 @@
-//! Taking messages back that were not handed to the network yet.
+//! Withdraws messages that have not been handed to the network yet.
 
 use crate::model::BroadcastRecipientState as State;
 use crate::rows::row::BroadcastRow;
@@ -8,17 +8,17 @@ use diesel::prelude::*;
 use model::{MessageId, Result};
 use store::Tx;
 
-/// The most messages that one statement names: a database takes so many values and no more.
+/// The most messages in one statement, because databases limit the number of parameters.
 const AT_ONCE: usize = 1_000;
 
-/// Takes the messages of a locked broadcast out of the outbox, except those that are being handed to the network. Their
-/// recipients are pending again, and keep their messages for the time when it goes on.
+/// Withdraws the messages of a locked broadcast from the outbox, except those that are being handed to the network.
+/// Their recipients become pending again, and keep their messages for when the broadcast continues.
 pub(crate) fn postpone(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
     let withdrawn = from_outbox(tx, row)?;
     set_state(tx, &withdrawn, State::Pending)
 }
 
-/// Takes the messages of a locked broadcast out of the outbox for good, except those that are being handed to the network.
+/// Withdraws and cancels the messages of a locked broadcast, except those that are being handed to the network.
 pub(crate) fn cancel(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
     let withdrawn = from_outbox(tx, row)?;
     set_state(tx, &withdrawn, State::Cancelled)?;
@@ -27,7 +27,8 @@ pub(crate) fn cancel(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
 
 fn from_outbox(tx: &mut Tx, row: &BroadcastRow) -> Result<Vec<MessageId>> {
     let Some(channel) = row.channel_id else { return Ok(Vec::new()) };
-    // The channel's worker claims messages while it shares the channel, so each is either claimed or withdrawn.
+    // The worker of the channel claims messages under a shared lock on the channel. The exclusive lock here makes
+    // sure that each message is either claimed or withdrawn.
     channels::hold(tx, channel)?;
     let claimed: Vec<Option<MessageId>> = recipients::table
         .filter(recipients::broadcast_id.eq(row.id))

@@ -1,5 +1,5 @@
-//! How many recipients a broadcast has. Triggers of the database write down each change of a recipient's state; the counts are
-//! the sums of those changes, which are summed up in batches so that there are always few.
+//! Counts of recipients. Database triggers insert a row for each change of a recipient's state, and the counts are
+//! the sums of these rows. A job compacts the rows in batches, so that there are never many to sum up.
 
 use crate::model::{BroadcastCounts, BroadcastRecipientState as State};
 use crate::schema::broadcast_counts as table;
@@ -12,22 +12,22 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 use store::{Read, Tx, each};
 
-/// The job that sums up what is reported of broadcasts that are over.
+/// The job that compacts the rows.
 const JOB: &str = "broadcasts.count";
-/// What stands for a state where recipients who replied are counted.
+/// The pseudo-state that counts recipients who replied.
 const REPLIED: &str = "replied";
-/// What stands for a state where lines of a file are counted that name a contact.
+/// The pseudo-state that counts lines of a file that identify a contact.
 const LISTED: &str = "listed";
-/// What stands for a state where lines are counted that name none.
+/// The pseudo-state that counts lines that identify no contact.
 const UNMATCHED: &str = "unmatched";
-/// What stands for a state where lines are counted that name several.
+/// The pseudo-state that counts lines that identify several contacts.
 const CONTRADICTORY: &str = "contradictory";
-/// So many changes of a broadcast are not worth summing up.
+/// The number of rows per broadcast up to which compaction is not worth it.
 const FEW: i64 = 64;
-/// The most broadcasts that one run looks at.
+/// The most broadcasts to compact in one run.
 const MOST: i64 = 1_000;
 
-/// The counts of some broadcasts; none of those without recipients.
+/// Returns the counts of broadcasts. Broadcasts without recipients are missing.
 pub(crate) fn of(read: &mut Read, ids: &[BroadcastId]) -> Result<HashMap<BroadcastId, BroadcastCounts>> {
     let mut all: HashMap<BroadcastId, BroadcastCounts> = HashMap::new();
     let sums: Vec<(BroadcastId, String, i64)> = table::table
@@ -51,18 +51,19 @@ pub(crate) fn of(read: &mut Read, ids: &[BroadcastId]) -> Result<HashMap<Broadca
     Ok(all)
 }
 
-/// The lines of a file that lists an audience.
+/// Counts of the lines of a file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ListedLines {
-    /// Those that name a contact.
+    /// Lines that identify a contact.
     pub(crate) listed: i64,
-    /// Those that name none.
+    /// Lines that identify no contact.
     pub(crate) unmatched: i64,
-    /// Those whose values name different contacts.
+    /// Lines whose values identify different contacts.
     pub(crate) contradictory: i64,
 }
 
-/// Counts the lines of a piece of a file, the first one from zero on. Returns how many lines of the file named a contact.
+/// Adds the lines of a chunk of a file. The first chunk resets the counts. Returns the number of lines that
+/// identified a contact so far.
 pub(crate) fn add_lines(tx: &mut Tx, id: BroadcastId, is_first: bool, lines: ListedLines) -> Result<i64> {
     let of = table::table.filter(table::broadcast_id.eq(id));
     if is_first {
@@ -82,7 +83,8 @@ pub(crate) fn add_lines(tx: &mut Tx, id: BroadcastId, is_first: bool, lines: Lis
     Ok(of.filter(table::state.eq(LISTED)).select(sum).get_result(tx.connection())?)
 }
 
-/// Sums up the changes of a broadcast, if there are many. Those that other transactions write meanwhile stay as they are.
+/// Replaces the rows of a broadcast by their sums if there are many. Rows that other transactions insert meanwhile
+/// are not affected.
 pub(crate) fn compact(tx: &mut Tx, id: BroadcastId) -> Result<()> {
     let of = table::table.filter(table::broadcast_id.eq(id));
     let rows: i64 = of.select(count_star()).get_result(tx.connection())?;
@@ -104,7 +106,7 @@ pub(crate) fn compact(tx: &mut Tx, id: BroadcastId) -> Result<()> {
     Ok(())
 }
 
-/// The job of counts.
+/// Builds the job that compacts counts.
 pub(crate) fn job() -> Job {
     Job::every(
         JOB,

@@ -1,4 +1,4 @@
-//! Broadcasts and their recipients as they are stored, and as callers see them.
+//! The rows of broadcasts and recipients, and their responses.
 
 pub(crate) mod counts;
 pub(crate) mod events;

@@ -1,4 +1,4 @@
-//! Stored broadcasts, as callers see them.
+//! Responses with broadcasts.
 
 use crate::model::{Broadcast, BroadcastCounts, BroadcastStatus, BroadcastThrottle};
 use crate::rows::counts;
@@ -8,7 +8,7 @@ use crate::rows::row::BroadcastRow;
 use model::{BroadcastId, Error, JsonText, Result, Timestamp};
 use store::Read;
 
-/// Broadcasts, as callers see them, in their order.
+/// Builds the responses with broadcasts, in order.
 pub(crate) fn outputs(read: &mut Read, rows: &[BroadcastRow]) -> Result<Vec<Broadcast>> {
     let ids: Vec<BroadcastId> = rows.iter().map(|row| row.id).collect();
     let mut counted = counts::of(read, &ids)?;
@@ -21,7 +21,7 @@ pub(crate) fn outputs(read: &mut Read, rows: &[BroadcastRow]) -> Result<Vec<Broa
     Ok(all)
 }
 
-/// A broadcast, as callers see it.
+/// Builds the response with a broadcast.
 pub(crate) fn output(read: &mut Read, row: &BroadcastRow) -> Result<Broadcast> {
     let only = outputs(read, std::slice::from_ref(row))?.pop();
     only.ok_or_else(|| Error::internal("a broadcast is not shown"))
@@ -57,7 +57,7 @@ impl Broadcast {
     }
 }
 
-/// When a broadcast that is being sent is likely to be completed.
+/// Estimates when the sending of a broadcast will be completed.
 fn eta(read: &mut Read, row: &BroadcastRow, counts: &BroadcastCounts) -> Result<Option<Timestamp>> {
     let Some(channel) = row.channel_id.filter(|_| row.status == BroadcastStatus::Sending) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Broadcasts and recipients as they are stored.
+//! The rows of broadcasts and of recipients.
 
 use crate::model::{
     BroadcastAudience, BroadcastPauseReason, BroadcastRecipient, BroadcastRecipientState, BroadcastSchedule,
@@ -36,16 +36,16 @@ pub(crate) struct BroadcastRow {
     pub(crate) frequency_cap: Option<JsonText>,
     pub(crate) status: BroadcastStatus,
     pub(crate) pause_reason: Option<BroadcastPauseReason>,
-    /// When a scheduled one starts: earlier than `send_at` where that is a local time of contacts. When a paused one goes on
-    /// by itself.
+    /// The start of a scheduled broadcast, which is before `send_at` if that is a local time of contacts. For a
+    /// paused broadcast, the time at which it resumes automatically.
     pub(crate) starts_at: Option<Timestamp>,
-    /// The last contact of the audience that was looked at.
+    /// The last contact of the audience that was prepared.
     pub(crate) prepared_to: Option<ContactId>,
-    /// When all of the audience had become recipients.
+    /// The time at which the whole audience had become recipients.
     pub(crate) prepared_at: Option<Timestamp>,
     /// When the next message may be sent without exceeding the rate.
     pub(crate) next_send_at: Option<Timestamp>,
-    /// Failures before this moment do not pause it: it was resumed in spite of them.
+    /// The time before which failures are ignored, because the broadcast was resumed in spite of them.
     pub(crate) judged_from: Option<Timestamp>,
     pub(crate) started_at: Option<Timestamp>,
     pub(crate) completed_at: Option<Timestamp>,
@@ -53,7 +53,7 @@ pub(crate) struct BroadcastRow {
     pub(crate) created_by: JsonText,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
-    /// How much was read, in bytes, of the file that lists the audience, if there is one.
+    /// The number of bytes that were read of the file with the audience.
     pub(crate) prepared_bytes: i64,
     /// The [`Chain`] of what it leads to.
     pub(crate) chain: Option<JsonText>,
@@ -82,23 +82,24 @@ impl BroadcastRow {
         self.schedule.as_ref().map(JsonText::parse).transpose()
     }
 
-    /// Stores a change that callers see, as the next version.
+    /// Stores a change that is visible to callers, and increments the version.
     pub(crate) fn store(&mut self, tx: &mut Tx) -> Result<()> {
         self.version += 1;
         self.updated_at = tx.now();
         self.store_progress(tx)
     }
 
-    /// Stores how far it is.
+    /// Stores the progress, without incrementing the version.
     pub(crate) fn store_progress(&self, tx: &mut Tx) -> Result<()> {
         diesel::update(broadcasts::table.find(self.id)).set(self).execute(tx.connection())?;
         Ok(())
     }
 }
 
-/// A broadcast of a workspace.
+/// Returns a broadcast of a workspace.
 ///
 /// # Errors
+///
 /// `not_found`.
 pub(crate) fn find(read: &mut Read, workspace: WorkspaceId, id: BroadcastId) -> Result<BroadcastRow> {
     broadcasts::table
@@ -109,9 +110,10 @@ pub(crate) fn find(read: &mut Read, workspace: WorkspaceId, id: BroadcastId) -> 
         .or_not_found("broadcast")
 }
 
-/// A broadcast that nobody else changes or sends until the transaction ends.
+/// Returns a broadcast, locked until the transaction ends. The lock excludes both changes and sending.
 ///
 /// # Errors
+///
 /// `not_found`.
 pub(crate) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: BroadcastId) -> Result<BroadcastRow> {
     tx.expect_lock_order(LockLevel::Broadcast, id.0, LockMode::Exclusive)?;
@@ -120,7 +122,7 @@ pub(crate) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: BroadcastId) -> Re
     find(tx, workspace, id)
 }
 
-/// A recipient as it is stored.
+/// A row of `broadcast_recipients`.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = broadcast_recipients)]
 pub(crate) struct RecipientRow {
@@ -145,18 +147,12 @@ pub(crate) struct RecipientRow {
 }
 
 impl RecipientRow {
-    /// The values of the message.
-    ///
-    /// # Errors
-    /// When what is stored is damaged.
+    /// Parses the values of the message.
     pub(crate) fn params(&self) -> Result<FrozenParams> {
         Ok(self.params.as_ref().map(JsonText::parse).transpose()?.unwrap_or_default())
     }
 
-    /// As callers see it.
-    ///
-    /// # Errors
-    /// When what is stored is damaged.
+    /// Builds the response.
     pub(crate) fn recipient(&self) -> Result<BroadcastRecipient> {
         Ok(BroadcastRecipient {
             id: self.id,
@@ -181,22 +177,23 @@ impl RecipientRow {
     }
 }
 
-/// A contact to store as recipient.
+/// A new recipient.
 #[derive(Debug, Clone)]
 pub(crate) struct NewRecipient {
     pub(crate) contact_id: ContactId,
     pub(crate) address: Option<String>,
-    /// None of those who are skipped.
+    /// The values of the message, or `None` if the recipient is skipped.
     pub(crate) params: Option<JsonText>,
     pub(crate) skip_reason: Option<BroadcastSkipReason>,
     pub(crate) not_before: Timestamp,
 }
 
 impl NewRecipient {
-    /// Stores contacts as recipients of a broadcast: each once, and those whose address another recipient has as skipped.
+    /// Inserts new recipients of a broadcast. Contacts that are recipients already are ignored, and recipients with
+    /// the address of another one are stored as skipped.
     pub(crate) fn insert(tx: &mut Tx, of: &BroadcastRow, recipients: Vec<Self>) -> Result<()> {
-        // Indexes say who is a recipient already. A query would cost as much, and its plan would be guessed: statistics
-        // know nothing of a broadcast that is being prepared.
+        // The unique indexes tell who is a recipient already. A query would cost as much, and PostgreSQL would have
+        // to guess its plan, because its statistics do not know a broadcast that is being prepared.
         if insert_new(tx, of, &recipients)? == recipients.len() {
             return Ok(());
         }
@@ -218,7 +215,7 @@ impl NewRecipient {
     }
 }
 
-/// Stores those who are no recipients yet and have an address of their own. Says how many.
+/// Inserts the recipients whose contact and address are new. Returns their number.
 fn insert_new(tx: &mut Tx, of: &BroadcastRow, recipients: &[NewRecipient]) -> Result<usize> {
     if recipients.is_empty() {
         return Ok(0);
@@ -246,7 +243,8 @@ fn insert_new(tx: &mut Tx, of: &BroadcastRow, recipients: &[NewRecipient]) -> Re
                 diesel::insert_into(broadcast_recipients::table).values(&rows).on_conflict_do_nothing();
             Ok(insert.execute(connection)?)
         }
-        // PostgreSQL takes an array of each column faster than a list of rows.
+        // Equivalent to `INSERT … VALUES` with a row per recipient and `ON CONFLICT DO NOTHING`. PostgreSQL parses an
+        // array per column faster than a list of rows.
         AnyConnection::Postgres(connection) => {
             let insert = diesel::sql_query(
                 "INSERT INTO broadcast_recipients (workspace_id, broadcast_id, attempt, created_at, updated_at, \
@@ -268,7 +266,7 @@ fn insert_new(tx: &mut Tx, of: &BroadcastRow, recipients: &[NewRecipient]) -> Re
     }
 }
 
-/// A column of recipients.
+/// Returns a column of the recipients.
 fn column<'a, T>(recipients: &'a [NewRecipient], value: impl Fn(&'a NewRecipient) -> T) -> Vec<T> {
     recipients.iter().map(value).collect()
 }

@@ -1,4 +1,5 @@
-//! The values of a broadcast's message template: as they are written for all contacts, and those of each contact.
+//! The values of a broadcast's message template: the expressions for all contacts, and the resolved values of each
+//! recipient.
 
 use crate::model::{BroadcastParam, BroadcastTemplate, Params};
 use chatnet::{SentTemplate, TemplateComponents};
@@ -9,12 +10,13 @@ use ports::ContactCard;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a reference to a contact's field begins with.
+/// The prefix of a reference to a field of contacts.
 const CONTACT: &str = "contact.";
 
-/// Makes sure that a template takes the values, as far as they are the same for all contacts.
+/// Checks that a template accepts the values, as far as they are the same for all contacts.
 ///
 /// # Errors
+///
 /// `template_params_mismatch`.
 pub(crate) fn expect_params(components: &TemplateComponents, wanted: &BroadcastTemplate) -> Result<()> {
     let of = |param: &BroadcastParam| match references(&param.value).is_empty() {
@@ -33,9 +35,10 @@ pub(crate) fn expect_params(components: &TemplateComponents, wanted: &BroadcastT
         .map_err(|error| error.below("template"))
 }
 
-/// Makes sure that values can be resolved, whatever the template.
+/// Checks that values can be resolved, independent of the template.
 ///
 /// # Errors
+///
 /// `unknown_variable`, `validation_error`.
 pub(crate) fn check_params(template: &BroadcastTemplate) -> Result<()> {
     for (part, params) in [
@@ -71,12 +74,12 @@ fn is_contact_field(name: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// A text in one line, with single spaces: what networks allow in values.
+/// Collapses white space to single spaces. Networks reject line breaks and repeated spaces in values.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The values of one recipient, as they are kept.
+/// The stored values of a recipient.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FrozenParams {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -88,7 +91,7 @@ pub(crate) struct FrozenParams {
 }
 
 impl FrozenParams {
-    /// The values for a contact. `None` where it lacks one that has no fallback.
+    /// Resolves the values for a contact. Returns `None` if it lacks a value and the fallback is empty.
     pub(crate) fn of(template: &BroadcastTemplate, card: &ContactCard) -> Option<Self> {
         let all = |params: &Params| {
             let resolved = params.iter().map(|(name, param)| Some((name.clone(), resolved(param, card)?)));
@@ -101,7 +104,7 @@ impl FrozenParams {
         })
     }
 
-    /// What a message has of its template.
+    /// Builds the template part of a message.
     pub(crate) fn sent(self, template: &BroadcastTemplate, namespace: &str) -> SentTemplate {
         SentTemplate {
             name: template.name.clone(),

@@ -1,4 +1,4 @@
-//! The job of broadcasts: it prepares recipients and writes messages.
+//! The background job of broadcasts, which prepares recipients and writes messages.
 
 pub(crate) mod prepare;
 pub(crate) mod progress;

@@ -1,4 +1,4 @@
-//! Preparing: the audience becomes recipients, piece by piece, with the values that their messages will have.
+//! Prepares recipients: turns the audience into rows, in batches, with the resolved values of their messages.
 
 use crate::checks::check::{self, excluded, included};
 use crate::checks::clock::Clock;
@@ -23,24 +23,24 @@ use sends::SendParts;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use store::{Db, Read, Tx};
 
-/// So many contacts are one piece.
+/// The number of contacts in a batch.
 const PIECE: i64 = 1_000;
 
-/// Some contacts of an audience.
+/// A batch of contacts of the audience.
 #[derive(Clone)]
 pub(crate) struct Contacts {
     pub(crate) cards: Vec<ContactCard>,
-    /// The last one that was looked at.
+    /// The last contact that was read.
     pub(crate) last: Option<ContactId>,
-    /// How much was read of the file that lists the audience.
+    /// The number of bytes that were read of the file with the audience.
     pub(crate) bytes: i64,
-    /// The lines of that file that were read.
+    /// The counts of the lines that were read of that file.
     pub(crate) lines: Option<ListedLines>,
     pub(crate) is_end: bool,
 }
 
-/// Prepares the next piece. What was read before the transaction is used only if nobody has prepared it meanwhile;
-/// consent is looked at again before anything is sent.
+/// Prepares the next batch. It is read before the transaction, and dropped if another runner has made progress
+/// meanwhile. Consent is checked again before anything is sent.
 pub(crate) async fn piece(db: &Db, parts: SendParts, row: BroadcastRow) -> Result<Next> {
     let seen = row.clone();
     let read = read(db, parts, row).await;
@@ -62,7 +62,7 @@ pub(crate) async fn piece(db: &Db, parts: SendParts, row: BroadcastRow) -> Resul
     .await
 }
 
-/// The work of a transaction may run twice, and errors cannot be cloned.
+/// Copies an error. The transaction may run twice, and errors cannot be cloned.
 fn copy(error: &Error) -> Error {
     Error::new(error.code(), error.message())
 }
@@ -70,7 +70,8 @@ fn copy(error: &Error) -> Error {
 /// Reads the next contacts of the audience.
 ///
 /// # Errors
-/// `validation_error` where the file that lists the audience cannot be read.
+///
+/// `validation_error` if the file with the audience cannot be read.
 pub(crate) async fn read(db: &Db, parts: SendParts, row: BroadcastRow) -> Result<Contacts> {
     let audience = row.audience()?.unwrap_or_default();
     let people = parts.people;
@@ -96,7 +97,8 @@ fn contacts(
     Ok(Contacts { cards, last, bytes: row.prepared_bytes, lines: None, is_end })
 }
 
-/// Those whom a piece of a file lists, as far as they fit all else. Who is listed twice is a recipient once.
+/// Returns the contacts that a chunk of a file lists and that match the other conditions. A contact that is listed
+/// twice becomes a recipient once.
 fn among(
     read: &mut Read,
     people: &People,
@@ -127,15 +129,15 @@ fn among(
     Ok(Contacts { cards, last: None, bytes: listed.end, lines: Some(lines), is_end: listed.is_end })
 }
 
-/// Whom a line of a list names.
+/// The contact that a line identifies.
 enum Named {
     One(ContactId),
     None,
     Several,
 }
 
-/// The contact on whom all values of a line agree. An id next to other values may be that of another system: it is no reason
-/// to write to somebody whom the other values do not name.
+/// Finds the contact on which all values of a line agree. An id next to other values may be an id of another system,
+/// so it alone must not decide who is written to.
 fn named(read: &mut Read, people: &People, row: &BroadcastRow, line: &ListedContact) -> Result<Named> {
     let mut find = |contact| match people.find(read, row.workspace_id, contact) {
         Ok(card) => Ok(Some(card.id)),
@@ -159,7 +161,7 @@ fn named(read: &mut Read, people: &People, row: &BroadcastRow, line: &ListedCont
     })
 }
 
-/// Contacts by their ids, with the survivors of merged ones instead of them.
+/// Replaces the ids of merged contacts by those of their survivors.
 fn current(
     read: &mut Read,
     people: &People,
@@ -170,7 +172,7 @@ fn current(
     Ok(ids.iter().map(|id| survivors.get(id).copied().unwrap_or(*id)).collect())
 }
 
-/// Takes those out of some contacts whom the broadcast excludes.
+/// Removes the contacts that the broadcast excludes.
 fn leave_out(
     read: &mut Read,
     people: &People,
@@ -203,7 +205,7 @@ fn leave_out(
     Ok(())
 }
 
-/// How many broadcasts contacts were sent within the time of a cap.
+/// Counts the broadcasts that were sent to contacts within the period of a frequency cap.
 fn sent_lately(
     read: &mut Read,
     cards: &[ContactCard],
@@ -219,7 +221,8 @@ fn sent_lately(
     Ok(sent.into_iter().collect())
 }
 
-/// The recipients that contacts become: with the values of their messages, or the reason why they are left out.
+/// Builds the recipients for contacts: with the resolved values of their messages, or with the reason why they are
+/// skipped.
 pub(crate) fn recipients(
     read: &mut Read,
     row: &BroadcastRow,
@@ -227,7 +230,7 @@ pub(crate) fn recipients(
 ) -> Result<Vec<NewRecipient>> {
     let now = read.now();
     let wanted = row.template()?.ok_or_else(|| Error::internal("a broadcast has no template"))?;
-    // Of a template that is gone nothing is known, so that it is taken for the strictest.
+    // If the template is gone, assume the strictest category.
     let category = match check::template(read, row, &wanted) {
         Ok(template) => template.category,
         Err(error) if error.code() == Code::TemplateNotFound => TemplateCategory::Marketing,
@@ -256,7 +259,7 @@ pub(crate) fn recipients(
     Ok(cards.iter().map(recipient).collect())
 }
 
-/// Stores the recipients of a piece, in a broadcast that is locked.
+/// Stores the recipients of a batch of a locked broadcast.
 fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
     let now = tx.now();
     let recipients = recipients(tx, row, &piece.cards)?;
@@ -265,7 +268,7 @@ fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
     let listed = piece.lines.map(|lines| counts::add_lines(tx, row.id, is_first, lines)).transpose()?;
     counts::compact(tx, row.id)?;
     if piece.is_end && listed == Some(0) {
-        // Whoever imports the contacts and resumes it has the file read once more.
+        // Resuming reads the file again from the start, for the case that the contacts are imported meanwhile.
         row.prepared_bytes = 0;
         let cause = row.cause();
         return pause(tx, row, &cause, Reason::AudienceInvalid);
@@ -279,7 +282,7 @@ fn store(tx: &mut Tx, row: &mut BroadcastRow, piece: &Contacts) -> Result<()> {
     row.store_progress(tx)
 }
 
-/// The values for a contact to whom the message can be sent.
+/// Resolves the values for a contact that can be sent the message.
 fn frozen(card: &ContactCard, wanted: &BroadcastTemplate) -> Result<FrozenParams, Skip> {
     let params = FrozenParams::of(wanted, card).ok_or(Skip::MissingParam)?;
     address(card).map(|_| params).ok_or(Skip::NoAddress)

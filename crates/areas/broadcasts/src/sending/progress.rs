@@ -1,4 +1,4 @@
-//! The steps between the states of a broadcast that is locked.
+//! Transitions between the states of a locked broadcast.
 
 use crate::checks::limit;
 use crate::model::{
@@ -15,28 +15,28 @@ use model::{BroadcastId, Cause, Chain, Code, Error, JsonText, Result, Timestamp,
 use serde::{Deserialize, Serialize};
 use store::{Read, Tx};
 
-/// The job that prepares and sends.
+/// The job that prepares and sends broadcasts.
 pub(crate) const JOB: &str = "broadcasts.run";
 /// How often it is looked whether the last messages were sent.
 pub(crate) const LOOK_SECONDS: i64 = 2;
 
-/// A broadcast that is due.
+/// The payload of the job.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Due {
     pub(crate) workspace: WorkspaceId,
     pub(crate) broadcast: BroadcastId,
 }
 
-/// How a broadcast goes on.
+/// The next step of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// With another piece, at once.
+    /// Continue with another batch.
     Piece,
-    /// Not by this run: it is over, or another run is asked for.
+    /// End this run. The broadcast is over, or another run is enqueued.
     Over,
 }
 
-/// Asks for a run at a moment. Runs for the same second are one, so that however many are asked for they do not add up.
+/// Enqueues a run at a time. Runs in the same second share a unique name, so that repeated requests do not add up.
 pub(crate) fn enqueue(tx: &mut Tx, row: &BroadcastRow, at: Timestamp) -> Result<()> {
     let due = Due { workspace: row.workspace_id, broadcast: row.id };
     let now = tx.now();
@@ -50,7 +50,7 @@ pub(crate) fn enqueue(tx: &mut Tx, row: &BroadcastRow, at: Timestamp) -> Result<
     tx.enqueue(row.workspace_id, JOB, Some(&format!("broadcast:{}:{when}", row.id)), &due, at)
 }
 
-/// How many recipients' messages are in the outbox or being sent.
+/// Returns the number of recipients whose messages are in the outbox or being sent.
 pub(crate) fn count_claimed(read: &mut Read, id: BroadcastId) -> Result<i64> {
     Ok(broadcast_recipients::table
         .filter(broadcast_recipients::broadcast_id.eq(id))
@@ -59,10 +59,11 @@ pub(crate) fn count_claimed(read: &mut Read, id: BroadcastId) -> Result<i64> {
         .get_result(read.connection())?)
 }
 
-/// What keeps a broadcast from being sent, where waiting may help.
+/// Returns the pause reason for an error that waiting may resolve.
 ///
 /// # Errors
-/// The error, where it is none of the broadcast's.
+///
+/// The error itself, if it is not caused by the broadcast.
 pub(crate) fn reason_of(error: Error) -> Result<Reason> {
     match error.code() {
         Code::ChannelDisconnected => Ok(Reason::ChannelDisconnected),
@@ -78,7 +79,7 @@ pub(crate) fn reason_of(error: Error) -> Result<Reason> {
     }
 }
 
-/// Pauses a broadcast. Messages that are not being handed to the network yet wait until it goes on.
+/// Pauses a broadcast. Messages that have not been handed to the network yet wait until it resumes.
 pub(crate) fn pause(tx: &mut Tx, row: &mut BroadcastRow, cause: &Cause, reason: Reason) -> Result<()> {
     (row.status, row.pause_reason) = (Status::Paused, Some(reason));
     row.starts_at = match reason {
@@ -91,8 +92,8 @@ pub(crate) fn pause(tx: &mut Tx, row: &mut BroadcastRow, cause: &Cause, reason: 
     publish(tx, cause, row).map(drop)
 }
 
-/// Asks for the next run of a paused broadcast: while messages are being sent that could come back, and when it goes on by
-/// itself.
+/// Enqueues the next run of a paused broadcast: soon, while messages that are being sent could come back, and at the
+/// time at which it resumes automatically.
 pub(crate) fn look_again(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
     if count_claimed(tx, row.id)? > 0 {
         let soon = tx.now().plus_seconds(LOOK_SECONDS);
@@ -101,8 +102,8 @@ pub(crate) fn look_again(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
     row.starts_at.map_or(Ok(()), |at| enqueue(tx, row, at))
 }
 
-/// Lets a paused broadcast go on. Those whom only the network's limit of contacts per day kept from being sent the message
-/// are sent it now.
+/// Resumes a paused broadcast. Recipients that the network refused because of its daily limit of contacts are
+/// retried.
 pub(crate) fn resume(tx: &mut Tx, row: &mut BroadcastRow, cause: &Cause) -> Result<()> {
     if row.pause_reason == Some(Reason::MessagingLimit) {
         retry::beyond_the_limit(tx, row)?;
@@ -111,7 +112,7 @@ pub(crate) fn resume(tx: &mut Tx, row: &mut BroadcastRow, cause: &Cause) -> Resu
     start(tx, row, cause)
 }
 
-/// Stores a broadcast that goes on from now or from `starts_at`, and asks for its next run.
+/// Stores a broadcast that starts now or at `starts_at`, and enqueues its next run.
 pub(crate) fn start(tx: &mut Tx, row: &mut BroadcastRow, cause: &Cause) -> Result<()> {
     let now = tx.now();
     row.pause_reason = None;

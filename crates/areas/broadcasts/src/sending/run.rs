@@ -1,7 +1,7 @@
-//! What broadcasts do in the background: one piece after another, each a transaction that knows how far the last one came.
+//! The job of broadcasts. It works in batches; each is a transaction that continues from the stored progress.
 //!
-//! Whoever runs a piece holds the broadcast's row, so that two runners do nothing twice, and a runner that dies loses
-//! nothing: the next one goes on from what is stored.
+//! A batch locks the row of the broadcast, so that two runners never do the same work. If a runner dies, the next one
+//! continues from the stored progress.
 
 use crate::checks::check::{self, Ready};
 use crate::model::{BroadcastRecipientState as State, BroadcastStatus as Status};
@@ -22,10 +22,10 @@ use model::{BroadcastRecipientId, Code, MessageId, Result};
 use sends::SendParts;
 use store::{Db, Tx};
 
-/// The most recipients that become cancelled in one transaction.
+/// The most recipients to cancel in one transaction.
 const CANCELLED_AT_ONCE: i64 = 5_000;
 
-/// The job of broadcasts.
+/// Builds the job.
 pub(crate) fn job(parts: &SendParts) -> Job {
     let parts = parts.clone();
     Job::after(
@@ -63,7 +63,7 @@ async fn piece(db: &Db, parts: &SendParts, due: Due) -> Result<Next> {
     }
 }
 
-/// Starts a scheduled broadcast when its time has come.
+/// Starts a scheduled broadcast when it is due.
 fn begin(tx: &mut Tx, parts: &SendParts, due: Due) -> Result<Next> {
     let mut row = locked(tx, due.workspace, due.broadcast)?;
     let (now, cause) = (tx.now(), row.cause());
@@ -86,7 +86,7 @@ fn begin(tx: &mut Tx, parts: &SendParts, due: Due) -> Result<Next> {
     Ok(Next::Piece)
 }
 
-/// Takes back what came back to the outbox while a broadcast is paused, and lets it go on when its time has come.
+/// Withdraws messages that came back to the outbox during a pause, and resumes the broadcast when it is due.
 fn wait(tx: &mut Tx, parts: &SendParts, due: Due) -> Result<Next> {
     let mut row = locked(tx, due.workspace, due.broadcast)?;
     if row.status != Status::Paused {
@@ -110,7 +110,7 @@ fn wait(tx: &mut Tx, parts: &SendParts, due: Due) -> Result<Next> {
     Ok(Next::Piece)
 }
 
-/// Makes recipients of a cancelled broadcast cancelled to whom nothing was sent.
+/// Cancels the remaining recipients of a cancelled broadcast.
 fn cancel(tx: &mut Tx, due: Due) -> Result<Next> {
     let mut row = locked(tx, due.workspace, due.broadcast)?;
     if row.status != Status::Cancelling {
@@ -133,7 +133,7 @@ fn cancel(tx: &mut Tx, due: Due) -> Result<Next> {
         counts::compact(tx, row.id)?;
         return Ok(Next::Piece);
     }
-    // What is being sent could come back to the outbox.
+    // A message that is being sent could still come back to the outbox.
     if count_claimed(tx, row.id)? > 0 {
         enqueue(tx, &row, now.plus_seconds(LOOK_SECONDS))?;
         return Ok(Next::Over);

@@ -1,4 +1,4 @@
-//! Sending: pending recipients get messages, as many at a time as the rate allows.
+//! Sends: writes messages for pending recipients, as many as the rate allows.
 
 use crate::checks::check::Ready;
 use crate::checks::clock::Clock;
@@ -29,13 +29,13 @@ use sends::SendParts;
 use std::collections::{HashMap, HashSet};
 use store::{AnyConnection, CachedChange, Read, Tx};
 
-/// The most messages of one transaction.
+/// The most messages to write in one transaction.
 const PIECE: i64 = 100;
-/// How long a message may wait to be sent.
+/// The time after which an unsent message expires, in seconds.
 const EXPIRES_SECONDS: i64 = 4 * 3_600;
-/// Failures are counted among so many messages.
+/// The number of last messages by which the failure rate is judged.
 const JUDGED: i64 = 200;
-/// With more failures than this among them, the broadcast pauses.
+/// The number of failures among them above which the broadcast pauses.
 const MOST_FAILED: usize = 20;
 
 /// Writes the next messages.
@@ -93,7 +93,7 @@ fn next(read: &mut Read, id: BroadcastId, now: Timestamp, most: i64) -> Result<V
         .load(read.connection())?)
 }
 
-/// Completes a broadcast of which nothing is pending or on its way; or asks for a run when there may be something to do.
+/// Completes a broadcast if no recipient is pending or being sent to. Otherwise enqueues the next run.
 fn finish(tx: &mut Tx, row: &mut BroadcastRow, waiting: i64) -> Result<Next> {
     let now = tx.now();
     let next: Option<Timestamp> = broadcast_recipients::table
@@ -113,7 +113,7 @@ fn finish(tx: &mut Tx, row: &mut BroadcastRow, waiting: i64) -> Result<Next> {
     Ok(Next::Over)
 }
 
-/// Why the broadcast must pause.
+/// Returns the reason why the broadcast has to pause.
 fn obstacle(read: &mut Read, row: &BroadcastRow, ready: &Ready) -> Result<Option<Reason>> {
     if let Some(reason) = ready.obstacle() {
         return Ok(Some(reason));
@@ -140,14 +140,14 @@ fn obstacle(read: &mut Read, row: &BroadcastRow, ready: &Ready) -> Result<Option
     Ok((failed.len() > MOST_FAILED).then_some(Reason::FailureRate))
 }
 
-/// What becomes of a recipient whose turn has come.
+/// The decision for a recipient who is due.
 enum Turn {
     Send,
     Skip(Skip),
     Wait(Timestamp),
 }
 
-/// With what messages are written.
+/// The context for writing messages.
 struct Writing<'a> {
     parts: &'a SendParts,
     row: &'a BroadcastRow,
@@ -156,8 +156,8 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Writes messages for recipients whose turn has come, and gives how many. Whether a contact may be written to is looked
-    /// at again.
+    /// Writes messages for due recipients, and returns their number. Consent and blocks are checked again, because
+    /// they may have changed since the preparation.
     fn write(&self, tx: &mut Tx, due: &[RecipientRow]) -> Result<usize> {
         let now = tx.now();
         channels::share(tx, self.ready.channel.id)?;
@@ -174,7 +174,7 @@ impl Writing<'_> {
             let of = broadcast_recipients::table.find(recipient.id);
             let at = broadcast_recipients::updated_at.eq(now);
             match self.turn(&recipient, cards.get(&recipient.contact_id), now) {
-                // Its message was taken back.
+                // The recipient's message was withdrawn before, and is queued again.
                 Turn::Send if let Some(id) = recipient.message_id => {
                     claimed.push((recipient.id, requeue(tx, id, Priority::Broadcast, expires_at)?.id));
                 }
@@ -230,14 +230,15 @@ impl Writing<'_> {
         Ok(rows.iter().filter_map(|row| Some((*recipients.get(&row.contact_id)?, row.id))).collect())
     }
 
-    /// Those recipients whose contacts are not being merged or changed at this moment, and are not until the transaction
-    /// ends, in the order in which all who lock several conversations do so. The others have their turn in the next piece.
+    /// Returns the recipients whose contacts no other transaction is changing or merging, and locks these contacts
+    /// until the transaction ends. They are sorted by contact, which is the order in which conversations are locked.
+    /// The other recipients follow in the next batch.
     fn held(&self, tx: &mut Tx, due: &[RecipientRow]) -> Result<Vec<RecipientRow>> {
         let contacts: Vec<ContactId> = due.iter().map(|recipient| recipient.contact_id).collect();
         let busy = self.parts.people.hold(tx, self.row.workspace_id, &contacts)?;
         let held: HashSet<ContactId> =
             contacts.into_iter().filter(|contact| !busy.contains(contact)).collect();
-        // A merge that has just ended may have given them to others.
+        // Read the recipients again, because a merge that has just ended may have moved them.
         let ids: Vec<BroadcastRecipientId> = due.iter().map(|recipient| recipient.id).collect();
         let mut due: Vec<RecipientRow> = broadcast_recipients::table
             .filter(broadcast_recipients::id.eq_any(ids))
@@ -249,8 +250,8 @@ impl Writing<'_> {
         Ok(due)
     }
 
-    /// Gives the places of merged contacts to those that remain, and says whether there was one: a contact that is merged
-    /// while it is made a recipient may become one after the merge has looked. Their turn is in the next piece.
+    /// Moves the recipients of merged contacts to the survivors. A merge can miss a recipient that is inserted
+    /// concurrently. Returns whether there was any; they follow in the next batch.
     fn follow_merges(&self, tx: &mut Tx, gone: impl Iterator<Item = ContactId>) -> Result<bool> {
         let (people, workspace) = (&self.parts.people, self.row.workspace_id);
         let mut merged = false;
@@ -269,7 +270,7 @@ impl Writing<'_> {
     }
 
     fn turn(&self, recipient: &RecipientRow, card: Option<&ContactCard>, now: Timestamp) -> Turn {
-        // With the address its values were forgotten, without which there is no message.
+        // Deleting a message clears the address together with the values, without which there is no message.
         let card = card.filter(|_| recipient.address.is_some());
         let Some(card) = card else { return Turn::Skip(Skip::NoAddress) };
         if let Some(reason) = refusal(card, self.ready.template.category) {
@@ -279,7 +280,7 @@ impl Writing<'_> {
         quiet_until.map_or(Turn::Send, Turn::Wait)
     }
 
-    /// A new message, or why the template does not take the recipient's values.
+    /// Builds a new message, or the reason why the template does not accept the recipient's values.
     fn message(
         &self,
         recipient: &RecipientRow,
@@ -315,7 +316,8 @@ impl Writing<'_> {
     }
 }
 
-/// Notes which messages of recipients wait to be sent.
+/// Marks recipients as claimed, each with its message. On PostgreSQL, one statement updates the pairs of ids that it
+/// gets as arrays.
 fn set_claimed(tx: &mut Tx, claimed: &[(BroadcastRecipientId, MessageId)]) -> Result<()> {
     let now = tx.now();
     match tx.connection() {

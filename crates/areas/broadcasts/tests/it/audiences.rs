@@ -1,4 +1,4 @@
-//! The recipients of broadcasts: who is left out, and contacts that are merged.
+//! Recipients: skipped contacts, and merged contacts.
 
 use crate::support::{all, open, sale};
 use serde_json::json;
@@ -25,7 +25,7 @@ async fn who_is_left_out_is_told_why(kind: Kind) {
         .patch(&format!("/contacts/{}", ids[1]), &desk.key, json!({ "status": "blocked" }))
         .await
         .expect(200);
-    // Cem was written to by another broadcast.
+    // Another broadcast has been sent to Cem.
     let first = desk.draft(json!({ "contact_ids": [ids[2], ids[3]] }), json!({})).await;
     desk.act(first, "send").await;
     desk.run().await;
@@ -60,7 +60,7 @@ async fn who_is_left_out_is_told_why(kind: Kind) {
     let done = desk.broadcast(second).await;
     assert_eq!((&done["status"], &done["counts"]["skipped"]), (&json!("completed"), &json!(6)));
     assert_eq!(desk.recipients(second, "skip_reason=blocked").await.len(), 1);
-    // What is no marketing reaches who opted out; who got the first broadcast is excluded.
+    // Messages other than marketing reach contacts who opted out. Recipients of the first broadcast are excluded.
     audience["exclude"] = json!({ "broadcast_id": first });
     let mut notice = sale();
     notice["name"] = json!("notice");
@@ -94,7 +94,7 @@ async fn consent_is_looked_at_again_before_sending(kind: Kind) {
         .patch(&format!("/contacts/{}", ids[2]), &desk.key, json!({ "status": "blocked" }))
         .await
         .expect(200);
-    // What was frozen stays as it was.
+    // The frozen values stay as they were.
     desk.app
         .patch(&format!("/contacts/{}", ids[3]), &desk.key, json!({ "data": { "$name": "Other" } }))
         .await
@@ -113,7 +113,8 @@ async fn contacts_that_are_merged_get_one_message(kind: Kind) {
     desk.act(id, "send").await;
     desk.run().await;
     let outsider = desk.contact("Zoe", "+34612345678").await;
-    // Both are recipients, one of two is, and one that was written to already.
+    // Merges of two recipients, of a recipient into another contact, and of a recipient that has been sent its
+    // message.
     for (survivor, merged) in [(ids[1], ids[2]), (outsider, ids[3]), (ids[4], ids[0])] {
         desk.post(&format!("/contacts/{survivor}/merge"), json!({ "source_id": merged })).await.expect(200);
     }

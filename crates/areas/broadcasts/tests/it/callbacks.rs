@@ -1,4 +1,4 @@
-//! A broadcast that is sent while its recipients write, and while statuses of its messages arrive.
+//! A broadcast that is sent while its recipients write and statuses of its messages arrive.
 
 use crate::support::Desk;
 use futures::future::join_all;
@@ -12,11 +12,11 @@ const BROADCASTS: usize = 5;
 
 #[testkit::both]
 async fn sending_and_hearing_wait_for_each_other_in_one_order(kind: Kind) {
-    // Agents are not what this is about, and time hardly passes.
+    // Keep agents from answering; the clock hardly advances.
     let desk = Desk::with_settings(kind, |settings| settings.reply_debounce_ms = 60_000).await;
     let customers: Vec<User> =
         (0..CUSTOMERS).map(|number| desk.customer("Ana", &format!("+55119876{number:05}"))).collect();
-    // The contacts come to be in one order and write in another.
+    // The contacts are created in one order and write in another.
     for customer in &customers {
         desk.network.write(&customer.user_id, "Hi").unwrap();
     }

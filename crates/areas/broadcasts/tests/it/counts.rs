@@ -1,4 +1,4 @@
-//! The counts of broadcasts are always those of their recipients.
+//! The counts of broadcasts always equal those of their recipients.
 
 use crate::support::{Desk, all, open};
 use model::{ContactId, Timestamp};
@@ -8,7 +8,7 @@ use testkit::Kind;
 const STATES: [&str; 9] =
     ["pending", "claimed", "sent", "delivered", "read", "failed", "skipped", "unknown", "cancelled"];
 
-/// Numbers that look random, the same in each run of the test.
+/// A generator of pseudo-random numbers that repeats in each run.
 struct Chance(u64);
 
 impl Chance {
@@ -21,7 +21,7 @@ impl Chance {
 impl Desk {
     async fn counted(&self, id: i64) -> Value {
         let of = format!("SELECT COUNT(*) AS n FROM broadcast_recipients WHERE broadcast_id = {id}");
-        // All are contacts of the workspace: no line of a list names somebody else.
+        // All recipients are contacts of the workspace, so no line of a list is unmatched.
         let mut counts = json!({ "total": self.count(&of).await, "unmatched": 0, "contradictory": 0 });
         for state in STATES {
             let name = if state == "claimed" { "sending" } else { state };
@@ -31,7 +31,7 @@ impl Desk {
         counts
     }
 
-    /// Something happens to a broadcast; gives what it was.
+    /// Makes a random change to a broadcast and returns its description.
     async fn happen(&self, id: i64, contacts: &[i64], chance: &mut Chance) -> String {
         let rows = self.recipients(id, "limit=100").await;
         let row = rows[chance.below(rows.len())].clone();
@@ -91,7 +91,7 @@ async fn counts_are_those_of_the_rows(kind: Kind) {
     desk.post(&format!("/broadcasts/{id}/cancel"), json!({})).await;
     desk.seconds(3).await;
     assert_eq!(desk.broadcast(id).await["counts"], desk.counted(id).await);
-    // They are summed up.
+    // The job compacts the counts.
     desk.app.data.clock.advance(chrono::Duration::seconds(61));
     desk.run().await;
     let rows = desk.count("SELECT COUNT(*) AS n FROM broadcast_counts").await;

@@ -1,11 +1,11 @@
-//! Broadcasts whose contacts are deleted, or whose messages the business no longer keeps.
+//! Broadcasts whose contacts are deleted, or whose messages pass the retention of the business.
 
 use crate::support::{Desk, all, open};
 use serde_json::{Value, json};
 use testkit::Kind;
 
 impl Desk {
-    /// For how many days the business keeps messages and files.
+    /// Sets the retention of messages and files.
     async fn keep(&self, retention: Value) {
         let (workspace, patch) = (self.workspace, json!({ "retention": retention }));
         let patch = move || serde_json::from_value(patch.clone()).unwrap();
@@ -29,7 +29,7 @@ async fn what_is_still_to_be_done_stays(kind: Kind) {
     desk.act(id, "cancel").await;
     desk.days(2).await;
     assert_eq!((desk.messages().await.len(), desk.remains().await), (0, 0));
-    // Nothing of what was written to whom is kept, but for what became of it.
+    // Contents and addresses are gone, but the states remain.
     let over = desk.broadcast(id).await;
     assert_eq!(
         (&over["status"], &over["counts"]["total"], &over["counts"]["cancelled"]),
@@ -72,7 +72,7 @@ async fn what_waits_is_not_sent_and_its_broadcast_ends(kind: Kind) {
     desk.act(id, "send").await;
     desk.run().await;
     let before = desk.recipients(id, "").await;
-    // The second is being handed to the network at this moment.
+    // The second message is being handed to the network.
     let second = &before[1]["message_id"];
     desk.app.sql(format!("UPDATE message_outbox SET claimed_epoch = 99 WHERE message_id = {second}")).await;
     desk.erase(&before[0]["contact_id"]).await;

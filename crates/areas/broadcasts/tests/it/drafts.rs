@@ -1,4 +1,4 @@
-//! Drafts of broadcasts: what is refused, and schedules.
+//! Drafts of broadcasts: validation and schedules.
 
 use crate::support::{all, open};
 use serde_json::{Value, json};
@@ -143,7 +143,7 @@ async fn a_schedule_is_kept_and_can_be_changed(kind: Kind) {
     let change = desk.app.patch(&path, &desk.key, json!({ "name": "Late" })).await;
     assert_eq!(change.expect_error(409, "invalid_state"), None);
     assert_eq!(change.body["error"]["details"]["state"], "sending");
-    // Another one is not waited for.
+    // Another broadcast starts at once with `now`.
     let now = desk.draft(all(), json!({ "schedule": { "send_at": "2026-01-16T12:00:00Z" } })).await;
     desk.act(now, "send").await;
     assert_eq!(

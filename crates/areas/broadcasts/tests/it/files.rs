@@ -1,4 +1,4 @@
-//! Files that broadcasts send, and files that list whom they reach.
+//! Files that broadcasts send, and files that list their audience.
 
 use crate::support::Desk;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ async fn a_file_of_a_broadcast_is_uploaded_once_and_is_in_use(kind: Kind) {
     assert_eq!(desk.get(&format!("/broadcasts/{id}")).await.expect(200)["status"], "completed");
     let media = desk.media();
     assert_eq!((media.len(), media.iter().collect::<BTreeSet<_>>().len()), (5, 1), "{media:?}");
-    // What is over needs no file any more.
+    // A broadcast that is over no longer uses the file.
     desk.app.delete(&path, &desk.key).await.expect(200);
 }
 
@@ -51,7 +51,8 @@ async fn a_broadcast_reaches_whom_a_file_lists(kind: Kind) {
         });
         desk.post("/broadcasts", body).await
     };
-    // Three ways to name a contact; one is named twice, one by nobody, one is excluded, and many are not ours.
+    // Three ways to identify a contact. One contact is listed twice, one line identifies nobody, one contact is
+    // excluded, and many are unknown.
     let strangers: String = (0..1_500).map(|number| format!("x,+55119123{number:05},\n")).collect();
     let lines = format!(
         "Name,Phone,Id\nC0,+55 11 98765-4300,\nagain,,{}\n\n{strangers}\"C,1\",+551187654301,{}\nC2,+5511987654302,\nC3,,{}\nagain,,{}\n?,,nobody",
@@ -71,7 +72,7 @@ async fn a_broadcast_reaches_whom_a_file_lists(kind: Kind) {
     assert_eq!([of(0), of(1), of(2)], [json!(ids[0]), json!(ids[1]), json!(ids[3])]);
     assert_eq!(desk.get(&format!("/broadcasts/{id}")).await.expect(200)["counts"]["total"], 3);
     desk.app.delete(&format!("/files/{file}"), &desk.key).await.expect(200);
-    // What is no list pauses it, and what is no file is refused.
+    // A file that is not a list pauses the broadcast, and a missing file is rejected.
     let id =
         draft(json!({ "file_id": list("name\nAna\n".to_owned()).await })).await.expect(201)["id"].clone();
     desk.post(&format!("/broadcasts/{id}/send"), json!({})).await.expect(200);
@@ -107,7 +108,7 @@ async fn lists_of_other_programs_are_read_and_strangers_are_left_out(kind: Kind)
             recipients.as_array().unwrap().iter().map(|one| one["contact_id"].clone()).collect();
         (shown, to)
     };
-    // Numbers as spreadsheets leave them, in an old encoding and in UTF-16.
+    // Numbers as spreadsheets write them, in a legacy encoding and in UTF-16.
     let text = "sep=;\r\n\"Name, full\";phone\r\nMuñoz;34600111220\r\n\"Núñez; Ana\";+34 600 111 221\r\nx;34611999999\r\n;;\r\n";
     let latin: Vec<u8> = text.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap()).collect();
     let wide: Vec<u8> = format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -120,7 +121,7 @@ async fn lists_of_other_programs_are_read_and_strangers_are_left_out(kind: Kind)
         );
         assert_eq!(to, [json!(ids[0]), json!(ids[1])]);
     }
-    // Numbers as people of the country of the business write them, in a column with a usual name.
+    // Numbers in the national spelling of the business's country, in a column with a common name.
     let patch: business::BusinessPatch = input::read_json(json!({ "country": "ES" }), "", "body").unwrap();
     let workspace = desk.key.workspace;
     desk.app.db().write(move |tx| business::set(tx, workspace, patch.clone())).await.unwrap();
@@ -132,7 +133,7 @@ async fn lists_of_other_programs_are_read_and_strangers_are_left_out(kind: Kind)
         "{shown}"
     );
     assert_eq!(to, [json!(ids[0]), json!(ids[1])]);
-    // Ids of another system that are those of strangers here, and values of two contacts in one line.
+    // Ids of another system that are ids of other contacts here, and lines with values of two contacts.
     let text = format!(
         "id,phone,external_id\n{},34600111221,\n999999,34600111222,\n{},34600111223,\n{},34699999999,\n{},,\n",
         ids[0], ids[3], ids[0], ids[4]
@@ -144,7 +145,7 @@ async fn lists_of_other_programs_are_read_and_strangers_are_left_out(kind: Kind)
         "{shown}"
     );
     assert_eq!(to, [json!(ids[2]), json!(ids[3]), json!(ids[4])]);
-    // A list that names nobody, and one with a quote that is never closed.
+    // A list without a known contact, and one with an unclosed quote.
     for (text, unmatched) in [
         ("phone\n34699999999\n", 1),
         ("phone\n", 0),
@@ -158,7 +159,7 @@ async fn lists_of_other_programs_are_read_and_strangers_are_left_out(kind: Kind)
         );
         assert_eq!((&shown["counts"]["unmatched"], to.len()), (&json!(unmatched), 0), "{text}");
     }
-    // Whoever imports the contacts can resume it.
+    // After importing the contacts, the broadcast can be resumed.
     let (paused, _) = broadcast("list.csv", b"phone\n34611888888\n").await;
     let late = desk.contact("Late", "+34611888888").await;
     desk.post(&format!("/broadcasts/{}/send", paused["id"]), json!({})).await.expect(200);

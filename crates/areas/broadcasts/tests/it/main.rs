@@ -1,4 +1,4 @@
-//! Broadcasts through the front door.
+//! Broadcasts through the whole service, on both databases.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,12 +1,12 @@
-//! The id of a contact that was merged works like the id of the contact that remains, wherever an id is taken.
+//! The id of a merged contact works like the id of its survivor, in every request.
 
 use crate::support::{Desk, open, sale};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use testkit::Kind;
 
-/// Every place of a request that holds the id of a contact, by operation. A new one is added here, and to the test that
-/// uses it below.
+/// Every place of a request that contains the id of a contact, by operation. Add a new place here and to the test
+/// below that uses it.
 const PLACES: [(&str, &str); 27] = [
     ("bulkUpdateTasks", "rows[].change.contact_id"),
     ("createBroadcast", "audience.contact_ids[]"),
@@ -32,15 +32,15 @@ const PLACES: [(&str, &str); 27] = [
     ("updateSegment", "add_contact_ids[]"),
     ("updateSegment", "remove_contact_ids[]"),
     ("updateTask", "contact_id"),
-    // No schema says what these ids are of: the values of fields of type `contact`, and the targets of links.
+    // The schema does not tell the type of these ids: values of `contact` fields, and targets of links.
     ("createItem", "data"),
     ("createItemLink", "to.id"),
     ("listItems", "?filter"),
 ];
-/// How many of the places no schema tells.
+/// The number of places that no schema tells.
 const UNTOLD: usize = 3;
 
-/// The places of a schema that are ids of contacts, by their schema or their name.
+/// Finds the places of a schema that are ids of contacts, by their schema or their name.
 fn places(document: &Value, schema: &Value, at: &str, seen: &[&str], found: &mut BTreeSet<String>) {
     if let Some(name) = schema["$ref"].as_str().and_then(|name| name.rsplit('/').next()) {
         if name == "ContactId" {
@@ -66,7 +66,7 @@ fn places(document: &Value, schema: &Value, at: &str, seen: &[&str], found: &mut
     }
 }
 
-/// A desk whose contact `old` was merged into another, and that into `current`, who wrote.
+/// A desk whose contact `old` was merged into another one, which was merged into `current`.
 struct Merged {
     desk: Desk,
     old: i64,
@@ -97,7 +97,7 @@ impl Merged {
         rows.as_array().unwrap().iter().map(|row| row["id"].clone()).collect()
     }
 
-    /// What both ids find, which must be the same, and how much it is.
+    /// Checks that both ids find the same, and returns how much that is.
     async fn found(&self, path: &str) -> usize {
         let by_old = self.ids(&path.replace("{id}", &self.old.to_string())).await;
         assert_eq!(by_old, self.ids(&path.replace("{id}", &self.current.to_string())).await, "{path}");

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use testkit::Kind;
 
 impl Desk {
-    /// A broadcast to so many contacts, which is sent slowly and has begun, and their ids.
+    /// Starts a slow broadcast to this many contacts. Returns its id and theirs.
     async fn begun_broadcast(&self, contacts: usize) -> (i64, Vec<i64>) {
         let mut ids = Vec::new();
         for number in 0..contacts {
@@ -32,7 +32,7 @@ async fn who_was_written_to_gets_nothing_more_by_a_merge(kind: Kind) {
     let (id, ids) = desk.begun_broadcast(4).await;
     let pending = desk.recipients_of(id).await.iter().filter(|(_, state)| state == "pending").count();
     assert!((1..=3).contains(&pending), "{pending}");
-    // The survivor takes the number to which the message went.
+    // The survivor takes over the number to which the message was sent.
     desk.merge(ids[3], ids[0], json!({ "prefer": "source" })).await;
     desk.let_pass(6).await;
     let states: Vec<String> = desk.recipients_of(id).await.into_iter().map(|(_, state)| state).collect();
@@ -82,7 +82,8 @@ async fn who_was_merged_before_becoming_a_recipient_gets_it_as_the_one_who_remai
         .collect();
     assert!(pending.len() >= 3, "{pending:?}");
     let (first, second, third) = (pending[0], pending[1], pending[2]);
-    // Both are recipients, then the survivor alone, as a merge leaves it that did not see the recipient it had.
+    // The state that a merge leaves behind if it misses a recipient: once with both contacts as recipients, once with
+    // the merged one alone.
     desk.merge(first, second, json!({})).await;
     desk.app.sql(format!("UPDATE broadcast_recipients SET state = 'pending', skip_reason = NULL WHERE contact_id = {second}")).await;
     let other = desk.contact("Ana", "+5511987654399").await;

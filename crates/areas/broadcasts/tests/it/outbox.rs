@@ -1,11 +1,11 @@
-//! Broadcasts that are paused, cancelled and resumed while their messages wait in the outbox; clocks and files.
+//! Broadcasts that are paused, cancelled and resumed while their messages wait in the outbox. Also clocks and files.
 
 use crate::support::{Desk, all, open, sale};
 use serde_json::{Value, json};
 use testkit::Kind;
 
 impl Desk {
-    /// A broadcast of which `count` messages wait in the outbox.
+    /// Starts a broadcast with `count` messages in the outbox.
     async fn waiting(&self, count: usize) -> i64 {
         self.crowd(count).await;
         let id = self.draft(all(), json!({})).await;
@@ -29,13 +29,13 @@ async fn a_pause_takes_messages_back_and_they_are_sent_once(kind: Kind) {
     let desk = open(kind).await;
     let id = desk.waiting(3).await;
     let messages = desk.messages().await;
-    // The first one is being handed to the network at this moment.
+    // The first message is being handed to the network.
     let first = desk.recipients(id, "").await[0]["message_id"].clone();
     desk.app.sql(format!("UPDATE message_outbox SET claimed_epoch = 99 WHERE message_id = {first}")).await;
     desk.act(id, "pause").await;
     assert_eq!(desk.states_of(id).await, ["claimed", "pending", "pending"]);
     assert_eq!(desk.queued().await, 1);
-    // The network asks to try again.
+    // The network asks for a retry.
     desk.app.sql("UPDATE message_outbox SET claimed_epoch = NULL").await;
     desk.seconds(3).await;
     assert_eq!((desk.states_of(id).await, desk.queued().await), (vec!["pending".to_owned(); 3], 0));
@@ -44,7 +44,7 @@ async fn a_pause_takes_messages_back_and_they_are_sent_once(kind: Kind) {
     desk.act(id, "send").await;
     desk.run().await;
     assert_eq!((desk.states_of(id).await, desk.queued().await), (vec!["claimed".to_owned(); 3], 3));
-    // They are the same messages.
+    // The messages are the same as before.
     assert_eq!(desk.messages().await, messages);
 }
 
@@ -52,7 +52,7 @@ async fn a_pause_takes_messages_back_and_they_are_sent_once(kind: Kind) {
 async fn what_is_cancelled_is_never_sent(kind: Kind) {
     let desk = open(kind).await;
     let id = desk.waiting(3).await;
-    // One was taken back before.
+    // One message was withdrawn before.
     let rows = desk.recipients(id, "").await;
     desk.act(id, "pause").await;
     desk.act(id, "send").await;
@@ -157,7 +157,7 @@ async fn quiet_hours_and_local_times_follow_the_clocks_that_are_put_forward(kind
     let desk = open(kind).await;
     let data = json!({ "$name": "Ana", "$phone": "+34612345678" });
     desk.post("/contacts", json!({ "data": data })).await.expect(201);
-    // In the night to the 29th of March clocks in Madrid are put forward: 08:00 is 07:00 UTC before, and 06:00 after.
+    // Clocks in Madrid go forward in the night to 29 March: 08:00 is 07:00 UTC before and 06:00 UTC after.
     desk.app.data.clock.advance(chrono::Duration::days(72) + chrono::Duration::hours(10));
     let quiet = json!({ "time_zone": "Europe/Madrid", "quiet_hours": { "from": "21:00", "to": "08:00" } });
     let id = desk.draft(all(), json!({ "schedule": quiet })).await;
@@ -167,7 +167,7 @@ async fn quiet_hours_and_local_times_follow_the_clocks_that_are_put_forward(kind
         desk.run().await;
         desk.messages().await.len()
     };
-    // It is 22:00 UTC on the 28th.
+    // It is 22:00 UTC on 28 March.
     assert_eq!(after(0).await, 0);
     assert_eq!(after(8 * 60 - 1).await, 0);
     assert_eq!(after(1).await, 1);

@@ -1,4 +1,4 @@
-//! Broadcasts that are paused and cancelled, by people and by the service.
+//! Broadcasts that are paused and cancelled by people and by the service.
 
 use crate::support::{all, open};
 use futures::future::join_all;
@@ -22,7 +22,7 @@ async fn a_pause_stops_it_and_nobody_is_written_to_twice(kind: Kind) {
     desk.seconds(3).await;
     assert_eq!(desk.messages().await.len(), before);
     assert_eq!(desk.act(id, "send").await["status"], "sending");
-    // Several runners at once, of which each does the work of all.
+    // Several concurrent runners, each of which tries to do all the work.
     desk.app
         .sql(
             "INSERT INTO jobs (workspace_id, kind, payload, run_at, attempts, epoch, created_at) \

@@ -1,10 +1,10 @@
-//! Previews of broadcasts, test sends, and broadcasts that name no channel.
+//! Previews, test sends, and broadcasts without a channel.
 
 use crate::support::{Desk, open, sale};
 use serde_json::{Value, json};
 use testkit::Kind;
 
-/// Four contacts: two who get the message, one who opted out, and one without an address.
+/// Creates four contacts: two who can receive the message, one who opted out, and one without an address.
 async fn contacts(desk: &Desk) -> Vec<i64> {
     let ana = desk.contact("Ana", "+5511987650001").await;
     let ben = desk.contact("Ben", "+5511987650002").await;
@@ -45,7 +45,7 @@ async fn a_preview_counts_and_shows_and_stores_nothing(kind: Kind) {
     desk.run().await;
     assert_eq!(desk.get(&path).await.expect(200), stored);
     assert_eq!(desk.messages().await.len(), 0);
-    // What is previewed is what happens.
+    // Sending has the result that the preview showed.
     assert_eq!(desk.post(&send, json!({})).await.expect(200)["channel_id"], json!(desk.channel));
     desk.run().await;
     let counts = desk.get(&path).await.expect(200)["counts"].clone();
@@ -115,7 +115,7 @@ async fn a_test_goes_to_one_contact(kind: Kind) {
         let refused = desk.post(&send, json!({ "test_contact_id": contact })).await;
         assert_eq!(refused.expect_error(status, code).as_deref(), Some("test_contact_id"), "{contact}");
     }
-    // A contact that was tested with gets the broadcast all the same.
+    // A contact that received a test also receives the broadcast.
     desk.act(id, "send").await;
     desk.run().await;
     assert_eq!(desk.messages().await.len(), 3);

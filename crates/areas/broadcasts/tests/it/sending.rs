@@ -31,7 +31,7 @@ async fn a_broadcast_reaches_its_audience(kind: Kind) {
         (ids[1], "Hi Ben, 10 % off!".to_owned(), Some(format!("bcast:{id}:{}:1", ids[1]))),
     ];
     assert_eq!(desk.messages().await, expected);
-    // A start that is asked for again changes nothing.
+    // Starting it again changes nothing.
     assert_eq!(desk.act(id, "send").await["version"], sending["version"]);
     let rows = desk.recipients(id, "").await;
     assert_eq!(
@@ -60,7 +60,7 @@ async fn a_broadcast_reaches_its_audience(kind: Kind) {
         "{read:?}"
     );
     assert_eq!(desk.broadcast_events().await, ["broadcast.started", "broadcast.completed"]);
-    // Late statuses count all the same.
+    // Late statuses still count.
     desk.report(&failed[0], "delivered", None).await;
     assert_eq!(desk.broadcast(id).await["counts"]["delivered"], 1);
     let pages = desk.get("/broadcasts?paginate=true&limit=1").await;
@@ -88,7 +88,7 @@ async fn what_failed_can_be_sent_again(kind: Kind) {
         desk.run().await;
         let row = desk.recipients(id, "state=claimed").await.remove(0);
         assert_eq!((&row["id"], &row["attempt"]), (&rows[place]["id"], &json!(2)));
-        // What is said of the first attempt no longer counts.
+        // Statuses of the first attempt no longer count.
         desk.report(&rows[place], "delivered", None).await;
         assert_eq!(desk.recipients(id, "state=claimed").await.len(), 1);
         desk.report(&row, "sent", None).await;
@@ -104,13 +104,12 @@ async fn what_failed_can_be_sent_again(kind: Kind) {
 async fn preparing_goes_on_where_it_was_interrupted(kind: Kind) {
     let desk = open(kind).await;
     let ids = desk.crowd(2_100).await;
-    // The same address by the user id on the network.
     let id = desk.draft(all(), json!({ "throttle": { "rate_per_minute": 1 } })).await;
     desk.act(id, "send").await;
     desk.run().await;
     assert_eq!(desk.broadcast(id).await["counts"]["total"], 2_100);
     assert_eq!(desk.messages().await.len(), 1);
-    // A server that dies after the first piece leaves this behind.
+    // The state that a server leaves behind if it dies after the first batch.
     desk.app.sql(format!("DELETE FROM broadcast_recipients WHERE contact_id > {}", ids[999])).await;
     desk.app
         .sql(format!(

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::ops::Deref;
 use testkit::{ChannelApp, Kind};
 
-/// A service whose channel is connected to a simulated network, with the steps that these tests repeat.
+/// A service whose channel is connected to a simulated network, with the steps that these tests share.
 pub struct Desk(ChannelApp);
 
 impl Deref for Desk {
@@ -26,18 +26,18 @@ impl Desk {
         Self(ChannelApp::open(kind).await)
     }
 
-    /// A service with the template `prices`, which has a file above its text.
+    /// Opens a service with the template `prices`, which has a file in its header.
     pub async fn with_prices(kind: Kind) -> Self {
         Self(ChannelApp::with_prices(kind).await)
     }
 
-    /// A channel with settings of its own.
+    /// Opens a service with other settings of its channel.
     pub async fn with_settings(kind: Kind, change: impl FnOnce(&mut ChannelSettings)) -> Self {
         Self(ChannelApp::with_settings(kind, change).await)
     }
 }
 
-/// A desk with a template that has two variables in its body.
+/// Opens a service with a template that has two variables in its body.
 pub async fn open(kind: Kind) -> Desk {
     let desk = Desk::open(kind).await;
     desk.app.sql("UPDATE channels SET messages_per_second = 80").await;
@@ -66,7 +66,7 @@ impl Desk {
         self.app.sql(statement).await;
     }
 
-    /// Drafts a broadcast of the template `sale` with this audience and whatever else `more` has.
+    /// Drafts a broadcast with the template `sale`, this audience, and the members of `more`.
     pub async fn draft(&self, audience: Value, more: Value) -> i64 {
         let mut body =
             json!({ "name": "Sale", "channel_id": self.channel, "template": sale(), "audience": audience });
@@ -78,7 +78,7 @@ impl Desk {
         self.app.post(&format!("/broadcasts/{id}/{what}"), &self.key, json!({})).await.expect(200)
     }
 
-    /// Lets time pass, second by second, and runs what is due.
+    /// Advances the clock second by second, and runs due jobs.
     pub async fn seconds(&self, seconds: i64) {
         for _ in 0..seconds {
             self.app.data.clock.advance(chrono::Duration::seconds(1));
@@ -105,7 +105,7 @@ impl Desk {
         rows.iter().map(|row| (row["contact_id"].as_i64().unwrap(), state(row))).collect()
     }
 
-    /// Messages that were written: contact, text and key, in their order.
+    /// Returns the written messages in order: contact, text and key.
     pub async fn messages(&self) -> Vec<(i64, String, Option<String>)> {
         let rows: Vec<(ContactId, String, Option<String>)> = self
             .app
@@ -119,7 +119,7 @@ impl Desk {
         rows.into_iter().map(|(contact, text, key)| (contact.0, text, key)).collect()
     }
 
-    /// What the network says of the message to a recipient.
+    /// Reports a status of a recipient's message as the network does.
     pub async fn report(&self, recipient: &Value, status: &str, code: Option<&str>) {
         let id = MessageId(recipient["message_id"].as_i64().unwrap());
         let error = code
@@ -135,7 +135,7 @@ impl Desk {
         written.await.unwrap();
     }
 
-    /// A contact writes at a moment, which may answer a broadcast.
+    /// Lets a contact write at a time, which may count as a reply to a broadcast.
     pub async fn reply(&self, contact: ContactId, at: Timestamp) {
         let workspace = self.workspace;
         let replied =
@@ -143,7 +143,7 @@ impl Desk {
         replied.await.unwrap();
     }
 
-    /// Creates contacts with numbers in the order of their names, and gives their ids.
+    /// Creates contacts whose numbers are in the order of their names, and returns their ids.
     pub async fn crowd(&self, count: usize) -> Vec<i64> {
         let mut ids = Vec::new();
         for start in (0..count).step_by(500) {
@@ -165,7 +165,7 @@ impl Desk {
     }
 }
 
-/// Everyone.
+/// Returns an audience of all contacts.
 pub fn all() -> Value {
     json!({ "filter_tree": { "not": { "field": "$name", "op": "eq", "value": "" } } })
 }

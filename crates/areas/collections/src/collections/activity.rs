@@ -1,4 +1,4 @@
-//! The activity of a whole collection.
+//! The activity log of a collection.
 
 use diesel::prelude::*;
 use model::{Caller, CollectionId, Error, ItemId, KeyId, Result, WorkspaceId};
@@ -66,7 +66,8 @@ fn list(
         query = query.filter(item_activity::item_id.eq(item));
     }
     if let Some(actor) = &wanted.actor {
-        // An API key is stored as its id; any actor may be stored as it is printed, with its id at the end.
+        // An actor is stored as its id if it is an API key, and as JSON that ends with the id otherwise. Keys can
+        // have both forms. The pattern is equivalent to: the actor's `id` equals the given one.
         let key = KeyId::parse(actor);
         let id = serde_json::to_string(actor)
             .map_err(Error::internal)?

@@ -1,4 +1,4 @@
-//! Copying a collection, with or without its items.
+//! Copies a collection, with or without its items.
 
 use super::events::{CollectionData, CollectionEvent};
 use super::model::Collection;
@@ -25,13 +25,14 @@ use std::sync::Arc;
 use store::{Db, LockLevel, Tx};
 use utoipa::ToSchema;
 
-/// The job that copies items.
+/// The name of the job that copies items.
 pub(super) const JOB: &str = "data.collection.copy";
 
-/// For up to so many items the caller waits.
+/// The most items that the request itself copies. More are left to the job.
 const MOST_AT_ONCE: i64 = 1_000;
 
-/// Items of one slice. Each is written in full, with its links, so they are fewer than a rewrite takes at a time.
+/// The number of items per transaction. It is smaller than that of a rewrite, because each item is written in full,
+/// with its links.
 const SLICE: i64 = 100;
 
 /// How the copy differs from the original.
@@ -72,7 +73,7 @@ pub async fn duplicate_collection(
     Ok(Created(collection.await?))
 }
 
-/// Makes the copy without items; gives its id, and the work that copies items with their number.
+/// Creates the copy without items. Returns its id, and the id of the work to copy items with the number of items.
 fn begin(
     tx: &mut Tx,
     shapes: &Shapes,
@@ -82,7 +83,7 @@ fn begin(
 ) -> Result<(CollectionId, Option<(i64, i64)>)> {
     let workspace = author.workspace;
     queries::lock_names(tx, workspace)?;
-    // Its fields must stay as they are while they are copied.
+    // This lock keeps the fields of the original unchanged while they are copied.
     let from = shape::for_change(tx, workspace, id)?;
     let original = shape::within_change(tx, shapes, workspace, id)?;
     let name = match copy.name {
@@ -155,13 +156,13 @@ fn copy_fields(tx: &mut Tx, original: &Shape, to: CollectionId) -> Result<()> {
     Ok(())
 }
 
-/// What is to be copied, as it is kept until it is done.
+/// The parameters of the work to copy items, stored until it is done.
 #[derive(Debug, Serialize, Deserialize)]
 struct Work {
     from: CollectionId,
-    /// Items that come later are not copied.
+    /// The newest item to copy. Items created later are left out.
     up_to: ItemId,
-    /// Who asked for it, as JSON.
+    /// The actor of the request, as JSON.
     actor: String,
 }
 
@@ -202,10 +203,7 @@ fn ask(tx: &mut Tx, author: &Author, from: &Shape, to: CollectionId) -> Result<O
     Ok(Some((id, total)))
 }
 
-/// Copies all that is left.
-///
-/// # Errors
-/// When the database fails. What was copied stays.
+/// Copies the remaining items. If it fails, items that were copied so far stay, and the job continues after them.
 pub(super) async fn run(db: &Db, shapes: &Arc<Shapes>, id: i64) -> Result<()> {
     loop {
         let shapes = shapes.clone();
@@ -215,13 +213,14 @@ pub(super) async fn run(db: &Db, shapes: &Arc<Shapes>, id: i64) -> Result<()> {
     }
 }
 
-/// Copies a slice; whether there is more. Whoever works locks the row, so that each item is copied once.
+/// Copies the next items. Returns whether there are more. The lock on the row of the work lets one transaction at a
+/// time copy, so that no item is copied twice.
 fn slice(tx: &mut Tx, shapes: &Shapes, id: i64) -> Result<bool> {
     let Some(row) = found(tx, id)? else { return Ok(false) };
     let work: Work = row.change.parse()?;
     let shapes_of_both = (there(tx, shapes, &row, work.from)?, there(tx, shapes, &row, row.collection_id)?);
     rewrite::lock(tx, id)?;
-    // How far it is may have changed before the row was locked; which collections it is about never does.
+    // Read the progress again, now that the row is locked. The two collections of a work never change.
     let Some(row) = found(tx, id)? else { return Ok(false) };
     let (Some(from), Some(to)) = shapes_of_both else { return done(tx, id) };
     let rows: Vec<ItemRow> = items::table
@@ -262,7 +261,7 @@ fn found(tx: &mut Tx, id: i64) -> Result<Option<WorkRow>> {
     Ok(row.get_result(tx.connection()).optional()?)
 }
 
-/// A collection, if it was not deleted meanwhile.
+/// Returns the shape of a collection, or `None` if it was deleted meanwhile.
 fn there(tx: &mut Tx, shapes: &Shapes, row: &WorkRow, id: CollectionId) -> Result<Option<Arc<Shape>>> {
     match shape::held(tx, shapes, row.workspace_id, id) {
         Err(error) if error.code() == Code::NotFound => Ok(None),
@@ -275,8 +274,8 @@ fn done(tx: &mut Tx, id: i64) -> Result<bool> {
     Ok(false)
 }
 
-/// The values of an item that its copy begins with: without what the service sets, and with all that its relation
-/// fields point to.
+/// Returns the values for the copy of an item: without read-only fields, and with all targets of relation fields, as
+/// a row stores only the first of them.
 fn values(tx: &mut Tx, from: &Shape, item: &ItemRow) -> Result<Data> {
     let mut data = item.values()?;
     for field in &from.fields {
@@ -293,7 +292,8 @@ fn values(tx: &mut Tx, from: &Shape, item: &ItemRow) -> Result<Data> {
     Ok(data)
 }
 
-/// Copies an item. The copy may have been changed since: what it refuses is left out rather than all the rest.
+/// Copies an item. The fields of the copy may have changed since, so values that it rejects are left out: first all
+/// references, and then the item.
 fn copy_item(tx: &mut Tx, writer: &Writer<'_>, item: &ItemRow, mut data: Data) -> Result<()> {
     data.retain(|key, _| writer.shape.field(key).is_some_and(|field| !field.kind.is_read_only()));
     let draft = |data: Data| Draft { data, external_key: None, position: item.position.clone() };

@@ -1,4 +1,4 @@
-//! Creating a collection with its fields.
+//! Creates collections with their fields.
 
 use super::events::{CollectionData, CollectionEvent};
 use super::model::{Collection, NewCollection};
@@ -83,7 +83,7 @@ pub fn create(tx: &mut Tx, shapes: &Shapes, author: &Author, new: NewCollection)
     Ok(collection)
 }
 
-/// Checks the fields that were given, or makes the one that every collection can have.
+/// Checks the given fields, or returns the default: a text field `name`.
 fn defined(given: Option<Vec<NewField>>) -> Result<Vec<Definition>> {
     let given = given.filter(|fields| !fields.is_empty()).unwrap_or_else(|| {
         vec![NewField {
@@ -97,7 +97,7 @@ fn defined(given: Option<Vec<NewField>>) -> Result<Vec<Definition>> {
             options: None,
         }]
     });
-    // A key that is made of a label makes way for those that were given.
+    // Keys that are derived from labels must not collide with the given keys.
     let mut taken: BTreeSet<String> = given.iter().filter_map(|field| field.field_key.clone()).collect();
     let mut seen = BTreeSet::new();
     let (mut definitions, mut wrong) = (Vec::new(), Vec::new());
@@ -119,7 +119,7 @@ fn defined(given: Option<Vec<NewField>>) -> Result<Vec<Definition>> {
     Error::all_invalid(wrong).map_or(Ok(definitions), Err)
 }
 
-/// Computed fields come last, because they look at others.
+/// Inserts the fields of a new collection, computed ones last, because they refer to others.
 fn insert_fields(
     tx: &mut Tx,
     shapes: &Shapes,
@@ -139,10 +139,7 @@ fn insert_fields(
     Ok(())
 }
 
-/// Sets the primary field of a new collection: the one that is wanted, or the one that makes the best title.
-///
-/// # Errors
-/// `validation_error` at `primary_field`.
+/// Sets the primary field of a new collection: the given one, or the one that is the best title.
 pub(super) fn choose_primary(
     tx: &mut Tx,
     shapes: &Shapes,

@@ -1,4 +1,4 @@
-//! The choices of select fields, one at a time.
+//! Operations on single choices of select fields.
 
 use fields::option_rules::MOST_CHOICES;
 use fields::{Choice, Field, FieldType};
@@ -200,7 +200,10 @@ fn is_called(label: &str) -> impl Fn(&Choice) -> bool + use<> {
     move |choice| fields::text::fold(&choice.label) == wanted
 }
 
+/// Checks that no other choice is the same in this respect.
+///
 /// # Errors
+///
 /// `duplicate_value`.
 fn refuse_taken(
     choices: &[Choice],

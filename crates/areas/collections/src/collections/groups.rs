@@ -1,4 +1,4 @@
-//! Groups, which order collections.
+//! Groups of collections.
 
 use crate::schema::collection_groups;
 use diesel::prelude::*;
@@ -30,7 +30,7 @@ pub struct CollectionGroup {
     pub updated_at: Timestamp,
 }
 
-/// A group as it is stored.
+/// A row of `collection_groups`.
 #[derive(Debug, Clone, PartialEq, Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = collection_groups)]
 struct GroupRow {
@@ -177,7 +177,7 @@ pub fn delete_collection_group(
     Path(group_id): Path<CollectionGroupId>,
 ) -> Result<Deleted<CollectionGroup>> {
     let workspace = caller.workspace_id();
-    // Nobody may put a collection into it meanwhile.
+    // This lock keeps concurrent requests from adding collections to the group.
     GroupRow::lock_set(tx, workspace)?;
     let group = GroupRow::find(tx, workspace, &group_id)?;
     diesel::update(
@@ -191,10 +191,7 @@ pub fn delete_collection_group(
     Ok(Deleted::of("collection_group", group_id))
 }
 
-/// Checks that a collection can be put into a group, which stays until the transaction ends.
-///
-/// # Errors
-/// `validation_error` at `group_id`.
+/// Checks that a group exists, and locks it until the transaction ends.
 pub(super) fn expect(tx: &mut Tx, workspace: WorkspaceId, id: CollectionGroupId) -> Result<()> {
     GroupRow::lock_set(tx, workspace)?;
     match GroupRow::find(tx, workspace, &id) {

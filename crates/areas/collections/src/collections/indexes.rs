@@ -1,7 +1,7 @@
-//! Indexes of a collection's items, as callers ask for them.
+//! Operations on the indexes of a collection.
 //!
-//! Writes keep an index up from the moment it is there; a job ([`records::indexes::build`]) fills in what was there before, and
-//! only then do queries use it.
+//! Writes maintain an index from its creation. A job ([`records::indexes::build`]) adds the existing items, and
+//! queries use the index once the job is done.
 
 use fields::filter::subject;
 use fields::{Family, FieldType, Part, Subject};
@@ -166,7 +166,7 @@ pub fn delete_index(
     Ok(Deleted::of("index", index_id))
 }
 
-/// What index the fields make.
+/// Parses the definition of an index: its kind and its parts.
 fn read_index(shape: &Shape, new: &NewIndex) -> Result<(IndexKind, Vec<Part>)> {
     let mut parts: Vec<Part> = Vec::with_capacity(new.fields.len());
     for (place, part) in new.fields.iter().enumerate() {
@@ -188,7 +188,7 @@ fn read_index(shape: &Shape, new: &NewIndex) -> Result<(IndexKind, Vec<Part>)> {
     Ok((kind, parts))
 }
 
-/// Why a field cannot be part of an index.
+/// Returns the reason why a field cannot be part of an index, as the rest of a sentence.
 fn refusal(shape: &Shape, subject: Subject, unique: bool, several: bool) -> Option<&'static str> {
     let field = match subject {
         Subject::Field(id) => shape.field_by_id(id),

@@ -1,4 +1,4 @@
-//! What happens to collections in the background.
+//! The background jobs of collections.
 
 use super::{copy, purge};
 use ::jobs::{Job, JobError};
@@ -17,7 +17,7 @@ struct Purge {
     collection_id: CollectionId,
 }
 
-/// The jobs of collections as a whole.
+/// Builds the jobs that copy and purge collections.
 pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
     let copying = shapes.clone();
     vec![

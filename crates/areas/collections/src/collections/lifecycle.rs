@@ -1,4 +1,4 @@
-//! Archiving collections, and deleting them.
+//! Operations that archive and delete collections.
 
 use super::events::{CollectionChanged, CollectionData, CollectionEvent};
 use super::model::{Collection, CollectionStatus};

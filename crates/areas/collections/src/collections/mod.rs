@@ -1,8 +1,8 @@
-//! Collections: what shape items have, and how they are looked at.
+//! Collections: their fields, indexes and views.
 //!
-//! Whoever changes a schema holds the collection's row ([`records::shape::for_change`]), writes, raises the shape's version,
-//! and publishes it: an activity entry and an event in the same transaction. What that means for items that are there
-//! already is [`records::definitions::rewrite`]'s.
+//! A change of a schema locks the row of the collection ([`records::shape::for_change`]), writes, increments the
+//! version of the shape, and records an activity entry and an event, all in one transaction. The module
+//! [`records::definitions::rewrite`] then adapts existing items.
 
 mod activity;
 mod copy;

@@ -1,4 +1,4 @@
-//! What a collection is, as callers see and write it.
+//! Request bodies and responses of the operations on collections.
 
 use model::{Actor, CollectionGroupId, CollectionId, Patch, Result, Timestamp};
 use records::count::ItemCount;
@@ -171,7 +171,7 @@ pub struct SettingsPatch {
 }
 
 impl SettingsPatch {
-    /// Applies it to what is stored.
+    /// Applies the patch to stored settings.
     pub(crate) fn apply(self, settings: &mut CollectionSettings) {
         if let Some(days) = self.activity_retention_days {
             settings.activity_retention_days = days;
@@ -186,7 +186,7 @@ impl SettingsPatch {
 }
 
 impl Collection {
-    /// A stored collection as callers see it.
+    /// Builds the response from a stored collection.
     pub(crate) fn of(
         row: CollectionRow,
         primary_field: Option<String>,

@@ -1,4 +1,4 @@
-//! Listing, creating, reading and changing collections.
+//! Operations that list, create, read and change collections.
 
 use super::create;
 use super::events::{CollectionChanged, CollectionEvent};
@@ -171,7 +171,8 @@ fn update(
     Ok(begun)
 }
 
-/// What follows from another primary field and other unique keys.
+/// Adapts indexes and titles to changed unique keys and a changed primary field. Returns the rewrite of titles, if
+/// one is needed.
 fn follow(
     tx: &mut Tx,
     shapes: &Shapes,

@@ -1,4 +1,4 @@
-//! Collections, for other groups.
+//! The port by which other groups read collections.
 
 use super::queries;
 use model::{Code, CollectionId, Result, WorkspaceId};
@@ -7,13 +7,13 @@ use records::shape::{self, Shapes};
 use std::sync::Arc;
 use store::Read;
 
-/// The names and fields of collections.
+/// Names and fields of collections.
 #[derive(Debug, Clone)]
 pub struct CollectionNames(pub Arc<Shapes>);
 
 impl Collections for CollectionNames {
     fn name(&self, read: &mut Read, workspace: WorkspaceId, id: CollectionId) -> Result<Option<String>> {
-        // The sets of other records have negative ids.
+        // Sets of other kinds of records have negative ids.
         if id.0 <= 0 {
             return Ok(None);
         }

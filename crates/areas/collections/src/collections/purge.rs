@@ -1,4 +1,4 @@
-//! Taking away what a deleted collection held, in slices that hold the database only for a moment.
+//! Deletes the contents of a deleted collection, in small transactions to keep lock times short.
 
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
@@ -15,31 +15,28 @@ use serde_json::json;
 use store::LockMode;
 use store::{Db, Tx};
 
-/// The job.
+/// The name of the job.
 pub(super) const JOB: &str = "data.collection.purge";
 
-/// How long a deleted collection is kept, in days.
+/// The number of days after which a deleted collection is purged.
 const KEPT_DAYS: i64 = 30;
 
-/// Items of one slice, and rows of other tables.
+/// The number of items per transaction. Rows of other tables are a multiple of it.
 const SLICE: i64 = 200;
 
-/// Asks for a collection that is deleted now to be purged when its time is over.
+/// Enqueues the purge of a collection that is deleted now.
 pub(super) fn ask(tx: &mut Tx, workspace: WorkspaceId, id: CollectionId, now: Timestamp) -> Result<()> {
     let due = now.plus_seconds(KEPT_DAYS * 24 * 3600);
     tx.enqueue(workspace, JOB, Some(&format!("purge:{id}")), &json!({ "collection_id": id }), due)
 }
 
-/// Purges a collection that is still deleted.
-///
-/// # Errors
-/// When the database fails. What was purged stays so.
+/// Purges a collection if it is still deleted. If it fails, everything purged so far stays purged.
 pub(super) async fn run(db: &Db, id: CollectionId) -> Result<()> {
     while db.write(move |tx| slice(tx, id)).await? {}
     Ok(())
 }
 
-/// Purges a slice; whether there is more.
+/// Purges the next rows. Returns whether there are more.
 fn slice(tx: &mut Tx, id: CollectionId) -> Result<bool> {
     let deleted = collections::table.find(id).filter(collections::trashed_at.is_not_null());
     let workspace = deleted.select(collections::workspace_id).get_result(tx.connection()).optional()?;
@@ -100,7 +97,7 @@ fn purge_activity(tx: &mut Tx, id: CollectionId) -> Result<bool> {
     Ok(!some.is_empty())
 }
 
-/// Takes the rows of one index away, and at last the index.
+/// Deletes the next rows of one index, or the index if it has no rows left. Returns whether there was an index.
 fn purge_keys(tx: &mut Tx, id: CollectionId) -> Result<bool> {
     let index: Option<IndexId> = collection_indexes::table
         .filter(collection_indexes::collection_id.eq(id))
@@ -120,7 +117,8 @@ fn purge_keys(tx: &mut Tx, id: CollectionId) -> Result<bool> {
     Ok(true)
 }
 
-/// Neither database deletes with a limit, so the rows are named by their primary key.
+/// Deletes some rows of an index. Neither database supports `LIMIT` in `DELETE`, so a subquery selects their primary
+/// keys.
 fn delete_some(tx: &mut Tx, index: IndexId, table: &str, key: &str) -> Result<usize> {
     let place = if tx.is_postgres() { "$1" } else { "?" };
     let rows = SLICE * 5;

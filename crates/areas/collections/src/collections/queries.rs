@@ -1,4 +1,4 @@
-//! Collections in the database.
+//! Queries on collections.
 
 use super::model::{Collection, CollectionStatus};
 use super::rank::Rank;
@@ -17,14 +17,14 @@ use store::{OptInPage, Read, Tx};
 /// The most collections of a workspace.
 const MOST: i64 = 1_000;
 
-/// Which collections to list.
+/// The filters of a list of collections.
 pub(super) struct Filter {
     pub(super) group: Option<CollectionGroupId>,
     pub(super) status: CollectionStatus,
     pub(super) words: Option<String>,
 }
 
-/// Sets of other records are stored beside collections, with negative ids.
+/// Excludes the sets of other kinds of records, which are stored in the same table with negative ids.
 fn is_collection() -> diesel::dsl::Gt<collections::id, CollectionId> {
     collections::id.gt(CollectionId(0))
 }
@@ -62,9 +62,10 @@ pub(super) fn list(
     Ok(query.load(read.connection())?)
 }
 
-/// A live collection.
+/// Returns a live collection.
 ///
 /// # Errors
+///
 /// `not_found`.
 pub(super) fn find(read: &mut Read, workspace: WorkspaceId, id: CollectionId) -> Result<CollectionRow> {
     collections::table
@@ -77,7 +78,7 @@ pub(super) fn find(read: &mut Read, workspace: WorkspaceId, id: CollectionId) ->
         .ok_or_else(|| Error::not_found("collection"))
 }
 
-/// Collections as lists show them: without their fields.
+/// Builds the collections of a list, which have no fields.
 pub(super) fn briefly(read: &mut Read, rows: Vec<CollectionRow>) -> Result<Vec<Collection>> {
     let primary: Vec<FieldId> = rows.iter().filter_map(|row| row.primary_field_id).collect();
     let keys: HashMap<FieldId, String> = collection_fields::table
@@ -101,7 +102,7 @@ pub(super) fn in_full(read: &mut Read, row: CollectionRow, shape: &Shape) -> Res
     with_count(read, row, shape, counted)
 }
 
-/// A collection that has no items yet, with its fields.
+/// Builds a collection with its fields and a known number of items.
 pub(super) fn with_count(
     read: &mut Read,
     row: CollectionRow,
@@ -118,7 +119,7 @@ pub(super) fn with_count(
     Collection::of(row, primary, counted, Some(fields))
 }
 
-/// The collection as a transaction left it, with its fields.
+/// Returns a collection with its fields, as this transaction left it.
 pub(super) fn after_change(
     tx: &mut Tx,
     shapes: &Shapes,
@@ -130,9 +131,10 @@ pub(super) fn after_change(
     in_full(tx, row, &shape)
 }
 
-/// A live collection as callers see it.
+/// Returns a live collection with its fields.
 ///
 /// # Errors
+///
 /// `not_found`.
 pub(super) fn whole(
     read: &mut Read,
@@ -145,12 +147,15 @@ pub(super) fn whole(
     in_full(read, row, &shape)
 }
 
-/// Lets nobody else change which collections a workspace has and what they are called until the transaction ends.
+/// Locks the set of collections of a workspace, with their names and slugs, until the transaction ends.
 pub(super) fn lock_names(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
     tx.lock(&format!("collections {workspace}"))
 }
 
+/// Checks that no other collection has this name.
+///
 /// # Errors
+///
 /// `duplicate_value` at `name`.
 pub(super) fn refuse_taken_name(
     read: &mut Read,
@@ -168,7 +173,10 @@ pub(super) fn refuse_taken_name(
     taken(holder, except, "name", "Another collection of the workspace has this name.")
 }
 
+/// Checks that no other collection has this slug.
+///
 /// # Errors
+///
 /// `duplicate_value` at `slug`.
 pub(super) fn refuse_taken_slug(
     read: &mut Read,
@@ -202,7 +210,7 @@ fn taken(
     }
 }
 
-/// A slug made of a name that no other collection has.
+/// Derives a free slug from a name.
 pub(super) fn free_slug(read: &mut Read, workspace: WorkspaceId, name: &str) -> Result<String> {
     let base = slug(name, '-');
     let base = if base.is_empty() { "collection".to_owned() } else { base };
@@ -214,7 +222,7 @@ pub(super) fn free_slug(read: &mut Read, workspace: WorkspaceId, name: &str) -> 
     Ok(numbered(&base, '-', |slug| same.iter().any(|other| other == slug)))
 }
 
-/// A name for a copy that no other collection has.
+/// Derives a free name for a copy.
 pub(super) fn free_copy_name(read: &mut Read, workspace: WorkspaceId, name: &str) -> Result<String> {
     let taken: Vec<String> = collections::table
         .filter(collections::workspace_id.eq(workspace))
@@ -224,9 +232,10 @@ pub(super) fn free_copy_name(read: &mut Read, workspace: WorkspaceId, name: &str
     Ok(text::copy_name(name, 100, |name| taken.contains(&text::name_key(name))))
 }
 
-/// Where the next collection goes.
+/// Returns the position after the last collection.
 ///
 /// # Errors
+///
 /// `limit_reached`.
 pub(super) fn next_position(read: &mut Read, workspace: WorkspaceId) -> Result<i64> {
     let (live, last): (i64, Option<i64>) = collections::table
@@ -241,7 +250,8 @@ pub(super) fn next_position(read: &mut Read, workspace: WorkspaceId) -> Result<i
     Ok(last.map_or(0, |last| last + 1))
 }
 
-/// Writes what may change of a collection, as its next version. Not the whole row: writers of items change its counts.
+/// Stores the next version of a collection. It leaves out the item counts, which writers of items change
+/// concurrently.
 pub(super) fn store(tx: &mut Tx, row: &CollectionRow) -> Result<()> {
     let now = tx.now();
     diesel::update(collections::table.find(row.id))

@@ -1,10 +1,9 @@
-//! The order of what people order.
+//! The position of rows that people put in order.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Where a row stands among rows that people put in order: by its position, and by its id among equal positions. Cursors
-/// carry it as `7:42`.
+/// The sort key of a row: its position, and its id to break ties. Cursors contain it as `7:42`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank<I> {
     pub(super) position: i64,

@@ -1,4 +1,4 @@
-//! The shape of a collection's items as JSON Schema, with how values compare.
+//! The JSON Schema of a collection's items, with annotations on how values compare.
 
 use super::queries;
 use fields::decimal::MOST_INTEGER;
@@ -101,7 +101,7 @@ fn property(field: &Field) -> Value {
     Value::Object(schema)
 }
 
-/// What values of a type can be. Pieces that are objects always are.
+/// Returns the JSON Schema for values of a type.
 fn value_schema(field: &Field, kind: FieldType) -> Map<String, Value> {
     let options = &field.options;
     let formatted = |format: &str| {
@@ -142,7 +142,7 @@ fn value_schema(field: &Field, kind: FieldType) -> Map<String, Value> {
         }
         FieldType::CreatedBy => Map::from_iter([("type".to_owned(), json!("string"))]),
         FieldType::Json => match &options.json_schema {
-            // A schema of the caller's may have definitions of its own, so it keeps a place of its own.
+            // A nested `allOf` keeps the field's own schema apart, because it may contain `$defs`.
             Some(schema) => Map::from_iter([("allOf".to_owned(), json!([schema]))]),
             None => Map::new(),
         },
@@ -162,7 +162,7 @@ fn text_schema(field: &Field, longest: i64) -> Map<String, Value> {
         schema.insert("pattern".to_owned(), format!("^(?:{pattern}){or_empty}$").into());
     }
     if demanded {
-        // Beside the field's own pattern, which is no reason to take white space.
+        // White space alone is no value, even if the field's own pattern accepts it.
         schema.insert("allOf".to_owned(), json!([{ "pattern": r"\S" }]));
     }
     schema
@@ -212,7 +212,7 @@ fn choices(field: &Field) -> Map<String, Value> {
     let keys: Vec<&str> = field.options.choices().iter().map(|choice| choice.key.as_str()).collect();
     let labels: Vec<&str> = field.options.choices().iter().map(|choice| choice.label.as_str()).collect();
     let mut schema = Map::from_iter([("type".to_owned(), json!("string"))]);
-    // A list without members would fit nothing, and not be a schema of some drafts.
+    // An empty `enum` would match nothing, and some drafts of JSON Schema forbid it.
     if !keys.is_empty() {
         schema.insert("enum".to_owned(), json!(keys));
         schema.insert("x-svc-enum-labels".to_owned(), json!(labels));
@@ -220,7 +220,7 @@ fn choices(field: &Field) -> Map<String, Value> {
     schema
 }
 
-/// How values are compared, in words (data-crm.md C.4).
+/// Describes the comparison of values in words (see docs/data.md).
 fn comparison(family: Family) -> Value {
     let (equality, order) = match family {
         Family::Text => (

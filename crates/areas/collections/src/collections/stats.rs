@@ -1,4 +1,4 @@
-//! What a collection holds, in numbers.
+//! Statistics of a collection.
 
 use diesel::prelude::*;
 use fields::Field;
@@ -14,13 +14,13 @@ use std::sync::Arc;
 use store::Db;
 use utoipa::ToSchema;
 
-/// So many items are examined at for sizes and fill rates; of more, the newest.
+/// The most items to read for sizes and fill rates, the newest first.
 const MOST_SEEN: usize = 100_000;
 
-/// Items that are read at a time.
+/// The number of items per read.
 const BATCH: i64 = 2_000;
 
-/// Up to so many items are counted.
+/// The number up to which items are counted exactly.
 const MOST_COUNTED: i64 = 1_000_000;
 
 /// Statistics of a collection.
@@ -63,7 +63,7 @@ pub struct FieldStats {
     pub fill_rate: f64,
 }
 
-/// What a look at the items found.
+/// The sums over the items that were read.
 #[derive(Default)]
 struct Seen {
     items: usize,

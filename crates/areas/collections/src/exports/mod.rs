@@ -1,10 +1,10 @@
-//! Exports of items: the operation that makes a link.
+//! Exports of items: the operation that creates a link.
 
 mod operations;
 
 use ::operation::Operations;
 
-/// Operations of the area Items.
+/// Returns the operations for the area Items.
 pub(crate) fn of_items() -> Operations {
     vec![Box::new(operations::ExportItems)]
 }

@@ -1,4 +1,4 @@
-//! Links to exports.
+//! Links to exports of items.
 
 use files::Files;
 use model::{Caller, CollectionId, Result};
@@ -27,7 +27,7 @@ pub fn export_items(
 ) -> Result<Json<ExportLink>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
     let parsed = params.read(read, &shape, false)?;
-    // What no list could show is refused here, and not when the link is opened.
+    // Reading one row rejects invalid queries now rather than when the link is opened.
     parsed.query.page(read, &planner.0, &shape, None, 1)?;
     let now = read.now();
     Ok(Json(query.link(&shape, params.into_pairs(), &files.0, now)?))

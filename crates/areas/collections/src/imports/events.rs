@@ -11,7 +11,7 @@ use store::Tx;
 use transfer::imports::{ImportRow, ImportStatus, Target};
 use utoipa::ToSchema;
 
-/// Imports of items.
+/// Items as a target of imports.
 pub struct ItemImports;
 
 impl Target for ItemImports {

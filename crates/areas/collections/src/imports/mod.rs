@@ -1,4 +1,4 @@
-//! Imports of items: their operations and events over the engine's imports.
+//! Imports of items: operations and events. The engine runs the imports.
 
 mod events;
 mod model;
@@ -10,12 +10,12 @@ pub use model::Import;
 
 use ::operation::Operations;
 
-/// Operations of the area Collections.
+/// Returns the operations for the area Collections.
 pub(crate) fn of_collections() -> Operations {
     vec![Box::new(operations::ListImports), Box::new(operations::GetImport)]
 }
 
-/// Operations of the area Items.
+/// Returns the operations for the area Items.
 pub(crate) fn of_items() -> Operations {
     vec![Box::new(operations::ImportItems)]
 }

@@ -1,4 +1,4 @@
-//! Imports as callers see them.
+//! The response with an import.
 
 use files::File;
 use model::{Actor, CollectionId, FileId, ImportId, Result, Timestamp};
@@ -62,10 +62,12 @@ pub struct Import {
 }
 
 impl Import {
-    /// A stored import, with the file of its rejected rows, and with what was wrong where one import is asked for.
+    /// Builds the response from a stored import and the file of its rejected rows. `faults` are shown for a single
+    /// import only.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    ///
+    /// `internal_error` if the stored data is damaged.
     pub fn of(row: ImportRow, error_file: Option<File>, faults: Option<Faults>) -> Result<Self> {
         let (errors, skipped_values) = faults.map(|faults| (faults.errors, faults.skipped_values)).unzip();
         Ok(Self {

@@ -1,4 +1,4 @@
-//! Starting imports, and looking at them.
+//! Operations that start and read imports.
 
 use super::events::ItemImports;
 use super::model::Import;
@@ -35,7 +35,7 @@ pub async fn import_items(
     let workspace = cx.caller.workspace_id();
     let has_content = content.is_some();
     let (checked, known) = (settings.clone(), shapes.clone());
-    // Before the text is stored, so that a mistake costs nothing.
+    // Check before the content is stored as a file, so that an invalid request leaves nothing behind.
     cx.db
         .read(move |read| {
             let shape = shape::for_read(read, &known, workspace, collection_id)?;

@@ -1,4 +1,4 @@
-//! What was done to an item.
+//! The activity log of an item.
 
 use model::{Caller, CollectionId, Error, ItemId, Result};
 use operation::{OptIn, OptInList, Path, State, operation};

@@ -1,4 +1,4 @@
-//! Items as answers.
+//! Responses with an item.
 
 use super::item::Item;
 use model::Result;
@@ -9,21 +9,15 @@ use records::selection::Selection;
 use records::shape::{Shape, Shapes};
 use store::Read;
 
-/// An item as an answer, with its version as `ETag`.
+/// A response with an item and its version as `ETag`.
 pub(crate) type ItemAnswer = With<RawJson<Item>>;
 
-/// The answer that shows an item.
-///
-/// # Errors
-/// When what is stored is damaged.
+/// Builds the response with an item.
 pub(crate) fn shown(shape: &Shape, row: &ItemRow) -> Result<ItemAnswer> {
     Ok(With::etag(row.version, RawJson::new(printed(shape, row)?)))
 }
 
-/// The answer that shows what is wanted of an item.
-///
-/// # Errors
-/// 400 `validation_error`, or the database's.
+/// Builds the response with the selected members of an item.
 pub(crate) fn selected(
     read: &mut Read,
     shapes: &Shapes,
@@ -36,10 +30,7 @@ pub(crate) fn selected(
     Ok(With::etag(row.version, RawJson::new(out)))
 }
 
-/// The answer that shows an item that was created.
-///
-/// # Errors
-/// When what is stored is damaged.
+/// Builds the response with a created item.
 pub(crate) fn created(shape: &Shape, row: &ItemRow) -> Result<With<RawCreated<Item>>> {
     Ok(With::etag(row.version, RawCreated::new(printed(shape, row)?)))
 }

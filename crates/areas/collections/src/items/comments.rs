@@ -1,8 +1,8 @@
 //! Comments on items: threads of one level, which can be resolved.
 //!
-//! A deleted comment loses its body, mentions and attachments and stays where it was, so that its thread keeps its order.
-//! Whoever speaks with an API key speaks for the workspace, so any key may change what any key of the workspace wrote; what
-//! a person, an agent or a flow wrote is theirs alone (`not_author`). Resolving is open to everybody.
+//! A deleted comment loses its body, mentions and attachments but keeps its place, so that its thread stays in order.
+//! API keys act for the workspace, so any key may change the comments of any other key. Comments of people, agents
+//! and flows can be changed by their author only (`not_author`). Everybody can resolve a thread.
 
 use super::events::{CommentData, CommentEvent};
 use super::model::{CommentPatch, CommentQuery, ItemComment, NewComment};
@@ -21,7 +21,7 @@ use records::shape::{self, Shapes};
 use serde_json::{Value, json};
 use store::{OptInPage, Read, Tx};
 
-/// A comment as it is stored.
+/// A row of `item_comments`.
 #[derive(Debug, Clone, Queryable, Selectable, AsChangeset)]
 #[diesel(table_name = records::schema::item_comments, treat_none_as_null = true)]
 struct CommentRow {
@@ -232,7 +232,7 @@ fn list(
     Ok(query.load(read.connection())?)
 }
 
-/// The item is locked by this transaction, and so are its comments.
+/// Finds a comment of an item. The item is locked by this transaction, and its lock protects the comments as well.
 fn find_comment(read: &mut Read, item: &ItemRow, id: CommentId) -> Result<Option<CommentRow>> {
     let found = table::table
         .filter(table::id.eq(id))
@@ -260,7 +260,10 @@ fn refuse_deleted(row: &CommentRow) -> Result<()> {
         .with("details", json!({ "state": "deleted" })))
 }
 
+/// Checks that the caller is the author.
+///
 /// # Errors
+///
 /// `not_author`.
 fn refuse_stranger(row: &CommentRow, editor: &Editor<'_>) -> Result<()> {
     let (author, actor): (Actor, Actor) = (row.author.parse()?, editor.author.cause.actor.parse()?);
@@ -278,8 +281,8 @@ fn store(tx: &mut Tx, row: &CommentRow, now: Timestamp) -> Result<CommentRow> {
         .get_result(tx.connection())?)
 }
 
-/// The activity entry and the event. What a comment says stands in neither of the two kept places twice: the entry
-/// names the comment only, so that a deleted one is gone.
+/// Records the activity entry and the event of a change. The activity entry contains the id only, so that nothing of
+/// a deleted comment remains in the log.
 fn publish(
     tx: &mut Tx,
     editor: &Editor<'_>,
@@ -298,7 +301,7 @@ fn publish(
     Ok(())
 }
 
-/// Without repetitions, in order.
+/// Removes repetitions and keeps the order.
 fn once<T: PartialEq>(values: Vec<T>) -> Vec<T> {
     let mut kept = Vec::with_capacity(values.len());
     for value in values {

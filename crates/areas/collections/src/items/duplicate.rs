@@ -1,4 +1,4 @@
-//! Copying an item.
+//! The operation that copies an item.
 
 use super::answer;
 use super::item::Item;
@@ -35,7 +35,7 @@ pub fn duplicate_item(
     let editor = Editor::open_for(tx, caller, &shapes.0, collection_id, copy.typecast, inputs)?;
     let row = rows::live(tx, &editor.shape, item_id)?;
     let given = written_values(tx, &editor.shape, &row)?;
-    // As a change of what the item holds, so that an archived choice may be kept.
+    // Merge as if the existing item were changed, so that archived choices can be kept.
     let mode = mode(copy.typecast);
     let data = values::merge(&editor.shape, Some(&given), &copy.data, Missing::Keep, mode, "")?;
     let draft = Draft { data, external_key: copy.external_key, position: None };
@@ -43,10 +43,7 @@ pub fn duplicate_item(
     answer::created(&editor.shape, &row)
 }
 
-/// The values of an item that callers wrote, with relations in full.
-///
-/// # Errors
-/// When what is stored is damaged.
+/// Returns the writable values of an item, with all targets of relation fields.
 pub(super) fn written_values(read: &mut Read, shape: &Shape, row: &ItemRow) -> Result<Data> {
     let mut data = row.values()?;
     data.retain(|key, _| shape.field(key).is_some_and(|field| !field.kind.is_read_only()));

@@ -1,4 +1,4 @@
-//! Deleting for good what is in the trash.
+//! The operation that empties the trash of a collection.
 
 use model::{Caller, CollectionId, Result};
 use operation::{Json, Path, State, operation};

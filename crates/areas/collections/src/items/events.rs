@@ -1,4 +1,4 @@
-//! The events of what is attached to items: comments and files.
+//! The events of comments and files of items.
 
 use super::model::{ItemComment, ItemFile};
 use model::{CollectionId, ItemId};

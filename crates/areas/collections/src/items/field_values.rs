@@ -1,4 +1,4 @@
-//! One field of an item: setting it, clearing it, adding to it.
+//! Operations on a single field of an item: set, clear, increment.
 
 use super::answer::{self, ItemAnswer};
 use super::model::{Increment, NewFieldValue, mode};
@@ -119,11 +119,11 @@ fn change_of(data: &Data, mode: Mode, expected: ExpectedVersion) -> ItemChange<'
 }
 
 fn refused(problem: Problem, param: &str) -> Error {
-    // One error always makes one.
+    // `all_invalid` returns an error for every non-empty list; the alternative satisfies the compiler.
     Error::all_invalid(vec![problem.at(param)]).unwrap_or_else(|| Error::invalid(param, "is not valid"))
 }
 
-/// What a field holds after an increment, within all bounds.
+/// Returns the value of a field after an increment. A sum outside of the bounds is an error.
 fn sum(field: &Field, stored: Option<&Value>, increment: &Increment) -> Result<Value> {
     let whole = field.kind == FieldType::Integer || field.kind == FieldType::Rating;
     let decimal = matches!(

@@ -1,4 +1,4 @@
-//! Items that refer to files.
+//! The items that refer to a file.
 
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use store::Read;
 
-/// Items with a file attached, linked, or as the value of a field.
+/// Items as users of files: by attachment, by link, or by a value of a field.
 pub struct ItemReferences;
 
 impl FileReferences for ItemReferences {
@@ -38,7 +38,7 @@ impl FileReferences for ItemReferences {
     }
 }
 
-/// Live items with the file as a value. Only collections that have fields for files are read.
+/// Returns the live items with the file as a value. Only collections with file fields are read.
 fn in_values(read: &mut Read, workspace: WorkspaceId, file: FileId, most: i64) -> Result<Vec<ItemId>> {
     let own = collections::table.filter(collections::workspace_id.eq(workspace)).select(collections::id);
     let fields: Vec<(CollectionId, String)> = collection_fields::table
@@ -62,7 +62,9 @@ fn in_values(read: &mut Read, workspace: WorkspaceId, file: FileId, most: i64) -
     Ok(found)
 }
 
-/// The next items whose text has the field and the digits of the id: more than those with the file.
+/// Returns the next items whose JSON contains both the key of the field and the digits of the file's id. That is a
+/// superset of the items with the file, so the caller checks them. `replace(data, x, '') <> data` is equivalent to
+/// "`data` contains `x`" on both databases.
 fn candidates(
     read: &mut Read,
     collection: CollectionId,

@@ -1,6 +1,6 @@
 //! Files that are attached to items.
 //!
-//! Attaching is no change of the item: its version stays. A file that is deleted is no longer shown.
+//! Attaching a file does not change the version of the item. Deleted files are not shown.
 
 use super::events::{FileData, FileEvent};
 use super::model::{ItemFile, NewAttachment};
@@ -110,15 +110,16 @@ pub fn detach_item_file(
     Ok(Deleted::of("item_file", file_id))
 }
 
-/// Those of `ids` that are files of the workspace and can be read. They are held.
+/// Returns those of `ids` that are readable files of the workspace, locked against deletion.
 fn usable(tx: &mut Tx, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<FileId>> {
     Ok(files::held(tx, workspace, ids)?.into_iter().map(|file| file.id).collect())
 }
 
-/// Refuses files that are not there to be used.
+/// Checks that files exist and can be used.
 ///
 /// # Errors
-/// `validation_error` that names each of them below `path`.
+///
+/// `validation_error` for each missing file, at its index below `path`.
 pub(crate) fn check_all(tx: &mut Tx, workspace: WorkspaceId, ids: &[FileId], path: &str) -> Result<()> {
     if ids.is_empty() {
         return Ok(());
@@ -130,7 +131,7 @@ pub(crate) fn check_all(tx: &mut Tx, workspace: WorkspaceId, ids: &[FileId], pat
     Error::all_invalid(errors.collect()).map_or(Ok(()), Err)
 }
 
-/// The files of an item, those that were uploaded last first. There are few, so all of them are read.
+/// Returns the files of an item, the last uploaded first. There are at most 100, so they are read without paging.
 fn attached(read: &mut Read, item: &ItemRow) -> Result<Vec<ItemFile>> {
     let rows: Vec<(FileId, JsonText, Timestamp)> = item_files::table
         .filter(item_files::item_id.eq(item.id))
@@ -163,7 +164,7 @@ fn one(read: &mut Read, item: &ItemRow, file: FileId) -> Result<Option<ItemFile>
     Ok(attached(read, item)?.into_iter().find(|attached| attached.id == file))
 }
 
-/// Writes the activity entry and the event of a file that was attached or detached.
+/// Records the activity entry and the event of an attached or detached file.
 fn publish(
     tx: &mut Tx,
     author: &Author,

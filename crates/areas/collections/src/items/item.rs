@@ -1,4 +1,4 @@
-//! Items as callers see them.
+//! The JSON object of an item.
 
 use fields::{ComputedError, ComputedErrors, Data};
 use model::{Actor, CollectionId, ItemId, JsonText, Timestamp};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fmt::Write;
 use utoipa::ToSchema;
 
-// This type is the contract's; items are printed by `print`, which sends stored JSON out as it is.
+// This type only describes items in the OpenAPI document. `print` writes the JSON, and copies stored values unparsed.
 /// An item of a collection.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({

@@ -1,4 +1,4 @@
-//! Items as a kind of records, and their events.
+//! The record kind of items, and their events.
 
 use super::item::{self, Item};
 use model::{Error, JsonText, Result};
@@ -11,7 +11,7 @@ use records::shape::{Kind, RecordChange, Shape};
 use store::Tx;
 use utoipa::ToSchema;
 
-/// Items of collections. All of their fields are the collection's own.
+/// The record kind of items. All their fields belong to the collection.
 pub static ITEMS: Kind = Kind {
     number: 0,
     noun: "item",
@@ -65,7 +65,7 @@ pub(crate) enum ItemEvent<'a> {
 }
 
 impl<'a> ItemEvent<'a> {
-    /// What was done to an item: the item as it then is, and what changed of it.
+    /// Builds the event of a change.
     fn of(change: &RecordChange<'a>) -> Self {
         let item = StoredItem { shape: change.shape, row: change.row };
         let data = ItemChanged { item, changed: change.changed };
@@ -117,7 +117,7 @@ impl ItemChanged<'_> {
     }
 }
 
-/// An item whose values are sent as they are stored, without being parsed.
+/// An item as it is stored. Its values are printed without parsing.
 #[derive(Clone, Copy)]
 struct StoredItem<'a> {
     shape: &'a Shape,
@@ -125,7 +125,7 @@ struct StoredItem<'a> {
 }
 
 impl StoredItem<'_> {
-    /// The event's data up to the item's end.
+    /// Prints the event's data up to the end of the item; the caller appends further members.
     fn printed(&self) -> Result<String> {
         let mut data = String::with_capacity(self.row.data.as_str().len() + 1024);
         data.push_str(r#"{"item":"#);

@@ -1,7 +1,7 @@
-//! Locking items: a locked item refuses changes, whoever asks, until it is unlocked.
+//! Operations that lock and unlock items. A locked item rejects changes by anybody until it is unlocked.
 //!
-//! A lock keeps an item from being changed by mistake while somebody relies on it. It is no right of access: any key that
-//! may write items may take off any lock, but has to say `force` where the lock is somebody else's.
+//! A lock prevents accidental changes; it is no access control. Any key with `items:write` can remove any lock, but
+//! has to send `force` to remove somebody else's.
 
 use super::answer::{self, ItemAnswer};
 use super::model::Unlocking;

@@ -1,6 +1,6 @@
-//! Items: the rows of collections.
+//! Items: the records of collections.
 //!
-//! Whoever changes an item goes through [`records::rows::Writer`].
+//! All changes of items go through [`records::rows::Writer`].
 
 mod activity;
 mod answer;

@@ -1,4 +1,4 @@
-//! What callers send about items.
+//! Request bodies and parameters of the operations on items.
 
 use fields::Data;
 use fields::value::Mode;
@@ -89,7 +89,7 @@ pub struct ItemDeletion {
     pub permanent: bool,
 }
 
-/// How values are read.
+/// Returns how strictly values are parsed.
 pub fn mode(typecast: bool) -> Mode {
     if typecast { Mode::Typecast } else { Mode::Strict }
 }

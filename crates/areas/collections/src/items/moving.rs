@@ -1,8 +1,8 @@
-//! Moving an item to another collection.
+//! The operation that moves an item to another collection.
 //!
-//! Its values go to the fields that have the same keys there, or that a mapping names. Comments, files, free links, the
-//! external key and the activity go along. What points to it by relation fields loses it, because those fields hold items
-//! of the collection that it leaves.
+//! Values go to the fields with the same keys, or to those that a mapping names. Comments, files, free links, the
+//! external key and the activity log move along. Relation fields that refer to the item lose it, because they can
+//! only hold items of the collection that it leaves.
 
 use super::duplicate::written_values;
 use super::model::ItemMove;
@@ -120,7 +120,7 @@ pub fn move_item(
 
 const LEFT_OUT: &str = "left_out";
 
-/// Opens both collections, the one with the lower id first, so that two moves do not wait for each other.
+/// Opens both collections, the one with the lower id first, so that opposite moves cannot deadlock.
 fn open_both<'a>(
     tx: &mut Tx,
     caller: &Caller,
@@ -141,7 +141,7 @@ fn open_both<'a>(
     Ok((Editor::open(tx, caller, shapes, from)?, to))
 }
 
-/// Which value goes where.
+/// The values after the move, and the report on them.
 #[derive(Default)]
 struct Plan {
     data: Data,
@@ -195,7 +195,7 @@ impl Plan {
     }
 }
 
-/// A value as another field keeps it: as it is, or read as text is.
+/// Converts a value to the type of another field: unchanged if it fits, or else parsed as text.
 fn fitted(field: &Field, value: &Value, target: &Field) -> Result<Option<Value>, Problem> {
     let is_reference = field.kind.is_reference() || target.kind.is_reference();
     let other_target = field.options.target_collection_id != target.options.target_collection_id;
@@ -205,14 +205,14 @@ fn fitted(field: &Field, value: &Value, target: &Field) -> Result<Option<Value>,
     if let Ok(value) = values::checked(target, value, None, Mode::Strict) {
         return Ok(value);
     }
-    // The label of a choice may be a choice there, or text.
+    // Convert a choice by its label, which can be a choice or a text in the target field.
     let label =
         value.as_str().and_then(|key| field.options.choice(key)).map(|(_, choice)| choice.label.as_str());
     let value = label.filter(|_| field.kind == FieldType::Select).map_or_else(|| value.clone(), Value::from);
     values::checked(target, &value, None, Mode::Typecast)
 }
 
-/// The items that point to an item by relation fields. A field that points back is such a field too.
+/// Returns the items whose relation fields refer to an item. The reverse field of a relation counts as well.
 fn pointing_to(read: &mut Read, row: &ItemRow) -> Result<Vec<(CollectionId, ItemId)>> {
     Ok(item_links::table
         .filter(item_links::to_kind.eq(ITEM))
@@ -249,7 +249,7 @@ fn carry(
     rows::live(tx, &to.shape, row.id)
 }
 
-/// Removes the links of relation fields, at both ends.
+/// Deletes the links of relation fields at both ends.
 fn unlink(tx: &mut Tx, row: &ItemRow) -> Result<()> {
     let of_it = item_links::table.filter(item_links::item_id.eq(row.id)).filter(item_links::field_id.ne(0));
     diesel::delete(of_it).execute(tx.connection())?;
@@ -262,7 +262,7 @@ fn unlink(tx: &mut Tx, row: &ItemRow) -> Result<()> {
     Ok(())
 }
 
-/// Takes comments, files and free links along.
+/// Moves comments, files and free links to the new collection.
 fn follow(tx: &mut Tx, row: &ItemRow) -> Result<()> {
     use records::schema::{item_comments, item_files};
     let home = row.collection_id;

@@ -1,4 +1,4 @@
-//! Creating, reading and changing items.
+//! Operations that create, read and change items.
 
 use super::answer::{self, ItemAnswer};
 use super::item::Item;
@@ -37,7 +37,7 @@ pub fn create_item(
 }
 
 impl NewItem {
-    /// The item that is to be created.
+    /// Builds the draft of the item.
     fn draft(&self, shape: &Shape) -> Result<Draft> {
         let data = values::merge(shape, None, &self.data, Missing::Default, mode(self.typecast), "")?;
         Ok(Draft { data, external_key: self.external_key.clone(), position: None })

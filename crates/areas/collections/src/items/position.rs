@@ -1,4 +1,4 @@
-//! Where items stand in the manual order of their collection.
+//! The operation that changes the position of an item in the manual order.
 
 use super::answer::{self, ItemAnswer};
 use super::model::{End, ItemPosition};

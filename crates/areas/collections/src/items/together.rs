@@ -1,5 +1,5 @@
-//! Items that many requests create at once, on PostgreSQL: those of one collection are stored by the statements that would
-//! store one.
+//! Creates the items of concurrent requests on PostgreSQL. Items of one collection are stored by the same few
+//! statements that would store a single item.
 
 use super::answer;
 use super::item::Item;
@@ -12,23 +12,23 @@ use records::shape::{IndexKind, Shapes};
 use std::collections::BTreeMap;
 use store::Tx;
 
-/// The input of [`create_item`](super::operations::create_item).
+/// The inputs of [`create_item`](super::operations::create_item).
 type Inputs = (Path<CollectionId>, PreparedBody<NewItem>, State<Shapes>);
 type Answer = With<RawCreated<Item>>;
 
-/// An item that a call creates.
+/// An item to create for a call.
 struct New {
-    /// The call's place among all.
+    /// The index of the call.
     place: usize,
     author: Author,
     item: ReadyItem,
 }
 
-/// Creates the items of those calls that are not the only one for their collection, and were made ready before. What else
-/// is to be said of a call, it is told when it is served alone.
+/// Creates the items of those calls that share a collection with another call and whose item was prepared in advance.
+/// Any other call gets `None`; it then runs on its own and reports its own error.
 pub(super) fn create_items(tx: &mut Tx, calls: &[(&Caller, &Inputs)]) -> Result<Vec<Option<Answer>>> {
     let mut answers: Vec<Option<Answer>> = calls.iter().map(|_| None).collect();
-    // Shapes are locked in the order of their ids, and all of them before anything is written.
+    // Lock the shapes in the order of their ids and before any write, so that concurrent batches cannot deadlock.
     let mut collections: BTreeMap<(CollectionId, WorkspaceId), Vec<usize>> = BTreeMap::new();
     for (place, (caller, (Path(collection), ..))) in calls.iter().enumerate() {
         collections.entry((*collection, caller.workspace_id())).or_default().push(place);
@@ -58,8 +58,8 @@ pub(super) fn create_items(tx: &mut Tx, calls: &[(&Caller, &Inputs)]) -> Result<
     Ok(answers)
 }
 
-/// Creates the items of one collection. Gives their answers with the places of their calls; none where one of them cannot
-/// be created.
+/// Creates items of one collection, and returns each response with the index of its call. Returns nothing if one of
+/// the items cannot be created.
 fn create(tx: &mut Tx, editor: &Editor<'_>, new: Vec<New>) -> Result<Vec<(usize, Answer)>> {
     let shape = &editor.shape;
     let may_clash = shape.indexes.iter().any(|index| index.kind == IndexKind::Unique)
@@ -71,7 +71,7 @@ fn create(tx: &mut Tx, editor: &Editor<'_>, new: Vec<New>) -> Result<Vec<(usize,
     }
     let items = items.into_iter().zip(authors.iter().map(|(_, author)| author)).collect();
     let rows = match may_clash {
-        // One that clashes is no reason to undo the items of other collections.
+        // The savepoint keeps the items of other collections if one of these violates a unique index.
         true => match tx.savepoint(|tx| create_ready(tx, shape, items)) {
             Ok(rows) => rows,
             Err(_) => return Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! Deleting items, and bringing them back.
+//! Operations that delete and restore items.
 
 use super::answer::{self, ItemAnswer};
 use super::item::Item;

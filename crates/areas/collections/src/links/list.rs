@@ -1,7 +1,7 @@
-//! Listing the links of an item.
+//! The operation that lists the links of an item.
 //!
-//! First those that leave from it, by field and in the order of links, then those that lead to it, by field and by the
-//! item they come from. Links whose other end is in the trash are not there.
+//! Outgoing links come first, sorted by field and position, and then incoming ones, sorted by field and source item.
+//! Links whose other end is in the trash are left out.
 
 use super::model::{
     ItemLink, ItemLinkKind, LinkDirection, LinkDirections, LinkQuery, LinkTarget, LinkTargetType, TargetId,
@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 use store::Read;
 
-/// The place of a link in the list.
+/// The position of a link in the list, as cursors contain it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LinkPosition {
     Out(FieldId, i64, LinkId),
@@ -51,7 +51,7 @@ impl LinkPosition {
     }
 }
 
-/// The fields that the links of a page belong to.
+/// The fields of the links of a page.
 #[derive(Debug, Default)]
 struct Fields {
     keys: HashMap<FieldId, String>,
@@ -116,7 +116,7 @@ impl List<'_> {
         wanted == direction || wanted == LinkDirections::Both
     }
 
-    /// Links that leave from the item.
+    /// Returns the next outgoing links.
     fn leading_out(
         &self,
         read: &mut Read,
@@ -164,7 +164,7 @@ impl List<'_> {
         rows.into_iter().map(show).collect()
     }
 
-    /// Links that lead to the item.
+    /// Returns the next incoming links.
     fn leading_in(
         &self,
         read: &mut Read,
@@ -208,8 +208,8 @@ impl List<'_> {
         rows.into_iter().map(show).collect()
     }
 
-    /// The fields by which links lead here that are wanted. Where both directions are, a link of two fields that point
-    /// to each other is among those that leave.
+    /// Returns the fields whose links lead to the item and are to be listed. If both directions are listed, a link
+    /// between two mutual relation fields appears only as an outgoing link.
     fn fields_leading_here(&self, read: &mut Read, fields: &mut Fields) -> Result<Vec<FieldId>> {
         let both = self.wants(LinkDirections::Out);
         let mut wanted = Vec::new();

@@ -1,7 +1,7 @@
 //! Links of items.
 //!
-//! Relation fields and free links are one table, `item_links`, so that both ends always agree. An item's own values hold
-//! a copy of the first 25 ids of each relation field; the table is the truth.
+//! Relation fields and free links share one table, `item_links`, so that both ends always agree. The values of an
+//! item contain a copy of the first 25 ids of each relation field; the table is authoritative.
 
 mod events;
 mod list;

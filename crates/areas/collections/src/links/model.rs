@@ -1,4 +1,4 @@
-//! Links as callers see them and send them.
+//! Request bodies and responses of the operations on links.
 
 use model::{Actor, CollectionId, ItemId, LinkId, Result, Timestamp, string_enum};
 use records::links::table::LinkRow;
@@ -29,7 +29,7 @@ pub struct LinkTarget {
 }
 
 impl LinkTarget {
-    /// The item that it is; `None` for other objects.
+    /// Returns the id of the item, or `None` for other objects.
     pub(crate) fn item(&self) -> Option<ItemId> {
         match (self.kind, &self.id) {
             (LinkTargetType::Item, TargetId::Number(id)) => Some(ItemId(*id)),
@@ -130,7 +130,7 @@ pub struct ItemLink {
 }
 
 impl LinkTarget {
-    /// What a link points to; `None` where what is stored is damaged.
+    /// Returns the target of a stored link, or `None` if the row is damaged.
     pub(crate) fn of(row: &LinkRow) -> Option<Self> {
         let kind = row.to_kind;
         let id = if kind.has_numbers() {
@@ -143,10 +143,7 @@ impl LinkTarget {
 }
 
 impl ItemLink {
-    /// A link as callers see it.
-    ///
-    /// # Errors
-    /// When what is stored is damaged.
+    /// Builds the response from a stored link.
     pub(crate) fn of(
         row: LinkRow,
         direction: LinkDirection,

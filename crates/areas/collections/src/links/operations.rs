@@ -1,4 +1,4 @@
-//! Making and removing links one by one.
+//! Operations that create and delete single links.
 
 use super::events::{LinkData, LinkEvent};
 use super::model::{ItemLink, LinkDirection, LinkTarget, LinkTargetType, NewItemLink};
@@ -47,7 +47,7 @@ pub fn create_item_link(
     Ok(Created(link))
 }
 
-/// The items that a new link concerns, and those of links that it takes the place of.
+/// Returns the locks for a new link: its two items, and those of the links that it replaces.
 fn ends_of_new(tx: &mut Tx, writer: &LinkWriter<'_>, item: ItemId, new: &NewItemLink) -> Result<LockSet> {
     let mut locks = LockSet::default();
     locks.add([item], LockMode::Exclusive);
@@ -68,9 +68,10 @@ fn ends_of_new(tx: &mut Tx, writer: &LinkWriter<'_>, item: ItemId, new: &NewItem
     Ok(locks)
 }
 
-/// The relation field with this key.
+/// Returns the relation field with this key.
 ///
 /// # Errors
+///
 /// `validation_error`.
 pub(super) fn relation_field<'a>(shape: &'a Shape, key: &str, at: &str) -> Result<&'a Field> {
     let field = shape.field(key).filter(|field| field.kind == FieldType::Relation);
@@ -80,7 +81,7 @@ pub(super) fn relation_field<'a>(shape: &'a Shape, key: &str, at: &str) -> Resul
     })
 }
 
-/// Finds the item that a relation field is to point to.
+/// Finds the target of a new link of a relation field.
 pub(super) fn related(
     tx: &mut Tx,
     writer: &LinkWriter<'_>,
@@ -112,7 +113,7 @@ pub(super) fn refuse_self(row: &ItemRow, to: ItemId, at: &str) -> Result<()> {
     Ok(())
 }
 
-/// Makes a link of a relation field.
+/// Creates a link of a relation field.
 fn relate(
     tx: &mut Tx,
     writer: &LinkWriter<'_>,
@@ -133,17 +134,18 @@ fn relate(
     let fresh = New { to, role: new.role.as_deref(), note: new.note.as_deref(), position: new.position };
     relation::connect(tx, writer, row, &ends, &[fresh])?;
     let others = if ends.reverse.is_some() { vec![(ends.target, to)] } else { Vec::new() };
-    // Making room may have changed it.
+    // Read the row again, because `make_room` may have changed it.
     let row = rows::live(tx, writer.shape, row.id)?;
     writer.relinked(tx, &row, others, Action::Linked)?;
     table::between(tx, row.id, field.id, ITEM, &to.to_string())?
         .ok_or_else(|| Error::internal("a link that was stored is not there"))
 }
 
-/// Removes links that are in the way of one where there can be one only.
+/// Removes the links that a new one replaces, where a field allows a single link.
 ///
 /// # Errors
-/// `link_exists` where none is to be replaced, `item_locked`.
+///
+/// `link_exists` without `replace`, `item_locked`.
 fn make_room(
     tx: &mut Tx,
     writer: &LinkWriter<'_>,
@@ -161,14 +163,14 @@ fn make_room(
     Ok(())
 }
 
-/// The links that leave no room for one from an item to another.
+/// Returns the links that conflict with a new one, because a field at either end allows a single link.
 fn in_the_way(read: &mut Read, item: ItemId, ends: &Ends, to: ItemId) -> Result<Vec<LinkRow>> {
     let mut found = Vec::new();
     if ends.one {
         found.extend(table::live_rows(read, ends.field, &[item])?);
     }
     if let Some((back, true)) = ends.reverse {
-        // The same links, as the item at the other end has them.
+        // Translate the links of the reverse field to those of the field itself.
         for mirror in table::live_rows(read, back, &[to])? {
             let Some(holder) = mirror.item() else { continue };
             found.extend(table::between(read, holder, ends.field, ITEM, &to.to_string())?);
@@ -177,7 +179,7 @@ fn in_the_way(read: &mut Read, item: ItemId, ends: &Ends, to: ItemId) -> Result<
     Ok(found)
 }
 
-/// Makes a link that belongs to no field.
+/// Creates a free link.
 fn link_freely(tx: &mut Tx, writer: &LinkWriter<'_>, row: &ItemRow, new: &NewItemLink) -> Result<LinkRow> {
     let found = targets::find(tx, writer.directory, writer.author.workspace, &new.to, "to")?;
     if let Some((_, id)) = found.item() {
@@ -193,7 +195,7 @@ fn link_freely(tx: &mut Tx, writer: &LinkWriter<'_>, row: &ItemRow, new: &NewIte
     insert_free(tx, writer, row, &found, (new.role.as_deref(), new.note.as_deref()), place)
 }
 
-/// Stores a free link, and records that in the logs of both ends.
+/// Stores a free link, and records it in the activity log of both ends.
 pub(super) fn insert_free(
     tx: &mut Tx,
     writer: &LinkWriter<'_>,
@@ -226,7 +228,7 @@ pub(super) fn insert_free(
     Ok(stored)
 }
 
-/// Writes to the activity log of both ends of a free link.
+/// Records a change of a free link in the activity log of both ends.
 fn record(tx: &mut Tx, writer: &LinkWriter<'_>, link: &LinkRow, action: Action) -> Result<()> {
     let what = serde_json::json!({
         "id": link.id,
@@ -273,16 +275,17 @@ pub fn delete_item_link(
     })?;
     let row = rows::locked(tx, &editor.shape, item_id)?;
     rows::refuse_locked(&row)?;
-    // Whoever waited for the items looks again.
+    // Read the link again, because it may have changed while this transaction waited for the locks.
     let link = table::of_item(tx, writer.author.workspace, item_id, link_id)?.ok_or_else(missing)?;
     unlink(tx, &writer, link)?;
     Ok(Deleted::of("item_link", link_id))
 }
 
-/// Removes a link, whichever collection it leaves from.
+/// Removes a link. It can belong to any collection.
 ///
 /// # Errors
-/// `not_found` where it leaves from or leads to the trash, `item_locked`, `invalid_state` for an archived collection.
+///
+/// `not_found` if one of its ends is in the trash, `item_locked`, `invalid_state` for an archived collection.
 pub(super) fn unlink(tx: &mut Tx, writer: &LinkWriter<'_>, link: LinkRow) -> Result<()> {
     let workspace = writer.author.workspace;
     let missing = || Error::not_found("link");
@@ -310,13 +313,13 @@ pub(super) fn unlink(tx: &mut Tx, writer: &LinkWriter<'_>, link: LinkRow) -> Res
     publish(tx, &writer, &LinkEvent::Deleted(LinkData { link: &removed }))
 }
 
-/// Removes a free link, and records that in the logs of both ends.
+/// Deletes a free link, and records it in the activity log of both ends.
 pub(super) fn remove_free(tx: &mut Tx, writer: &LinkWriter<'_>, link: &LinkRow) -> Result<()> {
     diesel::delete(item_links::table.find(link.id)).execute(tx.connection())?;
     record(tx, writer, link, Action::Unlinked)
 }
 
-/// A link that leaves from an item of this shape, with what it points to.
+/// Builds the response with an outgoing link of an item of this shape.
 pub(super) fn shown(tx: &mut Tx, writer: &LinkWriter<'_>, link: LinkRow) -> Result<ItemLink> {
     let linked =
         targets::pointed_to(tx, writer.directory, writer.shape.workspace, std::slice::from_ref(&link))?;
@@ -325,7 +328,7 @@ pub(super) fn shown(tx: &mut Tx, writer: &LinkWriter<'_>, link: LinkRow) -> Resu
     ItemLink::of(link, LinkDirection::Out, key, other)
 }
 
-/// Writes the event of a link.
+/// Publishes the event of a link, unless the author's changes emit no events.
 pub(super) fn publish(tx: &mut Tx, writer: &LinkWriter<'_>, event: &LinkEvent<'_>) -> Result<()> {
     let author = writer.author;
     if author.emits {

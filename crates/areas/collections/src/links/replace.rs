@@ -1,4 +1,4 @@
-//! Setting all links of one kind at once.
+//! The operation that replaces all links of one kind.
 
 use super::events::{LinkData, LinkEvent};
 use super::model::{
@@ -58,7 +58,7 @@ pub fn replace_item_links(
     Ok(Json(replaced))
 }
 
-/// The items that a replacement concerns: those that are linked, and those that are to be.
+/// Returns the locks for a replacement: the item, its current targets and the new ones.
 fn ends_of(
     tx: &mut Tx,
     writer: &LinkWriter<'_>,
@@ -79,7 +79,7 @@ fn ends_of(
             links.iter().filter_map(LinkRow::item).collect()
         }
     };
-    // More than that are not replaced.
+    // A field with more links cannot be replaced, so the request will fail.
     if existing.len() <= MOST_RELATED {
         locks.add(existing, mode);
     }
@@ -94,7 +94,7 @@ fn refuse_doubles(links: &[ReplacingLink]) -> Result<()> {
     }
 }
 
-/// Sets the links of a relation field.
+/// Replaces the links of a relation field.
 fn of_field(
     tx: &mut Tx,
     writer: &LinkWriter<'_>,
@@ -122,7 +122,7 @@ fn of_field(
     Set { writer, row, ends: Some(ends), wanted, existing }.make(tx)
 }
 
-/// Sets free links to objects of a type.
+/// Replaces the free links to objects of a type.
 fn free(
     tx: &mut Tx,
     writer: &LinkWriter<'_>,
@@ -168,11 +168,11 @@ struct Wanted<'a> {
     note: Option<&'a str>,
 }
 
-/// All links of one kind, as they are and as they are to be.
+/// The current and the wanted links of one kind.
 struct Set<'a> {
     writer: &'a LinkWriter<'a>,
     row: &'a ItemRow,
-    /// The relation field; `None` for free links.
+    /// The relation field, or `None` for free links.
     ends: Option<Ends>,
     wanted: Vec<Wanted<'a>>,
     existing: Vec<LinkRow>,
@@ -222,7 +222,7 @@ impl Set<'_> {
         self.existing.iter().find(|link| link.to_id == found.id)
     }
 
-    /// The items that show these links too.
+    /// Returns the items at the other end whose reverse field shows these links.
     fn others(&self, removed: &[&LinkRow], added: &[&Wanted<'_>]) -> Others {
         let Some(ends) = self.ends.filter(|ends| ends.reverse.is_some()) else { return Others::new() };
         let gone = removed.iter().filter_map(|link| link.item());
@@ -260,7 +260,7 @@ impl Set<'_> {
         Ok(())
     }
 
-    /// Gives each link its place, role and note, and says what became of it.
+    /// Sets the position, role and note of each link, and reports what changed.
     fn arrange(&self, tx: &mut Tx) -> Result<Vec<ReplacedLink>> {
         let mut results = Vec::with_capacity(self.wanted.len());
         for (index, wanted) in (0..).zip(&self.wanted) {

@@ -1,4 +1,4 @@
-//! What links point to: whether it exists, and enough of it to show.
+//! Targets of links: checks that they exist, and loads the members to show.
 
 use super::model::{LinkTarget, LinkTargetType, LinkedObject, TargetId};
 use diesel::prelude::*;
@@ -11,11 +11,11 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use store::{LockLevel, LockMode, Read, Tx};
 
-/// Everything that writing links of one collection takes.
+/// The services for writing links of one collection.
 pub(crate) struct LinkWriter<'a> {
-    /// Writes the items at their ends.
+    /// The writer of the items at both ends.
     pub(crate) writer: Writer<'a>,
-    /// What links may point at beside items.
+    /// The objects other than items to which links can point.
     pub(crate) directory: &'a LinkDirectory,
 }
 
@@ -26,7 +26,7 @@ impl<'a> Deref for LinkWriter<'a> {
     }
 }
 
-/// A target that exists.
+/// An existing target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) kind: LinkTargetType,
@@ -35,21 +35,23 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// The item that it is; `None` for other objects.
+    /// Returns the item, or `None` for other objects.
     pub(crate) fn item(&self) -> Option<(CollectionId, ItemId)> {
         Some((self.collection?, self.id.parse().ok()?))
     }
 
-    /// Fills in where a link points to.
+    /// Sets the target of a link.
     pub(crate) fn aim<'a>(&self, link: NewLink<'a>) -> NewLink<'a> {
         NewLink { to_kind: self.kind, to_collection_id: self.collection, to_id: self.id.clone(), ..link }
     }
 }
 
-/// Finds what a link is to point to, and keeps it until the transaction ends; `at` is where it stands in the request.
+/// Finds the target of a new link, and locks it against deletion until the transaction ends. `at` is its path in the
+/// request.
 ///
 /// # Errors
-/// `not_found`, and `validation_error` for an id of the wrong form or an object of an area that is not there yet.
+///
+/// `not_found`, and `validation_error` for an id of the wrong form or an unsupported type of object.
 pub(crate) fn find(
     tx: &mut Tx,
     directory: &LinkDirectory,
@@ -86,7 +88,7 @@ fn wrong_id(kind: LinkTargetType, at: &str) -> Error {
     Error::invalid(format!("{at}.id"), rule)
 }
 
-/// The collection of a live item that nobody moves to the trash meanwhile.
+/// Returns the collection of a live item, and locks the item against being trashed.
 fn live_item(tx: &mut Tx, workspace: WorkspaceId, id: ItemId) -> Result<Option<CollectionId>> {
     let item = items::table
         .filter(items::id.eq(id))
@@ -101,10 +103,10 @@ fn live_item(tx: &mut Tx, workspace: WorkspaceId, id: ItemId) -> Result<Option<C
     Ok(found.optional()?)
 }
 
-/// The objects at the ends of links, by what they are.
+/// Linked objects by target.
 pub(crate) type Linked = HashMap<LinkTarget, LinkedObject>;
 
-/// Enough of everything that links point to, in one query for each type.
+/// Loads the linked objects of links, with one query for each type.
 pub(crate) fn pointed_to(
     read: &mut Read,
     directory: &LinkDirectory,
@@ -128,7 +130,7 @@ pub(crate) fn pointed_to(
     Ok(linked)
 }
 
-/// Enough of live items.
+/// Loads live items as linked objects.
 pub(crate) fn shown_items(read: &mut Read, workspace: WorkspaceId, wanted: &[ItemId]) -> Result<Linked> {
     let mut linked = Linked::new();
     if wanted.is_empty() {
@@ -155,7 +157,7 @@ fn put(linked: &mut Linked, object: LinkedObject) {
     linked.insert(LinkTarget { kind: object.kind, id: object.id.clone() }, object);
 }
 
-/// The refusal of a second link between the same two.
+/// Builds the error for a second link between the same two objects.
 pub(crate) fn twice(existing: &LinkRow) -> Error {
     Error::new(Code::LinkExists, "The two objects are already linked.")
         .with("details", serde_json::json!({ "existing_id": existing.id }))

@@ -1,4 +1,4 @@
-//! Counting and summing items, in groups.
+//! The operation that counts and aggregates items in groups.
 
 use model::{Caller, CollectionId, Result};
 use operation::{Json, Path, State, With, operation};

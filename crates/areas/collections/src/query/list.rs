@@ -1,4 +1,4 @@
-//! The list of a collection's items.
+//! The operation that lists the items of a collection.
 
 use crate::items::Item;
 use auth::Seal;
@@ -12,13 +12,13 @@ use std::sync::Arc;
 use store::{CursorPage, Read};
 use utoipa::IntoParams;
 
-/// Which items are listed, and what of them.
+/// The parsed parameters of a list: filters, order and selected fields.
 #[derive(Debug, Clone)]
 pub struct Listing {
     params: QueryParams,
     selection: Selection,
     trashed: bool,
-    /// Signs the cursors.
+    /// The key that signs cursors.
     seal: Arc<Seal>,
 }
 

@@ -1,4 +1,4 @@
-//! Looking at items: lists, search, sums.
+//! Operations that query items: list, search, aggregate.
 
 mod aggregate;
 mod list;

@@ -1,4 +1,4 @@
-//! The operators, as callers look them up.
+//! The operation that lists the filter operators.
 
 use fields::filter::Op;
 use fields::{Family, FieldType};

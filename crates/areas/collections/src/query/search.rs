@@ -1,4 +1,4 @@
-//! Full-text search of a collection's items.
+//! The operation for full-text search of items.
 
 use crate::items::Item;
 use model::{Caller, CollectionId, Result};

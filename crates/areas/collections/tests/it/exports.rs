@@ -115,7 +115,7 @@ async fn labels_are_written_for_people(kind: Kind) {
     });
     create(&app, &key, collection, json!({ "data": data })).await;
     create(&app, &key, collection, json!({ "data": { "name": "in_stock", "brands": [brand_ids[0]] } })).await;
-    // What is in the trash has no title for an export.
+    // A contact in the trash has no title in an export.
     app.delete(&format!("/contacts/{}", contacts[1]), &key).await.expect(200);
     let columns = "fields=name,state,marks,brands,owner,amount&sort=id";
     let csv = at(&app, &link(&app, &key, collection, &format!("{columns}&labels=true")).await).await.text;

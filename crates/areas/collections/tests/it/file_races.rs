@@ -1,4 +1,4 @@
-//! A file that is attached while it is deleted: one of the two fails.
+//! A file that is attached while it is deleted. One of the two requests must fail.
 
 use crate::full;
 use diesel::prelude::*;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use testkit::{Answer, Key, Kind, TestApp};
 
 async fn file(app: &TestApp, key: &Key, name: &str) -> Value {
-    // Also a list of recipients.
+    // The file is a list of recipients as well, for the case of broadcasts.
     let content = format!("external_id\n{name}\n");
     app.ask("POST", "/files").key(key).form(&[], (name, content.as_bytes())).send().await.expect(201)["id"]
         .clone()
@@ -26,7 +26,7 @@ async fn item(app: &TestApp, key: &Key, collection: &Value) -> Value {
     app.post(&path, key, json!({ "data": {} })).await.expect(201)["id"].clone()
 }
 
-/// Makes `object` refer to a file in one of the ways that there are.
+/// Makes `object` refer to a file in one of the possible ways.
 async fn refer(app: &TestApp, key: &Key, way: &str, object: &str, file: &Value) -> Answer {
     match way {
         "field" => app.patch(object, key, json!({ "data": { "doc": [file] } })).await,
@@ -104,7 +104,8 @@ struct Waiting {
     n: i64,
 }
 
-/// A deletion that found no reference waits for a transaction that is making one, and sees it then.
+/// A deletion that found no reference waits for a concurrent transaction that creates one, and then sees the
+/// reference.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgresql_makes_a_deletion_wait_for_a_reference() {
     let app = TestApp::new(testkit::Kind::Postgres).await;
@@ -119,7 +120,7 @@ async fn postgresql_makes_a_deletion_wait_for_a_reference() {
     let attaching = app.db().write(move |tx| {
         assert_eq!(files::held(tx, workspace, &[file_id])?.len(), 1);
         holding.notify_one();
-        // Until the deletion waits for this transaction.
+        // Hold this transaction open until the deletion waits for it.
         let waiting = "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
         while diesel::sql_query(waiting).get_result::<Waiting>(tx.connection())?.n == 0 {
             std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! Files that imports read.
+//! Files for imports.
 
 use bytes::Bytes;
 use files::{Files, NewFile};
@@ -6,7 +6,7 @@ use futures::stream;
 use model::{Cause, FileId, WorkspaceId};
 use testkit::TestApp;
 
-/// Stores bytes as a file and gives its id.
+/// Stores bytes as a file and returns its id.
 pub async fn bytes(app: &TestApp, workspace: WorkspaceId, name: &str, bytes: Vec<u8>) -> FileId {
     let files = app.service.pipeline.services.get::<Files>().unwrap();
     let uploaded_by = Cause::system("test").actor;

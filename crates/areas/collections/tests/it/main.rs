@@ -21,7 +21,7 @@ use model::Env;
 use serde_json::Value;
 use testkit::{Key, TestApp};
 
-/// A live key with all scopes of a fresh workspace.
+/// Returns a live key with all scopes in a new workspace.
 pub async fn full(app: &TestApp) -> Key {
     let workspace = app.bare_workspace("scale", 0).await;
     app.key(workspace, Env::Live, &["*"]).await
@@ -33,7 +33,7 @@ struct Number {
     n: i64,
 }
 
-/// The number `n` of a query.
+/// Returns the number `n` that a query selects.
 pub async fn number(app: &TestApp, sql: &str) -> i64 {
     let sql = sql.to_owned();
     let row = app.db().read(move |read| Ok(diesel::sql_query(&sql).get_result::<Number>(read.connection())?));
@@ -48,7 +48,7 @@ struct EmittedEvent {
     data: String,
 }
 
-/// The events so far, each with its data, oldest first.
+/// Returns the type and the data of all events so far, oldest first.
 pub async fn events(app: &TestApp) -> Vec<(String, Value)> {
     let sql = "SELECT kind, data FROM events ORDER BY sequence";
     let rows = app.db().read(move |read| Ok(diesel::sql_query(sql).load::<EmittedEvent>(read.connection())?));
@@ -56,7 +56,7 @@ pub async fn events(app: &TestApp) -> Vec<(String, Value)> {
     rows.map(|emitted| (emitted.kind, serde_json::from_str(&emitted.data).unwrap())).collect()
 }
 
-/// The types of the events so far.
+/// Returns the types of all events so far.
 pub async fn event_types(app: &TestApp) -> Vec<String> {
     events(app).await.into_iter().map(|(kind, _)| kind).collect()
 }

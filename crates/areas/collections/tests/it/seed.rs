@@ -1,4 +1,4 @@
-//! Collections for tests, made without the operations of their area.
+//! Collections for tests, created without the operations of the area.
 
 use diesel::prelude::*;
 use fields::{Part, Subject};
@@ -10,8 +10,8 @@ use std::sync::Arc;
 use store::Tx;
 use testkit::{Key, TestApp};
 
-/// A collection with `fields`, each `{"key", "type"}` and perhaps `required`, `unique`, `indexed`, `default`,
-/// `options`. The first is the primary one.
+/// Creates a collection with `fields`, each `{"key", "type"}` with optional `required`, `unique`, `indexed`,
+/// `default` and `options`. The first field is the primary one.
 pub async fn collection(app: &TestApp, key: &Key, fields: Value) -> CollectionId {
     let workspace = key.workspace;
     let made = app.db().write(move |tx| {
@@ -131,7 +131,7 @@ fn index(
         .get_result(tx.connection())?)
 }
 
-/// The choices of a select field, by key; labels are the keys with a capital.
+/// Returns the choices of a select field with these keys. Labels are the keys with a capital.
 pub fn choices(keys: &[&str]) -> Value {
     let choice = |(place, key): (usize, &&str)| {
         let label = format!("{}{}", key[..1].to_uppercase(), &key[1..]);
@@ -140,7 +140,7 @@ pub fn choices(keys: &[&str]) -> Value {
     json!({ "choices": keys.iter().enumerate().map(choice).collect::<Vec<_>>() })
 }
 
-/// A columnar index. Made before there are items.
+/// Creates a columnar index. The collection must have no items yet.
 pub async fn columns(app: &TestApp, key: &Key, collection: CollectionId) -> IndexId {
     let workspace = key.workspace;
     let made = app.db().write(move |tx| {
@@ -154,19 +154,19 @@ pub async fn columns(app: &TestApp, key: &Key, collection: CollectionId) -> Inde
     made.await.unwrap()
 }
 
-/// Writes what was changed so far into the segments of a columnar index, small ones.
+/// Merges the changes so far into small segments of a columnar index.
 pub async fn merge(app: &TestApp, index: IndexId) {
     merge_by(app, index, 7).await;
 }
 
-/// Writes what was changed so far into the segments of a columnar index, of so many items.
+/// Merges the changes so far into segments of `size` items.
 pub async fn merge_by(app: &TestApp, index: IndexId, size: usize) {
     let shapes = Arc::new(records::shape::Shapes::new([&::collections::items::ITEMS]));
     while records::columnar::merge(app.db(), &shapes, index, size).await.unwrap() {}
 }
 
-/// An index on these fields and system columns, each with whether greater values come first. Made before there are
-/// items.
+/// Creates an index on these fields and system columns; `true` means descending. The collection must have no items
+/// yet.
 pub async fn index_on(
     app: &TestApp,
     key: &Key,

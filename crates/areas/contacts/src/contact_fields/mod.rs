@@ -1,7 +1,7 @@
-//! The fields that a workspace defines for its contacts, beside those that every contact has.
+//! The fields that a workspace defines for its contacts, in addition to those that every contact has.
 //!
-//! They are fields of the record engine like those of collections. Their operations belong to the area Variables, which
-//! another group describes.
+//! They are fields of the record engine, like those of collections. Their operations belong to the area Variables,
+//! which another group describes.
 
 mod model;
 mod operations;

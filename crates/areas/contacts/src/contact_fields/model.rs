@@ -1,4 +1,4 @@
-//! Contact fields as callers see and write them.
+//! Request bodies and responses of the operations on contact fields.
 
 use fields::{FieldOptions, FieldType};
 use model::{Error, FieldError, FieldId, Patch, Result, Timestamp};
@@ -10,14 +10,14 @@ use serde_json::{Map, Value};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 
-/// Whether a contact field can have this type: not those that compute values or refer to items, nor those that show what
-/// every contact says of itself.
+/// Returns whether a contact field can have this type. Computed types and relations to items are excluded, as are
+/// types that show a member of the contact itself, such as its creation time.
 fn suits_contacts(kind: FieldType) -> bool {
     let shown_beside = [FieldType::CreatedAt, FieldType::UpdatedAt, FieldType::CreatedBy];
     !kind.is_computed() && kind != FieldType::Relation && !shown_beside.contains(&kind)
 }
 
-/// The types as the contract has them: others are refused by it.
+/// The schema of `type`: the enum of field types without the types that contacts cannot have.
 fn contact_field_type() -> RefOr<Schema> {
     let mut schema = FieldType::schema();
     if let RefOr::T(Schema::Object(object)) = &mut schema {
@@ -218,10 +218,12 @@ pub struct ContactFieldPatch {
 }
 
 impl ContactFieldPatch {
-    /// Accepts a change of a system field only if it changes nothing but the choices, and leaves one that new values can use.
+    /// Accepts a change of a system field only if it changes nothing but the choices and leaves at least one that is
+    /// not archived.
     ///
     /// # Errors
-    /// All that is sent and cannot be changed.
+    ///
+    /// `validation_error`, with all members of the body that cannot be changed.
     pub(super) fn expect_choices_only(&self, key: &str) -> Result<()> {
         let sent = [
             ("label", self.label.is_some()),

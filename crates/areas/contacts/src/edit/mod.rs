@@ -1,4 +1,4 @@
-//! Creating, reading, changing and deleting contacts.
+//! Operations that create, read, change and delete contacts.
 
 pub(crate) mod model;
 pub(crate) mod operations;

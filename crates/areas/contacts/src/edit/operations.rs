@@ -1,4 +1,4 @@
-//! Creating, reading, changing and deleting contacts.
+//! Operations that create, read, change and delete contacts.
 
 use super::model::{
     ContactBulkUpsert, ContactDeletion, ContactPatch, ContactQuery, ContactUpsert, NewContact,
@@ -25,16 +25,13 @@ use records::rows::{self, Draft, Editor, ItemChange, ItemRow, PreparedItem, Writ
 use records::shape::{Shape, Shapes};
 use store::{Read, Tx};
 
-/// The response with a contact, with its version as `ETag`.
+/// A response with a contact and its version as `ETag`.
 pub(crate) type ContactAnswer = With<RawJson<Contact>>;
 
-/// The name of matching by any identity.
+/// The value of `match_on` that matches rows by any identity.
 pub(crate) const MATCH_ON: &str = "identity";
 
 /// Builds the response with a contact.
-///
-/// # Errors
-/// When what is stored is damaged.
 pub(crate) fn shown(shape: &Shape, row: &ItemRow) -> Result<ContactAnswer> {
     Ok(With::etag(row.version, RawJson::new(printed(shape, row)?)))
 }
@@ -81,9 +78,6 @@ impl Prepare for NewContact {
 }
 
 /// Changes fields of a live, locked contact that bodies cannot contain, because other operations set them.
-///
-/// # Errors
-/// Those of the writer.
 pub(crate) fn set_managed(
     tx: &mut Tx,
     editor: &Editor<'_>,
@@ -231,7 +225,8 @@ pub fn delete_contact(
     Ok(Deleted::of("contact", id))
 }
 
-/// Locks a contact for deletion, together with the targets of its links.
+/// Locks a contact for deletion, together with the targets of its links. A contact in the trash is found only if it
+/// is to be erased.
 fn to_delete(
     tx: &mut Tx,
     shape: &Shape,
@@ -241,6 +236,7 @@ fn to_delete(
 ) -> Result<ItemRow> {
     let mut last = None;
     loop {
+        // The identity is resolved again in each round, because a concurrent merge can move it to another contact.
         let id = contact.id(tx, shape)?;
         if last == Some(id) {
             return Err(Error::not_found("contact"));
@@ -250,7 +246,8 @@ fn to_delete(
         let row = rows::find_locked(tx, shape, id)?.filter(|row| erase || row.trashed_at.is_none());
         match row {
             Some(row) => return Ok(row),
-            // After a merge, the identity belongs to another contact.
+            // The contact is gone. If the next round resolves to the same id, it was deleted; a different id is the
+            // survivor of a merge.
             None => last = Some(id),
         }
     }
@@ -314,10 +311,11 @@ pub fn bulk_upsert_contacts(
     Ok(Json(bulk::upsert(tx, &editor, bulk_mode, mode(typecast), &match_on, on_match.into(), &rows)?))
 }
 
-/// Changes the tags of a live, locked contact.
+/// Changes values of a live, locked contact.
 ///
 /// # Errors
-/// `item_locked`, `version_conflict`, or the database's.
+///
+/// `item_locked`, `version_conflict`.
 pub(crate) fn change_data(tx: &mut Tx, editor: &Editor<'_>, row: ItemRow, data: &Data) -> Result<Written> {
     let change = ItemChange {
         data,

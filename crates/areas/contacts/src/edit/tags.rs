@@ -13,7 +13,7 @@ use records::shape::Shapes;
 use serde_json::Value;
 use store::{Read, Tx};
 
-/// The most tags that are listed, the most frequent first.
+/// The most tags to list, the most frequent first.
 const MOST_LISTED: i64 = 1_000;
 
 /// Tags in use with their counts

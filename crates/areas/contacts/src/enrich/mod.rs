@@ -1,4 +1,4 @@
-//! Enrichment: an agent proposes values of a contact.
+//! Enrichment of contacts: an agent proposes values for their fields.
 
 pub(crate) mod model;
 pub(crate) mod operations;

@@ -1,4 +1,4 @@
-//! What callers send and see of an enrichment.
+//! The request and the response of an enrichment.
 
 use model::{AgentId, ContactId, RunId, text_enum};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ text_enum! {
 }
 
 impl EnrichmentMode {
-    /// What the work is called in ledgers.
+    /// Returns the purpose under which the run is recorded in ledgers.
     pub(crate) fn purpose(self) -> &'static str {
         match self {
             Self::Enrich => "contact_enrichment",

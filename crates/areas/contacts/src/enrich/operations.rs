@@ -49,10 +49,11 @@ pub async fn enrich_contact(
     cx.db.write(move |tx| apply(tx, &caller, &shapes, id, &request, &answer)).await.map(Json)
 }
 
-/// The state of the contact before the agent is asked.
+/// The input of the run, prepared before the agent is asked.
 struct Prepared {
     id: ItemId,
-    /// The epoch of the contact.
+    /// The handoff epoch of the contact. If the contact is handed over meanwhile, the answer of the agent has no
+    /// effect.
     epoch: i64,
     task: Task,
 }

@@ -13,10 +13,10 @@ use std::collections::BTreeSet;
 const MOST_FIELDS: usize = 50;
 /// The most characters of notes in the prompt.
 const MOST_OF_NOTES: usize = 20_000;
-/// The default confidence from which a value is written.
+/// The default of `min_confidence`, from 0 to 1.
 const SURE_ENOUGH: f64 = 0.5;
 
-/// The answer of an agent.
+/// The parsed answer of an agent.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) summary: Option<String>,
@@ -41,7 +41,8 @@ fn can_be_filled(field: &Field) -> bool {
     !refers && !field.unique && !field.archived && !field.is_read_only()
 }
 
-/// Returns the fields to fill: those of the request, or else all without a value, or with `overwrite` all.
+/// Returns the fields to fill: those that the request names, or else those without a value. With `overwrite`, fields
+/// that have a value are included.
 ///
 /// # Errors
 /// `validation_error` at `fields`.
@@ -107,7 +108,7 @@ impl Task {
             })
             .collect();
         let known = json!({ "values": data, "notes": notes, "context": context });
-        // Escaped, so that no value can close the tag <contact>. In JSON, `<` occurs only in strings.
+        // `<` is escaped, so that no value can close the tag <contact>. In JSON, `<` occurs only in strings.
         let known = known.to_string().replace('<', "\\u003c");
         let input = format!(
             "{goal} Propose values for the fields listed below, with a confidence from 0 to 1 and the reason. Use only \
@@ -180,7 +181,7 @@ struct AnsweredField {
 /// Parses an answer that fits the schema, and compares it with the current values of the contact.
 ///
 /// # Errors
-/// When it does not fit.
+/// `internal_error` if the answer does not fit the schema.
 pub(crate) fn read(
     shape: &Shape,
     data: &Data,

@@ -1,9 +1,9 @@
-//! Automatic assignment of conversations: to the available member of the team with the fewest conversations, and among equals
-//! to the one whose last assignment is the longest ago.
+//! Automatic assignment of conversations: to the available member of the team with the fewest conversations, and on a
+//! tie to the one whose last assignment is the longest ago.
 //!
-//! The transaction that hands a conversation over to people also assigns it. If no member is free, the conversation waits,
-//! and a periodic job assigns waiting conversations, the oldest first. A lock lets only one transaction of a workspace choose
-//! a member at a time, so that two never count the same conversations.
+//! The transaction that hands a conversation over to people also assigns it. If no member is free, the conversation
+//! waits, and a periodic job assigns waiting conversations, the oldest first. A lock lets only one transaction of a
+//! workspace choose a member at a time, so that two never count the same conversations.
 
 use super::open_work::MOST_MEMBERS;
 use super::waiting::{update_queue, waits};
@@ -32,7 +32,7 @@ use store::{Db, Read, Tx};
 
 /// Poll interval for waiting conversations.
 const EVERY: Duration = Duration::from_secs(5);
-/// The number of waiting conversations that are read at once.
+/// The number of waiting conversations to read at once.
 const PAGE: i64 = 200;
 
 /// Chooses the member for the conversations with a locked contact. Returns `None` if nobody is free, or the service does not
@@ -50,7 +50,8 @@ pub(crate) fn member_for(
     choose(tx, workspace, shape)
 }
 
-/// Chooses a member under the lock of the workspace, and records the assignment.
+/// Chooses a member and records the assignment. The lock of the workspace serializes these choices, so that two
+/// transactions never count the same conversations.
 fn choose(tx: &mut Tx, workspace: WorkspaceId, shape: &Shape) -> Result<Option<MemberId>> {
     tx.lock(&format!("assignment {workspace}"))?;
     let next = free(tx, workspace, shape)?;
@@ -60,7 +61,7 @@ fn choose(tx: &mut Tx, workspace: WorkspaceId, shape: &Shape) -> Result<Option<M
     Ok(next)
 }
 
-/// Returns the free member who is next.
+/// Returns the next member: the available one below capacity who has the fewest conversations.
 fn free(read: &mut Read, workspace: WorkspaceId, shape: &Shape) -> Result<Option<MemberId>> {
     let available = team::available(read, workspace)?;
     let busy: HashMap<i64, i64> = count_ids(read, shape, "$assignee", MOST_MEMBERS)?.into_iter().collect();

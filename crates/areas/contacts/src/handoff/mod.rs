@@ -1,4 +1,4 @@
-//! Who answers a contact: the autopilot or a member of the team, and who of the team.
+//! Handoff: whether the autopilot or a member of the team answers a contact, and which member.
 
 pub(crate) mod assigning;
 pub(crate) mod open_work;

@@ -81,7 +81,7 @@ impl Handler {
     }
 }
 
-/// Derives the reason of a handoff from the actor.
+/// Returns the reason of a handoff for the type of the actor.
 fn reason_of(actor: ActorType) -> HandoffReason {
     match actor {
         ActorType::Agent => HandoffReason::AgentTool,
@@ -160,7 +160,7 @@ fn expect_same_epoch(caller: &Caller, row: &ItemRow) -> Result<()> {
     if epoch_of(&row.values()?) == answering.epoch { Ok(()) } else { Err(Answering::refusal()) }
 }
 
-/// Returns the epoch: how often a contact was handed over.
+/// Returns the handoff epoch: the number of times the autopilot of a contact was switched.
 pub(crate) fn epoch_of(values: &Data) -> i64 {
     let epoch = values.get(AUTOPILOT_CONFIG).and_then(|config| config.get("epoch"));
     epoch.and_then(Value::as_i64).unwrap_or(0)
@@ -231,11 +231,9 @@ fn assign(
 
 /// Switches the autopilot of a live, locked contact, together with other changes of its values.
 ///
-/// A conversation that goes to people is assigned to one of them if `assigned` is given and enabled for the workspace. A
-/// person who takes over by writing is not known by name, so the conversation is assigned to nobody else.
-///
-/// # Errors
-/// Those of the writer.
+/// If the conversation passes from the agent to people, it is assigned to one of them, provided that `assigned` is
+/// given and enabled for the workspace. It is not assigned if a person took over by writing: that person answers, but
+/// the service does not know which member it is.
 pub(crate) fn hand_over(
     tx: &mut Tx,
     editor: &Editor<'_>,
@@ -302,7 +300,7 @@ pub(crate) fn hand_over(
     Ok(row)
 }
 
-/// The payload of the job: a pause that ends.
+/// The payload of the job that ends a pause.
 #[derive(Debug, Serialize, Deserialize)]
 struct Resume {
     workspace: WorkspaceId,

@@ -22,7 +22,7 @@ use store::{Db, Read, Tx};
 
 /// Poll interval for absent members.
 const EVERY: Duration = Duration::from_secs(60);
-/// The number of conversations of a member that are read at once.
+/// The number of conversations of a member to read at once.
 const PAGE: i64 = 200;
 
 /// Builds the job that takes conversations from absent members.
@@ -54,7 +54,7 @@ async fn reassign_all(
     Ok(())
 }
 
-/// Returns the absent members with conversations, each with the minutes of its absence.
+/// Returns the absent members with conversations, each with the minutes since it became absent.
 fn absences(read: &mut Read, shapes: &Shapes, workspace: WorkspaceId) -> Result<Vec<(MemberId, i64)>> {
     let shape = sets::for_read(read, shapes, workspace, &CONTACTS)?;
     let busy = count_ids(read, &shape, "$assignee", MOST_MEMBERS)?;

@@ -41,7 +41,8 @@ pub(crate) fn update_queue(tx: &mut Tx, row: &ItemRow) -> Result<()> {
     Ok(())
 }
 
-/// Gives the place of a merged contact to its survivor. Automatic assignment checks later whether the survivor waits.
+/// Moves the queue entry of a merged contact to its survivor. Automatic assignment checks later whether the survivor
+/// waits.
 pub(crate) fn replace(tx: &mut Tx, from: ContactId, to: ContactId) -> Result<()> {
     let own = waiting::table.find(to.0).select(waiting::contact_id);
     let own: Option<i64> = own.first(tx.connection()).optional()?;

@@ -1,4 +1,4 @@
-//! Imports of contacts as callers see them, and their events.
+//! Request bodies and responses of imports of contacts, and their events.
 
 use crate::edit::model::OnContactMatch;
 use crate::edit::operations::MATCH_ON;
@@ -12,7 +12,7 @@ use transfer::imports::{
 };
 use utoipa::ToSchema;
 
-/// The rejected rows that the event of an import tells of.
+/// The most rejected rows in the event of an import.
 const MOST_ERRORS: usize = 100;
 
 /// Contacts to import.

@@ -1,4 +1,4 @@
-//! Starting an import of contacts.
+//! The operation that starts an import of contacts.
 
 use super::model::{ContactImport, ContactImportRequest};
 use super::target::ContactImports;
@@ -36,7 +36,7 @@ pub async fn import_contacts(
     let (content, file) = (settings.content.take(), settings.file_id.take());
     let has_content = content.is_some();
     let (checked, known, caller) = (settings.clone(), shapes.clone(), cx.caller.clone());
-    // Before the text is stored, so that a mistake costs nothing.
+    // Check before the content is stored as a file, so that an invalid request leaves nothing behind.
     cx.db
         .read(move |read| {
             let shape = contacts(read, &known, &caller)?;

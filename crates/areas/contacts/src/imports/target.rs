@@ -17,10 +17,10 @@ use std::sync::Arc;
 use store::{Read, Tx};
 use transfer::imports::{self, ImportRow, ImportStatus, Target};
 
-/// The field with whether a contact wants no broadcasts.
+/// The column that opts contacts out of broadcasts.
 const OPTED_OUT: &str = "$opted_out";
 
-/// Imports and exports of contacts.
+/// Contacts as a target of imports and a source of exports.
 pub struct ContactImports;
 
 impl Target for ContactImports {
@@ -36,7 +36,8 @@ impl Target for ContactImports {
         is_opted_out(shape, statements).map(drop)
     }
 
-    /// Opts a contact out. An import opts nobody in: whoever opted out meanwhile would be sent marketing again.
+    /// Opts a contact out. An import never opts contacts in, because it could undo an opt-out that is newer than the
+    /// file.
     fn state(
         &self,
         tx: &mut Tx,
@@ -80,9 +81,9 @@ impl Target for ContactImports {
     }
 }
 
-/// Whether a row says that its contact has opted out.
+/// Returns whether a row opts its contact out.
 fn is_opted_out(shape: &Shape, statements: &Data) -> Result<bool> {
-    // The field itself takes no values, because only the service sets it.
+    // A draft of the field parses the value, because the real field is read-only and rejects values.
     let field = Field::draft(OPTED_OUT, FieldType::Boolean, FieldOptions::default());
     let given = statements.get(OPTED_OUT).unwrap_or(&Value::Null);
     let value = value::check(&field, given, Mode::Typecast).map_err(|problem| {

@@ -1,4 +1,4 @@
-//! The template of an import: the columns that it takes, with an example.
+//! The template of an import: the accepted columns, with examples.
 
 use crate::record::find::contacts;
 use fields::{Field, FieldType};
@@ -75,7 +75,7 @@ fn column(field: &Field) -> TemplateColumn {
     }
 }
 
-/// A value that the field takes.
+/// Returns an example of a value that the field accepts.
 fn example(field: &Field) -> String {
     let of_the_system = match field.key.as_str() {
         "$name" => Some("Ana Souza"),

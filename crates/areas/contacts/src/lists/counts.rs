@@ -1,4 +1,4 @@
-//! Counts of the contacts in a view, for an inbox.
+//! Counts of the contacts in a selection, for an inbox.
 
 use super::list::ContactFilters;
 use crate::record::contact::ContactStatus;

@@ -1,4 +1,5 @@
-//! The parameter `filters`: conditions that compare exact texts. Malformed conditions are ignored (specification 7.4).
+//! The query parameter `filters`: conditions that compare exact texts. Malformed conditions are ignored and reported
+//! as warnings, unless `strict` is set.
 
 use fields::filter::Condition;
 use fields::{Filter, Subject};
@@ -21,12 +22,12 @@ pub struct Warning {
     pub message: String,
 }
 
-/// The parameter `filters`, parsed.
+/// The parsed parameter `filters`.
 #[derive(Debug)]
 pub(crate) struct ExactFilters {
-    /// The conditions, which must all hold.
+    /// The conditions, combined by `and`.
     pub(crate) filter: Filter,
-    /// The conditions that were ignored.
+    /// A warning for each ignored condition.
     pub(crate) warnings: Vec<Warning>,
 }
 
@@ -82,7 +83,7 @@ impl ExactFilters {
 }
 
 impl Warning {
-    /// As the rest of a sentence that begins with the name of the parameter.
+    /// Returns the message as the rest of a sentence that begins with the name of the parameter.
     fn rule(&self) -> String {
         format!("cannot be used: {}", self.message.trim_end_matches('.'))
     }

@@ -21,10 +21,10 @@ use serde::{Deserialize, Serialize};
 use store::{CursorPage, Read};
 use utoipa::{IntoParams, ToSchema};
 
-/// The key under which links store the filters that only contacts have.
+/// The key under which [`ContactFilters::into_pairs`] stores the filters that only contacts have.
 const OWN: &str = "contacts";
 
-/// The filters and the order of a list of contacts, as the query string has them.
+/// The unparsed filters and order of a list of contacts, from the query string.
 #[derive(Debug, Clone)]
 pub struct ContactFilters {
     params: QueryParams,
@@ -77,19 +77,16 @@ impl FromInput for ContactFilters {
     }
 }
 
-/// The filters and the order of a list of contacts, parsed.
+/// The parsed filters and order of a list of contacts.
 pub(crate) struct ContactSelection {
     pub(crate) query: RecordQuery,
     pub(crate) warnings: Vec<Warning>,
-    /// The text that cursors are bound to: a cursor of another list is rejected.
+    /// The text to which cursors are bound. A cursor of a list with other filters is rejected.
     bound_to: String,
 }
 
 impl ContactSelection {
-    /// Adds a test of a field to the query.
-    ///
-    /// # Errors
-    /// When the field is missing.
+    /// Returns the query with one more condition: a test of a field.
     pub(crate) fn also(&self, shape: &Shape, key: &str, test: Test) -> Result<RecordQuery> {
         let field = shape.field(key).ok_or_else(|| Error::internal("a system field is missing"))?;
         let condition = Condition { subject: Subject::Field(field.id), family: field.family(), test };
@@ -100,9 +97,6 @@ impl ContactSelection {
 
 impl ContactFilters {
     /// Restores the filters from the output of [`Self::into_pairs`].
-    ///
-    /// # Errors
-    /// When it was damaged.
     pub(crate) fn of(pairs: Vec<(String, String)>, related: &RelatedRecords) -> Result<Self> {
         let own = pairs.iter().find(|(name, _)| name == OWN);
         let own = own.map_or(Ok(OwnFilters::default()), |(_, text)| serde_json::from_str(text));
@@ -110,16 +104,13 @@ impl ContactFilters {
         Ok(Self { params: QueryParams::of(pairs).with_related(related.clone()), own })
     }
 
-    /// Converts the filters to names and values.
+    /// Converts the filters to pairs of name and value, for the link of an export.
     pub(crate) fn into_pairs(self) -> Vec<(String, String)> {
         let own = serde_json::to_string(&self.own).unwrap_or_default();
         self.params.into_pairs().into_iter().chain([(OWN.to_owned(), own)]).collect()
     }
 
     /// Parses the filters for readers that do not report warnings.
-    ///
-    /// # Errors
-    /// Those of [`Self::read`].
     pub(crate) fn parsed(&self, read: &mut Read, shape: &Shape) -> Result<ParsedQuery> {
         let ContactSelection { query, bound_to, .. } = self.read(read, shape)?;
         Ok(ParsedQuery { query, bound_to, visible: None, is_sorted: true })

@@ -1,4 +1,4 @@
-//! Lists of contacts, with what their filters can name, and what the service knows of all contacts.
+//! Lists, counts and exports of contacts, their filters, and reference data such as system fields and stages.
 
 pub(crate) mod counts;
 pub(crate) mod exports;

@@ -1,4 +1,5 @@
-//! What contacts have without a definition of the workspace: system fields, operators, stages, sources, and telephone numbers.
+//! Reference data of contacts: system fields, filter operators, pipeline stages, sources, and the format of telephone
+//! numbers.
 
 use crate::edit::model::{NormalizedPhone, PhoneQuestion};
 use crate::record::find::contacts;

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use store::Read;
 use utoipa::ToSchema;
 
-/// The most contacts that are compared with one.
+/// The most contacts to compare with one.
 const MOST_COMPARED: usize = 1_000;
 
 /// A contact that may be the same person.

@@ -1,4 +1,4 @@
-//! Merging contacts, and finding those that may be merged.
+//! Merging contacts, and finding possible duplicates.
 
 pub(crate) mod duplicates;
 pub(crate) mod operations;

@@ -1,7 +1,7 @@
-//! Merging two contacts of the same person.
+//! The operation that merges two contacts of the same person.
 //!
-//! The source goes to the trash. In the same transaction, the survivor takes over its ids, its identities and all references
-//! to it. Only values of items that contain its id are replaced in the background (`query::references`).
+//! The source goes to the trash. In the same transaction, the survivor takes over its ids, its identities and all
+//! references to it. Only values of items that contain its id are replaced in the background (`query::references`).
 
 use crate::record::detail::{self, ContactDetail};
 use crate::record::events::{ContactsMerged, MergeEvent};
@@ -112,7 +112,8 @@ pub fn merge_contact(
     detail::answer(tx, shape, &row)
 }
 
-/// Locks the target, which the path names, and the source.
+/// Locks the target, which the path names, and the source. Both are resolved again if a concurrent transaction moved
+/// them.
 fn lock_both(
     tx: &mut Tx,
     shape: &Shape,
@@ -144,7 +145,7 @@ fn lock_both(
 }
 
 impl ContactMerge {
-    /// Checks that `fields` contains only fields whose value can be chosen.
+    /// Checks that `fields` names only fields that keep one of the two values. Tags are united instead.
     fn check(&self, shape: &Shape) -> Result<()> {
         for key in self.fields.keys() {
             let is_chosen = |field: &&Field| !field.is_read_only() && field.kind != FieldType::Tags;
@@ -193,7 +194,7 @@ impl ContactMerge {
     }
 }
 
-/// Unites a list with that of the source.
+/// Adds the elements of the source's list that the survivor's list lacks.
 fn unite(data: &mut Data, other: &Data, key: &str) {
     let Some(Value::Array(theirs)) = other.get(key) else { return };
     let mut all = match data.get(key) {
@@ -204,7 +205,8 @@ fn unite(data: &mut Data, other: &Data, key: &str) {
     data.insert(key.to_owned(), all.into());
 }
 
-/// Copies the restrictions of the source: blocked, opted out, answered by a person.
+/// Copies the restrictions of the source: blocked, opted out, answered by a person. A merge must never make a contact
+/// receive more than both did before.
 fn copy_restrictions(data: &mut Data, other: &Data) {
     let says = |data: &Data, key: &str, value: &Value| data.get(key) == Some(value);
     for (key, strict) in [("$status", json!("blocked")), ("$opted_out", json!(true))] {

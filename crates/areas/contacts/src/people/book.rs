@@ -32,11 +32,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::{Db, Read, Tx};
 
-/// The most contacts that are looked up by their ids at once.
+/// The most contacts to look up by id at once.
 const MOST_IDS: usize = 1_000;
-/// Attempts to find a contact that concurrent transactions change.
+/// Attempts to find or create a contact that concurrent transactions change.
 const TRIES: usize = 3;
-/// The longest proof of a consent.
+/// The most characters of the proof of a consent.
 const LONGEST_PROOF: usize = 2_000;
 
 /// Builds the port. Its planner has no limit on rows, because audiences are read in the background.
@@ -64,7 +64,7 @@ impl Book {
         Ok(Editor::new(&self.shapes, shape, Author::by(workspace, cause)))
     }
 
-    /// Builds the filter of an audience, without its ids.
+    /// Builds the filter of an audience, apart from its list of ids.
     fn filter(&self, read: &mut Read, shape: &Shape, audience: &Audience, param: &str) -> Result<Filter> {
         let mut all = Vec::new();
         if let Some(segment) = audience.segment {
@@ -135,15 +135,16 @@ fn cards_of(shape: &Shape, rows: &[ItemRow]) -> Result<Vec<ContactCard>> {
     rows.iter().map(|row| card(shape, row)).collect()
 }
 
-/// Replaces merged contacts by their survivors, and keeps the order.
+/// Replaces the ids of merged contacts by those of their survivors, in the same order.
 fn current(read: &mut Read, shape: &Shape, ids: impl Iterator<Item = ItemId> + Clone) -> Result<Vec<ItemId>> {
     let named: Vec<ItemId> = ids.clone().collect();
     let survivors = shape.merged.survivors(read, FieldType::Contact, shape.workspace, &named)?;
     Ok(ids.map(|id| survivors.get(&id).copied().unwrap_or(id)).collect())
 }
 
-/// Builds the condition that a contact has one of these ids, which must be sorted.
+/// Builds the condition that the id is one of these, which must be sorted.
 fn among(ids: &[ItemId]) -> Filter {
+    // A range per id, because a test on a system column compares keys of the index.
     let range = |id: &ItemId| {
         let mut bytes = Vec::with_capacity(9);
         key::push_integer(&mut bytes, id.0, false);
@@ -200,7 +201,7 @@ impl ContactBook for Book {
         workspace: WorkspaceId,
         ids: &BTreeSet<ContactId>,
     ) -> Result<Vec<ContactCard>> {
-        // The caller may change the contacts, and changes lock the shape first.
+        // The caller may change these contacts, and the lock order requires the lock on the shape first.
         let shape = sets::for_write(tx, &self.shapes, workspace, &CONTACTS)?;
         let ids: BTreeSet<ItemId> = ids.iter().map(|id| ItemId(id.0)).collect();
         cards_of(&shape, &rows::find_all_locked(tx, &shape, &ids)?)

@@ -12,7 +12,7 @@ use records::shape::Shape;
 use serde_json::Value;
 use store::{Read, Tx};
 
-/// The longest name that a contact can have.
+/// The most characters of the name of a contact.
 const LONGEST_NAME: usize = 200;
 
 /// The unique fields of an identity, in the order of lookup.
@@ -22,7 +22,7 @@ const UNIQUE: [&str; 3] = ["$chat_user_id", "$phone", "$username"];
 #[derive(Debug)]
 pub(crate) struct Identity {
     values: Data,
-    /// The number as the network writes it.
+    /// The telephone number as the network spells it.
     number: Option<String>,
 }
 
@@ -69,7 +69,7 @@ impl Identity {
     /// Returns whether a contact has all values of the identity.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// `internal_error` if the stored values are damaged.
     pub(crate) fn is_held_by(&self, row: &ItemRow) -> Result<bool> {
         let own = row.values()?;
         Ok(!self.values.keys().any(|key| is_lacking(&own, key)))
@@ -89,11 +89,11 @@ impl Identity {
         for key in UNIQUE {
             let mut holder = self.holder_of(read, shape, key)?;
             if let (None, "$phone", Some(number)) = (holder, key, self.number.as_deref()) {
-                // Versions up to 0.25 stored a number outside the numbering plan as a user id.
+                // A number outside the numbering plan may be stored as a user id, as versions up to 0.25 did.
                 holder = holder_of(read, shape, "$chat_user_id", number)?;
             }
             let Some(holder) = holder else { continue };
-            // A user name can pass to another person, a user id cannot.
+            // A user name can pass to another person; a user id cannot.
             if key == "$username" && self.contradicts(read, shape, holder)? {
                 continue;
             }
@@ -145,11 +145,12 @@ pub(crate) fn holders(
 pub(crate) fn create(tx: &mut Tx, editor: &Editor<'_>, identity: &Identity) -> Result<Option<ItemRow>> {
     let shape = &editor.shape;
     let mut given = identity.values.clone();
-    // A contact with the user id or the number would have been found.
+    // A contact with the user id or the number would have been found; only the user name may belong to another
+    // contact.
     if identity.holder_of(tx, shape, "$username")?.is_some() {
         given.shift_remove("$username");
     }
-    // The field rejects numbers outside the numbering plan.
+    // Add the number after validation, because the field rejects numbers outside the numbering plan.
     let number = given.shift_remove("$phone");
     let mut data = values::merge(shape, None, &given, Missing::Default, Mode::Strict, "")?;
     data.extend(number.map(|number| ("$phone".to_owned(), number)));
@@ -162,7 +163,7 @@ pub(crate) fn create(tx: &mut Tx, editor: &Editor<'_>, identity: &Identity) -> R
     }
 }
 
-/// Adds the missing values of an identity to a live, locked contact.
+/// Adds the values of an identity that a live, locked contact lacks.
 pub(crate) fn fill(tx: &mut Tx, editor: &Editor<'_>, row: ItemRow, identity: &Identity) -> Result<ItemRow> {
     let own = row.values()?;
     put(tx, editor, row, |key| identity.value(key).filter(|_| is_lacking(&own, key)))

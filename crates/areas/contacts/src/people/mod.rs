@@ -1,4 +1,4 @@
-//! The port [`ContactBook`](ports::ContactBook): contacts as other areas see them.
+//! The implementation of the port [`ContactBook`](ports::ContactBook), by which other areas use contacts.
 
 mod book;
 mod identity;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use store::Read;
 use utoipa::ToSchema;
 
-/// The most consents that a contact shows.
+/// The most consents in the detail view of a contact.
 const MOST_SHOWN: i64 = 100;
 
 text_enum! {
@@ -60,7 +60,7 @@ pub struct ContactConsent {
     pub created_at: Timestamp,
 }
 
-/// A consent as it is stored.
+/// A row of `contact_consents`.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = contact_consents)]
 pub(crate) struct ConsentRow {
@@ -70,15 +70,12 @@ pub(crate) struct ConsentRow {
     pub(crate) proof: Option<String>,
     pub(crate) actor: JsonText,
     pub(crate) created_at: Timestamp,
-    /// The time by the sender's clock, which can be ahead of the service's clock.
+    /// The time by the clock of the sender, which can be ahead of the service's clock.
     pub(crate) stated_at: Timestamp,
 }
 
 impl ConsentRow {
     /// Converts the row to the object that callers see.
-    ///
-    /// # Errors
-    /// When what is stored is damaged.
     pub(crate) fn consent(self) -> Result<ContactConsent> {
         Ok(ContactConsent {
             id: self.id,

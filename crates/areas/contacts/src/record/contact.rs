@@ -1,11 +1,12 @@
-//! Contacts as callers see them.
+//! The JSON object of a contact.
 
 use fields::Data;
 use model::{Actor, ContactId, Timestamp, text_enum};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-// This type is the contract's; contacts are printed by `print`, which sends stored values out as they are.
+// This type only describes contacts in the OpenAPI document. `print` writes the JSON, and copies stored values
+// unparsed.
 /// A contact: a person whom the business knows.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({

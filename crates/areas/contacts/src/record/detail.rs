@@ -59,12 +59,12 @@ pub struct RoutingConfig {
 /// Builds the response with the detail view of a contact.
 ///
 /// # Errors
-/// When the database fails, or what is stored is damaged.
+/// `internal_error` if the stored values are damaged.
 pub(crate) fn answer(read: &mut Read, shape: &Shape, row: &ItemRow) -> Result<With<RawJson<ContactDetail>>> {
     let values = RawMembers::of(row.data.as_str())?;
     let (consents, merged_ids) = history(read, row)?;
     let mut out = printed(shape, row)?;
-    // The closing brace follows the added members.
+    // Drop the closing brace, so that members can be appended.
     out.pop();
     let _ = write!(
         out,
@@ -77,8 +77,8 @@ pub(crate) fn answer(read: &mut Read, shape: &Shape, row: &ItemRow) -> Result<Wi
     Ok(With::etag(row.version, RawJson::new(out)))
 }
 
-/// Returns the consents of a contact, and the contacts that were merged into it. One query finds out that a contact has
-/// neither, as most do.
+/// Returns the consents of a contact, and the contacts that were merged into it. Most contacts have neither, so one
+/// query first checks which of the two lists have to be read.
 fn history(read: &mut Read, row: &ItemRow) -> Result<(Vec<ContactConsent>, Vec<ItemId>)> {
     let (workspace, id) = (row.workspace_id, row.id);
     let has = diesel::select((exists(consent::of(id)), exists(merges::into(id))));

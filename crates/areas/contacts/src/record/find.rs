@@ -1,4 +1,4 @@
-//! Finding contacts: by id, telephone number, e-mail address or external id.
+//! Lookup of contacts by id, telephone number, e-mail address or external id.
 
 use super::kind::CONTACTS;
 use super::merges;
@@ -19,7 +19,7 @@ use store::{Read, Tx};
 /// Attempts to find a contact that concurrent transactions change or merge.
 pub(crate) const TRIES: usize = 5;
 
-/// Finding the contact that a path names.
+/// Finds the contact that a path names.
 pub trait FindContact {
     /// Resolves to the id of the contact. A contact that is named by its id need not be live. The identity of a merged
     /// contact resolves to the survivor.
@@ -109,7 +109,7 @@ impl FindContact for ContactRef {
             let set = CONTACTS.set_of(workspace);
             match rows::find_with_shape(read, shapes, workspace, set, id) {
                 Ok((shape, Some(row))) if row.trashed_at.is_none() => return Ok((shape, row)),
-                // The set is stored with the first contact.
+                // `NotFound` means that the workspace has no stored contacts yet; `for_read` below handles that.
                 Err(error) if error.code() != Code::NotFound => return Err(error),
                 Ok(_) | Err(_) => {}
             }
@@ -151,11 +151,12 @@ impl FindContact for ContactRef {
     }
 }
 
-/// Finds the live contact with an identity, such as `$phone`, in any spelling. Returns `None` for a text that cannot be an
-/// identity. Networks write telephone numbers without `+`.
+/// Finds the live contact with an identity, such as `$phone`, in any spelling. Returns `None` for a text that cannot
+/// be an identity. Telephone numbers are also accepted without `+`, as chat networks write them.
 pub(crate) fn holder_of(read: &mut Read, shape: &Shape, key: &str, text: &str) -> Result<Option<ItemId>> {
     let field = shape.field(key).ok_or_else(|| Error::internal("a system field is missing"))?;
-    // Parsing a number is slower than a lookup, and most numbers are spelled as they are stored.
+    // Look up the text as it is first: most numbers are spelled as they are stored, and parsing is slower than a
+    // lookup.
     if field.kind == FieldType::Phone
         && let Some(holder) = rows::holder_of_value(read, shape, field, &Value::from(text))?
     {
@@ -171,17 +172,21 @@ pub(crate) fn holder_of(read: &mut Read, shape: &Shape, key: &str, text: &str) -
     Ok(None)
 }
 
-/// Returns the shape of the contacts of the caller's workspace, for reading.
+/// Returns the shape of the caller's contacts, for reading.
 pub(crate) fn contacts(read: &mut Read, shapes: &Shapes, caller: &Caller) -> Result<Arc<Shape>> {
     sets::for_read(read, shapes, caller.workspace_id(), &CONTACTS)
 }
 
-/// Counts the live contacts of a workspace, up to `most` and one more.
+/// Counts the live contacts of a workspace, but stops at `most + 1`.
+///
+/// # Errors
+///
+/// `internal_error`.
 pub fn count_up_to(read: &mut Read, workspace: WorkspaceId, most: i64) -> Result<i64> {
     count::live_up_to(read, CONTACTS.set_of(workspace), most)
 }
 
-/// Opens the contacts of the caller's workspace for changes.
+/// Returns the editor for the caller's contacts, and locks their shape against changes.
 pub(crate) fn editor<'a>(tx: &mut Tx, shapes: &'a Shapes, caller: &Caller) -> Result<Editor<'a>> {
     let shape = sets::for_write(tx, shapes, caller.workspace_id(), &CONTACTS)?;
     Ok(Editor::new(shapes, shape, Author::of(caller)))

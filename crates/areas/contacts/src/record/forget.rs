@@ -1,5 +1,5 @@
-//! Deletion of the data that other groups keep about a contact that was deleted permanently, by a caller or after its time
-//! in the trash. There can be much of it, so a job deletes it in pieces.
+//! Deletion of the data that other groups keep about a permanently deleted contact. There can be much of it, so a job
+//! deletes it in small transactions.
 
 use jobs::{Job, JobContext, JobError};
 use model::{ContactId, Result, WorkspaceId};
@@ -10,7 +10,7 @@ use store::Tx;
 /// The name of the job.
 const JOB: &str = "crm.contacts.forget";
 
-/// The delay before data that was in use is tried again, in seconds.
+/// The delay in seconds before data that was in use is tried again.
 const PATIENCE: i64 = 60;
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]

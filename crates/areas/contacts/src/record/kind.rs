@@ -1,4 +1,4 @@
-//! Contacts as a kind of records: their system fields, and the rules for every contact.
+//! The record kind of contacts: its system fields, and the rules for every contact.
 
 use super::events::ContactEvent;
 use super::forget;
@@ -15,7 +15,7 @@ use records::shape::{Kind, RecordChange, ReferencedBy};
 use serde_json::Value;
 use store::Tx;
 
-/// Contacts: people, each known by a telephone number, an e-mail address, a user name or an id of another system.
+/// The record kind of contacts.
 pub static CONTACTS: Kind = Kind {
     number: 1,
     noun: "contact",
@@ -37,7 +37,7 @@ pub static CONTACTS: Kind = Kind {
     publish,
 };
 
-/// The fields of which a contact needs one, unless it has an external id, which is a column of every record.
+/// The fields that identify a contact. A contact without an external id needs one of them.
 const IDENTIFYING: [&str; 4] = ["$name", "$phone", "$email", "$chat_user_id"];
 
 /// Checks that a contact has an identity or a name, and derives `$country` from the telephone number unless it was set.
@@ -49,6 +49,7 @@ fn complete(
 ) -> Result<()> {
     let says = |key: &str| data.get(key).and_then(Value::as_str).is_some_and(|text| !is_blank(text));
     if external_key.is_none() && !IDENTIFYING.into_iter().any(says) {
+        // The external id is no field but a column of every record.
         let rule = format!("must have one of {}, or the contact an `external_id`", IDENTIFYING.join(", "));
         return Err(Error::invalid("data", rule));
     }

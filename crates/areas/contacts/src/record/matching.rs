@@ -14,10 +14,10 @@ use strsim::jaro_winkler;
 /// The least score of two contacts that may be the same person.
 pub(crate) const LEAST_SCORE: f64 = 0.5;
 
-/// The least similarity of two names that are spelled alike, from 0 to 1.
+/// The least similarity from which two names count as spelled alike, from 0 to 1.
 const ALIKE: f64 = 0.9;
 
-/// The number of last digits of a telephone number that do not depend on how country and area are written.
+/// The number of trailing digits of a telephone number that do not depend on how country and area code are written.
 const LAST_DIGITS: usize = 8;
 
 /// The most letters of a match key.
@@ -76,7 +76,7 @@ pub(crate) struct Traits {
 }
 
 impl Traits {
-    /// Reads them from the values of a contact.
+    /// Normalizes the values of a contact.
     pub(crate) fn of(data: &Data) -> Self {
         let text = |key: &str| {
             let text = data.get(key).and_then(Value::as_str).map(str::trim);
@@ -111,7 +111,7 @@ impl Traits {
             let mut sorted = self.name.clone();
             sorted.sort_unstable();
             add("n", &sorted.join(" "));
-            // Middle names are often left out, and the first letters of a name are seldom misspelled.
+            // A middle name is often left out, and the first letters of a name are seldom misspelled.
             let start = |word: &str| word.chars().take(3).collect::<String>();
             add("f", &format!("{} {last}", start(first)));
             add("g", &format!("{first} {}", start(last)));
@@ -150,11 +150,11 @@ impl Traits {
     }
 }
 
-/// Compares two names: `Some(true)` if they have the same words, `Some(false)` if they are spelled alike, `None` if they
-/// differ.
+/// Compares two names. `Some(true)` means the same words, `Some(false)` a similar spelling, and `None` different
+/// names.
 fn alike(one: &[String], other: &[String]) -> Option<bool> {
     if one.len().min(other.len()) < 2 {
-        // Many people share a first name.
+        // Too little evidence: many people share a first name.
         return None;
     }
     let sorted = |words: &[String]| {

@@ -1,4 +1,4 @@
-//! Merged contacts: finds the survivor by the id or the external id of a merged contact.
+//! The table of merged contacts. Finds the survivor by the id or the external id of a merged contact.
 
 use crate::schema::contact_merges;
 use diesel::prelude::*;
@@ -6,9 +6,9 @@ use model::{ItemId, JsonText, Result, WorkspaceId};
 use std::collections::HashMap;
 use store::{Read, Tx};
 
-/// The most merged contacts that are returned for one survivor.
+/// The most merged contacts to return.
 const MOST: i64 = 1_000;
-/// The most contacts that one statement names.
+/// The most ids in one statement.
 const AT_ONCE: usize = 1_000;
 
 /// Returns the survivor of a merged contact.

@@ -1,4 +1,4 @@
-//! Contacts as records: their kind and its fields, their printed form, their events, and finding one.
+//! Contacts as records: their kind, fields, JSON, events and lookup.
 
 pub(crate) mod consent;
 pub(crate) mod contact;

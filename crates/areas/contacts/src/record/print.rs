@@ -1,4 +1,4 @@
-//! Contacts as JSON.
+//! Serialization of contacts as JSON.
 
 use super::contact::IdentityKind;
 use super::system_fields::{ALIASES, AUTOPILOT_CONFIG, PAUSED_UNTIL, ROUTING_CONFIG, SEGMENTS};
@@ -9,7 +9,7 @@ use records::shape::Shape;
 use serde_json::value::RawValue;
 use std::fmt::Write;
 
-/// System fields that are not printed in `data`: they are printed as members of the contact, or not at all.
+/// System fields that are left out of `data`, because they are members of the contact or hidden.
 const NOT_IN_DATA: [&str; 10] = [
     "$tags",
     "$status",
@@ -26,14 +26,14 @@ const NOT_IN_DATA: [&str; 10] = [
 /// Returns a contact as JSON.
 ///
 /// # Errors
-/// When what is stored is damaged.
+/// `internal_error` if the stored values are damaged.
 pub(crate) fn printed(shape: &Shape, row: &ItemRow) -> Result<String> {
     let mut out = String::with_capacity(row.data.as_str().len() + 768);
     Printer::whole(shape).print(row, &mut out)?;
     Ok(out)
 }
 
-/// The URL of a contact in the dashboard: `None` until there is a dashboard. The printer writes it as `null`.
+/// The URL of a contact in the dashboard. There is no dashboard yet.
 pub(crate) const APP_URL: Option<String> = None;
 
 /// Prints the identities of a contact: its own, and those of contacts that were merged into it.
@@ -73,7 +73,7 @@ fn is_text(value: &str) -> bool {
     value.starts_with('"')
 }
 
-/// Prints the values that a contact shows in `data`.
+/// Prints the members of `data`.
 fn print_data(values: &RawMembers<'_>, out: &mut String) {
     let mut separator = "";
     for (key, value) in values.iter().filter(|(key, _)| !(key.starts_with('$') && NOT_IN_DATA.contains(key)))
@@ -86,9 +86,10 @@ fn print_data(values: &RawMembers<'_>, out: &mut String) {
     }
 }
 
-/// Prints a contact as JSON, with `data` for its values. Values that are shown as they are stored are copied without parsing.
+/// Prints a contact as JSON, with the values in `data`. Values are copied without parsing them where they are shown
+/// as they are stored.
 pub(crate) fn print(_: &Shape, row: &ItemRow, data: &str, out: &mut String) {
-    // The service itself wrote the stored values. Damaged ones would be printed as missing.
+    // Only the service writes stored values. If they are damaged nevertheless, they are printed as missing.
     let values = RawMembers::of(row.data.as_str()).unwrap_or_default();
     let text = |key: &str| values.get(key).filter(|value| is_text(value));
     let is_set = |key: &str, default| values.read(key).unwrap_or(default);

@@ -1,4 +1,4 @@
-//! The fields that every contact has, and the forms in which their values are kept.
+//! The fields that every contact has, and the normalization of their values.
 
 use fields::{Choice, Field, FieldOptions, FieldType, invisible, phone};
 use model::{OptionId, Result};
@@ -10,19 +10,19 @@ pub(crate) const SEGMENTS: &str = "$segments";
 /// The hidden field with identities that a contact took over from contacts that were merged into it, by field.
 pub(crate) const ALIASES: &str = "$aliases";
 
-/// When the autopilot is switched on again.
+/// The field with the time at which the autopilot is switched on again.
 pub(crate) const PAUSED_UNTIL: &str = "$paused_until";
 
-/// The hidden field with who switched the autopilot when, and how often it was switched.
+/// The hidden field with the last switch of the autopilot (actor and time) and the number of switches.
 pub(crate) const AUTOPILOT_CONFIG: &str = "$autopilot_config";
 
-/// The hidden field with who assigned the conversation when.
+/// The hidden field with the last assignment of the conversation: actor and time.
 pub(crate) const ROUTING_CONFIG: &str = "$routing_config";
 
-/// The stage of the opportunity pipeline.
+/// The field with the stage in the pipeline.
 pub(crate) const STAGE: &str = "$stage";
 
-/// Key and label of where a contact can come from.
+/// The sources of contacts, each with key and label.
 pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("website", "Website"),
     ("chat", "Chat"),
@@ -36,7 +36,7 @@ pub(crate) const SOURCES: &[(&str, &str)] = &[
     ("other", "Other"),
 ];
 
-/// Key and label of the stages of the opportunity pipeline, in order, until the workspace changes them.
+/// The initial stages of the pipeline in order, each with key and label. A workspace can change them.
 const STAGES: &[(&str, &str)] = &[
     ("new", "New"),
     ("contacted", "Contacted"),
@@ -47,7 +47,7 @@ const STAGES: &[(&str, &str)] = &[
     ("lost", "Lost"),
 ];
 
-/// The system fields. Their numbers are part of what is stored, so they never change.
+/// Returns the system fields. Their numbers are stored with the values, so they never change.
 pub(crate) fn system_fields() -> Vec<Field> {
     let text = |longest| FieldOptions { max_length: Some(longest), ..FieldOptions::default() };
     let plain = FieldOptions::default;
@@ -84,7 +84,7 @@ pub(crate) fn system_fields() -> Vec<Field> {
         managed(built_in(18, "$autopilot", "Autopilot", FieldType::Boolean, plain()), Some(true.into())),
         managed(built_in(19, "$opted_out", "Opted out", FieldType::Boolean, plain()), Some(false.into())),
         hidden(built_in(20, SEGMENTS, "Segments", FieldType::Tags, plain())),
-        // Number 21 was that of a field that is gone.
+        // Number 21 belonged to a removed field. Never reuse it.
         hidden(built_in(22, ALIASES, "Aliases", FieldType::Json, plain())),
         managed(built_in(23, PAUSED_UNTIL, "Autopilot paused until", FieldType::Datetime, plain()), None),
         hidden(built_in(24, AUTOPILOT_CONFIG, "Autopilot", FieldType::Json, plain())),
@@ -92,7 +92,7 @@ pub(crate) fn system_fields() -> Vec<Field> {
     ]
 }
 
-/// Key and label of what can create a contact.
+/// The origins of contacts (`$created_via`), each with key and label.
 const CREATED_VIA: &[(&str, &str)] = &[
     ("api", "API"),
     ("import", "Import"),
@@ -104,7 +104,7 @@ const CREATED_VIA: &[(&str, &str)] = &[
     ("message", "Message"),
 ];
 
-/// Key and label of the statuses that a contact can have.
+/// The statuses of contacts, each with key and label.
 const STATUSES: &[(&str, &str)] = &[("active", "Active"), ("blocked", "Blocked")];
 
 fn choices(of: &[(&str, &str)]) -> FieldOptions {
@@ -118,19 +118,19 @@ fn choices(of: &[(&str, &str)]) -> FieldOptions {
     FieldOptions { choices: Some((1..).zip(of).map(choice).collect()), ..FieldOptions::default() }
 }
 
-/// A name as it looks.
+/// Normalizes a name: trims spaces and invisible characters.
 #[expect(clippy::unnecessary_wraps, reason = "forms can refuse a text")]
 fn name(text: &str) -> Result<String, &'static str> {
     Ok(invisible::trimmed(text).to_owned())
 }
 
-/// What identifies a contact: texts that look the same are the same.
+/// Normalizes an identity: removes invisible characters, so that texts which look the same are equal.
 #[expect(clippy::unnecessary_wraps, reason = "forms can refuse a text")]
 fn identity(text: &str) -> Result<String, &'static str> {
     Ok(invisible::bare(text))
 }
 
-/// A language tag (BCP 47): `pt-BR`.
+/// Normalizes a language tag (BCP 47), such as `pt-BR`.
 fn language(text: &str) -> Result<String, &'static str> {
     let parts: Vec<&str> = text.split('-').collect();
     let is_sound =
@@ -149,13 +149,13 @@ fn language(text: &str) -> Result<String, &'static str> {
     Ok(parts.iter().enumerate().map(cased).collect::<Vec<_>>().join("-"))
 }
 
-/// A country (ISO 3166): `BR`.
+/// Normalizes a country code (ISO 3166), such as `BR`.
 fn country(text: &str) -> Result<String, &'static str> {
     let code = text.to_ascii_uppercase();
     if phone::is_country(&code) { Ok(code) } else { Err("must be a two-letter country code such as `BR`") }
 }
 
-/// A time zone (IANA): `Europe/Madrid`.
+/// Normalizes a time zone (IANA), such as `Europe/Madrid`.
 fn time_zone(text: &str) -> Result<String, &'static str> {
     let zone: Result<chrono_tz::Tz, _> = text.parse();
     zone.map(|zone| zone.name().to_owned()).map_err(|_| "must be a time zone such as `Europe/Madrid`")

@@ -1,4 +1,4 @@
-//! Segments: saved groups of contacts, by a filter or by hand.
+//! Segments: saved groups of contacts, defined by a filter or as a list.
 
 pub(crate) mod model;
 pub(crate) mod operations;

@@ -1,4 +1,4 @@
-//! Segments as callers see them, and their events.
+//! Request bodies, responses and events of segments.
 
 use model::{Actor, ContactId, Patch, SegmentId, Timestamp, text_enum};
 use operation::Event;

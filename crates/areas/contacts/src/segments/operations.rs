@@ -1,4 +1,4 @@
-//! Creating, reading, changing and deleting segments.
+//! Operations that create, read, change and delete segments.
 
 use super::model::{
     NewSegment, Segment, SegmentChanged, SegmentDetail, SegmentEvent, SegmentKind, SegmentPatch,
@@ -167,7 +167,7 @@ fn read_filter(tx: &mut Tx, shape: &Shape, tree: &Value) -> Result<Node> {
     Ok(node)
 }
 
-/// Puts contacts into a static segment, or takes them out of it.
+/// Adds contacts to a static segment, or removes them from it.
 fn put_in(
     tx: &mut Tx,
     editor: &Editor<'_>,
@@ -177,6 +177,7 @@ fn put_in(
     is_in: bool,
 ) -> Result<()> {
     let name = segment.to_string();
+    // In the order of the ids, so that concurrent requests lock the contacts in the same order.
     let ordered: BTreeSet<ContactId> = ids.iter().copied().collect();
     for id in ordered {
         let place = ids.iter().position(|other| *other == id).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Segments as they are stored, and the filters that they stand for.
+//! The rows of segments, and their filters.
 
 use super::model::{Segment, SegmentKind};
 use crate::record::system_fields::SEGMENTS;
@@ -60,7 +60,7 @@ impl SegmentRow {
         })
     }
 
-    /// The contacts that it contains.
+    /// Returns the filter for the contacts of the segment.
     pub(super) fn filter(&self, shape: &Shape, now: Timestamp) -> Result<Filter> {
         if let Some(node) = self.node()? {
             return Filter::of(shape, &node, now).map_err(|error| {
@@ -78,17 +78,19 @@ impl SegmentRow {
     }
 }
 
-/// What a list that names a segment is restricted to, and what changes when the segment does.
+/// Returns the filter of a segment, and its version. Cursors are bound to the version, so that they end when the
+/// segment changes.
 ///
 /// # Errors
-/// `not_found`, or `invalid_state` where its filter names what is gone.
+///
+/// `not_found`, or `invalid_state` if the filter names a field that no longer exists.
 pub(crate) fn filter(read: &mut Read, shape: &Shape, id: SegmentId) -> Result<(Filter, i64)> {
     let row = SegmentRow::find(read, shape.workspace, &id).map_err(|error| error.param("segment_id"))?;
     let now = read.now();
     Ok((row.filter(shape, now)?, row.version))
 }
 
-/// The segments whose filters name a field, as errors list them.
+/// Returns the segments whose filters use a field, as details of the error for deleting the field.
 pub(crate) fn users_of(read: &mut Read, shape: &Shape, field: FieldId) -> Result<Vec<Value>> {
     let rows: Vec<SegmentRow> = contact_segments::table
         .filter(contact_segments::workspace_id.eq(shape.workspace))

@@ -1,4 +1,4 @@
-//! Contacts as the groups that talk to them see them.
+//! Contacts through the port [`People`], as other groups use them.
 
 use crate::Crm;
 use futures::future::join_all;
@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 use store::Tx;
 use testkit::Kind;
 
-/// What a network says of a person: user id, number, user name and name, where they are not empty.
+/// Builds an identity of a chat network from a user id, a number, a user name and a name, leaving out those that are
+/// empty.
 fn person(user_id: &str, phone: &str, username: &str, name: &str) -> ChatIdentity {
     let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     ChatIdentity { user_id: some(user_id), phone: some(phone), username: some(username), name: some(name) }
@@ -36,7 +37,8 @@ impl Crm {
         self.people(move |tx, workspace, people| people.relink(tx, workspace, &old, &new)).await.unwrap()
     }
 
-    /// A contact says over the network whether it wants messages, so many seconds ago. Gives whether that counts.
+    /// Records that a contact stated over the network, this many seconds ago, whether it wants messages. Returns
+    /// whether the statement was stored.
     async fn says(
         &self,
         contact: ContactId,
@@ -49,7 +51,7 @@ impl Crm {
         self.people(move |tx, workspace, people| people.record_consent(tx, workspace, contact, &said)).await
     }
 
-    /// The ids of an audience, read in pieces of two.
+    /// Reads the ids of an audience in pages of two.
     async fn audience(&self, audience: Audience) -> Vec<i64> {
         let read = move |tx: &mut Tx, workspace: WorkspaceId, people: &People| {
             people.check_audience(tx, workspace, &audience, "audience")?;
@@ -116,16 +118,16 @@ async fn what_is_missing_is_added_and_nothing_is_overwritten(kind: Kind) {
             "$created_via": "api",
         })
     );
-    // What another contact has is left out.
+    // Values that belong to another contact are left out.
     let ben = crm.create(json!({ "$chat_user_id": "u2" })).await;
     let card = crm.receive(person("u2", "+5511987654321", "ana", "Ben")).await;
     assert_eq!(card.id.0, id(&ben));
     assert_eq!((card.text("$name"), card.text("$phone"), card.text("$username")), (Some("Ben"), None, None));
-    // A user name that passed to another person names nobody else.
+    // A user name that passed to another person does not identify the old contact.
     let cem = crm.receive(person("u3", "", "ana", "Cem")).await;
     assert!(cem.id != card.id && cem.id.0 != id(&ana));
     assert_eq!((cem.text("$chat_user_id"), cem.text("$username")), (Some("u3"), None));
-    // What is no number identifies all the same, and names are cut.
+    // A text that is not a number still identifies the contact, and long names are cut.
     let odd = crm.receive(person("", "12", "", &"x".repeat(300))).await;
     assert_eq!(crm.receive(person("", "12", "", "")).await.id, odd.id);
     assert_eq!(odd.text("$name").unwrap().len(), 200);
@@ -158,7 +160,7 @@ async fn a_change_of_number_follows(kind: Kind) {
     assert_eq!(crm.relink(old, person("", "+5511911111111", "", "")).await, None);
     assert_eq!(crm.relink(person("u1", "", "", ""), person("u7", "", "", "")).await, Some(ana));
     assert_eq!(crm.receive(person("u7", "", "", "")).await.id, ana);
-    // What another contact has stays its own.
+    // Values that belong to another contact are not taken over.
     assert_eq!(crm.relink(person("u7", "", "", ""), person("u8", "+34612345678", "", "")).await, Some(ana));
     let data = crm.get(&json!(ana)).await["data"].clone();
     assert_eq!((&data["$chat_user_id"], &data["$phone"]), (&json!("u8"), &json!("+5511900000000")));
@@ -226,18 +228,18 @@ async fn the_latest_statement_counts(kind: Kind) {
     for (wants, ago, ties, counts, opted_out) in [
         (true, 3_600, out, true, false),
         (false, 60, out, true, true),
-        // Repeated, and late.
+        // Repeated and late statements.
         (true, 3_600, out, false, true),
         (false, 60, out, false, true),
         (true, 120, later, false, true),
         (false, 120, later, false, true),
-        // Of the same second.
+        // Statements of the same second.
         (true, 60, out, false, true),
         (true, 60, later, true, false),
         (false, 60, later, true, true),
         (true, 30, out, true, false),
         (false, 30, out, true, true),
-        // In the future, by the service's clock.
+        // Statements with a time in the future of the service's clock.
         (true, -3_600, out, true, false),
         (false, 0, out, true, true),
         (true, -3_600, out, false, true),
@@ -247,7 +249,7 @@ async fn the_latest_statement_counts(kind: Kind) {
     }
     let consents = crm.get(&json!(ana)).await["consents"].as_array().unwrap().len();
     assert_eq!(consents, 8);
-    // What the team says counts at its own time.
+    // A statement by the team counts from its own time.
     crm.app.post(&format!("/contacts/{ana}/opt-in"), &crm.key, json!({})).await.expect(200);
     assert!(!crm.says(ana, false, 1, out).await.unwrap());
     let after = crm.get(&json!(ana)).await;
@@ -264,10 +266,10 @@ async fn those_of_whom_all_is_known_are_received_together(kind: Kind) {
     let from = vec![
         person("u5", "", "eva", "Eva"),
         person("", "+55 11 98765-4322", "", "Benjamin"),
-        // A number says who it is, and a user id is new.
+        // Known by the number; the user id is new.
         person("u9", "+5511987654321", "", "Ana"),
         person("u1", "+5511987654321", "", "Ana"),
-        // Known by its user name alone, and not at all.
+        // Known by the user name alone, and unknown.
         person("", "", "eva", "Eva"),
         person("u7", "", "", "New"),
         person("", "", "", "Nobody"),
@@ -277,7 +279,7 @@ async fn those_of_whom_all_is_known_are_received_together(kind: Kind) {
         crm.people(move |tx, workspace, people| people.receive_known(tx, workspace, &from)).await.unwrap();
     let ids: Vec<Option<ContactId>> = cards.iter().map(|card| card.as_ref().map(|card| card.id)).collect();
     assert_eq!(ids, [Some(eva), Some(ben), Some(ana), Some(ana), None, None, None, Some(ben)]);
-    // A name that is missing is added first, and what the same contact writes behind that comes after it.
+    // A missing name is added first; later messages of the same contact follow that message.
     let id = id(&crm.create(json!({ "$phone": "+5511987654323" })).await);
     let from = vec![
         person("", "+5511987654323", "", "Cem"),

@@ -5,7 +5,7 @@ use model::Env;
 use serde_json::{Value, json};
 use testkit::{Kind, Script};
 
-/// Contacts, with Energy and an active agent.
+/// Opens a workspace with Energy and an active agent. Returns the path of the enrichment of its one contact.
 async fn open(kind: Kind, energy: i64) -> (Crm, String) {
     let crm = Crm::with_energy(kind, energy).await;
     let agent = json!({ "name": "Researcher", "instructions": "Be exact.", "status": "active" });
@@ -69,7 +69,7 @@ async fn an_agent_fills_fields(kind: Kind) {
     let problem = |place: usize| done["proposals"][place]["problem"].as_str().unwrap_or_default();
     assert_eq!((problem(0), problem(2)), ("", "The confidence is too low."));
     assert!(problem(3).starts_with("The value must be"), "{}", problem(3));
-    // The agent changed it, and the run is charged as what it was for.
+    // The agent is the actor of the change, and the run is charged for its purpose.
     let contact = crm.app.get(contact_path, &crm.key).await.expect(200);
     assert_eq!(
         (&contact["data"]["$company"], &contact["data"]["$stage"]),
@@ -84,7 +84,7 @@ async fn an_agent_fills_fields(kind: Kind) {
         (&executions[0]["kind"], &executions[0]["energy"]),
         (&json!("contact_enrichment"), &done["energy"])
     );
-    // What is known of the contact cannot close its fence.
+    // Values of the contact cannot close the tag around them.
     let asked = crm.app.model.last_texts().concat();
     assert!(
         asked.contains("Souza & Filhos\\u003c/b>") && asked.matches("</contact>").count() == 1,

@@ -1,4 +1,4 @@
-//! Fields that a workspace defines for its contacts: their definitions, and values of every type.
+//! Contact fields of a workspace: definitions, and values of every type.
 
 use crate::Crm;
 use business::team::{self, NewMember};
@@ -13,7 +13,7 @@ impl Crm {
     }
 }
 
-/// A text for a query string.
+/// Encodes a text for a query string.
 fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
@@ -86,7 +86,7 @@ async fn values_of_every_type_are_stored_found_and_cleared(kind: Kind) {
     let file = uploaded.expect(201)["id"].clone();
     let choices =
         json!({ "choices": [{ "label": "Größe Ä", "key": "big" }, { "label": "小", "key": "small" }] });
-    // Type, options, a value, another one, and whether the type has an order in which the first comes first.
+    // Type, options, a value, another value, and whether the type has an order in which the first value comes first.
     let table = [
         ("text", json!({}), json!("Ägypten 日本"), json!("żółw"), true),
         ("long_text", json!({}), json!("line\nanother 👩‍👩‍👧"), json!("z"), true),
@@ -313,7 +313,7 @@ async fn more_contacts_than_the_plan_allows_cut_the_workspace(kind: Kind) {
     let cut = crm.app.get("/contacts", &key).await;
     cut.expect_error(403, "workspace_blocked");
     assert_eq!(cut.body["error"]["message"], "The workspace has more contacts than the 2 of its plan.");
-    // Others are not concerned, and neither is one that gets a larger plan.
+    // Other workspaces are unaffected, as is one that moves to a larger plan.
     crm.app.get("/contacts", &crm.key).await.expect(200);
     crm.app.sql(format!("UPDATE items SET trashed_at = created_at WHERE id = {}", third["id"])).await;
     crm.app.get("/contacts", &key).await.expect(200);

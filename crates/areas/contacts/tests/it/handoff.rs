@@ -98,7 +98,7 @@ async fn a_pause_ends_by_itself_unless_it_was_changed(kind: Kind) {
         let paused = crm.app.put(&path, &crm.key, pause.clone()).await.expect(200);
         assert_eq!(paused["autopilot"]["paused_until"], "2026-01-15T13:00:00.000Z");
     }
-    // Ben stays with a person.
+    // Ben is switched off without an end meanwhile, so he stays with a person.
     let path = format!("/contacts/{}/autopilot", ben["id"]);
     crm.app.put(&path, &crm.key, json!({ "enabled": false })).await.expect(200);
     crm.app.service.jobs.run_due().await.unwrap();

@@ -1,4 +1,4 @@
-//! What identifies contacts, and creating or changing them by it.
+//! Identities of contacts: naming, creating and changing contacts by them.
 
 use crate::Crm;
 use futures::future::join_all;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use testkit::Kind;
 
 impl Crm {
-    /// Runs an import to its end; gives what its event says.
+    /// Runs an import to its end and returns the data of its event.
     pub(super) async fn import(&self, body: Value) -> Value {
         let started = self.app.post("/contacts/import", &self.key, body).await.expect(201);
         assert_eq!((&started["object"], &started["status"]), (&json!("contact_import"), &json!("queued")));
@@ -63,9 +63,9 @@ async fn contacts_are_imported_by_whatever_identifies_them(kind: Kind) {
 async fn rows_of_one_file_see_what_rows_before_them_have_done(kind: Kind) {
     let crm = Crm::open(kind).await;
     crm.create(json!({ "$name": "Old", "$email": "old@example.com", "$username": "old" })).await;
-    // The second row is for the contact of the first, by another spelling of its number, and gives it an address; the
-    // third is for the same one by that. The old contact gets another address: the one that it had is free for a new
-    // contact, which the last row changes.
+    // The second row has another spelling of the first contact's number and adds an e-mail address; the third row
+    // matches the same contact by that address. The fourth row gives the old contact another address. The address
+    // that this frees belongs to a new contact, which the last row changes.
     let file = "\
         external_id,name,phone,email,username,stage\n\
         a,Ana,+5511987654321,,,new\n\
@@ -88,7 +88,7 @@ async fn rows_of_one_file_see_what_rows_before_them_have_done(kind: Kind) {
     let second = crm.app.get("/contacts/external:b", &crm.key).await.expect(200);
     assert_eq!((&second["name"], &second["data"]["$stage"]), (&json!("Second"), &json!("lost")));
 
-    // The same rows at once.
+    // The same rows in one bulk request.
     let rows = json!([
         { "data": { "$name": "Ana", "$phone": "+55 11 98765-4321" }, "external_id": "a" },
         { "data": { "$email": "fresh@example.com", "$name": "Fresh" } },
@@ -256,7 +256,7 @@ async fn who_opted_out_elsewhere_is_opted_out(kind: Kind) {
             );
         }
     }
-    // The second time changes nothing, and nobody is opted in again.
+    // A second import changes nothing, and opts nobody in.
     let again =
         crm.import(json!({ "content": file.replace(",perhaps", ",no").replace(",true", ",false") })).await;
     let counts = json!({ "created": 1, "updated": 0, "unchanged": 4, "skipped": 0, "failed": 0 });
@@ -288,7 +288,7 @@ async fn an_export_moves_to_another_workspace(kind: Kind) {
             .expect(201);
         crm.app.post("/contacts/external:s1/opt-out", &crm.key, json!({})).await.expect(200);
         let text = crm.export(&format!("format={format}&sort=id")).await;
-        // A contact without a name gets none, and nothing is an update.
+        // A contact without a name gets none, and unchanged rows are no updates.
         let again = crm.import(json!({ "content": text })).await;
         assert_eq!(again["counts"]["unchanged"], 3, "{format}: {again}");
         let nameless = crm.app.get("/contacts/phone:+34631000009", &crm.key).await.expect(200);

@@ -1,10 +1,10 @@
-//! Lists of contacts: filters, order, words and tags.
+//! Lists of contacts: filters, order, search and tags.
 
 use crate::Crm;
 use serde_json::{Value, json};
 use testkit::Kind;
 
-/// Four contacts.
+/// Opens a workspace with four contacts.
 async fn with_people(kind: Kind) -> Crm {
     let crm = Crm::open(kind).await;
     for (data, tags) in [
@@ -24,7 +24,7 @@ async fn with_people(kind: Kind) -> Crm {
     crm
 }
 
-/// A value for a query string.
+/// Encodes a value for a query string.
 fn encoded(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
@@ -159,7 +159,7 @@ async fn what_a_contact_shows_is_a_name_wherever_a_field_is_named(kind: Kind) {
     let unknown = crm.app.get("/contacts?sort=external_idd", &crm.key).await;
     assert_eq!(unknown.expect_error(400, "validation_error").as_deref(), Some("sort"));
     assert!(unknown.text.contains("`external_id`"), "{}", unknown.text);
-    // An own field is meant before a system field without its `$`; no own field takes the name of the external id.
+    // A name without `$` means a field of the workspace before a system field. No field can be called `external_id`.
     let taken = crm
         .app
         .post("/variables/contact-fields", &crm.key, json!({ "field_key": "external_id", "type": "text" }))

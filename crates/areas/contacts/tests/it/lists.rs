@@ -1,11 +1,11 @@
-//! Lists of customers as spreadsheets write them.
+//! Imports of customer lists as they come from spreadsheets.
 
 use crate::Crm;
 use crate::numbers::settle;
 use serde_json::{Value, json};
 use testkit::Kind;
 
-/// How people write a Spanish number, which has nine digits.
+/// Spells a Spanish number of nine digits as people do, in one of eight ways.
 fn spelled(number: &str, spelling: usize) -> String {
     let (a, b, c) = (&number[..3], &number[3..6], &number[6..]);
     match spelling % 8 {
@@ -21,7 +21,7 @@ fn spelled(number: &str, spelling: usize) -> String {
 }
 
 impl Crm {
-    /// Runs an import whose request waits for its end.
+    /// Runs an import whose request waits for its end, and returns the response.
     async fn import_now(&self, mut body: Value) -> Value {
         body["wait_seconds"] = json!(25);
         let asking = self.app.post("/contacts/import", &self.key, body);
@@ -88,7 +88,7 @@ async fn a_list_as_spreadsheets_write_it_is_taken_whole(kind: Kind) {
         (&event["data"]["import"]["id"], &event["data"]["import"]["counts"]),
         (&import["id"], &counts)
     );
-    // Rows with a name alone are people of whom nothing is known: each is a new one.
+    // A row with nothing but a name matches no contact, so each one creates a contact.
     let again = crm.import_now(json!({ "content": text, "create_options": true })).await;
     let counts = json!({ "created": 30, "updated": 0, "unchanged": 270, "skipped": 0, "failed": 0 });
     assert_eq!((&again["status"], &again["counts"]), (&json!("completed"), &counts), "{again}");
@@ -171,7 +171,7 @@ async fn columns_of_lists_are_known_in_several_languages(kind: Kind) {
         "$birthday": "1990-04-03", "$country": "DE", "$created_via": "import", "telefon": "030/901820", "notiz": "x",
     });
     assert_eq!(contact["data"], data);
-    // A column that is called like a field, or mapped, is the one.
+    // A column with the name of the field wins over a synonym, and the mapping wins over both.
     let text = "Phone,Mobile,Vorname\n+4915112345679,+4915112345670,Bo\n";
     let import = crm.import_now(json!({ "content": text, "mapping": { "Vorname": "company" } })).await;
     assert_eq!(import["source"]["columns"][1]["ignored"], "duplicate", "{import}");

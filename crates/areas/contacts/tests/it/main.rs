@@ -28,7 +28,7 @@ use model::Env;
 use serde_json::{Value, json};
 use testkit::{Key, Kind, TestApp};
 
-/// A service, and a key of a workspace that has no contacts yet.
+/// A service, and a key of a workspace without contacts.
 pub struct Crm {
     /// The service.
     pub app: TestApp,

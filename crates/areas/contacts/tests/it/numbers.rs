@@ -1,4 +1,4 @@
-//! Telephone numbers as people write them in the country of the business.
+//! Telephone numbers in the national spelling of the business's country.
 
 use crate::Crm;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ struct Number {
     n: i64,
 }
 
-/// Says in which country the business is.
+/// Sets the country of the business.
 pub(super) async fn settle(crm: &Crm, country: Value) {
     let patch: business::BusinessPatch = input::read_json(json!({ "country": country }), "", "body").unwrap();
     let workspace = crm.key.workspace;
@@ -64,7 +64,7 @@ async fn numbers_are_those_of_the_country_of_the_business(kind: Kind) {
         let ids: Vec<&Value> = found.as_array().unwrap().iter().map(|one| &one["id"]).collect();
         assert_eq!(ids, [&contact["id"]], "{query}");
     }
-    // A request that names a country means that one.
+    // The country of a request wins over the country of the business.
     let asked = json!({ "phone": "(11) 98765-4321", "country": "BR" });
     let said = crm.app.post("/contacts/normalize-phone", &crm.key, asked).await.expect(200);
     assert_eq!(said["phone"], "+5511987654321");
@@ -97,7 +97,7 @@ async fn search_finds_numbers_that_were_there_before_the_upgrade(kind: Kind) {
         found.as_array().unwrap().iter().map(|one| one["id"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(found().await, [contact["id"].clone()]);
-    // A few contacts are looked through without their words.
+    // With few contacts, search scans them and does not need the index of words.
     crm.app.sql("DELETE FROM item_search").await;
     let migration = match kind {
         Kind::Sqlite => include_str!("../../../../../migrations/sqlite/0047_telephone_words/up.sql"),

@@ -1,11 +1,11 @@
-//! Contacts that are made ready before their transaction: they are those that the transaction would have made, whatever
-//! happened to the fields meanwhile.
+//! Contacts whose values are prepared before the transaction. They equal those that the transaction would have
+//! prepared, even if fields changed in between.
 
 use crate::Crm;
 use serde_json::{Value, json};
 use testkit::Kind;
 
-/// A contact without what is always another.
+/// Removes the members of a contact that always differ.
 fn bare(mut contact: Value) -> Value {
     let fields = contact.as_object_mut().unwrap();
     for other in ["id", "created_at", "updated_at", "app_url"] {
@@ -25,7 +25,7 @@ async fn the_first_contact_of_a_workspace_is_like_the_next(kind: Kind) {
         "tags": ["VIP", "vip"], "external_id": "A-1",
     });
     let mut all = Vec::new();
-    // Before the first there is no shape by which a contact could be made ready.
+    // The first contact cannot be prepared, because the workspace has no shape yet.
     for _ in 0..2 {
         let made = crm.app.post("/contacts", &crm.key, body.clone()).await.expect(201);
         for finds in ["q=souza", "filter[$stage]=won", "filter[$phone]=%2B5511987654321", "filter[tags]=vip"]

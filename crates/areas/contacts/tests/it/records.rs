@@ -1,4 +1,4 @@
-//! Contacts.
+//! Creating, changing and deleting contacts.
 
 use crate::Crm;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ async fn a_contact_is_created_changed_and_deleted(kind: Kind) {
     crm.app.get("/contacts/external:shop-1", &crm.key).await.expect_error(404, "not_found");
     let trashed = crm.app.get(&format!("{path}?trashed=true"), &crm.key).await.expect(200);
     assert!(trashed["trashed_at"].is_string());
-    // What it was known by is free again.
+    // A contact in the trash frees its identities.
     crm.create(json!({ "$phone": "+5511987654321" })).await;
     crm.app.delete(&format!("{path}?erase=true"), &crm.key).await.expect(200);
     crm.app.get(&format!("{path}?trashed=true"), &crm.key).await.expect_error(404, "not_found");
@@ -103,7 +103,7 @@ async fn fields_of_items_name_contacts(kind: Kind) {
     let found =
         crm.app.get(&format!("{items}?filter[buyer]={}&filter[words]=Blue", contact["id"]), &crm.key).await;
     assert_eq!(found.expect(200)[0]["id"], order["id"]);
-    // An item is no contact.
+    // An item is not a contact.
     for id in [order["id"].clone(), json!(999_999)] {
         let answer = crm.app.post(&items, &crm.key, json!({ "data": { "buyer": [id] } })).await;
         assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some("data.buyer"));

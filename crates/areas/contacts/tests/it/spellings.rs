@@ -1,10 +1,10 @@
-//! What looks the same is the same: numbers, addresses, ids and names, however they are written or copied.
+//! Values that look the same are equal: numbers, addresses, ids and names, however they are spelled or copied.
 
 use crate::Crm;
 use serde_json::{Value, json};
 use testkit::Kind;
 
-/// An address with characters that nobody sees, or as a link.
+/// Spellings of one address: with invisible characters, and as a link.
 const SPELLED: [&str; 7] = [
     "\u{200b}ana@example.com",
     "ana@example.com\u{feff}",
@@ -53,7 +53,7 @@ async fn an_address_is_the_same_with_what_nobody_sees(kind: Kind) {
     ] {
         crm.refused(json!({ "$email": email }), "data.$email").await;
     }
-    // A field of the workspace's own, and a typed cell.
+    // A field of the workspace, and a cell with `typecast`.
     let field = json!({ "label": "Work", "type": "email" });
     crm.app.post("/variables/contact-fields", &crm.key, field).await.expect(201);
     let patch = json!({ "data": { "work": " mailto:li@example.com\u{feff}" } });
@@ -109,7 +109,8 @@ async fn a_number_is_read_whatever_was_copied_with_it(kind: Kind) {
     ] {
         assert_eq!(crm.found(key).await["id"], ana["id"], "{key:?}");
     }
-    // What the plan lacks is taken in international form, if it has numbers of this length.
+    // A number outside the numbering plan is accepted in international form, if its country has numbers of this
+    // length.
     let own = crm.create(json!({ "$phone": "+1 555 012 3456" })).await;
     assert_eq!((&own["data"]["$phone"], &own["data"]["$country"]), (&json!("+15550123456"), &Value::Null));
     for number in ["+1 555 012 345", "+1 555 012 34567", "+999 123 456 789", "555 012 3456"] {
@@ -168,9 +169,9 @@ async fn a_country_follows_the_number_that_it_was_derived_from(kind: Kind) {
     assert_eq!(patch(json!({ "$phone": null })).await["$country"], Value::Null);
     assert_eq!(patch(json!({ "$phone": "+2290197445566" })).await["$country"], "BJ");
     assert_eq!(patch(json!({ "$company": "Acme" })).await["$country"], "BJ");
-    // The number alone does not tell which country of North America it is in.
+    // The number alone does not determine the country in North America.
     assert_eq!(patch(json!({ "$phone": "+15550123456" })).await["$country"], Value::Null);
-    // Whoever says it, knows better.
+    // A country that was set is not derived again.
     assert_eq!(patch(json!({ "$country": "PT" })).await["$country"], "PT");
     assert_eq!(patch(json!({ "$phone": "+34612345678" })).await["$country"], "PT");
     assert_eq!(patch(json!({ "$phone": "+5511987654321", "$country": "AR" })).await["$country"], "AR");
@@ -227,7 +228,7 @@ async fn people_who_share_a_number_stay_two(kind: Kind) {
     assert_eq!(report["results"][0]["error"]["code"], "duplicate_value", "{report}");
     assert_eq!(report["results"][1]["status"], "updated", "{report}");
     assert_eq!(crm.found("external:fam1").await["name"], "Ana");
-    // A contact without an id of its own takes the new one.
+    // A contact without an external id gets the new one.
     let li = crm.create(json!({ "$phone": "+34642345678" })).await;
     let body = json!({ "external_id": "li", "data": { "$phone": "+34642345678" } });
     let taken = crm.app.post("/contacts/upsert", &crm.key, body).await.expect(200);
@@ -235,7 +236,7 @@ async fn people_who_share_a_number_stay_two(kind: Kind) {
         (&taken["status"], &taken["contact"]["id"], &taken["contact"]["external_id"]),
         (&json!("updated"), &li["id"], &json!("li"))
     );
-    // Where the number is what rows are matched by, the id is a value like others.
+    // If rows are matched by number, the external id is an ordinary value.
     let import = crm
         .import(json!({ "content": "external_id,phone\nli2,+34642345678\n", "match_on": ["$phone"] }))
         .await;
@@ -271,7 +272,7 @@ async fn a_contact_comes_back_from_the_trash(kind: Kind) {
     assert_eq!(crm.found("phone:+34612345678").await["id"], ana["id"]);
     let notes = crm.app.get(&format!("{path}/notes"), &crm.key).await.expect(200);
     assert_eq!(notes[0]["body"], "Likes tea.");
-    // Somebody else has the number by now.
+    // Another contact has the number meanwhile.
     crm.app.delete(&path, &crm.key).await.expect(200);
     let other = crm.create(json!({ "$phone": "+34612345678" })).await;
     let taken = restore().await;

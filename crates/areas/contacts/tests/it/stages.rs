@@ -1,4 +1,4 @@
-//! The stages that a workspace gives its pipeline: the choices of the system field `$stage`.
+//! The stages of a workspace's pipeline: the choices of the system field `$stage`.
 
 use crate::Crm;
 use contacts::CONTACTS;
@@ -12,7 +12,7 @@ use testkit::{Key, Kind};
 const STAGE: &str = "/variables/contact-fields/$stage";
 
 impl Crm {
-    /// The stages as a list shows them: key, label, colour and whether each is archived.
+    /// Returns the listed stages: key, label, color and whether each is archived.
     async fn stages(&self, key: &Key) -> Value {
         let rows = self.app.get("/contacts/pipeline-stages", key).await.expect(200);
         let rows = rows.as_array().unwrap().iter().enumerate();
@@ -23,12 +23,12 @@ impl Crm {
         shown.collect()
     }
 
-    /// Gives the workspace these stages and no others.
+    /// Replaces the stages of the workspace.
     async fn set_stages(&self, choices: Value) -> Value {
         self.app.patch(STAGE, &self.key, json!({ "options": { "choices": choices } })).await.expect(200)
     }
 
-    /// Makes the index that many queries by stage ask for.
+    /// Creates the index that frequent queries by stage would cause.
     async fn index_stages(&self) {
         let workspace = self.key.workspace;
         let made = self.app.db().write(move |tx| {
@@ -78,7 +78,7 @@ async fn a_workspace_has_stages_of_its_own(kind: Kind) {
             &json!({ "id": -7, "key": "lost", "label": "Lost", "archived": false })
         ),
     );
-    // Added, renamed, coloured, moved, archived and removed at once.
+    // Adds, renames, colors, moves, archives and removes stages in one change.
     let changed = crm
         .set_stages(json!([
             { "label": "Trial ride" },
@@ -114,7 +114,7 @@ async fn a_workspace_has_stages_of_its_own(kind: Kind) {
     };
     assert_eq!(of(&fields)[0], json!({ "key": "trial_ride", "label": "Trial ride", "archived": false }));
     assert_eq!((fields.as_array().unwrap().len(), &of(&fields)[4]["archived"]), (20, &json!(true)));
-    // Those of another workspace are as they were.
+    // The stages of another workspace are unchanged.
     assert_eq!(crm.stages(&stranger).await, default_stages());
     assert_eq!(app.get(STAGE, &stranger).await.expect(200)["version"], 1);
     let refused =
@@ -123,7 +123,7 @@ async fn a_workspace_has_stages_of_its_own(kind: Kind) {
     app.post("/contacts", &stranger, json!({ "data": { "$name": "A", "$stage": "contacted" } }))
         .await
         .expect(201);
-    // A removed default that comes back is a new choice. Ids are not given twice.
+    // A removed default that is added again is a new choice. Ids are never reused.
     crm.set_stages(
         json!([{ "key": "qualified", "label": "Measured" }, { "key": "contacted", "label": "Contacted" }]),
     )
@@ -131,7 +131,7 @@ async fn a_workspace_has_stages_of_its_own(kind: Kind) {
     let ids: Vec<Value> =
         crm.choices().await.as_array().unwrap().iter().map(|choice| choice["id"].clone()).collect();
     assert_eq!(ids, [-3, 2]);
-    // It is no field of the workspace's own: fields of its own are listed, counted and placed without it.
+    // `$stage` is not a field of the workspace: it is neither listed nor counted among them.
     assert_eq!(app.get("/variables/contact-fields", key).await.expect(200), json!([]));
     let own = crm.field(json!({ "field_key": "stage", "type": "text" })).await;
     assert_eq!(app.get("/variables/contact-fields", key).await.expect(200)[0]["id"], own["id"]);
@@ -146,7 +146,7 @@ async fn contacts_follow_the_stages(kind: Kind) {
     crm.create(json!({ "$name": "Bea", "$stage": "new" })).await;
     let cem = crm.create(json!({ "$name": "Cem", "$stage": "proposal" })).await;
     assert_eq!(crm.names("sort=$stage,$name").await, ["Bea", "Cem", "Ana"]);
-    // Renamed and moved: the values are the keys, and the order is that of the stages.
+    // After renaming and moving, values are still the keys, and the sort order is that of the stages.
     crm.set_stages(json!([
         { "key": "won", "label": "Sold" }, { "label": "Trial ride", "color": "blue" },
         { "key": "proposal", "label": "Offer" }, { "key": "new", "label": "New" },
@@ -170,7 +170,7 @@ async fn contacts_follow_the_stages(kind: Kind) {
         .await
         .expect(200);
     assert_eq!(moved["data"]["$stage"], "trial_ride");
-    // One that contacts have is removed only with force, and they have none then.
+    // A stage that contacts have is removed only with `force`, which clears the value.
     let without = json!([{ "key": "won", "label": "Sold" }, { "key": "new", "label": "New" }]);
     let used = app.patch(STAGE, key, json!({ "options": { "choices": without } })).await;
     used.expect_error(409, "resource_in_use");
@@ -263,7 +263,7 @@ async fn nothing_else_of_a_system_field_is_changed(kind: Kind) {
             .await
             .expect_error(404, "not_found");
     }
-    // What changes nothing makes no version.
+    // A change without effect does not increment the version.
     assert_eq!(app.patch(STAGE, key, json!({ "options": {} })).await.expect(200)["version"], 1);
     assert_eq!(crm.stages(key).await, default_stages());
 }
@@ -275,7 +275,7 @@ async fn an_import_creates_stages(kind: Kind) {
     let failed = |import: &Value| import["counts"]["failed"].clone();
     assert_eq!(failed(&crm.import(json!({ "content": text })).await), 3);
     let dry = crm.import(json!({ "content": text, "create_options": true, "dry_run": true })).await;
-    // Sources are the service's.
+    // Sources belong to the service, so the import does not create them.
     assert_eq!((failed(&dry), &dry["errors"][0]["column"]), (json!(1), &json!("source")), "{dry}");
     assert_eq!(crm.stages(&crm.key).await, default_stages());
     let import = crm.import(json!({ "content": text.replace(",Market", ","), "create_options": true })).await;
@@ -285,7 +285,7 @@ async fn an_import_creates_stages(kind: Kind) {
     assert_eq!(choices[7], json!({ "id": 1, "key": "trial_ride", "label": "Trial ride", "archived": false }));
     assert_eq!(choices[8]["key"], "second_visit");
     assert_eq!(crm.names("filter[$stage]=trial_ride&sort=$name").await, ["Ana", "Cem"]);
-    // What the import created is changed like the rest.
+    // Stages that the import created can be changed like the others.
     crm.set_stages(
         json!([{ "id": 2, "label": "Second" }, { "id": 1, "label": "First" }, { "id": -6, "label": "Won" }]),
     )

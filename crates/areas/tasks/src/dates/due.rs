@@ -16,9 +16,10 @@ pub(crate) fn zone(name: &str, param: &str) -> Result<Tz> {
 }
 
 impl NewTaskDue {
-    /// Checks a due date of a request. `business` is the default time zone.
+    /// Validates a due date of a request. `business` is the default time zone.
     ///
     /// # Errors
+    ///
     /// `validation_error`.
     pub(crate) fn read(&self, business: Tz) -> Result<TaskDue> {
         if self.date.is_some() == self.datetime.is_some() {
@@ -62,7 +63,7 @@ impl TaskDue {
         }
     }
 
-    /// Returns the local time in a time zone at which the task is due; for a day, its first minute.
+    /// Returns the local time in `zone` at which the task is due. For a due day, that is its first minute.
     pub(crate) fn local(&self, zone: Tz) -> Option<NaiveDateTime> {
         match (self.datetime, self.date) {
             (Some(at), _) => Some(local(zone, at)),
@@ -70,7 +71,8 @@ impl TaskDue {
         }
     }
 
-    /// Returns the due date of another task of the series. `local` is a time in the time zone of the rule.
+    /// Returns the due date of another task of the series, of the same form. `local` is a time in the time zone of
+    /// the rule.
     pub(crate) fn moved_to(&self, local: NaiveDateTime, zone: Tz) -> Self {
         let time_zone = self.time_zone.clone();
         if self.datetime.is_none() {
@@ -91,7 +93,7 @@ mod tests {
             ("2026-12-01", "Europe/Madrid", "2026-12-01T22:59:59.999Z"),
             ("2026-03-29", "Europe/Madrid", "2026-03-29T21:59:59.999Z"),
             ("2026-10-25", "Europe/Madrid", "2026-10-25T22:59:59.999Z"),
-            // The next day has no midnight there.
+            // The next day has no midnight in this time zone.
             ("2018-11-03", "America/Sao_Paulo", "2018-11-04T02:59:59.999Z"),
         ] {
             let due = TaskDue { date: day.parse().ok(), datetime: None, time_zone: zone.to_owned() };

@@ -1,6 +1,7 @@
-//! Recurrence rules of tasks: the parts of RFC 5545 that they can have, and their occurrences.
+//! Recurrence rules of tasks: a subset of RFC 5545, and their occurrences.
 //!
-//! A rule is evaluated in local times of its time zone. Only the results are converted to moments ([`calendar::instant`]).
+//! A rule is evaluated in local times of its time zone. Only the results are converted to moments
+//! ([`calendar::instant`]).
 
 use calendar::{Frequency, Rule as CalendarRule, Until};
 use chrono::{Datelike, NaiveDateTime};
@@ -9,7 +10,7 @@ use chrono_tz::Tz;
 /// The longest rule, in bytes.
 pub(crate) const LONGEST: usize = 300;
 
-/// The parts that a rule of tasks can have. The time of day is that of the due date, so rules have none.
+/// The supported parts of a rule. There are none for the time of day, which is that of the due date.
 const PARTS: [&str; 11] = [
     "FREQ",
     "INTERVAL",
@@ -29,14 +30,14 @@ const MOST_INTERVAL: u32 = 1_000;
 /// The most tasks of a series.
 const MOST_TASKS: u32 = 10_000;
 
-/// Years within which tasks can recur.
+/// The years within which tasks can recur.
 const YEARS: std::ops::RangeInclusive<i32> = 1970..=2200;
 
 /// A recurrence rule.
 #[derive(Debug, Clone)]
 pub(crate) struct Rule {
     rule: CalendarRule,
-    /// The number of tasks of the series.
+    /// The number of tasks in the series.
     pub(crate) count: Option<i64>,
 }
 
@@ -44,7 +45,7 @@ impl Rule {
     /// Parses a rule such as `FREQ=WEEKLY;BYDAY=MO,TH`.
     ///
     /// # Errors
-    /// The rule that it violates, as the rest of a sentence that begins with the name of the parameter.
+    /// The reason why the rule is invalid, as the rest of a sentence that begins with the name of the parameter.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = without_name(text);
         if text.len() > LONGEST {
@@ -79,7 +80,7 @@ impl Rule {
         Ok(Self::of(rule))
     }
 
-    /// Parses a stored rule; `None` if it cannot be used at all.
+    /// Parses a stored rule, or returns `None` if it cannot be used.
     pub(crate) fn parse_stored(text: &str) -> Option<Self> {
         CalendarRule::parse_stored(without_name(text)).ok().map(Self::of)
     }
@@ -88,7 +89,7 @@ impl Rule {
         Self { count: rule.count.map(i64::from), rule }
     }
 
-    /// Returns the local times of the series through `anchor`: those after `anchor`, and not before `from`.
+    /// Returns the local times after `anchor` and from `from` on, of the series that begins at `anchor`.
     pub(crate) fn times(
         &self,
         anchor: NaiveDateTime,
@@ -106,7 +107,8 @@ impl Rule {
         times.filter(move |at| *at > anchor).take_while(move |at| YEARS.contains(&at.year()) && !is_over(*at))
     }
 
-    /// Returns the first local time after `after` of the series through `anchor`; `None` if the series ends.
+    /// Returns the first local time after `after`, of the series that begins at `anchor`. Returns `None` if the
+    /// series has ended.
     pub(crate) fn next(
         &self,
         anchor: NaiveDateTime,

@@ -1,4 +1,4 @@
-//! Recurrence rules against the examples that python-dateutil publishes, and over changes of clocks.
+//! Recurrence rules compared with the examples in python-dateutil's documentation, and across clock changes.
 
 use super::*;
 use calendar::instant as moment;
@@ -9,7 +9,7 @@ fn local(text: &str) -> NaiveDateTime {
     NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M").unwrap()
 }
 
-/// The days of a series as tasks have them: each from the one before.
+/// Returns the days of a series, each computed from the one before, as completing tasks does.
 fn series(rule: &str, from: &str, most: usize) -> Vec<String> {
     let rule = Rule::parse(rule).unwrap();
     let mut at = local(&format!("{from} 09:00"));
@@ -22,7 +22,7 @@ fn series(rule: &str, from: &str, most: usize) -> Vec<String> {
     days
 }
 
-/// Rule, first day, and the days as python-dateutil's documentation has them.
+/// A rule, its first day, and the days in python-dateutil's documentation.
 const EXAMPLES: &[(&str, &str, &[&str])] = &[
     ("FREQ=DAILY;COUNT=4", "1997-09-02", &["1997-09-02", "1997-09-03", "1997-09-04", "1997-09-05"]),
     ("FREQ=DAILY;UNTIL=19970905T000000Z", "1997-09-02", &["1997-09-02", "1997-09-03", "1997-09-04"]),
@@ -196,14 +196,14 @@ fn times_of_day_stay_when_clocks_change() {
         // Clocks go forward on 29 March 2026 and back on 25 October.
         ("Europe/Madrid", "FREQ=DAILY", "2026-03-28 09:00", "2026-03-29 09:00", "2026-03-29T07:00:00Z"),
         ("Europe/Madrid", "FREQ=DAILY", "2026-10-24 09:00", "2026-10-25 09:00", "2026-10-25T08:00:00Z"),
-        // A time that is skipped is as long after the change; the next day it is what it was.
+        // A skipped time moves by the length of the gap; on the next day the original time is back.
         ("Europe/Madrid", "FREQ=DAILY", "2026-03-28 02:30", "2026-03-29 02:30", "2026-03-29T01:30:00Z"),
         ("Europe/Madrid", "FREQ=DAILY", "2026-03-29 02:30", "2026-03-30 02:30", "2026-03-30T00:30:00Z"),
-        // Of two equal times the first.
+        // A time that occurs twice is the first of the two.
         ("Europe/Madrid", "FREQ=DAILY", "2026-10-24 02:30", "2026-10-25 02:30", "2026-10-25T00:30:00Z"),
         ("America/New_York", "FREQ=WEEKLY", "2026-03-01 02:30", "2026-03-08 02:30", "2026-03-08T07:30:00Z"),
         ("America/Sao_Paulo", "FREQ=DAILY", "2018-11-03 00:00", "2018-11-04 00:00", "2018-11-04T03:00:00Z"),
-        // Samoa left out a day.
+        // Samoa skipped a whole day.
         ("Pacific/Apia", "FREQ=DAILY", "2011-12-29 09:00", "2011-12-30 09:00", "2011-12-30T19:00:00Z"),
     ] {
         let zone: Tz = zone.parse().unwrap();
@@ -241,7 +241,7 @@ fn what_is_no_rule_is_refused() {
         assert!(Rule::parse(rule).is_err(), "{rule}");
     }
     assert!(Rule::parse("RRULE:FREQ=DAILY").is_ok());
-    // No day fits it.
+    // The rule matches no day.
     let never = Rule::parse("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30").unwrap();
     assert_eq!(never.next(local("2026-01-01 09:00"), local("2026-01-01 09:00"), Tz::UTC), None);
 }

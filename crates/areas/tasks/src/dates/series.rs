@@ -1,4 +1,4 @@
-//! Series of recurring tasks: checks a recurrence of a request, and computes the next task.
+//! Series of recurring tasks: validates recurrences, and computes the next task.
 
 use super::due::zone;
 use super::recurrence::Rule;
@@ -9,10 +9,12 @@ use chrono::{NaiveDateTime, NaiveTime, TimeDelta};
 use chrono_tz::Tz;
 use model::{Error, FieldError, Result, TaskId, Timestamp};
 
-/// Checks a recurrence of a request for a task with this due date. A task that already recurs keeps its place in the series.
+/// Validates a recurrence of a request, for a task with this due date. A task that already recurs keeps its position
+/// in the series.
 ///
 /// # Errors
-/// `validation_error`, with the code `invalid_recurrence` where the rule is none.
+///
+/// `validation_error`, with the code `invalid_recurrence` if the rule is invalid.
 pub(crate) fn read(
     new: &NewTaskRecurrence,
     before: Option<&StoredRecurrence>,
@@ -47,7 +49,7 @@ pub(crate) fn read(
     Ok(StoredRecurrence { shown, skipped: skipped.unwrap_or_default() })
 }
 
-/// Drops the skipped local times if the due date or the start was changed to another time.
+/// Drops the skipped local times if the due date or the start no longer is the replacement of the skipped time.
 pub(crate) fn settled(
     mut recurrence: StoredRecurrence,
     due: Option<&TaskDue>,
@@ -61,7 +63,7 @@ pub(crate) fn settled(
     recurrence
 }
 
-/// The values in which the next task of a series differs.
+/// The values of the next task that differ from the completed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Following {
     pub(crate) due: TaskDue,
@@ -100,7 +102,8 @@ pub(crate) fn following(task: &Stored, id: TaskId, completed_at: Timestamp) -> O
     let start = task.start_at.and_then(|start| {
         by_rule(skipped.start_local, start, zone).checked_add_signed(next.date() - at.date())
     });
-    // Near a clock change, the order of local times can differ from the order of moments.
+    // Near a clock change, the order of local times can differ from the order of moments, so the start is limited to
+    // the due moment.
     let start_at = start.map(|start| instant(zone, start).min(due.moment().unwrap_or(instant(zone, start))));
     let skipped = SkippedTimes {
         due_local: due.datetime.and_then(|at| skipped_time(next, at, zone)),
@@ -124,12 +127,13 @@ fn next_time(
             let today = now.date().and_time(at.time());
             rule.next(today, today, zone)
         }
-        // Moments are compared, because on the day of a change clocks repeat some local times and skip others.
+        // Compare moments rather than local times, because on the day of a change clocks repeat some local times and
+        // skip others.
         (RecurFrom::Due, Some(_)) => {
             let lately = now.checked_sub_signed(TimeDelta::days(2))?;
             rule.times(at, at.max(lately), zone).find(|time| instant(zone, *time) > completed_at)
         }
-        // A day counts as passed when it is over.
+        // A day has passed only when it is over.
         (RecurFrom::Due, None) => {
             let yesterday = now.date().and_time(NaiveTime::MIN).checked_sub_signed(TimeDelta::seconds(1))?;
             rule.next(at, at.max(yesterday), zone)
@@ -137,12 +141,12 @@ fn next_time(
     }
 }
 
-/// Returns the local time of a moment, or the skipped local time of which the moment is the replacement.
+/// Returns the local time of a moment. If the moment replaces a skipped local time, returns that time.
 fn by_rule(skipped: Option<NaiveDateTime>, at: Timestamp, zone: Tz) -> NaiveDateTime {
     skipped.filter(|time| instant(zone, *time) == at).unwrap_or_else(|| local(zone, at))
 }
 
-/// Returns a local time if clocks skip it.
+/// Returns the local time if clocks skip it.
 fn skipped_time(time: NaiveDateTime, at: Timestamp, zone: Tz) -> Option<NaiveDateTime> {
     (local(zone, at) != time && instant(zone, time) == at).then_some(time)
 }
@@ -163,7 +167,7 @@ mod tests {
         StoredRecurrence { shown, skipped: SkippedTimes::default() }
     }
 
-    /// When the next task is due: of a task due on a day or at a moment, completed at a moment, in Madrid.
+    /// Returns the due date of the next task, in Madrid. `due` is a day or a moment, and `completed` a moment.
     fn next(rule: &str, from: RecurFrom, due: Option<&str>, completed: &str) -> Option<String> {
         let zone = "Europe/Madrid";
         let due = due.map(|due| TaskDue {
@@ -181,15 +185,15 @@ mod tests {
         use RecurFrom::{Completion, Due};
         for (rule, from, due, completed, expected) in [
             ("FREQ=DAILY", Due, Some("2026-03-28"), "2026-03-28T10:00:00Z", Some("2026-03-29")),
-            // Early.
+            // Completed early.
             ("FREQ=DAILY", Due, Some("2026-03-28"), "2026-03-01T10:00:00Z", Some("2026-03-29")),
-            // Late: what was missed is skipped, but not today.
+            // Completed late: missed dates are skipped, but today is not.
             ("FREQ=DAILY", Due, Some("2026-03-20"), "2026-03-28T10:00:00Z", Some("2026-03-28")),
             ("FREQ=WEEKLY", Due, Some("2026-03-02"), "2026-03-28T10:00:00Z", Some("2026-03-30")),
             ("FREQ=WEEKLY", Completion, Some("2026-03-02"), "2026-03-28T10:00:00Z", Some("2026-04-04")),
-            // The day of completion is that of the time zone.
+            // The day of completion is the day in the time zone.
             ("FREQ=DAILY", Completion, Some("2026-03-02"), "2026-03-28T23:30:00Z", Some("2026-03-30")),
-            // Times of day stay when clocks change.
+            // Local times stay when clocks change.
             (
                 "FREQ=DAILY",
                 Due,
@@ -223,7 +227,7 @@ mod tests {
         }
     }
 
-    /// The due dates and starts of the tasks that follow one, each completed an hour before it is due.
+    /// Returns the due dates and starts of the tasks that follow one, each completed an hour before it is due.
     fn course(
         rule: &str,
         zone: &str,
@@ -245,7 +249,7 @@ mod tests {
             let Some(next) = following(&task, TaskId(1), due.plus_seconds(-3_600)) else { break };
             let shown = |at: Timestamp| at.rfc3339().replace(":00.000Z", "Z");
             found.push((shown(next.due.datetime.unwrap()), next.start_at.map(shown)));
-            // As a row keeps it.
+            // The recurrence as it is stored in a row.
             let kept = serde_json::from_str(&serde_json::to_string(&next.recurrence).unwrap()).unwrap();
             task = Stored {
                 due_at: next.due.datetime,
@@ -279,7 +283,7 @@ mod tests {
                 "2026-04-22T22:00:00Z",
                 ["2026-04-23T22:00Z", "2026-04-24T21:00Z", "2026-04-25T21:00Z"],
             ),
-            // Half an hour on Lord Howe, over midnight in Greenland, a whole day on Samoa.
+            // Gaps of half an hour (Lord Howe), across midnight (Greenland) and of a whole day (Samoa).
             (
                 "FREQ=DAILY",
                 "Australia/Lord_Howe",
@@ -309,7 +313,7 @@ mod tests {
         let shown = |found: Vec<(String, Option<String>)>| {
             found.into_iter().map(|(_, start)| start.unwrap_or_default()).collect::<Vec<_>>()
         };
-        // Monday at nine, due on Sunday at six, over the change on 2030-03-31.
+        // From Monday at nine to Sunday at six, across the clock change on 2030-03-31.
         let found =
             course("FREQ=WEEKLY", "Europe/Madrid", "2030-03-24T17:00:00Z", Some("2030-03-18T08:00:00Z"), 3);
         assert_eq!(shown(found), ["2030-03-25T08:00Z", "2030-04-01T07:00Z", "2030-04-08T07:00Z"]);
@@ -317,7 +321,7 @@ mod tests {
         let found =
             course("FREQ=DAILY", "Europe/Madrid", "2030-03-30T17:00:00Z", Some("2030-03-30T01:30:00Z"), 3);
         assert_eq!(shown(found), ["2030-03-31T01:30Z", "2030-04-01T00:30Z", "2030-04-02T00:30Z"]);
-        // It never follows the due date: half past two is after ten past three on that day.
+        // The start is never after the due date: on that day, 02:30 becomes 03:30, which is after 03:10.
         let found =
             course("FREQ=DAILY", "Europe/Madrid", "2030-03-30T02:10:00Z", Some("2030-03-30T01:30:00Z"), 2);
         assert_eq!(shown(found), ["2030-03-31T01:10Z", "2030-04-01T01:10Z"]);
@@ -327,9 +331,9 @@ mod tests {
     fn what_has_passed_is_seen_by_moments() {
         use RecurFrom::Due;
         let next = |due, completed| next("FREQ=DAILY", Due, Some(due), completed).unwrap();
-        // Clocks show ten past three, and the task is due at half past three, which has not passed.
+        // The local time is 03:10. The task is due at 03:30, which has not passed.
         assert_eq!(next("2026-03-28T01:30:00Z", "2026-03-29T01:10:00Z"), "2026-03-29T01:30:00.000Z");
-        // Clocks show ten past two for the second time, and half past two has passed.
+        // The local time is 02:10 for the second time, and 02:30 has passed.
         assert_eq!(next("2026-10-24T00:30:00Z", "2026-10-25T01:10:00Z"), "2026-10-26T01:30:00.000Z");
     }
 
@@ -351,7 +355,7 @@ mod tests {
             settled(recurrence(), Some(&due("2030-04-01T01:30:00Z")), None).skipped,
             SkippedTimes::default()
         );
-        // A row of an earlier version has no such time, and keeps what its due date shows.
+        // A row of an earlier version has no skipped times, and continues from its due date.
         let old: StoredRecurrence = serde_json::from_str(
             r#"{"rule":"FREQ=WEEKLY;BYDAY=1MO","time_zone":"UTC","from":"due","occurrence":3,"series_id":7,"next_id":null}"#,
         )

@@ -1,4 +1,4 @@
-//! The changes of a request, in one form for creating and changing a task.
+//! The changes of a request, in one form for creating and for updating tasks.
 
 use crate::record::model::{
     NewChecklistEntry, NewTask, NewTaskDue, NewTaskRecurrence, NewTaskReminder, TaskPatch,
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// The changes of a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Change {
-    /// Values that the engine checks, by field.
+    /// Values that the engine validates, by field.
     pub(crate) data: Data,
     pub(crate) status: Option<TaskStatus>,
     pub(crate) assignee: Patch<TaskAssignee>,
@@ -30,23 +30,23 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// Returns a change of the status alone.
+    /// Builds a change of the status alone.
     pub(crate) fn to_status(status: TaskStatus, force: bool) -> Self {
         Self { status: Some(status), force, ..Self::default() }
     }
 
-    /// Returns whether it adds dependencies or sets a parent, which requires the lock of the graph.
+    /// Returns whether the change adds dependencies or sets a parent, which requires the lock of the graph.
     pub(crate) fn changes_graph(&self) -> bool {
         self.depends_on.as_ref().is_some_and(|tasks| !tasks.is_empty())
             || matches!(self.parent, Patch::Set(_))
     }
 
-    /// Returns whether it can change derived values of other tasks.
+    /// Returns whether the change can affect derived values of other tasks.
     pub(crate) fn affects_others(&self) -> bool {
         self.status.is_some() || self.depends_on.is_some() || self.parent != Patch::Keep
     }
 
-    /// Returns the tasks that it refers to.
+    /// Returns the tasks to which the change refers.
     pub(crate) fn referenced(&self) -> impl Iterator<Item = TaskId> {
         let parent = match self.parent {
             Patch::Set(parent) => Some(parent),
@@ -123,7 +123,7 @@ fn set<T>(value: Option<T>) -> Patch<T> {
     value.map_or(Patch::Keep, Patch::Set)
 }
 
-/// Converts a patch to a value of a field: `None` keeps the field, `null` clears it.
+/// Converts a patch to a value of a field. `None` keeps the field, and `null` clears it.
 fn patched(patch: Patch<impl Serialize>) -> Option<Value> {
     match patch {
         Patch::Keep => None,
@@ -132,10 +132,11 @@ fn patched(patch: Patch<impl Serialize>) -> Option<Value> {
     }
 }
 
-/// Checks the reminders of a request, and drops repeated ones.
+/// Validates the reminders of a request, and drops repeated ones.
 ///
 /// # Errors
-/// `validation_error` for one without a moment, or with two.
+///
+/// `validation_error` for a reminder with neither or both of `at` and `offset_minutes`.
 pub(crate) fn reminders(given: &[NewTaskReminder]) -> Result<Vec<TaskReminder>> {
     let mut errors = Vec::new();
     let mut reminders: Vec<TaskReminder> = Vec::with_capacity(given.len());

@@ -1,8 +1,8 @@
-//! Writing tasks. The [`TaskEditor`] makes all changes, because a change of a task also updates derived values of other tasks
-//! and creates the next task of a series.
+//! Writes tasks. All changes go through [`TaskEditor`], because a change of a task can also update derived values of
+//! other tasks and create the next task of a series.
 //!
-//! A transaction first locks the graph if it changes dependencies or parents, then all tasks that it may change, in the order of
-//! their ids, and then writes.
+//! A transaction first locks the graph if it changes dependencies or parents, then all tasks that it may change, in
+//! the order of their ids, and only then writes.
 
 use super::change::Change;
 use crate::record::graph;
@@ -20,17 +20,17 @@ use records::{Author, links, sets};
 use serde_json::{Value, json};
 use store::Tx;
 
-/// The tasks of a workspace, open for writing.
+/// An editor of the tasks of a workspace.
 pub(crate) struct TaskEditor<'a> {
-    /// The records of the tasks.
+    /// The editor of the underlying records.
     pub(crate) records: Editor<'a>,
     pub(super) agents: &'a AgentDirectory,
-    /// The owner of the reminders of tasks. `None` in the demo, whose tasks have no reminders.
+    /// The owner of the tasks' reminders. `None` for the demo, whose tasks have no reminders.
     caller: Option<&'a Caller>,
 }
 
 impl<'a> TaskEditor<'a> {
-    /// Opens the tasks of a caller's workspace.
+    /// Returns an editor for the caller's workspace.
     pub(crate) fn open(
         tx: &mut Tx,
         caller: &'a Caller,
@@ -41,7 +41,7 @@ impl<'a> TaskEditor<'a> {
         Ok(Self { caller: Some(caller), ..tasks })
     }
 
-    /// Opens the tasks for any author, without reminders.
+    /// Returns an editor for any author, without reminders.
     pub(crate) fn open_as(
         tx: &mut Tx,
         author: Author,
@@ -68,7 +68,7 @@ impl<'a> TaskEditor<'a> {
         rows::live(tx, self.shape(), id.into())
     }
 
-    /// Locks all tasks that the changes may change.
+    /// Locks all tasks that these changes may affect.
     pub(crate) fn lock(&self, tx: &mut Tx, changes: &[(TaskId, &Change)]) -> Result<()> {
         let workspace = self.workspace();
         if changes.iter().any(|(_, change)| change.changes_graph()) {
@@ -90,7 +90,7 @@ impl<'a> TaskEditor<'a> {
         })
     }
 
-    /// Returns the next tasks of series, which were created when these tasks were completed.
+    /// Returns the next tasks of these tasks' series, which exist if these tasks were completed.
     fn next_tasks(&self, tx: &mut Tx, of: &[TaskId]) -> Result<Vec<TaskId>> {
         let ids: Vec<i64> = of.iter().map(|id| id.0).collect();
         let rows = live_by_ids(tx, self.shape(), &ids)?;
@@ -145,7 +145,7 @@ impl<'a> TaskEditor<'a> {
         Ok(row)
     }
 
-    /// Updates the reminders of a task.
+    /// Updates the reminders of a task to match its values.
     fn update_reminders(&self, tx: &mut Tx, id: TaskId, task: &Stored) -> Result<()> {
         let Some(caller) = self.caller else { return Ok(()) };
         let (key, actor) = (&caller.key.id, &self.records.author.cause.actor);
@@ -236,7 +236,7 @@ impl<'a> TaskEditor<'a> {
         })
     }
 
-    /// Changes values of a live task that are derived from other tasks.
+    /// Changes derived values of a task. A task in the trash is left as it is.
     fn update_derived(
         &self,
         tx: &mut Tx,
@@ -253,11 +253,11 @@ impl<'a> TaskEditor<'a> {
         if written.changed { graph::set_state(tx, &written.row) } else { Ok(()) }
     }
 
-    /// Moves a task to the trash with its subtasks, and removes them from the dependencies of other tasks. `check` runs when the
-    /// task is locked.
+    /// Moves a task to the trash with its subtasks, and removes them from the dependencies of other tasks. `check`
+    /// runs once the task is locked.
     ///
     /// # Errors
-    /// `not_found`, and those of `check`.
+    /// `not_found`, and the errors of `check`.
     pub(crate) fn trash(
         &self,
         tx: &mut Tx,

@@ -1,4 +1,5 @@
-//! Values of a task that the record engine does not check: assignee, item, dates, checklist, parent, dependencies.
+//! Applies the values of a task that the record engine does not validate: assignee, item, dates, checklist, parent
+//! and dependencies.
 
 use super::change::{self, Change};
 use super::editor::TaskEditor;
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 use store::Tx;
 
 impl TaskEditor<'_> {
-    /// Applies the changes that the record engine does not check.
+    /// Applies the changes that the record engine does not validate.
     pub(super) fn fill(
         &self,
         tx: &mut Tx,
@@ -81,7 +82,7 @@ impl TaskEditor<'_> {
         Ok(())
     }
 
-    /// Applies the assignee and the item. Unchanged ones are not checked, because they may no longer exist.
+    /// Applies the assignee and the item. Unchanged ones are not validated, because they may no longer exist.
     fn fill_references(&self, tx: &mut Tx, before: &Stored, data: &mut Data, change: &Change) -> Result<()> {
         match change.assignee {
             Patch::Keep => {}
@@ -106,7 +107,8 @@ impl TaskEditor<'_> {
         Ok(())
     }
 
-    /// Returns the time zone of the business, or UTC if a time zone is given.
+    /// Returns the time zone of the business. If the request gives a time zone, the result does not matter and saves
+    /// a query.
     fn business_zone(&self, tx: &mut Tx, is_given: bool) -> Result<Tz> {
         if is_given { Ok(Tz::UTC) } else { Calendar.time_zone(tx, self.workspace()) }
     }
@@ -126,11 +128,11 @@ impl TaskEditor<'_> {
         if is_there { Ok(()) } else { Err(Error::invalid("assignee.id", rule)) }
     }
 
-    /// Returns the error for an item that does not exist; `None` for a live item of a collection of the workspace.
+    /// Returns the error if an item does not exist, or `None` if it is a live item of the workspace.
     pub(super) fn item_error(&self, tx: &mut Tx, item: TaskItemRef) -> Result<Option<Error>> {
         let refused = |part: &str, rule| Some(Error::invalid(format!("item_ref.{part}"), rule));
         let no_collection = || Ok(refused("collection_id", "is not a collection of this workspace"));
-        // The sets of other records have negative ids.
+        // Sets of other kinds of records have negative ids.
         if item.collection_id.0 <= 0 {
             return no_collection();
         }

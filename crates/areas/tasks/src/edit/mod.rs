@@ -1,4 +1,4 @@
-//! Creating, changing and deleting tasks.
+//! Operations that create, read, change and delete tasks.
 
 mod change;
 mod editor;

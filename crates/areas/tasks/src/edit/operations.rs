@@ -1,4 +1,4 @@
-//! Creating, reading, changing and deleting tasks.
+//! Operations that create, read, change and delete tasks.
 
 use super::change::Change;
 use super::editor::TaskEditor;
@@ -16,7 +16,7 @@ use records::shape::Shapes;
 use serde_json::Value;
 use store::{Read, Tx};
 
-/// A task as an answer, with its version as `ETag`.
+/// A response with a task and its version as `ETag`.
 type TaskAnswer = With<Json<Task>>;
 
 fn shown(row: &ItemRow) -> Result<TaskAnswer> {
@@ -73,7 +73,7 @@ pub fn update_task(
     change_one(tx, &tasks, task_id, expected, &Change::from(patch))
 }
 
-/// Holds a task and changes it.
+/// Locks a task and changes it.
 fn change_one(
     tx: &mut Tx,
     tasks: &TaskEditor<'_>,
@@ -164,7 +164,7 @@ pub fn assign_task(
 ) -> Result<TaskAnswer> {
     let tasks = TaskEditor::open(tx, caller, &shapes.0, &agents.0)?;
     let change = Change { assignee: Patch::Set(assignee), ..Change::default() };
-    // The body is the assignee itself.
+    // In this operation the body is the assignee itself, so errors name its members without a prefix.
     let in_body = |error: Error| match error.param_name() {
         Some("assignee.id") => error.param("id"),
         _ => error,

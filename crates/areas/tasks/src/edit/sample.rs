@@ -1,4 +1,4 @@
-//! Creating tasks without a request, for the demo.
+//! Creates tasks without a request, for the demo.
 
 use super::change::Change;
 use super::editor::TaskEditor;
@@ -10,10 +10,11 @@ use records::shape::Shapes;
 use serde_json::Value;
 use store::Tx;
 
-/// Creates a task with the values of a body of `POST …/tasks`.
+/// Creates a task from the body of `POST …/tasks`.
 ///
 /// # Errors
-/// Those of the operation.
+///
+/// The errors of that operation.
 pub fn create(
     tx: &mut Tx,
     author: Author,

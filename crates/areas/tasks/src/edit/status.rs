@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use store::Tx;
 
 impl TaskEditor<'_> {
-    /// Changes the status: completes, cancels or reopens a task.
+    /// Completes, cancels or reopens a task.
     pub(super) fn change_status(
         &self,
         tx: &mut Tx,
@@ -45,7 +45,7 @@ impl TaskEditor<'_> {
         Ok(())
     }
 
-    /// Sets the status, `completed_at` and `cancelled_at`.
+    /// Sets `status`, `completed_at` and `cancelled_at`.
     pub(super) fn set_status(&self, tx: &Tx, data: &mut Data, status: TaskStatus) {
         let now = |wanted: TaskStatus| (status == wanted).then(|| Value::from(tx.now().rfc3339()));
         put(data, "status", Some(status.as_str().into()));
@@ -53,7 +53,7 @@ impl TaskEditor<'_> {
         put(data, "cancelled_at", now(TaskStatus::Cancelled));
     }
 
-    /// Creates the next task of a series when the task with the values `data` is completed.
+    /// Creates the next task of a series. `data` are the values of the task that is being completed.
     fn create_next(&self, tx: &mut Tx, id: TaskId, data: &mut Data) -> Result<()> {
         let task: Stored = serde_json::from_value(json!(data)).map_err(Error::internal)?;
         let Some(following) = series::following(&task, id, tx.now()) else { return Ok(()) };
@@ -62,7 +62,7 @@ impl TaskEditor<'_> {
             put(&mut next, gone, None);
         }
         self.clear_missing(tx, &task, &mut next)?;
-        // A reminder at a fixed moment belongs to one task of the series.
+        // A reminder with a fixed moment belongs to this task only.
         let reminders: Vec<_> = task.reminders.iter().filter(|reminder| reminder.at.is_none()).collect();
         put(&mut next, "reminders", Some(json!(reminders)).filter(|_| !reminders.is_empty()));
         put(&mut next, "start_at", following.start_at.map(|at| at.rfc3339().into()));
@@ -110,7 +110,7 @@ impl TaskEditor<'_> {
         Ok(())
     }
 
-    /// Undoes a recurrence: when a completed task is reopened, trashes the next task, unless it was changed or used.
+    /// Undoes a recurrence when a completed task is reopened: trashes the next task, unless that was changed or used.
     fn trash_next(&self, tx: &mut Tx, data: &mut Data) -> Result<()> {
         let task: Stored = serde_json::from_value(json!(data)).map_err(Error::internal)?;
         let Some(mut recurrence) = task.recurrence else { return Ok(()) };

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use store::Read;
 use utoipa::IntoParams;
 
-/// The filters and the order of a list of tasks, as the query string has them.
+/// The unparsed filters and order of a list of tasks, from the query string.
 #[derive(Debug, Clone)]
 pub struct TaskFilters {
     params: QueryParams,
@@ -94,7 +94,7 @@ impl FromInput for TaskFilters {
     }
 }
 
-/// Parses a list of words, each of which must be one of `all`.
+/// Parses a list of words separated by commas. Each must be one of `all`.
 fn words<const N: usize>(text: &str, param: &str, all: [&str; N]) -> Result<Value> {
     let words = comma_list(text, param)?;
     if words.iter().all(|word| all.contains(word)) {
@@ -103,14 +103,14 @@ fn words<const N: usize>(text: &str, param: &str, all: [&str; N]) -> Result<Valu
     Err(Error::invalid(param, format_args!("must be one or more of {}, separated by commas", all.join(", "))))
 }
 
-/// Parses a moment, or a day as its beginning.
+/// Parses a moment. A day means its beginning.
 fn time(text: &str, param: &str, zone: Tz) -> Result<Timestamp> {
     let day = || text.parse::<NaiveDate>().ok().map(|day| day_start(zone, day));
     let time = Timestamp::parse(text).or_else(day);
     time.ok_or_else(|| Error::invalid(param, "must be a day such as 2026-12-01, or a moment in RFC 3339"))
 }
 
-/// Parses a moment, or a day as its end.
+/// Parses a moment. A day means its end.
 fn end(text: &str, param: &str, zone: Tz) -> Result<Timestamp> {
     let day = text.parse::<NaiveDate>().ok().and_then(|day| day.checked_add_days(Days::new(1)));
     match day.map(|next| day_start(zone, next)) {
@@ -125,7 +125,7 @@ fn is(field: &str, op: &str, value: impl Into<Value>) -> Value {
 
 const OPEN: [TaskStatus; 3] = [TaskStatus::Backlog, TaskStatus::Todo, TaskStatus::InProgress];
 
-/// Builds the condition that a task can be worked on at a moment.
+/// Builds the condition that a task can be worked on now.
 fn ready(now: Timestamp) -> Value {
     json!({ "and": [
         is("status", "in", json!([TaskStatus::Todo, TaskStatus::InProgress])),
@@ -204,10 +204,11 @@ impl OwnFilters {
 }
 
 impl TaskFilters {
-    /// Builds the query.
+    /// Parses the filters and the order to a query.
     ///
     /// # Errors
-    /// 400 `validation_error`.
+    ///
+    /// `validation_error`.
     fn read(&self, read: &mut Read, shape: &Shape) -> Result<RecordQuery> {
         let Self { params, own } = self;
         let parsed = params.read(read, shape, false)?;
@@ -228,7 +229,7 @@ impl TaskFilters {
     }
 }
 
-/// Reads a page of tasks.
+/// Reads a page of tasks and builds the response.
 fn listed(
     read: &mut Read,
     shape: &Shape,
@@ -290,7 +291,7 @@ pub fn list_subtasks(
     listed(read, &shape, &query, &page, &planner.0)
 }
 
-/// Returns the end of the day and of the week that contain a moment.
+/// Returns the ends of the day and of the week that contain a moment.
 pub(crate) fn bounds(zone: Tz, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
     use chrono::Datelike;
     let today = calendar::local(zone, now).date();

@@ -1,4 +1,4 @@
-//! Counts of tasks, in one pass over their states.
+//! Counts of tasks. One query reads them all from the table of states.
 
 use super::list::bounds;
 use crate::record::model::{AssigneeSummary, DueSummary, StatusSummary, TaskSummary};
@@ -13,7 +13,7 @@ use operation::{Json, operation};
 use ports::BusinessCalendar;
 use store::{Read, each};
 
-/// The tasks of one assignee in one status.
+/// The counts of tasks with the same assignee and status.
 #[derive(Debug, Clone, Queryable)]
 struct Group {
     status: TaskStatus,
@@ -24,7 +24,7 @@ struct Group {
     ready: i64,
     without_due: i64,
     overdue: i64,
-    /// Due before the day ends, including overdue tasks; then before the week ends.
+    /// The number of tasks due before the day ends, including overdue ones. The number before the week ends follows.
     before_tomorrow: i64,
     before_next_week: i64,
 }

@@ -50,10 +50,11 @@ pub(crate) struct TaskChanged<'a> {
 }
 
 impl<'a> TaskEvent<'a> {
-    /// Builds the event of a change. Returns `None` for other actions, such as a comment, which have events of their own.
+    /// Builds the event of a change. Returns `None` for other actions, such as a comment, which have their own
+    /// events.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// `internal_error` if the stored values are damaged.
     pub(crate) fn of(change: &RecordChange<'a>) -> Result<Option<Self>> {
         let event = match change.action {
             Action::Created => Self::Created,
@@ -67,7 +68,7 @@ impl<'a> TaskEvent<'a> {
     }
 }
 
-/// Chooses the event of a change of values by the change of the status.
+/// Chooses the event of an update by the change of the status.
 fn by_status<'a>(changed: &Changes) -> fn(TaskChanged<'a>) -> TaskEvent<'a> {
     let status = |side: &str| {
         let word = changed.get("status").and_then(|entry| entry.get(side)).and_then(Value::as_str);

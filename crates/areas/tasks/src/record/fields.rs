@@ -5,14 +5,14 @@ use fields::{Choice, Field, FieldOptions, FieldType};
 use model::OptionId;
 use serde_json::{Number, Value};
 
-/// Returns the fields. Stored rows contain their numbers, so the numbers never change.
+/// Returns the fields. Their numbers are stored with the values, so they never change.
 pub(crate) fn task_fields() -> Vec<Field> {
     let text = |longest| FieldOptions { max_length: Some(longest), ..FieldOptions::default() };
     let plain = FieldOptions::default;
     let one = || FieldOptions { max_items: Some(1), ..FieldOptions::default() };
     let minutes = FieldOptions { min: Some(Number::from(0)), max: Some(Number::from(1_000_000)), ..plain() };
     let own = Field::built_in;
-    // Operations set these after their own checks, so bodies cannot contain them.
+    // Operations set these fields after their own checks; requests cannot set them directly.
     let managed =
         |number, key, label, kind, options| Field { managed: true, ..own(number, key, label, kind, options) };
     let starting = |field, default: Value| Field { default: Some(default), ..field };
@@ -54,7 +54,7 @@ pub(crate) fn task_fields() -> Vec<Field> {
     ]
 }
 
-/// Converts words to choices. Tasks are sorted in the order of the choices.
+/// Builds choices from words. Their order is the sort order of tasks.
 fn choices<const N: usize>(words: [&str; N]) -> FieldOptions {
     let choice = |(number, word): (i64, &str)| Choice {
         id: OptionId(-number),

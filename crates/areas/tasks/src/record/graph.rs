@@ -1,8 +1,9 @@
 //! The graph of tasks: subtasks and dependencies.
 //!
-//! Records contain the parent and the dependencies of a task. The tables of this module are the reverse index, and contain the
-//! values of live tasks that are counted. A transaction that adds a dependency or sets a parent first takes the lock of the
-//! workspace ([`lock`]). Row locks would not be enough: two transactions can close a cycle without a common task.
+//! Records contain the parent and the dependencies of a task. The tables of this module are a reverse index of them,
+//! and also store the values of live tasks that are counted. A transaction that adds a dependency or sets a parent
+//! first takes the lock of the workspace ([`lock`]). Row locks would not be enough: two transactions can close a
+//! cycle without a common task.
 
 use super::task::{Stored, TaskStatus};
 use crate::schema::{task_dependencies, task_states};
@@ -19,7 +20,7 @@ pub(crate) const DEEPEST: usize = 5;
 /// The most tasks that a task can depend on.
 pub(crate) const MOST_DEPENDENCIES: usize = 50;
 
-/// The values of a live task that are counted.
+/// The values of a live task by which tasks are counted.
 #[derive(Debug, Clone, Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = task_states, treat_none_as_null = true)]
 struct StateRow {
@@ -103,7 +104,7 @@ pub(crate) fn remove(tx: &mut Tx, workspace: WorkspaceId, task: TaskId) -> Resul
     Ok(())
 }
 
-/// Returns the live subtasks of some tasks.
+/// Returns the live subtasks of these tasks.
 pub(crate) fn children(read: &mut Read, workspace: WorkspaceId, of: &[TaskId]) -> Result<Vec<TaskId>> {
     Ok(task_states::table
         .filter(task_states::parent_id.eq_any(of))
@@ -130,7 +131,7 @@ pub(crate) fn descendants(
     }
 }
 
-/// Returns the tasks that depend on some tasks.
+/// Returns the tasks that depend on these tasks.
 pub(crate) fn dependents(read: &mut Read, workspace: WorkspaceId, of: &[TaskId]) -> Result<Vec<TaskId>> {
     Ok(task_dependencies::table
         .filter(task_dependencies::blocker_id.eq_any(of))
@@ -141,7 +142,7 @@ pub(crate) fn dependents(read: &mut Read, workspace: WorkspaceId, of: &[TaskId])
         .load(read.connection())?)
 }
 
-/// Returns those of the tasks that are live and open.
+/// Returns those of these tasks that are live and open.
 pub(crate) fn open_of(read: &mut Read, workspace: WorkspaceId, ids: &[TaskId]) -> Result<Vec<TaskId>> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -155,7 +156,7 @@ pub(crate) fn open_of(read: &mut Read, workspace: WorkspaceId, ids: &[TaskId]) -
         .load(read.connection())?)
 }
 
-/// Counts the subtasks of a task that are done, and all that are not cancelled.
+/// Returns the number of subtasks that are done, and of those that are not cancelled.
 pub(crate) fn subtask_counts(read: &mut Read, workspace: WorkspaceId, of: TaskId) -> Result<(i64, i64)> {
     let counts: Vec<(TaskStatus, i64)> = task_states::table
         .filter(task_states::parent_id.eq(of))
@@ -169,7 +170,7 @@ pub(crate) fn subtask_counts(read: &mut Read, workspace: WorkspaceId, of: TaskId
     Ok((sum(|status| status == TaskStatus::Done), sum(|status| status != TaskStatus::Cancelled)))
 }
 
-/// Returns the ancestors of a task, its parent first.
+/// Returns the ancestors of a task, starting with its parent.
 fn ancestors(read: &mut Read, workspace: WorkspaceId, of: TaskId) -> Result<Vec<TaskId>> {
     let mut above = Vec::new();
     let mut next = Some(of);
@@ -278,7 +279,7 @@ fn live_among(read: &mut Read, workspace: WorkspaceId, ids: &[TaskId]) -> Result
         .load(read.connection())?)
 }
 
-/// Returns the tasks whose derived values a change of some tasks can change: their dependents and their parents.
+/// Returns the tasks whose derived values can depend on these tasks: their dependents and their parents.
 pub(crate) fn affected(read: &mut Read, workspace: WorkspaceId, tasks: &[TaskId]) -> Result<Vec<TaskId>> {
     let mut all = dependents(read, workspace, tasks)?;
     let parents: Vec<Option<TaskId>> = task_states::table
@@ -290,7 +291,7 @@ pub(crate) fn affected(read: &mut Read, workspace: WorkspaceId, tasks: &[TaskId]
     Ok(all)
 }
 
-/// Builds the set of exclusive locks on some tasks.
+/// Builds the set of exclusive locks on these tasks.
 pub(crate) fn locks(tasks: impl IntoIterator<Item = TaskId>) -> LockSet {
     let mut locks = LockSet::default();
     locks.add(tasks.into_iter().map(ItemId::from), LockMode::Exclusive);

@@ -1,4 +1,4 @@
-//! Tasks as a kind of records.
+//! The record kind of tasks.
 
 use super::events::TaskEvent;
 use super::fields::task_fields;
@@ -14,7 +14,7 @@ use records::activity::Action;
 use records::shape::{Kind, RecordChange};
 use store::Tx;
 
-/// Tasks: what is to be done, by whom and until when.
+/// The record kind of tasks.
 pub static TASKS: Kind = Kind {
     number: 2,
     noun: "task",
@@ -27,7 +27,7 @@ pub static TASKS: Kind = Kind {
     title: Some("title"),
     indexes: &["labels", "parent_id", "contact_id", "item_id", "assignee_user", "due_at"],
     print: |_, row, _, out| {
-        // The service itself wrote the stored values. A damaged task would be printed as `null`.
+        // Only the service writes stored values. If they are damaged nevertheless, the task is printed as `null`.
         let task = Task::of(row).ok().and_then(|task| serde_json::to_string(&task).ok());
         out.push_str(task.as_deref().unwrap_or("null"));
     },
@@ -46,7 +46,7 @@ fn publish(tx: &mut Tx, author: &Author, change: &RecordChange<'_>) -> Result<()
     Ok(())
 }
 
-/// Deletes the rows that belong to a task that is deleted permanently.
+/// Deletes the rows of a permanently deleted task.
 fn purge(tx: &mut Tx, workspace: WorkspaceId, task: ItemId) -> Result<()> {
     let task = TaskId::from(task);
     diesel::delete(task_comments::table)

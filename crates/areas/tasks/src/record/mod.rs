@@ -1,4 +1,4 @@
-//! Tasks as records: their kind and its fields, their events, and how they depend on each other.
+//! Tasks as records: their kind, fields, events and dependencies.
 
 pub(crate) mod events;
 pub(crate) mod fields;

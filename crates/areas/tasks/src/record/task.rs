@@ -1,4 +1,4 @@
-//! Tasks as callers see them.
+//! The JSON object of a task, and its stored values.
 
 use chrono::{NaiveDate, NaiveDateTime};
 use fields::Data;
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use utoipa::ToSchema;
 
-/// The field with the member of the team who has a task.
+/// The field with the assigned member of the team.
 pub(crate) const ASSIGNEE_USER: &str = "assignee_user";
-/// The field with the agent that has a task.
+/// The field with the assigned agent.
 pub(crate) const ASSIGNEE_AGENT: &str = "assignee_agent";
 /// The field with the collection of the item that a task is about.
 pub(crate) const ITEM_COLLECTION: &str = "item_collection_id";
@@ -39,7 +39,7 @@ text_enum! {
 }
 
 impl TaskStatus {
-    /// Whether the task is neither done nor given up.
+    /// Returns whether the task is neither done nor cancelled.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Backlog | Self::Todo | Self::InProgress)
     }
@@ -119,8 +119,8 @@ pub struct TaskReminder {
 }
 
 impl TaskReminder {
-    /// Returns the moment of the reminder of a task that is due at `due_at`. Returns `None` if it depends on a due date that
-    /// the task does not have.
+    /// Returns the moment of the reminder for a task that is due at `due_at`. Returns `None` if it depends on a
+    /// missing due date.
     pub(crate) fn moment(&self, due_at: Option<Timestamp>) -> Option<Timestamp> {
         self.at.or_else(|| Some(due_at?.plus_seconds(-60 * self.offset_minutes?)))
     }
@@ -180,7 +180,7 @@ pub struct TaskRecurrence {
     pub next_id: Option<TaskId>,
 }
 
-/// The recurrence of a task, as it is stored.
+/// The stored recurrence of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredRecurrence {
     #[serde(flatten)]
@@ -189,8 +189,8 @@ pub(crate) struct StoredRecurrence {
     pub(crate) skipped: SkippedTimes,
 }
 
-/// Local times of the rule that clocks skip on the day of the task. The task is later on that day only, so the series
-/// continues from these times.
+/// The local times of the rule that clocks skip on the day of the task. Only on that day the task moves to a later
+/// time, and the series continues from these times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SkippedTimes {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -274,7 +274,7 @@ pub struct Task {
     pub trashed_at: Option<Timestamp>,
 }
 
-/// The values of a task, as they are stored.
+/// The stored values of a task.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Stored {
@@ -308,9 +308,6 @@ pub(crate) struct Stored {
 
 impl Stored {
     /// Parses the values of a row.
-    ///
-    /// # Errors
-    /// When what is stored is damaged.
     pub(crate) fn of(row: &ItemRow) -> Result<Self> {
         row.data.parse()
     }
@@ -332,7 +329,7 @@ impl Stored {
         self.assignee_user.first().copied().map(MemberId)
     }
 
-    /// Returns whether its reminders differ from those of the task `before`.
+    /// Returns whether the reminders have to be updated after a change from `before`.
     pub(crate) fn changes_reminders(&self, before: &Self) -> bool {
         let has_some = !self.reminders.is_empty() || !before.reminders.is_empty();
         has_some
@@ -341,7 +338,7 @@ impl Stored {
                 || self.contact_id != before.contact_id)
     }
 
-    /// Returns the moments of its reminders; none if the task is not open.
+    /// Returns the moments of the reminders. A task that is not open has none.
     pub(crate) fn moments(&self) -> BTreeSet<Timestamp> {
         let open = self.reminders.iter().filter(|_| self.status.is_open());
         open.filter_map(|reminder| reminder.moment(self.due_at)).collect()
@@ -375,10 +372,7 @@ pub(crate) fn put(data: &mut Data, key: &str, value: Option<Value>) {
 }
 
 impl Task {
-    /// Converts a row to the task that callers see.
-    ///
-    /// # Errors
-    /// When what is stored is damaged.
+    /// Builds the response from a row.
     pub(crate) fn of(row: &ItemRow) -> Result<Self> {
         let stored = Stored::of(row)?;
         let assignee = stored.assignee();

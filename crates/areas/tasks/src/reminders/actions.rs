@@ -1,13 +1,13 @@
-//! The ports that actions of reminders use.
+//! The ports for the actions of reminders.
 
 use ports::{AgentRuns, Messenger};
 use std::sync::Arc;
 
-/// The ports that actions of reminders use. A service that operations ask for.
+/// The ports for the actions of reminders. They are a service, so that operations can request them.
 #[derive(Clone)]
 pub struct Actions {
-    /// Starts runs of agents.
+    /// The port that starts runs of agents.
     pub agents: Arc<dyn AgentRuns>,
-    /// Sends messages to contacts.
+    /// The port that sends messages to contacts.
     pub messenger: Messenger,
 }

@@ -1,4 +1,4 @@
-//! Creating a reminder, and its first date.
+//! Creates reminders, and computes their first date.
 
 use super::model::{NewReminder, Recurrence, Reminder, ReminderRow, ReminderStatus};
 use super::series::Series;
@@ -10,7 +10,7 @@ use model::{Error, JsonText, KeyId, Result, TaskId, Timestamp, WorkspaceId};
 use ports::BusinessCalendar;
 use store::Tx;
 
-/// The tolerance for due dates in the past, in seconds.
+/// The tolerance for due dates in the past, in seconds, for slow requests and clocks that differ.
 const LATE_SECONDS: i64 = 60;
 
 /// The owner of a new reminder.
@@ -18,23 +18,23 @@ const LATE_SECONDS: i64 = 60;
 pub struct Owner<'a> {
     /// The workspace.
     pub workspace: WorkspaceId,
-    /// The key on whose behalf its action is done.
+    /// The key that its action uses.
     pub key: &'a KeyId,
-    /// Whether the key is a live key.
+    /// Whether it is a live key.
     pub livemode: bool,
-    /// Who creates it, as JSON of an [`Actor`](model::Actor).
+    /// The creator, as JSON of an [`Actor`](model::Actor).
     pub actor: &'a JsonText,
 }
 
 /// Creates a reminder without checking its references.
 ///
 /// # Errors
-/// `validation_error` for dates.
+/// `validation_error` if the dates are invalid.
 pub fn add(tx: &mut Tx, owner: &Owner<'_>, new: NewReminder) -> Result<Reminder> {
     insert(tx, owner, new, None)
 }
 
-/// Creates a reminder as [`add`] does, for a task if `task` is given.
+/// Creates a reminder as [`add`] does, and optionally for a task.
 pub(super) fn insert(
     tx: &mut Tx,
     owner: &Owner<'_>,
@@ -90,7 +90,7 @@ pub(super) fn insert(
     row.reminder()
 }
 
-/// Returns the first moment at which a reminder fires: `due_at`, or the first date of its recurrence from `from` on.
+/// Returns the first moment at which a reminder fires: `due_at`, or with a recurrence its first date from `from` on.
 pub(super) fn first(
     recurrence: Option<&Recurrence>,
     zone: Tz,
@@ -105,8 +105,8 @@ pub(super) fn first(
     first.ok_or_else(|| wrong("has no date after `due_at` and before `until`".to_owned()))
 }
 
-/// Rounds a moment down to whole seconds, which dates of rules have. Otherwise a rule would skip its first date for a
-/// `due_at` such as `09:00:00.123Z`.
+/// Rounds a moment down to whole seconds, because dates of rules have no fractions. Otherwise a rule would skip its
+/// first date if `due_at` is `09:00:00.123Z`.
 pub(super) fn whole_second(at: Timestamp) -> Timestamp {
     Timestamp::from_millis(at.millis().div_euclid(1_000) * 1_000)
 }

@@ -1,4 +1,4 @@
-//! Firing reminders, exactly once for each date.
+//! Fires reminders, exactly once for each date.
 
 use super::actions::Actions;
 use super::events::{AboutContact, ReminderFired};
@@ -14,7 +14,7 @@ use store::Tx;
 
 /// Poll interval for due reminders.
 const EVERY: Duration = Duration::from_secs(5);
-/// The most reminders that one transaction fires.
+/// The most reminders to fire in one transaction.
 const BATCH: i64 = 50;
 
 /// Builds the jobs of reminders.
@@ -42,6 +42,10 @@ pub(crate) fn jobs(actions: &Actions) -> [Job; 3] {
 }
 
 /// Fires at most `most` due reminders, and returns their number.
+///
+/// # Errors
+///
+/// `internal_error`.
 pub fn fire_due(tx: &mut Tx, most: i64) -> Result<usize> {
     let due = queries::due(tx, most)?;
     let fired = due.len();
@@ -93,7 +97,8 @@ fn fire(tx: &mut Tx, mut row: ReminderRow) -> Result<()> {
     })
 }
 
-/// Returns the dates of the series up to now. Returns `None` if the reminder wakes from a snooze before its next date.
+/// Advances the series over all dates up to now. Returns `None` if the reminder wakes from a snooze before its next
+/// date.
 fn over(row: &ReminderRow, now: Timestamp) -> Result<Option<Advanced>> {
     let Some(slot) = row.next_slot_at.filter(|slot| *slot <= now) else { return Ok(None) };
     let Some(recurrence) = row.recurrence()? else {

@@ -33,7 +33,7 @@ pub(super) fn enqueue(tx: &mut Tx, row: &ReminderRow, slot: Timestamp) -> Result
     if action.kind != ReminderActionType::SendMessage {
         return Ok(());
     }
-    // Deleting a contact deletes its reminders, and a stored action has its content.
+    // Neither can be missing: deleting a contact deletes its reminders, and stored actions were validated.
     let (Some(contact), Some(content)) = (row.contact_id, content(&action.config)) else { return Ok(()) };
     let payload = SendMessage {
         workspace: row.workspace_id,
@@ -100,7 +100,7 @@ fn expect_allowed(caller: &Caller) -> Result<()> {
 /// Checks that a reminder with `send_message` has a contact and a channel to which the caller may send.
 ///
 /// # Errors
-/// `validation_error`, `missing_scope`, `test_mode_restricted`, and those of
+/// `validation_error`, `missing_scope`, `test_mode_restricted`, and the errors of
 /// [`MessageSender::check`](ports::MessageSender::check).
 pub(super) fn check(
     tx: &mut Tx,

@@ -28,7 +28,7 @@ pub(crate) use task_reminders::{TaskReminders, delete_of_task, update};
 
 use operation::{Domain, EventType, Operations};
 
-/// Reminders.
+/// The area of reminders.
 pub struct Reminders;
 
 impl Domain for Reminders {

@@ -1,4 +1,4 @@
-//! Reminders as callers see and write them, and as they are stored.
+//! Request bodies, responses and rows of reminders.
 
 use crate::schema::reminders;
 use diesel::prelude::*;
@@ -149,7 +149,7 @@ pub struct ReminderError {
 }
 
 impl ReminderError {
-    /// Converts an error to the stored form.
+    /// Converts an error to its stored form.
     pub(super) fn of(error: &Error, at: Timestamp) -> JsonText {
         let code = error.code().as_str().to_owned();
         JsonText::of(&Self { code, message: error.message().to_owned(), at })
@@ -257,7 +257,7 @@ pub struct NewReminder {
 }
 
 impl NewReminder {
-    /// Returns a reminder for a task, which fires once.
+    /// Builds a reminder for a task. It fires once.
     pub(super) fn of_task(title: &str, due_at: Timestamp, contact_id: Option<ContactId>) -> Self {
         Self {
             title: title.to_owned(),
@@ -339,7 +339,7 @@ pub struct ReminderPatch {
     pub(super) version: Option<i64>,
 }
 
-/// A reminder as it is stored.
+/// A row of `reminders`.
 #[derive(Debug, Clone, PartialEq, Queryable, Selectable, Identifiable, AsChangeset)]
 #[diesel(table_name = reminders, treat_none_as_null = true)]
 pub(super) struct ReminderRow {
@@ -358,7 +358,7 @@ pub(super) struct ReminderRow {
     pub(super) cancel_on_reply: bool,
     /// The next date of the recurrence, or the only one.
     pub(super) next_slot_at: Option<Timestamp>,
-    /// The dates of the recurrence that are over.
+    /// The number of dates of the recurrence that have passed.
     pub(super) slots_done: i64,
     pub(super) snoozed_until: Option<Timestamp>,
     /// When it fires next.
@@ -366,7 +366,7 @@ pub(super) struct ReminderRow {
     pub(super) last_fired_at: Option<Timestamp>,
     pub(super) fire_count: i64,
     pub(super) last_error: Option<JsonText>,
-    /// The key for which its action is done.
+    /// The key that its action uses.
     pub(super) key_id: KeyId,
     pub(super) metadata: JsonText,
     pub(super) version: i64,
@@ -391,10 +391,7 @@ impl ReminderRow {
         self.timezone.parse().map_err(|_| Error::internal("a stored time zone is unknown"))
     }
 
-    /// Converts the row to the object that callers see.
-    ///
-    /// # Errors
-    /// When what is stored is damaged.
+    /// Builds the response.
     pub(super) fn reminder(&self) -> Result<Reminder> {
         Ok(Reminder {
             id: self.id,

@@ -103,7 +103,7 @@ pub fn update_reminder(
     actions: State<Actions>,
 ) -> Result<With<Json<Reminder>>> {
     let expected = ExpectedVersion::new(if_match, patch.version)?;
-    // Other objects are locked before the reminder.
+    // The lock order requires contacts to be locked before the reminder.
     if let Some(action) = &patch.action {
         check_action(tx, caller, &actions.0, action)?;
     }
@@ -177,7 +177,7 @@ fn apply(row: &mut ReminderRow, caller: &Caller, patch: ReminderPatch, now: Time
     Ok(())
 }
 
-/// Reschedules a reminder if its dates change.
+/// Reschedules a reminder if a change affects its dates.
 fn reschedule(row: &mut ReminderRow, patch: &ReminderPatch, now: Timestamp) -> Result<()> {
     let mut recurrence = row.recurrence()?;
     patch.recurrence.clone().apply(&mut recurrence);

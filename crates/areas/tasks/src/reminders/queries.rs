@@ -72,7 +72,7 @@ pub(super) fn store(tx: &mut Tx, row: &mut ReminderRow) -> Result<()> {
     Ok(())
 }
 
-/// Moves the reminders of a merged contact to its survivor.
+/// Moves the reminders of a merged contact to its survivor. Returns their number.
 pub fn move_to_contact(tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<usize> {
     let now = tx.now();
     Ok(diesel::update(reminders::table)
@@ -86,7 +86,7 @@ pub fn move_to_contact(tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to:
         .execute(tx.connection())?)
 }
 
-/// Cancels the scheduled reminders of contacts that have `cancel_on_reply`.
+/// Cancels the scheduled reminders with `cancel_on_reply` of these contacts.
 pub(super) fn cancel_on_reply(tx: &mut Tx, workspace: WorkspaceId, contacts: &[ContactId]) -> Result<()> {
     let now = tx.now();
     diesel::update(reminders::table)
@@ -106,7 +106,7 @@ pub(super) fn cancel_on_reply(tx: &mut Tx, workspace: WorkspaceId, contacts: &[C
     Ok(())
 }
 
-/// Deletes the reminders of a contact that is deleted permanently.
+/// Deletes the reminders of a permanently deleted contact.
 pub(super) fn delete_of_contact(tx: &mut Tx, workspace: WorkspaceId, contact: ContactId) -> Result<()> {
     diesel::delete(reminders::table)
         .filter(reminders::contact_id.eq(contact))

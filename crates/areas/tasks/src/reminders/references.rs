@@ -8,7 +8,7 @@ use model::{ContactId, FileId, JsonText, ReminderId, Result, WorkspaceId};
 use ports::{ContactReferences, FileReferences, FileUse};
 use store::{Read, Tx};
 
-/// References to contacts.
+/// Reminders as references to contacts.
 pub(crate) struct ReminderReferences;
 
 impl ContactReferences for ReminderReferences {
@@ -30,7 +30,7 @@ impl ContactReferences for ReminderReferences {
     }
 }
 
-/// References to files: templates that reminders will send.
+/// Reminders as users of files, by the templates that they will send.
 pub(crate) struct ReminderFiles;
 
 impl FileReferences for ReminderFiles {

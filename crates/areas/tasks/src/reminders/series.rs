@@ -1,7 +1,7 @@
-//! The dates of a recurring reminder: by a rule of RFC 5545 or a cron expression, in a time zone.
+//! The dates of a recurring reminder, by a rule of RFC 5545 or a cron expression, in a time zone.
 //!
-//! A local time that clocks skip is shifted by the length of the gap, and a local time that they repeat counts once. So a
-//! reminder for half past two fires once on every day.
+//! A local time that clocks skip moves by the length of the gap, and a local time that occurs twice counts once. So a
+//! reminder for 02:30 fires once on every day.
 
 use super::model::{Recurrence, RecurrenceType};
 use calendar::{Cron, Rule};
@@ -9,21 +9,21 @@ use chrono::TimeDelta;
 use chrono_tz::Tz;
 use model::Timestamp;
 
-/// The shortest time between two moments, in minutes.
+/// The shortest time between two dates, in minutes.
 const SHORTEST_MINUTES: i64 = 5;
 
 /// The dates of a recurrence.
 #[derive(Debug, Clone)]
 pub(super) struct Series(calendar::Series);
 
-/// The position in a series.
+/// The result of advancing a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Advanced {
     /// The last date that has passed.
     pub(super) last: Timestamp,
     /// The number of dates of the whole series that have passed.
     pub(super) done: i64,
-    /// The next date; `None` if the series has ended.
+    /// The next date, or `None` if the series has ended.
     pub(super) next: Option<Timestamp>,
 }
 
@@ -31,12 +31,12 @@ impl Series {
     /// Parses a recurrence that begins at `start`.
     ///
     /// # Errors
-    /// Why its rule cannot be used.
+    /// The reason why the rule is invalid, as the rest of a sentence.
     pub(super) fn new(recurrence: &Recurrence, zone: Tz, start: Timestamp) -> Result<Self, String> {
         Self::read(recurrence, zone, start, Rule::parse)
     }
 
-    /// Parses a stored recurrence, whose rule an earlier version may have accepted by other conditions.
+    /// Parses a stored recurrence. Earlier versions accepted some rules that would be invalid now.
     pub(super) fn stored(recurrence: &Recurrence, zone: Tz, start: Timestamp) -> Result<Self, String> {
         Self::read(recurrence, zone, start, Rule::parse_stored)
     }
@@ -59,10 +59,11 @@ impl Series {
         Ok(Self(calendar::Series::of_rule(rule, zone, start)))
     }
 
-    /// Rejects a series with dates that are too close.
+    /// Rejects a series whose dates are too close to each other.
     ///
     /// # Errors
-    /// The rule that it violates, as the rest of a sentence.
+    ///
+    /// The violated rule, as the rest of a sentence.
     pub(super) fn refuse_dense(&self, start: Timestamp) -> Result<(), String> {
         if self.0.keeps_apart(start, TimeDelta::minutes(SHORTEST_MINUTES)) {
             Ok(())
@@ -76,13 +77,13 @@ impl Series {
         self.0.moments(from)
     }
 
-    /// Returns the first date from `from` on.
+    /// Returns the first date from `from` on, if it is not after `until`.
     pub(super) fn first(&self, recurrence: &Recurrence, from: Timestamp) -> Option<Timestamp> {
         let first = self.slots(from).next()?;
         recurrence.until.is_none_or(|until| first <= until).then_some(first)
     }
 
-    /// Advances from `slot`, before which `done` dates had passed, over all dates until `now`.
+    /// Advances over all dates from `slot` until `now`. `done` is the number of dates before `slot`.
     pub(super) fn advance(
         &self,
         recurrence: &Recurrence,
@@ -128,7 +129,7 @@ mod tests {
         Ok((series, recurrence))
     }
 
-    /// The first moments, each found from the one before, as firing does it.
+    /// Returns the first dates. Each is computed from the one before, as firing does.
     fn moments(rule: &str, zone: &str, start: &str, count: usize) -> Vec<String> {
         let (series, recurrence) = series(rule, zone, start).unwrap();
         let mut found: Vec<Timestamp> = series.first(&recurrence, at(start)).into_iter().collect();
@@ -201,7 +202,7 @@ mod tests {
 
     #[test]
     fn clocks_that_are_put_forward_and_back_change_nothing() {
-        // Madrid: forward on 2026-03-29 at 02:00, back on 2026-10-25 at 03:00.
+        // In Madrid, clocks go forward on 2026-03-29 at 02:00 and back on 2026-10-25 at 03:00.
         for rule in ["FREQ=DAILY", "FREQ=DAILY;BYHOUR=2;BYMINUTE=30", "30 2 * * *"] {
             assert_eq!(
                 moments(rule, "Europe/Madrid", "2026-03-28T01:30:00Z", 4),
@@ -214,7 +215,7 @@ mod tests {
                 "{rule}"
             );
         }
-        // Steps go on at their pace through the hour that is left out and the one that comes twice.
+        // Fixed intervals follow real time through the skipped and the repeated hour.
         for rule in ["FREQ=MINUTELY;INTERVAL=30", "*/30 * * * *"] {
             for start in ["2026-03-29T00:30:00Z", "2026-10-25T00:00:00Z"] {
                 let found = moments(rule, "Europe/Madrid", start, 6);
@@ -223,12 +224,12 @@ mod tests {
                 assert!(found.windows(2).all(|pair| pair[1] - pair[0] == 1800), "{rule} {start}: {found:?}");
             }
         }
-        // What is said of hours counts once in the hour that comes twice.
+        // A rule that names hours matches the repeated hour once.
         assert_eq!(
             moments("FREQ=HOURLY;BYHOUR=1,2,3", "Europe/Madrid", "2026-10-24T23:00:00Z", 4),
             ["2026-10-24T23:00Z", "2026-10-25T00:00Z", "2026-10-25T02:00Z", "2026-10-26T00:00Z"]
         );
-        // Midnight does not exist on this day in Beirut.
+        // This day has no midnight in Beirut.
         assert_eq!(
             moments("0 0 * * *", "Asia/Beirut", "2026-03-27T22:00:00Z", 3),
             ["2026-03-27T22:00Z", "2026-03-28T22:00Z", "2026-03-29T21:00Z"]
@@ -259,7 +260,7 @@ mod tests {
         ] {
             assert!(series(rule, "UTC", "2026-01-01T00:00:00Z").is_err(), "{rule}");
         }
-        // What never comes is found out by looking for its first date.
+        // A rule that never matches is detected by the search for its first date.
         for rule in ["0 0 30 2 *", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"] {
             let (series, recurrence) = series(rule, "UTC", "2026-01-01T00:00:00Z").unwrap();
             assert_eq!(series.first(&recurrence, at("2026-01-01T00:00:00Z")), None, "{rule}");

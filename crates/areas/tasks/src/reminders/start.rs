@@ -23,7 +23,7 @@ struct StartRunPayload {
     input: String,
 }
 
-/// Returns the unique name of a firing.
+/// Returns a unique name for a firing, under which its action happens once.
 pub(super) fn name(reminder: ReminderId, slot: Timestamp) -> String {
     format!("reminder:{reminder}:{}", slot.millis())
 }
@@ -79,7 +79,7 @@ pub(super) fn is_passing(error: &Error) -> bool {
 pub(super) async fn note(db: &Db, workspace: WorkspaceId, reminder: ReminderId, error: Error) -> Result<()> {
     db.write(move |tx| {
         let mut row = match queries::locked(tx, workspace, reminder) {
-            // The reminder was deleted in the meantime.
+            // The reminder was deleted meanwhile.
             Err(gone) if gone.code() == Code::NotFound => return Ok(()),
             row => row?,
         };

@@ -1,4 +1,4 @@
-//! Reminders of tasks: a task creates them, and they change with it.
+//! The reminders of tasks, which are created and changed together with the task.
 
 use super::add::{Owner, insert};
 use super::model::{LONGEST_TITLE, NewReminder, ReminderStatus};
@@ -8,7 +8,7 @@ use model::{ContactId, ReminderId, Result, TaskId, Timestamp, WorkspaceId};
 use std::collections::BTreeSet;
 use store::Tx;
 
-/// The reminders that a task should have.
+/// The wanted reminders of a task.
 #[derive(Debug)]
 pub(crate) struct TaskReminders<'a> {
     /// The task.
@@ -17,12 +17,12 @@ pub(crate) struct TaskReminders<'a> {
     pub(crate) title: &'a str,
     /// The contact whom it is about.
     pub(crate) contact: Option<ContactId>,
-    /// The moments at which they fire, including past ones; none for a task that is not open.
+    /// The moments at which they fire, including past ones. A task that is not open has none.
     pub(crate) moments: BTreeSet<Timestamp>,
 }
 
-/// Creates, changes and deletes the reminders of a task so that they match `wanted`. A moment that has passed, or whose
-/// reminder fired, was completed or was cancelled, gets no new reminder.
+/// Creates, changes and deletes the reminders of a task so that they match `wanted`. A moment that has passed, or
+/// whose reminder fired, was completed or was cancelled, does not get another reminder.
 pub(crate) fn update(tx: &mut Tx, owner: &Owner<'_>, wanted: &TaskReminders<'_>) -> Result<()> {
     let of_task = || {
         reminders::table
@@ -62,7 +62,7 @@ pub(crate) fn update(tx: &mut Tx, owner: &Owner<'_>, wanted: &TaskReminders<'_>)
     Ok(())
 }
 
-/// Deletes the reminders of a task that is deleted permanently.
+/// Deletes the reminders of a permanently deleted task.
 pub(crate) fn delete_of_task(tx: &mut Tx, workspace: WorkspaceId, task: TaskId) -> Result<()> {
     diesel::delete(reminders::table)
         .filter(reminders::task_id.eq(task))

@@ -1,4 +1,4 @@
-//! Subtasks, and tasks that wait for others.
+//! Subtasks and dependencies.
 
 use crate::Tasks;
 use futures::future::join_all;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use testkit::Kind;
 
-/// Whether tasks wait for each other in a circle.
+/// Returns whether the dependencies have a cycle.
 fn has_cycle(edges: &BTreeMap<i64, Vec<i64>>) -> bool {
     let mut left: Vec<i64> = edges.keys().copied().collect();
     loop {
@@ -58,7 +58,7 @@ async fn subtasks_are_at_most_five_levels_deep_and_leave_together(kind: Kind) {
     }
     let answer = tasks.post(&levels[4], "/subtasks", json!({ "title": "6" })).await;
     assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some("parent_id"));
-    // Neither below itself, nor so that what is below it would be too deep.
+    // A parent can be neither the task itself or below it, nor so deep that its subtasks would be too deep.
     for parent in [&levels[0], &levels[3]] {
         let answer = tasks.patch(&levels[0], json!({ "parent_id": parent["id"] })).await;
         assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some("parent_id"));
@@ -98,7 +98,7 @@ async fn a_task_waits_for_those_that_it_depends_on(kind: Kind) {
     assert_eq!(tasks.get(&c).await["is_blocked"], true);
     let done = tasks.post(&c, "/complete", json!({ "force": true })).await.expect(200);
     assert_eq!(done["status"], "done");
-    // A circle, directly and round a corner.
+    // A direct and an indirect cycle.
     for (task, blocker) in [(&a, &a), (&a, &c)] {
         let answer = tasks.patch(task, json!({ "depends_on": [blocker["id"]] })).await;
         assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some("depends_on"));
@@ -119,7 +119,7 @@ async fn crossing_dependencies_leave_no_circle(kind: Kind) {
         for title in ["A", "B", "C", "D"] {
             ring.push(tasks.create(json!({ "title": title })).await);
         }
-        // Each waits for the next, at once: one of them must be refused.
+        // Close a ring of dependencies by concurrent requests: at least one must be rejected.
         let crossing = (0..4).map(|place| {
             let blocker = ring[(place + 1) % 4]["id"].clone();
             let (tasks, task) = (&tasks, &ring[place]);
@@ -148,7 +148,7 @@ async fn a_task_is_free_when_all_others_are_done_at_once(kind: Kind) {
         tasks.create(json!({ "title": "Waiting", "depends_on": ids, "parent_id": parent["id"] })).await;
     join_all(blockers.iter().map(|task| tasks.complete(task))).await;
     assert_eq!(tasks.get(&waiting).await["is_blocked"], false);
-    // Subtasks that are done at once are all counted.
+    // Subtasks that are completed concurrently are all counted.
     let mut children = Vec::new();
     for number in 0..8 {
         children
@@ -179,7 +179,7 @@ async fn random_dependencies_stay_without_circles(kind: Kind) {
         let mut wanted = edges.clone();
         wanted.insert(task["id"].as_i64().unwrap(), blockers.clone());
         let answer = tasks.patch(task, json!({ "depends_on": blockers })).await;
-        // It is refused if, and only if, it would close a circle.
+        // A change is rejected exactly if it would close a cycle.
         assert_eq!(answer.status == 400, has_cycle(&wanted), "{wanted:?}");
         if answer.status == 200 {
             edges = wanted;

@@ -18,13 +18,13 @@ use model::Env;
 use serde_json::{Value, json};
 use testkit::{Answer, Key, Kind, TestApp};
 
-/// A live key with all scopes of a fresh workspace.
+/// Returns a live key with all scopes in a new workspace.
 pub async fn full(app: &TestApp) -> Key {
     let workspace = app.bare_workspace("scale", 0).await;
     app.key(workspace, Env::Live, &["*"]).await
 }
 
-/// A service, and a key of a workspace that has no tasks yet.
+/// A service, and a key of a workspace without tasks.
 pub struct Tasks {
     /// The service.
     pub app: TestApp,
@@ -35,7 +35,7 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Starts a service with a fresh workspace.
+    /// Starts a service with a new workspace.
     pub async fn open(kind: Kind) -> Self {
         let app = TestApp::new(kind).await;
         let workspace = app.bare_workspace("scale", 0).await;
@@ -48,7 +48,7 @@ impl Tasks {
         self.app.post(&self.at, &self.key, body).await.expect(201)
     }
 
-    /// The path of a task, or of something below it.
+    /// Returns the path of a task, or of a resource below it.
     pub fn path(&self, task: &Value, below: &str) -> String {
         format!("{}/{}{below}", self.at, task["id"])
     }
@@ -63,7 +63,7 @@ impl Tasks {
         self.app.patch(&self.path(task, ""), &self.key, body).await
     }
 
-    /// Posts to a path below a task.
+    /// Sends a POST to a path below a task.
     pub async fn post(&self, task: &Value, below: &str, body: Value) -> Answer {
         self.app.post(&self.path(task, below), &self.key, body).await
     }
@@ -102,7 +102,7 @@ impl Tasks {
         self.app.db().write(move |tx| business::team::add(tx, workspace, new.clone())).await.unwrap().id.0
     }
 
-    /// Reads the events of tasks, the oldest first.
+    /// Reads the events of tasks, oldest first.
     pub async fn events(&self) -> Vec<Value> {
         self.app.deliver().await;
         let events = self.app.get("/events?type=task.*&limit=100", &self.key).await.expect(200);

@@ -1,4 +1,4 @@
-//! Tasks.
+//! Creating, changing, completing and deleting tasks.
 
 use crate::Tasks;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ async fn a_task_is_created_changed_and_deleted(kind: Kind) {
     tasks.app.delete(&tasks.path(&task, ""), &tasks.key).await.expect(200);
     tasks.app.get(&tasks.path(&task, ""), &tasks.key).await.expect_error(404, "not_found");
     tasks.create(json!({ "title": "C", "external_key": "erp-1" })).await;
-    // Other records are no tasks.
+    // Records of other kinds are not tasks.
     tasks.app.get(&tasks.path(&contact, ""), &tasks.key).await.expect_error(404, "not_found");
 }
 
@@ -98,7 +98,7 @@ async fn a_task_is_completed_cancelled_and_reopened(kind: Kind) {
     let done = tasks.complete(&task).await;
     assert_eq!((&done["status"], &done["version"]), (&json!("done"), &json!(2)));
     assert!(done["completed_at"].is_string());
-    // Again, it changes nothing.
+    // Completing a task again changes nothing.
     assert_eq!(tasks.complete(&task).await, done);
     tasks.patch(&task, json!({ "status": "cancelled" })).await.expect_error(409, "invalid_state");
     let open = tasks.post(&task, "/reopen", json!({})).await.expect(200);

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use testkit::Kind;
 
 impl Tasks {
-    /// Completes a recurring task, and gives the next one.
+    /// Completes a recurring task and returns the next one.
     async fn following(&self, task: &Value) -> Value {
         let done = self.complete(task).await;
         self.get(&json!({ "id": done["recurrence"]["next_id"] })).await
     }
 
-    /// When the reminders of a task fire.
+    /// Returns the moments at which the reminders of a task fire.
     async fn reminds_at(&self, task: &Value) -> Vec<Value> {
         let all = self.app.get("/reminders?status=scheduled", &self.key).await.expect(200);
         let all = all.as_array().unwrap().iter().filter(|one| one["task_id"] == task["id"]);
@@ -50,7 +50,7 @@ async fn completing_a_recurring_task_makes_its_next(kind: Kind) {
         (&next["recurrence"]["occurrence"], &next["recurrence"]["series_id"]),
         (&json!(2), &task["id"])
     );
-    // Reopened, it takes the next one back, if nothing was done with that.
+    // Reopening the task removes the next one, unless that was used.
     let open = tasks.post(&task, "/reopen", json!({})).await.expect(200);
     assert_eq!(open["recurrence"], task["recurrence"]);
     assert_eq!(tasks.titles("").await.len(), 1);
@@ -59,7 +59,7 @@ async fn completing_a_recurring_task_makes_its_next(kind: Kind) {
     tasks.post(&next, "/comments", json!({ "body": "Begun." })).await.expect(201);
     tasks.post(&task, "/reopen", json!({})).await.expect(200);
     assert_eq!(tasks.titles("").await.len(), 2);
-    // The third is the last.
+    // The third task is the last.
     let second = tasks.complete(&next).await;
     let third = tasks.complete(&json!({ "id": second["recurrence"]["next_id"] })).await;
     assert_eq!(
@@ -85,7 +85,7 @@ async fn a_series_counts_from_completion_or_without_a_due_date(kind: Kind) {
         let next = tasks.get(&json!({ "id": done["recurrence"]["next_id"] })).await;
         assert_eq!(next["due"]["date"], json!(today + chrono::TimeDelta::days(days)), "{task}");
     }
-    // One by its due date skips what was missed.
+    // A rule that counts from the due date skips missed dates.
     let daily = tasks.create(json!({
         "title": "Daily", "due": { "date": long_ago, "time_zone": "UTC" }, "recurrence": { "rule": "FREQ=DAILY" },
     })).await;
@@ -147,7 +147,7 @@ async fn a_time_that_clocks_skip_is_the_old_one_afterwards(kind: Kind) {
             "2030-03-17T01:30:00Z",
             ["2030-03-31T01:30", "2030-04-14T00:30", "2030-04-28T00:30"],
         ),
-        // Back again: half past two comes twice, and counts once.
+        // Clocks go back: 02:30 occurs twice, and counts once.
         (
             "Europe/Madrid",
             "FREQ=DAILY",
@@ -164,7 +164,7 @@ async fn a_time_that_clocks_skip_is_the_old_one_afterwards(kind: Kind) {
             let due = task["due"]["datetime"].as_str().unwrap();
             assert_eq!(due, format!("{expected}:00.000Z"), "{zone}");
             assert_eq!(task["due_at"], task["due"]["datetime"]);
-            // Its reminder is an hour before, and nothing but the rule is shown of it.
+            // Its reminder is an hour before, and the response shows nothing but the rule.
             let remind_at = model::Timestamp::parse(due).unwrap().plus_seconds(-3_600).rfc3339();
             assert_eq!(tasks.reminds_at(&task).await, [json!(remind_at)], "{zone}");
             assert_eq!(task["recurrence"].as_object().unwrap().len(), 6, "{task}");
@@ -183,7 +183,7 @@ async fn a_skipped_time_survives_changes_and_reopening(kind: Kind) {
     let first = tasks.create(new).await;
     let second = tasks.following(&first).await;
     assert_eq!(second["due"]["datetime"], "2030-03-31T01:30:00.000Z");
-    // Changes of something else, the same due date, and the same rule keep half past two.
+    // Other changes, the same due date and the same rule all keep 02:30.
     for change in [
         json!({ "title": "y", "status": "in_progress" }),
         json!({ "due": { "datetime": "2030-03-31T01:30:00Z", "time_zone": "Europe/Madrid" } }),
@@ -198,7 +198,7 @@ async fn a_skipped_time_survives_changes_and_reopening(kind: Kind) {
     );
     tasks.post(&second, "/reopen", json!({})).await.expect(200);
     assert_eq!(tasks.following(&second).await["due"]["datetime"], "2030-04-01T00:30:00.000Z");
-    // Somebody who moves the due date means what clocks show then, also if it is moved back.
+    // A due date that is moved means the local time that it then has, even if it is moved back.
     tasks.post(&second, "/reopen", json!({})).await.expect(200);
     for due in ["2030-03-31T01:45:00Z", "2030-03-31T01:30:00Z"] {
         tasks
@@ -216,7 +216,7 @@ async fn a_skipped_time_survives_changes_and_reopening(kind: Kind) {
 #[testkit::both]
 async fn a_start_keeps_its_local_time(kind: Kind) {
     let tasks = Tasks::open(kind).await;
-    // Monday at nine, due on Sunday at six, over the change on 2030-03-31 and that on 2030-10-27.
+    // From Monday at nine to Sunday at six, across the clock changes on 2030-03-31 and 2030-10-27.
     for (due, start, expected) in [
         (
             "2030-03-24T17:00:00Z",
@@ -240,7 +240,7 @@ async fn a_start_keeps_its_local_time(kind: Kind) {
             assert_eq!(task["start_at"], format!("{expected}:00.000Z"));
         }
     }
-    // The same for one that is due on a day.
+    // The same for a task that is due on a day.
     let task = tasks.create(json!({
         "title": "x", "due": { "date": "2030-03-30", "time_zone": "Europe/Madrid" }, "start_at": "2030-03-30T08:00:00Z",
         "recurrence": { "rule": "FREQ=DAILY" },
@@ -314,7 +314,7 @@ async fn rules_that_rfc_5545_does_not_allow_are_refused(kind: Kind) {
         );
         assert!(message.contains(words), "{rule}: {message}");
     }
-    // A change is checked like a new task.
+    // A change is validated like a new task.
     let task = tasks.create(json!({ "title": "x", "due": due })).await;
     let refused = tasks.patch(&task, json!({ "recurrence": { "rule": "FREQ=WEEKLY;BYDAY=1MO" } })).await;
     assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("recurrence.rule"));
@@ -328,7 +328,7 @@ async fn rules_give_the_days_of_rfc_5545(kind: Kind) {
         ("FREQ=MONTHLY;BYDAY=5FR", "2030-03-29", ["2030-05-31", "2030-08-30"]),
         ("FREQ=MONTHLY;BYDAY=-5FR", "2030-03-01", ["2030-05-03", "2030-08-02"]),
         ("FREQ=MONTHLY;BYDAY=MO,1WE", "2030-01-07", ["2030-01-14", "2030-01-21"]),
-        // What a rule does not say follows from the due date: its weekday, or its day of the month.
+        // Parts that are missing in the rule follow from the due date: its weekday, or its day of the month.
         ("FREQ=YEARLY;BYWEEKNO=20", "2030-05-16", ["2031-05-15", "2032-05-13"]),
         ("FREQ=YEARLY;BYMONTH=3,9", "2030-03-15", ["2030-09-15", "2031-03-15"]),
         ("FREQ=WEEKLY;BYDAY=MO,WE,FR;BYSETPOS=2", "2030-01-09", ["2030-01-16", "2030-01-23"]),

@@ -1,11 +1,11 @@
-//! Items and projects that tasks belong to.
+//! The items and projects of tasks.
 
 use crate::Tasks;
 use model::Env;
 use serde_json::{Value, json};
 use testkit::Kind;
 
-/// Creates a collection of another or the same workspace with one item, and gives both as a task refers to them.
+/// Creates a collection with one item in the workspace of the key. Returns the reference to the item.
 async fn item(tasks: &Tasks, key: &testkit::Key, name: &str) -> Value {
     let collection = json!({ "name": name, "fields": [{ "label": "Name", "type": "text" }] });
     let collection = tasks.app.post("/collections", key, collection).await.expect(201);
@@ -29,7 +29,7 @@ async fn a_task_is_about_an_item(kind: Kind) {
     assert_eq!((&other["item_ref"], &other["project"]), (&Value::Null, &Value::Null));
     let of_item = format!("item_id={}", book["item_id"]);
     assert_eq!(tasks.titles(&of_item).await, ["Sell"]);
-    // What is not sent stays, and what is the same is no change.
+    // Members that are not sent stay, and equal values are no change.
     let same = tasks.patch(&task, json!({ "item_ref": book, "project": "Spring" })).await.expect(200);
     assert_eq!(same["version"], 1);
     let changed = tasks.patch(&task, json!({ "item_ref": toy })).await.expect(200);
@@ -57,7 +57,7 @@ async fn a_task_is_about_items_of_its_workspace_only(kind: Kind) {
     let foreign = item(&tasks, &stranger, "Books").await;
     let contact =
         tasks.app.post("/contacts", &tasks.key, json!({ "data": { "$name": "Ana" } })).await.expect(201);
-    // The set of a workspace's contacts has an id too.
+    // The set of the workspace's contacts is also stored as a collection.
     let set = contacts::CONTACTS.set_of(tasks.key.workspace);
     let task = tasks.create(json!({ "title": "A", "item_ref": book })).await;
     for (given, param) in [
@@ -95,7 +95,8 @@ async fn a_task_keeps_an_item_that_is_deleted(kind: Kind) {
     let next = tasks.get(&json!({ "id": next })).await;
     assert_eq!((&next["item_ref"], &next["project"]), (&book, &json!("Spring")));
     tasks.app.delete(&address(&book), &tasks.key).await.expect(200);
-    // As with contacts: the task still says which item it was about, and can be changed; no other task can be about it.
+    // As with contacts, the task keeps the reference to the deleted item and can be changed, but no other task can
+    // refer to it.
     assert_eq!(tasks.get(&next).await, next);
     let changed = tasks.patch(&next, json!({ "title": "Give away", "item_ref": book })).await.expect(200);
     assert_eq!((&changed["title"], &changed["item_ref"]), (&json!("Give away"), &book));

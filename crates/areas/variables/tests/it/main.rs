@@ -17,7 +17,7 @@ struct Number {
     n: i64,
 }
 
-/// The number `n` of a query.
+/// Returns the number `n` that a query selects.
 pub async fn number(app: &TestApp, sql: &str) -> i64 {
     let sql = sql.to_owned();
     let row = app.db().read(move |read| Ok(diesel::sql_query(&sql).get_result::<Number>(read.connection())?));

@@ -1,4 +1,4 @@
-//! Variables: their values, secrets, and who refers to them.
+//! Variables: values, secrets and references.
 
 use crate::number;
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ async fn values_have_the_type_of_the_variable(kind: Kind) {
         let refused = create(&app, &key, wrong, "string", json!("x")).await;
         assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("key"), "{wrong}");
     }
-    // What would lose digits is refused.
+    // A number that would lose digits is rejected.
     let exact = br#"{ "key": "big", "type": "number", "value": 12345678901234567890123 }"#;
     let refused = app.ask("POST", "/variables").key(&key).bytes("application/json", exact).send().await;
     refused.expect_error(400, "validation_error");

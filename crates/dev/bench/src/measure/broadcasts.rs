@@ -1,5 +1,4 @@
-//! Broadcasts: how fast an audience becomes recipients, how fast they are written to, and how soon the counts are read
-//! meanwhile.
+//! Broadcasts: the speed of preparing recipients and of sending, and the latency of reading the counts meanwhile.
 
 use super::channels::Stage;
 use super::{Bench, contacts, postgres, whole};
@@ -12,13 +11,14 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-/// Contacts of one import: few enough that what it needs is not taken for what a broadcast needs.
+/// The number of contacts in one import. It is small, so that memory of the import does not count as memory of the
+/// broadcast.
 const ROWS: u64 = 10_000;
-/// Contacts who are written to.
+/// The number of contacts to send to.
 const WRITTEN_TO: u64 = 20_000;
-/// Connections that read the counts.
+/// The number of connections that read the counts.
 const READERS: usize = 4;
-/// How often the service is asked whether it is done.
+/// Poll interval for progress.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub fn measure(bench: &Bench<'_>) -> Result<Section> {
@@ -45,7 +45,7 @@ fn one(bench: &Bench<'_>, section: &mut Section, name: &str, database: &str, tar
     for first in (0..all).step_by(usize::try_from(ROWS)?) {
         import(&server, first, ROWS.min(all - first), few)?;
     }
-    // The network is asked for its templates when the service starts.
+    // The service fetches the network's templates when it starts.
     wait("the template", LOOK, || {
         let listed = server.ask("GET", "/api/v1/channels/1/chatnet/templates", None)?;
         Ok(listed.pointer("/data/0/status").and_then(Value::as_str) == Some("approved"))
@@ -66,7 +66,7 @@ fn one(bench: &Bench<'_>, section: &mut Section, name: &str, database: &str, tar
         rate >= target,
     );
 
-    // Not all that is resident: SQLite maps the pages of its file, and the system can take them back.
+    // Resident memory would be wrong here, because SQLite maps the pages of its file and the system can reclaim them.
     let resident = || memory(stage.service.id(), "RssAnon");
     let before = resident()?;
     let large = start(&server, "All", json!({ "field": "$source", "op": "eq", "value": "referral" }))?;
@@ -90,7 +90,7 @@ fn one(bench: &Bench<'_>, section: &mut Section, name: &str, database: &str, tar
     Ok(())
 }
 
-/// Makes a broadcast and starts it; gives its path.
+/// Creates a broadcast and starts it. Returns its path.
 fn start(server: &Server, name: &str, audience: Value) -> Result<String> {
     let made = server.ask(
         "POST",
@@ -143,7 +143,7 @@ fn wait(what: &str, every: Duration, mut done: impl FnMut() -> Result<bool>) -> 
     Ok(())
 }
 
-/// Imports contacts with numbers from `first`; the first `few` of all have a company of their own.
+/// Imports contacts with numbers from `first` on. The first `few` of all contacts have a company of their own.
 fn import(server: &Server, first: u64, rows: u64, few: u64) -> Result<()> {
     let mut content = "$name,$phone,$source,$company\n".to_owned();
     for n in first..first + rows {

@@ -1,5 +1,5 @@
-//! Messages of contacts over the chat network: how fast callbacks are taken, how soon they are applied, and how soon a contact
-//! has its answer.
+//! Messages of contacts over the chat network: the rate at which callbacks are accepted, and the time until they are
+//! applied and answered.
 
 use super::{Bench, postgres, state_load, whole};
 use crate::child::{Child, number, text};
@@ -12,9 +12,9 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 
 const CONNECTIONS: usize = 64;
-/// Contacts who write.
+/// The number of contacts who write.
 const CONTACTS: u64 = 10_000;
-/// Messages of contacts in a second, for which answers are waited.
+/// Messages of contacts per second, when answers are measured.
 const TALK: f64 = 100.0;
 
 /// The network, and a service with a channel on it.
@@ -24,7 +24,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Starts both, the service with these arguments.
+    /// Starts both. `more` are further arguments of the service.
     pub fn start(database: &str, more: &[&str]) -> Result<Self> {
         let mut network = Child::start(&["serve-network"])?;
         let base_url = text(&network.hello, "base_url")?.to_owned();
@@ -35,13 +35,13 @@ impl Stage {
         Ok(Self { network, service })
     }
 
-    /// The service's API.
+    /// Returns the service's API.
     pub fn server(&self) -> Result<Server> {
         let token = super::keys(&self.service).into_iter().next().context("the service made no key")?;
         Ok(Server { address: text(&self.service.hello, "address")?.to_owned(), token })
     }
 
-    /// Waits until every callback was applied.
+    /// Waits until every callback is applied.
     pub fn applied(&mut self) -> Result<()> {
         let deadline = Instant::now() + Duration::from_secs(600);
         while number(&self.service.ask("callbacks")?, "waiting")? > 0 {
@@ -76,7 +76,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     Ok(section)
 }
 
-/// A text message as the network calls back with it.
+/// Builds the callback with which the network reports a text message.
 fn body() -> String {
     let network = simulator::Settings::default();
     json!({
@@ -94,13 +94,13 @@ fn body() -> String {
     .to_string()
 }
 
-/// Rate and p99 of callbacks.
+/// Measures callbacks. Returns the rate and the p99.
 fn callbacks(bench: &Bench<'_>, section: &mut Section, name: &str, database: &str) -> Result<(f64, f64)> {
     let mut stage = Stage::start(database, &["--no-answers"])?;
     let mut outcomes = Vec::new();
     let mut applied = Vec::new();
     for round in 0..bench.plan.rounds {
-        // Ids of their own for each round, because the load draws the same numbers again.
+        // Use other ids in each round, because the load draws the same numbers again.
         let body = body().replace("wamid.", &format!("wamid.{round}-"));
         let mut load = bench.load(&stage.service, "POST /callbacks/1", &body, CONNECTIONS)?;
         load.spread = 1_000_000_000_000;
@@ -122,11 +122,11 @@ fn callbacks(bench: &Bench<'_>, section: &mut Section, name: &str, database: &st
     Ok(stated)
 }
 
-/// How soon a contact has its answer.
+/// Measures the time from a message to its answer.
 fn answers(bench: &Bench<'_>, section: &mut Section, name: &str, database: &str) -> Result<()> {
     let mut stage = Stage::start(database, &[])?;
     let talk = |stage: &mut Stage, seconds: f64| stage.network.ask(&format!("talk {TALK} {seconds}"));
-    // Every customer writes once before, so that none of them is new.
+    // Let every customer write once before, so that none of them is new.
     talk(&mut stage, 10.0)?;
     let (mut p50, mut p99) = (Vec::new(), Vec::new());
     for _ in 0..bench.plan.rounds {

@@ -1,4 +1,5 @@
-//! Contacts: reads and writes against PocketBase, and what it has nothing like: upserts, counts, imports and merges.
+//! Contacts: reads and writes compared with PocketBase, and operations without a counterpart there: upserts, counts,
+//! imports and merges.
 
 use super::peer::{self, PocketBase};
 use super::{Bench, keys, postgres, spread, whole};
@@ -15,33 +16,33 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 const CONNECTIONS: usize = 32;
-/// Connections that upsert: the writer takes those that wait together.
+/// The number of connections that upsert. The writer batches upserts that wait together.
 const UPSERTING: usize = 64;
-/// Connections that read counts.
+/// The number of connections that read counts.
 const COUNTING: usize = 4;
-/// Contacts of one import: about as many as fit into a request.
+/// The number of contacts in one import, about as many as fit into a request.
 const IMPORTED: u64 = 50_000;
-/// Rows that each of two contacts has when they are merged.
+/// The number of rows of each of two contacts that are merged.
 const MERGED: u64 = 10_000;
-/// The most that a merge may take.
+/// The target for the time of a merge.
 const MERGE: Duration = Duration::from_secs(1);
 
 const STAGES: [&str; 7] = ["new", "contacted", "qualified", "proposal", "negotiation", "won", "lost"];
 const SOURCES: [&str; 5] = ["website", "chat", "referral", "event", "other"];
 const COUNTRIES: [&str; 10] = ["BR", "PT", "ES", "MX", "AR", "CL", "CO", "PE", "US", "DE"];
 
-/// The contacts of a view by two conditions.
+/// A view by two conditions.
 const VIEW: &str =
     r#"{"and":[{"field":"$stage","op":"eq","value":"won"},{"field":"$country","op":"eq","value":"PT"}]}"#;
 
-/// One kind of request to both.
+/// A kind of request to both sides.
 struct Request {
     name: &'static str,
     ours: String,
     ours_body: &'static str,
     theirs: &'static str,
     theirs_body: &'static str,
-    /// Ours ÷ theirs, at least.
+    /// The least accepted ratio of our rate to theirs.
     target: f64,
 }
 
@@ -133,7 +134,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     Ok(section)
 }
 
-/// Measures with so many contacts; gives the p99 of the list by two conditions.
+/// Measures with `size` contacts. Returns the p99 of the list by two conditions.
 fn one(bench: &Bench<'_>, section: &mut Section, size: u64) -> Result<f64> {
     let named = |what: &str| format!("{}: {what}", whole(size as f64));
     let database = bench.sqlite(&format!("contacts-{size}.db"));
@@ -183,7 +184,7 @@ fn one(bench: &Bench<'_>, section: &mut Section, size: u64) -> Result<f64> {
     Ok(p99)
 }
 
-/// A load whose requests draw from all contacts.
+/// Builds a load whose requests draw from all contacts.
 fn load_of(
     bench: &Bench<'_>,
     service: &Child,
@@ -196,7 +197,7 @@ fn load_of(
     Ok(load::Arguments { spread: contacts, contacts, ..load })
 }
 
-/// Measures a request on both sides in turns; gives our p99.
+/// Measures a request on both sides in turns. Returns our p99.
 fn compare(
     bench: &Bench<'_>,
     section: &mut Section,
@@ -242,7 +243,7 @@ fn compare(
     Ok(p99)
 }
 
-/// Asks often enough for what is measured that the service makes the indexes that it makes by itself, and waits for them.
+/// Repeats requests until the service has created the indexes that it creates for frequent queries.
 fn get_indexed<'a>(server: &Server, requests: impl Iterator<Item = &'a str>) -> Result<()> {
     for request in requests {
         let Some(path) = request.strip_prefix("GET ").filter(|path| !path.contains('{')) else { continue };
@@ -251,7 +252,7 @@ fn get_indexed<'a>(server: &Server, requests: impl Iterator<Item = &'a str>) -> 
         while fast < 100 && Instant::now() < deadline {
             let began = Instant::now();
             let (head, _) = server.exchange("GET", path, "")?;
-            // Before there is an index, a query of many contacts may be refused.
+            // Before an index exists, a query over many contacts can be rejected.
             ensure!(head.contains(" 200 ") || head.contains(" 400 "), "{path}: {head}");
             fast = if head.contains(" 200 ") { fast + 1 } else { 0 };
             std::thread::sleep(began.elapsed().min(Duration::from_millis(50)));
@@ -295,7 +296,7 @@ fn server(service: &Child) -> Result<Server> {
     Ok(Server { address: text(&service.hello, "address")?.to_owned(), token })
 }
 
-/// Imports contacts; gives the rows of a second.
+/// Imports contacts. Returns the rows per second.
 fn import_all(server: &Server, rows: u64) -> Result<f64> {
     let mut spent = Duration::ZERO;
     for first in (0..rows).step_by(usize::try_from(IMPORTED)?) {
@@ -307,7 +308,7 @@ fn import_all(server: &Server, rows: u64) -> Result<f64> {
     Ok(rows as f64 / spent.as_secs_f64())
 }
 
-/// Imports a file of contacts, and returns once its event is there.
+/// Imports a file of contacts, and returns once its event is published.
 pub fn import(server: &Server, content: &str) -> Result<()> {
     let ended = "/api/v1/events?type=contact.import.completed&limit=1";
     let newest = |answer: &Value| answer.pointer("/data/0/id").cloned();
@@ -330,7 +331,7 @@ fn choose(list: &[&'static str], number: u64) -> &'static str {
     usize::try_from(number).ok().and_then(|number| list.get(number % list.len())).copied().unwrap_or_default()
 }
 
-/// Contacts by their numbers, the same as PocketBase's.
+/// Builds contacts by their numbers as CSV, the same as PocketBase's.
 fn csv(first: u64, rows: u64) -> String {
     let mut text = "$name,$phone,$email,$username,$language,$country,$timezone,$source,$stage,$company,$birthday,$avatar_url\n"
         .to_owned();
@@ -348,7 +349,7 @@ fn csv(first: u64, rows: u64) -> String {
     text
 }
 
-/// The collection of the contacts.
+/// Builds PocketBase's collection of contacts.
 fn collection() -> Value {
     let names = [
         "name", "phone", "email", "username", "language", "country", "timezone", "source", "stage",

@@ -1,4 +1,4 @@
-//! The newest conversations of inboxes of two sizes.
+//! The newest conversations, in inboxes of two sizes.
 
 use super::{Bench, postgres, whole};
 use crate::child::Child;
@@ -7,7 +7,7 @@ use crate::measure::pending::{execute, numbers};
 use crate::report::Section;
 use anyhow::Result;
 
-/// Requests that read pages, and what each is about.
+/// The measured requests, with their names.
 const PAGES: [(&str, &str); 3] = [
     ("newest 20", "GET /api/v1/conversations?limit=20"),
     ("newest 20 that are open", "GET /api/v1/conversations?limit=20&status=open"),
@@ -65,7 +65,7 @@ fn one(
     Ok(())
 }
 
-/// Conversations of the first channel, each with one message.
+/// Builds the SQL that inserts conversations of the first channel, each with one message.
 fn fill(size: u64) -> String {
     let (at, numbers) = ("'2026-01-01 00:00:00'", numbers(size));
     format!(

@@ -1,4 +1,4 @@
-//! Imports and exports of items: how many rows a second, and what an export keeps in memory.
+//! Imports and exports of items: rows per second, and the memory of an export.
 
 use super::real::{Real, model_at};
 use super::{Bench, items, keys, postgres, spread, whole};
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-/// Rows of one import: as many as fit into a request.
+/// The number of rows in one import, as many as fit into a request.
 const ROWS: u64 = 100_000;
 
-/// Memory that an export may take, in MiB.
+/// The most memory that an export may use, in MiB.
 const MOST_MEMORY: f64 = 96.0;
 
-/// How much more memory the export of ten times as much may take and still be called flat, in MiB.
+/// The most additional memory for exporting ten times as many items, in MiB.
 const FLAT: f64 = 8.0;
 
 pub fn measure(bench: &Bench<'_>) -> Result<Section> {
@@ -65,14 +65,14 @@ impl<'a> Shop<'a> {
     }
 
     fn serve(&self) -> Result<(Real, Server)> {
-        // Nobody asks a model anything here.
+        // Nothing calls the model here.
         let real = Real::start(self.bench, &self.database, &model_at("127.0.0.1:9"))?;
         real.wait_for("/api/v1/me", &self.key)?;
         let server = Server { address: real.address.clone(), token: self.key.clone() };
         Ok((real, server))
     }
 
-    /// Imports the same rows again and again, each time into a collection of its own; gives the rates.
+    /// Imports the same rows in each round, each time into a new collection. Returns the rates.
     fn imports(&self, section: &mut Section, name: &str, rows: u64) -> Result<Vec<f64>> {
         let (real, server) = self.serve()?;
         let text = csv(1, rows);
@@ -98,7 +98,7 @@ impl<'a> Shop<'a> {
         Ok(plain)
     }
 
-    /// Exports `times` as many items as `rows`, and `rows` beside them.
+    /// Exports collections of `rows` and of `times` as many items.
     fn exports(&self, section: &mut Section, name: &str, rows: u64, times: u64) -> Result<()> {
         let (small, large) = {
             let (_real, server) = self.serve()?;
@@ -128,7 +128,7 @@ impl<'a> Shop<'a> {
         Ok(())
     }
 
-    /// One export by a process that did nothing else.
+    /// Runs one export in a new process.
     fn export(&self, collection: &str, format: &str, lines: u64) -> Result<Exported> {
         let (real, server) = self.serve()?;
         let link = server.ask("GET", &format!("{collection}/items/export?format={format}"), None)?;
@@ -146,16 +146,16 @@ impl<'a> Shop<'a> {
     }
 }
 
-/// What came of an export.
+/// The result of an export.
 struct Exported {
-    /// Items a second.
+    /// Items per second.
     rate: f64,
     megabytes: f64,
-    /// The most that was resident, in MiB.
+    /// The peak of resident memory, in MiB.
     memory: f64,
 }
 
-/// Makes a collection of products; gives its path.
+/// Creates a collection of products and returns its path.
 fn collection(server: &Server) -> Result<String> {
     let mut request = items::products();
     // Names are unique within a workspace.
@@ -169,7 +169,7 @@ fn collection(server: &Server) -> Result<String> {
     Ok(format!("/api/v1/collections/{id}"))
 }
 
-/// Rows of products as CSV.
+/// Builds rows of products as CSV.
 fn csv(first: u64, rows: u64) -> String {
     let mut text = String::new();
     for n in first..first + rows {
@@ -188,7 +188,7 @@ fn csv(first: u64, rows: u64) -> String {
     text
 }
 
-/// Imports a file into a collection; gives the rows a second that the import itself tells.
+/// Imports a file into a collection. Returns the rows per second according to the import's own times.
 pub fn import(server: &Server, collection: &str, file: &str, rows: u64) -> Result<f64> {
     let made =
         server.ask("POST", &format!("{collection}/items/import"), Some(&json!({ "content": file })))?;

@@ -1,5 +1,5 @@
-//! Webhooks out: how many deliveries there are in a second, how soon one follows its change, and what many that wait
-//! change about that.
+//! Outgoing webhooks: deliveries per second, the delay from a change to its delivery, and the effect of many pending
+//! deliveries.
 
 use super::svix::{self, Svix};
 use super::{Bench, keys, pending, postgres, spread, whole};
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// The most rows of a bulk call.
+/// The most rows of a bulk request.
 const ROWS: usize = 1_000;
 
 pub fn measure(bench: &Bench<'_>) -> Result<Section> {
@@ -45,7 +45,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     Ok(section)
 }
 
-/// Which database.
+/// The database to measure.
 #[derive(Clone, Copy)]
 pub enum Kind {
     Sqlite,
@@ -53,7 +53,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The URL of a fresh one; `None` where there is no server for it.
+    /// Returns the URL of a new database, or `None` if there is no server for it.
     pub fn database(self, bench: &Bench<'_>, name: &str) -> Result<Option<String>> {
         match self {
             Self::Sqlite => Ok(Some(bench.sqlite(&format!("{name}.db")))),
@@ -61,7 +61,7 @@ impl Kind {
         }
     }
 
-    /// The peer on the same database, with nothing in it; `None` where it is not there.
+    /// Returns the peer with an empty database of the same kind, or `None` if it is not available.
     fn svix(self) -> Result<Option<Svix>> {
         match self {
             Self::Sqlite => Ok(None),
@@ -82,7 +82,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Sets it up on a fresh database.
+    /// Starts both on a new database.
     pub fn new(database: &str, endpoints: usize, more: &[&str]) -> Result<Self> {
         let receiver = Child::start(&["serve-receiver"])?;
         let mut arguments = vec!["serve-svc", "--database", database];
@@ -111,7 +111,7 @@ impl Stage {
         })
     }
 
-    /// Makes items, each with an event.
+    /// Creates items, each with an event.
     pub fn make_items(&self, count: usize) -> Result<()> {
         let row = json!({ "data": { "name": "A thing" } });
         for first in (0..count).step_by(ROWS) {
@@ -125,7 +125,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until so many deliveries have come in; gives what the receiver says of them, and makes it forget them.
+    /// Waits until `count` deliveries have arrived. Returns the receiver's report, and makes it forget them.
     pub fn take(&mut self, count: i64) -> Result<Value> {
         let deadline = Instant::now() + Duration::from_secs(300);
         loop {
@@ -139,7 +139,7 @@ impl Stage {
         }
     }
 
-    /// Ends the service: the deliveries that it has written down are `came`, and each came once.
+    /// Ends the service. Checks that it recorded `came` deliveries, and that none arrived twice.
     pub fn end(mut self, came: i64) -> Result<()> {
         let books = self.service.ask("stop")?;
         let (written, late) = (number(&books, "delivered")?, number(&self.receiver.ask("count")?, "count")?);
@@ -151,7 +151,7 @@ impl Stage {
     }
 }
 
-/// How fast what waits is delivered.
+/// Measures how fast pending deliveries are sent.
 fn drain(bench: &Bench<'_>, section: &mut Section, name: &str, kind: Kind, endpoints: usize) -> Result<()> {
     let events = if bench.plan.quick { 800 } else { 20_000 } / endpoints;
     let total = i64::try_from(events * endpoints)?;
@@ -193,7 +193,8 @@ fn drain(bench: &Bench<'_>, section: &mut Section, name: &str, kind: Kind, endpo
     Ok(())
 }
 
-/// How many changes are accepted while what they cause is delivered, and how much of that.
+/// Measures how many changes are accepted while their deliveries are sent, and how many deliveries are sent
+/// meanwhile.
 fn flow(bench: &Bench<'_>, section: &mut Section, name: &str, kind: Kind) -> Result<()> {
     let mut rates: [Vec<f64>; 4] = Default::default();
     for round in 0..bench.plan.rounds {
@@ -226,7 +227,7 @@ fn flow(bench: &Bench<'_>, section: &mut Section, name: &str, kind: Kind) -> Res
     Ok(())
 }
 
-/// States how Svix did the same, where it was measured.
+/// Adds the results of Svix for the same measurement, if there are any.
 fn against_svix(section: &mut Section, what: &str, own: &[f64], peer: &[f64]) {
     if !peer.is_empty() {
         let ratio = median(own) / median(peer);
@@ -235,7 +236,7 @@ fn against_svix(section: &mut Section, what: &str, own: &[f64], peer: &[f64]) {
     }
 }
 
-/// How soon a delivery follows its change, while changes come at a rate.
+/// Measures the delay from a change to its delivery, with changes at a fixed rate.
 fn latency(bench: &Bench<'_>, section: &mut Section, name: &str, kind: Kind) -> Result<()> {
     let rate = if bench.plan.quick { 50.0 } else { 500.0 };
     let database = kind.database(bench, "deliveries-latency")?.context("no database")?;

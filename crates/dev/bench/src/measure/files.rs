@@ -1,4 +1,4 @@
-//! Files: uploads and downloads against a bare handler that streams to and from the same disk.
+//! Files: uploads and downloads, compared with a bare handler on the same disk.
 
 use super::{Bench, postgres, spread, whole};
 use crate::child::{Child, text};
@@ -11,12 +11,12 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the files are that are measured.
+/// A size of files to measure.
 struct Size {
     name: &'static str,
     bytes: usize,
     connections: usize,
-    /// Uploads of one round: as many as a disk has room for.
+    /// The number of uploads in a round, limited by the space on a disk.
     uploads: u64,
 }
 
@@ -25,10 +25,10 @@ const SIZES: [Size; 2] = [
     Size { name: "10 MiB", bytes: 10 << 20, connections: 4, uploads: 64 },
 ];
 
-/// Ours ÷ the bare handler's, at least.
+/// The least accepted ratio of our rate to the bare handler's.
 const TARGET: f64 = 0.5;
 
-/// The most memory of its own that the service may have, in MiB.
+/// The most anonymous memory that the service may use, in MiB.
 const MOST_MEMORY: f64 = 128.0;
 
 pub fn measure(bench: &Bench<'_>) -> Result<Section> {
@@ -48,13 +48,13 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     Ok(section)
 }
 
-/// Both servers.
+/// The servers of both sides.
 struct Sides<'a> {
     bench: &'a Bench<'a>,
     name: &'a str,
     service: Child,
     bare: Child,
-    /// Where each keeps its files.
+    /// The folder of each side's files.
     folders: [PathBuf; 2],
 }
 
@@ -99,7 +99,7 @@ impl Sides<'_> {
             })
         };
         let bare_upload = to_bare(&upload, "POST /files")?;
-        // The first ones are what is downloaded.
+        // The first uploads are the files to download.
         load::Arguments { requests: Some(1), connections: 1, ..upload.clone() }.spawn()?;
         let bare_file = self.first_of_bare()?;
         load::Arguments { requests: Some(1), connections: 1, ..bare_upload.clone() }.spawn()?;
@@ -112,14 +112,14 @@ impl Sides<'_> {
         self.compare(section, &format!("upload of {}", size.name), size, [&upload, &bare_upload])
     }
 
-    /// The number that the bare handler gives the next file.
+    /// Returns the number that the bare handler assigns to the next file.
     fn first_of_bare(&self) -> Result<u64> {
         let server = Server { address: text(&self.bare.hello, "address")?.to_owned(), token: String::new() };
         let made = server.ask("POST", "/files", None)?;
         Ok(made.get("number").and_then(Value::as_u64).context("no number")? + 1)
     }
 
-    /// The signed link of the newest file.
+    /// Returns the path of the newest file's signed link.
     fn link(&self) -> Result<String> {
         let token = super::keys(&self.service).into_iter().next().context("the service made no key")?;
         let server = Server { address: text(&self.service.hello, "address")?.to_owned(), token };
@@ -170,7 +170,7 @@ impl Sides<'_> {
     }
 }
 
-/// Deletes all files in a folder and the folders in it, so that no disk is filled.
+/// Deletes all files in a folder and its subfolders, so that the disk does not fill up.
 fn empty(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

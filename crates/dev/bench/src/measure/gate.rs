@@ -1,4 +1,4 @@
-//! What the gate asks of the database when its caches are warm: nothing.
+//! Queries of the gate to the database. With warm caches there must be none.
 
 use super::{Bench, whole};
 use crate::child::{Child, number};
@@ -14,7 +14,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     let mut load = bench.load(&service, "GET /api/v1/me", "", 8)?;
     load.requests = Some(8);
     load.spawn()?;
-    // What the first request has put into the caches stays for ten seconds; this takes less than one.
+    // The caches keep what the first requests loaded for ten seconds, and this load takes less than one.
     let before = service.ask("stats")?;
     load.requests = Some(REQUESTS);
     let outcome = load.spawn()?;

@@ -1,5 +1,5 @@
-//! Requests to inbound webhooks: each checked for its secret, told from those that came before, mapped, and kept with
-//! its event before it is answered.
+//! Requests to inbound webhooks. Each is authenticated, deduplicated, mapped, and stored with its event before it is
+//! answered.
 
 use super::{Bench, keys, postgres, state_load, whole};
 use crate::child::{Child, number, text};
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 const CONNECTIONS: usize = 64;
-/// Each request has an order of its own; so many that hardly one is drawn twice.
+/// The number of different orders, so high that hardly any is drawn twice.
 const ORDERS: u64 = 1_000_000_000_000;
 const BODY: &str = r#"{"id":"ord_{n15}","type":"order.paid","order":{"total":129.5,"currency":"EUR","items":[{"sku":"A-1","quantity":2},{"sku":"B-7","quantity":1}]},"buyer":{"email":"buyer@shop.example","name":"A Buyer"}}"#;
 
@@ -31,12 +31,12 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     Ok(section)
 }
 
-/// Rate and p99.
+/// Measures a database. Returns the rate and the p99.
 fn one(bench: &Bench<'_>, section: &mut Section, name: &str, database: &str) -> Result<(f64, f64)> {
     let mut service = Child::start(&["serve-svc", "--database", database])?;
     let mut outcomes = Vec::new();
     for _ in 0..bench.plan.rounds {
-        // A webhook of its own for each round, because the load draws the same numbers again.
+        // Use another webhook in each round, because the load draws the same numbers again.
         let target = format!("POST {}", webhook(&service)?);
         let mut load = bench.load(&service, &target, BODY, CONNECTIONS)?;
         load.spread = ORDERS;
@@ -46,7 +46,7 @@ fn one(bench: &Bench<'_>, section: &mut Section, name: &str, database: &str) -> 
     Ok(state_load(section, name, "request", &outcomes))
 }
 
-/// Makes a webhook whose secret is the key that the load sends; gives the path of its URL.
+/// Creates a webhook whose secret is the key that the load sends. Returns the path of its URL.
 fn webhook(service: &Child) -> Result<String> {
     let key = keys(service).into_iter().next().context("the service made no key")?;
     let new = json!({
@@ -68,7 +68,7 @@ fn webhook(service: &Child) -> Result<String> {
     Ok(path.to_owned())
 }
 
-/// Holds what the database has against what was answered.
+/// Checks that the database agrees with the responses.
 fn check_books(outcomes: &[Outcome], books: &Value) -> Result<()> {
     let of = |status: u16| -> u64 {
         outcomes.iter().map(|outcome| outcome.statuses.get(&status).copied().unwrap_or(0)).sum()

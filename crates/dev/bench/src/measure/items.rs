@@ -1,4 +1,5 @@
-//! Items of a collection: reads and writes against PocketBase, and against a bare handler that answers the same.
+//! Items of a collection: reads and writes, compared with PocketBase and with a bare handler that sends the same
+//! responses.
 
 use super::peer::{self, PocketBase};
 use super::{Bench, keys, postgres, spread, whole};
@@ -16,7 +17,7 @@ pub const CATEGORIES: [&str; 20] = [
     "health", "shoes", "bags", "watches", "phones", "audio", "video", "pets", "food",
 ];
 
-/// 97, a prime: so that words meet in all ways.
+/// 97 words. As the number is prime, all combinations of words occur.
 pub const WORDS: [&str; 97] = [
     "amber", "anchor", "apple", "arrow", "autumn", "bamboo", "basil", "beacon", "birch", "bloom", "breeze",
     "bridge", "bright", "bronze", "canyon", "cedar", "cherry", "chrome", "cinder", "citrus", "clover",
@@ -30,12 +31,12 @@ pub const WORDS: [&str; 97] = [
     "willow",
 ];
 
-/// The one of `list` that `number` leads to.
+/// Returns the element of `list` for a number.
 fn choose(list: &[&'static str], number: u64) -> &'static str {
     usize::try_from(number).ok().and_then(|number| list.get(number % list.len())).copied().unwrap_or_default()
 }
 
-/// Row `n` of the products, from 1: the same as PocketBase's.
+/// Builds row `n` of the products, counted from 1. PocketBase has the same rows.
 pub fn row(n: u64) -> Value {
     let word = |place: u64| choose(&WORDS, n * (31 + place * 2));
     let description: Vec<&str> = (0..8).map(word).collect();
@@ -51,16 +52,17 @@ pub fn row(n: u64) -> Value {
     })
 }
 
-/// One kind of request to both.
+/// A kind of request to both sides.
 struct Request {
     name: &'static str,
     ours: String,
     ours_body: String,
     theirs: &'static str,
     theirs_body: &'static str,
-    /// Ours ÷ theirs, at least.
+    /// The least accepted ratio of our rate to theirs.
     target: f64,
-    /// Writes change what the others read, so they come last, and no bare handler stands in for them.
+    /// Whether the request writes. Writes change the data that the others read, so they come last, and there is no
+    /// bare handler for them.
     writes: bool,
 }
 
@@ -127,10 +129,10 @@ fn requests(items: &str) -> Vec<Request> {
 }
 
 const CONNECTIONS: usize = 32;
-/// Those that create items on PostgreSQL, as its target says.
+/// The number of connections that create items on PostgreSQL, as its target demands.
 const WRITING_CONNECTIONS: usize = 64;
 
-/// 100,000 items against PocketBase.
+/// Measures 100,000 items, compared with PocketBase.
 pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     let rows = if bench.plan.quick { 5_000 } else { 100_000 };
     let mut section = Section::new("Items, 100,000 of 8 fields, 32 connections, against PocketBase");
@@ -160,7 +162,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     Ok(section)
 }
 
-/// Reads by id in turns with those of the service on SQLite, and creates.
+/// Measures PostgreSQL: reads by id, in turns with the service on SQLite, and creates.
 fn on_postgres(
     bench: &Bench<'_>,
     section: &mut Section,
@@ -212,7 +214,7 @@ fn on_postgres(
     Ok(())
 }
 
-/// The filtered list at two sizes.
+/// Measures the filtered list at two sizes.
 pub fn measure_growth(bench: &Bench<'_>) -> Result<Section> {
     let sizes: [u64; 2] = if bench.plan.quick { [2_000, 10_000] } else { [100_000, 1_000_000] };
     let mut section = Section::new("Items, 100,000 and 1,000,000: the filtered list");
@@ -351,7 +353,7 @@ fn check(outcomes: &[Outcome]) -> Result<()> {
     Ok(())
 }
 
-/// A bare handler that answers what ours answered once.
+/// Starts a bare handler that repeats one response of the service.
 fn floor(service: &Child, request: &Request) -> Result<Child> {
     let path = request.ours.trim_start_matches("GET ").replace("{n}", "77");
     let (head, body) = ask(service)?.exchange("GET", &path, "")?;
@@ -372,7 +374,7 @@ fn ask(service: &Child) -> Result<Server> {
     Ok(Server { address: text(&service.hello, "address")?.to_owned(), token })
 }
 
-/// The collection of the products.
+/// Builds the collection of products.
 pub fn products() -> Value {
     let field = |key: &str, kind: &str, options: Value| json!({ "field_key": key, "label": key, "type": kind, "options": options });
     let choices: Vec<Value> = CATEGORIES.iter().map(|key| json!({ "key": key, "label": key })).collect();
@@ -391,8 +393,8 @@ pub fn products() -> Value {
     })
 }
 
-/// Makes the collection, its rows and its indexes, through the API; gives the path of its items and how long the rows
-/// took.
+/// Creates the collection, its indexes and its rows through the API. Returns the path of its items and the time for
+/// the rows.
 fn seed(service: &Child, rows: u64) -> Result<(String, Duration)> {
     let server = ask(service)?;
     let made = server.ask("POST", "/api/v1/collections", Some(&products()))?;
@@ -410,7 +412,7 @@ fn seed(service: &Child, rows: u64) -> Result<(String, Duration)> {
         server.ask("POST", &format!("{collection}/items/bulk-create"), Some(&json!({ "rows": chunk })))?;
     }
     let took = began.elapsed();
-    // Asked often enough, the service makes the index that the filtered list wants.
+    // Repeat the filtered list until the service creates an index for it.
     let filtered = requests(&format!("{collection}/items")).into_iter().nth(2).context("no such request")?;
     for _ in 0..60 {
         server.ask("GET", filtered.ours.trim_start_matches("GET "), None)?;

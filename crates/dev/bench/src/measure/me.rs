@@ -1,4 +1,4 @@
-//! `GET /me` through the whole service, against a bare handler that answers the same.
+//! `GET /me` through the whole service, compared with a bare handler that sends the same response.
 
 use super::{Bench, keys, spread, whole};
 use crate::child::{Child, text};
@@ -50,7 +50,8 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     Ok(section)
 }
 
-/// What counting a request for `/metrics` costs: the same service without it, in turns. Gives the requests that `service` had.
+/// Measures the cost of counting requests for `/metrics`, in turns with a service that does not count. Returns the
+/// number of requests that `service` received.
 fn metrics(bench: &Bench<'_>, section: &mut Section, service: &Child) -> Result<u64> {
     let database = bench.sqlite("me-without-metrics.db");
     let bare = Child::start(&["serve-svc", "--database", &database, "--without-metrics"])?;
@@ -115,7 +116,7 @@ fn report(section: &mut Section, connections: usize, floors: &[Outcome], service
 
 type Answer = (Vec<(String, String)>, String);
 
-/// One answer of the service: the headers but those that actix adds by itself, and the body.
+/// Returns one response of the service: its body, and its headers without those that actix adds.
 fn sample(service: &Child) -> Result<Answer> {
     let address = text(&service.hello, "address")?;
     let key = keys(service).into_iter().next().context("the service made no key")?;

@@ -31,20 +31,20 @@ use diesel::{Connection, PgConnection};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What can be measured by itself.
+/// The parts that can be measured separately.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Part {
     /// `GET /me` against the floor.
     Me,
     /// Complete runs.
     Runs,
-    /// What the gate asks of the database.
+    /// Queries of the gate.
     Gate,
     /// Start and memory of the real binary.
     Real,
     /// The embedded model.
     Model,
-    /// Items against PocketBase.
+    /// Items, compared with PocketBase.
     Items,
     /// Items at two sizes.
     Growth,
@@ -54,9 +54,9 @@ pub enum Part {
     Deliveries,
     /// Imports and exports of items.
     DataIo,
-    /// Indexes built beside another workspace's requests.
+    /// Requests of a workspace while indexes of another one are built.
     Neighbours,
-    /// Random queries of items against PocketBase.
+    /// Random queries of items, compared with PocketBase.
     Queries,
     /// Searches among a million items.
     Search,
@@ -66,13 +66,13 @@ pub enum Part {
     Conversations,
     /// Broadcasts.
     Broadcasts,
-    /// Contacts against PocketBase.
+    /// Contacts, compared with PocketBase.
     Contacts,
-    /// Uploads and downloads against a bare handler.
+    /// Uploads and downloads, compared with a bare handler.
     Files,
 }
 
-/// Where temporary databases live: beside the program, so on a real disk.
+/// The plan, and the folder for temporary databases. The folder is next to the program, so that it is on a real disk.
 pub struct Bench<'a> {
     pub plan: &'a Plan,
     pub folder: TempDir,
@@ -80,7 +80,7 @@ pub struct Bench<'a> {
 
 type Measure = fn(&Bench<'_>) -> Result<Section>;
 
-/// Measures everything that the plan asks for.
+/// Measures all parts of the plan.
 pub fn all(plan: &Plan) -> Result<Report> {
     let folder = tempfile::Builder::new().prefix("bench-").tempdir_in(target()?)?;
     let bench = Bench { plan, folder };
@@ -116,7 +116,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
     Ok(report)
 }
 
-/// When a run is made, of what, where, and for how long.
+/// Describes the circumstances of a run: date, version, machine and duration.
 fn circumstances(plan: &Plan, folder: &Path) -> Result<String> {
     let date = std::env::var("BENCH_DATE").map_or_else(|_| String::new(), |date| format!(" on {date}"));
     Ok(format!(
@@ -131,19 +131,19 @@ fn circumstances(plan: &Plan, folder: &Path) -> Result<String> {
     ))
 }
 
-/// The folder of the build.
+/// Returns the folder of the build.
 fn target() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
     program.parent().map(Path::to_owned).context("the program lies in no folder")
 }
 
 impl Bench<'_> {
-    /// The URL of a SQLite file of this name in the benchmark's folder.
+    /// Returns the URL of a SQLite file in the benchmark's folder.
     fn sqlite(&self, name: &str) -> String {
         format!("sqlite:{}", self.folder.path().join(name).display())
     }
 
-    /// A load of the usual length.
+    /// Builds a load of the usual length.
     fn load(&self, server: &Child, target: &str, body: &str, connections: usize) -> Result<load::Arguments> {
         Ok(load::Arguments {
             address: text(&server.hello, "address")?.to_owned(),
@@ -164,13 +164,13 @@ impl Bench<'_> {
     }
 }
 
-/// The keys that a service made.
+/// Returns the keys that a service created.
 fn keys(server: &Child) -> Vec<String> {
     let keys = server.hello.get("keys").and_then(serde_json::Value::as_array);
     keys.into_iter().flatten().filter_map(|key| key.as_str().map(str::to_owned)).collect()
 }
 
-/// A database of its own on the PostgreSQL of `scripts/with-services`.
+/// Creates an empty database on the PostgreSQL of `scripts/with-services`. Returns `None` if there is none.
 fn postgres(name: &str) -> Result<Option<String>> {
     let Ok(admin) = std::env::var("SVC_TEST_POSTGRES_URL") else { return Ok(None) };
     let (server, _) = admin.rsplit_once('/').context("SVC_TEST_POSTGRES_URL names no database")?;
@@ -180,7 +180,7 @@ fn postgres(name: &str) -> Result<Option<String>> {
     Ok(Some(format!("{server}/{name}")))
 }
 
-/// States how a load on a database went, a `what` for each request; gives the median rate and the median p99.
+/// Adds the results of a load on a database; `what` names a request. Returns the median rate and the median p99.
 fn state_load(section: &mut Section, database: &str, what: &str, outcomes: &[Outcome]) -> (f64, f64) {
     let of = |number: fn(&Outcome) -> f64| outcomes.iter().map(number).collect::<Vec<_>>();
     let (rates, p99) = (of(Outcome::rate), of(|outcome| outcome.p99));
@@ -201,14 +201,14 @@ fn state_load(section: &mut Section, database: &str, what: &str, outcomes: &[Out
     (machine::median(&rates), machine::median(&p99))
 }
 
-/// The median with the least and the most.
+/// Formats the median with the minimum and the maximum.
 fn spread(values: &[f64], show: impl Fn(f64) -> String) -> String {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     format!("{} [{} … {}]", show(machine::median(values)), show(least), show(most))
 }
 
-/// A number with a separator for thousands.
+/// Formats a number with separators of thousands.
 fn whole(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut shown = String::new();

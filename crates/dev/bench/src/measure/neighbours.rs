@@ -1,4 +1,4 @@
-//! What a workspace notices while indexes are built for another one.
+//! The effect of building indexes for one workspace on the requests of another.
 
 use super::{Bench, keys, postgres, spread};
 use crate::child::{Child, text};
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 const CONNECTIONS: usize = 16;
 const COLLECTIONS: usize = 3;
-/// Integer fields of each collection, with an index on each.
+/// The number of integer fields of each collection, with an index on each.
 const FIELDS: usize = 8;
-/// An index that is not ready after this long never will be.
+/// The timeout for an index to become ready.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 pub fn measure(bench: &Bench<'_>) -> Result<Section> {
@@ -92,7 +92,7 @@ fn row(number: usize) -> Value {
     (0..FIELDS).map(|field| (format!("f{field}"), json!(number * (field + 1) % 1_000))).collect()
 }
 
-/// Makes a collection with items; gives its path.
+/// Creates a collection with items and returns its path.
 fn seed(server: &Server, number: usize, rows: usize) -> Result<String> {
     let field = |place: usize| json!({ "field_key": format!("f{place}"), "label": format!("F{place}"), "type": "integer" });
     let fields: Vec<Value> = (0..FIELDS).map(field).collect();
@@ -108,7 +108,7 @@ fn seed(server: &Server, number: usize, rows: usize) -> Result<String> {
     Ok(path)
 }
 
-/// Asks for all indexes and waits until they are ready; gives how long that took.
+/// Creates all indexes and waits until they are ready. Returns the time that it took.
 fn build(server: &Server, collections: &[String]) -> Result<Duration> {
     let began = Instant::now();
     for path in collections {
@@ -130,7 +130,7 @@ fn indexes(server: &Server, path: &str) -> Result<Vec<Value>> {
     Ok(std::mem::take(listed))
 }
 
-/// How many indexes are not ready yet.
+/// Returns the number of indexes that are not ready.
 fn pending(server: &Server, path: &str) -> Result<usize> {
     Ok(indexes(server, path)?.iter().filter(|index| index.get("status") != Some(&json!("ready"))).count())
 }

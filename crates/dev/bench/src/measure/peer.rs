@@ -1,4 +1,4 @@
-//! PocketBase, the peer of the data engine: the same rows in real columns, with indexes on the same fields.
+//! PocketBase, the peer of the data engine, with the same rows in real columns and with indexes on the same fields.
 
 use super::items::{CATEGORIES, WORDS};
 use crate::http::Server;
@@ -13,32 +13,33 @@ use std::time::{Duration, Instant};
 const EMAIL: &str = "bench@example.com";
 const PASSWORD: &str = "bench-bench-bench";
 
-/// A running PocketBase. Ended when dropped.
+/// A running PocketBase. It is killed when dropped.
 pub struct PocketBase {
     process: Child,
-    /// Where it listens, with a superuser's token.
+    /// Its address, with a superuser's token.
     pub server: Server,
 }
 
-/// The program, from `POCKETBASE`; `None` where that is not set.
+/// Returns the program from `POCKETBASE`, if that is set.
 pub fn program() -> Option<PathBuf> {
     std::env::var_os("POCKETBASE").map(PathBuf::from).filter(|path| path.is_file())
 }
 
 impl PocketBase {
-    /// Starts PocketBase with `rows` products in a folder of its own.
+    /// Starts PocketBase with `rows` products in a new folder.
     pub fn with_products(program: &Path, folder: &Path, rows: u64) -> Result<Self> {
         Self::with_rows(program, folder, &products(), |connection| fill(connection, rows))
     }
 
-    /// Starts PocketBase with a collection in a folder of its own, whose rows `fill` writes while it is not running.
+    /// Starts PocketBase with a collection in a new folder. `fill` writes the rows while it is not running.
     pub fn with_rows(
         program: &Path,
         folder: &Path,
         collection: &Value,
         fill: impl FnOnce(&mut SqliteConnection) -> Result<()>,
     ) -> Result<Self> {
-        // Migrations, which PocketBase writes beside this folder and applies to every database there, stay within the other.
+        // PocketBase writes migrations next to its folder and applies them to every database there, so each database
+        // has a parent folder of its own.
         let data = folder.join("pb_data");
         std::fs::create_dir_all(&data)?;
         let dir = format!("--dir={}", data.display());
@@ -54,7 +55,7 @@ impl PocketBase {
         Self::start(program, &dir)
     }
 
-    /// Its process.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
@@ -81,7 +82,7 @@ impl PocketBase {
         Ok(running)
     }
 
-    /// Gives a collection these single-field indexes in place of those that it has.
+    /// Replaces the indexes of a collection by these single-field indexes.
     pub fn set_indexes(&self, collection: &str, fields: &[&str]) -> Result<()> {
         let indexes: Vec<String> = fields.iter().map(|field| index(collection, field)).collect();
         let path = format!("/api/collections/{collection}");
@@ -94,7 +95,7 @@ fn index(collection: &str, field: &str) -> String {
     format!("CREATE INDEX by_{field} ON {collection} ({field})")
 }
 
-/// The fields of when a row was made and changed, which no collection has by itself.
+/// Returns the fields for the times of creation and of the last change, which collections do not have by default.
 pub fn autodates() -> [Value; 2] {
     [
         json!({ "name": "created", "type": "autodate", "onCreate": true }),
@@ -102,7 +103,7 @@ pub fn autodates() -> [Value; 2] {
     ]
 }
 
-/// The collection of the products.
+/// Builds the collection of products.
 fn products() -> Value {
     let field = |name: &str, kind: &str| json!({ "name": name, "type": kind });
     let mut fields = vec![
@@ -127,7 +128,7 @@ impl Drop for PocketBase {
     }
 }
 
-/// Writes the products: the same as [`super::items::row`] makes.
+/// Writes the products, the same as those of [`super::items::row`].
 fn fill(connection: &mut SqliteConnection, rows: u64) -> Result<()> {
     let choose = |list: &[&str], number: &str| {
         let cases: Vec<String> =

@@ -1,5 +1,5 @@
-//! Deliveries while very many others wait: how soon one that is due is claimed and sent, and what the service keeps in
-//! memory.
+//! Deliveries while many others are pending: the time to claim and send a due delivery, and the memory of the
+//! service.
 
 use super::deliveries::{Kind, Stage};
 use super::{Bench, whole};
@@ -10,14 +10,14 @@ use anyhow::{Context, Result, ensure};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, PgConnection, SqliteConnection};
 
-/// Endpoints of each kind whose deliveries wait, beside the one that is measured.
+/// The number of endpoints of each kind with pending deliveries, in addition to the measured one.
 const EACH: u64 = 250;
-/// What they want: nothing that happens here.
+/// The events of those endpoints, none of which occurs here.
 const OTHER_EVENTS: &str = r#"["contact.created"]"#;
 const FAR: &str = "2099-01-01 00:00:00";
 const LONG_AGO: &str = "2026-01-01 00:00:00";
 
-/// The same at two sizes.
+/// Measures at two sizes.
 pub fn measure(bench: &Bench<'_>, section: &mut Section, name: &str, kind: Kind) -> Result<()> {
     let sizes: [u64; 2] = if bench.plan.quick { [1_000, 10_000] } else { [10_000, 1_000_000] };
     let mut p99 = Vec::new();
@@ -52,14 +52,14 @@ fn one(bench: &Bench<'_>, kind: Kind, pending: u64) -> Result<Measured> {
     let probes = if bench.plan.quick { 50 } else { 400 };
     let database = kind.database(bench, &format!("pending-{pending}"))?.context("no database")?;
     let mut stage = Stage::new(&database, 1, &["--hold-deliveries"])?;
-    // One delivery that went out, as the pattern for all others.
+    // Send one delivery, which is the template for all others.
     stage.make_items(1)?;
     stage.service.ask("claim")?;
     stage.take(1)?;
     let endpoint = stage.endpoints.first().context("no endpoint")?.clone();
     execute(&database, &fill(&endpoint, pending, probes))?;
     if matches!(kind, Kind::Sqlite) {
-        // The service does this every hour; what waits has grown over days.
+        // The service does this every hour, and pending deliveries accumulate over days.
         execute(&database, "PRAGMA wal_checkpoint(TRUNCATE)")?;
     }
     let mut micros = Vec::new();
@@ -70,7 +70,7 @@ fn one(bench: &Bench<'_>, kind: Kind, pending: u64) -> Result<Measured> {
         micros.push(u32::try_from(number(&stage.take(1)?, "last")? - number(&reported, "began")?)?);
     }
     micros.sort_unstable();
-    // Then with everything at work.
+    // Then measure with normal operation.
     let more = if bench.plan.quick { 200 } else { 5_000 };
     stage.service.ask("deliver")?;
     stage.make_items(more)?;
@@ -81,9 +81,9 @@ fn one(bench: &Bench<'_>, kind: Kind, pending: u64) -> Result<Measured> {
     Ok(Measured { p50: millis(0.5), p99: millis(0.99), resident })
 }
 
-/// Adds `pending` deliveries: a quarter each that are tried again later, that wait behind a pause, that wait for an earlier
-/// one of their lane, and that are the measured endpoint's own, to be tried again; and amid these those that the
-/// measurement makes due.
+/// Builds the SQL that adds `pending` deliveries. A quarter each waits for a retry, for the end of a pause, and for
+/// an earlier delivery of its lane; the last quarter are retries of the measured endpoint. Among the latter are the
+/// probes that the measurement makes due.
 fn fill(endpoint: &str, pending: u64, probes: u32) -> String {
     let quarter = pending / 4;
     let others = |kind: &str| format!("'we_{kind}' || (n % {EACH} + 1)");
@@ -102,12 +102,12 @@ fn fill(endpoint: &str, pending: u64, probes: u32) -> String {
     .concat()
 }
 
-/// The numbers from 1, as the table `n`.
+/// Builds a common table expression `n` with the numbers from 1 to `count`.
 pub fn numbers(count: u64) -> String {
     format!("WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count})")
 }
 
-/// Adds endpoints like the measured one whose queues wait, behind a pause where there is one.
+/// Builds the SQL that adds copies of the measured endpoint with waiting queues, paused if `paused_until` is set.
 fn add_endpoints(endpoint: &str, kind: &str, paused_until: &str) -> String {
     let same = "workspace_id, url, description, status, filter, payload, ordering, headers, signature_scheme, secret, \
         key_id, version, metadata, created_at, updated_at";
@@ -121,7 +121,7 @@ fn add_endpoints(endpoint: &str, kind: &str, paused_until: &str) -> String {
     )
 }
 
-/// Adds deliveries like the one that went out.
+/// Builds the SQL that adds copies of the delivery that was sent.
 fn add_deliveries(count: u64, kind: &str, endpoint: &str, lane: &str, due: &str) -> String {
     let numbers = numbers(count);
     format!(
@@ -140,7 +140,7 @@ fn make_due(endpoint: &str, probe: u32) -> String {
     )
 }
 
-/// Runs statements on the service's database, beside it.
+/// Runs statements on the database directly, while the service runs.
 pub fn execute(database: &str, sql: &str) -> Result<()> {
     match database.strip_prefix("sqlite:") {
         Some(path) => {

@@ -1,4 +1,4 @@
-//! The real program, `svc serve`: how soon it answers, and what it keeps in memory.
+//! The real program, `svc serve`: the time until it answers, and its memory.
 
 use super::{Bench, keys, spread, target, whole};
 use crate::child::{Child, text};
@@ -18,7 +18,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     let stub = Child::start(&["serve-stub"])?;
     let stub_address = text(&stub.hello, "address")?.to_owned();
     let database = bench.sqlite("real.db");
-    // An existing database: some thousand runs, by the same service within this program.
+    // Create an existing database with some thousand runs, by the service within this program.
     let mut maker = Child::start(&["serve-svc", "--database", &database])?;
     let key = keys(&maker).into_iter().next().context("the service made no key")?;
     let mut runs = bench.load(&maker, "POST /api/v1/runs", RUN, 64)?;
@@ -125,7 +125,7 @@ fn memory_with_model(bench: &Bench<'_>, section: &mut Section, database: &str, k
 
 const RUN: &str = r#"{"input":"Say hello."}"#;
 
-/// Settings under which all tiers are a model's server at this address.
+/// Returns settings with a model server at this address for all tiers.
 pub(super) fn model_at(address: &str) -> [(&'static str, String); 4] {
     [
         ("SVC_MODEL_FAST", "openai:stub".to_owned()),
@@ -135,17 +135,17 @@ pub(super) fn model_at(address: &str) -> [(&'static str, String); 4] {
     ]
 }
 
-/// The real program.
+/// A running `svc serve`.
 pub(super) struct Real {
     process: Process,
-    /// Where it listens.
+    /// The address on which it listens.
     pub(super) address: String,
     began: Instant,
 }
 
 impl Real {
     pub(super) fn start(bench: &Bench<'_>, database: &str, settings: &[(&str, String)]) -> Result<Self> {
-        // Nobody else takes the port in the moment between.
+        // Another program is unlikely to take the port in between.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
         let program = target()?.join("svc");
         let mut command = Command::new(&program);
@@ -153,7 +153,7 @@ impl Real {
             .arg("serve")
             .env("SVC_DATABASE_URL", database)
             .env("SVC_DATA_DIR", bench.folder.path())
-            // 32 zeros: with PostgreSQL none is made up.
+            // 32 zero bytes. With PostgreSQL, the service does not generate a key.
             .env("SVC_SECRET_KEY", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
             .env("SVC_LISTEN", &address)
             .env("SVC_LOG", "warn")
@@ -165,12 +165,12 @@ impl Real {
         Ok(Self { process, address, began })
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub(super) fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Asks until it answers with 200.
+    /// Repeats a request until the response is 200.
     pub(super) fn wait_for(&self, path: &str, key: &str) -> Result<()> {
         while self.began.elapsed() < Duration::from_secs(60) {
             if self.ask(path, key).is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")) {

@@ -38,7 +38,7 @@ pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     Ok(section)
 }
 
-/// Rate and p99.
+/// Measures a database. Returns the rate and the p99.
 fn one(
     bench: &Bench<'_>,
     section: &mut Section,
@@ -55,7 +55,7 @@ fn one(
     Ok(state_load(section, name, "run", &outcomes))
 }
 
-/// Holds what the database has against what was answered.
+/// Checks that the database agrees with the responses.
 fn check_books(outcomes: &[Outcome], books: &Value) -> Result<()> {
     let total: u64 = outcomes.iter().map(Outcome::total).sum();
     let ok: u64 = outcomes.iter().map(Outcome::ok).sum();

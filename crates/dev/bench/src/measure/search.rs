@@ -1,4 +1,4 @@
-//! Search among a million items, for two words of any frequency.
+//! Search for two words of any frequency among a million items.
 
 use super::items::WORDS;
 use super::queries::Draw;
@@ -11,16 +11,16 @@ use crate::report::Section;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-/// The words of the texts.
+/// The number of words in the texts.
 pub const VOCABULARY: u64 = 970;
-/// Words of an item.
+/// The number of words of an item.
 const WORDS_OF_ITEM: usize = 8;
 const CONNECTIONS: usize = 32;
 
-/// What words end with, so that there are more of them.
+/// The endings that multiply the number of words.
 const ENDINGS: [&str; 10] = ["", "ly", "er", "est", "ish", "ful", "less", "ness", "ing", "ed"];
 
-/// A word by its rank, from 0: the lower, the more often it occurs.
+/// Returns the word of a rank, from 0. The lower the rank, the more frequent is the word.
 pub fn word(rank: u64) -> String {
     fn of(list: &[&'static str], place: u64) -> &'static str {
         usize::try_from(place).ok().and_then(|place| list.get(place)).copied().unwrap_or_default()
@@ -29,10 +29,10 @@ pub fn word(rank: u64) -> String {
     format!("{}{}", of(&WORDS, rank % words), of(&ENDINGS, rank / words))
 }
 
-/// Words by Zipf's law: the one of rank n occurs 1 ÷ n times as often as the first.
+/// Words that are distributed by Zipf's law: the word of rank n occurs 1 ÷ n times as often as the first.
 struct Zipf {
     draw: Draw,
-    /// How often a word or one before it occurs.
+    /// The cumulative frequency of each word and those before it.
     until: Vec<f64>,
 }
 
@@ -56,7 +56,7 @@ impl Zipf {
     }
 }
 
-/// Items with a text each, and searches for two words.
+/// Measures searches for two words among items with a text each.
 pub fn measure(bench: &Bench<'_>) -> Result<Section> {
     let rows: u64 = if bench.plan.quick { 6_000 } else { 1_000_000 };
     let mut section = Section::new("Search for two words of any frequency, 1,000,000 items, 32 connections");
@@ -97,7 +97,7 @@ fn on(bench: &Bench<'_>, section: &mut Section, name: &str, database: &str, rows
     Ok(())
 }
 
-/// Makes the collection and its items; gives its path.
+/// Creates the collection and its items. Returns its path.
 fn seed(server: &Server, rows: u64) -> Result<String> {
     let fields = [("name", "text"), ("price", "number"), ("description", "long_text")];
     let field = |(key, kind): (&str, &str)| json!({ "field_key": key, "label": key, "type": kind });

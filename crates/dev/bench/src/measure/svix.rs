@@ -1,4 +1,5 @@
-//! Svix's server, the peer for deliveries: the same PostgreSQL and Redis, the same receiver, messages of the same size.
+//! Svix's server, the peer for deliveries, with the same PostgreSQL and Redis, the same receiver, and messages of the
+//! same size.
 
 use super::postgres;
 use crate::child::{Child, number, text};
@@ -12,14 +13,14 @@ use std::path::PathBuf;
 use std::process::{Child as Process, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The database of Redis that it uses. It is emptied.
+/// The number of its Redis database, which is emptied.
 const REDIS_DATABASE: u8 = 9;
-/// A message about as large as the event of an item.
+/// A message of about the size of an item's event.
 const MESSAGE: &str = r#"{"eventType":"item.created","payload":{"type":"item.created","livemode":true,"data":{"collection_id":1,"item":{"id":123456,"object":"item","collection_id":1,"data":{"name":"A thing"},"version":1,"created_at":"2026-01-01T00:00:00.000Z","updated_at":"2026-01-01T00:00:00.000Z"}}}}"#;
-/// Connections that send messages.
+/// The number of connections that send messages.
 const CONNECTIONS: usize = 64;
 
-/// Where Svix keeps its data, and the token for its API.
+/// The program and databases of Svix, and the token for its API.
 pub struct Svix {
     program: PathBuf,
     database: String,
@@ -28,7 +29,8 @@ pub struct Svix {
 }
 
 impl Svix {
-    /// The program of `SVIX_SERVER`, on a fresh database; `None` where that is not set, or there are no servers for it.
+    /// Prepares the program of `SVIX_SERVER` on an empty database. Returns `None` if that is not set or there are no
+    /// servers for it.
     pub fn prepare() -> Result<Option<Self>> {
         let program = std::env::var_os("SVIX_SERVER").map(PathBuf::from).filter(|path| path.is_file());
         let (Some(program), Ok(redis)) = (program, std::env::var("SVC_TEST_REDIS_URL")) else {
@@ -62,7 +64,7 @@ impl Svix {
         command
     }
 
-    /// Starts it, with or without what delivers.
+    /// Starts the server. `worker` says whether it delivers.
     fn start(&self, worker: bool) -> Result<Running> {
         let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let process = self.command(port).env("SVIX_WORKER_ENABLED", worker.to_string()).spawn()?;
@@ -77,7 +79,7 @@ impl Svix {
     }
 }
 
-/// Deliveries in a second to so many endpoints, of messages that waited until its worker started.
+/// Measures deliveries per second to this many endpoints, for messages that waited until the worker started.
 pub fn drain(svix: &Svix, messages: usize, endpoints: usize) -> Result<f64> {
     let mut receiver = Child::start(&["serve-receiver"])?;
     let taking = svix.start(false)?;
@@ -96,7 +98,7 @@ pub fn drain(svix: &Svix, messages: usize, endpoints: usize) -> Result<f64> {
     Ok(total as f64 * 1e6 / (number(&came, "last")? - number(&came, "first")?) as f64)
 }
 
-/// Messages that it takes in a second, and deliveries in a second to one endpoint meanwhile.
+/// Measures the messages that it accepts per second, and its deliveries per second to one endpoint meanwhile.
 pub fn flow(svix: &Svix, seconds: f64) -> Result<(f64, f64)> {
     let mut receiver = Child::start(&["serve-receiver"])?;
     let running = svix.start(true)?;
@@ -107,14 +109,14 @@ pub fn flow(svix: &Svix, seconds: f64) -> Result<(f64, f64)> {
     Ok((sent.rate(), came as f64 / began.elapsed().as_secs_f64()))
 }
 
-/// A running server. Ended when dropped.
+/// A running server. It is killed when dropped.
 struct Running {
     process: Process,
     server: Server,
 }
 
 impl Running {
-    /// Makes an application with so many endpoints; gives the target of its messages.
+    /// Creates an application with this many endpoints. Returns the target for its messages.
     fn subscribe(&self, receiver: &Child, endpoints: usize) -> Result<String> {
         let made = self.server.ask("POST", "/api/v1/app/", Some(&json!({ "name": "Bench" })))?;
         let app = format!("/api/v1/app/{}", text(&made, "id")?);
@@ -154,7 +156,7 @@ impl Drop for Running {
     }
 }
 
-/// Empties its database of Redis.
+/// Empties the Redis database.
 fn empty(redis: &str) -> Result<()> {
     let address = redis.trim_start_matches("redis://").trim_end_matches('/');
     let mut stream = TcpStream::connect(address).with_context(|| format!("no Redis at {address}"))?;

@@ -1,7 +1,7 @@
-//! Views: saved ways of looking at a collection's items.
+//! Views: saved queries on the items of a collection.
 //!
-//! A view keeps fields by their ids, so that a field that is gone shows: such a view is not valid, and using it is
-//! refused rather than quietly showing other items.
+//! A view stores fields by id, so that a deleted field can be detected. Such a view is not valid, and using it is an
+//! error: without the field it would show other items.
 
 mod events;
 mod model;

@@ -1,4 +1,4 @@
-//! What a view is, as callers see and write it.
+//! Request bodies and responses of the operations on views.
 
 use diesel::prelude::*;
 use fields::filter::FilterTree;
@@ -191,14 +191,14 @@ pub struct ViewPatch {
     pub version: Option<i64>,
 }
 
-/// What is stored of a view beside its columns.
+/// The part of a view that is stored as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Settings {
     pub(super) query: SavedQuery,
     pub(super) materialized_sort: bool,
 }
 
-/// A view as it is stored.
+/// A row of `collection_views`.
 #[derive(Debug, Clone, PartialEq, Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = collection_views)]
 pub(super) struct ViewRow {
@@ -231,12 +231,12 @@ impl ViewRow {
         self.name_key = text::name_key(&self.name);
     }
 
-    /// What is stored beside its columns.
+    /// Parses the settings.
     pub(super) fn settings(&self) -> Result<Settings> {
         self.settings.parse()
     }
 
-    /// As callers see it.
+    /// Builds the response.
     pub(super) fn view(&self, shape: &Shape, now: Timestamp) -> Result<CollectionView> {
         let settings = self.settings()?;
         let text = settings.query.to_api(shape);

@@ -1,4 +1,4 @@
-//! Listing, saving, reading, changing, deleting and copying views.
+//! Operations that list, create, read, change, delete and copy views.
 
 use super::events::{ViewChanged, ViewData, ViewEvent};
 use super::model::{CollectionView, NewView, Settings, ViewPatch, ViewRow};
@@ -53,9 +53,10 @@ pub fn create_view(
     Ok(Created(create(tx, &shapes.0, &Author::of(caller), collection_id, new)?))
 }
 
-/// Saves a view.
+/// Creates a view.
 ///
 /// # Errors
+///
 /// `validation_error`, `duplicate_value`, `limit_reached`, `invalid_state`.
 pub fn create(
     tx: &mut Tx,
@@ -98,7 +99,7 @@ pub fn create(
     add(tx, author, &shape, &row)
 }
 
-/// Inserts a view and publishes it.
+/// Inserts a view and publishes the change.
 fn add(tx: &mut Tx, author: &Author, shape: &Arc<Shape>, row: &ViewRow) -> Result<CollectionView> {
     if row.is_default {
         queries::unmark_default(tx, shape.collection)?;
@@ -112,14 +113,17 @@ fn add(tx: &mut Tx, author: &Author, shape: &Arc<Shape>, row: &ViewRow) -> Resul
     Ok(view)
 }
 
-/// The shape of a collection whose views are about to be changed, held until the transaction ends.
+/// Locks a collection until the transaction ends, in order to change its views, and returns its shape.
 fn held(tx: &mut Tx, shapes: &Shapes, author: &Author, collection: CollectionId) -> Result<Arc<Shape>> {
     let row = shape::for_change(tx, author.workspace, collection)?;
     row.refuse_archived()?;
     shape::within_change(tx, shapes, author.workspace, collection)
 }
 
+/// Checks that a view is not locked.
+///
 /// # Errors
+///
 /// `invalid_state`.
 fn refuse_locked(row: &ViewRow) -> Result<()> {
     if !row.locked {
@@ -140,7 +144,10 @@ fn behind(views: &[ViewRow]) -> i64 {
     views.iter().map(|view| view.position + 1).max().unwrap_or(0)
 }
 
+/// Checks that a view with a materialized sort has a sort.
+///
 /// # Errors
+///
 /// `validation_error` at `materialized_sort`.
 fn refuse_unsorted(settings: &Settings) -> Result<()> {
     if settings.materialized_sort && settings.query.sort.is_empty() {
@@ -218,8 +225,8 @@ pub fn update_view(
     Ok(Json(view))
 }
 
-/// What a PATCH leaves of a view's query. One part may be corrected while another still names what is gone, but what is
-/// sent must be right.
+/// Applies a patch to the query of a view. Only the parts that are sent must be valid, so that parts with deleted
+/// fields can be corrected one by one.
 fn changed_settings(
     shape: &Shape,
     row: &ViewRow,

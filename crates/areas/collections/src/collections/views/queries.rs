@@ -1,4 +1,4 @@
-//! Views in the database.
+//! Queries on views.
 
 use super::model::{Settings, ViewRow};
 use crate::collections::rank::Rank;
@@ -13,7 +13,7 @@ use records::shape::{IndexKind, IndexOrigin, Shape};
 use serde_json::{Value, json};
 use store::{OptInPage, Read, Tx};
 
-/// All views of a collection, in order.
+/// Returns all views of a collection, in order.
 pub(super) fn all(read: &mut Read, shape: &Shape) -> Result<Vec<ViewRow>> {
     Ok(collection_views::table
         .filter(collection_views::collection_id.eq(shape.collection))
@@ -41,26 +41,28 @@ pub(super) fn list(read: &mut Read, shape: &Shape, page: &OptInPage) -> Result<V
     Ok(query.load(read.connection())?)
 }
 
-/// A view of the collection.
+/// Returns a view of the collection.
 ///
 /// # Errors
+///
 /// `not_found`.
 pub(super) fn find(read: &mut Read, shape: &Shape, id: ViewId) -> Result<ViewRow> {
     let row = ViewRow::find(read, shape.workspace, &id)?;
     if row.collection_id == shape.collection { Ok(row) } else { Err(Error::not_found(ViewRow::NOUN)) }
 }
 
-/// How a view looks at items, for whoever reads them by it.
+/// Loads the query of a view.
 ///
 /// # Errors
-/// `not_found`, and `view_invalid` where it names what is gone.
+///
+/// `not_found`, and `view_invalid` if it names a deleted field.
 pub fn load(read: &mut Read, shape: &Shape, id: ViewId) -> Result<SavedQuery> {
     let query = find(read, shape, id)?.settings()?.query;
     query.check(shape, read.now())?;
     Ok(query)
 }
 
-/// Takes the mark off whichever view is the default.
+/// Clears the mark of the default view.
 pub(super) fn unmark_default(tx: &mut Tx, collection: CollectionId) -> Result<()> {
     diesel::update(
         collection_views::table
@@ -72,10 +74,8 @@ pub(super) fn unmark_default(tx: &mut Tx, collection: CollectionId) -> Result<()
     Ok(())
 }
 
-/// Makes the indexes for orders of views those that the views ask for. `true` where indexes changed.
-///
-/// # Errors
-/// `limit_reached`.
+/// Creates the indexes that materialized sorts of views need, and drops those that they no longer need. Returns
+/// whether indexes changed.
 pub(super) fn settle_indexes(tx: &mut Tx, shape: &Shape) -> Result<bool> {
     let mut wanted: Vec<Vec<Part>> = Vec::new();
     for view in all(tx, shape)? {
@@ -111,7 +111,7 @@ pub(super) fn settle_indexes(tx: &mut Tx, shape: &Shape) -> Result<bool> {
     Ok(changed)
 }
 
-/// The views that would not be valid without a field.
+/// Returns the views that a field's deletion would make invalid, as details of the error.
 pub(in crate::collections) fn users_of(read: &mut Read, shape: &Shape, field: FieldId) -> Result<Vec<Value>> {
     let mut users = Vec::new();
     for view in all(read, shape)? {
@@ -128,7 +128,7 @@ pub(in crate::collections) fn copy_all(tx: &mut Tx, from: &Shape, to: &Shape) ->
     for view in all(tx, from)? {
         let settings = view.settings()?;
         let text = settings.query.to_api(from);
-        // One that is not valid could not be read back.
+        // An invalid view cannot be translated to the new fields, so it is left out.
         let Ok(query) = SavedQuery::from_api(to, &text, now) else { continue };
         let copy = ViewRow {
             collection_id: to.collection,

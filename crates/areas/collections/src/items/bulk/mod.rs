@@ -1,4 +1,4 @@
-//! Many items in one request, which is one transaction: creating, changing, creating or changing, deleting.
+//! Operations on many items in one request and one transaction: create, update, upsert, delete.
 
 mod model;
 

@@ -1,4 +1,4 @@
-//! What bulk requests take and give.
+//! Request bodies of bulk operations.
 
 use fields::Data;
 use fields::value::Mode;
@@ -15,7 +15,8 @@ use utoipa::ToSchema;
 /// The most bytes of a bulk request.
 const MOST_BYTES: usize = 5_000_000;
 
-/// The body of a bulk request. It is shared, because a transaction that the database runs again takes it again.
+/// The body of a bulk request. It is shared, because the database can run the transaction a second time with the same
+/// body.
 #[derive(Debug)]
 pub struct Rows<T>(pub Arc<T>);
 
@@ -149,14 +150,14 @@ pub struct BulkDelete {
 }
 
 impl BulkRow {
-    /// The row as the engine takes it.
+    /// Returns the row in the form that the engine accepts.
     pub(super) fn row(&self) -> Row<'_> {
         Row { data: &self.data, external_key: self.external_key.as_deref() }
     }
 }
 
 impl BulkChange {
-    /// The change as the engine takes it, and the item that it is for.
+    /// Returns the id of the item, and the change in the form that the engine accepts.
     pub(super) fn change(&self, mode: Mode) -> (ItemId, ItemChange<'_>) {
         let change = ItemChange {
             data: &self.data,

@@ -1,4 +1,4 @@
-//! Creating, changing, ordering and deleting fields, and what becomes of values.
+//! Creating, changing, ordering and deleting fields, and the effects on values.
 
 use super::{field, items, make, values};
 use crate::{events, full, number};
@@ -45,7 +45,7 @@ async fn fields_are_added_read_and_ordered(kind: Kind) {
         assert!(found["born"].is_string());
     }
     assert_eq!(app.get(&rows[0], &key).await.expect(200)["version"], 1);
-    // One that has no name is called like its type.
+    // A field without a label is named after its type.
     let nameless =
         app.post(&format!("{path}/fields"), &key, json!({ "type": "long_text" })).await.expect(201);
     assert_eq!((&nameless["label"], &nameless["field_key"]), (&json!("Long text"), &json!("long_text")));
@@ -126,7 +126,7 @@ async fn a_field_is_changed(kind: Kind) {
     );
     let partly = app.patch(&address, &key, json!({ "options": { "pattern": null } })).await.expect(200);
     assert_eq!(partly["options"], json!({ "max_length": 8 }));
-    // What changes nothing leaves no trace.
+    // A change without effect leaves no trace.
     let before = events(&app).await.len();
     assert_eq!(
         app.patch(&address, &key, json!({ "label": "SKU ", "options": {} })).await.expect(200)["version"],
@@ -206,10 +206,10 @@ async fn another_type_converts_or_refuses(kind: Kind) {
     );
     let now = values(&app, &key, &rows[..4]).await;
     assert_eq!(now, [json!({ "v": 12 }), json!({ "v": 3 }), json!({}), json!({})]);
-    // What was in the trash was converted too.
+    // Items in the trash are converted as well.
     app.post(&format!("{}/restore", rows[4]), &key, json!({})).await.expect(200);
     assert_eq!(values(&app, &key, &rows[4..]).await, [json!({ "v": 7 })]);
-    // What loses nothing needs no force.
+    // A conversion that loses nothing needs no `force`.
     app.patch(&address, &key, json!({ "type": "text" })).await.expect(200);
     assert_eq!(values(&app, &key, &rows[..1]).await, [json!({ "v": "12" })]);
     assert_eq!(app.get(&rows[0], &key).await.expect(200)["version"], 1);
@@ -222,7 +222,7 @@ async fn a_great_conversion_is_a_job(kind: Kind) {
     let body = json!({ "name": "C", "fields": [{ "label": "Name", "type": "text" }, { "label": "V", "type": "text", "unique": true }] });
     let path = make(&app, &key, body).await;
     let rows = items(&app, &key, &path, &[json!({ "v": "1" })]).await;
-    // The work is the same for many; what differs is who does it.
+    // For many items the job does the work instead of the request.
     let spread = "INSERT INTO items (workspace_id, collection_id, data, title, comment_count, version, created_by, updated_by, created_at, updated_at) \
         WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 5002) \
         SELECT workspace_id, collection_id, '{\"v\":\"' || i || '\"}', '', 0, 1, created_by, updated_by, created_at, updated_at FROM items, n";
@@ -309,9 +309,9 @@ async fn choices_are_added_moved_and_removed(kind: Kind) {
         values(&app, &key, &rows).await,
         [json!({ "status": "done", "tags": ["b"] }), json!({}), json!({ "status": "to_do" })]
     );
-    // An id is never given twice.
+    // Ids are never reused.
     assert_eq!(app.post(&options, &key, json!({ "label": "New" })).await.expect(201)["id"], 4);
-    // The whole list at once: known by id or key, the rest new.
+    // A whole list of choices: they are matched by id or key, and the others are new.
     let address = format!("{path}/fields/{}", status["id"]);
     let list =
         json!([{ "key": "done", "label": "Done" }, { "id": 1, "label": "Open" }, { "label": "Fresh" }]);
@@ -378,7 +378,7 @@ async fn a_deleted_field_takes_its_values_along(kind: Kind) {
     assert_eq!(app.get(&path, &key).await.expect(200)["settings"]["unique_keys"], json!([]));
     let (kind, emitted) = events(&app).await.pop().unwrap();
     assert_eq!((kind.as_str(), &emitted["field"]["field_key"]), ("field.deleted", &json!("code")));
-    // The title comes from the next field that can be read, and the key is free again.
+    // The title comes from the next suitable field, and the key is free again.
     app.delete(&name, &key).await.expect(200);
     assert_eq!(app.get(&path, &key).await.expect(200)["primary_field"], "price");
     assert_eq!(app.get(&rows[0], &key).await.expect(200)["title"], "2");

@@ -1,4 +1,4 @@
-//! Sets of other records are stored as collections are, and no caller can name one.
+//! Sets of other kinds of records are stored like collections, but callers cannot address them.
 
 use super::make;
 use crate::full;
@@ -9,7 +9,7 @@ use serde_json::json;
 use testkit::Kind;
 use testkit::TestApp;
 
-/// A kind that another group might have.
+/// A kind as another group could declare it.
 static NOTES: RecordKind = RecordKind {
     number: 30,
     noun: "note",
@@ -64,6 +64,6 @@ async fn sets_of_other_records_are_no_collections(kind: Kind) {
     let moving =
         app.post(&format!("{path}/items/{}/move", item["id"]), &key, json!({ "collection_id": set })).await;
     assert_eq!(moving.expect_error(404, "not_found").as_deref(), Some("collection_id"));
-    // A collection may be called like a set, and is no longer counted with it.
+    // A collection can have the name of a set, and the set is not counted.
     make(&app, &key, json!({ "name": "KIND 30" })).await;
 }

@@ -1,4 +1,4 @@
-//! Archiving and deleting collections, and what becomes of what they held.
+//! Archiving and deleting collections, and the effects on their contents.
 
 use super::{items, make};
 use crate::{event_types, full, number};
@@ -59,7 +59,7 @@ async fn a_deleted_collection_is_purged_after_thirty_days(kind: Kind) {
     for address in [&path, &paths[0], &format!("{path}/fields")] {
         app.get(address, &key).await.expect_error(404, "not_found");
     }
-    // Its name is free at once.
+    // The name is free at once.
     make(&app, &key, body).await;
     app.service.jobs.run_due().await.unwrap();
     assert_eq!(number(&app, "SELECT COUNT(*) AS n FROM items").await, 450);

@@ -1,4 +1,4 @@
-//! How much a collection may have of everything: the last that fits is taken, one more is refused with a reason.
+//! The limits of a collection. The last object that fits is accepted, and one more is rejected with a reason.
 
 use super::{field, items, make};
 use crate::{full, number, seed};
@@ -23,7 +23,7 @@ async fn fields(kind: Kind) {
     let of = |most| json!({ "name": "Wide", "fields": numbered(most, |n| json!({ "field_key": format!("f{n}"), "type": "text" })) });
     let refused = app.post("/collections", &key, of(501)).await;
     assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("fields"));
-    // As many as fit into one request, without making each.
+    // As many fields as fit into one collection, without a request for each.
     let wide = numbered(500, |n| json!({ "key": format!("f{n}"), "type": "text" }));
     let path = format!("/collections/{}", seed::collection(&app, &key, json!(wide)).await);
     let data = numbered(500, |n| json!([format!("f{n}"), "x"]));
@@ -33,7 +33,7 @@ async fn fields(kind: Kind) {
     assert_eq!(app.get(&rows[0], &key).await.expect(200)["data"], data);
     let one_more = json!({ "label": "More", "type": "text" });
     full_of(&app.post(&format!("{path}/fields"), &key, one_more.clone()).await, "500 fields");
-    // Neither by the other end of a relation.
+    // The limit also applies to the reverse field of a relation.
     let other = make(&app, &key, json!({ "name": "Other" })).await;
     let options = json!({ "target_collection_id": path.rsplit('/').next().unwrap().parse::<i64>().unwrap(), "reverse_field_key": "back" });
     let relation = json!({ "label": "To", "type": "relation", "options": options });
@@ -54,7 +54,7 @@ async fn choices(kind: Kind) {
     assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("fields[1].options.choices"));
     let path = make(&app, &key, json!({ "name": "C", "fields": fields(199) })).await;
     let address = format!("{path}/fields/{}", field(&app, &key, &path, "kind").await["id"]);
-    // Of two that a text names, the first is made and the second has no room: nothing is.
+    // The first of two new choices still fits, but the second does not, so neither is created.
     let rows = |names: &[&str]| json!({ "typecast": true, "rows": names.iter().map(|name| json!({ "data": { "kind": name } })).collect::<Vec<_>>() });
     let bulk = format!("{path}/items/bulk-create");
     let refused = app.post(&bulk, &key, rows(&["New", "Newer"])).await;
@@ -81,7 +81,7 @@ async fn indexes(kind: Kind) {
     let path = make(&app, &key, json!({ "name": "C", "fields": fields })).await;
     let on = |name: String, unique: bool| json!({ "fields": [{ "field": name }], "unique": unique });
     let indexes = format!("{path}/indexes");
-    // Whoever asks for them: two stand on one field here.
+    // Indexes of all origins count. Two of them are on one field here.
     let first = app.post(&indexes, &key, on("f0".to_owned(), true)).await.expect(201);
     for n in 0..18 {
         app.post(&indexes, &key, on(format!("f{n}"), false)).await.expect(201);
@@ -107,7 +107,7 @@ async fn indexes(kind: Kind) {
         21,
         "nothing is left of a refused one"
     );
-    // One that is there already can be changed as before, and one that goes makes room.
+    // An existing field can still be changed, and deleting an index makes room.
     app.patch(&address, &key, json!({ "label": "Other" })).await.expect(200);
     app.delete(&format!("{indexes}/{}", first["id"]), &key).await.expect(200);
     app.post(&format!("{path}/views"), &key, view).await.expect(201);
@@ -121,7 +121,7 @@ async fn views_and_groups(kind: Kind) {
     let path = make(&app, &key, json!({ "name": "C" })).await;
     let view = app.post(&format!("{path}/views"), &key, json!({ "name": "V" })).await.expect(201);
     app.post("/collections/groups", &key, json!({ "name": "G" })).await.expect(201);
-    // The rest as copies of those.
+    // Insert the rest as copies of the first.
     for (table, columns) in [
         (
             "collection_views",
@@ -141,7 +141,7 @@ async fn views_and_groups(kind: Kind) {
     full_of(&app.post(&format!("{path}/views"), &key, json!({ "name": "More" })).await, "200 views");
     full_of(&app.post(&format!("{path}/views/{}/duplicate", view["id"]), &key, json!({})).await, "200 views");
     full_of(&app.post("/collections/groups", &key, json!({ "name": "More" })).await, "200 groups");
-    // The limits are of one collection and one workspace.
+    // The limits apply to one collection or one workspace.
     let other = make(&app, &key, json!({ "name": "D" })).await;
     app.post(&format!("{other}/views"), &key, json!({ "name": "More" })).await.expect(201);
     let stranger = full(&app).await;

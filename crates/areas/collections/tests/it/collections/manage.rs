@@ -144,7 +144,7 @@ async fn what_is_wrong_with_a_collection_is_named(kind: Kind) {
         assert_eq!(refused.expect_error(409, "duplicate_value").as_deref(), Some(param));
         assert!(refused.body["error"]["details"]["existing_id"].is_number());
     }
-    // Nothing of what was refused is there.
+    // The rejected requests left nothing behind.
     assert_eq!(app.get("/collections", &key).await.expect(200).as_array().unwrap().len(), 1);
 }
 

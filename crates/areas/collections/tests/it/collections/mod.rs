@@ -14,19 +14,19 @@ mod whole;
 use serde_json::Value;
 use testkit::{Key, TestApp};
 
-/// The path of a collection that is made of `body`.
+/// Creates a collection from `body` and returns its path.
 pub async fn make(app: &TestApp, key: &Key, body: Value) -> String {
     let made = app.post("/collections", key, body).await.expect(201);
     format!("/collections/{}", made["id"])
 }
 
-/// The field of a collection with this key.
+/// Returns the field of a collection with this key.
 pub async fn field(app: &TestApp, key: &Key, collection: &str, name: &str) -> Value {
     let fields = app.get(&format!("{collection}/fields"), key).await.expect(200);
     fields.as_array().unwrap().iter().find(|field| field["field_key"] == name).unwrap().clone()
 }
 
-/// Creates items with these values; gives their paths.
+/// Creates items with these values and returns their paths.
 pub async fn items(app: &TestApp, key: &Key, collection: &str, rows: &[Value]) -> Vec<String> {
     let mut paths = Vec::new();
     for row in rows {

@@ -1,5 +1,4 @@
-//! Indexes of a field that gets another type, or its choices another order: they are made anew, and until then queries
-//! do without.
+//! Indexes of a field whose type or order of choices changes. They are rebuilt, and queries scan until then.
 
 use super::{field, items, make, values};
 use crate::full;
@@ -38,7 +37,7 @@ impl Shop {
         self.app.patch(&self.address(name).await, &self.key, patch).await.expect(200)
     }
 
-    /// What a query finds, as places in `rows`, and how.
+    /// Returns the results of a query, as indexes into `rows`, and its plan.
     async fn ask(&self, query: &str) -> (Vec<usize>, String) {
         let answer = self.app.get(&format!("{}/items?{query}", self.path), &self.key).await;
         let found = answer.expect(200);
@@ -50,7 +49,7 @@ impl Shop {
         (found.as_array().unwrap().iter().map(place).collect(), plan)
     }
 
-    /// That queries find these by these plans when all indexes are built, and the same without any before.
+    /// Checks that queries return these items by a scan now, and by these plans after all indexes are built.
     async fn expect(&self, queries: &[(&str, &[usize], &str)]) {
         for (query, found, _) in queries {
             let (now, plan) = self.ask(query).await;
@@ -103,7 +102,8 @@ async fn another_type_orders_otherwise(kind: Kind) {
         ("filter[name]=b&sort=v", &[1, 0, 3], "composite(name,v)"),
     ])
     .await;
-    // A list of choices has no order: of the index of one field becomes one of elements, the other goes.
+    // A list of choices has no order. The index of one field becomes an index of elements; the composite one is
+    // dropped.
     shop.change("v", json!({ "type": "text" })).await;
     shop.work().await;
     let choices = json!([{ "label": "9" }, { "label": "10" }, { "label": "100" }]);
@@ -163,14 +163,14 @@ async fn choices_in_another_order_sort_otherwise(kind: Kind) {
         ("sort=-level,name", &[2, 3, 1, 0], "composite(-level,name)"),
     ])
     .await;
-    // One in the middle goes: the others keep their order, and stand elsewhere.
+    // Deletes a choice in the middle: the others keep their order but get other positions.
     shop.app.delete(&format!("{options}/1?force=true"), &shop.key).await.expect(200);
     shop.expect(&[
         ("sort=level&filter[name]=a", &[0, 2, 1], "composite(name,level)"),
         ("sort=level", &[0, 2, 3, 1], "index(level)"),
     ])
     .await;
-    // The elements of lists are known by their keys.
+    // Elements of lists are stored by key, so their index is unaffected.
     let tags = format!("{}/options", shop.address("tags").await);
     shop.app.patch(&format!("{tags}/3"), &shop.key, json!({ "position": 0 })).await.expect(200);
     assert_eq!(shop.ask("filter[tags]=low&sort=id").await, (vec![0, 1], "set(tags)".to_owned()));
@@ -183,7 +183,7 @@ async fn what_is_unique_stays_so(kind: Kind) {
         json!([{ "label": "Name", "type": "text" }, { "label": "V", "type": "text", "unique": true }]);
     let shop =
         Shop::open(kind, fields, &[json!({ "v": "1" }), json!({ "v": "1.0" }), json!({ "v": "2" })]).await;
-    // Two texts are one number: it is too late to refuse, and found.
+    // Two texts become the same number. It is too late to reject them, so the index reports the failure.
     let changed = shop.change("v", json!({ "type": "number" })).await;
     assert_eq!((&changed["unique"], &changed["unique_status"]), (&json!(true), &json!("failed")));
     let listed = shop.app.get(&format!("{}/indexes", shop.path), &shop.key).await.expect(200);
@@ -204,7 +204,7 @@ async fn what_is_written_twice_during_a_conversion_is_found(kind: Kind) {
     let fields =
         json!([{ "label": "Name", "type": "text" }, { "label": "V", "type": "text", "unique": true }]);
     let mut shop = Shop::open(kind, fields, &[json!({ "v": "1" })]).await;
-    // The work is the same for many; what differs is who does it.
+    // For many items the job does the work instead of the request.
     shop.app.sql(
         "INSERT INTO items (workspace_id, collection_id, data, title, comment_count, version, created_by, updated_by, created_at, updated_at) \
          WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 5002) \
@@ -212,7 +212,7 @@ async fn what_is_written_twice_during_a_conversion_is_found(kind: Kind) {
     ).await;
     let begun = shop.change("v", json!({ "type": "number" })).await;
     assert_eq!(begun["converting"]["items_total"], 5002);
-    // 7 is a text in another item so far.
+    // The value 7 still exists as a text in another item.
     shop.rows = items(&shop.app, &shop.key, &shop.path, &[json!({ "v": 7 }), json!({ "v": 90_001 })]).await;
     shop.work().await;
     let field = field(&shop.app, &shop.key, &shop.path, "v").await;

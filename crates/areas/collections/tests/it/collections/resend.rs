@@ -1,12 +1,12 @@
-//! Changes that have something to do after them, under an `Idempotency-Key`: whatever fails after the change, a resend
-//! does what is left and nothing twice.
+//! Changes with follow-up work, sent with an `Idempotency-Key`. If the request fails after the change, a resend does
+//! the remaining work and repeats nothing.
 
 use super::{field, items, make, values};
 use crate::{event_types, full, number};
 use serde_json::{Value, json};
 use testkit::{Answer, Key, Kind, TestApp};
 
-/// A collection whose items cannot be read, so that what follows a change fails.
+/// A collection whose items cannot be read, so that the follow-up work of a change fails.
 struct Broken {
     app: TestApp,
     key: Key,
@@ -35,8 +35,8 @@ impl Broken {
         asking.json(body).send().await
     }
 
-    /// Sends a request while items cannot be read, and again when they can; gives the second answer, which must be the
-    /// first of its kind and is repeated by a third.
+    /// Sends a request while items cannot be read, and again when they can. Returns the second response, which must
+    /// be the first success and must be repeated for a third request.
     async fn twice(&self, method: &str, address: &str, body: Value, event: &str) -> Answer {
         let emitted = async || event_types(&self.app).await.iter().filter(|kind| *kind == event).count();
         let before = emitted().await;
@@ -132,7 +132,7 @@ async fn a_new_choice_is_there_once(kind: Kind) {
     let new = json!({ "label": "Middle", "position": 1 });
     let first = broken.ask("POST", &options, &new).await;
     assert_eq!(first.expect(201)["position"], 1);
-    // As a server leaves it that dies before it could note the answer.
+    // The state that a server leaves behind if it dies before storing the response.
     broken.app.sql("UPDATE idempotency_keys SET state = 'claimed', status = NULL, body = NULL, lease_until = '2026-01-15 11:00:00'").await;
     let again = broken.ask("POST", &options, &new).await;
     assert_eq!(again.expect(201), first.expect(201));

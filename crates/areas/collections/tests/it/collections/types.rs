@@ -1,4 +1,4 @@
-//! Every type of field: which options it takes, and which it refuses.
+//! The options that each type of field accepts and rejects.
 
 use super::make;
 use crate::full;

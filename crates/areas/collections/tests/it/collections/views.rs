@@ -1,4 +1,4 @@
-//! Views: saving, changing, locking, copying, and what becomes of them when fields go.
+//! Views: saving, changing, locking and copying them, and the effects of deleted fields.
 
 use super::{field, make};
 use crate::{events, full, number};
@@ -42,7 +42,7 @@ async fn a_view_is_saved_and_changed(kind: Kind) {
     app.post(&format!("{path}/views"), &key, json!({ "name": "all " }))
         .await
         .expect_error(409, "duplicate_value");
-    // One default at most.
+    // A collection has at most one default view.
     let other = format!("{path}/views/{}", plain["id"]);
     app.patch(&other, &key, json!({ "is_default": true })).await.expect(200);
     assert_eq!(app.get(&address, &key).await.expect(200)["is_default"], false);
@@ -156,7 +156,7 @@ async fn a_view_of_a_field_that_is_gone_is_not_valid(kind: Kind) {
     let address = format!("{path}/views/{}", made["id"]);
     let broken = app.get(&address, &key).await.expect(200);
     assert_eq!((&broken["valid"], broken["invalid_reasons"].as_array().unwrap().len()), (&json!(false), 1));
-    // A new field with the old key is another field.
+    // A new field with the old key is a different field.
     app.post(&format!("{path}/fields"), &key, json!({ "field_key": "price", "type": "number" }))
         .await
         .expect(201);

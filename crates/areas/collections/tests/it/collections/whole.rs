@@ -1,4 +1,4 @@
-//! What is asked of a collection as a whole: its schema, its numbers, its copy.
+//! Operations on a whole collection: its schema, its statistics and its copy.
 
 use super::{items, make, values};
 use crate::full;

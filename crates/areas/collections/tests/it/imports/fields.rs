@@ -1,4 +1,4 @@
-//! Imports that make the fields their columns need.
+//! Imports that create the missing fields of their columns.
 
 use super::{Shop, counts};
 use crate::{event_types, events, number};
@@ -90,7 +90,7 @@ async fn columns_without_a_field_get_one(kind: Kind) {
     let actors: Vec<&Value> = changes.map(|entry| &entry["actor"]["id"]).collect();
     assert_eq!(actors, vec![&done["id"]; 10]);
 
-    // The next file of this kind finds them.
+    // The next file of this kind matches the new fields.
     let again = shop.import(import_of).await;
     assert_eq!((&again["counts"], made(&again)), (&counts(2, 0, 0, 0, 0), vec![Value::Null; 13]));
 }
@@ -100,7 +100,7 @@ async fn unknown_keys_of_json_lines_get_a_field(kind: Kind) {
     let shop = Shop::with(kind, json!([{ "key": "name", "type": "text" }])).await;
     let mut lines = vec![json!({ "name": "A", "tags": ["x", "y"], "count": 3 }).to_string()];
     lines.extend((0..1_200).map(|number| json!({ "name": "B", "count": number }).to_string()));
-    // What is first said far behind the beginning counts too.
+    // A key that first occurs far into the file counts as well.
     lines.push(json!({ "name": "C", "count": 1.5, "late": true, "tags": "none" }).to_string());
     let done = shop.import(json!({ "content": lines.join("\n"), "create_fields": true })).await;
     assert_eq!((&done["status"], &done["counts"]["created"]), (&json!("completed"), &json!(1_202)));
@@ -122,7 +122,7 @@ async fn unknown_keys_of_json_lines_get_a_field(kind: Kind) {
 async fn fields_are_made_once_and_all_or_none(kind: Kind) {
     let shop = Shop::with(kind, json!([{ "key": "name", "type": "text" }])).await;
     let path = shop.path("/items/import");
-    // The scope that creating a field takes is asked for, also for a dry run.
+    // The scope for creating fields is required, also for a dry run.
     let key = shop.app.key(shop.key.workspace, model::Env::Live, &["items:write"]).await;
     let import_of = json!({ "content": "name,code\nA,x\n", "create_fields": true });
     let refused = shop.app.post(&path, &key, import_of.clone()).await;
@@ -130,7 +130,7 @@ async fn fields_are_made_once_and_all_or_none(kind: Kind) {
     shop.app.post(&path, &key, json!({ "content": "name\nA\n" })).await.expect(201);
     shop.app.service.jobs.run_due().await.unwrap();
 
-    // Rows can be matched by a field that is made, now and when it is there.
+    // Rows can be matched by a field that the import itself creates, both the first time and later.
     let twice =
         json!({ "content": "name,code\nA,x\nB,y\nC,x\n", "create_fields": true, "match_on": ["code"] });
     let mut dry = twice.clone();
@@ -144,7 +144,7 @@ async fn fields_are_made_once_and_all_or_none(kind: Kind) {
     let list = json!({ "content": "{\"l\":[1]}", "create_fields": true, "match_on": ["l"] });
     assert_eq!(shop.import(list).await["error"]["code"], "not_matchable");
 
-    // A killed job begins anew where it was: before the fields, or behind them.
+    // A job that was killed resumes before or after the creation of fields.
     let started = shop
         .app
         .post(&path, &shop.key, json!({ "content": "a,b\n1,2\n", "create_fields": true }))

@@ -1,4 +1,4 @@
-//! Rows that find the items they are about.
+//! Matching the rows of an import with existing items.
 
 use super::{Shop, counts};
 use crate::number;
@@ -26,7 +26,7 @@ async fn rows_find_their_items(kind: Kind) {
     for (found, expected) in items.iter().zip([item("a", "A", 9), item("b", "B", 2), item("c", "C", 4)]) {
         assert_eq!(found, &expected);
     }
-    // Both by an index and without one, and by two fields.
+    // Match with an index, without one, and by two fields.
     let file = "sku,name,price\na,A,9\nb,B,2\nc,C,4\n";
     for on in [json!(["sku"]), json!(["name"]), json!(["name", "price"]), json!(["price", "sku", "name"])] {
         let again = shop.import(json!({ "content": file, "match_on": on })).await;
@@ -70,11 +70,12 @@ async fn rows_see_what_earlier_rows_did(kind: Kind) {
         (done["counts"].clone(), done["errors"].clone())
     };
     import("X,1\n").await;
-    // X makes room for B, A is there when it is changed, and C wants what X has by then.
+    // Row X frees the code for row B, row A exists by the time it is changed, and row C conflicts with the new code
+    // of X.
     let (done, errors) = import("A,2\nX,3\nB,1\nA,4\nC,3\nD,2\n").await;
     assert_eq!(done, counts(3, 2, 0, 0, 1), "{errors}");
     assert_eq!((&errors[0]["row"], &errors[0]["code"]), (&json!(5), &json!("duplicate_value")));
-    // E is too early.
+    // Row E conflicts because it comes before row X.
     let (done, errors) = import("E,3\nX,5\nF,3\n").await;
     assert_eq!(done, counts(1, 1, 0, 0, 1), "{errors}");
     let items = shop.items().await;
@@ -90,20 +91,20 @@ async fn rows_see_what_earlier_rows_did(kind: Kind) {
 async fn rows_find_their_items_without_an_index(kind: Kind) {
     let shop = Shop::open(kind).await;
     shop.import(json!({ "content": "name,price\nA 0,0\nOther,1\n" })).await;
-    // Rows of three stretches of 500, of which the last finds what each of them made and what was there before.
+    // The rows fill three batches of 500. The last batch matches items of the earlier batches as well as older items.
     let mut text = "name,price\n".to_owned();
     for row in (0..1_100).chain(0..300) {
         text.push_str(&format!("A {row},{row}\n"));
     }
     let import_of = |dry_run: bool| json!({ "content": text, "match_on": ["name"], "dry_run": dry_run });
     let rehearsed = shop.import(import_of(true)).await;
-    // A dry run knows that rows match earlier stretches, not whether they differ.
+    // A dry run knows that rows match earlier batches, but not whether their values differ.
     assert_eq!(rehearsed["counts"], counts(1_099, 300, 1, 0, 0));
     let done = shop.import(import_of(false)).await;
     assert_eq!(done["counts"], counts(1_099, 0, 301, 0, 0));
     assert_eq!(shop.import(import_of(false)).await["counts"], counts(0, 0, 1_400, 0, 0));
     assert_eq!(shop.items().await.len(), 1_101);
-    // What was deleted is not found any more.
+    // A deleted item is not matched.
     let sql = "SELECT id AS n FROM items WHERE data LIKE '%\"A 7\"%'";
     let gone = number(&shop.app, sql).await;
     shop.app.delete(&shop.path(&format!("/items/{gone}")), &shop.key).await.expect(200);
@@ -137,13 +138,13 @@ async fn a_large_collection_gets_the_index_that_rows_are_found_by(kind: Kind) {
         listed.as_array().unwrap().iter().map(shown).collect::<Vec<_>>()
     };
     assert_eq!(indexes().await, ["single"]);
-    // Who looks at another item now stumbles over it.
+    // Damage another item, so that a scan would fail.
     let spoilt = |data: &str| format!("UPDATE items SET data = {data} WHERE data LIKE '%\"code\":9,%'");
     shop.app.sql(spoilt("'{\"code\":9,'")).await;
     assert_eq!(shop.import(import_of(&["code"])).await["counts"], counts(0, 0, 4, 0, 0));
     shop.app.sql("UPDATE items SET data = '{\"name\":\"n\",\"code\":9,\"place\":\"p1\"}' WHERE data = '{\"code\":9,'").await;
     shop.app.sql("DELETE FROM items WHERE data LIKE '%\"code\":20002,%'").await;
-    // By two fields it takes an index of both.
+    // Matching by two fields creates an index on both.
     assert_eq!(shop.import(import_of(&["place", "code"])).await["counts"], counts(1, 0, 3, 0, 0));
     assert_eq!(indexes().await, ["single", "composite"]);
     shop.app.sql(spoilt("'{\"code\":9,'")).await;

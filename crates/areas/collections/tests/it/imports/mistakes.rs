@@ -1,11 +1,11 @@
-//! Dates in several forms, values that do not fit, options that do not exist yet, and requests that wait for the result.
+//! Dates in several forms, invalid values, missing choices, and requests that wait for the result.
 
 use super::{Shop, counts};
 use serde_json::{Value, json};
 use testkit::Kind;
 
 impl Shop {
-    /// Runs an import whose request waits for its end.
+    /// Runs an import whose request waits for its end, and returns the response.
     async fn import_now(&self, mut body: Value) -> Value {
         body["wait_seconds"] = json!(25);
         let path = self.path("/items/import");
@@ -19,7 +19,7 @@ async fn calendar(kind: Kind) -> Shop {
 
 #[testkit::both]
 async fn dates_are_read_as_their_column_is_written(kind: Kind) {
-    // The deciding date is far down.
+    // The date that decides the order is far down in the file.
     let ambiguous = "a,03/04/2024,\n".repeat(1_200);
     for (settings, rows, days, format, warnings) in [
         (json!({}), "a,13/02/2024,\nb,3/4/2024,\n".to_owned(), ["2024-02-13", "2024-04-03"], "dmy", 0),
@@ -151,10 +151,10 @@ async fn a_request_waits_for_the_result(kind: Kind) {
         "{done}"
     );
     assert_eq!(done["counts"], counts(1, 0, 0, 0, 1));
-    // The resend is given the same answer.
+    // A resend gets the same response.
     assert_eq!(ask().send().await.expect(201), done);
     assert_eq!(shop.items().await.len(), 1);
-    // Nobody runs the import within no time.
+    // With no time to wait, nothing has run the import yet.
     let body = json!({ "content": "name\nC\n", "wait_seconds": 0 });
     assert_eq!(shop.app.post(&path, &shop.key, body).await.expect(201)["status"], "queued");
 }

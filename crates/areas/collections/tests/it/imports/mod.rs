@@ -17,7 +17,7 @@ struct Shop {
 }
 
 impl Shop {
-    /// Products by `sku`, which is indexed.
+    /// Opens a workspace with a collection of products, with an indexed `sku`.
     async fn open(kind: Kind) -> Self {
         Self::with(
             kind,
@@ -64,7 +64,7 @@ impl Shop {
         self.app.get(&path, &self.key).await.expect(200)
     }
 
-    /// The values of all items, oldest first.
+    /// Returns the values of all items, oldest first.
     async fn items(&self) -> Vec<Value> {
         #[derive(diesel::QueryableByName)]
         struct Row {
@@ -255,7 +255,7 @@ async fn rejected_rows_are_reported(kind: Kind) {
     assert_eq!(done["errors"][4]["value"].as_str().unwrap().len(), 200);
     assert_eq!(shop.items().await[2]["name"], "=G", "the guard of a spreadsheet is taken off");
 
-    // The error file, corrected, is an import of its own.
+    // The error file can be corrected and imported.
     let url = done["error_file"]["signed_url"].as_str().unwrap();
     let file = shop.app.ask_beside("GET", &url["https://svc.example".len()..]).send().await.text;
     let lines: Vec<&str> = file.lines().collect();
@@ -278,7 +278,7 @@ async fn a_dry_run_reports_and_changes_nothing(kind: Kind) {
     )
     .await;
     shop.import(json!({ "content": "name,sku\nA,s0\n" })).await;
-    // More rows than one transaction takes: what is the same stands far apart.
+    // More rows than fit into one transaction, with equal rows far apart.
     let mut text = "name,sku\nA,s0\n".to_owned();
     for row in 1..=1_100 {
         text.push_str(&format!("n{row},s{row}\n"));
@@ -369,7 +369,7 @@ async fn files_that_cannot_be_imported(kind: Kind) {
     ] {
         let answer = shop.app.post(&path, &shop.key, import_of.clone()).await;
         let found = answer.expect_error(400, "validation_error");
-        // A file of another workspace, or none, is not told apart.
+        // A file of another workspace is indistinguishable from a missing one.
         assert_eq!(found.as_deref(), Some(param), "{import_of}");
     }
     let missing = shop.app.post(&path, &shop.key, json!({ "file_id": 999_999 })).await;

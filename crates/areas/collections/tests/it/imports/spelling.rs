@@ -1,4 +1,4 @@
-//! Files as other programs write them.
+//! Files in the formats of other programs.
 
 use super::{Shop, counts};
 use crate::{files, number};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::Kind;
 
 impl Shop {
-    /// Imports bytes with fields made for all columns.
+    /// Imports bytes and creates fields for all columns.
     async fn import_bytes(&self, name: &str, bytes: &[u8]) -> Value {
         let file = files::bytes(&self.app, self.key.workspace, name, bytes.to_vec()).await;
         self.import(json!({ "file_id": file, "create_fields": true })).await
@@ -86,7 +86,7 @@ async fn a_quote_that_is_not_closed_ends_an_import_before_it_begins(kind: Kind) 
         assert!(done["error"]["message"].as_str().unwrap().starts_with(row), "{done}");
         assert_eq!(shop.items().await.len(), 0);
     }
-    // Where a quote of a later row closes the value, the row tells what it looks like.
+    // If a quote in a later row closes the value, the error describes that row.
     let shop = Shop::open(kind).await;
     let text =
         "sku,name,note\na,x,y\nq1,Ana,\"6 inch\nq2,Bob,x\nq3,Cid,8\"\nb,\"Main Street 1\nMadrid, Spain\",z\n";
@@ -140,7 +140,7 @@ async fn numbers_may_have_a_decimal_comma(kind: Kind) {
             json!({ "sku": "b", "price": 1234.56, "stock": 7, "weight": 1000 }),
         ]
     );
-    // What no number of the file shows can be said.
+    // The decimal separator can be given where no number of the file determines it.
     let open = "sku;price\nc;1.234\n";
     for (separator, price) in [(json!(","), json!(1234)), (json!("."), json!(1.234))] {
         let done = shop

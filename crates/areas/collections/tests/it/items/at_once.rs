@@ -1,5 +1,5 @@
-//! Items that many requests create or read at once, for which PostgreSQL shares statements: each request is answered as if it
-//! were the only one.
+//! Items that many requests create or read at once. PostgreSQL shares statements between them; each request must get
+//! the same response as if it were alone.
 
 use super::Shop;
 use crate::{events, number, seed};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use testkit::{Answer, Key, Kind, TestApp};
 
-/// A shop whose items can be made ready before their transaction: no field waits for it.
+/// Opens a shop whose items can be prepared before their transaction, because no field depends on it.
 async fn open(kind: Kind) -> Shop {
     let app = TestApp::new(kind).await;
     let key = crate::full(&app).await;
@@ -20,7 +20,7 @@ async fn open(kind: Kind) -> Shop {
     ]);
     let collection = seed::collection(&app, &key, fields).await;
     let shop = Shop { app, key, collection };
-    // The shape is known from here on.
+    // The first item stores the shape, without which nothing can be prepared.
     shop.put_up(json!({ "name": "First", "sku": "first" })).await;
     shop
 }
@@ -29,7 +29,7 @@ async fn create(shop: &Shop, key: &Key, body: Value) -> Answer {
     shop.app.post(&shop.at(""), key, body).await
 }
 
-/// In how many transactions the items were created, of which there are so many. SQLite's writer does not say.
+/// Returns the number of transactions that created the items. SQLite does not record it, so each item counts as one.
 async fn transactions(shop: &Shop, kind: Kind, items: i64) -> i64 {
     match kind {
         Kind::Postgres => number(&shop.app, "SELECT COUNT(DISTINCT xmin::text) AS n FROM items").await,

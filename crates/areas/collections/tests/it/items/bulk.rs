@@ -200,7 +200,7 @@ async fn rows_find_their_items(kind: Kind) {
     let upsert = |match_on: Value, rows: Value| {
         shop.bulk("upsert", json!({ "rows": rows, "match_on": match_on, "mode": "partial" }))
     };
-    // By a unique field.
+    // Matching by a unique field.
     let rows = json!([
         { "data": { "name": "A", "sku": "s1", "price": 1 } },
         { "data": { "name": "B", "sku": "s2" } },
@@ -216,7 +216,7 @@ async fn rows_find_their_items(kind: Kind) {
         (&json!("A2"), &json!(1), &json!(2))
     );
     assert_eq!(event_types(&shop.app).await, ["item.created", "item.created", "item.updated"]);
-    // By external key.
+    // Matching by external key.
     let rows = json!([
         { "data": { "name": "C" }, "external_key": "k1" },
         { "data": { "stock": 4 }, "external_key": "k1" },
@@ -225,11 +225,11 @@ async fn rows_find_their_items(kind: Kind) {
     let report = upsert(json!(["external_key"]), rows).await.expect(200);
     assert_eq!(statuses(&report), ["created", "updated", "error"]);
     assert_eq!(report["results"][2]["error"]["errors"][0]["param"], "rows[2].data.name");
-    // By an index.
+    // Matching by an index.
     let rows = json!([{ "data": { "name": "D", "price": 7.5 } }, { "data": { "price": 7.5, "stock": 1 } }]);
     let report = upsert(json!(["price"]), rows).await.expect(200);
     assert_eq!(statuses(&report), ["created", "updated"]);
-    // By looking at each, with several fields.
+    // Matching by a scan, with several fields.
     let rows = json!([
         { "data": { "name": "D", "stock": 1, "active": false } },
         { "data": { "name": "E", "stock": 1 } },
@@ -237,7 +237,7 @@ async fn rows_find_their_items(kind: Kind) {
     ]);
     let report = upsert(json!(["name", "stock"]), rows).await.expect(200);
     assert_eq!(statuses(&report), ["updated", "created", "updated"]);
-    // Several fit.
+    // Several items match.
     shop.put_up(json!({ "name": "E", "stock": 1 })).await;
     let report =
         upsert(json!(["name", "stock"]), json!([{ "data": { "name": "E", "stock": 1, "price": 2 } }]))
@@ -261,7 +261,7 @@ async fn matches_are_skipped_or_refused_as_requested(kind: Kind) {
     assert_eq!(statuses(&report), ["error", "error"]);
     assert_eq!(report["results"][0]["error"]["details"]["existing_id"], item["id"]);
     shop.bulk("upsert", body("error", "atomic")).await.expect_error(400, "validation_error");
-    // What is in the trash fits nothing.
+    // Items in the trash do not match.
     shop.app.delete(&shop.of(&item, ""), &shop.key).await.expect(200);
     let report = shop.bulk("upsert", body("update", "atomic")).await.expect(200);
     assert_eq!(statuses(&report), ["created", "unchanged"]);
@@ -273,7 +273,7 @@ async fn upserts_of_one_key_make_one_item(kind: Kind) {
     let (app, key, path) = (&shop.app, &shop.key, &shop.at(""));
     let upsert_path = &shop.at("/bulk-upsert");
     let answers = join_all((0..24).map(|place| async move {
-        // Some are created in the plain way at the same time.
+        // Some requests create the same item by the plain operation meanwhile.
         if place % 8 == 7 {
             let body = json!({ "data": { "name": "A", "sku": "one" }, "external_key": "one" });
             return app.post(path, key, body).await;

@@ -1,4 +1,4 @@
-//! Comments and activity.
+//! Comments and activity logs.
 
 use super::Shop;
 use crate::{events, full};
@@ -102,7 +102,7 @@ async fn bad_comments_are_refused(kind: Kind) {
     assert_eq!(nowhere.expect_error(404, "not_found").as_deref(), Some("parent_id"));
     let refused = app.patch(&format!("{path}/{}", answer["id"]), key, json!({ "resolved": true })).await;
     assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("resolved"));
-    // A comment of another item is none of this one, and strangers see nothing.
+    // A comment of another item is not found here, and other workspaces find nothing.
     let other = shop.put_up(json!({ "name": "Cube" })).await;
     app.patch(&shop.of(&other, &format!("/comments/{}", first["id"])), key, json!({ "body": "x" }))
         .await

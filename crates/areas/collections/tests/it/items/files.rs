@@ -8,7 +8,7 @@ use model::{FileId, WorkspaceId};
 use serde_json::{Value, json};
 use testkit::{Kind, TestApp};
 
-/// A file as an upload leaves it.
+/// Inserts a file in the state that an upload leaves.
 async fn file(app: &TestApp, workspace: WorkspaceId, name: &'static str) -> FileId {
     let made = app.db().write(move |tx| {
         let now = tx.now();

@@ -24,7 +24,7 @@ pub struct Shop {
     pub collection: CollectionId,
 }
 
-/// The fields of the products.
+/// Returns the fields of the products.
 pub fn product_fields() -> Value {
     json!([
         { "key": "name", "type": "text", "required": true },
@@ -48,12 +48,12 @@ impl Shop {
         Self { app, key, collection }
     }
 
-    /// An address below the items of the collection.
+    /// Returns a path below the items of the collection.
     pub fn at(&self, rest: impl std::fmt::Display) -> String {
         format!("/collections/{}/items{rest}", self.collection)
     }
 
-    /// The address of an item, and what follows.
+    /// Returns the path of an item, followed by `rest`.
     pub fn of(&self, item: &Value, rest: &str) -> String {
         self.at(format_args!("/{}{rest}", item["id"]))
     }
@@ -63,7 +63,7 @@ impl Shop {
         self.app.post(&self.at(""), &self.key, json!({ "data": data })).await.expect(201)
     }
 
-    /// An item as it is now.
+    /// Reads an item.
     pub async fn look(&self, item: &Value) -> Value {
         self.app.get(&self.of(item, ""), &self.key).await.expect(200)
     }

@@ -1,10 +1,10 @@
-//! Numbers keep all of their digits, or are refused.
+//! Numbers keep all their digits or are rejected.
 
 use crate::full;
 use serde_json::{Value, json};
 use testkit::{Answer, Key, Kind, TestApp};
 
-/// A collection of prices, made through the front door.
+/// A collection of prices, created by requests.
 struct Prices {
     app: TestApp,
     key: Key,
@@ -40,7 +40,7 @@ impl Prices {
         Self { app, key, path }
     }
 
-    /// Sends a body as it is written, digit by digit.
+    /// Sends a body exactly as it is spelled, digit by digit.
     async fn send(&self, method: &str, rest: &str, body: &str) -> Answer {
         let asking = self.app.ask(method, &format!("{}{rest}", self.path)).key(&self.key);
         asking.bytes("application/json", body.as_bytes()).send().await
@@ -52,7 +52,7 @@ impl Prices {
         assert_eq!(answer.body["error"]["errors"][0]["code"], code, "{body}");
     }
 
-    /// Creates an item with one value, and gives the address of it.
+    /// Creates an item with one value and returns its path.
     async fn item(&self, field: &str, literal: &str) -> String {
         let made = self.send("POST", "/items", &format!(r#"{{"data":{{"{field}":{literal}}}}}"#)).await;
         format!("/items/{}", made.expect(201)["id"])
@@ -118,7 +118,7 @@ async fn numbers_of_bodies_are_kept_with_all_digits_or_refused(kind: Kind) {
         let item = prices.item(field, literal).await;
         assert_eq!(prices.look(&item).await["data"][field].to_string(), kept, "{literal}");
     }
-    // Text is read as a number by the same rule.
+    // Texts are parsed as numbers by the same rule.
     for (field, text) in [
         ("cents", "123.456"),
         ("plain", "0.12345678901234567890"),

@@ -1,4 +1,4 @@
-//! Creating, reading, changing, deleting and restoring one item.
+//! Creating, reading, changing, deleting and restoring single items.
 
 use super::{Shop, product_fields};
 use crate::{event_types, events, full, number, seed};
@@ -176,7 +176,7 @@ async fn choices_that_text_names_are_made(kind: Kind) {
         .await
         .expect(200);
     assert_eq!(set["data"]["category"], "books", "a label of a choice that is there");
-    // Whoever follows the schema is told as by a change of the field.
+    // A new choice publishes the same event as a change of the field.
     let emitted: Vec<Value> = events(app)
         .await
         .into_iter()
@@ -199,7 +199,7 @@ async fn choices_that_text_names_are_made(kind: Kind) {
         (&emitted[2]["field"]["version"], &emitted[2]["field"]["options"]["choices"][4]["id"]),
         (&json!(3), &json!(5))
     );
-    // A request that fails leaves no choice behind.
+    // A request that fails leaves no new choice behind.
     let refused = app
         .post(
             &shop.at(""),
@@ -233,7 +233,7 @@ async fn values_of_fields_that_are_leaving_are_not_shown(kind: Kind) {
     late.expect_error(409, "version_conflict");
     let current = &late.body["error"]["details"]["current"];
     assert_eq!((&current["data"]["name"], shown(current.clone())), (&json!("Ball"), None));
-    // What writes no values leaves them where they are, and tells of the others only.
+    // A change that writes no values keeps the values of hidden fields, and events show only the others.
     let emitted_before = events(&shop.app).await.len();
     shop.app.post(&shop.of(&item, "/lock"), &shop.key, json!({})).await.expect(200);
     assert_eq!(number(&shop.app, "SELECT COUNT(*) AS n FROM items WHERE data LIKE '%stock%'").await, 1);
@@ -314,7 +314,7 @@ async fn what_must_be_unique_is(kind: Kind) {
         assert_eq!(taken.body["error"]["details"]["existing_id"], first["id"]);
     }
     assert_eq!(shop.look(&second).await, second);
-    // What is in the trash is in nobody's way, and comes back only where nobody took its place.
+    // An item in the trash blocks nothing, and can be restored only if its unique values are still free.
     app.delete(&shop.of(&first, ""), key).await.expect(200);
     let heir = app.patch(&shop.of(&second, ""), key, json!({ "data": { "sku": "s1" } })).await.expect(200);
     app.post(&shop.of(&first, "/restore"), key, json!({})).await.expect_error(409, "duplicate_value");
@@ -325,7 +325,7 @@ async fn what_must_be_unique_is(kind: Kind) {
     assert_eq!(taken.expect_error(409, "duplicate_value").as_deref(), Some("external_key"));
     app.patch(&shop.of(&heir, ""), key, json!({ "external_key": null })).await.expect(200);
     app.post(&shop.of(&first, "/restore"), key, json!({})).await.expect(200);
-    // Other collections are no concern.
+    // Other collections are independent.
     let other = seed::collection(app, key, product_fields()).await;
     let body = json!({ "data": { "name": "A", "sku": "s1" }, "external_key": "k1" });
     app.post(&format!("/collections/{other}/items"), key, body).await.expect(201);

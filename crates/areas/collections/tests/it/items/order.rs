@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use testkit::Kind;
 
 impl Shop {
-    /// The names of items in the manual order.
+    /// Returns the names of items in the manual order.
     async fn order(&self, items: &[Value]) -> Vec<String> {
         let mut places = Vec::new();
         for item in items {
@@ -55,7 +55,7 @@ async fn items_are_put_where_people_want_them(kind: Kind) {
     for still in [json!({ "after": c["id"] }), json!({ "before": d["id"] })] {
         assert_eq!(shop.place(&b, still).await, moved);
     }
-    // Only what was moved was changed, and what is born later comes last.
+    // Only the moved items changed, and new items come last.
     assert_eq!(shop.look(&c).await["version"], 2);
     items.push(shop.put_up(json!({ "name": "e" })).await);
     assert_eq!(shop.order(&items).await, ["a", "c", "b", "d", "e"]);

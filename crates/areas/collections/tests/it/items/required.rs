@@ -1,4 +1,4 @@
-//! A field that is required takes no blank text, whichever way a value comes.
+//! Required fields reject blank texts in every kind of request.
 
 use super::Shop;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use testkit::{Answer, Kind};
 
 const BLANK: [&str; 4] = ["", " ", "\t\r\n", "\u{a0}\u{2003}"];
 
-/// Checks a refusal for want of a value.
+/// Checks that a request was rejected because of a missing value.
 #[track_caller]
 fn is_refused(answer: &Answer, param: &str) {
     assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some(param), "{}", answer.text);
@@ -38,7 +38,7 @@ async fn blank_texts_are_no_values(kind: Kind) {
         is_refused(&app.post(&shop.at("/bulk-upsert"), key, rows).await, "rows[0].data.name");
     }
     assert_eq!(shop.look(&item).await, item);
-    // A field that is not required keeps what it is given.
+    // Other fields accept blank texts.
     app.patch(&shop.of(&item, ""), key, json!({ "data": { "sku": "" } })).await.expect(200);
     app.patch(&shop.of(&item, ""), key, json!({ "data": { "name": " Ball " } })).await.expect(200);
     assert_eq!(shop.look(&item).await["data"]["name"], " Ball ");

@@ -1,11 +1,12 @@
-//! Items that one request creates together: each is as complete as one that is created alone, and none is half written.
+//! Items that one request creates together. Each must be as complete as one created alone, and none may be half
+//! written.
 
 use super::Shop;
 use crate::{events, number, seed};
 use serde_json::{Value, json};
 use testkit::{Answer, Kind, TestApp};
 
-/// What an item leaves in each table.
+/// Counts the rows of items in each table.
 async fn traces(app: &TestApp) -> Vec<i64> {
     let mut counts = Vec::new();
     for table in ["items", "item_keys", "item_unique", "item_search", "item_activity", "events"] {
@@ -113,7 +114,7 @@ async fn a_taken_value_leaves_nothing_half_written(kind: Kind) {
         let after = traces(&shop.app).await;
         let made: Vec<i64> = after.iter().zip(&before).map(|(after, before)| after - before).collect();
         assert_eq!(made, [2, 2, 2, 2, 2, 2]);
-        // What was refused took no number.
+        // A rejected item takes no number.
         let last = shop.look(&report["results"][2]).await;
         assert_eq!(last["data"]["number"], json!(3 + 2 * place));
     }

@@ -1,4 +1,4 @@
-//! The trash and its end, and activity that is forgotten.
+//! The trash, permanent deletion, and the retention of activity logs.
 
 use super::Shop;
 use crate::{event_types, full, number, seed};
@@ -40,7 +40,7 @@ async fn a_large_trash_is_emptied_in_the_background(kind: Kind) {
     }
     let emptied = app.delete(&shop.at("/trash"), key).await.expect(200);
     assert_eq!((&emptied["count"], &emptied["done"]), (&json!(1200), &json!(false)));
-    // What is thrown away after the request stays.
+    // Items that are trashed after the request stay.
     app.data.clock.advance(Duration::seconds(1));
     let late = shop.put_up(json!({ "name": "late" })).await;
     app.delete(&shop.of(&late, ""), key).await.expect(200);
@@ -177,7 +177,7 @@ async fn an_item_moves_to_another_collection(kind: Kind) {
     let keys = "SELECT COUNT(*) AS n FROM item_keys";
     assert_eq!(number(app, keys).await, 1, "the index of the new collection has it");
     assert_eq!(event_types(app).await.last().map(String::as_str), Some("item.moved"));
-    // The external key may be taken there.
+    // Another item may have the external key meanwhile.
     let other = app
         .post(&shop.at(""), key, json!({ "data": { "name": "Cube", "active": null }, "external_key": "k" }))
         .await

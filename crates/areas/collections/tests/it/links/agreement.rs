@@ -1,4 +1,5 @@
-//! Whatever is done in whichever order: table, copies and lists say the same, and say what a simple model says.
+//! Random changes in random order. The link table, the copies in values and the lists must agree with each other and
+//! with a simple model.
 
 use super::Library;
 use proptest::prelude::*;
@@ -12,7 +13,7 @@ const ITEMS: usize = 5;
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Writes a field of a book (`true`) or an author.
+    /// Writes a relation field of a book (`true`) or an author.
     Write(bool, usize, Vec<usize>),
     Link(usize, usize),
     Set(usize, Vec<usize>),
@@ -37,7 +38,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 25)
 }
 
-/// Who is linked to whom, and where everybody is.
+/// The expected links, and the ids of items in the trash.
 #[derive(Debug, Default)]
 struct Model {
     links: BTreeSet<(i64, i64)>,
@@ -55,7 +56,7 @@ impl Model {
         ends.map(|(_, to)| to).collect()
     }
 
-    /// What a write of the whole list does: links to items that are away stay.
+    /// Replaces a whole list. Links to items in the trash stay.
     fn write(&mut self, book: bool, item: i64, to: &[i64]) {
         for other in self.others(book, item) {
             self.links.remove(&Self::pair(book, item, other));
@@ -147,9 +148,9 @@ impl World {
         places.into_iter().map(|place| self.ids(book)[*place]).collect()
     }
 
-    /// Whether a write went through, as it should where all that it names is there.
+    /// Checks that a write succeeded exactly if all items that it names are live.
     fn expect(&self, answer: &testkit::Answer, id: i64, to: &[i64]) -> bool {
-        // What is linked already is not looked for again, but what is linked is not away.
+        // An existing link is not checked again, but no existing link leads to the trash.
         let fits = !self.model.away.contains(&id) && !to.iter().any(|id| self.model.away.contains(id));
         assert_eq!(answer.status < 300, fits, "{}", answer.text);
         fits

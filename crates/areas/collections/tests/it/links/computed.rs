@@ -1,4 +1,4 @@
-//! Rollups and lookups: what they hold is what a recount gives.
+//! Rollups and lookups. Their values must equal a recount.
 
 use super::Library;
 use fields::{FieldOptions, FieldType};
@@ -15,7 +15,7 @@ fn rollup(key: &str, aggregate: &str, field: Value, result: &str) -> Value {
     json!({ "key": key, "type": "rollup", "options": options })
 }
 
-/// Authors that compute something of their books, and books that look at their editor.
+/// Opens a library whose authors have computed values of their books, and whose books have lookups of their editor.
 async fn counting(kind: testkit::Kind) -> Library {
     let look = |key: &str, field: &str, result: &str| json!({ "key": key, "type": "lookup", "options": { "relation": "editor", "field": field, "result_type": result } });
     let of_books = json!([look("editor_age", "age", "number"), look("editor_wealth", "wealth", "number")]);
@@ -34,7 +34,7 @@ async fn counting(kind: testkit::Kind) -> Library {
     Library::with(kind, json!({}), of_books, of_authors).await
 }
 
-/// What the rollups of an author should be, from its books.
+/// Computes the expected rollups of an author from its books.
 async fn recount(library: &Library, books: &[i64]) -> Value {
     let mut rows = Vec::new();
     for book in books {
@@ -68,7 +68,7 @@ async fn recount(library: &Library, books: &[i64]) -> Value {
     counted
 }
 
-/// Creates items by one request; gives their ids.
+/// Creates items by one request and returns their ids.
 async fn create_in(library: &Library, collection: CollectionId, rows: Value) -> Vec<i64> {
     let path = format!("/collections/{collection}/items/bulk-create");
     let report = library.app.post(&path, &library.key, json!({ "rows": rows })).await.expect(200);
@@ -137,7 +137,7 @@ async fn rollups_are_what_a_recount_gives(kind: Kind) {
     expect_right(&library, ann, &[written[0]]).await;
     library.change(books, written[0], json!({ "authors": null })).await.expect(200);
     expect_right(&library, ann, &[]).await;
-    // Over all links, not over the copy of the first 25.
+    // Rollups use all links, not the copy of the first 25.
     let mut many = Vec::new();
     for number in 0..40 {
         many.push(library.put(books, json!({ "title": format!("M{number}"), "price": number })).await);
@@ -167,7 +167,7 @@ async fn chains_are_followed_to_their_end_and_only_where_they_lead(kind: Kind) {
     let emitted = crate::events(&library.app).await;
     assert_eq!(emitted.len(), before + 3);
     assert_eq!(emitted.last().unwrap().1["changed"], json!({ "editor_age": { "old": 40, "new": 41 } }));
-    // A book of its own editor changes, and what it looks at comes back to it.
+    // A book that is edited by its own author changes, and the lookup returns the new value to it.
     library.change(books, own, json!({ "editor": [ann] })).await.expect(200);
     let answer = library.change(books, own, json!({ "price": 8 })).await.expect(200);
     assert_eq!(answer["data"]["editor_wealth"], 8, "the answer has what came back");
@@ -317,7 +317,7 @@ async fn only_what_fits_can_be_computed(kind: Kind) {
         ] {
             let options: FieldOptions = serde_json::from_value(options).unwrap();
             let kind = FieldType::parse(kind).unwrap();
-            // The last would close a circle: wealth looks at prices, editor_wealth at wealth.
+            // The last candidate would create a cycle: wealth depends on prices, and editor_wealth on wealth.
             let key = if options.field.as_deref() == Some("editor_wealth") { "wealth" } else { "fresh" };
             let checked = compute::check(read, &shapes, &shape, Candidate { key, kind, options: &options })?;
             answers.push(

@@ -1,11 +1,11 @@
-//! Many write links of the same items at once, by all ways in: nobody waits for whoever waits for them.
+//! Concurrent writes to links of the same items, by all operations. None of them may deadlock.
 
 use super::Library;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use testkit::{Answer, Kind};
 
-/// Draws numbers that are the same in every run.
+/// A source of random numbers that repeats in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -18,7 +18,7 @@ impl Dice {
         ids[self.below(ids.len())]
     }
 
-    /// Up to four of them, each once, in any order.
+    /// Returns up to four of the ids in any order.
     fn some(&mut self, ids: &[i64]) -> Vec<i64> {
         let mut some = Vec::new();
         for _ in 0..self.below(5) {
@@ -41,7 +41,7 @@ impl World {
     async fn open(kind: testkit::Kind) -> Arc<Self> {
         let library = Library::open(kind).await;
         let (mut authors, mut books) = (Vec::new(), Vec::new());
-        // In turns, so that neither collection's ids come before the other's.
+        // Alternate, so that the ids of the two collections interleave.
         for number in 0..6 {
             authors.push(library.author(&format!("A{number}")).await);
             books.push(library.book(&format!("B{number}")).await);
@@ -49,7 +49,7 @@ impl World {
         Arc::new(Self { library, authors, books })
     }
 
-    /// Lets workers, each with dice of its own, take steps until all are through.
+    /// Runs workers concurrently, each with its own dice, until all have taken their steps.
     async fn all_at_once<F: Future<Output = Answer> + Send>(
         self: &Arc<Self>,
         step: impl Fn(Arc<Self>, Dice) -> F + Send + Copy + 'static,
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// Both ends of all links say the same, and nobody had to begin anew.
+    /// Checks that both ends of all links agree, and that no transaction was retried.
     async fn end(&self) {
         for book in &self.books {
             let listed = self.listed(self.library.books, *book, "authors").await;
@@ -84,7 +84,7 @@ impl World {
         assert_eq!(self.library.app.data.deadlocks().await, 0);
     }
 
-    /// What a field of an item points to; `None` for an item that is away.
+    /// Returns the targets of a field, or `None` for an item in the trash.
     async fn listed(&self, collection: model::CollectionId, id: i64, key: &str) -> Option<Vec<i64>> {
         let at = self.library.at(collection, format_args!("/{id}"));
         let answer = self.library.app.get(&at, &self.library.key).await;
@@ -92,7 +92,7 @@ impl World {
         (answer.status == 200).then(|| ids(&answer.body["data"]["data"][key]))
     }
 
-    /// One of the two collections, the items of it, and the key and items of the field that points to the other.
+    /// Returns one of the two collections: its items, the key of its field, and the items of the other collection.
     fn side(&self, book: bool) -> (model::CollectionId, &[i64], &'static str, &[i64]) {
         if book {
             (self.library.books, &self.books, "authors", &self.authors)
@@ -213,7 +213,7 @@ async fn values_in_bulk(kind: Kind) {
 #[testkit::both]
 async fn links_and_values(kind: Kind) {
     let world = World::open(kind).await;
-    // Each author is of one book, so that links take the places of others.
+    // Each author can have one book, so that new links replace others.
     world.library.set(world.library.authors, "books", json!({ "cardinality": "one" })).await;
     world
         .all_at_once(async |world, mut dice| match dice.below(3) {

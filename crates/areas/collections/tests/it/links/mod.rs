@@ -16,7 +16,7 @@ use records::shape;
 use serde_json::{Value, json};
 use testkit::{Answer, Key, Kind, TestApp};
 
-/// A service with authors and books that know of each other.
+/// A service with collections of authors and books that are related.
 pub struct Library {
     pub app: TestApp,
     pub key: Key,
@@ -25,13 +25,13 @@ pub struct Library {
 }
 
 impl Library {
-    /// Books have many authors and authors many books; each book has one publisher at most, who knows of no book, and a
-    /// sequel, which knows what it follows.
+    /// Opens a library. Books have many authors and authors many books. A book also has at most one editor, without a
+    /// reverse field.
     pub async fn open(kind: Kind) -> Self {
         Self::with(kind, json!({}), json!([]), json!([])).await
     }
 
-    /// The same with further options of `authors` and further fields.
+    /// Opens a library with further options of `authors` and further fields.
     pub async fn with(kind: Kind, options: Value, of_books: Value, of_authors: Value) -> Self {
         let app = TestApp::new(kind).await;
         let key = full(&app).await;
@@ -94,7 +94,7 @@ impl Library {
         crate::number(&self.app, &sql).await
     }
 
-    /// Makes two relation fields the ends of the same links.
+    /// Makes two relation fields the reverse of each other.
     pub async fn pair(&self, one: (CollectionId, &'static str), other: (CollectionId, &'static str)) {
         for (this, that) in [(one, other), (other, one)] {
             let back = self.field_id(that.0, that.1).await;
@@ -106,7 +106,7 @@ impl Library {
         format!("/collections/{collection}/items{rest}")
     }
 
-    /// Creates an item; gives its id.
+    /// Creates an item and returns its id.
     pub async fn put(&self, collection: CollectionId, data: Value) -> i64 {
         let body = json!({ "data": data });
         self.app.post(&self.at(collection, ""), &self.key, body).await.expect(201)["id"].as_i64().unwrap()
@@ -130,7 +130,7 @@ impl Library {
         self.app.get(&self.at(collection, format_args!("/{id}")), &self.key).await.expect(200)
     }
 
-    /// The value of a field.
+    /// Returns the value of a field.
     pub async fn value(&self, collection: CollectionId, id: i64, key: &str) -> Value {
         self.look(collection, id).await["data"][key].clone()
     }

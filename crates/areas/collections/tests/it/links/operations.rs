@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::{Answer, Kind};
 
 impl Library {
-    /// The address of an item's links.
+    /// Returns the path of an item's links.
     fn links(&self, item: i64, rest: &str) -> String {
         self.at(self.books, format_args!("/{item}/links{rest}"))
     }
@@ -20,7 +20,7 @@ impl Library {
         rows.as_array().unwrap().clone()
     }
 
-    /// A file of the workspace.
+    /// Inserts a file of the workspace.
     async fn file(&self, name: &str) -> i64 {
         let workspace = self.key.workspace;
         self.app
@@ -65,7 +65,7 @@ async fn free_links_point_to_items_files_and_runs(kind: Kind) {
     assert_eq!(library.list(book, "?type=file").await.len(), 1);
     assert_eq!(library.list(book, "?role=fan").await, std::slice::from_ref(&made));
     assert_eq!(library.list(book, "?role=foe").await.len(), 0);
-    // A run of this workspace, and one of another.
+    // A run of another workspace, which then moves to this one.
     let runner = library.app.key(workspace, Env::Live, &["*"]).await;
     let theirs = library.app.post("/runs", &runner, json!({ "input": "Hello" })).await.expect(200);
     let foreign = json!({ "to": { "type": "run", "id": theirs["id"] } });
@@ -106,7 +106,7 @@ async fn links_of_a_field_are_its_values(kind: Kind) {
     let keys: Vec<_> =
         library.list(book, "?field_key=authors").await.iter().map(|link| link["to"]["id"].clone()).collect();
     assert_eq!(keys, [json!(bob), json!(ann)]);
-    // The author's side: its own row leaves from there, and the book's leads there.
+    // For the author, its own row is outgoing and the row of the book is incoming.
     let at = |query: &str| library.at(authors, format_args!("/{ann}/links{query}"));
     let seen = library.app.get(&at("?direction=in"), &library.key).await.expect(200);
     assert_eq!(
@@ -116,7 +116,7 @@ async fn links_of_a_field_are_its_values(kind: Kind) {
     assert_eq!(seen[0]["linked"]["title"], "A");
     let both = library.app.get(&at("?direction=both"), &library.key).await.expect(200);
     assert_eq!((both.as_array().unwrap().len(), &both[0]["field_key"]), (1, &json!("books")));
-    // From the other end it is removed at both.
+    // Deleting a link from either end removes both rows.
     let gone = library.app.delete(&at(&format!("/{}", made["id"])), &library.key).await.expect(200);
     assert_eq!(gone, json!({ "id": made["id"], "object": "item_link", "deleted": true }));
     assert_eq!(library.value(books, book, "authors").await, json!([bob]));
@@ -146,7 +146,7 @@ async fn a_single_link_is_replaced_on_request(kind: Kind) {
     library.link(first, body(bob, "editor", false)).await.expect_error(409, "link_exists");
     library.link(first, body(bob, "editor", true)).await.expect(201);
     assert_eq!(library.value(books, first, "editor").await, json!([bob]));
-    // The author can be of one book only.
+    // An author can have only one book.
     library.link(first, body(ann, "authors", false)).await.expect(201);
     let refused = library.link(second, body(ann, "authors", false)).await;
     refused.expect_error(409, "link_exists");
@@ -204,7 +204,7 @@ async fn bad_links_are_refused(kind: Kind) {
             .await
             .expect_error(400, "validation_error");
     }
-    // Another workspace finds nothing of this.
+    // Other workspaces find nothing.
     let made = library.link(book, json!({ "to": to(ann) })).await.expect(201);
     let stranger = crate::full(&library.app).await;
     let at = library.links(book, "");
@@ -217,7 +217,7 @@ async fn bad_links_are_refused(kind: Kind) {
         library.app.post(&format!("/collections/{theirs}/items"), &stranger, json!({ "data": {} })).await;
     let mine = mine.expect(201)["id"].as_i64().unwrap();
     library.link(book, json!({ "to": to(mine) })).await.expect_error(404, "not_found");
-    // Whoever is locked, and whatever is archived, keeps its links.
+    // Locked items and archived collections keep their links.
     let lock = |id: i64| {
         format!("UPDATE items SET locked_by = '{{\"type\":\"system\",\"id\":\"x\"}}' WHERE id = {id}")
     };

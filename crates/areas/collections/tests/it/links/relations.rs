@@ -1,4 +1,4 @@
-//! Relation fields: both ends agree, whatever is written to either.
+//! Relation fields: both ends agree, whichever is written.
 
 use super::Library;
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ async fn events_of_the_other_end_name_the_writer(kind: Kind) {
         "SELECT count(*) AS n FROM item_activity WHERE item_id = {ann} AND actor LIKE 'key\\_%' ESCAPE '\\'"
     );
     assert_eq!(crate::number(&library.app, &sql).await, 2);
-    // The same once more is no change, and nobody hears of it.
+    // Writing the same value again is no change and publishes nothing.
     library.change(library.books, book, json!({ "authors": [ann] })).await.expect(200);
     assert_eq!(crate::events(&library.app).await.len(), emitted.len());
 }
@@ -60,17 +60,17 @@ async fn more_than_25_are_cut_and_said_so(kind: Kind) {
     let more = &shown["has_more"]["authors"];
     assert_eq!((&more["total"], &more["total_is_exact"]), (&json!(30), &json!(true)));
     assert_eq!(more["url"], format!("/collections/{books}/items/{book}/links?field_key=authors"));
-    // What was read may be written back.
+    // A value that was read can be written back.
     let back = shown["data"].clone();
     let at = library.at(books, format_args!("/{book}"));
     library.app.put(&at, &library.key, json!({ "data": back })).await.expect(200);
     assert_eq!(library.look(books, book).await["has_more"]["authors"]["total"], 30);
-    // An author behind the first 25 goes, and the number follows.
+    // A deleted link after the first 25 lowers the total.
     library.change(authors, all[29], json!({ "books": [] })).await.expect(200);
     let shown = library.look(books, book).await;
     assert_eq!(shown["data"]["authors"], json!(all[..25]));
     assert_eq!(shown["has_more"]["authors"]["total"], 29);
-    // One of the first goes, and the next comes up.
+    // A deleted link among the first 25 is replaced by the next.
     library.change(authors, all[0], json!({ "books": null })).await.expect(200);
     assert_eq!(library.value(books, book, "authors").await, json!(all[1..26]));
     library.change(books, book, json!({ "authors": all[20..26] })).await.expect(200);
@@ -88,7 +88,7 @@ async fn items_are_listed_by_what_they_point_to(kind: Kind) {
         library.put(books, json!({ "title": "B", "price": 2, "authors": [ann, bob], "editor": [ann] })).await;
     let second = library.put(books, json!({ "title": "A", "price": 1, "authors": [ann] })).await;
     let third = library.put(books, json!({ "title": "C", "price": 3, "authors": [bob] })).await;
-    // Among few items it takes less to look at each.
+    // With few items the planner would prefer a scan.
     for collection in [books, authors] {
         let rows = vec![json!({ "data": {} }); 150];
         library
@@ -132,7 +132,7 @@ async fn items_are_listed_by_what_they_point_to(kind: Kind) {
         list(books, format!("filter[authors]={ann}&filter[title]=A")).await,
         emitted(&[second], "links(authors); visited=2")
     );
-    // One that is in the trash is neither found nor looked for.
+    // A link to or from the trash is not found.
     library.trash(books, first).await.expect(200);
     assert_eq!(list(books, format!("filter[authors]={ann}")).await.0, [second]);
     library.trash(authors, ann).await.expect(200);
@@ -169,7 +169,7 @@ async fn what_does_not_exist_is_named(kind: Kind) {
     two.expect_error(400, "validation_error");
     let other = library.book("B").await;
     library.change(books, book, json!({ "parts": [other] })).await.expect(200);
-    // Another workspace's items are as good as none.
+    // Items of another workspace count as missing.
     let stranger = crate::full(&library.app).await;
     let theirs =
         crate::seed::collection(&library.app, &stranger, json!([{ "key": "name", "type": "text" }])).await;
@@ -201,7 +201,7 @@ async fn a_field_for_one_item_takes_its_id_alone(kind: Kind) {
     let library = Library::open(kind).await;
     let books = library.books;
     let (ann, bob) = (library.author("Ann").await, library.author("Bob").await);
-    // Written as an id or as a list, it is always shown as a list.
+    // A single id and a list are both accepted, and a list is returned.
     let book = library.put(books, json!({ "title": "A", "editor": ann })).await;
     for (sent, shown) in [
         (json!([bob]), json!([bob])),
@@ -234,7 +234,7 @@ async fn a_field_for_one_item_takes_its_id_alone(kind: Kind) {
         let refused = library.change(books, book, json!({ "editor": wrong })).await;
         assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("data.editor"), "{wrong}");
     }
-    // A field for many takes lists only.
+    // A field for many items accepts lists only.
     let refused = library.change(books, book, json!({ "authors": ann })).await;
     assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("data.authors"));
 }
@@ -250,7 +250,7 @@ async fn a_locked_item_keeps_its_links(kind: Kind) {
     let body = json!({ "data": { "title": "A", "authors": [ann] } });
     let refused = library.app.post(&library.at(library.books, ""), &library.key, body).await;
     refused.expect_error(409, "item_locked");
-    // A pointer that it does not know of is no change of it.
+    // A link without a reverse field does not change its target.
     library.put(library.books, json!({ "title": "A", "editor": [ann] })).await;
 }
 

@@ -1,4 +1,5 @@
-//! Computed fields whose sources are deleted or converted with `force`: no item keeps a value that nothing says any more.
+//! Computed fields whose sources are deleted or converted with `force`. No item may keep a value that its sources no
+//! longer give.
 
 use crate::full;
 use serde_json::{Value, json};
@@ -56,7 +57,7 @@ impl Desk {
         self.app.get(&format!("/collections/{collection}/items?{query}"), &self.key).await
     }
 
-    /// What an item has in a field, and why it has nothing.
+    /// Returns the value of a field, and the reason if it has none.
     async fn value(&self, collection: i64, item: i64, key: &str) -> (Value, Value) {
         let item =
             self.app.get(&format!("/collections/{collection}/items/{item}"), &self.key).await.expect(200);
@@ -72,7 +73,8 @@ fn number(key: &str) -> Value {
     json!({ "field_key": key, "type": "number" })
 }
 
-/// Shelves with a rollup of the things on them, and a formula of it; two shelves with a thing each.
+/// Creates shelves with a rollup of the things on them and a formula of the rollup. Returns the ids of the
+/// collections and of two shelves with one thing each.
 async fn shelves(desk: &Desk) -> (i64, i64, i64, i64) {
     let shelf = desk.collection("Shelves", json!([{ "field_key": "n", "type": "text" }])).await;
     let relation = json!({ "field_key": "s", "type": "relation", "options":
@@ -118,14 +120,14 @@ async fn what_is_computed_of_a_deleted_field_has_no_value(kind: Kind) {
     let total = desk.shown(shelf, "total").await;
     assert_eq!((&total["options"]["result_error"], &total["version"]), (&json!("missing_source"), &json!(2)));
     assert_eq!(desk.shown(shelf, "count").await["options"].get("result_error"), None);
-    // It can still be changed where nothing is computed anew.
+    // The field can still be changed if nothing has to be recomputed.
     let path = desk.path(shelf, "total").await;
     let renamed = desk.app.patch(&path, &desk.key, json!({ "label": "Sum" })).await.expect(200);
     assert_eq!(
         (&renamed["label"], &renamed["options"]["result_error"]),
         (&json!("Sum"), &json!("missing_source"))
     );
-    // A field of the same key brings the values back, one of another type does not.
+    // A new field with the same key restores the values, unless it has another type.
     desk.field(thing, json!({ "field_key": "v", "type": "text" })).await;
     for item in [one, two, three] {
         assert_eq!(desk.value(shelf, item, "total").await, (json!(null), json!("invalid_source")));
@@ -180,7 +182,7 @@ async fn sums_of_what_is_no_number_any_more_say_so(kind: Kind) {
     }
     assert_eq!(desk.value(shelf, one, "most").await, (json!("5"), json!(null)));
     assert_eq!(desk.value(shelf, two, "count").await, (json!(1), json!(null)));
-    // It comes back with its type.
+    // The values return with the type.
     desk.convert(thing, "v", "number").await;
     assert_eq!(desk.value(shelf, one, "twice").await, (json!(10), json!(null)));
     assert_eq!(desk.value(shelf, three, "total").await, (json!(0), json!(null)));
@@ -317,7 +319,7 @@ async fn formulas_count_days_in_the_zone_of_the_field(kind: Kind) {
     assert_eq!(groups("group_by=d:day").await, json!({ "d:day": "2026-11-22" }));
     assert_eq!(groups("group_by=next:day").await, json!({ "next:day": "2026-11-23" }));
     assert_eq!(groups("group_by=d:day&time_zone=UTC").await, json!({ "d:day": "2026-11-21" }));
-    // Another zone has other days.
+    // In another time zone the moment is on another day.
     let path = desk.path(c, "d").await;
     desk.app.patch(&path, &desk.key, json!({ "options": { "time_zone": "America/Lima" } })).await.expect(200);
     assert_eq!(desk.value(c, item, "day_of").await, (json!("2026-11-21"), json!(null)));
@@ -354,7 +356,7 @@ async fn options_that_the_service_determines_are_refused(kind: Kind) {
     }
     desk.field(a, json!({ "field_key": "f", "type": "formula", "options": { "expression": "{v}" } })).await;
     let path = desk.path(a, "f").await;
-    // What was read can be sent back.
+    // Options that were read can be written back.
     let shown = desk.shown(a, "f").await;
     desk.app.patch(&path, &desk.key, json!({ "options": shown["options"] })).await.expect(200);
     let refused = desk.app.patch(&path, &desk.key, json!({ "options": { "result_type": "text" } })).await;
@@ -366,7 +368,7 @@ async fn what_lost_its_source_in_an_older_version_says_so(kind: Kind) {
     let desk = Desk::open(kind).await;
     let (shelf, thing, one, _) = shelves(&desk).await;
     desk.delete(thing, "v").await;
-    // As older versions left it.
+    // The state that older versions left.
     let forget = match kind {
         testkit::Kind::Sqlite => {
             "UPDATE collection_fields SET options = json_remove(options, '$.result_error')"

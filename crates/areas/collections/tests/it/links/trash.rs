@@ -1,4 +1,4 @@
-//! Links of items that go and come back.
+//! Links of items that are trashed and restored.
 
 use super::Library;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ async fn links_wait_in_the_trash(kind: Kind) {
     library.trash(authors, ann).await.expect(200);
     assert_eq!(library.value(books, book, "authors").await, json!([bob]));
     assert_eq!(library.value(books, book, "editor").await, Value::Null);
-    // Others that are written meanwhile do not touch it.
+    // Concurrent changes of other links do not affect it.
     let eve = library.author("Eve").await;
     library.change(books, book, json!({ "authors": [eve] })).await.expect(200);
     library.restore(authors, ann).await.expect(200);
@@ -152,7 +152,7 @@ async fn copies_beyond_a_hundred_follow_in_a_job(kind: Kind) {
     assert_eq!(crate::number(&library.app, &holding).await, 150);
 }
 
-/// Many books that point to an author by a field, made by the quick way: their own values do not say so yet.
+/// Inserts many books that link to an author, by SQL. The copies in the values of the books are still missing.
 async fn copies(library: &Library, author: i64, field: &str, many: usize) {
     let book = library.book("Copy").await;
     let (books, authors, workspace) = (library.books, library.authors, library.key.workspace);
@@ -182,7 +182,7 @@ async fn copies(library: &Library, author: i64, field: &str, many: usize) {
         .unwrap();
 }
 
-/// One book that points to an author, in the same way.
+/// Links one more book to an author, in the same way.
 async fn copies_of(library: &Library, book: i64, author: i64, field: &str) {
     let (books, authors, workspace) = (library.books, library.authors, library.key.workspace);
     let field = library.field_id(books, field).await;

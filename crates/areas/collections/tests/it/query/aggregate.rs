@@ -1,4 +1,4 @@
-//! Counting and summing in groups.
+//! Counts and sums in groups.
 
 use super::create;
 use crate::{full, seed};

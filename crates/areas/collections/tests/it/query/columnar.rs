@@ -1,4 +1,4 @@
-//! Columnar indexes: what changes beside them, and when a query does without.
+//! Columnar indexes: concurrent changes, and queries that cannot use them.
 
 use super::{create, ids, list};
 use crate::{full, seed};
@@ -10,7 +10,7 @@ fn plan(answer: &Answer) -> &str {
     answer.headers["x-svc-query-plan"].split(';').next().unwrap()
 }
 
-/// A shop with a columnar index, and products of these prices in its segments.
+/// Creates a shop with a columnar index, and products of these prices in its segments.
 async fn shop(app: &TestApp, key: &Key, prices: std::ops::Range<i64>) -> (CollectionId, IndexId, Vec<i64>) {
     let fields = json!([{ "key": "name", "type": "text" }, { "key": "price", "type": "number" }]);
     let collection = seed::collection(app, key, fields).await;
@@ -29,7 +29,7 @@ async fn with_too_many_changes_queries_do_without(kind: Kind) {
     let app = TestApp::new(kind).await;
     let key = full(&app).await;
     let (collection, index, made) = shop(&app, &key, 0..3).await;
-    // Few items, and more changes than are read: the last one is among those that are not.
+    // Few items with more pending changes than a query reads. The last item is beyond them.
     app.sql(format!(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20001) \
          INSERT INTO item_changes (index_id, item_id) SELECT {}, {} FROM n",
@@ -75,7 +75,7 @@ async fn sums_are_the_same_whether_few_items_fit_or_most(kind: Kind) {
         let sum = if count == 0 { Value::Null } else { sum.into() };
         assert_eq!((&values["count"], &values["sum:price"]), (&json!(count), &sum), "{filter}");
         assert_eq!(plan(&answer), by, "{filter}");
-        // A text is stored as it compares, so only the items themselves say how it is written.
+        // Columns store texts in their form for comparison, so groups by text have to read the items.
         let by_rows = app.get(&format!("{path}&group_by=name"), &key).await;
         let groups = by_rows.expect(200)["groups"].clone();
         let counts: Vec<i64> = groups
@@ -86,12 +86,12 @@ async fn sums_are_the_same_whether_few_items_fit_or_most(kind: Kind) {
             .collect();
         assert_eq!(counts, if count == 0 { vec![] } else { vec![count] });
     }
-    // Only the changed item is read, whatever is counted.
+    // Only the changed item is read, but all items count as visited.
     let path = format!("/collections/{collection}/items/aggregate?metrics=count,distinct:price");
     let answer = app.get(&path, &key).await;
     assert_eq!(answer.expect(200)["groups"][0]["values"], json!({ "count": 1_501, "distinct:price": 1_501 }));
     assert_eq!(answer.headers["x-svc-query-plan"], "columnar; visited=1501");
-    // A condition that columns do not know leaves them out.
+    // A condition on a field without a column rules out the index.
     let answer = list(&app, &key, collection, &format!("filter[id][gte]={}", last["id"])).await;
     assert_eq!((ids(&answer).len(), plan(&answer)), (1, "scan"));
 }
@@ -122,13 +122,13 @@ async fn columns_in_memory_are_used_until_segments_are_written(kind: Kind) {
         app.get(&path, &key).await.expect(200)["groups"][0]["values"]["count"].as_i64().unwrap()
     };
     assert_eq!(counted().await, 3);
-    // What is stored is not read any more: without it the answers are the same.
+    // The stored segments are not read: without them the results are the same.
     app.sql("UPDATE item_columns SET column_id = column_id + 100000").await;
     let asked = async |query: &str| ids(&list(&app, &key, collection, query).await);
     assert_eq!(asked("filter[price][gte]=2&sort=-price").await, [made[4], made[3], made[2]]);
     assert_eq!(counted().await, 3);
     app.sql("UPDATE item_columns SET column_id = column_id - 100000").await;
-    // A changed item is looked at itself, and then its segment is written.
+    // A changed item is read by itself until its segment is merged.
     let path = format!("/collections/{collection}/items/{}", made[0]);
     app.patch(&path, &key, json!({ "data": { "price": 9 } })).await.expect(200);
     for _ in 0..3 {
@@ -175,7 +175,7 @@ async fn a_sorted_list_reads_segments_until_it_has_enough(kind: Kind) {
     let collection = seed::collection(&app, &key, fields).await;
     let index = seed::columns(&app, &key, collection).await;
     let data = |number: i64| match number % 100 {
-        // One in each segment has no price, and comes last in both directions.
+        // Each segment has an item without a price, which comes last in both directions.
         0 => json!({ "data": { "name": "Kite" } }),
         _ => json!({ "data": { "name": "Kite", "price": number } }),
     };
@@ -198,7 +198,7 @@ async fn a_sorted_list_reads_segments_until_it_has_enough(kind: Kind) {
         assert_eq!(prices("-price").await, (vec![Some(999), Some(998), Some(997)], 104));
         assert_eq!(prices("price").await, (vec![Some(1), Some(2), Some(3)], 104));
     }
-    // What a changed item has counts, and not what its segment still says.
+    // The current value of a changed item counts, not the one in its segment.
     let first = list(&app, &key, collection, "sort=price&limit=1").await;
     let path = format!("/collections/{collection}/items/{}", ids(&first)[0]);
     app.patch(&path, &key, json!({ "data": { "price": 5_000 } })).await.expect(200);
@@ -218,7 +218,7 @@ async fn a_field_takes_its_values_with_it(kind: Kind) {
     };
     let price = format!("{path}/fields/{}", field("price"));
     app.patch(&price, &key, json!({ "type": "text" })).await.expect(200);
-    // Numbers that are text by now, before and after they were converted.
+    // Numbers become texts: queries before and after the conversion.
     let asked = async || list(&app, &key, collection, "filter[price][gt]=8&sort=price").await;
     asked().await.expect(200);
     while app.service.jobs.run_due().await.unwrap() > 0 {}

@@ -1,4 +1,4 @@
-//! Indexes: made, built beside other work, used, and dropped.
+//! Indexes: creation, concurrent building, use and deletion.
 
 use super::{create, ids, list};
 use crate::{event_types, full, number, seed};
@@ -21,7 +21,7 @@ pub async fn run_jobs(app: &TestApp) {
     while app.service.jobs.run_due().await.unwrap() > 0 {}
 }
 
-/// A text that is longer than what its key begins with.
+/// A text that is longer than the prefix in its key.
 const LONG: &str = "a sku whose beginning many share, as links do";
 
 /// A collection with a unique field.
@@ -39,7 +39,7 @@ impl<'a> Stock<'a> {
         Self { app, key, collection, path: format!("/collections/{collection}/items") }
     }
 
-    /// Creates items in every way, changes one, and looks them up.
+    /// Creates items by every operation, changes one, and finds them.
     async fn fill(&self) {
         let Self { app, key, path, .. } = self;
         let other = format!("{LONG}, and another");
@@ -65,7 +65,7 @@ impl<'a> Stock<'a> {
         create(app, key, self.collection, json!({ "sku": "1001" })).await;
     }
 
-    /// How many entries of so many bytes its unique index has.
+    /// Counts the entries of the unique index with a key of this many bytes.
     async fn entries(&self, bytes: usize) -> i64 {
         number(self.app, &format!("SELECT COUNT(*) AS n FROM item_unique WHERE LENGTH(h) = {bytes}")).await
     }
@@ -93,7 +93,7 @@ async fn an_index_is_built_used_and_dropped(kind: Kind) {
     let again = app.post(&path, &key, new).await;
     again.expect_error(409, "duplicate_value");
     assert_eq!(again.body["error"]["details"]["existing_id"], index["id"]);
-    // Nobody uses it yet, and writes keep it up already.
+    // Queries do not use the index yet, but writes already maintain it.
     let item = |place: usize| format!("/collections/{collection}/items/{}", made[place]);
     app.patch(&item(6), &key, json!({ "data": { "price": 100 } })).await.expect(200);
     app.delete(&item(5), &key).await.expect(200);
@@ -123,7 +123,7 @@ async fn unique_indexes_know_values_by_what_they_begin_with(kind: Kind) {
     let key = full(&app).await;
     let stock = Stock::open(&app, &key).await;
     stock.fill().await;
-    // A number of four digits, or 24 bytes of a longer text, and 16 bytes of the hash.
+    // The keys are a number of four digits or 24 bytes of a longer text, each with 16 bytes of a hash.
     assert_eq!((stock.entries(20).await, stock.entries(40).await), (5, 2));
 }
 
@@ -132,7 +132,7 @@ async fn unique_indexes_of_older_versions_are_built_anew(kind: Kind) {
     let app = TestApp::new(kind).await;
     let key = full(&app).await;
     let stock = Stock::open(&app, &key).await;
-    // As v0.18.0 made it.
+    // The state that v0.18.0 left.
     app.sql("UPDATE collection_indexes SET key_format = 'hashed'").await;
     app.sql("UPDATE collections SET shape_version = shape_version + 1").await;
     stock.fill().await;
@@ -146,7 +146,7 @@ async fn unique_indexes_of_older_versions_are_built_anew(kind: Kind) {
     for statement in building.split(";\n").filter(|statement| !statement.trim().is_empty()) {
         app.sql(statement).await;
     }
-    // Both are kept up until the new one has taken the place of the old.
+    // Both indexes are maintained until the new one replaces the old.
     stock
         .app
         .post(&stock.path, &key, json!({ "data": { "sku": "1001" } }))

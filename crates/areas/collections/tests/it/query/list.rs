@@ -1,4 +1,4 @@
-//! The list: its parameters, its pages, its refusals.
+//! The list of items: parameters, pages and errors.
 
 use super::{create, ids, list, query};
 use crate::{full, number, seed};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use testkit::{Key, Kind, TestApp};
 
-/// Products: name, price, category, tags.
+/// Creates products with name, price, category and tags.
 async fn products(app: &TestApp, key: &Key) -> CollectionId {
     let fields = json!([
         { "key": "name", "type": "text" },
@@ -47,7 +47,7 @@ async fn a_list_has_items_as_they_are_read_one_by_one(kind: Kind) {
     assert_eq!(ids(&ask(&app, &key, collection, &[]).await), [first["id"].as_i64().unwrap()]);
     let trash = ask(&app, &key, collection, &[("trashed", "true"), ("filter[price]", "5")]).await;
     assert_eq!(ids(&trash), [second["id"].as_i64().unwrap()]);
-    // A page may go on behind an item that went to the trash since.
+    // A page can continue after an item that was trashed meanwhile.
     let after = second["id"].to_string();
     assert_eq!(ids(&ask(&app, &key, collection, &[("starting_after", &after)]).await).len(), 1);
 }
@@ -162,7 +162,7 @@ async fn any_place_in_a_cursor_is_a_page(kind: Kind) {
         create(&app, &key, collection, json!({ "price": price })).await;
     }
     for sort in ["price", "-price", "name", "id"] {
-        // What the service itself would have to seal.
+        // A cursor that the service itself could have sealed.
         let bound_to = json!([collection, [["sort", sort]], null, false]).to_string();
         let seal = Arc::new(auth::Seal::new(&[7; 32]).unwrap());
         let cursors = Cursors::new(seal, "listItems", key.workspace, bound_to);
@@ -191,7 +191,7 @@ async fn a_row_that_moves_neither_skips_nor_doubles_its_neighbours(kind: Kind) {
     }
     let page = ask(&app, &key, collection, &[("sort", "price"), ("limit", "4")]).await;
     assert_eq!(ids(&page), made[..4]);
-    // The last of the page is moved to the end, and one is put before it.
+    // Move the last item of the page to the end, and insert one before it.
     let last = format!("/collections/{collection}/items/{}", made[3]);
     app.patch(&last, &key, json!({ "data": { "price": 100 } })).await.expect(200);
     create(&app, &key, collection, json!({ "price": 1 })).await;
@@ -215,7 +215,7 @@ async fn a_query_beyond_the_budget_names_what_to_index(kind: Kind) {
     let planner = app.service.pipeline.services.get::<Planner>().unwrap();
     planner.set_budget(Budget { rows: 10, ..Budget::default() });
     let answer = ask(&app, &key, collection, &[("filter[price]", "99"), ("sort", "name")]).await;
-    // A walk that came to its end is answered, whatever it looked at: what counts is what would still come.
+    // A query that reaches its end succeeds, whatever it visited: the budget limits only what would still come.
     assert_eq!(ids(&answer), [0_i64; 0]);
     app.sql(
         "WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 999) \
@@ -299,7 +299,7 @@ async fn a_view_filters_sorts_and_hides(kind: Kind) {
     app.sql("UPDATE collection_fields SET trashed_at = created_at WHERE field_key = 'price'").await;
     app.sql("UPDATE collections SET shape_version = shape_version + 1000").await;
     ask(&app, &key, collection, &[("view_id", &view)]).await.expect_error(409, "view_invalid");
-    // Values of the field that is gone are not shown, though they are still there.
+    // Values of a deleted field are not shown, although they are still stored.
     let plain = ask(&app, &key, collection, &[]).await.expect(200);
     assert_eq!(plain[0]["data"], json!({ "name": "red boot" }));
 }
@@ -337,7 +337,7 @@ async fn relations_are_filtered_and_expanded(kind: Kind) {
     assert_eq!(expanded[0]["expanded"], json!({ "makers": [] }));
     assert_eq!(expanded[1]["expanded"]["makers"].as_array().unwrap().len(), 25);
     assert_eq!(expanded[2]["expanded"]["makers"][0]["data"], all[0]["data"]);
-    // What is in the trash is pointed to by nobody, also where an item's own values do not show it.
+    // An item in the trash is not found by links either, even where values do not show the link.
     app.delete(&format!("/collections/{makers}/items/{last}"), &key).await.expect(200);
     assert_eq!(ids(&of(&[("filter[makers]", &last)]).await), [0_i64; 0]);
 }

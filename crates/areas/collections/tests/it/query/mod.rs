@@ -1,4 +1,4 @@
-//! Filters, order, pages, search and sums.
+//! Filters, order, pages, search and aggregates.
 
 mod aggregate;
 mod columnar;
@@ -15,22 +15,22 @@ mod texts;
 use serde_json::Value;
 use testkit::{Answer, Key, TestApp};
 
-/// A query string of these pairs.
+/// Encodes pairs as a query string.
 pub fn query(pairs: &[(String, String)]) -> String {
     url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
-/// A list of items.
+/// Lists items.
 pub async fn list(app: &TestApp, key: &Key, collection: impl std::fmt::Display, query: &str) -> Answer {
     app.get(&format!("/collections/{collection}/items?{query}"), key).await
 }
 
-/// The ids of a page's items.
+/// Returns the ids of a page of items.
 pub fn ids(answer: &Answer) -> Vec<i64> {
     answer.expect(200).as_array().unwrap().iter().map(|item| item["id"].as_i64().unwrap()).collect()
 }
 
-/// Creates an item with these values; gives it as it was answered.
+/// Creates an item with these values and returns the response.
 pub async fn create(app: &TestApp, key: &Key, collection: impl std::fmt::Display, data: Value) -> Value {
     let body = serde_json::json!({ "data": data });
     app.post(&format!("/collections/{collection}/items"), key, body).await.expect(201)

@@ -1,13 +1,13 @@
-//! What filters and order mean, written out naively over the items as callers see them.
+//! A naive model of filters and order, which works on items as the API returns them.
 
 use serde_json::Value;
 use std::cmp::Ordering;
 use unicode_normalization::UnicodeNormalization;
 
-/// The choices of select fields, in their order.
+/// The choices of select fields, in order.
 pub const CHOICES: [&str; 3] = ["small", "medium", "large"];
 
-/// A value, as it compares.
+/// A value in the form in which it is compared.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 enum Worth {
     Text(Vec<u8>),
@@ -20,7 +20,7 @@ fn fold(text: &str) -> String {
     text.nfkc().collect::<String>().to_lowercase().replace('ς', "σ").replace('ß', "ss").nfkc().collect()
 }
 
-/// The letters of a folded text without accents.
+/// Removes the accents from a folded text.
 fn letters(folded: &str) -> String {
     folded.nfd().filter(|letter| !('\u{300}'..='\u{36f}').contains(letter)).nfc().collect()
 }
@@ -47,7 +47,7 @@ fn moment(text: &str) -> i64 {
     chrono::DateTime::parse_from_rfc3339(text).unwrap().timestamp_millis()
 }
 
-/// The value of a field of an item.
+/// Returns the value of a field.
 fn field<'a>(item: &'a Value, name: &str) -> &'a Value {
     match name {
         "id" | "version" => &item[name],
@@ -55,7 +55,7 @@ fn field<'a>(item: &'a Value, name: &str) -> &'a Value {
     }
 }
 
-/// The order of two items under a sort such as `["-price", "name"]`.
+/// Compares two items under a sort such as `["-price", "name"]`.
 pub fn order(sort: &[(String, String, bool)], one: &Value, other: &Value) -> Ordering {
     let mut newest_first = true;
     for (name, kind, desc) in sort {
@@ -76,7 +76,7 @@ pub fn order(sort: &[(String, String, bool)], one: &Value, other: &Value) -> Ord
     if newest_first { by_id.reverse() } else { by_id }
 }
 
-/// Whether text fits a pattern of `like`.
+/// Returns whether a text matches a pattern of `like`.
 fn like(pattern: &[char], text: &[char]) -> bool {
     match (pattern.first(), text.first()) {
         (None, None) => true,
@@ -90,7 +90,7 @@ fn like(pattern: &[char], text: &[char]) -> bool {
     }
 }
 
-/// Whether an item's field fits an operator and an operand. Empty text asks for items without a value.
+/// Returns whether a field matches an operator and an operand. An empty text matches items without a value.
 pub fn fits(item: &Value, name: &str, kind: &str, op: &str, operand: &Value) -> bool {
     let value = field(item, name);
     let equal = |operand: &Value| match kind {
@@ -114,7 +114,7 @@ pub fn fits(item: &Value, name: &str, kind: &str, op: &str, operand: &Value) -> 
                 like(&letters(operand), &letters(text))
             };
             let composed = |text: &str| text.nfc().collect();
-            // Folding a text may join letters that fit by themselves.
+            // Folding a whole text can combine letters that match one by one.
             let letterwise = |text: &str| text.nfc().map(|letter| fold(&letter.to_string())).collect();
             if op == "like" { fit(&composed) } else { fit(&fold) || fit(&letterwise) }
         }),
@@ -130,7 +130,7 @@ pub fn fits(item: &Value, name: &str, kind: &str, op: &str, operand: &Value) -> 
     }
 }
 
-/// Whether an item fits a tree of conditions. `kind` tells a field's type.
+/// Returns whether an item matches a tree of conditions. `kind` returns the type of a field.
 pub fn fits_tree(item: &Value, tree: &Value, kind: &dyn Fn(&str) -> String) -> bool {
     if let Some(all) = tree["and"].as_array() {
         return all.iter().all(|tree| fits_tree(item, tree, kind));

@@ -1,4 +1,4 @@
-//! Every type and operator: what fits, and what is refused.
+//! Every type with every operator: the matching items, and the operators that are rejected.
 
 use super::{create, ids, list, query};
 use crate::{full, seed};
@@ -7,8 +7,8 @@ use testkit::{Answer, Key, Kind, TestApp};
 
 const OPS: [&str; 9] = ["eq", "neq", "gt", "gte", "lt", "lte", "like", "ilike", "in"];
 
-/// For a type: its values (the last item has none), and by operator the operand and the items that fit, counted from 0.
-/// Operators that are not there are refused.
+/// The cases of a type: values of two or three items (the last item has none), and for each operator the operand and
+/// the indexes of the matching items. Operators without a case must be rejected.
 struct Row {
     kind: &'static str,
     values: [Value; 3],
@@ -200,7 +200,7 @@ fn table() -> Vec<Row> {
         },
         Row { kind: "select", values: text(), cells: PLACE },
         Row { kind: "multi_select", values: [json!(["a"]), json!(["a", "b"]), json!(["c"])], cells: SET },
-        // The service keeps no contacts and no team yet, so that no item can name any.
+        // The workspace has no contacts and no team, so no item can refer to any.
         Row { kind: "contact", values: [Value::Null, Value::Null, Value::Null], cells: IDS },
         Row { kind: "user", values: [Value::Null, Value::Null, Value::Null], cells: IDS },
         Row {

@@ -1,4 +1,4 @@
-//! What the databases make of the statements of scans: each seeks, and none sorts.
+//! The plans of the databases for the statements of scans: each seeks in an index, and none sorts.
 
 use diesel::prelude::*;
 use diesel::sql_types::Text;
@@ -16,13 +16,13 @@ struct PostgresStep {
     step: String,
 }
 
-/// The statement of `records/src/rows/fetch.rs`, whose ids are `IDS`.
+/// The statement of `records/src/rows/fetch.rs`, with `IDS` as a placeholder for the condition on ids.
 const BY_IDS: &str = "SELECT items.id, items.data, items.more IS NOT NULL FROM items WHERE IDS AND \
     items.collection_id + 0 = 7 AND items.workspace_id + 0 = 1 AND \
     CASE WHEN items.trashed_at IS NULL THEN 0 ELSE 1 END = 0";
 
-/// The statements of `query/src/scan.rs`, `records/src/indexes/entries.rs` and `records/src/columnar/table.rs`, with values
-/// for what is bound, and the index that each must seek in.
+/// The statements of `query/src/scan.rs`, `records/src/indexes/entries.rs` and `records/src/columnar/table.rs` with
+/// values for their parameters, and the index in which each must seek, on SQLite and on PostgreSQL.
 const STATEMENTS: [(&str, &str, &str); 12] = [
     (
         "SELECT k, item_id FROM item_keys WHERE index_id = 7 AND k >= X1 AND k < X2 ORDER BY k, item_id",
@@ -124,7 +124,7 @@ async fn postgres_seeks() {
     });
     filled.await.unwrap();
     for (statement, _, index) in STATEMENTS {
-        // The service gives PostgreSQL a limit where it stops SQLite.
+        // On PostgreSQL the service adds a limit; on SQLite it stops reading.
         let sql = format!("EXPLAIN {statement} LIMIT 21").replace("X1", "'\\x01'").replace("X2", "'\\x02'");
         let steps =
             data.db.read(move |read| Ok(diesel::sql_query(sql).load::<PostgresStep>(read.connection())?));

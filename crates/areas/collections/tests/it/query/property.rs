@@ -1,4 +1,5 @@
-//! Random schemas, items, indexes, filters, orders and pages: the pages joined are what a naive model says.
+//! Random schemas, items, indexes, filters, orders and pages. The pages together must equal the result of a naive
+//! model.
 
 use super::{create, list, model, query};
 use crate::{full, seed};
@@ -13,7 +14,7 @@ use testkit::{Key, Kind, TestApp};
 const KINDS: [&str; 9] =
     ["text", "number", "integer", "boolean", "date", "datetime", "time", "select", "multi_select"];
 
-/// Random choices that are the same for the same seed.
+/// A source of random choices that repeats for the same seed.
 pub(super) struct Dice(TestRunner);
 
 impl Dice {
@@ -35,7 +36,7 @@ impl Dice {
     }
 }
 
-/// A value of a type: few different ones, so that there are ties.
+/// Returns a value of a type. There are few different values, so that ties occur.
 pub(super) fn value(dice: &mut Dice, kind: &str) -> Value {
     let long = "x".repeat(300);
     let (longer, longest) = ("x".repeat(301), "x".repeat(300) + "É");
@@ -115,7 +116,7 @@ pub(super) fn value(dice: &mut Dice, kind: &str) -> Value {
     }
 }
 
-/// A condition on a field.
+/// Builds a condition on a field.
 pub(super) fn condition(dice: &mut Dice, key: &str, kind: &str) -> Value {
     let ops: &[&str] = match kind {
         "text" => &["eq", "neq", "gt", "gte", "lt", "lte", "like", "ilike", "in"],
@@ -170,11 +171,11 @@ fn sort_text(sort: &SortParts) -> String {
     parts.join(",")
 }
 
-/// A collection with random fields and indexes, and what it takes to ask it.
+/// A collection with random fields and indexes.
 pub(super) struct World {
     pub fields: Vec<(String, &'static str)>,
     pub collection: CollectionId,
-    /// A columnar index, into whose segments changes are written now and then.
+    /// A columnar index, into which changes are merged now and then.
     columns: Option<IndexId>,
 }
 
@@ -239,7 +240,7 @@ pub(super) async fn insert(app: &TestApp, key: &Key, dice: &mut Dice, world: &Wo
     create(app, key, world.collection, data.into()).await
 }
 
-/// A random question: the query string, and the sort and the tree in it.
+/// Builds a random query: the query string, and its sort and its tree.
 fn question(dice: &mut Dice, world: &World) -> (Vec<(String, String)>, SortParts, Value) {
     let mut conditions = Vec::new();
     let mut pairs = Vec::new();
@@ -248,7 +249,7 @@ fn question(dice: &mut Dice, world: &World) -> (Vec<(String, String)>, SortParts
         let condition = condition(dice, &key, kind);
         let op = condition["op"].as_str().unwrap();
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        // Several lists for one field in a query string are one list; here each stands for itself.
+        // In a query string, several lists for one field would be joined to one list.
         let known = conditions.iter().any(|other: &Value| other["field"] == condition["field"]);
         match &condition["value"] {
             Value::Array(_) if known => continue,
@@ -360,7 +361,7 @@ async fn items_that_stay_are_met_once_whatever_the_others_do(kind: Kind) {
                     break;
                 }
                 after = answer.body["next_cursor"].as_str().map(str::to_owned);
-                // The last of the page is the one whose change is the most dangerous.
+                // The last item of the page is the one whose change is most likely to break paging.
                 let last = *met.last().unwrap();
                 let any = id(dice.one(&items));
                 for (which, item) in [last, any].into_iter().enumerate() {
@@ -389,7 +390,7 @@ async fn items_that_stay_are_met_once_whatever_the_others_do(kind: Kind) {
                 .collect();
             met.retain(|item| !touched.contains(item));
             assert_eq!(met, stayed, "seed {seed} question {number} {pairs:?} {:?}", world.fields);
-            // The items as they are now, for the next question.
+            // Read the items again for the next query.
             let pairs = [("limit".to_owned(), "100".to_owned())];
             let now = list(&app, &key, world.collection, &query(&pairs)).await;
             items = now.expect(200).as_array().unwrap().clone();
@@ -398,7 +399,7 @@ async fn items_that_stay_are_met_once_whatever_the_others_do(kind: Kind) {
     }
 }
 
-/// Random numbers of random groups: the metrics, and what it is grouped by.
+/// Builds a random aggregation: its metrics and its groups.
 fn aggregation(dice: &mut Dice, world: &World) -> (String, String) {
     let mut metrics = vec!["count".to_owned()];
     for (name, kind) in &world.fields {
@@ -445,13 +446,13 @@ async fn columns_and_items_have_the_same_sums(kind: Kind) {
             if !levels.is_empty() {
                 pairs.push(("group_by".to_owned(), levels));
             }
-            // Who created an item is a text, which is read from the item.
+            // `created_by` is not in columns, so this metric makes the service read the items.
             let asked = [metrics.clone(), format!("{metrics},distinct:created_by")].map(|metrics| {
                 let mut pairs = pairs.clone();
                 pairs.push(("metrics".to_owned(), metrics));
                 format!("/collections/{}/items/aggregate?{}", world.collection, query(&pairs))
             });
-            // The client of the tests sends no longer addresses.
+            // The client of the tests cannot send longer URLs.
             if asked[1].len() > 1_900 {
                 continue;
             }
@@ -480,7 +481,7 @@ async fn columns_and_items_have_the_same_sums(kind: Kind) {
     assert!(columnar > 30, "{columnar} sums came from columns");
 }
 
-/// What an answer says, without who created what: keys have other ids in another service.
+/// Returns a response as text, without `created_by`, because keys have other ids in another service.
 fn explain(answer: &testkit::Answer) -> String {
     let mut body = answer.body.clone();
     for item in body["data"].as_array_mut().unwrap() {
@@ -509,7 +510,7 @@ async fn both_databases_answer_the_same_bytes() {
                 let (mut pairs, ..) = question(&mut dice, &world);
                 pairs.push(("limit".to_owned(), "7".to_owned()));
                 let asked = query(&pairs);
-                // The client of the tests sends no longer addresses.
+                // The client of the tests cannot send longer URLs.
                 if asked.len() > 1_900 {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! Conditions on the records that a field points to, and showing these records.
+//! Conditions on related records, and expanding them.
 
 use super::property::{Dice, condition, id, insert, world};
 use super::{create, ids, list, model, query};
@@ -8,7 +8,7 @@ use business::team::{self, NewMember};
 use serde_json::{Value, json};
 use testkit::{Answer, Key, Kind, TestApp};
 
-/// Repairs of bicycles: each has one bicycle, several parts, and a customer.
+/// Repairs of bicycles. Each has one bicycle, several parts and a customer.
 struct Shop {
     app: TestApp,
     key: Key,
@@ -67,7 +67,7 @@ impl Shop {
         self.app.post("/contacts", &self.key, data).await.expect(201)
     }
 
-    /// A key of the workspace with some scopes.
+    /// Returns a key of the workspace with these scopes.
     async fn limited(&self, scopes: &[&str]) -> Key {
         self.app.key(self.key.workspace, Env::Live, scopes).await
     }
@@ -109,7 +109,7 @@ async fn filters_reach_one_step_through_a_relation(kind: Kind) {
         (vec![("filter_tree", &either)], vec![fourth, second]),
     ] {
         assert_eq!(ids(&shop.ask(&pairs).await), found, "{pairs:?}");
-        // Pages join to the same.
+        // The pages together equal the whole list.
         let mut joined = Vec::new();
         let mut after = String::new();
         loop {
@@ -125,7 +125,7 @@ async fn filters_reach_one_step_through_a_relation(kind: Kind) {
         }
         assert_eq!(joined, found, "{pairs:?}");
     }
-    // Sums, counts, searches, exports and views read the same filter.
+    // Aggregates, counts, searches, exports and views accept the same filter.
     let sum =
         shop.get("/items/aggregate?metrics=count,sum:price&filter%5Bbike.brand%5D=Trek").await.expect(200);
     assert_eq!(sum["groups"][0]["values"], json!({ "count": 2, "sum:price": 50 }));
@@ -139,7 +139,7 @@ async fn filters_reach_one_step_through_a_relation(kind: Kind) {
     let exported = shop.app.ask_beside("GET", &path).send().await;
     assert_eq!(exported.text.lines().count(), 1, "{}", exported.text);
     assert!(exported.text.contains("brake"), "{}", exported.text);
-    // A bicycle in the trash is not found any more, and then again.
+    // A bicycle in the trash is not found until it is restored.
     shop.app.delete(&format!("/collections/{}/items/{cube}", shop.bikes), &shop.key).await.expect(200);
     assert!(ids(&shop.ask(&[("filter[bike.brand]", "Cube")]).await).is_empty());
 }
@@ -191,7 +191,7 @@ async fn views_reach_related_records(kind: Kind) {
         let refused = save("Wrong", json!({ "field": field, "op": op, "value": value })).await;
         assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some(param), "{field}");
     }
-    // The field that it reaches through is needed. Without the one at the other end it is invalid.
+    // The field that the filter goes through is in use. Without the field at the other end, the view is invalid.
     let fields = shop.app.get(&format!("/collections/{}/fields", shop.repairs), &shop.key).await.expect(200);
     let bike = fields.as_array().unwrap().iter().find(|field| field["field_key"] == "bike").unwrap().clone();
     let path = format!("/collections/{}/fields/{}", shop.repairs, bike["id"]);
@@ -247,7 +247,7 @@ async fn wrong_paths_are_named(kind: Kind) {
         let refused = shop.ask(&[("filter_tree", &tree.to_string())]).await;
         assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some(param), "{tree}");
     }
-    // An order goes by the record's own fields.
+    // An order can only use the record's own fields.
     shop.ask(&[("sort", "bike.brand")]).await.expect_error(400, "validation_error");
 }
 
@@ -281,7 +281,7 @@ async fn an_item_with_many_links_is_found_by_each(kind: Kind) {
     }
     let repair = shop.repair(json!({ "name": "all", "others": bikes })).await;
     shop.repair(json!({ "name": "some", "others": bikes[..3] })).await;
-    // Values show 25 ids; the rest is known by links.
+    // Values contain 25 ids; the others are found by links.
     assert_eq!(ids(&shop.ask(&[("filter[others.year]", "2019"), ("sort", "name")]).await), [repair]);
     assert_eq!(
         ids(&shop.ask(&[("filter[others.year][gte]", "2010"), ("filter[name]", "all")]).await),
@@ -348,7 +348,7 @@ async fn related_filters_find_what_a_model_finds(kind: Kind) {
                 ("filter_tree".to_owned(), tree.to_string()),
                 ("limit".to_owned(), "100".to_owned()),
             ]);
-            // The client of the tests sends no longer addresses.
+            // The client of the tests cannot send longer URLs.
             if asked.len() > 1_900 {
                 continue;
             }
@@ -367,7 +367,7 @@ async fn related_filters_find_what_a_model_finds(kind: Kind) {
     }
 }
 
-/// Whether an item fits a tree with conditions on the items that it points to, naively.
+/// Returns whether an item matches a tree with conditions on related items, naively.
 fn fits(item: &Value, tree: &Value, targets: &[Value], kind: &dyn Fn(&str) -> String) -> bool {
     if let Some(all) = tree["and"].as_array() {
         return all.iter().all(|tree| fits(item, tree, targets, kind));
@@ -423,11 +423,11 @@ async fn contacts_users_and_files_are_expanded(kind: Kind) {
             (&file["id"], &json!("a.txt"))
         );
         assert_eq!(expanded["photos"][0]["object"], "file");
-        // The ids stay where they are.
+        // The ids stay in `data`.
         assert_eq!(item["data"]["customer"], json!([ana["id"]]));
     }
     assert_eq!(listed[1]["expanded"], json!({ "bike": [], "customer": [], "mechanic": [], "photos": [] }));
-    // Who cannot read these objects where they are cannot read them here.
+    // A key without the scope to read these objects cannot expand them.
     for (field, scope) in
         [("customer", "contacts:read"), ("mechanic", "conversations:read"), ("photos", "files:read")]
     {
@@ -439,7 +439,7 @@ async fn contacts_users_and_files_are_expanded(kind: Kind) {
         shop.ask_by(&with, &[("expand", field)]).await.expect(200);
     }
     shop.ask(&[("expand", "price")]).await.expect_error(400, "validation_error");
-    // What is gone is left out.
+    // Deleted objects are left out.
     shop.app.delete(&format!("/files/{}?force=true", file["id"]), &shop.key).await;
     shop.app.delete(&format!("/contacts/{}", ana["id"]), &shop.key).await.expect(200);
     let item = shop.get(&format!("/items/{repair}?expand=customer")).await.expect(200);

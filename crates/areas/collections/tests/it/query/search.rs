@@ -65,7 +65,7 @@ async fn words_phrases_and_fields_are_found(kind: Kind) {
             (&json!(true), &json!("relevance"))
         );
     }
-    // In the title it counts more than in the text.
+    // A match in the title ranks higher than one in the text.
     assert_eq!(ids(&search(&app, &key, collection, &[("q", "red")]).await), [made[0], made[1]]);
     let filtered =
         search(&app, &key, collection, &[("q", "sho"), ("filter[price][gte]", "2"), ("sort", "-price")]);
@@ -77,7 +77,7 @@ async fn words_phrases_and_fields_are_found(kind: Kind) {
             .await;
     assert_eq!(page.body["pagination"], json!({ "page": 2, "limit": 2, "total": 3, "pages": 2 }));
     assert_eq!(page.expect(200)[0]["data"].as_object().unwrap().len(), 1);
-    // A change is found at once, and what is in the trash is not found.
+    // A change is found at once, and items in the trash are not found.
     let item = |place: usize| format!("/collections/{collection}/items/{}", made[place]);
     app.patch(&item(0), &key, json!({ "data": { "name": "Green boot", "text": null } })).await.expect(200);
     app.delete(&item(1), &key).await.expect(200);
@@ -144,7 +144,7 @@ async fn plurals_are_found_where_no_item_has_the_words_themselves(kind: Kind) {
         assert_eq!((ids(&answer), &answer.body["matching"]), (expected, &json!(matching)), "{q}");
         assert_eq!(answer.body["pagination"]["total"], places.len(), "{q}");
     }
-    // Filters hold for both searches.
+    // Filters apply to both searches, by words and by stems.
     let answer = search(&app, &key, collection, &[("q", "wooden trains"), ("filter[price][gt]", "1")]).await;
     assert_eq!((ids(&answer), &answer.body["matching"]), (vec![], &json!("stems")));
 }
@@ -186,12 +186,12 @@ async fn changes_are_found_at_once(kind: Kind) {
     asked("size:small red", &[made[0], made[1], made[3]]).await;
     let page = search(&app, &key, collection, &[("q", "red shoe"), ("limit", "2"), ("page", "2")]).await;
     assert_eq!((ids(&page).len(), &page.body["pagination"]["total"]), (2, &json!(4)));
-    // Segments of a columnar index change nothing.
+    // Merged segments of a columnar index do not change the results.
     seed::merge(&app, index).await;
     asked("red shoe", &[made[0], new, made[1], made[3]]).await;
     app.patch(&item(3), &key, json!({ "data": { "name": "Blue" } })).await.expect(200);
     asked("small", &[made[3], made[2], made[0], made[1]]).await;
-    // A choice that is renamed has other words.
+    // A renamed choice is found by its new words.
     let fields = app.get(&format!("/collections/{collection}/fields"), &key).await.expect(200);
     let size = fields.as_array().unwrap().iter().find(|field| field["field_key"] == "size").unwrap();
     let small = format!("/collections/{collection}/fields/{}/options/1", size["id"]);
@@ -215,7 +215,7 @@ async fn a_search_that_finds_many_counts_them(kind: Kind) {
     assert_eq!(answer.headers["x-svc-query-plan"], "search; visited=10501");
 }
 
-/// Copies the item `first`, whose name is "common word", so many times.
+/// Copies the item `first`, whose name is "common word", this many times.
 async fn multiply(app: &TestApp, kind: testkit::Kind, collection: CollectionId, first: i64, times: i64) {
     app.sql(format!(
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {times}) \

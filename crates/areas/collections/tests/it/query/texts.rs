@@ -1,4 +1,4 @@
-//! Texts: their order to the last letter, and how they compare without case.
+//! Texts: order to the last letter, and comparison without case.
 
 use super::{create, ids, list, query};
 use crate::{full, seed};
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use std::cmp::Ordering;
 use testkit::{Key, Kind, TestApp};
 
-/// What begins alike in more bytes than an index has of a text.
+/// Returns prefixes that are longer than the part of a text in an index.
 fn beginnings() -> [String; 3] {
     [format!("https://example.com/{}", "p".repeat(250)), "語".repeat(90), "é".repeat(140)]
 }
 
-/// How the items of a collection are found.
+/// The way in which a query finds items.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum By {
     Scan,
@@ -49,7 +49,7 @@ impl<'a> Shelf<'a> {
                 let index = seed::columns(app, key, collection).await;
                 for (place, text) in texts.iter().enumerate() {
                     create(app, key, collection, json!({ "t": text, "n": place % 3 })).await;
-                    // Some stay changes that no segment has.
+                    // Some changes stay pending, outside of any segment.
                     if place == texts.len() / 2 {
                         seed::merge(app, index).await;
                     }
@@ -63,7 +63,7 @@ impl<'a> Shelf<'a> {
         Self { app, key, collection, by }
     }
 
-    /// The texts of all pages, in their order.
+    /// Returns the texts of all pages, in order.
     async fn pages(&self, pairs: &[(&str, &str)], limit: usize) -> Vec<String> {
         let mut found = Vec::new();
         let mut after: Option<String> = None;
@@ -87,7 +87,7 @@ impl<'a> Shelf<'a> {
     }
 }
 
-/// The last letters of texts.
+/// Returns the last letter of each text.
 fn ends(texts: &[String]) -> String {
     texts.iter().filter_map(|text| text.chars().next_back()).collect()
 }
@@ -163,7 +163,7 @@ async fn pages_go_on_behind_texts_that_no_cursor_holds(kind: Kind) {
     for (sort, expected) in [("t", "abcd"), ("-t", "dcba")] {
         let shelf = Shelf { app: &app, key: &key, collection, by: By::Scan };
         assert_eq!(ends(&shelf.pages(&[("sort", sort)], 1).await), expected);
-        // An item that is gone tells no longer where it stood: none of the others is missed.
+        // A deleted item no longer tells the position of its cursor, but no other item may be missed.
         let answer = list(&app, &key, collection, &format!("sort={sort}&limit=2")).await;
         let (first, cursor) = (ids(&answer), answer.body["next_cursor"].as_str().unwrap().to_owned());
         app.delete(&format!("/collections/{collection}/items/{}", first[1]), &key).await.expect(200);
@@ -230,7 +230,7 @@ async fn accents_decide_only_between_equal_letters(kind: Kind) {
             "{by:?}"
         );
         assert_eq!(shelf.pages(&[("filter[t][lt]", "b"), ("sort", "t")], 9).await, sorted[..4], "{by:?}");
-        // What is equal, and what fits a pattern, still has its accents.
+        // Equality and patterns respect accents.
         for (filter, found) in [
             ("filter[t]", vec!["Álvarez"]),
             ("filter[t][like]", vec!["Álvarez"]),

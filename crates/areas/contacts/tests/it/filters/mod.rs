@@ -1,7 +1,7 @@
-//! Random contacts and random conditions: a list finds the contacts that a naive model says, by `filters` and by
-//! `filter_tree`, over every system field and every type of own field.
+//! Random contacts and random conditions. A list must find exactly the contacts that a naive model finds, by
+//! `filters` and by `filter_tree`, over every system field and every type of field.
 //!
-//! `SVC_TEST_FILTER_WORLDS` says how many sets of contacts, 2 if not set.
+//! `SVC_TEST_FILTER_WORLDS` is the number of sets of contacts, 2 by default.
 
 mod model;
 pub mod world;
@@ -15,7 +15,7 @@ use unicode_normalization::UnicodeNormalization;
 const QUESTIONS: usize = 60;
 
 impl World {
-    /// A value that a contact has in a field, or one that it could have; `None` for a field that never has one.
+    /// Returns a value that a contact has in a field or could have, or `None` for a field that never has one.
     fn value(&self, dice: &mut Dice, known: &Known) -> Option<Value> {
         for _ in 0..4 {
             let value = known.of(dice.one(&self.contacts));
@@ -30,7 +30,7 @@ impl World {
         None
     }
 
-    /// A well-formed condition of `filters`: an operand that some contact's value says, or nearly so.
+    /// Builds a well-formed condition of `filters`. Its operand is the text of some contact's value, or nearly.
     fn exact(&self, dice: &mut Dice) -> (usize, bool, Value) {
         let place = dice.below(self.all.len());
         let value = self.value(dice, &self.all[place]).unwrap_or_else(|| "x".into());
@@ -59,7 +59,7 @@ impl World {
         (place, dice.flip(), operand)
     }
 
-    /// A condition of a tree.
+    /// Builds a condition of a tree.
     fn leaf(&self, dice: &mut Dice) -> Value {
         let known = dice.one(&self.all);
         let ops: &[&str] = match known.sort {
@@ -83,7 +83,7 @@ impl World {
                 _ => value,
             })
         };
-        // An empty text is no operand of an order or a list.
+        // An empty text is not an operand of order comparisons and lists.
         let usable = |value: &Value| value != "";
         let operand = match op {
             "eq" | "neq" if dice.below(4) == 0 => Some(nothing.clone()),
@@ -116,7 +116,7 @@ impl World {
     }
 }
 
-/// A pattern that is near what a value shows.
+/// Builds a pattern from the shown text of a value.
 fn pattern(dice: &mut Dice, known: &Known, value: &Value) -> Value {
     let text = value.as_str().unwrap();
     let shown = known.choices.iter().find(|(key, _)| key == text).map_or(text, |(_, label)| label);
@@ -138,7 +138,7 @@ fn pattern(dice: &mut Dice, known: &Known, value: &Value) -> Value {
     if dice.below(3) == 0 { pattern.to_uppercase().into() } else { pattern.into() }
 }
 
-/// A condition of `filters` that cannot be used.
+/// Builds a malformed condition of `filters`.
 fn malformed(dice: &mut Dice) -> Value {
     let all = json!([
         5, null, "$name", [], {}, true, { "value": "Ana" }, { "field": 5, "value": "Ana" }, { "field": null, "value": "Ana" },
@@ -155,7 +155,7 @@ fn malformed(dice: &mut Dice) -> Value {
     dice.one(all.as_array().unwrap()).clone()
 }
 
-/// A text for a query string.
+/// Encodes a text for a query string.
 pub fn encoded(text: &str) -> String {
     let letter = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
@@ -238,7 +238,7 @@ async fn random_exact_filters_find_what_a_naive_model_finds(kind: Kind) {
                         Some(param),
                         "{filters}"
                     );
-                    // One error is the answer itself, several are listed.
+                    // A single error is the response itself; several errors are listed.
                     let told = strict.body["error"]["errors"].as_array().map_or(1, Vec::len);
                     assert_eq!(told, wrong.len(), "{}", strict.text);
                 }
@@ -274,7 +274,7 @@ async fn random_trees_find_what_a_naive_model_finds(kind: Kind) {
                 let filters = json!([{ "field": world.all[*known].key, "op": op, "value": operand }]);
                 path = format!("{path}&filters={}", encoded(&filters.to_string()));
             }
-            // The client of the tests sends no longer addresses.
+            // The client of the tests cannot send longer URLs.
             if path.len() > 1_900 {
                 continue;
             }

@@ -1,11 +1,11 @@
-//! What `filters` and `filter_tree` mean for contacts, written out naively from the specification (data-crm.md B.9 and C.4)
-//! over the contacts as callers see them.
+//! A naive model of `filters` and `filter_tree` (docs/contacts.md, docs/data.md), which works on contacts as the API
+//! returns them.
 
 use serde_json::Value;
 use std::cmp::Ordering;
 use unicode_normalization::UnicodeNormalization;
 
-/// What the values of a field are.
+/// The type of a field's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
     Text,
@@ -20,12 +20,12 @@ pub enum Sort {
     Json,
 }
 
-/// A field by which contacts are filtered.
+/// A field by which contacts can be filtered.
 #[derive(Debug, Clone)]
 pub struct Known {
     pub key: String,
     pub sort: Sort,
-    /// Keys and labels of the choices, in their order.
+    /// Keys and labels of the choices, in order.
     pub choices: Vec<(String, String)>,
 }
 
@@ -34,7 +34,7 @@ impl Known {
         Self { key: key.into(), sort, choices: Vec::new() }
     }
 
-    /// The value of a contact, `null` where it has none.
+    /// Returns the value of a contact, or `null`.
     pub fn of(&self, contact: &Value) -> Value {
         let value = match self.key.as_str() {
             "id" | "version" | "created_at" | "updated_at" => contact[&self.key].clone(),
@@ -69,12 +69,13 @@ fn folded(text: &str) -> String {
     text.nfkc().collect::<String>().to_lowercase().replace('ς', "σ").replace('ß', "ss").nfkc().collect()
 }
 
-/// The letters of a folded text without accents.
+/// Removes the accents from a folded text.
 fn letters(folded: &str) -> String {
     folded.nfd().filter(|letter| !('\u{300}'..='\u{36f}').contains(letter)).nfc().collect()
 }
 
-/// What a value says as text: nothing for `null`, one text for each element of a list, and JSON where there is no other text.
+/// Returns a value as texts: none for `null`, one for each element of a list, and JSON for values without another
+/// text.
 pub fn says(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![composed(text)],
@@ -93,13 +94,13 @@ pub fn says(value: &Value) -> Vec<String> {
     }
 }
 
-/// Whether a contact fits a well-formed condition of `filters`.
+/// Returns whether a contact matches a well-formed condition of `filters`.
 pub fn fits_exactly(contact: &Value, known: &Known, negated: bool, operand: &Value) -> bool {
     let wanted = says(operand);
     says(&known.of(contact)).contains(&wanted[0]) != negated
 }
 
-/// How a value compares with others of its field.
+/// A value as the field compares it.
 #[derive(Debug, PartialEq, PartialOrd)]
 enum Worth {
     Text(String, String),
@@ -152,7 +153,7 @@ impl Known {
             }
             Sort::Ids => value.as_array().is_some_and(|ids| ids.contains(operand)),
             Sort::Json => value == operand,
-            // A date alone is the whole day.
+            // A date without a time means the whole day.
             Sort::Datetime if operand.as_str().unwrap().len() == 10 => {
                 value.as_str().is_some_and(|text| text.starts_with(operand.as_str().unwrap()))
             }
@@ -160,7 +161,7 @@ impl Known {
         }
     }
 
-    /// The text that patterns are compared with.
+    /// Returns the text that patterns are compared with.
     fn shown<'a>(&'a self, value: &'a Value) -> Option<&'a str> {
         let text = value.as_str()?;
         if self.sort != Sort::Select {
@@ -199,7 +200,7 @@ impl Known {
     }
 }
 
-/// Whether text fits a pattern.
+/// Returns whether a text matches a pattern.
 fn like(pattern: &[char], text: &[char]) -> bool {
     match (pattern.first(), text.first()) {
         (None, None) => true,
@@ -213,7 +214,7 @@ fn like(pattern: &[char], text: &[char]) -> bool {
     }
 }
 
-/// Whether a contact fits a tree of conditions.
+/// Returns whether a contact matches a tree of conditions.
 pub fn fits_tree(contact: &Value, tree: &Value, all: &[Known]) -> bool {
     if let Some(nodes) = tree["and"].as_array() {
         return nodes.iter().all(|node| fits_tree(contact, node, all));

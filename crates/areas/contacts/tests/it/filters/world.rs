@@ -1,4 +1,4 @@
-//! Contacts drawn at random, with values in every system field and in own fields of every type.
+//! Random contacts, with values in every system field and in fields of every type.
 
 use super::model::{Known, Sort};
 use crate::Crm;
@@ -18,7 +18,7 @@ use testkit::Kind;
 
 pub const PEOPLE: usize = 30;
 
-/// Random choices that are the same for the same seed.
+/// A source of random choices that repeats for the same seed.
 pub struct Dice(TestRunner);
 
 impl Dice {
@@ -39,24 +39,24 @@ impl Dice {
         any::<bool>().new_tree(&mut self.0).unwrap().current()
     }
 
-    /// As many of them as it happens, in their order.
+    /// Returns a random subset, in order.
     pub fn some<'a, T>(&mut self, all: &'a [T]) -> Vec<&'a T> {
         all.iter().filter(|_| self.flip()).collect()
     }
 }
 
-/// A field of a contact and values that callers may give it.
+/// A field and values that callers may write to it.
 pub struct Pool {
     pub known: Known,
     pub values: Vec<Value>,
 }
 
-/// The contacts of a workspace, and what is known of their fields.
+/// The contacts of a workspace, and the known fields.
 pub struct World {
     pub crm: Crm,
-    /// Fields that callers set.
+    /// The fields that callers set.
     pub pools: Vec<Pool>,
-    /// All fields, also those that the service sets.
+    /// All fields, including those that the service sets.
     pub all: Vec<Known>,
     pub members: Vec<i64>,
     pub contacts: Vec<Value>,
@@ -66,7 +66,7 @@ pub fn listed(value: Value) -> Vec<Value> {
     value.as_array().unwrap().clone()
 }
 
-/// The types of own fields: type, options, sort, values.
+/// Returns the fields of the workspace, one of each type: type, options, sort and values.
 fn own_fields(
     friends: &Value,
     members: &[i64],
@@ -157,7 +157,7 @@ fn own_fields(
     ]
 }
 
-/// The system fields that callers set, except identities, which are a contact's alone.
+/// Returns the system fields that callers set, except identities, which must be unique.
 fn system_fields() -> Vec<(&'static str, Sort, Vec<Value>)> {
     vec![
         (
@@ -235,7 +235,7 @@ impl World {
         ] {
             all.push(known(key, sort));
         }
-        // So that a new system field is not forgotten here.
+        // Fails if a new system field is missing here.
         for field in described.as_array().unwrap() {
             assert!(all.iter().any(|known| field["key"] == *known.key), "{field}");
         }
@@ -251,7 +251,7 @@ impl World {
         ] {
             all.push(Known::new(key, sort));
         }
-        // What a contact shows beside `data`, and how else system fields may be called.
+        // Members of a contact outside of `data`, and the names of system fields without `$`.
         for bare in
             ["name", "tags", "status", "assignee", "autopilot", "paused_until", "opted_out", "phone", "stage"]
         {
@@ -270,7 +270,7 @@ impl World {
         world
     }
 
-    /// A columnar index over everything, which the contacts that are there have still to be written into.
+    /// Creates a columnar index over all fields, into which the existing contacts have still to be written.
     async fn make_columns(&self) -> IndexId {
         use records::schema::{collection_indexes as i, item_changes, items};
         let workspace = self.crm.key.workspace;
@@ -308,7 +308,7 @@ impl World {
         made.await.unwrap()
     }
 
-    /// Writes what was changed so far into segments, small ones.
+    /// Merges the changes so far into segments, which are small.
     async fn merge_columns(&self, index: IndexId) {
         let shapes = Arc::new(Shapes::new([&CONTACTS]));
         while columnar::merge(self.crm.app.db(), &shapes, index, 7).await.unwrap() {}
@@ -324,7 +324,7 @@ impl World {
         data
     }
 
-    /// Creates a contact, and often changes it in the ways that contacts have.
+    /// Creates a contact, and often changes it by other operations.
     async fn add(&self, dice: &mut Dice, number: usize) {
         let (app, key) = (&self.crm.app, &self.crm.key);
         let mut data = self.random_data(dice);

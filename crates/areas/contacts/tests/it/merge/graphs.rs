@@ -1,6 +1,7 @@
-//! Random contacts, merged in random order: whatever was a contact's belongs to the one that remains, exactly once.
+//! Random contacts, merged in random order. Everything that belonged to a merged contact belongs to the survivor,
+//! exactly once.
 //!
-//! `SVC_TEST_MERGE_GRAPHS` says how many graphs, 3 if not set.
+//! `SVC_TEST_MERGE_GRAPHS` is the number of graphs, 3 by default.
 
 use crate::Crm;
 use crate::filters::world::Dice;
@@ -11,11 +12,11 @@ use testkit::Kind;
 const CONTACTS: usize = 10;
 const MERGES: usize = 10;
 
-/// What should be a contact's.
+/// The expected state of a contact.
 #[derive(Default)]
 struct Person {
     id: i64,
-    /// The place of the contact that it was merged into.
+    /// The index of its survivor.
     into: Option<usize>,
     merged: BTreeSet<i64>,
     tags: BTreeSet<String>,
@@ -26,14 +27,14 @@ struct Person {
     tasks: Vec<i64>,
     reminders: Vec<i64>,
     external_ids: Vec<String>,
-    /// Of which one value remains.
+    /// From here on, fields of which the survivor keeps one value.
     company: Option<String>,
     file: Option<i64>,
     opted_out: bool,
 }
 
 impl Person {
-    /// Takes over what another has.
+    /// Takes over the state of a merged contact.
     fn take(&mut self, other: Person, prefers_other: bool) {
         self.merged.insert(other.id);
         self.merged.extend(other.merged);
@@ -56,14 +57,14 @@ impl Person {
     }
 }
 
-/// Where orders name contacts.
+/// A collection of orders whose items refer to contacts.
 struct Orders {
     items: String,
-    /// The buyer of each, and the contact that it links to.
+    /// The id of each order, the index of its buyer and the index of the contact that it links to.
     all: Vec<(i64, usize, usize)>,
 }
 
-/// The address of tasks, or of something below it.
+/// Returns the path of tasks, or of a resource below it.
 fn tasks(crm: &Crm, below: &str) -> String {
     format!("/workspaces/{}/tasks{below}", crm.key.workspace)
 }
@@ -156,7 +157,7 @@ async fn orders(crm: &Crm, dice: &mut Dice, people: &[Person]) -> Orders {
     Orders { items, all }
 }
 
-/// Merges one into another, both named by any id that they ever had, and tells what must come of it.
+/// Merges one contact into another, each named by any id that it ever had, and updates the expected state.
 async fn merge(crm: &Crm, dice: &mut Dice, people: &mut [Person]) {
     let (target, source) = (dice.below(CONTACTS), dice.below(CONTACTS));
     let prefers_source = dice.flip();
@@ -164,7 +165,7 @@ async fn merge(crm: &Crm, dice: &mut Dice, people: &mut [Person]) {
     let body = json!({ "source_id": people[source].id, "prefer": prefer });
     let answer = crm.app.post(&format!("/contacts/{}/merge", people[target].id), &crm.key, body).await;
     let survivor = survivor(people, target);
-    // One that was merged before leads to the one that remains.
+    // A contact that was merged before stands for its survivor.
     let source = self::survivor(people, source);
     if survivor == source {
         answer.expect_error(409, "invalid_state");
@@ -191,7 +192,7 @@ fn texts(values: &Value, key: &str) -> Vec<String> {
     sorted(values.as_array().unwrap().iter().map(|value| value[key].as_str().unwrap().to_owned()))
 }
 
-/// What a contact that remains has, as callers see it.
+/// Checks that a survivor has the expected state.
 async fn expect_whole(crm: &Crm, person: &Person) {
     let (app, key) = (&crm.app, &crm.key);
     let shown = crm.get(&json!(person.id)).await;
@@ -283,7 +284,7 @@ async fn random_merges_keep_everything_once(kind: Kind) {
             let to: Vec<&Value> = links.as_array().unwrap().iter().map(|link| &link["to"]["id"]).collect();
             assert_eq!(to, [&json!(other)], "{links}");
         }
-        // An identity that was taken over is as taken as any other.
+        // An identity that was taken over is still unique.
         for person in &live {
             let taken = person.identities.iter().filter(|(kind, _)| kind == "email" || kind == "phone");
             for (kind, value) in taken {

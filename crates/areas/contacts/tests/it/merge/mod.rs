@@ -1,4 +1,4 @@
-//! Merging contacts, and finding those that may be merged.
+//! Merging contacts, and finding possible duplicates.
 
 mod graphs;
 mod racing;
@@ -133,7 +133,7 @@ async fn chains_and_crossing_merges_end_in_one_contact(kind: Kind) {
         crm.app.post(&notes, &crm.key, json!({ "body": "x" })).await.expect(201);
         ids.push(contact["id"].clone());
     }
-    // Each into the next, then crosswise at the same time.
+    // Merge each contact into the next, then crosswise at the same time.
     merge(&crm, &ids[1], json!({ "source_id": ids[0] })).await.expect(200);
     merge(&crm, &ids[2], json!({ "source_id": ids[1], "prefer": "source" })).await.expect(200);
     let crossing = [(2, 3), (3, 2), (4, 5), (5, 4), (3, 4), (4, 3)];
@@ -198,7 +198,7 @@ async fn duplicates_from_an_earlier_version_are_found(kind: Kind) {
     let crm = Crm::open(kind).await;
     let ana = crm.create(json!({ "$name": "Ana Souza" })).await;
     let other = crm.create(json!({ "$name": "SOUZA, Ana" })).await;
-    // Version 0.14 kept what they have in common among their values.
+    // Contacts of version 0.14 have their match keys among their values.
     let as_before =
         r#"UPDATE items SET data = replace(data, '{"$name"', '{"$match_keys":["n:ana souza"],"$name"')"#;
     crm.app.sql(as_before).await;
@@ -251,7 +251,7 @@ async fn duplicates_are_found_with_reasons(kind: Kind) {
     crm.app.patch(&format!("/contacts/{}", name["id"]), &crm.key, patch).await.expect(200);
     let left = crm.app.get(&path, &crm.key).await.expect(200);
     assert_eq!(left.as_array().unwrap().len(), 1, "{left}");
-    // What brings contacts together is the service's own: no query names it.
+    // Match keys are internal: no query can name them.
     let answer = crm.app.get("/contacts?sort=$match_keys", &crm.key).await;
     assert_eq!(answer.expect_error(400, "validation_error").as_deref(), Some("sort"));
     assert_eq!(crm.names("q=12345678").await, ["Aninha", "Ana Souza"], "both numbers end so");

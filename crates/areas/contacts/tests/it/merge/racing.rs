@@ -1,4 +1,4 @@
-//! Writes to contacts that are being merged: the id leads to the contact that remains, whoever comes first.
+//! Writes to contacts while they are merged. The id leads to the survivor in any order of the two transactions.
 
 use crate::Crm;
 use diesel::prelude::*;
@@ -28,7 +28,7 @@ impl Crm {
         answer.body["data"].clone()
     }
 
-    /// Waits until a transaction waits for a lock. SQLite has one writer, whom all others wait for.
+    /// Waits until a transaction waits for a lock. SQLite has a single writer, so there is nothing to observe.
     async fn is_waited_for(&self, kind: Kind) {
         if kind == Kind::Sqlite {
             return;
@@ -44,7 +44,8 @@ impl Crm {
         .await;
     }
 
-    /// Makes a write while a transaction has the contact `from` locked, and merges it into `into` before it ends.
+    /// Sends a write while a transaction holds the lock on the contact `from`, and merges it into `into` before that
+    /// transaction ends.
     async fn write_while_merged(
         &self,
         kind: Kind,
@@ -127,7 +128,7 @@ async fn a_write_that_waited_for_a_merge_is_of_the_contact_that_remains(kind: Ki
         (&ana["data"]["$company"], &ana["tags"], &ana["opted_out"]),
         (&json!("Acme"), &json!(["vip"]), &json!(true))
     );
-    // By what identified it.
+    // Names the contact by an identity.
     let from = crm.create(json!({ "$phone": "+34612345699" })).await["id"].as_i64().unwrap();
     let write =
         ("PATCH", "/contacts/phone:+34612345699".to_owned(), json!({ "data": { "$company": "Casa" } }));

@@ -83,7 +83,7 @@ async fn what_a_run_lacks_is_told(kind: Kind) {
     }
     assert_eq!(fixture.runs().await.len(), 0);
     assert_eq!(fixture.fired().await.len(), 2, "the event is published all the same");
-    // Of a key that was revoked nothing is run.
+    // A revoked key runs nothing.
     let key = fixture.app.key(fixture.key.workspace, Env::Live, &["*"]).await;
     fixture.app.post(&format!("/agents/{agent}/activate"), &fixture.key, json!({})).await.expect(200);
     let due = fixture.after(10);

@@ -56,11 +56,11 @@ async fn a_reminder_fires_once_at_its_date(kind: Kind) {
         (&json!("fired"), &json!(1), &Value::Null)
     );
     assert_eq!(data["reminder"]["last_fired_at"], json!(fixture.now().rfc3339()));
-    // About the contact, for those who ask for it.
+    // The event can be found by the contact.
     let about =
         app.get(&format!("/events?contact_id={}&type=reminder.fired", contact["id"]), key).await.expect(200);
     assert_eq!(about.as_array().unwrap().len(), 1);
-    // A contact that is erased takes its reminders along, and a member that leaves is forgotten.
+    // Erasing a contact deletes its reminders, and removing a member clears the assignee.
     let other = fixture.create(json!({ "title": "x", "due_at": fixture.after(10), "assignee": { "type": "user", "id": member.id } })).await;
     app.db().write(move |tx| team::remove(tx, workspace, member.id)).await.unwrap();
     assert_eq!(fixture.get(&other).await["assignee"], Value::Null);

@@ -1,4 +1,4 @@
-//! Reminders: their dates, firing exactly once, snoozing, and what they start.
+//! Reminders: dates, firing exactly once, snoozing and actions.
 
 mod actions;
 mod firing;
@@ -11,7 +11,7 @@ use model::Timestamp;
 use serde_json::Value;
 use testkit::{Key, Kind, TestApp};
 
-/// A service with a key of a workspace that has an active agent.
+/// A service, and a key of a workspace with an active agent.
 struct Fixture {
     app: TestApp,
     key: Key,
@@ -28,7 +28,7 @@ impl Fixture {
         self.app.db().now()
     }
 
-    /// Returns the moment in so many minutes.
+    /// Returns the moment in this many minutes.
     fn after(&self, minutes: i64) -> String {
         self.now().plus_seconds(minutes * 60).rfc3339()
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::Kind;
 
 impl Tasks {
-    /// The moments at which reminders wait, oldest first.
+    /// Returns the moments of the scheduled reminders, earliest first.
     async fn waiting(&self) -> Vec<Value> {
         let all = self.app.get("/reminders?status=scheduled", &self.key).await.expect(200);
         let mut moments: Vec<Value> =
@@ -15,7 +15,7 @@ impl Tasks {
         moments
     }
 
-    /// In so many minutes.
+    /// Returns the moment in this many minutes.
     fn after(&self, minutes: i64) -> String {
         self.app.db().now().plus_seconds(minutes * 60).rfc3339()
     }
@@ -25,7 +25,7 @@ impl Tasks {
         self.app.service.jobs.run_due().await.unwrap();
     }
 
-    /// The titles of the reminders that fired, oldest first.
+    /// Returns the titles of the reminders that fired, oldest first.
     async fn fired(&self) -> Vec<Value> {
         self.app.deliver().await;
         let events = self.app.get("/events?type=reminder.fired&limit=100", &self.key).await.expect(200);
@@ -57,7 +57,7 @@ async fn a_task_reminds_of_itself_as_long_as_it_is_open(kind: Kind) {
         all.as_array().unwrap().iter().all(|one| one["task_id"] == task["id"] && one["title"] == "Call Ana")
     );
 
-    // It moves with the due date, and takes its title from the task.
+    // The reminder moves with the due date, and takes its title from the task.
     tasks
         .patch(&task, json!({ "due": { "datetime": tasks.after(300) }, "title": "Call Ana Souza" }))
         .await
@@ -66,7 +66,7 @@ async fn a_task_reminds_of_itself_as_long_as_it_is_open(kind: Kind) {
     assert_eq!(tasks.waiting().await, later);
     tasks.wait(31).await;
     assert_eq!(tasks.fired().await, ["Call Ana Souza"]);
-    // What fired does not come again, whatever is changed.
+    // A reminder that fired does not fire again, whatever changes.
     tasks.patch(&task, json!({ "title": "Call her", "priority": "high" })).await.expect(200);
     assert_eq!(tasks.waiting().await, later[1..]);
 
@@ -74,7 +74,7 @@ async fn a_task_reminds_of_itself_as_long_as_it_is_open(kind: Kind) {
     assert_eq!(tasks.waiting().await, [Value::Null; 0]);
     tasks.post(&task, "/reopen", json!({})).await.expect(200);
     assert_eq!(tasks.waiting().await, later[1..]);
-    // A reminder that was completed stays so.
+    // A completed reminder stays completed.
     let waiting = tasks.app.get("/reminders?status=scheduled", &tasks.key).await.expect(200);
     let path = format!("/reminders/{}", waiting[0]["id"]);
     tasks.app.patch(&path, &tasks.key, json!({ "status": "completed" })).await.expect(200);
@@ -98,7 +98,7 @@ async fn the_next_task_of_a_series_reminds_before_its_own_date(kind: Kind) {
     let next = tasks.get(&json!({ "id": done["recurrence"]["next_id"] })).await;
     assert_eq!(next["reminders"], json!([{ "at": null, "offset_minutes": 30 }]));
     assert_eq!(tasks.waiting().await, [json!(tasks.after(24 * 60 + 90))]);
-    // The next one is taken back, and so is its reminder; those of the first are there again.
+    // The next task is trashed together with its reminder, and the reminders of the first task are back.
     tasks.post(&task, "/reopen", json!({})).await.expect(200);
     assert_eq!(tasks.waiting().await, [json!(tasks.after(10)), json!(tasks.after(90))]);
 }
@@ -116,7 +116,7 @@ async fn what_a_reminder_of_a_task_cannot_be_is_refused(kind: Kind) {
             tasks.app.post(&tasks.at, &tasks.key, json!({ "title": "x", "reminders": reminders })).await;
         assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some(param), "{reminders}");
     }
-    // Without a due date it waits for one.
+    // Without a due date, the reminder is not scheduled.
     let task = tasks.create(json!({ "title": "x", "reminders": [{ "offset_minutes": 5 }] })).await;
     assert_eq!(tasks.waiting().await, [Value::Null; 0]);
     tasks.patch(&task, json!({ "due": { "datetime": tasks.after(15) } })).await.expect(200);

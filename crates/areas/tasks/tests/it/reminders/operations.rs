@@ -140,7 +140,7 @@ async fn snoozing_keeps_the_series(kind: Kind) {
         (&json!(next), &Value::Null, &json!("scheduled"))
     );
     assert_eq!(fixture.fired().await, [json!(due), json!(until)]);
-    // Over a date: silent until then, and the date is over.
+    // A snooze across a date: nothing fires until the snooze ends, and the date has passed.
     let far = fixture.after(30 * 60);
     fixture.change(&made, json!({ "snoozed_until": far })).await;
     fixture.wait(25 * 60).await;
@@ -149,10 +149,10 @@ async fn snoozing_keeps_the_series(kind: Kind) {
     assert_eq!(fixture.fired().await[2..], [json!(far)]);
     let later = Timestamp::parse(&next).unwrap().plus_seconds(24 * 3600).rfc3339();
     assert_eq!(fixture.get(&made).await["next_fire_at"], later);
-    // Taken back, the series goes on at once.
+    // When the snooze is cancelled, the series continues at once.
     fixture.change(&made, json!({ "snoozed_until": fixture.after(9999) })).await;
     assert_eq!(fixture.change(&made, json!({ "snoozed_until": null })).await["next_fire_at"], later);
-    // One that has fired for good comes again once.
+    // A reminder that has fired for good can be snoozed and fires once more.
     let single = fixture.create(json!({ "title": "y", "due_at": fixture.after(5) })).await;
     fixture.wait(5).await;
     assert_eq!(fixture.get(&single).await["status"], "fired");
@@ -195,7 +195,7 @@ async fn reminders_are_changed_completed_and_cancelled(kind: Kind) {
         .expect_error(409, "invalid_state");
     let refused = app.patch(&path(&made), key, json!({ "recurrence": null })).await;
     assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("due_at"));
-    // Scheduled anew.
+    // Rescheduling it.
     let again = fixture.change(&made, json!({ "due_at": fixture.after(5) })).await;
     assert_eq!((&again["status"], &again["next_fire_at"]), (&json!("scheduled"), &json!(fixture.after(5))));
     let daily = fixture
@@ -210,7 +210,7 @@ async fn reminders_are_changed_completed_and_cancelled(kind: Kind) {
         fixture.change(&made, json!({ "recurrence": null, "due_at": fixture.after(5) })).await["recurrence"],
         Value::Null
     );
-    // Merging contacts moves what is about them.
+    // A merge of contacts moves their reminders.
     let contacts = [
         app.post("/contacts", key, json!({ "data": { "$name": "A" } })).await.expect(201),
         app.post("/contacts", key, json!({ "data": { "$name": "B" } })).await.expect(201),

@@ -9,7 +9,7 @@ use testkit::Kind;
 #[testkit::both]
 async fn a_recurrence_keeps_its_local_time_and_ends(kind: Kind) {
     let fixture = Fixture::open(kind).await;
-    // Madrid puts its clocks forward on the night of the second date.
+    // In Madrid, clocks go forward on the night before the second date.
     let start = Timestamp::parse("2027-03-27T08:00:00Z").unwrap();
     let minutes = (start.seconds() - fixture.now().seconds()) / 60;
     fixture.app.data.clock.advance(Duration::minutes(minutes - 10));
@@ -30,7 +30,7 @@ async fn a_recurrence_keeps_its_local_time_and_ends(kind: Kind) {
         (&over["status"], &over["fire_count"], &over["next_fire_at"]),
         (&json!("fired"), &json!(3), &Value::Null)
     );
-    // By date, and as a cron expression.
+    // An end by date, with a cron expression.
     let hourly = json!({ "type": "cron", "rule": "0 * * * *", "until": fixture.after(150) });
     let made = fixture.create(json!({ "title": "x", "recurrence": hourly })).await;
     for _ in 0..5 {
@@ -96,12 +96,12 @@ async fn steps_leave_no_date_out(kind: Kind) {
         let body = json!({ "title": "x", "timezone": "UTC", "due_at": "2030-01-05T04:30:00Z", "recurrence": { "type": "rrule", "rule": rule } });
         assert_eq!(fixture.create(body).await["next_fire_at"], format!("{first}:00.000Z"), "{rule}");
     }
-    // Programs write fractions of seconds, for which the first date is not left out.
+    // Fractions of seconds in `due_at` do not make the rule skip its first date.
     let daily = json!({ "type": "rrule", "rule": "FREQ=DAILY" });
     let body =
         json!({ "title": "x", "timezone": "UTC", "due_at": "2030-01-05T04:30:00.345Z", "recurrence": daily });
     assert_eq!(fixture.create(body).await["next_fire_at"], "2030-01-05T04:30:00.000Z");
-    // Fired on a Friday, it comes on Monday.
+    // After the date on Friday comes Monday.
     let friday = Timestamp::parse("2030-01-11T10:00:00Z").unwrap();
     fixture.app.data.clock.advance(Duration::seconds(friday.seconds() - fixture.now().seconds()));
     let rule = json!({ "type": "rrule", "rule": "FREQ=MINUTELY;INTERVAL=60;BYDAY=FR,MO;BYHOUR=10" });

@@ -1,4 +1,4 @@
-//! What an item costs that a query looks at, where no index fits.
+//! The cost of an item that a query visits without an index.
 
 use super::ours::Ours;
 use super::rows::Table;
@@ -9,14 +9,14 @@ use serde_json::json;
 use std::time::Duration;
 use url::form_urlencoded::Serializer;
 
-/// Requests that are measured: with those before, fewer than make the service create an index by itself.
+/// The number of measured requests. Together with those before, they are too few for the service to create an index.
 const REQUESTS: u64 = 10;
-/// Requests before, with pauses in which the service can build what it builds by itself.
+/// The number of requests before, with pauses in which the service can build its structures.
 const BEFORE: usize = 4;
 
-/// On a service without an index.
+/// Measures on a service without an index.
 pub fn state(bench: &Bench<'_>, section: &mut Section, name: &str, most: f64, ours: &Ours) -> Result<()> {
-    // No name and no city has such a text, and hardly a row such a score, so that all rows are looked at.
+    // No name and no city contains this text, and hardly any score is so low, so the query visits all rows.
     for (what, field, op, value) in [
         ("a text", "name", "ilike", json!("%zzq%")),
         ("a text of few", "city", "ilike", json!("%zzq%")),
@@ -54,7 +54,7 @@ pub fn state(bench: &Bench<'_>, section: &mut Section, name: &str, most: f64, ou
     Ok(())
 }
 
-/// On PostgreSQL.
+/// Measures on PostgreSQL.
 pub fn state_postgres(bench: &Bench<'_>, section: &mut Section, table: &Table) -> Result<()> {
     match postgres("svc_bench_queries")? {
         Some(url) => {

@@ -1,21 +1,21 @@
-//! The queries: conditions, orders and what they find, drawn from a seed.
+//! Random queries: their conditions, orders and results, drawn from a seed.
 
 use super::rows::{Cell, Draw, Field, Table};
 use anyhow::{Context, Result};
 use std::cmp::Ordering;
 
-/// Rows of a page.
+/// The number of rows on a page.
 pub const PAGE: usize = 20;
-/// The shares of rows that a condition keeps lie between these.
+/// The least and the greatest share of rows that a condition matches.
 pub const LEAST: f64 = 0.0001;
 pub const MOST: f64 = 0.8;
 /// The most operands of `in`.
 const MOST_LISTED: u64 = 20;
-/// Conditions that are drawn until one keeps such a share.
+/// Attempts to draw a condition that matches such a share.
 const TRIES: usize = 1_000;
-/// Operands of which the one is taken that keeps nearest to the share that was drawn.
+/// The number of operands to try. The one whose share is nearest to the wanted share is used.
 const CANDIDATES: usize = 20;
-/// Rows that say how near.
+/// The number of rows by which shares are estimated.
 const SAMPLE: u32 = 10_000;
 
 /// An operator.
@@ -35,7 +35,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// One for each time that it is likely.
+    /// The operators to draw from, each as often as it is likely.
     const DRAWN: [Self; 12] = [
         Self::Eq,
         Self::Eq,
@@ -51,14 +51,14 @@ impl Op {
         Self::StartsWith,
     ];
 
-    /// Whether both sides have it for a field, with the same meaning.
+    /// Returns whether both sides support the operator for a field, with the same meaning.
     fn fits(self, field: Field) -> bool {
         let is_text = matches!(field, Field::Category | Field::Department | Field::Name | Field::City);
         match self {
             Self::Eq | Self::Neq => true,
             Self::Gt | Self::Gte | Self::Lt | Self::Lte | Self::In => field != Field::Active,
             Self::Contains => is_text,
-            // PocketBase's dates end in a time, so only how they begin is the same.
+            // PocketBase's dates end in a time, so only prefixes have the same meaning.
             Self::StartsWith => is_text || field == Field::Day,
         }
     }
@@ -73,9 +73,9 @@ impl Op {
 pub struct Condition<'a> {
     pub field: Field,
     pub op: Op,
-    /// One, or several for `in`.
+    /// One operand, or several for `in`.
     pub operands: Vec<Cell<'a>>,
-    /// The share of rows that it keeps.
+    /// The share of rows that it matches.
     pub share: f64,
 }
 
@@ -101,12 +101,12 @@ impl Condition<'_> {
 pub struct Query<'a> {
     /// All must hold.
     pub conditions: Vec<Condition<'a>>,
-    /// Fields with whether they go down; none for the newest first.
+    /// The fields with `true` for descending. Without any, the newest rows come first.
     pub sort: Vec<(Field, bool)>,
 }
 
 impl Query<'_> {
-    /// The rows of the first page, equal ones by their number in the direction of the last field.
+    /// Returns the rows of the first page. Equal rows are sorted by their number, in the direction of the last field.
     pub fn page(&self, table: &Table) -> Vec<u32> {
         let mut found: Vec<u32> = (0..table.len()).filter(|place| self.keeps(table, *place)).collect();
         if found.len() > PAGE {
@@ -117,13 +117,13 @@ impl Query<'_> {
         found
     }
 
-    /// Whether a row satisfies all conditions.
+    /// Returns whether a row matches all conditions.
     pub fn keeps(&self, table: &Table, place: u32) -> bool {
         self.conditions.iter().all(|condition| condition.keeps(table, place))
     }
 
-    /// Whether rows other than `page` could stand in its place: the same number of different rows that satisfy the
-    /// conditions, with the same values in the fields of the order.
+    /// Returns whether `rows` are as correct as `page`: the same number of distinct rows that match the conditions,
+    /// with the same values in the fields of the order.
     pub fn is_page(&self, table: &Table, page: &[u32], rows: &[u32]) -> bool {
         let mut different = rows.to_vec();
         different.sort_unstable();
@@ -152,27 +152,27 @@ impl Query<'_> {
     }
 }
 
-/// Draws queries about the rows of a table.
+/// A generator of queries on the rows of a table.
 pub struct Family<'a> {
     table: &'a Table,
     draw: Draw,
-    /// For each field, the rows in its order.
+    /// For each field, the rows sorted by it.
     orders: Vec<(Field, Vec<u32>)>,
 }
 
 impl<'a> Family<'a> {
-    /// Looks at the rows.
+    /// Sorts the rows by each field.
     pub fn new(table: &'a Table, seed: u64) -> Self {
         let orders = Field::OWN.map(|field| {
             let mut order: Vec<u32> = (0..table.len()).collect();
             order.sort_unstable_by(|one, other| table.compare(field, *one, *other));
             (field, order)
         });
-        // Not the rows' own numbers once more.
+        // The inverted seed gives other numbers than those that the rows were drawn with.
         Self { table, draw: Draw::new(!seed), orders: orders.into() }
     }
 
-    /// Three of the fields, for indexes.
+    /// Draws three of the fields, for indexes.
     pub fn some_fields(&self) -> Vec<Field> {
         let mut fields = Field::OWN.to_vec();
         self.draw.shuffle(&mut fields);
@@ -180,7 +180,7 @@ impl<'a> Family<'a> {
         fields
     }
 
-    /// A query of 1 to 3 conditions.
+    /// Draws a query with 1 to 3 conditions.
     pub fn query(&self) -> Result<Query<'a>> {
         let mut fields = Field::OWN.to_vec();
         let mut conditions = Vec::new();
@@ -205,21 +205,23 @@ impl<'a> Family<'a> {
             _ => 2,
         };
         fields.truncate(length);
-        // The order of the times is known, and not which items have the same: nothing else may decide between those.
+        // The order of the times is known, but not which items have equal times, so no further field may follow a
+        // time.
         if let Some(time) = fields.iter().position(|field| matches!(field, Field::Created | Field::Updated)) {
             fields.truncate(time + 1);
         }
         fields.into_iter().map(|field| (field, self.draw.below(2) == 0)).collect()
     }
 
-    /// A condition on one of some fields. The logarithm of the share that it keeps is uniform, as far as values allow.
+    /// Draws a condition on one of these fields. The logarithm of its share is uniformly distributed, as far as the
+    /// values allow.
     fn condition(&self, fields: &[Field]) -> Result<Condition<'a>> {
         let least = LEAST.max(1.0 / f64::from(self.table.len()));
         let mut tries = (0..TRIES).filter_map(|_| {
             let wanted = (least.ln() + self.draw.part() * (MOST / least).ln()).exp();
             let op = *self.draw.one_of(&Op::DRAWN)?;
             let distance = |found: &Condition<'_>| (found.share / wanted).ln().abs();
-            // A bound can be chosen for any share; of other operands the nearest is taken.
+            // A bound can be chosen for any share. For other operators, the nearest of several operands is used.
             let candidates = if op.has_bound() { 1 } else { CANDIDATES };
             let candidates = (0..candidates).filter_map(|_| self.candidate(fields, op, wanted));
             let mut nearest = candidates.min_by(|one, other| distance(one).total_cmp(&distance(other)))?;
@@ -229,7 +231,7 @@ impl<'a> Family<'a> {
         tries.next().context("no condition keeps such a share of the rows")
     }
 
-    /// A condition, and about what share it keeps.
+    /// Draws a condition and estimates its share.
     fn candidate(&self, fields: &[Field], op: Op, wanted: f64) -> Option<Condition<'a>> {
         let able: Vec<Field> = fields.iter().copied().filter(|field| op.fits(*field)).collect();
         let field = *self.draw.one_of(&able)?;
@@ -250,19 +252,19 @@ impl<'a> Family<'a> {
             Op::Contains | Op::StartsWith => vec![self.fragment(any()?, op)?],
         };
         let mut condition = Condition { field, op, operands, share: 0.0 };
-        // Half a row of the sample stands for what it may have missed.
+        // A share that the sample misses is taken as half a row of the sample.
         condition.share =
             self.share(&condition, self.table.len().div_ceil(SAMPLE)).max(0.5 / f64::from(SAMPLE));
         Some(condition)
     }
 
-    /// The share that a condition keeps of each `step`th row.
+    /// Returns the share of every `step`th row that a condition matches.
     fn share(&self, condition: &Condition<'_>, step: u32) -> f64 {
         let sample = || (0..self.table.len()).step_by(step.max(1) as usize);
         sample().filter(|place| condition.keeps(self.table, *place)).count() as f64 / sample().count() as f64
     }
 
-    /// What a share of the rows lies beyond.
+    /// Returns the value beyond which this share of the rows lies.
     fn bound(&self, field: Field, op: Op, share: f64) -> Option<Cell<'a>> {
         let (_, order) = self.orders.iter().find(|(known, _)| *known == field)?;
         let kept = ((order.len() as f64 * share) as usize).min(order.len().saturating_sub(1));
@@ -271,7 +273,7 @@ impl<'a> Family<'a> {
         Some(self.table.cell(*place?, field))
     }
 
-    /// A part of a text.
+    /// Draws a part of a text.
     fn fragment(&self, cell: Cell<'a>, op: Op) -> Option<Cell<'a>> {
         let Cell::Text(text) = cell else { return None };
         let drawn = |most: usize| usize::try_from(self.draw.below(most as u64)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Queries drawn at random, against PocketBase with the same rows and the same indexes.
+//! Random queries, compared with PocketBase with the same rows and the same indexes.
 
 mod cost;
 mod family;
@@ -22,16 +22,16 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 const CONNECTIONS: [usize; 2] = [1, 32];
-/// Seconds that a query is measured on one side, before and after it is warm.
+/// The seconds to measure a query on one side, and the seconds to warm up before.
 const SECONDS: f64 = 1.0;
 const WARM: f64 = 0.1;
-/// Requests that are measured in place of a time, where fewer than four times as many fit into it.
+/// The number of requests to measure instead of a time, for queries too slow for four times as many.
 const FEW_REQUESTS: usize = 8;
-/// Items that a query must have looked at to say what one costs.
+/// The number of items that a query must visit to tell the cost of an item.
 const MANY_VISITED: f64 = 1_000.0;
-/// Items on PostgreSQL, where only what an item costs is measured.
+/// The number of items on PostgreSQL, where only the cost of an item is measured.
 const MOST_ON_POSTGRES: u32 = 100_000;
-/// The worst queries that are named, and the failures of each kind.
+/// The number of worst queries and of failures in the report.
 const NAMED: usize = 3;
 
 pub fn measure(bench: &Bench<'_>) -> Result<Section> {
@@ -60,7 +60,7 @@ fn seconds(bench: &Bench<'_>) -> f64 {
     if bench.plan.quick { 0.1 } else { SECONDS }
 }
 
-/// Which fields have an index.
+/// The indexed fields of a measurement.
 struct Setting {
     name: String,
     fields: Vec<Field>,
@@ -107,7 +107,7 @@ fn over(bench: &Bench<'_>, section: &mut Section, table: &Table) -> Result<()> {
         }
         ours.service.ask("stop")?;
         drop(ours);
-        // Three databases of a million items need not lie on the disk at the same time.
+        // Three databases of a million items need not be on the disk at the same time.
         std::fs::remove_file(database.trim_start_matches("sqlite:"))?;
         if peer.is_none() {
             break;
@@ -116,7 +116,7 @@ fn over(bench: &Bench<'_>, section: &mut Section, table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// The queries by turns on both sides, with the same indexes.
+/// The queries, measured in turns on both sides with the same indexes.
 struct Turns<'a> {
     bench: &'a Bench<'a>,
     table: &'a Table,
@@ -125,27 +125,27 @@ struct Turns<'a> {
     peer: &'a PocketBase,
 }
 
-/// A query on both sides.
+/// The result of a query on both sides.
 struct Turn<'a> {
     query: &'a Query<'a>,
-    /// Ours, and the one before where it changed meanwhile.
+    /// Our plan, with the previous one if it changed meanwhile.
     plan: String,
-    /// Successes in a second.
+    /// Successful responses per second.
     ours: f64,
     theirs: f64,
 }
 
-/// What came of the queries beside their speed.
+/// The findings other than speed.
 #[derive(Default)]
 struct Findings {
     our_errors: u64,
     their_errors: u64,
     differences: u64,
-    /// Items on all right pages.
+    /// The number of items on all correct pages.
     items: usize,
-    /// Microseconds for an item that was looked at.
+    /// Microseconds per visited item.
     micros: Vec<f64>,
-    /// What to say of the first of each.
+    /// Descriptions of the first findings of each kind.
     notes: Vec<String>,
 }
 
@@ -160,7 +160,7 @@ impl Turns<'_> {
         let mut found = Findings::default();
         for (query, path) in self.queries.iter().zip(&paths) {
             let answer = self.compare(&mut found, query, path)?;
-            // The latency of one request says how many can be measured.
+            // The latency of one request tells how many can be measured.
             let mut latency = (
                 self.timed(|| self.ours.answer(path).map(drop))?,
                 self.timed(|| self.theirs(query).map(drop))?,
@@ -200,12 +200,12 @@ impl Turns<'_> {
         Patience { query: seconds(2), pause: seconds(1), whole: seconds(240) }
     }
 
-    /// Holds the pages of both against the rows; gives our answer.
+    /// Compares the pages of both sides with the rows. Returns our response.
     fn compare(&self, found: &mut Findings, query: &Query<'_>, path: &str) -> Result<Answer> {
         let page = query.page(self.table);
         found.items += page.len();
         let answer = self.ours.answer(path)?;
-        // Our order is total, so there is one right page.
+        // Our order is total, so only one page is correct.
         if answer.rows.as_ref().is_some_and(|rows| *rows != page) {
             found.difference(query, "ours", answer.rows.as_deref(), &page);
         }
@@ -216,7 +216,7 @@ impl Turns<'_> {
         Ok(answer)
     }
 
-    /// PocketBase's rows; `None` where it answered with no success.
+    /// Returns PocketBase's rows, or `None` if the request failed.
     fn theirs(&self, query: &Query<'_>) -> Result<Option<Vec<u32>>> {
         let (head, body) = self.peer.server.exchange("GET", &their_path(query), "")?;
         if head.get(9..12) != Some("200") {
@@ -249,8 +249,8 @@ impl Turns<'_> {
         Ok((ours, theirs))
     }
 
-    /// Measures for the usual time, or, where too few answers would come in it, a fixed number of requests from the first
-    /// to the last answer.
+    /// Measures for the usual time. If too few responses would arrive in it, measures a fixed number of requests
+    /// instead.
     fn run(&self, mut load: load::Arguments, latency: f64) -> Result<Outcome> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let expected = load.seconds * load.connections.min(cores) as f64 / latency.max(1e-6);
@@ -266,7 +266,7 @@ fn their_path(query: &Query<'_>) -> String {
     format!("/api/collections/family/records?{}", spelling::their_query(query))
 }
 
-/// A query as the report writes it.
+/// Formats a query for the report.
 fn describe(query: &Query<'_>) -> String {
     let shares: Vec<String> =
         query.conditions.iter().map(|condition| format!("{:.2} %", condition.share * 100.0)).collect();
@@ -278,7 +278,7 @@ fn describe(query: &Query<'_>) -> String {
     )
 }
 
-/// Answers with 200 in a second.
+/// Returns the successful responses per second.
 fn successes(outcome: &Outcome) -> f64 {
     outcome.rate() * outcome.ok() as f64 / outcome.total().max(1) as f64
 }
@@ -325,9 +325,9 @@ impl Findings {
     }
 }
 
-/// States the ratios, and the worst.
+/// Adds the ratios and the worst queries to the report.
 fn state(section: &mut Section, name: &str, mut turns: Vec<Turn<'_>>) {
-    // What PocketBase fails at has no ratio, and counts among its errors.
+    // A query that PocketBase fails has no ratio; it counts among PocketBase's errors.
     turns.retain(|turn| turn.theirs > 0.0);
     turns.sort_by(|one, other| (one.ours / one.theirs).total_cmp(&(other.ours / other.theirs)));
     let ratios = Ratios::new(turns.iter().map(|turn| turn.ours / turn.theirs).collect());

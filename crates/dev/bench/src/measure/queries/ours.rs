@@ -1,4 +1,4 @@
-//! Our side: a service with the rows and the indexes, and what it answers.
+//! Our side: a service with the rows and the indexes, and its responses.
 
 use super::family::Query;
 use super::rows::{CHANGED_AT_ONCE, Field, Table};
@@ -12,46 +12,46 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// Rows of one import.
+/// The number of rows in one import.
 const IMPORTED_AT_ONCE: u32 = 50_000;
-/// Expensive queries that make the service create an index by itself, and some more.
+/// The number of expensive queries after which the service creates an index, and some more.
 const OFTEN: usize = 25;
-/// Rounds of the same plans after which they are taken for settled.
+/// The number of rounds with the same plans after which plans count as settled.
 const STEADY: usize = 3;
 
-/// How long is waited for plans to settle.
+/// The timeouts for plans to settle.
 #[derive(Clone, Copy)]
 pub struct Patience {
-    /// Repeating one query, at the most.
+    /// The longest time to repeat one query.
     pub query: Duration,
-    /// Between two rounds of all queries.
+    /// The pause between two rounds of all queries.
     pub pause: Duration,
-    /// All of it, at the most.
+    /// The longest time in total.
     pub whole: Duration,
 }
 
-/// A service with the rows in a collection.
+/// A service with a collection of the rows.
 pub struct Ours {
     pub service: Child,
     server: Server,
     collection: String,
 }
 
-/// What a query was answered with.
+/// The response to a query.
 pub struct Answer {
-    /// The rows; `None` where the answer was no success.
+    /// The rows, or `None` if the request failed.
     pub rows: Option<Vec<u32>>,
     /// The header `X-Svc-Query-Plan`, or the body of an error.
     pub plan: String,
 }
 
 impl Answer {
-    /// The plan without what it cost.
+    /// Returns the plan without its cost.
     fn name(&self) -> &str {
         self.plan.split(';').next().unwrap_or_default()
     }
 
-    /// The plan, with the one of an earlier answer where that was another.
+    /// Returns the plan, preceded by that of an earlier response if it differs.
     pub fn since(self, earlier: &Self) -> String {
         if self.name() == earlier.name() {
             self.plan
@@ -60,7 +60,7 @@ impl Answer {
         }
     }
 
-    /// How many items were looked at.
+    /// Returns the number of visited items.
     pub fn visited(&self) -> Option<f64> {
         let (_, number) = self.plan.split_once("visited=")?;
         number.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
@@ -68,7 +68,7 @@ impl Answer {
 }
 
 impl Ours {
-    /// A service on an empty database, and the rows as they are made.
+    /// Starts a service on an empty database, and imports the rows in their initial state.
     pub fn start(database: &str, table: &Table) -> Result<Self> {
         let service = Child::start(&["serve-svc", "--database", database])?;
         let token = keys(&service).into_iter().next().context("the service made no key")?;
@@ -88,7 +88,7 @@ impl Ours {
         Ok(ours)
     }
 
-    /// Changes the rows that are changed after all are made.
+    /// Applies the later changes of rows.
     pub fn change(&self, table: &Table) -> Result<()> {
         let end = |sort: &str| -> Result<i64> {
             let listed = self.server.ask("GET", &self.path(&format!("limit=1&sort={sort}")), None)?;
@@ -107,7 +107,7 @@ impl Ours {
         Ok(())
     }
 
-    /// Makes indexes on single fields and waits until they are ready.
+    /// Creates indexes on single fields and waits until they are ready.
     pub fn index(&self, fields: &[Field]) -> Result<()> {
         for field in fields {
             let body = json!({ "fields": [{ "field": spelling::our_name(*field) }] });
@@ -116,12 +116,12 @@ impl Ours {
         until_indexed(&self.server, &self.collection, fields.len())
     }
 
-    /// The path of a list with this query string.
+    /// Returns the path of a list with this query string.
     pub fn path(&self, query: &str) -> String {
         format!("{}/items?{query}", self.collection)
     }
 
-    /// The path of the page of a query.
+    /// Returns the path of a query's page.
     pub fn page(&self, query: &Query<'_>) -> String {
         self.path(&spelling::our_query(query))
     }
@@ -138,8 +138,8 @@ impl Ours {
         Ok(Answer { rows: Some(spelling::rows(&body, "data", "/data/name")?), plan })
     }
 
-    /// Sends queries until the service has made the indexes that they call for, and their plans stay the same; gives
-    /// whether that came about in time.
+    /// Repeats queries until the service has created the indexes for them and their plans no longer change. Returns
+    /// whether that happened in time.
     pub fn settle(&self, paths: &[String], patience: Patience) -> Result<bool> {
         let began = Instant::now();
         for path in paths {

@@ -1,6 +1,6 @@
-//! The ratios of a family of queries.
+//! The distribution of ratios over a family of queries.
 
-/// Ratios, from the least to the most.
+/// Ratios in ascending order.
 pub struct Ratios(Vec<f64>);
 
 impl Ratios {
@@ -9,18 +9,18 @@ impl Ratios {
         Self(ratios)
     }
 
-    /// The one that a part of them (0 to 1) does not exceed, by nearest rank.
+    /// Returns the ratio that a part (0 to 1) of the ratios do not exceed, by nearest rank.
     pub fn at(&self, part: f64) -> f64 {
         let rank = (self.0.len() as f64 * part).ceil() as usize;
         self.0.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
     }
 
-    /// The least.
+    /// Returns the smallest ratio.
     pub fn least(&self) -> f64 {
         self.at(0.0)
     }
 
-    /// The most.
+    /// Returns the greatest ratio.
     pub fn most(&self) -> f64 {
         self.at(1.0)
     }

@@ -1,4 +1,4 @@
-//! The rows that the queries are about: eight fields of every kind, the same for the same seed.
+//! The rows for the queries, with eight fields of different kinds. They repeat for the same seed.
 
 use crate::measure::items::{CATEGORIES, WORDS};
 use chrono::{Days, NaiveDate};
@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 const DEPARTMENTS: [&str; 6] = ["fashion", "home", "leisure", "media", "outdoor", "tech"];
 
-/// In small letters like all texts here, because we order texts without regard to case and PocketBase with it.
+/// All texts are in lower case, because we sort texts without regard to case and PocketBase with it.
 const CITIES: [&str; 50] = [
     "athens",
     "atlanta",
@@ -61,12 +61,12 @@ const CITIES: [&str; 50] = [
     "tokyo",
 ];
 
-/// The days over which the dates of the rows grow.
+/// The number of days over which the dates of the rows grow.
 const DAYS: u64 = 2_000;
-/// Days by which a date is off the one that its row's number would give.
+/// The most days by which a date deviates from that growth.
 const SCATTER: u64 = 15;
 
-/// Numbers drawn from a seed.
+/// A generator of random numbers from a seed.
 pub struct Draw(SeededRandom);
 
 impl Draw {
@@ -74,14 +74,14 @@ impl Draw {
         Self(SeededRandom::new(seed))
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     pub fn below(&self, bound: u64) -> u64 {
         let mut bytes = [0; 8];
         self.0.fill(&mut bytes);
         u64::from_le_bytes(bytes) % bound.max(1)
     }
 
-    /// A number from 0 to 1.
+    /// Returns a number from 0 to 1.
     pub fn part(&self) -> f64 {
         self.below(1 << 53) as f64 / (1_u64 << 53) as f64
     }
@@ -91,7 +91,7 @@ impl Draw {
         several.get(usize::try_from(self.below(several.len() as u64)).ok()?)
     }
 
-    /// Puts a list into an order that is drawn.
+    /// Shuffles a list.
     pub fn shuffle<T>(&self, list: &mut [T]) {
         for end in (1..list.len()).rev() {
             let place = usize::try_from(self.below(end as u64 + 1)).unwrap_or(end);
@@ -100,33 +100,33 @@ impl Draw {
     }
 }
 
-/// What rows are compared and ordered by.
+/// A field for conditions and orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
-    /// A select of 20 choices, skewed.
+    /// A select with 20 choices, skewed.
     Category,
     /// A boolean, four in five true.
     Active,
-    /// A select that nearly follows from the category.
+    /// A select that correlates with the category.
     Department,
-    /// An integer, each as likely.
+    /// An integer, uniformly distributed.
     Score,
     /// A number, most of them small.
     Price,
     /// A date that grows with the row's number.
     Day,
-    /// A short text that no other row has.
+    /// A short text, unique.
     Name,
     /// One of 50 texts, skewed.
     City,
-    /// When the row was made.
+    /// The time of creation.
     Created,
-    /// When the row was last changed.
+    /// The time of the last change.
     Updated,
 }
 
 impl Field {
-    /// Those that a row has values in.
+    /// The fields with values of their own.
     pub const OWN: [Self; 8] = [
         Self::Category,
         Self::Active,
@@ -138,7 +138,7 @@ impl Field {
         Self::City,
     ];
 
-    /// All of them.
+    /// All fields.
     pub const ALL: [Self; 10] = [
         Self::Category,
         Self::Active,
@@ -153,10 +153,10 @@ impl Field {
     ];
 }
 
-/// A value, in the field's order on both sides.
+/// A value. Both sides sort values in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cell<'a> {
-    /// A number, a price in cents, 0 or 1 for a boolean, the place in the order of creations or changes.
+    /// A number, a price in cents, 0 or 1 for a boolean, or the position in the order of creations or changes.
     Number(u32),
     /// A text, a choice or a date as `2020-01-31`.
     Text(&'a str),
@@ -176,15 +176,15 @@ pub struct Row {
     updated: u32,
 }
 
-/// All rows, in the order in which they are made.
+/// All rows, in the order of creation.
 pub struct Table {
     rows: Vec<Row>,
     days: Vec<String>,
-    /// The rows that are changed after all are made, in this order: a twentieth of them.
+    /// The rows that are changed after all are created, in this order. They are a twentieth of all rows.
     pub changed: Vec<u32>,
 }
 
-/// Rows that one request changes.
+/// The number of rows that one request changes.
 pub const CHANGED_AT_ONCE: usize = 1_000;
 
 impl Table {
@@ -198,7 +198,7 @@ impl Table {
         let mut changed: Vec<u32> = (0..count).collect();
         draw.shuffle(&mut changed);
         changed.truncate(rows.len() / 20);
-        // Rows changed by one request may have the same time, and then go by id.
+        // Rows that one request changes can have the same time, and are then sorted by id.
         changed.chunks_mut(CHANGED_AT_ONCE).for_each(<[u32]>::sort_unstable);
         for (number, place) in (count..).zip(&changed) {
             if let Some(row) = rows.get_mut(*place as usize) {
@@ -210,17 +210,17 @@ impl Table {
         Self { rows, days: (0..DAYS + SCATTER).map(day).collect(), changed }
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> u32 {
         u32::try_from(self.rows.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whether a row is changed after all are made.
+    /// Returns whether a row is changed after all are created.
     pub fn is_changed(&self, place: u32) -> bool {
         self.cell(place, Field::Updated) != Cell::Number(place)
     }
 
-    /// A row's value.
+    /// Returns the value of a row.
     pub fn cell(&self, place: u32, field: Field) -> Cell<'_> {
         let Some(row) = self.rows.get(place as usize) else { return Cell::Number(0) };
         match field {
@@ -237,12 +237,12 @@ impl Table {
         }
     }
 
-    /// The place of the row with this name.
+    /// Returns the index of the row with this name.
     pub fn place_of(name: &str) -> Option<u32> {
         name.rsplit(' ').next()?.parse().ok()
     }
 
-    /// How two rows compare by a field.
+    /// Compares two rows by a field.
     pub fn compare(&self, field: Field, one: u32, other: u32) -> Ordering {
         self.cell(one, field).cmp(&self.cell(other, field))
     }
@@ -263,7 +263,7 @@ fn row(draw: &Draw, categories: &Skewed, words: &Skewed, cities: &Skewed, number
         active: draw.below(100) < 79,
         department: department.copied().unwrap_or_default(),
         score: small(1_000_000),
-        // The product of three numbers is small more often than not.
+        // The product of three random numbers is usually small.
         price: (small(100) + 1) * (small(100) + 1) * (small(100) + 1),
         day: u32::try_from(grown + draw.below(SCATTER)).unwrap_or_default(),
         name: format!("{} {} {number}", words.one(draw), words.one(draw)).into(),
@@ -272,7 +272,8 @@ fn row(draw: &Draw, categories: &Skewed, words: &Skewed, cities: &Skewed, number
     }
 }
 
-/// Words of which one comes up most, the next half as often, then a third as often (Zipf's law).
+/// Words that are distributed by Zipf's law: the second occurs half as often as the first, the third a third as
+/// often.
 struct Skewed {
     words: Vec<&'static str>,
     ends: Vec<f64>,

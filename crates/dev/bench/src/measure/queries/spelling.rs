@@ -1,4 +1,4 @@
-//! How rows and queries are written for each of the two.
+//! The syntax of rows and queries on each side.
 
 use super::family::{Condition, Op, PAGE, Query};
 use super::rows::{Cell, Field, Table};
@@ -12,10 +12,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use url::form_urlencoded::Serializer;
 
-/// Rows of one statement.
+/// The number of rows in one statement.
 const AT_ONCE: u32 = 500;
 
-/// The name of a field.
+/// Returns the name of a field.
 fn name(field: Field) -> &'static str {
     match field {
         Field::Category => "category",
@@ -31,7 +31,7 @@ fn name(field: Field) -> &'static str {
     }
 }
 
-/// The name of a field of ours.
+/// Returns the name of a field on our side.
 pub fn our_name(field: Field) -> &'static str {
     match field {
         Field::Created => "created_at",
@@ -40,12 +40,12 @@ pub fn our_name(field: Field) -> &'static str {
     }
 }
 
-/// The name of a field of PocketBase's.
+/// Returns the name of a field in PocketBase.
 pub fn their_name(field: Field) -> &'static str {
     name(field)
 }
 
-/// The values that rows have in a field, sorted, so that choices have the same order as their texts.
+/// Returns the distinct values of a field, sorted, so that choices have the same order as their texts.
 fn choices(table: &Table, field: Field) -> Vec<&str> {
     let cells: BTreeSet<Cell<'_>> = (0..table.len()).map(|place| table.cell(place, field)).collect();
     let texts =
@@ -53,7 +53,7 @@ fn choices(table: &Table, field: Field) -> Vec<&str> {
     texts.collect()
 }
 
-/// Our collection.
+/// Builds our collection.
 pub fn our_collection(table: &Table) -> Value {
     let select = |field: Field| {
         let choices = choices(table, field);
@@ -74,7 +74,7 @@ pub fn our_collection(table: &Table) -> Value {
     json!({ "name": "Family", "fields": fields })
 }
 
-/// PocketBase's collection, without indexes.
+/// Builds PocketBase's collection, without indexes.
 pub fn their_collection(table: &Table) -> Value {
     let mut fields: Vec<Value> = Field::OWN
         .iter()
@@ -92,12 +92,12 @@ pub fn their_collection(table: &Table) -> Value {
     json!({ "name": "family", "type": "base", "fields": fields })
 }
 
-/// A price as a decimal number.
+/// Formats a price as a decimal number.
 fn price(cents: u32) -> String {
     format!("{}.{:02}", cents / 100, cents % 100)
 }
 
-/// A row's fields as CSV, as it is when it is made: one that is changed later is active where it will not be.
+/// Builds the rows in their initial state as CSV. A row that is changed later has the opposite `active`.
 pub fn csv(table: &Table, first: u32, end: u32) -> String {
     let mut text = Field::OWN.map(name).join(",");
     for place in first..end.min(table.len()) {
@@ -121,7 +121,7 @@ pub fn csv(table: &Table, first: u32, end: u32) -> String {
     text
 }
 
-/// The values that a change gives a row.
+/// Returns the values of a row's later change.
 pub fn change(table: &Table, place: u32) -> Value {
     json!({ "active": table.cell(place, Field::Active) == Cell::Number(1) })
 }
@@ -148,7 +148,7 @@ pub fn fill(connection: &mut SqliteConnection, table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// An operand of ours.
+/// Builds an operand on our side.
 fn our_value(field: Field, cell: Cell<'_>) -> Value {
     match (field, cell) {
         (Field::Active, Cell::Number(active)) => (active == 1).into(),
@@ -158,7 +158,7 @@ fn our_value(field: Field, cell: Cell<'_>) -> Value {
     }
 }
 
-/// A value of PocketBase's, in SQL and in its filters.
+/// Builds a value for PocketBase, in SQL and in filters.
 fn their_value(field: Field, cell: Cell<'_>) -> String {
     match (field, cell) {
         (Field::Active, Cell::Number(active)) => (active == 1).to_string(),
@@ -173,7 +173,7 @@ fn their_value(field: Field, cell: Cell<'_>) -> String {
     }
 }
 
-/// A condition in our `filter_tree`.
+/// Builds a condition of our `filter_tree`.
 fn our_condition(condition: &Condition<'_>) -> Value {
     let field = condition.field;
     let mut values = condition.operands.iter().map(|operand| our_value(field, *operand));
@@ -193,7 +193,7 @@ fn our_condition(condition: &Condition<'_>) -> Value {
     json!({ "field": our_name(field), "op": op, "value": value })
 }
 
-/// A condition in PocketBase's language.
+/// Builds a condition in PocketBase's filter syntax.
 fn their_condition(condition: &Condition<'_>) -> String {
     let name = their_name(condition.field);
     let sign = match condition.op {
@@ -221,7 +221,7 @@ fn order(query: &Query<'_>, name: fn(Field) -> &'static str) -> String {
     parts.collect::<Vec<_>>().join(",")
 }
 
-/// The query string for ours.
+/// Builds the query string for our side.
 pub fn our_query(query: &Query<'_>) -> String {
     let conditions: Vec<Value> = query.conditions.iter().map(our_condition).collect();
     let tree = json!({ "and": conditions }).to_string();
@@ -233,17 +233,17 @@ pub fn our_query(query: &Query<'_>) -> String {
     pairs.finish()
 }
 
-/// The conditions in PocketBase's language, which is also how the report writes them.
+/// Builds the conditions in PocketBase's filter syntax. The report shows them in this form as well.
 pub fn their_filter(query: &Query<'_>) -> String {
     query.conditions.iter().map(their_condition).collect::<Vec<_>>().join(" && ")
 }
 
-/// The order in PocketBase's language: where none is asked for, its own name for the order of creation.
+/// Builds the order in PocketBase's syntax. Without a sort, that is PocketBase's name for the order of creation.
 pub fn their_order(query: &Query<'_>) -> String {
     if query.sort.is_empty() { "-@rowid".to_owned() } else { order(query, their_name) }
 }
 
-/// The query string for PocketBase.
+/// Builds the query string for PocketBase.
 pub fn their_query(query: &Query<'_>) -> String {
     let mut pairs = Serializer::new(String::new());
     pairs.append_pair("perPage", &PAGE.to_string()).append_pair("skipTotal", "1");
@@ -251,7 +251,7 @@ pub fn their_query(query: &Query<'_>) -> String {
     pairs.finish()
 }
 
-/// The rows of an answer, by the names in it.
+/// Parses the rows of a response, by the names in them.
 pub fn rows(body: &str, list: &str, at: &str) -> Result<Vec<u32>> {
     let answer: Value = serde_json::from_str(body)?;
     let place = |row: &Value| Table::place_of(row.pointer(at)?.as_str()?);
