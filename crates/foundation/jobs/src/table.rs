@@ -5,7 +5,7 @@ use model::{JsonText, Result, Timestamp, WorkspaceId};
 use std::collections::HashMap;
 use std::time::Duration;
 use store::schema::jobs;
-use store::{AnyConnection, MOST_COUNTED, Read, Tx, each};
+use store::{MOST_COUNTED, Read, Tx, each, for_update_skip_locked};
 
 /// A job that is ours until its lease runs out or somebody else's epoch is newer.
 #[derive(Debug, Clone, Queryable)]
@@ -136,12 +136,9 @@ fn due(
             jobs::epoch,
             jobs::lease_until,
         ));
-    Ok(match tx.connection() {
-        AnyConnection::Sqlite(connection) => due.load(connection)?,
-        // A row that is locked is being claimed by another runner, or asked for again by a transaction whose
-        // changes this job must see: both are better left alone.
-        AnyConnection::Postgres(connection) => due.for_update().skip_locked().load(connection)?,
-    })
+    // A row that is locked is being claimed by another runner, or asked for again by a transaction whose changes this job must
+    // see: both are better left alone.
+    Ok(for_update_skip_locked(due).load(tx.connection())?)
 }
 
 /// How many jobs were due at this time and are not running, as far as metrics count.
