@@ -9,7 +9,7 @@ use model::{AgentId, Caller, Error, Result, Timestamp, WorkspaceId};
 use operation::{Json, Path, Query, Resource, operation};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use store::{AnyConnection, Read};
+use store::Read;
 use utoipa::{IntoParams, ToSchema};
 
 /// The most days of a report.
@@ -139,17 +139,18 @@ fn days(
     to: NaiveDate,
 ) -> Result<Vec<AgentUsageDay>> {
     // The day, a run's milliseconds, and the sum of something: the largest number where it would be larger.
-    let (day, milliseconds, sum_of) = match read.connection() {
-        AnyConnection::Sqlite(_) => (
-            "substr(queued_at, 1, 10)",
-            "ROUND((julianday(completed_at) - julianday(queued_at)) * 86400000)",
-            "CAST(TOTAL({of}) AS BIGINT)",
-        ),
-        AnyConnection::Postgres(_) => (
+    let (day, milliseconds, sum_of) = if read.is_postgres() {
+        (
             "to_char(queued_at, 'YYYY-MM-DD')",
             "ROUND(EXTRACT(EPOCH FROM completed_at - queued_at) * 1000)",
             "CAST(LEAST(COALESCE(SUM({of}), 0), 9223372036854775807) AS BIGINT)",
-        ),
+        )
+    } else {
+        (
+            "substr(queued_at, 1, 10)",
+            "ROUND((julianday(completed_at) - julianday(queued_at)) * 86400000)",
+            "CAST(TOTAL({of}) AS BIGINT)",
+        )
     };
     let sum = |of: &str| sql::<BigInt>(&sum_of.replace("{of}", of));
     let of_status = |status: &str| sum(&format!("CASE WHEN status = '{status}' THEN 1 ELSE 0 END"));

@@ -6,7 +6,7 @@ use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use model::{Code, Error, PartnerId, Result, SubscriptionStatus, Timestamp, WorkspaceId};
-use store::{AnyConnection, Read, Tx, each};
+use store::{Read, Tx, each, for_no_key_update, for_no_key_update_skip_locked, lock_row};
 
 /// The data of a new workspace.
 #[derive(Debug, Clone)]
@@ -168,15 +168,9 @@ pub fn by_id(read: &mut Read, id: WorkspaceId) -> Result<WorkspaceRecord> {
 /// `workspace_not_found`.
 pub fn lock(tx: &mut Tx, id: WorkspaceId) -> Result<WorkspaceRecord> {
     let query = workspaces::table.find(id);
-    let row: Option<StoredWorkspace> = match tx.connection() {
-        AnyConnection::Sqlite(connection) => {
-            query.select(StoredWorkspace::as_select()).get_result(connection)
-        }
-        AnyConnection::Postgres(connection) => {
-            query.select(StoredWorkspace::as_select()).for_no_key_update().get_result(connection)
-        }
-    }
-    .optional()?;
+    let row: Option<StoredWorkspace> = for_no_key_update(query.select(StoredWorkspace::as_select()))
+        .get_result(tx.connection())
+        .optional()?;
     Ok(row.ok_or_else(unknown)?.record())
 }
 
@@ -320,12 +314,8 @@ pub fn due_for_renewal(tx: &mut Tx, most: i64) -> Result<Vec<WorkspaceRecord>> {
         .filter(sql::<Bool>("subscription_status IN ('active', 'sponsored') AND plan_id IS NOT NULL"))
         .order((w::period_end.asc(), w::id.asc()))
         .limit(most);
-    let due: Vec<StoredWorkspace> = match tx.connection() {
-        AnyConnection::Sqlite(connection) => query.select(StoredWorkspace::as_select()).load(connection)?,
-        AnyConnection::Postgres(connection) => {
-            query.select(StoredWorkspace::as_select()).for_no_key_update().skip_locked().load(connection)?
-        }
-    };
+    let due: Vec<StoredWorkspace> =
+        for_no_key_update_skip_locked(query.select(StoredWorkspace::as_select())).load(tx.connection())?;
     let mut due: Vec<_> = due.into_iter().map(StoredWorkspace::record).collect();
     due.sort_by_key(|workspace| workspace.id);
     Ok(due)
@@ -334,10 +324,7 @@ pub fn due_for_renewal(tx: &mut Tx, most: i64) -> Result<Vec<WorkspaceRecord>> {
 /// Serializes changes to a workspace until the transaction ends, for callers that count its objects before they add
 /// one. Rows that refer to it can still be written.
 pub fn serialize(tx: &mut Tx, id: WorkspaceId) -> Result<()> {
-    // SQLite has a single writer, so it needs no lock.
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        workspaces::table.find(id).select(workspaces::id).for_no_key_update().execute(connection)?;
-    }
+    lock_row!(tx, workspaces::table.find(id).select(workspaces::id), for_no_key_update);
     Ok(())
 }
 

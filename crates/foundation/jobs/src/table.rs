@@ -5,7 +5,7 @@ use model::{JsonText, Result, Timestamp, WorkspaceId};
 use std::collections::HashMap;
 use std::time::Duration;
 use store::schema::jobs;
-use store::{AnyConnection, MOST_COUNTED, Read, Tx, each};
+use store::{MOST_COUNTED, Read, Tx, each, for_update_skip_locked};
 
 /// A claimed job. It is ours until its lease expires or another claim has increased the epoch.
 #[derive(Debug, Clone, Queryable)]
@@ -142,12 +142,9 @@ fn due(
             jobs::lease_until,
             jobs::chain,
         ));
-    Ok(match tx.connection() {
-        AnyConnection::Sqlite(connection) => due.load(connection)?,
-        // Skip locked rows. Another runner is claiming such a row, or a transaction is enqueuing it again and the job
-        // must see that transaction's changes.
-        AnyConnection::Postgres(connection) => due.for_update().skip_locked().load(connection)?,
-    })
+    // Skip locked rows. Another runner is claiming such a row, or a transaction is enqueuing it again and the job must see
+    // that transaction's changes.
+    Ok(for_update_skip_locked(due).load(tx.connection())?)
 }
 
 /// Counts the jobs that were due at `time` and are not running, up to a maximum for metrics.

@@ -7,12 +7,11 @@ use crate::model::{
 use crate::rows::template::FrozenParams;
 use crate::schema::{broadcast_recipients, broadcasts};
 use diesel::prelude::*;
-use diesel::sql_types::{self, Array, BigInt, Nullable, Text};
 use model::{
     BroadcastId, BroadcastRecipientId, Cause, Chain, ChannelId, ContactId, JsonText, MessageId, Result,
     Timestamp, WorkspaceId,
 };
-use store::{AnyConnection, LockLevel, LockMode, OneRow as _, Read, Tx, lock_row};
+use store::{LockLevel, LockMode, OnConflict, OneRow as _, Read, Rows, Tx, lock_row};
 
 /// Who does what no request asked for.
 const ACTOR: &str = "broadcasts";
@@ -217,56 +216,18 @@ impl NewRecipient {
 
 /// Inserts the recipients whose contact and address are new. Returns their number.
 fn insert_new(tx: &mut Tx, of: &BroadcastRow, recipients: &[NewRecipient]) -> Result<usize> {
-    if recipients.is_empty() {
-        return Ok(0);
-    }
     let now = tx.now();
-    match tx.connection() {
-        AnyConnection::Sqlite(connection) => {
-            let row = |new: &NewRecipient| {
-                (
-                    broadcast_recipients::workspace_id.eq(of.workspace_id),
-                    broadcast_recipients::broadcast_id.eq(of.id),
-                    broadcast_recipients::contact_id.eq(new.contact_id),
-                    broadcast_recipients::address.eq(new.address.clone()),
-                    broadcast_recipients::params.eq(new.params.clone()),
-                    broadcast_recipients::state.eq(new.state()),
-                    broadcast_recipients::skip_reason.eq(new.skip_reason),
-                    broadcast_recipients::not_before.eq(new.not_before),
-                    broadcast_recipients::attempt.eq(1),
-                    broadcast_recipients::created_at.eq(now),
-                    broadcast_recipients::updated_at.eq(now),
-                )
-            };
-            let rows: Vec<_> = recipients.iter().map(row).collect();
-            let insert =
-                diesel::insert_into(broadcast_recipients::table).values(&rows).on_conflict_do_nothing();
-            Ok(insert.execute(connection)?)
-        }
-        // Equivalent to `INSERT … VALUES` with a row per recipient and `ON CONFLICT DO NOTHING`. PostgreSQL parses an
-        // array per column faster than a list of rows.
-        AnyConnection::Postgres(connection) => {
-            let insert = diesel::sql_query(
-                "INSERT INTO broadcast_recipients (workspace_id, broadcast_id, attempt, created_at, updated_at, \
-                 contact_id, address, params, state, skip_reason, not_before) \
-                 SELECT $1, $2, 1, $3, $3, * FROM unnest($4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
-            );
-            let insert = insert
-                .bind::<BigInt, _>(of.workspace_id)
-                .bind::<BigInt, _>(of.id)
-                .bind::<sql_types::Timestamp, _>(now)
-                .bind::<Array<BigInt>, _>(column(recipients, |new| new.contact_id))
-                .bind::<Array<Nullable<Text>>, _>(column(recipients, |new| new.address.as_deref()))
-                .bind::<Array<Nullable<Text>>, _>(column(recipients, |new| new.params.as_ref()))
-                .bind::<Array<Text>, _>(column(recipients, NewRecipient::state))
-                .bind::<Array<Nullable<Text>>, _>(column(recipients, |new| new.skip_reason))
-                .bind::<Array<sql_types::Timestamp>, _>(column(recipients, |new| new.not_before));
-            Ok(insert.execute(connection)?)
-        }
-    }
-}
-
-/// Returns a column of the recipients.
-fn column<'a, T>(recipients: &'a [NewRecipient], value: impl Fn(&'a NewRecipient) -> T) -> Vec<T> {
-    recipients.iter().map(value).collect()
+    Rows::of(recipients)
+        .big_int("workspace_id", |_| of.workspace_id)
+        .big_int("broadcast_id", |_| of.id)
+        .big_int("contact_id", |new| new.contact_id)
+        .text("address", |new| new.address.as_deref())
+        .text("params", |new| new.params.as_ref())
+        .text("state", NewRecipient::state)
+        .text("skip_reason", |new| new.skip_reason)
+        .time("not_before", |new| new.not_before)
+        .big_int("attempt", |_| 1)
+        .time("created_at", |_| now)
+        .time("updated_at", |_| now)
+        .insert_or(tx, "broadcast_recipients", OnConflict::Ignore)
 }

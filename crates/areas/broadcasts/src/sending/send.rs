@@ -22,12 +22,13 @@ use conversations::messages::{
 };
 use diesel::dsl::min;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Text};
-use model::{BroadcastId, BroadcastRecipientId, Code, ContactId, JsonText, MessageId, Result, Timestamp};
+use model::{
+    BroadcastId, BroadcastRecipientId, Cause, Code, ContactId, JsonText, MessageId, Result, Timestamp,
+};
 use ports::{ContactCard, ContactReferences as _};
 use sends::SendParts;
 use std::collections::{HashMap, HashSet};
-use store::{AnyConnection, CachedChange, Read, Tx};
+use store::{Read, Rows, Tx};
 
 /// The most messages to write in one transaction.
 const PIECE: i64 = 100;
@@ -320,32 +321,15 @@ impl Writing<'_> {
 /// gets as arrays.
 fn set_claimed(tx: &mut Tx, claimed: &[(BroadcastRecipientId, MessageId)]) -> Result<()> {
     let now = tx.now();
-    match tx.connection() {
-        AnyConnection::Sqlite(connection) => {
-            for (id, message) in claimed {
-                diesel::update(broadcast_recipients::table.find(id))
-                    .set((
-                        broadcast_recipients::state.eq(State::Claimed),
-                        broadcast_recipients::message_id.eq(message),
-                        broadcast_recipients::updated_at.eq(now),
-                    ))
-                    .execute(connection)?;
-            }
-        }
-        AnyConnection::Postgres(connection) => {
-            let (ids, messages): (Vec<i64>, Vec<i64>) =
-                claimed.iter().map(|(id, message)| (id.0, message.0)).unzip();
-            let update = diesel::sql_query(
-                "UPDATE broadcast_recipients SET state = $1, message_id = claimed.message_id, updated_at = $2 \
-                 FROM unnest($3, $4) AS claimed (id, message_id) WHERE broadcast_recipients.id = claimed.id",
-            );
-            let update = update
-                .bind::<Text, _>(State::Claimed)
-                .bind::<diesel::sql_types::Timestamp, _>(now)
-                .bind::<Array<BigInt>, _>(ids)
-                .bind::<Array<BigInt>, _>(messages);
-            CachedChange(update).run(connection)?;
-        }
-    }
+    Rows::of(claimed)
+        .big_int("id", |(id, _)| *id)
+        .big_int("message", |(_, message)| *message)
+        .given_text("state", State::Claimed)
+        .given_time("now", now)
+        .execute(
+            tx,
+            "UPDATE broadcast_recipients SET state = {state}, message_id = claimed.message, updated_at = {now}
+            FROM {claimed} WHERE broadcast_recipients.id = claimed.id",
+        )?;
     Ok(())
 }

@@ -120,10 +120,9 @@ fn purge_keys(tx: &mut Tx, id: CollectionId) -> Result<bool> {
 /// Deletes some rows of an index. Neither database supports `LIMIT` in `DELETE`, so a subquery selects their primary
 /// keys.
 fn delete_some(tx: &mut Tx, index: IndexId, table: &str, key: &str) -> Result<usize> {
-    let place = if tx.is_postgres() { "$1" } else { "?" };
     let rows = SLICE * 5;
     let sql = format!(
-        "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE index_id = {place} LIMIT {rows})"
+        "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE index_id = $1 LIMIT {rows})"
     );
     Ok(diesel::sql_query(sql).bind::<BigInt, _>(index.0).execute(tx.connection())?)
 }

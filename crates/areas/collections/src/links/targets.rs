@@ -9,7 +9,7 @@ use records::rows::Writer;
 use records::schema::items;
 use std::collections::HashMap;
 use std::ops::Deref;
-use store::{LockLevel, LockMode, Read, Tx};
+use store::{LockLevel, LockMode, Read, Tx, for_key_share};
 
 /// The services for writing links of one collection.
 pub(crate) struct LinkWriter<'a> {
@@ -96,10 +96,7 @@ fn live_item(tx: &mut Tx, workspace: WorkspaceId, id: ItemId) -> Result<Option<C
         .filter(items::trashed_at.is_null())
         .select(items::collection_id);
     tx.expect_lock_order(LockLevel::Item, id.0, LockMode::Shared)?;
-    let found = match tx.connection() {
-        store::AnyConnection::Sqlite(connection) => item.get_result(connection),
-        store::AnyConnection::Postgres(connection) => item.for_key_share().get_result(connection),
-    };
+    let found = for_key_share(item).get_result(tx.connection());
     Ok(found.optional()?)
 }
 

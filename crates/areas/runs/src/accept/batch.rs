@@ -5,7 +5,7 @@ use super::row::new_row;
 use crate::engine::{Acceptance, Accepted, RunEngine, RunRequest};
 use crate::execution::{Execution, FirstStep};
 use crate::memory::{self, ConversationMemory};
-use crate::queries::{bulk, runs};
+use crate::queries::{runs, steps};
 use crate::run::{RunRow, StepRow, conversation};
 use crate::steps::ModelCall;
 use agents::{ActiveAgent, active_agents};
@@ -60,9 +60,9 @@ impl Batched for Acceptance {
 /// Writes runs and their first steps, and the outcomes of requests that are answered before a run ends.
 fn write(engine: &RunEngine, tx: &mut Tx, begun: &[Begun<'_>]) -> Result<()> {
     let rows: Vec<&RunRow> = begun.iter().map(|begun| &begun.execution.row).collect();
-    bulk::insert_runs(tx, &rows)?;
-    let steps: Vec<&StepRow> = begun.iter().map(|begun| &begun.step).collect();
-    bulk::insert_steps(tx, &steps)?;
+    runs::insert_all(tx, &rows)?;
+    let first: Vec<&StepRow> = begun.iter().map(|begun| &begun.step).collect();
+    steps::insert_all(tx, &first)?;
     for Begun { request, execution, .. } in begun {
         if let Some(claim) = &request.claim {
             idempotency::attach(tx, claim, execution.row.id.as_str())?;

@@ -4,8 +4,8 @@
 use super::finish::ended_row;
 use crate::engine::{Completion, RunEngine};
 use crate::execution::write_absorbed;
-use crate::queries::{bulk, runs};
-use crate::run::{Ended, Ending, RunRow, StepKind, StepRow};
+use crate::queries::{runs, steps};
+use crate::run::{Ended, Ending, RunRow, StepKind, StepRow, StepStatus};
 use model::Result;
 use ports::{Charge, Closing, Settlement};
 use store::{Batched, Tx};
@@ -28,8 +28,10 @@ impl Batched for Completion {
 
     fn together(engine: &RunEngine, completions: &[&Self], tx: &mut Tx) -> Result<Vec<Option<Ended>>> {
         let finished = finished(tx, completions)?;
-        let steps: Vec<&StepRow> = finished.iter().flat_map(Finished::steps).collect();
-        bulk::finish_steps(tx, &steps)?;
+        let done = finished.iter().flat_map(Finished::steps).map(|step| (step, step.final_status()));
+        let done: Vec<(&StepRow, StepStatus)> = done.collect();
+        let now = tx.now();
+        steps::finish_all(tx, &done, now)?;
         let charged = settle(engine, tx, &finished)?;
         let mut ended: Vec<Option<Ended>> = completions.iter().map(|_| None).collect();
         for (Finished { place, completion, mut row }, charged) in finished.into_iter().zip(charged) {
@@ -65,7 +67,7 @@ fn finished<'a>(tx: &mut Tx, completions: &[&'a Completion]) -> Result<Vec<Finis
         }
     }
     let rows: Vec<&RunRow> = finished.iter().map(|finished| &finished.row).collect();
-    let written = bulk::finish_runs(tx, &rows)?;
+    let written = runs::finish_all(tx, &rows)?;
     finished.retain(|finished| written.contains(&finished.row.id));
     Ok(finished)
 }

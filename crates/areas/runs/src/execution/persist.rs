@@ -10,16 +10,14 @@ use store::Tx;
 /// Writes the results of finished steps. A step without one has failed.
 pub(crate) fn write_finished(tx: &mut Tx, execution: &Execution) -> Result<()> {
     let now = tx.now();
-    for step in execution.steps.iter().skip(execution.written) {
-        // Nothing is begun with it, so it is written only now.
-        if step.kind == StepKind::Guardrail {
-            steps::insert(tx, step)?;
-            continue;
-        }
-        steps::finish(tx, step, step.final_status(), now)?;
-        keep_summary(tx, execution, step)?;
-    }
-    Ok(())
+    let unwritten = execution.steps.iter().skip(execution.written);
+    // Nothing is begun with findings of guardrails, so they are written only now.
+    let (findings, begun): (Vec<&StepRow>, Vec<&StepRow>) =
+        unwritten.partition(|step| step.kind == StepKind::Guardrail);
+    steps::insert_all(tx, &findings)?;
+    let ended: Vec<(&StepRow, StepStatus)> = begun.iter().map(|step| (*step, step.final_status())).collect();
+    steps::finish_all(tx, &ended, now)?;
+    begun.into_iter().try_for_each(|step| keep_summary(tx, execution, step))
 }
 
 /// Writes the last priced step without `absorbed`, which nobody pays.

@@ -1,6 +1,5 @@
 //! Queries of runs and steps.
 
-pub(crate) mod bulk;
 pub(crate) mod runs;
 pub(crate) mod steps;
 

@@ -3,8 +3,10 @@
 use crate::run::{RunRow, RunStatus};
 use crate::schema::runs;
 use diesel::prelude::*;
+use diesel::sql_types::Text;
 use model::{AgentId, Result, RunId, Timestamp, WorkspaceId};
-use store::{Cached, CursorPage, OneRow, Read, Tx, each, lock_row};
+use std::collections::HashSet;
+use store::{Cached, CursorPage, OneRow, Read, Rows, Tx, each, for_update_skip_locked, lock_row};
 
 /// Duration of a lease: another worker can take a run over after it.
 pub(crate) const LEASE_SECONDS: i64 = 30;
@@ -14,9 +16,42 @@ const OPEN: [&str; 3] = ["queued", "in_progress", "requires_action"];
 /// The states in which a worker executes the run.
 const WORKED_ON: [&str; 2] = ["queued", "in_progress"];
 
+/// Inserts new runs.
+pub(crate) fn insert_all(tx: &mut Tx, rows: &[&RunRow]) -> Result<()> {
+    Rows::of(rows)
+        .big_int("workspace_id", |row| row.workspace_id)
+        .text("id", |row| &row.id)
+        .bool("livemode", |row| row.livemode)
+        .big_int("agent_id", |row| row.agent_id)
+        .big_int("agent_version", |row| row.agent_version)
+        .text("status", |row| row.status)
+        .text("input", |row| row.input.as_deref())
+        .text("conversation_id", |row| row.conversation_id.as_str())
+        .bool("ephemeral", |row| row.ephemeral)
+        .text("model", |row| row.model)
+        .big_int("input_tokens", |row| row.input_tokens)
+        .big_int("cached_tokens", |row| row.cached_tokens)
+        .big_int("output_tokens", |row| row.output_tokens)
+        .big_int("reasoning_tokens", |row| row.reasoning_tokens)
+        .big_int("model_calls", |row| row.model_calls)
+        .big_int("tool_calls", |row| row.tool_calls)
+        .big_int("energy", |row| row.energy)
+        .big_int("simulated_energy", |row| row.simulated_energy)
+        .text("options", |row| &row.options)
+        .text("metadata", |row| &row.metadata)
+        .text("key_id", |row| &row.key_id)
+        .text("key_lineage", |row| &row.key_lineage)
+        .text("request_id", |row| &row.request_id)
+        .time("lease_until", |row| row.lease_until)
+        .big_int("epoch", |row| row.epoch)
+        .time("queued_at", |row| row.queued_at)
+        .time("started_at", |row| row.started_at)
+        .insert(tx, "runs")
+}
+
+/// Inserts a new run.
 pub(crate) fn insert(tx: &mut Tx, row: &RunRow) -> Result<()> {
-    diesel::insert_into(runs::table).values(row.clone()).execute(tx.connection())?;
-    Ok(())
+    insert_all(tx, &[row])
 }
 
 pub(crate) fn by_id(read: &mut Read, workspace: WorkspaceId, id: &RunId) -> Result<RunRow> {
@@ -189,28 +224,50 @@ impl Used {
     }
 }
 
+/// A run that ended as it was written.
+#[derive(QueryableByName)]
+struct Written {
+    #[diesel(sql_type = Text)]
+    id: RunId,
+}
+
+/// Writes the ends of runs, and returns the ids of those that had not ended and that no other worker has taken over.
+pub(crate) fn finish_all(tx: &mut Tx, rows: &[&RunRow]) -> Result<HashSet<RunId>> {
+    let written: Vec<Written> = Rows::of(rows)
+        .big_int("workspace", |row| row.workspace_id)
+        .text("run", |row| &row.id)
+        .big_int("epoch", |row| row.epoch)
+        .text("status", |row| row.status)
+        .text("output", |row| row.output.as_deref())
+        .text("reason", |row| row.incomplete_reason.as_deref())
+        .text("error", |row| row.error.as_ref())
+        .big_int("input_tokens", |row| row.input_tokens)
+        .big_int("cached_tokens", |row| row.cached_tokens)
+        .big_int("output_tokens", |row| row.output_tokens)
+        .big_int("reasoning_tokens", |row| row.reasoning_tokens)
+        .big_int("model_calls", |row| row.model_calls)
+        .big_int("tool_calls", |row| row.tool_calls)
+        .big_int("energy", |row| row.energy)
+        .big_int("simulated_energy", |row| row.simulated_energy)
+        .time("completed_at", |row| row.completed_at)
+        .load(
+            tx,
+            "UPDATE runs SET status = ended.status, output = ended.output, incomplete_reason = ended.reason,
+                error = ended.error, input_tokens = ended.input_tokens, cached_tokens = ended.cached_tokens,
+                output_tokens = ended.output_tokens, reasoning_tokens = ended.reasoning_tokens,
+                model_calls = ended.model_calls, tool_calls = ended.tool_calls, energy = ended.energy,
+                simulated_energy = ended.simulated_energy, lease_until = NULL, completed_at = ended.completed_at
+            FROM {ended}
+            WHERE runs.workspace_id = ended.workspace AND runs.id = ended.run AND runs.epoch = ended.epoch
+                AND runs.status IN ('queued', 'in_progress', 'requires_action')
+            RETURNING id",
+        )?;
+    Ok(written.into_iter().map(|written| written.id).collect())
+}
+
 /// Writes the end of a run. Returns `false` if it had ended, or if another worker has taken it over.
 pub(crate) fn finish(tx: &mut Tx, row: &RunRow) -> Result<bool> {
-    let written: Option<i64> = each!(tx.connection(), |connection| {
-        let [queued, in_progress, requires_action] = OPEN;
-        let open =
-            runs::status.eq(queued).or(runs::status.eq(in_progress)).or(runs::status.eq(requires_action));
-        let update = diesel::update(runs::table.find((row.workspace_id, &row.id)))
-            .filter(runs::epoch.eq(row.epoch))
-            .filter(open)
-            .set((
-                runs::status.eq(row.status),
-                runs::output.eq(&row.output),
-                runs::incomplete_reason.eq(&row.incomplete_reason),
-                runs::error.eq(&row.error),
-                Used::by(row),
-                runs::lease_until.eq(None::<Timestamp>),
-                runs::completed_at.eq(row.completed_at),
-            ))
-            .returning(runs::epoch);
-        Cached(update).get_result(connection).optional()
-    })?;
-    Ok(written.is_some())
+    Ok(!finish_all(tx, &[row])?.is_empty())
 }
 
 /// Writes the usage of a run that was cancelled during its execution, and ends the lease. Returns `None` if another worker has
@@ -268,10 +325,7 @@ pub(crate) fn cancel(tx: &mut Tx, row: &RunRow, reason: &str) -> Result<Option<R
 pub(crate) fn claim_silent(tx: &mut Tx, most: i64) -> Result<Vec<RunRow>> {
     let now = tx.now();
     let silent = runs::table.filter(runs::lease_until.lt(now)).order(runs::lease_until.asc()).limit(most);
-    let rows: Vec<RunRow> = match tx.connection() {
-        store::AnyConnection::Sqlite(connection) => silent.load(connection)?,
-        store::AnyConnection::Postgres(connection) => silent.for_update().skip_locked().load(connection)?,
-    };
+    let rows: Vec<RunRow> = for_update_skip_locked(silent).load(tx.connection())?;
     rows.into_iter()
         .map(|row| {
             Ok(diesel::update(runs::table.find((row.workspace_id, &row.id)))

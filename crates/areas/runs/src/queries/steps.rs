@@ -4,7 +4,7 @@ use crate::run::{StepRow, StepStatus};
 use crate::schema::run_steps;
 use diesel::prelude::*;
 use model::{Result, RunId, Timestamp, WorkspaceId};
-use store::{CachedChange, Read, Tx, each};
+use store::{Read, Rows, Tx};
 
 pub(crate) fn of_run(read: &mut Read, workspace: WorkspaceId, run: &RunId) -> Result<Vec<StepRow>> {
     Ok(run_steps::table
@@ -14,25 +14,57 @@ pub(crate) fn of_run(read: &mut Read, workspace: WorkspaceId, run: &RunId) -> Re
         .load(read.connection())?)
 }
 
+/// Inserts steps.
+pub(crate) fn insert_all(tx: &mut Tx, steps: &[&StepRow]) -> Result<()> {
+    Rows::of(steps)
+        .text("run_id", |step| &step.run_id)
+        .big_int("position", |step| step.position)
+        .big_int("workspace_id", |step| step.workspace_id)
+        .text("id", |step| &step.id)
+        .text("kind", |step| step.kind)
+        .text("status", |step| step.status)
+        .text("name", |step| step.name.as_str())
+        .text("input", |step| step.input.as_ref())
+        .text("output", |step| step.output.as_ref())
+        .text("effect_key", |step| step.effect_key.as_deref())
+        .big_int("input_tokens", |step| step.input_tokens)
+        .big_int("output_tokens", |step| step.output_tokens)
+        .big_int("energy", |step| step.energy)
+        .time("started_at", |step| step.started_at)
+        .time("completed_at", |step| step.completed_at)
+        .insert(tx, "run_steps")
+}
+
+/// Inserts a step.
 pub(crate) fn insert(tx: &mut Tx, step: &StepRow) -> Result<()> {
-    diesel::insert_into(run_steps::table).values(step.clone()).execute(tx.connection())?;
+    insert_all(tx, &[step])
+}
+
+/// Writes the results of steps, each with its status from now on.
+pub(crate) fn finish_all(tx: &mut Tx, steps: &[(&StepRow, StepStatus)], now: Timestamp) -> Result<()> {
+    Rows::of(steps)
+        .text("run", |(step, _)| &step.run_id)
+        .big_int("position", |(step, _)| step.position)
+        .text("status", |(_, status)| *status)
+        .text("name", |(step, _)| step.name.as_str())
+        .text("output", |(step, _)| step.output.as_ref())
+        .big_int("input_tokens", |(step, _)| step.input_tokens)
+        .big_int("output_tokens", |(step, _)| step.output_tokens)
+        .big_int("energy", |(step, _)| step.energy)
+        .given_time("now", now)
+        .execute(
+            tx,
+            "UPDATE run_steps AS s SET status = ended.status, name = ended.name, output = ended.output,
+                input_tokens = ended.input_tokens, output_tokens = ended.output_tokens, energy = ended.energy,
+                completed_at = {now}
+            FROM {ended} WHERE s.run_id = ended.run AND s.position = ended.position",
+        )?;
     Ok(())
 }
 
+/// Writes the result of a step.
 pub(crate) fn finish(tx: &mut Tx, step: &StepRow, status: StepStatus, now: Timestamp) -> Result<()> {
-    each!(tx.connection(), |connection| {
-        let update = diesel::update(run_steps::table.find((&step.run_id, step.position))).set((
-            run_steps::status.eq(status),
-            run_steps::name.eq(&step.name),
-            run_steps::output.eq(&step.output),
-            run_steps::input_tokens.eq(step.input_tokens),
-            run_steps::output_tokens.eq(step.output_tokens),
-            run_steps::energy.eq(step.energy),
-            run_steps::completed_at.eq(now),
-        ));
-        CachedChange(update).run(connection)
-    })?;
-    Ok(())
+    finish_all(tx, &[(step, status)], now)
 }
 
 /// Writes the charged Energy of a step, where it is less than the price.

@@ -2,14 +2,12 @@
 
 use super::object::{IncompleteDetails, Run, RunEnergy, RunFailure, RunStatus, RunUsage};
 use super::options::RunOptions;
-use crate::schema::runs;
 use diesel::prelude::*;
 use model::{AgentId, JsonText, KeyId, RequestId, Result, RunId, Timestamp, Trace, WorkspaceId};
 use providers::{Tier, json};
 
 /// A run as it is stored.
-#[derive(Debug, Clone, Queryable, Insertable)]
-#[diesel(table_name = runs, treat_none_as_default_value = false)]
+#[derive(Debug, Clone, Queryable)]
 pub(crate) struct RunRow {
     pub(crate) workspace_id: WorkspaceId,
     pub(crate) id: RunId,

@@ -2,7 +2,6 @@
 
 use super::object::RunStep;
 use super::step_content::{ToolInput, Verdict};
-use crate::schema::run_steps;
 use diesel::prelude::*;
 use model::{JsonText, RunId, StepId, Timestamp, WorkspaceId, text_enum};
 use providers::Tier;
@@ -30,8 +29,7 @@ text_enum! {
 }
 
 /// A step as it is stored.
-#[derive(Debug, Clone, Queryable, Insertable)]
-#[diesel(table_name = run_steps, treat_none_as_default_value = false)]
+#[derive(Debug, Clone, Queryable)]
 pub(crate) struct StepRow {
     pub(crate) run_id: RunId,
     pub(crate) position: i64,

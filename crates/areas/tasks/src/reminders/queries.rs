@@ -4,7 +4,7 @@ use super::model::{ReminderRow, ReminderStatus};
 use crate::schema::reminders;
 use diesel::prelude::*;
 use model::{ContactId, Error, ReminderId, Result, Timestamp, WorkspaceId};
-use store::{AnyConnection, OptInPage, Read, Tx, lock_row};
+use store::{OptInPage, Read, Tx, for_update_skip_locked, lock_row};
 
 /// The filters of a list of reminders.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,12 +56,7 @@ pub(super) fn due(tx: &mut Tx, most: i64) -> Result<Vec<ReminderRow>> {
         .filter(reminders::wake_at.le(now))
         .order((reminders::wake_at.asc(), reminders::id.asc()))
         .limit(most);
-    Ok(match tx.connection() {
-        AnyConnection::Sqlite(connection) => due.select(ReminderRow::as_select()).load(connection)?,
-        AnyConnection::Postgres(connection) => {
-            due.select(ReminderRow::as_select()).for_update().skip_locked().load(connection)?
-        }
-    })
+    Ok(for_update_skip_locked(due.select(ReminderRow::as_select())).load(tx.connection())?)
 }
 
 /// Stores a changed reminder and increments its version.

@@ -11,7 +11,7 @@ use diesel::sql_types::BigInt;
 use fields::{Part, Subject, SystemColumn, push_entry};
 use model::{Error, IndexId, ItemId, Result};
 use std::sync::Arc;
-use store::{Read, Tx};
+use store::{Read, Rows, Tx};
 
 /// The column that holds the ids.
 const IDS: i64 = 0;
@@ -188,26 +188,12 @@ impl NewSegment {
 /// # Errors
 /// When the database fails.
 pub(super) fn insert(tx: &mut Tx, index: IndexId, segment: &NewSegment) -> Result<()> {
-    let row = |(column, data): &'_ ColumnRow| {
-        (
-            item_columns::index_id.eq(index),
-            item_columns::last_id.eq(segment.last_id),
-            item_columns::column_id.eq(*column),
-            item_columns::data.eq(data.clone()),
-        )
-    };
-    let rows: Vec<_> = segment.columns.iter().map(row).collect();
-    match tx.connection() {
-        store::AnyConnection::Sqlite(connection) => {
-            for row in rows {
-                diesel::insert_into(item_columns::table).values(row).execute(connection)?;
-            }
-        }
-        store::AnyConnection::Postgres(connection) => {
-            diesel::insert_into(item_columns::table).values(rows).execute(connection)?;
-        }
-    }
-    Ok(())
+    Rows::of(&segment.columns)
+        .big_int("index_id", |_| index)
+        .big_int("last_id", |_| segment.last_id)
+        .big_int("column_id", |(column, _)| *column)
+        .binary("data", |(_, data)| data.as_slice())
+        .insert(tx, "item_columns")
 }
 
 /// Takes a segment away.

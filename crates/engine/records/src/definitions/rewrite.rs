@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
-use store::{AnyConnection, Db, LockLevel, LockMode, Read, Tx};
+use store::{Db, LockLevel, LockMode, Read, Tx, lock_row};
 use utoipa::ToSchema;
 
 /// The job that does what is left.
@@ -246,13 +246,7 @@ fn conclude(tx: &mut Tx, shapes: &Shapes, id: i64) -> Result<()> {
 /// Waits for others that work on the same.
 pub fn lock(tx: &mut Tx, id: i64) -> Result<()> {
     tx.expect_lock_order(LockLevel::Progress, id, LockMode::Exclusive)?;
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        collection_rewrites::table
-            .find(id)
-            .select(collection_rewrites::id)
-            .for_update()
-            .execute(connection)?;
-    }
+    lock_row!(tx, collection_rewrites::table.find(id).select(collection_rewrites::id), for_update);
     Ok(())
 }
 
@@ -287,9 +281,7 @@ fn after(tx: &mut Tx, collection: CollectionId, walked_to: ItemId) -> Result<Sli
     ids.truncate(usize::try_from(SLICE).unwrap_or(usize::MAX));
     let last = ids.last().copied();
     let found = items::table.filter(items::id.eq_any(ids)).order(items::id);
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        found.clone().select(items::id).for_update().execute(connection)?;
-    }
+    lock_row!(tx, found.clone().select(items::id), for_update);
     let still_here = found.filter(items::collection_id.eq(collection)).select(ItemRow::as_select());
     Ok(Slice { rows: still_here.load(tx.connection())?, last })
 }

@@ -10,8 +10,8 @@ use super::table::{self, JOB};
 use crate::Author;
 use crate::columnar;
 use crate::publish::announce;
-use crate::rows::{ItemRow, digests, index_keys};
-use crate::schema::{collection_indexes, item_keys, item_unique, items};
+use crate::rows::{ItemRow, KeyRow, digests, index_keys, key_rows};
+use crate::schema::{collection_indexes, item_unique, items};
 use crate::shape::{self, Index, IndexKind, IndexRow, IndexStatus, Shape, Shapes};
 use ::jobs::{Job, JobContext, JobError};
 use diesel::prelude::*;
@@ -19,7 +19,7 @@ use diesel::sql_types::BigInt;
 use model::{IndexId, ItemId, Result};
 use serde::Deserialize;
 use std::sync::Arc;
-use store::{AnyConnection, Db, Read, Tx, each};
+use store::{Db, OnConflict, Read, Tx, each, for_share};
 
 /// Items of one slice of a build.
 const SLICE: i64 = 1_000;
@@ -155,10 +155,7 @@ fn next_items(tx: &mut Tx, row: &IndexRow) -> Result<Vec<ItemRow>> {
         .order(items::id)
         .limit(SLICE)
         .select(items::all_columns);
-    Ok(match tx.connection() {
-        AnyConnection::Sqlite(connection) => next.load(connection)?,
-        AnyConnection::Postgres(connection) => next.for_share().load(connection)?,
-    })
+    Ok(for_share(next).load(tx.connection())?)
 }
 
 fn put_keys(tx: &mut Tx, shape: &Shape, index: &Index, rows: &[ItemRow]) -> Result<()> {
@@ -167,32 +164,10 @@ fn put_keys(tx: &mut Tx, shape: &Shape, index: &Index, rows: &[ItemRow]) -> Resu
         let data = row.values()?;
         let record = row.record(&data);
         for key in index_keys(record, shape, index) {
-            keys.push((
-                item_keys::index_id.eq(index.id),
-                item_keys::k.eq(key),
-                item_keys::item_id.eq(row.id),
-            ));
+            keys.push(KeyRow { index_id: index.id, k: key, item_id: row.id });
         }
     }
-    match tx.connection() {
-        AnyConnection::Sqlite(connection) => {
-            for key in keys {
-                diesel::insert_into(item_keys::table)
-                    .values(key)
-                    .on_conflict_do_nothing()
-                    .execute(connection)?;
-            }
-        }
-        AnyConnection::Postgres(connection) => {
-            // A statement takes at most 65,535 values.
-            for some in keys.chunks(10_000) {
-                diesel::insert_into(item_keys::table)
-                    .values(some)
-                    .on_conflict_do_nothing()
-                    .execute(connection)?;
-            }
-        }
-    }
+    key_rows(&keys).insert_or(tx, "item_keys", OnConflict::Ignore)?;
     Ok(())
 }
 

@@ -2,14 +2,14 @@
 
 use super::table;
 use crate::rows::{ItemRow, digests};
-use crate::schema::{item_unique, items};
+use crate::schema::items;
 use crate::shape::{Index, IndexKind, IndexOrigin, IndexStatus, Shape};
 use diesel::prelude::*;
 use fields::{Part, Subject};
 use model::{Code, CollectionId, Error, FieldError, FieldId, IndexId, ItemId, Result};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use store::{Read, Tx};
+use store::{Read, Rows, Tx};
 
 /// Up to so many items are checked and indexed while the caller waits; more by a job.
 const MOST_AT_ONCE: i64 = 20_000;
@@ -158,8 +158,6 @@ fn make(tx: &mut Tx, shape: &Shape, fields: &[FieldId], param: &str) -> Result<(
     fill(tx, shape, &Index::of(&row)?, param)
 }
 
-#[derive(Insertable)]
-#[diesel(table_name = item_unique)]
 struct Entry {
     index_id: IndexId,
     h: Vec<u8>,
@@ -198,25 +196,18 @@ fn fill(tx: &mut Tx, shape: &Shape, index: &Index, param: &str) -> Result<()> {
             }
         }
         if clashes.is_empty() {
-            insert(tx, entries)?;
+            insert(tx, &entries)?;
         }
     }
     if clashes.is_empty() { Ok(()) } else { Err(refusal(shape, index, &clashes, param)) }
 }
 
-fn insert(tx: &mut Tx, entries: Vec<Entry>) -> Result<()> {
-    match tx.connection() {
-        // One statement that is prepared once is the quickest here, and one that takes all rows there.
-        store::AnyConnection::Sqlite(connection) => {
-            for entry in entries {
-                diesel::insert_into(item_unique::table).values(entry).execute(connection)?;
-            }
-        }
-        store::AnyConnection::Postgres(connection) => {
-            diesel::insert_into(item_unique::table).values(entries).execute(connection)?;
-        }
-    }
-    Ok(())
+fn insert(tx: &mut Tx, entries: &[Entry]) -> Result<()> {
+    Rows::of(entries)
+        .big_int("index_id", |entry| entry.index_id)
+        .binary("h", |entry| entry.h.as_slice())
+        .big_int("item_id", |entry| entry.item_id)
+        .insert(tx, "item_unique")
 }
 
 fn refusal(shape: &Shape, index: &Index, clashes: &[(ItemId, ItemId, Vec<Value>)], param: &str) -> Error {

@@ -12,7 +12,7 @@ use diesel::prelude::*;
 use model::{Code, CollectionId, Error, ItemId, JsonText, Result, WorkspaceId};
 use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
-use store::{AnyConnection, LockLevel, LockMode, Read, Tx};
+use store::{LockLevel, LockMode, Read, Tx, for_key_share, for_update};
 
 /// The items that a transaction is to hold.
 #[derive(Debug, Clone, Default)]
@@ -73,10 +73,9 @@ fn lock(tx: &mut Tx, workspace: WorkspaceId, ids: &[ItemId], mode: LockMode) -> 
         .filter(items::workspace_id.eq(workspace))
         .order(items::id)
         .select((items::id, items::collection_id, items::trashed_at, items::locked_by));
-    Ok(match (tx.connection(), mode) {
-        (AnyConnection::Sqlite(connection), _) => rows.load(connection)?,
-        (AnyConnection::Postgres(connection), LockMode::Exclusive) => rows.for_update().load(connection)?,
-        (AnyConnection::Postgres(connection), LockMode::Shared) => rows.for_key_share().load(connection)?,
+    Ok(match mode {
+        LockMode::Exclusive => for_update(rows).load(tx.connection())?,
+        LockMode::Shared => for_key_share(rows).load(tx.connection())?,
     })
 }
 

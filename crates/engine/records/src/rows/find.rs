@@ -11,7 +11,7 @@ use operation::ExpectedVersion;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use store::{AnyConnection, LockLevel, LockMode, Read, Tx, each};
+use store::{AnyConnection, LockLevel, LockMode, Read, Tx, each, for_update, lock_row};
 
 /// A live item of the collection.
 ///
@@ -110,15 +110,12 @@ pub fn locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<ItemRow> {
 /// When the database fails.
 pub fn find_locked(tx: &mut Tx, shape: &Shape, id: ItemId) -> Result<Option<ItemRow>> {
     tx.expect_lock_order(LockLevel::Item, id.0, LockMode::Exclusive)?;
-    let AnyConnection::Postgres(connection) = tx.connection() else { return find(tx, shape, id) };
     let found = items::table
         .filter(items::id.eq(id))
         .filter(items::workspace_id.eq(shape.workspace))
         .filter(items::collection_id.eq(shape.collection))
-        .select(ItemRow::as_select())
-        .for_update()
-        .get_result(connection);
-    Ok(found.optional()?)
+        .select(ItemRow::as_select());
+    Ok(for_update(found).get_result(tx.connection()).optional()?)
 }
 
 /// Live items of the collection that nobody else changes until the transaction ends, in the order of their ids, in which
@@ -138,12 +135,8 @@ pub fn find_all_locked(tx: &mut Tx, shape: &Shape, ids: &BTreeSet<ItemId>) -> Re
         .filter(items::workspace_id.eq(shape.workspace))
         .filter(items::collection_id.eq(shape.collection))
         .order(items::id);
-    let mut rows: Vec<ItemRow> = match tx.connection() {
-        AnyConnection::Postgres(connection) => {
-            of_collection.select(ItemRow::as_select()).for_update().load(connection)?
-        }
-        AnyConnection::Sqlite(connection) => of_collection.select(ItemRow::as_select()).load(connection)?,
-    };
+    let mut rows: Vec<ItemRow> =
+        for_update(of_collection.select(ItemRow::as_select())).load(tx.connection())?;
     rows.retain(|row| row.trashed_at.is_none());
     Ok(rows)
 }
@@ -173,9 +166,7 @@ pub fn hold_free(tx: &mut Tx, set: CollectionId, ids: &[ItemId]) -> Result<BTree
 /// When the database fails.
 pub fn lock(tx: &mut Tx, id: ItemId) -> Result<()> {
     tx.expect_lock_order(LockLevel::Item, id.0, LockMode::Exclusive)?;
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        items::table.filter(items::id.eq(id)).select(items::id).for_update().execute(connection)?;
-    }
+    lock_row!(tx, items::table.filter(items::id.eq(id)).select(items::id), for_update);
     Ok(())
 }
 

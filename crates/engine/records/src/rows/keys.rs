@@ -1,18 +1,17 @@
 //! What an item contributes to the indexes of its collection, and keeping it so.
 
 use super::stored::new_rows::KeyRow;
-use super::stored::stored_on_sqlite;
+use super::stored::store::key_rows;
 use crate::columnar::table;
 use crate::schema::{item_keys, item_unique};
 use crate::shape::{Index, IndexKind, KeyFormat, Shape};
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Binary};
 use fields::Data;
 use fields::key;
 use fields::{Field, Part, Record, Subject};
 use model::{Code, Error, IndexId, ItemId, Result};
 use serde_json::Value;
-use store::{AnyConnection, CachedChange, Read, Tx, column, each};
+use store::{Read, Tx, each};
 
 /// The keys that an item has in an index: one, or one for each element of a set. Empty for a unique or columnar
 /// index.
@@ -130,21 +129,7 @@ pub fn reindex(tx: &mut Tx, shape: &Shape, old: Option<Record<'_>>, new: Option<
 
 /// Inserts new keys.
 fn insert_keys(tx: &mut Tx, rows: &[KeyRow]) -> Result<()> {
-    if rows.is_empty() {
-        return Ok(());
-    }
-    match tx.connection() {
-        AnyConnection::Sqlite(connection) => stored_on_sqlite::insert_keys(connection, rows),
-        AnyConnection::Postgres(connection) => {
-            let insert = diesel::sql_query(
-                "INSERT INTO item_keys (index_id, k, item_id) SELECT * FROM unnest($1, $2, $3)",
-            )
-            .bind::<Array<BigInt>, _>(column(rows, |row| row.index_id))
-            .bind::<Array<Binary>, _>(column(rows, |row| row.k.as_slice()))
-            .bind::<Array<BigInt>, _>(column(rows, |row| row.item_id));
-            Ok(CachedChange(insert).run(connection)?)
-        }
-    }
+    key_rows(rows).insert(tx, "item_keys")
 }
 
 fn reindex_unique(

@@ -36,6 +36,8 @@ pub use lookup::lookahead::holders_of_values;
 pub use new_item::{Creation, NewItem, PreparedItem};
 pub use pick::pick;
 pub use row::ItemRow;
+pub(crate) use stored::new_rows::KeyRow;
+pub(crate) use stored::store::key_rows;
 
 pub use values::{Missing, merge};
 pub use write::{Draft, Writer, Written};

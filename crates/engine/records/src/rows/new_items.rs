@@ -2,18 +2,17 @@
 
 use super::new_item::{NewItem, waits_for_row};
 use super::stored::new_rows::{KeyRow, NewRows, Stored, UniqueRow};
-use super::stored::{stored_on_postgres, stored_on_sqlite};
+use super::stored::store::{fresh_ids, store};
 use crate::Author;
 use crate::activity::{Action, created};
 use crate::rows::find::holder_of_key;
 use crate::rows::keys;
 use crate::rows::row::ItemRow;
 use crate::rows::write::{announce, taken_key};
-use crate::search::table::insert_on_sqlite;
 use crate::shape::Shape;
 use fields::Data;
 use model::{Error, ItemId, Result, Timestamp};
-use store::{AnyConnection, Tx};
+use store::Tx;
 
 /// New items of one set with their authors, and their values where an event of any of them is emitted.
 pub(crate) struct NewItems<'a> {
@@ -28,10 +27,7 @@ impl<'a> NewItems<'a> {
     /// When the database fails.
     pub(crate) fn new(tx: &mut Tx, shape: &'a Shape, items: Vec<(NewItem, &'a Author)>) -> Result<Self> {
         let now = tx.now();
-        let ids = match tx.connection() {
-            AnyConnection::Sqlite(connection) => stored_on_sqlite::fresh_ids(connection, items.len())?,
-            AnyConnection::Postgres(connection) => stored_on_postgres::fresh_ids(connection, items.len())?,
-        };
+        let ids = fresh_ids(tx, items.len())?;
         let rows = NewRows {
             authors: items.iter().map(|(_, author)| *author).collect(),
             shape,
@@ -79,19 +75,9 @@ impl<'a> NewItems<'a> {
     /// `duplicate_value`, in which case everything is to be undone, or the database's.
     pub(crate) fn store(self, tx: &mut Tx) -> Result<Vec<ItemRow>> {
         let rows = &self.rows;
-        let stored = match tx.connection() {
-            AnyConnection::Sqlite(connection) => stored_on_sqlite::store(rows, connection)?,
-            AnyConnection::Postgres(connection) => stored_on_postgres::store(rows, connection)?,
-        };
-        let number = |rows: usize| i64::try_from(rows).map_err(Error::internal);
-        let given = Stored { items: number(rows.items.len())?, digests: number(rows.unique.len())? };
-        if stored != given {
+        let given = Stored { items: rows.items.len(), digests: rows.unique.len() };
+        if store(tx, rows)? != given {
             return Err(self.conflict(tx)?);
-        }
-        if !tx.is_postgres() {
-            for (item, terms) in &rows.terms {
-                insert_on_sqlite(tx, *item, terms);
-            }
         }
         for ((row, data), author) in rows.items.iter().zip(&self.data).zip(&rows.authors) {
             announce(tx, rows.shape, author, row, Action::Created, &created(rows.shape, data))?;

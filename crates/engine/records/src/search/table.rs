@@ -8,29 +8,27 @@ use diesel::sql_types::{BigInt, Text};
 use fields::terms::{fts5_any, tsquery_any};
 use fields::words::Words;
 use model::{CollectionId, ItemId, Result};
-use store::{AnyConnection, Cached, CachedChange, Read, Tx};
+use store::{Cached, CachedChange, Read, Rows, Tx};
 
 /// The table.
-const TABLE: &str = "item_search";
+pub(crate) const TABLE: &str = "item_search";
 
 /// Stores the terms of an item, which has none.
 ///
 /// # Errors
 /// When the database fails.
 pub(super) fn insert(tx: &mut Tx, item: ItemId, terms: &Terms) -> Result<()> {
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        let insert = diesel::sql_query("INSERT INTO item_search (item_id, terms) VALUES ($1, $2::tsvector)")
-            .bind::<BigInt, _>(item.0)
-            .bind::<Text, _>(terms.tsvector());
-        CachedChange(insert).run(connection)?;
-    } else {
-        insert_on_sqlite(tx, item, terms);
+    if tx.is_postgres() {
+        let row = [(item, terms)];
+        let rows = Rows::of(&row).big_int("item_id", |(item, _)| *item);
+        return rows.cast("terms", "tsvector", |(_, terms)| terms.tsvector()).insert(tx, TABLE);
     }
+    set_on_sqlite(tx, item, terms);
     Ok(())
 }
 
 /// The same, on SQLite.
-pub(crate) fn insert_on_sqlite(tx: &mut Tx, item: ItemId, terms: &Terms) {
+pub(crate) fn set_on_sqlite(tx: &mut Tx, item: ItemId, terms: &Terms) {
     tx.set_full_text(TABLE, item.0, Some(terms.fts5()), true);
 }
 
@@ -39,9 +37,9 @@ pub(crate) fn insert_on_sqlite(tx: &mut Tx, item: ItemId, terms: &Terms) {
 /// # Errors
 /// When the database fails.
 pub fn delete(tx: &mut Tx, item: ItemId) -> Result<()> {
-    if let AnyConnection::Postgres(connection) = tx.connection() {
+    if tx.is_postgres() {
         let delete = diesel::sql_query("DELETE FROM item_search WHERE item_id = $1");
-        CachedChange(delete.bind::<BigInt, _>(item.0)).run(connection)?;
+        CachedChange(delete.bind::<BigInt, _>(item.0)).run(tx.connection())?;
     } else {
         tx.set_full_text(TABLE, item.0, None, false);
     }
@@ -55,10 +53,7 @@ pub(super) fn with_any(
     keys: &[String],
     most: usize,
 ) -> Result<Vec<i64>> {
-    let terms = match read.connection() {
-        AnyConnection::Sqlite(_) => fts5_any(collection, keys),
-        AnyConnection::Postgres(_) => tsquery_any(collection, keys),
-    };
+    let terms = if read.is_postgres() { tsquery_any(collection, keys) } else { fts5_any(collection, keys) };
     ids(read, terms, Oldest, most)
 }
 
@@ -67,16 +62,8 @@ pub(super) fn with_any(
 /// # Errors
 /// When the database fails.
 pub fn with_words(read: &mut Read, collection: CollectionId, words: &Words, most: usize) -> Result<Vec<i64>> {
-    let terms = written(read, collection, words);
+    let terms = if read.is_postgres() { words.tsquery(collection) } else { words.fts5(collection) };
     ids(read, terms, Newest, most)
-}
-
-/// Words as this database asks for them.
-fn written(read: &mut Read, collection: CollectionId, words: &Words) -> String {
-    match read.connection() {
-        AnyConnection::Sqlite(_) => words.fts5(collection),
-        AnyConnection::Postgres(_) => words.tsquery(collection),
-    }
 }
 
 /// Which items come first.
@@ -95,27 +82,22 @@ fn ids(read: &mut Read, terms: String, order: Order, most: usize) -> Result<Vec<
         Oldest => "",
         Newest => " DESC",
     };
-    // The columns are read by their places, because looking for their names takes longer than finding the row.
-    let found = match read.connection() {
-        AnyConnection::Sqlite(connection) => {
-            let rows =
-                sql::<BigInt>("rowid FROM item_search WHERE item_search MATCH ").bind::<Text, _>(terms);
-            let rows = rows.sql(&format!(" ORDER BY rowid{direction} LIMIT {most}"));
-            Cached(diesel::select(rows)).load(connection)?
-        }
-        AnyConnection::Postgres(connection) => {
-            // `OFFSET 0` has hits gathered first, or the planner would go through all items in the order of their ids. Of
-            // the newest it may: where many items have the words, it ends soon.
-            let gathered = match order {
-                Oldest => " OFFSET 0",
-                Newest => "",
-            };
-            let rows = sql::<BigInt>("item_id FROM (SELECT item_id FROM item_search WHERE terms @@ ");
-            let rows = rows.bind::<Text, _>(terms);
-            let rows =
-                rows.sql(&format!("::tsquery{gathered}) AS hits ORDER BY item_id{direction} LIMIT {most}"));
-            Cached(diesel::select(rows)).load(connection)?
-        }
+    // `OFFSET 0` has PostgreSQL gather hits first, or its planner would go through all items in the order of their ids. Of the newest
+    // it may: where many items have the words, it ends soon.
+    let gathered = match order {
+        Oldest => " OFFSET 0",
+        Newest => "",
     };
-    Ok(found)
+    let (before, after) = if read.is_postgres() {
+        let hits = "item_id FROM (SELECT item_id FROM item_search WHERE terms @@ ";
+        (hits, format!("::tsquery{gathered}) AS hits ORDER BY item_id{direction} LIMIT {most}"))
+    } else {
+        (
+            "rowid FROM item_search WHERE item_search MATCH ",
+            format!(" ORDER BY rowid{direction} LIMIT {most}"),
+        )
+    };
+    // The columns are read by their places, because looking for their names takes longer than finding the row.
+    let rows = sql::<BigInt>(before).bind::<Text, _>(terms).sql(&after);
+    Ok(Cached(diesel::select(rows)).load(read.connection())?)
 }

@@ -5,9 +5,6 @@ use super::print::Lines;
 use super::{Export, ExportFormat};
 use crate::imports::Target;
 use bytes::Bytes;
-use diesel::connection::{AnsiTransactionManager as Manager, SimpleConnection, TransactionManager};
-use diesel::prelude::*;
-use diesel::sql_types::BigInt;
 use files::{Generator, attachment, guarded};
 use model::{Error, Result};
 use operation::{BoxFuture, RawAnswer, RawRequest};
@@ -19,7 +16,7 @@ use records::shape::{self, Kind, Shape, Shapes};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store::{AnyConnection, Db, Read};
+use store::{Db, Read};
 use tokio::sync::{Semaphore, mpsc};
 
 /// The maximum number of items per page.
@@ -141,7 +138,7 @@ async fn read_on(mut reader: Reader, sender: mpsc::Sender<std::io::Result<Bytes>
         let (pipe, in_snapshot) = (sender.clone(), permit.is_some() && began.elapsed() < SNAPSHOT);
         let read = exporter.db.read(move |read| {
             if in_snapshot {
-                unmapped(read, |read| within_snapshot(read, |read| reader.pages(read, &pipe, SNAPSHOT)))?;
+                read.in_snapshot(|read| reader.pages(read, &pipe, SNAPSHOT))?;
             } else {
                 // One page per transaction, so that the connection is free in between.
                 reader.pages(read, &pipe, Duration::ZERO)?;
@@ -160,46 +157,6 @@ async fn read_on(mut reader: Reader, sender: mpsc::Sender<std::io::Result<Bytes>
             return;
         }
     }
-}
-
-/// Runs `work` without memory-mapped I/O. SQLite reads its file through a memory map, and pages of a map that were
-/// read stay resident, so reading a whole collection would fill the memory.
-fn unmapped<T>(read: &mut Read, work: impl FnOnce(&mut Read) -> Result<T>) -> Result<T> {
-    #[derive(QueryableByName)]
-    struct Mapped {
-        #[diesel(sql_type = BigInt)]
-        mmap_size: i64,
-    }
-    let before = match read.connection() {
-        AnyConnection::Sqlite(connection) => {
-            let before: Mapped = diesel::sql_query("PRAGMA mmap_size").get_result(connection)?;
-            connection.batch_execute("PRAGMA mmap_size=0")?;
-            before.mmap_size
-        }
-        AnyConnection::Postgres(_) => return work(read),
-    };
-    let result = work(read);
-    // Restore the setting, because the connection goes back to the pool.
-    if let AnyConnection::Sqlite(connection) = read.connection() {
-        connection.batch_execute(&format!("PRAGMA mmap_size={before}"))?;
-    }
-    result
-}
-
-/// Runs `work` in a read transaction, so that all of its queries see the same snapshot.
-fn within_snapshot(read: &mut Read, work: impl FnOnce(&mut Read) -> Result<()>) -> Result<()> {
-    match read.connection() {
-        AnyConnection::Sqlite(connection) => Manager::begin_transaction(connection)?,
-        AnyConnection::Postgres(connection) => {
-            Manager::begin_transaction_sql(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
-        }
-    }
-    let result = work(read);
-    let ended = match read.connection() {
-        AnyConnection::Sqlite(connection) => Manager::rollback_transaction(connection),
-        AnyConnection::Postgres(connection) => Manager::rollback_transaction(connection),
-    };
-    result.and(ended.map_err(Into::into))
 }
 
 impl Reader {

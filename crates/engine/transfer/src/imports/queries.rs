@@ -7,7 +7,7 @@ use crate::schema::{item_import_errors, item_imports};
 use diesel::prelude::*;
 use model::{CollectionId, Error, FileId, ImportId, JsonText, Result, WorkspaceId};
 use records::Author;
-use store::{AnyConnection, LockLevel, LockMode, OptInPage, Read, Tx};
+use store::{LockLevel, LockMode, OptInPage, Read, Rows, Tx, lock_row};
 
 pub(super) fn insert(
     tx: &mut Tx,
@@ -68,9 +68,7 @@ pub(super) fn by_id(read: &mut Read, id: &ImportId) -> Result<Option<ImportRow>>
 pub(super) fn locked(tx: &mut Tx, id: &ImportId) -> Result<Option<ImportRow>> {
     // A transaction never locks more than one import, so no order among them is needed.
     tx.expect_lock_order(LockLevel::Progress, 0, LockMode::Exclusive)?;
-    if let AnyConnection::Postgres(connection) = tx.connection() {
-        item_imports::table.find(id).select(item_imports::id).for_update().execute(connection)?;
-    }
+    lock_row!(tx, item_imports::table.find(id).select(item_imports::id), for_update);
     by_id(tx, id)
 }
 
@@ -174,8 +172,7 @@ pub(super) fn end(
 }
 
 /// A row with errors: its original values, with the errors that led to its rejection or to skipped values.
-#[derive(Debug, Clone, Queryable, Insertable)]
-#[diesel(table_name = item_import_errors)]
+#[derive(Debug, Clone, Queryable)]
 pub(super) struct FaultyRow {
     pub(super) import_id: ImportId,
     pub(super) row_number: i64,
@@ -186,18 +183,13 @@ pub(super) struct FaultyRow {
 }
 
 pub(super) fn note(tx: &mut Tx, rows: &[FaultyRow]) -> Result<()> {
-    match tx.connection() {
-        // SQLite is fastest with one prepared statement per row, PostgreSQL with a single statement for all rows.
-        AnyConnection::Sqlite(connection) => {
-            for row in rows {
-                diesel::insert_into(item_import_errors::table).values(row).execute(connection)?;
-            }
-        }
-        AnyConnection::Postgres(connection) => {
-            diesel::insert_into(item_import_errors::table).values(rows).execute(connection)?;
-        }
-    }
-    Ok(())
+    Rows::of(rows)
+        .text("import_id", |row| &row.import_id)
+        .big_int("row_number", |row| row.row_number)
+        .text("record", |row| &row.record)
+        .text("errors", |row| &row.errors)
+        .bool("is_rejected", |row| row.is_rejected)
+        .insert(tx, "item_import_errors")
 }
 
 /// Returns the rejected rows after a row number, in order.

@@ -52,7 +52,7 @@ impl Samples {
             let answer = sweep.app.ask(method, &path).key(key).json(&body).send().await;
             assert!(answer.status < 300, "{method} {path}: {}", answer.text);
             for (name, pointer) in &sample.ids {
-                let value = answer.body.pointer(&format!("/{pointer}"));
+                let value = answer.body.pointer(&format!("/data/{pointer}"));
                 let value = value.unwrap_or_else(|| panic!("{method} {path}: no {pointer}: {}", answer.text));
                 ids.insert(name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned));
             }

@@ -3,16 +3,12 @@
 use crate::rows::keys::{IndexedDigest, digest_of_value};
 use crate::shape::{IndexKind, Shape};
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Binary, Text};
+use diesel::sql_types::{BigInt, Binary, Text};
 use fields::Field;
 use model::{IndexId, ItemId, RawMembers, Result};
 use serde_json::Value;
 use std::collections::HashMap;
-use store::{AnyConnection, Cached, Read, column};
-
-/// How many SQLite looks up by one statement. Fewer are filled up by repeating the last, so that there is one statement,
-/// which is prepared once.
-const AT_ONCE: usize = 64;
+use store::{Read, Rows};
 
 /// Who has what was looked up; `None` is nobody.
 #[derive(Debug, Default)]
@@ -113,36 +109,14 @@ struct HolderOfKey {
 
 /// The live items with these external keys.
 fn holders_of_keys(read: &mut Read, shape: &Shape, keys: &[String]) -> Result<Vec<(String, ItemId)>> {
-    let mut found: Vec<HolderOfKey> = Vec::new();
-    match read.connection() {
-        AnyConnection::Sqlite(connection) => {
-            let sql = format!(
-                "WITH wanted (k) AS (VALUES {}) SELECT items.external_key, items.id FROM wanted CROSS JOIN items \
-                 ON items.collection_id = ? AND items.external_key = wanted.k \
-                 WHERE items.external_key IS NOT NULL AND items.trashed_at IS NULL",
-                vec!["(?)"; AT_ONCE].join(", ")
-            );
-            for wanted in keys.chunks(AT_ONCE) {
-                let mut select = diesel::sql_query(&sql).into_boxed();
-                for key in filled(wanted) {
-                    select = select.bind::<Text, _>(key);
-                }
-                found.extend(
-                    Cached(select.bind::<BigInt, _>(shape.collection)).load::<HolderOfKey>(connection)?,
-                );
-            }
-        }
-        AnyConnection::Postgres(connection) => {
-            let select = diesel::sql_query(
-                "SELECT items.external_key, items.id FROM unnest($2) AS wanted (k) JOIN items \
-                 ON items.collection_id = $1 AND items.external_key = wanted.k \
-                 WHERE items.external_key IS NOT NULL AND items.trashed_at IS NULL",
-            )
-            .bind::<BigInt, _>(shape.collection)
-            .bind::<Array<Text>, _>(keys);
-            found = Cached(select).load(connection)?;
-        }
-    }
+    let wanted = Rows::of(keys).text("k", |key| key).given_big_int("collection", shape.collection);
+    // The condition that keys are not null is that of their index.
+    let found: Vec<HolderOfKey> = wanted.load(
+        read,
+        "SELECT items.external_key, items.id FROM {wanted} CROSS JOIN items
+        WHERE items.collection_id = {collection} AND items.external_key = wanted.k
+            AND items.external_key IS NOT NULL AND items.trashed_at IS NULL",
+    )?;
     Ok(found.into_iter().map(|found| (found.external_key, found.id)).collect())
 }
 
@@ -159,37 +133,12 @@ struct HolderOfDigest {
 /// The live items that unique indexes know by these digests. A list of indexes and one of digests would have PostgreSQL
 /// read each index whole.
 fn holders_of_digests(read: &mut Read, digests: &[IndexedDigest]) -> Result<Vec<(IndexedDigest, ItemId)>> {
-    let mut found: Vec<HolderOfDigest> = Vec::new();
-    match read.connection() {
-        AnyConnection::Sqlite(connection) => {
-            let sql = format!(
-                "WITH wanted (i, h) AS (VALUES {}) SELECT index_id, item_unique.h, item_id \
-                 FROM wanted CROSS JOIN item_unique ON index_id = wanted.i AND item_unique.h = wanted.h",
-                vec!["(?, ?)"; AT_ONCE].join(", ")
-            );
-            for wanted in digests.chunks(AT_ONCE) {
-                let mut select = diesel::sql_query(&sql).into_boxed();
-                for (index, digest) in filled(wanted) {
-                    select = select.bind::<BigInt, _>(*index).bind::<Binary, _>(digest.as_slice());
-                }
-                found.extend(Cached(select).load::<HolderOfDigest>(connection)?);
-            }
-        }
-        AnyConnection::Postgres(connection) => {
-            let select = diesel::sql_query(
-                "SELECT index_id, h, item_id FROM unnest($1, $2) AS wanted (index_id, h) \
-                 JOIN item_unique USING (index_id, h)",
-            )
-            .bind::<Array<BigInt>, _>(column(digests, |(index, _)| *index))
-            .bind::<Array<Binary>, _>(column(digests, |(_, digest)| digest.as_slice()));
-            found = Cached(select).load(connection)?;
-        }
-    }
+    let wanted =
+        Rows::of(digests).big_int("i", |(index, _)| *index).binary("h", |(_, digest)| digest.as_slice());
+    let found: Vec<HolderOfDigest> = wanted.load(
+        read,
+        "SELECT item_unique.index_id, item_unique.h, item_unique.item_id FROM {wanted} CROSS JOIN item_unique
+        WHERE item_unique.index_id = wanted.i AND item_unique.h = wanted.h",
+    )?;
     Ok(found.into_iter().map(|found| ((found.index_id, found.h), found.item_id)).collect())
-}
-
-/// As many as one statement of SQLite looks up, where there is one at all.
-fn filled<T>(wanted: &[T]) -> impl Iterator<Item = &T> {
-    let last = wanted.last().into_iter().cycle();
-    wanted.iter().chain(last).take(AT_ONCE)
 }

@@ -3,8 +3,6 @@
 use crate::Author;
 use crate::rows::row::ItemRow;
 use crate::shape::Shape;
-use diesel::prelude::*;
-use diesel::sql_types::BigInt;
 use fields::terms::Terms;
 use model::{IndexId, ItemId, JsonText};
 
@@ -43,10 +41,8 @@ pub(crate) struct NewRows<'a> {
 
 /// How many rows were stored. Whoever loses a race for an external key or for a unique value finds fewer stored than it
 /// gave.
-#[derive(QueryableByName, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub(crate) struct Stored {
-    #[diesel(sql_type = BigInt)]
-    pub(crate) items: i64,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) digests: i64,
+    pub(crate) items: usize,
+    pub(crate) digests: usize,
 }
