@@ -10,6 +10,7 @@ mod people;
 mod placeholders;
 mod references;
 mod structured;
+mod takers;
 mod variables;
 
 pub use agents::{AgentDirectory, AgentRuns, LiveAgents, RunEnd, StartRun, StartedBy};
@@ -29,6 +30,7 @@ pub use people::{
 pub use placeholders::{Placeholder, placeholders, whole_placeholder, with_values};
 pub use references::{ContactReferences, ContactUses, FileReferences, FileUse, FileUses, Left};
 pub use structured::{StructuredAnswer, StructuredRuns, StructuredTask, Structurer};
+pub use takers::{IncomingMessage, IncomingMessages, MessageTaker, MessageTakers, TakerRank, Taking};
 pub use variables::{
     KnownVariable, VariableReference, VariableUserDirectory, VariableUsers, Variables, WorkspaceVariables,
     referenced_variables, with_variables,
