@@ -19,7 +19,7 @@ use operation::{
 };
 use ports::{
     BusinessCalendar, ContactReferences, ContactUses, FileReferences, FileUses, LinkDirectory, LinkTargets,
-    Members, OpenWork, OpenWorkDirectory, VariableUserDirectory, VariableUsers,
+    Members, MessageTaker, MessageTakers, OpenWork, OpenWorkDirectory, VariableUserDirectory, VariableUsers,
 };
 use providers::Tiers;
 use records::shape::{Kind, Shapes};
@@ -256,16 +256,17 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with(parts.transcriber)
         .with(parts.traces.tracer)
         .with(parts.runtime)
+        .with(CauseHeader::new(seal.clone(), &parts.base_url))
         .with(BaseUrl(parts.base_url))
         .with(BillingSettings { recharge_url: None })
         .with(Logs::new(&declared.logs, &parts.retention)?)
         .with(parts.retention)
         .with(LocalCalls::default())
+        .with(MessageTakers::default())
         .with(FileUses::default())
         .with(contact_uses);
     Ok(services.with(db).with_shared(seal).with_shared(registry.clone()))
 }
-        .with(CauseHeader::new(seal.clone(), &parts.base_url))
 
 /// Starts all groups, and then the directories of what each of them offers to the others.
 fn start_groups(foundation: Services) -> Result<Parts> {
@@ -276,6 +277,7 @@ fn start_groups(foundation: Services) -> Result<Parts> {
     }
     let services = &all.services;
     services.get::<FileUses>()?.connect(services.all::<Arc<dyn FileReferences>>());
+    services.get::<MessageTakers>()?.connect(services.all::<Arc<dyn MessageTaker>>());
     services.get::<ContactUses>()?.connect(services.all::<Arc<dyn ContactReferences>>());
     let links = LinkDirectory::new(services.all::<Arc<dyn LinkTargets>>());
     let open_work = OpenWorkDirectory::new(services.all::<Arc<dyn OpenWork>>());

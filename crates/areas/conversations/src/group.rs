@@ -78,6 +78,7 @@ fn worker_parts(services: &Services) -> Result<WorkerParts> {
         areas: OtherAreas {
             people: services.cloned()?,
             broadcasts: services.cloned::<Arc<dyn BroadcastRecipients>>()?,
+            takers: services.cloned()?,
         },
         runs: services.cloned()?,
         files: services.get()?,

@@ -1,7 +1,7 @@
 //! The other areas that messages concern.
 
 use crate::messages::BroadcastRecipients;
-use ports::People;
+use ports::{MessageTakers, People};
 use std::sync::Arc;
 
 /// The other areas that messages concern: what changes messages calls them in the same transaction.
@@ -11,4 +11,6 @@ pub struct OtherAreas {
     pub people: People,
     /// The recipients of broadcasts.
     pub broadcasts: Arc<dyn BroadcastRecipients>,
+    /// Who takes messages before an agent answers.
+    pub takers: MessageTakers,
 }

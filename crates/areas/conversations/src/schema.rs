@@ -25,6 +25,7 @@ diesel::table! {
         version -> BigInt,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        offered_upto -> BigInt,
     }
 }
 
@@ -55,8 +56,8 @@ diesel::table! {
         deleted_at -> Nullable<Timestamp>,
         created_at -> Timestamp,
         updated_at -> Timestamp,
-    }
         chain -> Nullable<Text>,
+    }
 }
 
 diesel::table! {

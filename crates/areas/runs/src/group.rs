@@ -1,7 +1,9 @@
 //! Group of runs: areas, services, jobs, routes and metrics.
 
+use crate::approvals::{Approvals, approval_links};
 use crate::engine::OPEN_RUNS;
-use crate::{ApprovalRoute, RunDirectory, RunEngine, RunEngineParts, events, operations, usage};
+use crate::{RunDirectory, RunEngine, RunEngineParts, events, operations, usage};
+use action_links::LinkRoute;
 use egress::Connector;
 use jobs::Job;
 use model::Result;
@@ -65,7 +67,7 @@ fn start(services: &Services) -> Result<Parts> {
         connector: services.get::<Connector>()?,
         seal: services.get()?,
         directory: services.get()?,
-        base_url,
+        approval_links: approval_links(services.get()?, &base_url),
         spending: services.get()?,
         turns: services.cloned()?,
         tracer: services.cloned()?,
@@ -81,7 +83,7 @@ fn start(services: &Services) -> Result<Parts> {
         .jobs(jobs(&engine))
         .metrics(engine.collectors())
         .table_gauge(OPEN_RUNS)
-        .raw_route(ApprovalRoute::new(engine.clone()))
+        .raw_route(LinkRoute::new(Approvals(engine.clone())))
         .service(Structurer::new(engine.clone()))
         .service::<Arc<dyn AgentRuns>>(Arc::new(engine.clone()))
         .service(engine)

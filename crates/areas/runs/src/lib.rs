@@ -31,7 +31,6 @@ mod tools;
 mod trace;
 mod usage;
 
-pub use approvals::ApprovalRoute;
 pub use directory::RunDirectory;
 pub use engine::{RunEngine, RunEngineParts};
 pub use group::GROUP;

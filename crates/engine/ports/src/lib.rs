@@ -9,6 +9,7 @@ mod messages;
 mod people;
 mod references;
 mod structured;
+mod takers;
 mod variables;
 
 pub use agents::{AgentDirectory, AgentRuns, LiveAgents, RunEnd, StartRun, StartedBy};
@@ -28,6 +29,7 @@ pub use people::{
 };
 pub use references::{ContactReferences, ContactUses, FileReferences, FileUse, FileUses, Left};
 pub use structured::{StructuredAnswer, StructuredRuns, StructuredTask, Structurer};
+pub use takers::{IncomingMessage, IncomingMessages, MessageTaker, MessageTakers, TakerRank, Taking};
 pub use variables::{
     KnownVariable, VariableReference, VariableUserDirectory, VariableUsers, Variables, WorkspaceVariables,
     referenced_variables, with_variables,

@@ -59,7 +59,9 @@ impl Domain for Billing {
     }
 
     fn event_types() -> Vec<EventType> {
-        EventType::of::<crate::ledger::BudgetEvent<'_>>()
+        let mut types = EventType::of::<crate::ledger::BudgetEvent<'_>>();
+        types.extend(EventType::of::<crate::ledger::Recharged<'_>>());
+        types
     }
 }
 

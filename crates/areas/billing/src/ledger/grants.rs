@@ -2,11 +2,12 @@
 
 use super::account::{self, MOST_BALANCE};
 use super::entries::{self, EntryKind, NewEntry};
+use super::recharged::Recharged;
 use super::{expiry, money};
 use crate::schema::{energy_entries, energy_grants, grant_burns};
 use auth::workspaces;
 use diesel::prelude::*;
-use model::{Code, Error, GrantId, LedgerId, Result, Timestamp, WorkspaceId, text_enum};
+use model::{Cause, Code, Error, GrantId, LedgerId, Result, Timestamp, WorkspaceId, text_enum};
 use store::{OneRow, Tx};
 
 text_enum! {
@@ -220,6 +221,10 @@ fn book(
         Error::new(Code::DuplicateValue, "Energy was granted for this to another workspace.")
     })?;
     entries::note_burn(tx, &entry, id, -amount)?;
+    if kind.is_recharge() {
+        let event = Recharged { grant_id: id, source: kind, energy: amount, available: account.available() };
+        tx.emit(workspace, &Cause::system("billing"), true, &event)?;
+    }
     account::refresh_state(tx, workspace, &account)
 }
 

@@ -24,6 +24,7 @@ mod grants;
 mod hold;
 mod invariants;
 mod money;
+mod recharged;
 mod settle;
 mod sweep;
 
@@ -38,6 +39,7 @@ pub use grants::{GrantKind, GrantSource, NewGrant, adjust, grant, sweep_pending_
 pub(crate) use hold::HELD_ENERGY;
 pub use invariants::{check_all, check_invariants};
 pub(crate) use money::{MICROS_PER_CENT, percent};
+pub(crate) use recharged::Recharged;
 pub use sweep::sweep_expired_holds;
 
 use auth::Spending;

@@ -110,7 +110,8 @@ fn store(tx: &mut Tx, of: &UpdateContext<'_>, received: &[Received<'_>]) -> Resu
         received.iter().zip(&conversations).zip(&rows).zip(held)
     {
         if is_left_to_agent(tx, of, received, conversation, row)? {
-            due.push(reply_due(tx.now(), of, conversation, held_until));
+            let is_awaited = is_awaited(tx, of, row)?;
+            due.push(reply_due(tx.now(), of, conversation, held_until, is_awaited));
         }
     }
     plan_replies(tx, &due)
@@ -177,7 +178,8 @@ fn consent_in(of: &UpdateContext<'_>, content: &InboundContent, row: &MessageRow
     }
 }
 
-/// Answers a message by the settings of the channel, where they say so. Gives whether an agent is to answer it.
+/// Answers a message by the settings of the channel, where they say so. Gives whether an agent is to answer it, or others may take
+/// it before that.
 fn is_left_to_agent(
     tx: &mut Tx,
     of: &UpdateContext<'_>,
@@ -203,7 +205,13 @@ fn is_left_to_agent(
     if let Some(welcome) = of.settings.welcome.clone().filter(|_| is_first) {
         answer(tx, conversation, welcome, format!("welcome:{}", row.id))?;
     }
-    Ok(contact.autopilot)
+    Ok(contact.autopilot || !of.areas.takers.is_empty())
+}
+
+/// Whether the contact pressed a button, or chose a row, for which somebody waits.
+fn is_awaited(tx: &mut Tx, of: &UpdateContext<'_>, row: &MessageRow) -> Result<bool> {
+    let is_choice = matches!(row.message_type, MessageType::ButtonReply | MessageType::ListReply);
+    Ok(is_choice && of.areas.takers.await_choice(tx, row.workspace_id, row.contact_id)?)
 }
 
 /// Stores a message that the business wrote from its own device, which may take the conversation over from the agent.
@@ -314,6 +322,7 @@ fn answer(tx: &mut Tx, conversation: &Conversation, text: String, client_key: St
         run_id: None,
         broadcast_id: None,
         attachment: None,
+        chain: None,
         priority: Priority::Live,
         expires_at: tx.now().plus_seconds(3_600),
     };
@@ -322,7 +331,6 @@ fn answer(tx: &mut Tx, conversation: &Conversation, text: String, client_key: St
 
 /// Whether an agent answers this type of message.
 fn is_for_agent(row: &MessageRow) -> bool {
-        chain: None,
     !matches!(row.message_type, MessageType::Reaction | MessageType::System | MessageType::Unsupported)
 }
 
@@ -334,19 +342,21 @@ struct ReplyDue {
     due: Timestamp,
 }
 
-/// When the agent answers: when the contact has paused, and nothing waits for a file or its transcript.
+/// When the agent answers: when the contact has paused, and nothing waits for a file or its transcript. A choice that is awaited is
+/// not kept waiting for a pause.
 fn reply_due(
     now: Timestamp,
     of: &UpdateContext<'_>,
     conversation: &Conversation,
     held_until: Option<Timestamp>,
+    is_awaited: bool,
 ) -> ReplyDue {
     let since = conversation.reply_since.unwrap_or(now);
     let in_millis =
         |from: Timestamp, millis: i64| Timestamp::from_millis(from.millis().saturating_add(millis));
     let quiet = in_millis(now, of.settings.reply_debounce_ms);
     let latest = in_millis(since, of.settings.reply_debounce_max_ms.max(of.settings.reply_debounce_ms));
-    let due = quiet.min(latest);
+    let due = if is_awaited { now } else { quiet.min(latest) };
     let due = held_until.map_or(due, |until| due.max(until));
     ReplyDue { conversation: conversation.id, since, due }
 }

@@ -102,7 +102,7 @@ pub struct MessageSender {
     /// The type of sender.
     #[serde(rename = "type")]
     pub kind: MessageSenderType,
-    /// The id of the contact, agent, key or broadcast, as text.
+    /// The id of the contact, agent, person, key, reminder or broadcast, as text.
     pub id: Option<String>,
 }
 

@@ -184,6 +184,7 @@ impl Worker {
 
     /// Begins to answer what is due, and waits for the answers that an earlier worker began. Says whether any was due.
     async fn begin_answers<'a>(&'a self, answers: &mut Answers<'a>) -> Result<bool> {
+        self.offer_due(&answers.asking).await?;
         let Due { runs, questions, idle } = self.due_answers(&answers.asking).await?;
         let any = !questions.is_empty() || !idle.is_empty();
         for run in runs {

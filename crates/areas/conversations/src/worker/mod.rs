@@ -8,6 +8,7 @@ mod delayed_events;
 mod delivering;
 mod due;
 mod files;
+mod offering;
 mod outbox;
 mod parts;
 mod replies;

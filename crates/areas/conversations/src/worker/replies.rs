@@ -76,8 +76,11 @@ impl Worker {
             Ok(run) => run,
             Err(error) => {
                 let is_over = !is_passing(&error);
-                let noted =
-                    if is_over { self.give_up(question, &error).await } else { self.put_off(question).await };
+                let noted = if is_over {
+                    self.give_up(question, &error).await
+                } else {
+                    self.put_off(question.conversation).await
+                };
                 return noted.map(|()| None);
             }
         };
@@ -104,8 +107,8 @@ impl Worker {
         }
     }
 
-    async fn put_off(&self, question: &Question) -> Result<()> {
-        let conversation = question.conversation;
+    /// Lets a conversation be looked at again a little later.
+    pub(super) async fn put_off(&self, conversation: ConversationId) -> Result<()> {
         self.parts
             .db
             .write(move |tx| {
@@ -198,7 +201,7 @@ fn look(read: &mut Read, channel: &ChannelRow, people: &People, asking: &[Conver
 }
 
 /// What the contact wrote since the last answer, in its order. What came before the message of a person was answered by it.
-fn unanswered(read: &mut Read, conversation: &Conversation) -> Result<Vec<MessageRow>> {
+pub(super) fn unanswered(read: &mut Read, conversation: &Conversation) -> Result<Vec<MessageRow>> {
     let is_answerable = rows::message_type
         .ne_all([MessageType::Reaction, MessageType::System, MessageType::Unsupported])
         .and(rows::deleted_at.is_null());

@@ -21,4 +21,5 @@ mod purge;
 mod retention;
 mod storm;
 mod support;
+mod takers;
 mod voice_notes;

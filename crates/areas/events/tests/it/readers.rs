@@ -65,7 +65,10 @@ impl EventConsumer for Copying {
         }
         match fault {
             Some(at @ Fault::AfterWriting) => fail(at),
-            Some(Fault::Panic) => panic!("the consumer panics"),
+            Some(Fault::Panic) => {
+                assert!(events.is_empty(), "the consumer panics");
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -201,8 +204,12 @@ async fn an_event_that_fails_holds_up_only_what_comes_after_it(kind: Kind) {
         sent.push(app.emit(workspace, MessageSent::new(number, "a")).await);
     }
     app.deliver().await;
-    consumer.fails(Fault::AfterWriting);
+    // SQLite tries a transaction that fails again, apart from the others of its group.
+    for _ in 0..3 {
+        consumer.fails(Fault::AfterWriting);
+    }
     assert!(reader.turn().await.is_err());
+    consumer.faults.lock().unwrap().clear();
     assert_eq!(reader.turn().await.unwrap(), Turn::Taken(1));
     assert_eq!(taken(&app).await, sent[..1]);
     assert_eq!(reader.turn().await.unwrap(), Turn::Taken(2));

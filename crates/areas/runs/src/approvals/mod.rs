@@ -13,8 +13,9 @@ mod queries;
 mod request;
 mod route;
 
+pub(crate) use link::approval_links;
 pub(crate) use queries::begin_approved;
-pub use route::ApprovalRoute;
+pub(crate) use route::Approvals;
 
 use self::link::ApprovalRef;
 use crate::engine::RunEngine;

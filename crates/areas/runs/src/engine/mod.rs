@@ -13,6 +13,7 @@ use self::metrics::RunMetrics;
 use crate::events::RunEvent;
 use crate::execution::ActiveRuns;
 use crate::run::RunRow;
+use action_links::Links;
 use auth::idempotency::Claims;
 use auth::{Directory, Seal, Spending};
 use egress::Connector;
@@ -40,8 +41,8 @@ pub struct RunEngineParts {
     pub seal: Arc<Seal>,
     /// Keys and workspaces, for runs that are resumed.
     pub directory: Arc<Directory>,
-    /// Public URL of the service, without a slash at the end. Approval links begin with it.
-    pub base_url: String,
+    /// The links of approval requests.
+    pub approval_links: Links,
     /// Cached spending of keys, invalidated when a run is settled.
     pub spending: Arc<Spending>,
     /// The operations of the service, for tools.

@@ -56,7 +56,7 @@ async fn a_reminder_sends_a_message_once(kind: Kind) {
     let fired = reminder(&desk, &made).await;
     assert_eq!((&fired["status"], &fired["last_error"]), (&json!("fired"), &Value::Null));
     let messages = desk.get(&format!("/contacts/{contact}/messages")).await.expect(200);
-    assert_eq!(messages[0]["sender"], json!({ "type": "api", "id": desk.key.id }));
+    assert_eq!(messages[0]["sender"], json!({ "type": "reminder", "id": made["id"].to_string() }));
     wait(&desk, Duration::minutes(2)).await;
     assert_eq!(desk.sent(&ana).len(), 2);
 }
