@@ -12,7 +12,6 @@ use crate::wire::{Malformed, Reader, Writer, to_parent, to_worker};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::{digest, hmac};
-use rquickjs::function::Opt;
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Promise, Result, TypedArray, Value};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -126,8 +125,8 @@ fn host<'js>(
     let next = Cell::new(0_u32);
     Function::new(
         ctx.clone(),
-        move |ctx: Ctx<'js>, call: String, body: Opt<TypedArray<'js, u8>>| -> Result<Promise<'js>> {
-            let body = body.0.and_then(|body| sys::bytes_of(&body)).unwrap_or_default();
+        move |ctx: Ctx<'js>, call: String, body: Option<TypedArray<'js, u8>>| -> Result<Promise<'js>> {
+            let body = body.and_then(|body| sys::bytes_of(&body)).unwrap_or_default();
             if call.len() + body.len() > largest {
                 return Err(Exception::throw_range(
                     &ctx,
