@@ -7,12 +7,13 @@ use crate::size::DELIVERY_LOG;
 use crate::{EventDeliveries, Webhooks, closing, endpoints, purge, replay};
 use events::{Catalogue, EVENT_LOG};
 use jobs::Job;
-use model::{Result, Tracer};
+use model::Result;
 use operation::{Group, Parts, Services};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
 use store::logs::{Retention, Retentions};
+use telemetry::Tracer;
 
 /// Webhooks to the endpoints of workspaces.
 pub const GROUP: Group = Group {

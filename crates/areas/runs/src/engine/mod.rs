@@ -16,7 +16,7 @@ use crate::run::RunRow;
 use auth::idempotency::Claims;
 use auth::{Directory, Seal, Spending};
 use egress::Connector;
-use model::{Cause, Error, RequestRef, Result, Tracer};
+use model::{Cause, Error, RequestRef, Result};
 use operation::LocalCalls;
 use ports::{BusinessCalendar, ChannelTurns, CollectionDirectory, EnergyMeter, People, WorkspaceVariables};
 use prometheus::core::Collector;
@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use store::{Batches, Db, Tx};
+use telemetry::Tracer;
 
 /// Services of the engine.
 pub struct RunEngineParts {

@@ -12,12 +12,13 @@ use auth::Seal;
 use egress::Connector;
 use events::Catalogue;
 use futures::FutureExt;
-use model::{Timestamp, Tracer, WebhookEndpointId, WorkspaceId};
+use model::{Timestamp, WebhookEndpointId, WorkspaceId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
+use telemetry::Tracer;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
