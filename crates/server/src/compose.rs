@@ -250,7 +250,6 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with(BaseUrl(parts.base_url))
         .with(BillingSettings { recharge_url: None })
         .with(Logs::new(&declared.logs, &parts.retention)?)
-        .with(parts.retention)
         .with(LocalCalls::default())
         .with(FileUses::default())
         .with(contact_uses);

@@ -21,7 +21,7 @@ pub use group::GROUP;
 pub use placing::place;
 pub use queries::{placed_between, placed_event, placed_since};
 pub use rows::{LoggedEvent, NewPosition, hour};
-pub use size::{EVENT_LOG, purge_counts, purge_old};
+pub use size::{EVENT_LOG, purge_counts};
 pub use types::{Catalogue, EventTypeInfo, matches};
 
 use operation::{Domain, EventType, Operations};

@@ -19,7 +19,6 @@ use records::shape::{Kind, RecordChange, Shape, Shapes};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use store::logs::Retention;
 use store::{Read, Tx};
 use testkit::TestDb;
 use transfer::imports::{self, ImportRow, ImportSettings, Importer, Origin, Target};
@@ -225,7 +224,7 @@ impl Sales {
     /// Runs the jobs that are due.
     pub async fn run_jobs(&self) {
         let importer = Importer::new(self.files.clone(), self.shapes.clone(), vec![Arc::new(LeadImports)]);
-        let jobs = records::jobs(&self.shapes, Retention::of_days(3_650))
+        let jobs = records::jobs(&self.shapes)
             .into_iter()
             .chain(query::jobs(&self.shapes))
             .chain([imports::job(Arc::new(importer))]);
