@@ -10,7 +10,7 @@ use records::shape::{Shape, Shapes};
 use store::Read;
 
 /// An item as an answer, with its version as `ETag`.
-pub(crate) type ItemAnswer = With<RawJson<Item>>;
+pub(crate) type ItemAnswer = With<RawJson<Item<'static>>>;
 
 /// The answer that shows an item.
 ///
@@ -40,7 +40,7 @@ pub(crate) fn selected(
 ///
 /// # Errors
 /// When what is stored is damaged.
-pub(crate) fn created(shape: &Shape, row: &ItemRow) -> Result<With<RawCreated<Item>>> {
+pub(crate) fn created(shape: &Shape, row: &ItemRow) -> Result<With<RawCreated<Item<'static>>>> {
     Ok(With::etag(row.version, RawCreated::new(printed(shape, row)?)))
 }
 

@@ -14,7 +14,7 @@ use store::Tx;
 
 /// The input of [`create_item`](super::operations::create_item).
 type Inputs = (Path<CollectionId>, PreparedBody<NewItem>, State<Shapes>);
-type Answer = With<RawCreated<Item>>;
+type Answer = With<RawCreated<Item<'static>>>;
 
 /// An item that a call creates.
 struct New {

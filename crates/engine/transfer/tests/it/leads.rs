@@ -15,8 +15,9 @@ use records::Author;
 use records::print::Printer;
 use records::rows::{Draft, Editor, ItemRow, Missing, merge};
 use records::sets;
-use records::shape::{Kind, RecordChange, Shape, Shapes};
+use records::shape::{Kind, RecordChange, Shape, Shapes, Shown, push_json};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use store::{Read, Tx};
@@ -81,9 +82,16 @@ fn param(key: &str) -> String {
     key.strip_prefix('$').map_or_else(|| format!("custom_fields.{key}"), str::to_owned)
 }
 
-fn print(_: &Shape, row: &ItemRow, data: &str, out: &mut String) {
-    let title = Value::from(row.title.as_str());
-    out.push_str(&format!(r#"{{"id":{},"object":"lead","title":{title},"values":{data}}}"#, row.id));
+fn print(shown: Shown<'_>, out: &mut String) -> Result<()> {
+    #[derive(Serialize)]
+    struct Lead<'a> {
+        id: ItemId,
+        object: &'static str,
+        title: &'a str,
+        values: &'a RawValue,
+    }
+    let (id, title) = (shown.row.id, shown.row.title.as_str());
+    push_json(out, &Lead { id, object: "lead", title, values: shown.data })
 }
 
 /// Who buys once is a customer.
