@@ -260,7 +260,6 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with(BaseUrl(parts.base_url))
         .with(BillingSettings { recharge_url: None })
         .with(Logs::new(&declared.logs, &parts.retention)?)
-        .with(parts.retention)
         .with(LocalCalls::default())
         .with(MessageTakers::default())
         .with(FileUses::default())

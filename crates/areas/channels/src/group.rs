@@ -13,7 +13,6 @@ use crate::work::WorkNotifier;
 use auth::Seal;
 use model::Result;
 use operation::{Declarations, Domain, EventType, Group, Operations, Parts, Services};
-use store::logs::Retentions;
 
 /// The area of channels.
 pub struct Channels;
@@ -51,11 +50,10 @@ fn declare(declarations: Declarations) -> Result<Declarations> {
 fn start(services: &Services) -> Result<Parts> {
     let (network, seal, notifier) =
         (services.cloned::<Network>()?, services.get::<Seal>()?, WorkNotifier::default());
-    let kept = services.get::<Retentions>()?.of(&CALLBACK_LOG);
     let callbacks = Callbacks::new(services.cloned()?, network.clone(), seal.clone(), notifier.clone());
     let parts = Parts::default()
         .raw_route(callbacks)
-        .jobs(jobs::jobs(&network, &seal, kept))
+        .jobs(jobs::jobs(&network, &seal))
         .service(notifier)
         .table_gauge(OPEN_CALLBACKS);
     Ok(parts)

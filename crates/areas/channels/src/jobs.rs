@@ -1,6 +1,5 @@
 //! The periodic jobs of channels: polling the network, and deleting old rows.
 
-use crate::callbacks::purge_old;
 use crate::channels::{ChannelRow, ChannelStatus, Rating, rate};
 use crate::network::Network;
 use crate::schema::{channel_errors, channels as table};
@@ -12,7 +11,6 @@ use jobs::{Job, JobContext, JobError};
 use model::{ChannelId, Result, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
-use store::logs::Retention;
 use store::{Read, Tx};
 
 /// The job that polls the network.
@@ -26,8 +24,8 @@ const ERROR_DAYS: i64 = 30;
 /// The maximum number of errors kept per channel.
 const MOST_ERRORS: i64 = 10_000;
 
-/// Returns the jobs of channels.
-pub(crate) fn jobs(network: &Network, seal: &Arc<Seal>, callbacks: Retention) -> [Job; 2] {
+/// The jobs of channels.
+pub(crate) fn jobs(network: &Network, seal: &Arc<Seal>) -> [Job; 2] {
     let (network, seal) = (network.clone(), seal.clone());
     let sync_all = move |job| sync(job, network.clone(), seal.clone());
     [
@@ -37,12 +35,7 @@ pub(crate) fn jobs(network: &Network, seal: &Arc<Seal>, callbacks: Retention) ->
             "asks the network how the channels and their templates are",
             sync_all,
         ),
-        Job::every(
-            PURGE,
-            Duration::from_secs(3_600),
-            "deletes callbacks and errors after their time",
-            move |job| purge(job, callbacks),
-        ),
+        Job::every(PURGE, Duration::from_secs(3_600), "deletes errors of channels after their time", purge),
     ]
 }
 
@@ -137,11 +130,7 @@ fn write(
     Ok(())
 }
 
-async fn purge(job: JobContext, callbacks: Retention) -> Result<(), JobError> {
-    let mut place = Some(0);
-    while let Some(after) = place {
-        place = job.db.write(move |tx| purge_old(tx, callbacks, after)).await?;
-    }
+async fn purge(job: JobContext) -> Result<(), JobError> {
     let ids = |read: &mut Read| Ok(table::table.select(table::id).load::<ChannelId>(read.connection())?);
     for channel in job.db.read(ids).await? {
         while job.db.write(move |tx| purge_errors(tx, channel)).await? > 0 {}

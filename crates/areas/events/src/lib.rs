@@ -21,9 +21,9 @@ pub use feed::Feed;
 pub use group::GROUP;
 pub use placing::place;
 pub use queries::{placed_between, placed_event, placed_since};
-pub use reader::{EventConsumer, EventReader, Readers, Reading, Turn, readers_behind, trim_bound};
+pub use reader::{EventConsumer, EventReader, Readers, Reading, Turn, readers_behind};
 pub use rows::{LoggedEvent, NewPosition, hour};
-pub use size::{EVENT_LOG, purge_counts, purge_old};
+pub use size::{EVENT_LOG, purge_counts};
 pub use types::{Catalogue, EventTypeInfo, matches};
 
 use operation::{Domain, EventType, Operations};

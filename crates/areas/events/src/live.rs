@@ -4,7 +4,7 @@ use super::Catalogue;
 use super::feed::Feed;
 use super::model::Event;
 use super::queries::{self, Chosen, last_place};
-use super::size::LOG;
+use super::size::EVENT_LOG;
 use model::{Code, Error, Result, WorkspaceId};
 use operation::{Answer, Cx, Describe, OffsetList, OffsetPage, Pagination, Query, Reply, State, operation};
 use serde::{Deserialize, Serialize};
@@ -121,7 +121,7 @@ pub async fn list_live_events(
 /// `cursor_expired`.
 fn refuse_purged(read: &mut store::Read, workspace: WorkspaceId, after: Option<i64>) -> Result<()> {
     match after {
-        Some(after @ 1..) if after < logs::purged_to(read, LOG, workspace)? => {
+        Some(after @ 1..) if after < logs::purged_to(read, EVENT_LOG.name, workspace)? => {
             let message = "The events after `after` are no longer kept. Restart with `after=0`.";
             Err(Error::new(Code::CursorExpired, message).param("after"))
         }

@@ -39,7 +39,7 @@ fn assign(tx: &mut Tx, limit: usize) -> Result<Vec<NewPosition>> {
     tx.lock("places of events")?;
     walk_index(tx)?;
     let last = last_place(tx)?;
-    let bytes = size::size_of_row(tx);
+    let bytes = size::EVENT_LOG.bytes_of_row(tx);
     let place = diesel::sql_query(format!(
         "UPDATE events SET position = $1 + waiting.place FROM (
             SELECT sequence AS written, row_number() OVER (ORDER BY sequence) AS place FROM events

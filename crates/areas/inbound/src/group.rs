@@ -7,7 +7,6 @@ use ::jobs::Job;
 use model::Result;
 use operation::{BaseUrl, Group, Parts, Services};
 use std::time::Duration;
-use store::logs::{Retention, Retentions};
 
 /// URLs that receive requests from other systems.
 pub const GROUP: Group = Group {
@@ -27,18 +26,17 @@ fn start(services: &Services) -> Result<Parts> {
         base_url,
         tracer: services.cloned()?,
     });
-    let kept = services.get::<Retentions>()?.of(&INBOUND_LOG);
-    Ok(Parts::default().jobs(inbound_jobs(&receiver, kept)).raw_route(receiver.clone()).service(receiver))
+    Ok(Parts::default().jobs(inbound_jobs(&receiver)).raw_route(receiver.clone()).service(receiver))
 }
 
-fn inbound_jobs(receiver: &Receiver, kept: Retention) -> [Job; 3] {
+fn inbound_jobs(receiver: &Receiver) -> [Job; 3] {
     let processing = receiver.clone();
     [
         Job::every(
             "inbound.purge",
             Duration::from_secs(3600),
-            "deletes received requests, and the keys that detect duplicates, after their time",
-            move |job| jobs::purge(job, kept),
+            "deletes the keys that detect duplicates after their time",
+            jobs::purge,
         ),
         Job::after(
             jobs::FORGET,

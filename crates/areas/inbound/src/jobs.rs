@@ -9,7 +9,6 @@ use model::{InboundWebhookId, WorkspaceId};
 use operation::Resource;
 use serde::{Deserialize, Serialize};
 use store::OffsetPage;
-use store::logs::Retention;
 
 /// Maps once more the requests of a webhook that have failed.
 pub const REPROCESS: &str = "inbound.reprocess";
@@ -74,12 +73,12 @@ pub async fn forget(job: JobContext) -> Result<(), JobError> {
     }
 }
 
-/// Deletes requests after their time, and what is remembered of requests after its time.
+/// Forgets requests by which duplicates are found, after their time.
 ///
 /// # Errors
-/// When the database fails.
-pub async fn purge(job: JobContext, retention: Retention) -> Result<(), JobError> {
+/// The database's.
+pub async fn purge(job: JobContext) -> Result<(), JobError> {
     // Some at a time, so that no transaction is long.
-    while job.db.write(move |tx| received::purge(tx, retention)).await? > 0 {}
+    while job.db.write(received::purge_keys).await? > 0 {}
     Ok(())
 }

@@ -2,7 +2,8 @@
 
 use crate::execution::{Execution, PlannedTool};
 use crate::run::{Ended, RunStatus};
-use model::{Result, Span, SpanKind, Tracer};
+use model::Result;
+use telemetry::{Span, SpanKind, Tracer};
 
 /// Begins the span of what one worker does of a run: all of it, unless the run waits for people or its worker dies.
 pub(crate) fn run(tracer: &Tracer, execution: &Execution) -> Span {

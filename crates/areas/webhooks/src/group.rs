@@ -5,14 +5,14 @@ use crate::engine::{self, Deliveries, OPEN_DELIVERIES};
 use crate::sequencer::Sequencer;
 use crate::size::DELIVERY_LOG;
 use crate::{EventDeliveries, Webhooks, closing, endpoints, purge, replay};
-use events::{Catalogue, EVENT_LOG};
+use events::Catalogue;
 use jobs::Job;
-use model::{Result, Tracer};
+use model::Result;
 use operation::{Group, Parts, Services};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
-use store::logs::{Retention, Retentions};
+use telemetry::Tracer;
 
 /// Webhooks to the endpoints of workspaces.
 pub const GROUP: Group = Group {
@@ -34,28 +34,22 @@ fn start(services: &Services) -> Result<Parts> {
     let causes = services.cloned()?;
     let parts = engine::Parts { db, catalogue: catalogue.clone(), connector, seal, tracer, wake, causes };
     let deliveries = Deliveries::new(parts, sequencer)?;
-    let retentions = services.get::<Retentions>()?;
     let parts = Parts::default()
-        .jobs(delivery_jobs(&deliveries, &catalogue, retentions.of(&EVENT_LOG), retentions.of(&DELIVERY_LOG)))
+        .jobs(delivery_jobs(&deliveries, &catalogue))
         .metrics(deliveries.collectors())
         .table_gauge(OPEN_DELIVERIES)
         .service(deliveries);
     Ok(parts)
 }
 
-fn delivery_jobs(
-    deliveries: &Deliveries,
-    catalogue: &Arc<Catalogue>,
-    events_kept: Retention,
-    deliveries_kept: Retention,
-) -> [Job; 4] {
+fn delivery_jobs(deliveries: &Deliveries, catalogue: &Arc<Catalogue>) -> [Job; 4] {
     let (deliveries, catalogue) = (deliveries.clone(), catalogue.clone());
     [
         Job::every(
             "events.purge",
             Duration::from_secs(3600),
-            "deletes events and deliveries after their time",
-            move |job| purge::purge(job, events_kept, deliveries_kept),
+            "deletes the counts of events and deliveries after their time",
+            purge::purge,
         ),
         Job::every(
             closing::CHECK,

@@ -2,13 +2,11 @@
 
 use super::endpoints::SkipPayload;
 use super::rows::Status;
-use super::size;
 use crate::schema::{webhook_deliveries, webhook_hours};
 use diesel::prelude::*;
-use events::{purge_counts, purge_old};
+use events::purge_counts;
 use jobs::{JobContext, JobError};
 use model::{Result, Timestamp};
-use store::logs::Retention;
 use store::{Tx, each};
 
 const CHUNK: i64 = 1000;
@@ -57,16 +55,8 @@ pub(crate) async fn skip(job: JobContext) -> Result<(), JobError> {
     }
 }
 
-/// The job `events.purge`: takes some at a time, so that no transaction is long.
-pub(crate) async fn purge(job: JobContext, events: Retention, deliveries: Retention) -> Result<(), JobError> {
-    while job.db.write(move |tx| purge_old(tx, events)).await? > 0 {}
-    let mut after = 0;
-    while let Some(last) = job.db.write(move |tx| size::purge_old(tx, deliveries, after)).await? {
-        after = last;
-        if job.soft.is_cancelled() {
-            return Err(JobError::hand_back());
-        }
-    }
+/// The job `events.purge`: deletes the counts of events and deliveries by hour.
+pub(crate) async fn purge(job: JobContext) -> Result<(), JobError> {
     job.db.write(purge_counts).await?;
     job.db.write(purge_hours).await?;
     Ok(())

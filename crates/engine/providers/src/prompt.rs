@@ -2,12 +2,13 @@
 
 use crate::answer::ProviderError;
 use crate::message::{Message, ToolSpec};
-use model::{Trace, Tracer};
+use model::Trace;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use telemetry::Tracer;
 use tokio_util::sync::CancellationToken;
 
 /// Receiver of a model's text while it is generated.

@@ -1,7 +1,8 @@
 //! Spans of model calls, by OpenTelemetry's conventions for generative AI. They never contain prompts or answers.
 
 use super::{Completion, ProviderError, Route};
-use model::{Span, SpanKind, Trace, Tracer};
+use model::Trace;
+use telemetry::{Span, SpanKind, Tracer};
 
 /// Begins the span of a call of a model.
 pub(super) fn call(tracer: &Tracer, parent: &Trace, route: &Route) -> Span {

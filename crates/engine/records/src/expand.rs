@@ -9,6 +9,7 @@ use fields::{Field, FieldType};
 use files::{Files, among};
 use model::{ApiKey, Error, FileId, ItemId, MemberId, Result, Scope};
 use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -71,12 +72,12 @@ impl Expander {
         Ok(Some(Expanded { key: field.key.clone(), objects }))
     }
 
-    fn files(&self, read: &mut Read, shape: &Shape, ids: &[i64]) -> Result<BTreeMap<i64, String>> {
+    fn files(&self, read: &mut Read, shape: &Shape, ids: &[i64]) -> Result<BTreeMap<i64, Box<RawValue>>> {
         let ids: Vec<FileId> = ids.iter().copied().map(FileId).collect();
         let now = read.now();
         let shown = among(read, shape.workspace, &ids)?.into_iter().map(|row| {
             let file = self.files.show(&row, now)?;
-            Ok((row.id.0, serde_json::to_string(&file).map_err(Error::internal)?))
+            Ok((row.id.0, to_raw_value(&file).map_err(Error::internal)?))
         });
         shown.collect()
     }
@@ -89,38 +90,43 @@ fn current_records(
     field: &Field,
     target: &Shape,
     ids: &[i64],
-) -> Result<BTreeMap<i64, String>> {
+) -> Result<BTreeMap<i64, Box<RawValue>>> {
     let named: Vec<ItemId> = ids.iter().copied().map(ItemId).collect();
     let survivors = shapes.merged().survivors(read, field.kind, target.workspace, &named)?;
     let wanted: BTreeSet<i64> =
         named.iter().map(|id| survivors.get(id).map_or(id.0, |survivor| survivor.0)).collect();
     let mut objects = records(read, target, &wanted.into_iter().collect::<Vec<_>>())?;
     for (merged, survivor) in survivors {
-        if let Some(text) = objects.get(&survivor.0).cloned() {
-            objects.insert(merged.0, text);
+        if let Some(object) = objects.get(&survivor.0).cloned() {
+            objects.insert(merged.0, object);
         }
     }
     Ok(objects)
 }
 
 /// Records of the engine: items and contacts.
-fn records(read: &mut Read, target: &Shape, ids: &[i64]) -> Result<BTreeMap<i64, String>> {
+fn records(read: &mut Read, target: &Shape, ids: &[i64]) -> Result<BTreeMap<i64, Box<RawValue>>> {
     let printer = Printer::whole(target);
     let shown = live_by_ids(read, target, ids)?.into_iter().map(|row| {
         let mut text = String::with_capacity(row.data.as_str().len() + 512);
         printer.print(&row, &mut text)?;
-        Ok((row.id.0, text))
+        Ok((row.id.0, RawValue::from_string(text).map_err(Error::internal)?))
     });
     shown.collect()
 }
 
-fn members(read: &mut Read, shapes: &Shapes, shape: &Shape, ids: &[i64]) -> Result<BTreeMap<i64, String>> {
+fn members(
+    read: &mut Read,
+    shapes: &Shapes,
+    shape: &Shape,
+    ids: &[i64],
+) -> Result<BTreeMap<i64, Box<RawValue>>> {
     let ids: Vec<MemberId> = ids.iter().copied().map(MemberId).collect();
     let shown = shapes.members(read, shape.workspace, &ids)?.into_iter().map(|member| {
-        let text = json!({
+        let object = json!({
             "id": member.id, "object": "team_member", "name": member.name, "email": member.email,
         });
-        (member.id.0, text.to_string())
+        Ok((member.id.0, to_raw_value(&object).map_err(Error::internal)?))
     });
-    Ok(shown.collect())
+    shown.collect()
 }

@@ -8,7 +8,6 @@ use ::jobs::{Job, JobError};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
-use store::logs::Retention;
 
 #[derive(Deserialize)]
 struct Rewrite {
@@ -19,7 +18,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// The engine's jobs.
-pub fn jobs(shapes: &Arc<Shapes>, activity: Retention) -> Vec<Job> {
+pub fn jobs(shapes: &Arc<Shapes>) -> Vec<Job> {
     let [recomputing, cascading, emptying, purging, rewriting] = std::array::from_fn(|_| shapes.clone());
     let mut jobs = vec![
         Job::after(
@@ -66,7 +65,7 @@ pub fn jobs(shapes: &Arc<Shapes>, activity: Retention) -> Vec<Job> {
             "permanently deletes what has been in the trash for 30 days",
             move |job| purge::purge_old(purging.clone(), job),
         ),
-        Job::every(purge::FORGET, DAY, "deletes old activity", move |job| purge::forget(job, activity)),
+        Job::every(purge::FORGET, DAY, "deletes activity that its collection keeps no longer", purge::forget),
     ];
     jobs.push(columnar::job(shapes));
     jobs.push(indexes::build_job(shapes));

@@ -3,10 +3,12 @@
 //! What is stored goes out unparsed wherever nothing is left out.
 
 use crate::rows::{ItemRow, pick};
-use crate::shape::Shape;
+use crate::shape::{ExpandedFields, Shape, Shown};
 use model::{Error, Result};
 use operation::RawRows;
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The most objects that are shown for a field of an item.
@@ -29,46 +31,42 @@ impl<'a> Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// Prints an item.
+    /// The values of an item that are shown.
     ///
     /// # Errors
-    /// When what is stored is damaged.
-    pub fn print(&self, row: &ItemRow, out: &mut String) -> Result<()> {
-        let print =
-            |row: &ItemRow, data: &str, out: &mut String| (self.shape.kind.print)(self.shape, row, data, out);
-        match &self.keys {
-            None if self.shape.leaving.is_empty() => print(row, row.data.as_str(), out),
+    /// `internal_error` if stored JSON is damaged.
+    pub fn values<'r>(&self, row: &'r ItemRow) -> Result<Cow<'r, RawValue>> {
+        let data = match &self.keys {
+            None if self.shape.leaving.is_empty() => return Ok(Cow::Borrowed(row.data.raw()?)),
             None => {
                 let mut data = row.values()?;
                 data.retain(|key, _| !self.shape.leaving.contains(key));
-                print(row, &serde_json::to_string(&data).map_err(Error::internal)?, out);
+                data
             }
-            Some(keys) => print(
-                row,
-                &serde_json::to_string(&pick(row.data.as_str(), keys)?).map_err(Error::internal)?,
-                out,
-            ),
-        }
-        if self.expanded.is_empty() {
-            return Ok(());
-        }
-        // The item's closing brace comes behind what it points to.
-        out.pop();
-        out.push_str(",\"expanded\":{");
-        for (place, expanded) in self.expanded.iter().enumerate() {
-            if place > 0 {
-                out.push(',');
-            }
-            expanded.print(row, out)?;
-        }
-        out.push_str("}}");
-        Ok(())
+            Some(keys) => pick(row.data.as_str(), keys)?,
+        };
+        Ok(Cow::Owned(to_raw_value(&data).map_err(Error::internal)?))
+    }
+
+    /// Prints an item.
+    ///
+    /// # Errors
+    /// `internal_error` if stored JSON is damaged.
+    pub fn print(&self, row: &ItemRow, out: &mut String) -> Result<()> {
+        let data = self.values(row)?;
+        let expanded = match self.expanded.is_empty() {
+            true => None,
+            false => Some(ExpandedFields::new(
+                self.expanded.iter().map(|expanded| expanded.objects_of(row)).collect::<Result<_>>()?,
+            )),
+        };
+        (self.shape.kind.print)(Shown { row, data: &data, expanded }, out)
     }
 
     /// An item as JSON.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// `internal_error` if stored JSON is damaged.
     pub fn json(&self, row: &ItemRow) -> Result<Value> {
         let mut text = String::with_capacity(row.data.as_str().len() + 512);
         self.print(row, &mut text)?;
@@ -78,7 +76,7 @@ impl Printer<'_> {
     /// Prints items.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// `internal_error` if stored JSON is damaged.
     pub fn rows<'r>(&self, rows: impl Iterator<Item = &'r ItemRow>) -> Result<RawRows> {
         let mut printed = RawRows::default();
         for row in rows {
@@ -88,11 +86,11 @@ impl Printer<'_> {
     }
 }
 
-/// A field that is expanded, and the objects that it points to, printed, by id.
+/// A field that is expanded, and the objects that it points to, by id.
 #[derive(Debug)]
 pub(crate) struct Expanded {
     pub(crate) key: String,
-    pub(crate) objects: BTreeMap<i64, String>,
+    pub(crate) objects: BTreeMap<i64, Box<RawValue>>,
 }
 
 /// The first ids that a field of an item has.
@@ -103,14 +101,10 @@ pub(crate) fn pointed_to(row: &ItemRow, key: &str) -> Result<Vec<i64>> {
 }
 
 impl Expanded {
-    /// Prints the objects of an item's field as a member of an object: `"supplier":[…]`.
-    pub(crate) fn print(&self, row: &ItemRow, out: &mut String) -> Result<()> {
-        out.push_str(&serde_json::to_string(&self.key).map_err(Error::internal)?);
-        out.push_str(":[");
+    /// The objects of an item's field, with its key.
+    fn objects_of(&self, row: &ItemRow) -> Result<(&str, Vec<&RawValue>)> {
         let ids = pointed_to(row, &self.key)?;
-        let texts: Vec<&str> = ids.iter().filter_map(|id| self.objects.get(id)).map(String::as_str).collect();
-        out.push_str(&texts.join(","));
-        out.push(']');
-        Ok(())
+        let objects = ids.iter().filter_map(|id| self.objects.get(id)).map(|object| &**object);
+        Ok((self.key.as_str(), objects.collect()))
     }
 }

@@ -12,7 +12,6 @@ use records::shape::Shapes;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
-use store::logs::Retentions;
 
 /// The record engine with its imports and exports, and the files.
 pub const ENGINE: Group = Group { declare: |declarations| Ok(declarations.log(ACTIVITY_LOG)), start };
@@ -20,12 +19,11 @@ pub const ENGINE: Group = Group { declare: |declarations| Ok(declarations.log(AC
 fn start(services: &Services) -> model::Result<Parts> {
     let (db, files) = (services.cloned::<Db>()?, services.get::<Files>()?);
     let (shapes, targets) = (services.get::<Shapes>()?, services.all::<Arc<dyn Target>>());
-    let activity = services.get::<Retentions>()?.of(&ACTIVITY_LOG);
     let exporter = Arc::new(Exporter::new(db.clone(), shapes.clone(), &targets));
     let importer = Arc::new(Importer::new(files.clone(), shapes.clone(), targets));
     let import_ends = importer.ends();
     let parts = Parts::default()
-        .jobs(records::jobs(&shapes, activity))
+        .jobs(records::jobs(&shapes))
         .jobs(query::jobs(&shapes))
         .job(sweep_job(files.clone()))
         .job(imports::job(importer))

@@ -26,6 +26,14 @@ impl JsonText {
         &self.0
     }
 
+    /// The text as a value that is not parsed.
+    ///
+    /// # Errors
+    /// `internal_error` where it is no JSON: what is stored was written by us.
+    pub fn raw(&self) -> Result<&RawValue> {
+        serde_json::from_str(&self.0).map_err(Error::internal)
+    }
+
     /// Reads it as `T`.
     ///
     /// # Errors

@@ -14,9 +14,7 @@ mod json;
 mod metadata;
 mod patch;
 mod raw_members;
-mod sampler;
 mod scope;
-mod span;
 mod stored_time;
 #[doc(hidden)]
 pub mod text_enum;
@@ -32,8 +30,6 @@ pub use json::JsonText;
 pub use metadata::Metadata;
 pub use patch::Patch;
 pub use raw_members::{MemberName, RawMembers};
-pub use sampler::Sampler;
 pub use scope::{Scope, ScopeSet};
-pub use span::{EndedSpan, Span, SpanKind, SpanSink, SpanValue, Tracer};
 pub use stored_time::StoredTime;
 pub use trace::Trace;

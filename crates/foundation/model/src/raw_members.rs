@@ -37,7 +37,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for MemberName<'a> {
 
 /// The members of a JSON object in their order, with their values as they are written.
 #[derive(Debug, Default)]
-pub struct RawMembers<'a>(Vec<(Cow<'a, str>, &'a str)>);
+pub struct RawMembers<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> RawMembers<'a> {
     /// Those of the object that is written here.
@@ -50,6 +50,11 @@ impl<'a> RawMembers<'a> {
 
     /// The value of a member, as it is written.
     pub fn get(&self, name: &str) -> Option<&'a str> {
+        self.raw(name).map(RawValue::get)
+    }
+
+    /// The same as a value that is not parsed.
+    pub fn raw(&self, name: &str) -> Option<&'a RawValue> {
         self.0.iter().find(|(own, _)| own == name).map(|(_, value)| *value)
     }
 
@@ -59,7 +64,7 @@ impl<'a> RawMembers<'a> {
     }
 
     /// Names and values in their order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.0.iter().map(|(name, value)| (&**name, *value))
     }
 }
@@ -78,7 +83,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawMembers<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::with_capacity(24);
                 while let Some((name, value)) = map.next_entry::<MemberName<'de>, &'de RawValue>()? {
-                    members.push((name.0, value.get()));
+                    members.push((name.0, value));
                 }
                 Ok(RawMembers(members))
             }

@@ -5,7 +5,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, Data, DeriveInput, Error, Fields, Generics, Ident, LitStr, Path, Result, Token};
+use syn::{Attribute, Data, DeriveInput, Error, Fields, Generics, Ident, LitStr, Result, Token};
 
 /// What stands in `#[event(…)]`.
 #[derive(Default, Clone)]
@@ -15,7 +15,6 @@ struct Settings {
     subject: Option<LitStr>,
     id: Option<LitStr>,
     contact: Option<Ident>,
-    print_with: Option<Path>,
 }
 
 impl Parse for Settings {
@@ -33,12 +32,8 @@ impl Parse for Settings {
                     let field: LitStr = input.parse()?;
                     settings.contact = Some(field.parse()?);
                 }
-                "print_with" => {
-                    let function: LitStr = input.parse()?;
-                    settings.print_with = Some(function.parse()?);
-                }
                 _ => {
-                    let known = "known here: name, scope, subject, id, contact, print_with";
+                    let known = "known here: name, scope, subject, id, contact";
                     return Err(Error::new(word.span(), known));
                 }
             }
@@ -64,7 +59,6 @@ impl Settings {
             subject: self.subject.or_else(|| all.subject.clone()),
             id: self.id.or_else(|| all.id.clone()),
             contact: self.contact.or_else(|| all.contact.clone()),
-            print_with: self.print_with.or_else(|| all.print_with.clone()),
         }
     }
 }
@@ -167,10 +161,6 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }),
         })
         .collect();
-    let printers = kinds.iter().map(|kind| match &kind.settings.print_with {
-        Some(function) => quote!(#function),
-        None => quote!(::model::print_data),
-    });
     let (name, (generics, arguments, bounds)) = (&input.ident, input.generics.split_for_impl());
     Ok(quote! {
         // An associated constant is only looked at where it is used; a scope that does not exist must not wait for that.
@@ -190,7 +180,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }
 
             fn data(&self) -> ::model::Result<::model::JsonText> {
-                match self { #(#patterns => #printers(data)),* }
+                match self { #(#patterns => ::model::print_data(data)),* }
             }
 
             fn contact_id(&self) -> ::core::option::Option<i64> {

@@ -156,8 +156,7 @@ pub fn operation(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 /// The first paragraph of a doc comment is the description. What a variant holds, or a struct, is the event's data and
 /// derives `Serialize` and `ToSchema`. `id` is the path in it to the subject's id, and `contact = "…"` names the field with the
-/// contact that the event is about. `print_with = "…"` names a function from the data to its
-/// `JsonText`, in place of `Serialize`, for data that holds JSON which must not be parsed again.
+/// contact that the event is about.
 #[proc_macro_derive(Event, attributes(event))]
 pub fn derive_event(item: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(item as DeriveInput);

@@ -1,6 +1,6 @@
 //! A group of areas: everything that it adds to the service, declared in one place.
 
-use crate::log::{REQUEST_LOG, purge_request_logs};
+use crate::log::REQUEST_LOG;
 use crate::metrics::{TableGauge, logs};
 use crate::{Domain, RawRoute, Registry, Services};
 use auth::SealedTable;
@@ -10,7 +10,7 @@ use prometheus::core::Collector;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
-use store::logs::{LogKind, Logs, Retentions};
+use store::logs::{LogKind, Logs};
 
 /// A group of areas, as the composition lists it.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ pub struct Declarations {
     areas: Vec<(u16, AddArea)>,
     /// The tables with sealed values. Nothing can be sealed for others.
     pub sealed: Vec<&'static SealedTable>,
-    /// The logs that have a size.
+    /// The logs that are bounded by age and size.
     pub logs: Vec<LogKind>,
     /// Services that need no database: ports that groups earlier in the list use, and kinds of records.
     pub services: Services,
@@ -50,7 +50,7 @@ impl Declarations {
         self
     }
 
-    /// Adds a log that has a size.
+    /// Adds a log that is bounded by age and size.
     #[must_use]
     pub fn log(mut self, log: LogKind) -> Self {
         self.logs.push(log);
@@ -180,7 +180,6 @@ pub const FOUNDATION: Group = Group {
 
 fn foundation(services: &Services) -> Result<Parts> {
     let seconds = Duration::from_secs;
-    let request_log = services.get::<Retentions>()?.of(&REQUEST_LOG);
     let bounded: Logs = services.cloned()?;
     let parts = database_jobs(Parts::default())
         .job(Job::every(
@@ -202,18 +201,9 @@ fn foundation(services: &Services) -> Result<Parts> {
             },
         ))
         .job(Job::every(
-            "request_logs.purge",
-            seconds(3600),
-            "deletes rows after their time",
-            move |job| async move {
-                while job.db.write(move |tx| purge_request_logs(tx, request_log)).await? > 0 {}
-                Ok(())
-            },
-        ))
-        .job(Job::every(
             "logs.trim",
             seconds(10),
-            "deletes the oldest rows of logs that are too large",
+            "deletes rows of logs after their time, and the oldest rows of logs that are too large",
             move |job| {
                 let logs = bounded.clone();
                 async move {

@@ -1,9 +1,6 @@
 //! The request log: a row per request, written in batches and never on the request's path.
 
-use crate::schema::request_logs;
 use auth::Quotas;
-use diesel::dsl::sql;
-use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp as SqlTimestamp};
 use model::{Error, KeyId, Result, Timestamp, WorkspaceId};
@@ -12,8 +9,8 @@ use prometheus::core::Collector;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use store::logs::{BoundedLog, LogKind, PerRow, Retention, Size, add, lock, row_bytes, sum, up_to};
-use store::{AnyConnection, CachedChange, Db, PgConnection, Read, SqliteConnection, Tx, column, insert_rows};
+use store::logs::{Key, LogKind, PerRow, Size, add, sum};
+use store::{AnyConnection, CachedChange, Db, PgConnection, SqliteConnection, Tx, column, insert_rows};
 use tokio::sync::{Notify, mpsc, watch};
 
 /// What is kept of a request. No header, no query, no body: nothing a caller sends but the path.
@@ -191,9 +188,9 @@ fn insert(tx: &mut Tx, rows: &[LogRow]) -> Result<()> {
         AnyConnection::Sqlite(connection) => insert_on_sqlite(connection, rows)?,
         AnyConnection::Postgres(connection) => insert_on_postgres(connection, rows)?,
     }
-    let fixed = ROW_BYTES.on(tx);
+    let fixed = REQUEST_LOG.row_bytes.on(tx);
     let sizes = rows.iter().map(|row| (row.workspace(), Size::row(fixed + row.text_bytes())));
-    add(tx, LOG, &sum(sizes));
+    add(tx, REQUEST_LOG.name, &sum(sizes));
     Ok(())
 }
 
@@ -250,11 +247,13 @@ fn insert_on_postgres(connection: &mut PgConnection, rows: &[LogRow]) -> QueryRe
     CachedChange(insert).run(connection)
 }
 
-/// Its name among the logs that have a size.
-const LOG: &str = "request_logs";
-
-/// What a row takes beside [`LogRow::text_bytes`].
-const ROW_BYTES: PerRow = PerRow { sqlite: 134, postgres: 284 };
+/// The request log.
+pub const REQUEST_LOG: LogKind = LogKind {
+    key: Key::Id("id"),
+    texts: &["path", "operation", "code", "gate", "client_request_id", "key_id", "trace_id"],
+    row_bytes: PerRow { sqlite: 134, postgres: 284 },
+    ..LogKind::of("request_logs")
+};
 
 impl LogRow {
     /// Whose row it is; 0 stands for nobody.
@@ -262,7 +261,7 @@ impl LogRow {
         self.workspace_id.unwrap_or(WorkspaceId(0))
     }
 
-    /// The bytes of its texts, as [`size_column`] counts them.
+    /// The bytes of its texts, as they are counted in the database.
     fn text_bytes(&self) -> i64 {
         let texts = [
             self.operation,
@@ -275,79 +274,4 @@ impl LogRow {
         ];
         texts.into_iter().flatten().map(|text| i64::try_from(text.len()).unwrap_or(0)).sum()
     }
-}
-
-/// The bytes of a row that is stored.
-fn size_column(read: &mut Read) -> SqlLiteral<BigInt> {
-    let texts = ["path", "operation", "code", "gate", "client_request_id", "key_id", "trace_id"];
-    sql(&row_bytes(read, ROW_BYTES, &texts))
-}
-
-/// How many rows a transaction deletes: it must not keep others waiting.
-const PIECE: i64 = 500;
-
-/// The request log, among the logs that have a size.
-pub const REQUEST_LOG: LogKind =
-    LogKind { name: LOG, days: 30, bounded: |retention| Arc::new(BoundedRequestLog(retention)) };
-
-/// The request log, as something that has a size.
-pub(crate) struct BoundedRequestLog(Retention);
-
-impl BoundedLog for BoundedRequestLog {
-    fn name(&self) -> &'static str {
-        LOG
-    }
-
-    fn most_bytes(&self) -> i64 {
-        self.0.bytes
-    }
-
-    fn evict(&self, tx: &mut Tx, workspace: WorkspaceId, excess: i64) -> Result<Size> {
-        let (log, bytes) = (lock(tx, LOG)?, size_column(tx));
-        let own = || {
-            let rows = request_logs::table.into_boxed();
-            match workspace {
-                WorkspaceId(0) => rows.filter(request_logs::workspace_id.is_null()),
-                workspace => rows.filter(request_logs::workspace_id.eq(workspace)),
-            }
-        };
-        let oldest: Vec<(String, i64)> = own()
-            .order(request_logs::id.asc())
-            .limit(PIECE)
-            .select((request_logs::id, bytes))
-            .load(tx.connection())?;
-        let gone = up_to(oldest, excess, |(_, bytes)| *bytes);
-        let ids: Vec<&str> = gone.iter().map(|(id, _)| id.as_str()).collect();
-        diesel::delete(request_logs::table.filter(request_logs::id.eq_any(ids))).execute(tx.connection())?;
-        let sizes = sum(gone.iter().map(|(_, bytes)| (workspace, Size::row(*bytes))));
-        log.subtract(tx, &sizes);
-        Ok(sizes.get(&workspace).copied().unwrap_or_default())
-    }
-
-    fn oldest(&self, read: &mut Read) -> Result<Option<Timestamp>> {
-        let first = request_logs::table.order(request_logs::id.asc()).select(request_logs::created_at);
-        Ok(first.first(read.connection()).optional()?)
-    }
-}
-
-/// Deletes rows that are older than their time, some at a time; ids begin with the time. Gives their number; zero when
-/// there are none left.
-///
-/// # Errors
-/// When the database fails.
-pub(crate) fn purge_request_logs(tx: &mut Tx, retention: Retention) -> Result<usize> {
-    let before = tx.now().plus_seconds(-retention.seconds());
-    let (log, bytes) = (lock(tx, LOG)?, size_column(tx));
-    let oldest: Vec<(String, Timestamp, Option<WorkspaceId>, i64)> = request_logs::table
-        .order(request_logs::id.asc())
-        .limit(PIECE)
-        .select((request_logs::id, request_logs::created_at, request_logs::workspace_id, bytes))
-        .load(tx.connection())?;
-    let old: Vec<_> = oldest.into_iter().take_while(|(_, created, ..)| *created < before).collect();
-    let ids: Vec<&str> = old.iter().map(|(id, ..)| id.as_str()).collect();
-    diesel::delete(request_logs::table.filter(request_logs::id.eq_any(ids))).execute(tx.connection())?;
-    let sizes =
-        old.iter().map(|(.., workspace, bytes)| (workspace.unwrap_or(WorkspaceId(0)), Size::row(*bytes)));
-    log.subtract(tx, &sum(sizes));
-    Ok(old.len())
 }

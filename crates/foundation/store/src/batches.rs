@@ -7,7 +7,7 @@
 
 use crate::Backend;
 use crate::db::{Committed, Db, Inner, may_retry};
-use crate::threads::{Answer, Priority};
+use crate::threads::Answer;
 use crate::tx::Tx;
 use model::{Error, Result};
 use std::collections::VecDeque;
@@ -125,7 +125,7 @@ impl Db {
         self.inner.metrics.writes.inc();
         if is_first {
             let (inner, batches) = (self.inner.clone(), batches.clone());
-            self.inner.threads.spawn(Priority::Normal, move || serve(&inner, &batches));
+            self.inner.threads.spawn(move || serve(&inner, &batches));
         }
         let made = answer.await.map_err(|_| Error::internal("the work at the database panicked"))?;
         self.inner.room.note(&made);
@@ -190,7 +190,7 @@ fn make_alone<C: Batched>(inner: &Arc<Inner>, waiting: Waiting<C>) {
     let own = inner.clone();
     let Waiting { maker, change, answer } = waiting;
     let make = move || own.write(&|tx: &mut Tx| change.alone(&maker, tx), answer);
-    inner.threads.spawn(Priority::Normal, make);
+    inner.threads.spawn(make);
 }
 
 /// Has a queue served on when it is dropped, whatever became of the changes before. It waits for a thread anew, so that a busy
@@ -203,7 +203,7 @@ struct Next<'a, C: Batched> {
 impl<C: Batched> Drop for Next<'_, C> {
     fn drop(&mut self) {
         let (inner, batches) = (self.inner.clone(), self.batches.clone());
-        self.inner.threads.spawn(Priority::Normal, move || serve(&inner, &batches));
+        self.inner.threads.spawn(move || serve(&inner, &batches));
     }
 }
 

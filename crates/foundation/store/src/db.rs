@@ -13,7 +13,6 @@ use diesel::connection::{AnsiTransactionManager, TransactionManager};
 use diesel::r2d2::Pool;
 use model::{Chain, Clock, Error, Random, Result, Timestamp};
 use prometheus::core::Collector;
-use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -129,12 +128,7 @@ impl Db {
             .test_on_check_out(false)
             .connection_timeout(Duration::from_secs(10))
             .build(Manager(backend.clone()))?;
-        let most = match &backend {
-            // Reading takes processor time. One more than there are processors, for those that wait for the disk.
-            Backend::Sqlite(_) => std::thread::available_parallelism().map_or(1, NonZero::get) + 1,
-            Backend::Postgres(_) => usize::MAX,
-        };
-        let threads = Threads::start(connections, most, metrics.waits.clone())?;
+        let threads = Threads::start(connections, metrics.waits.clone())?;
         let background = usize::try_from(connections / 2).unwrap_or(1).max(1);
         let inner = Arc::new(Inner {
             backend,

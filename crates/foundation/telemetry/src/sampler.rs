@@ -1,6 +1,6 @@
 //! Which traces are recorded, by the standard names of OpenTelemetry.
 
-use crate::Trace;
+use model::Trace;
 
 /// Decides for each request whether its trace is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 //! Nothing is recorded, and nothing allocated beyond the header of an outbound request, unless an exporter is configured
 //! and the trace is sampled.
 
-use crate::{Clock, Random, Sampler, Trace};
+use crate::Sampler;
+use model::{Clock, Random, Trace};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;

@@ -10,11 +10,12 @@ pub(crate) use otlp::{Collector, Exporting};
 #[cfg(not(feature = "otlp"))]
 pub(crate) use without::{Collector, Exporting};
 
-use model::{Error, Random, Result, Tracer};
+use model::{Error, Random, Result};
 use prometheus::core::Collector as Metric;
 use prometheus::{IntCounterVec, Opts};
 use std::sync::Arc;
 use store::Db;
+use telemetry::Tracer;
 use tokio::runtime::Handle;
 
 /// Records the spans of a service, and counts them.

@@ -3,13 +3,13 @@
 use crate::callback_retention::Line;
 use chrono::Duration;
 use diesel::prelude::*;
-use diesel::sql_types::BigInt;
+use diesel::sql_types::{BigInt, Text};
 use model::{Env, RequestId};
 use operation::LogRow;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use store::logs::{LogSize, Retention, Retentions};
-use testkit::{Key, Kind, MessageSent, Receiver, TestApp, until};
+use store::logs::{LogSize, Owner, Retention, Retentions};
+use testkit::{Key, Kind, MessageSent, Receiver, TestApp, TestDb, until};
 
 const KIB: i64 = 1 << 10;
 
@@ -244,6 +244,69 @@ async fn what_is_still_to_be_delivered_stays(kind: Kind) {
         assert_eq!(number(&app, format!("SELECT count(*) AS n FROM {table}")).await, 0, "{table}");
     }
     assert_eq!(number(&app, "SELECT bytes AS n FROM log_sizes WHERE log = 'webhook_deliveries'").await, 0);
+}
+
+#[derive(QueryableByName)]
+struct Step {
+    #[diesel(sql_type = Text)]
+    detail: String,
+}
+
+#[tokio::test]
+async fn sqlite_finds_the_oldest_rows_of_each_log_by_an_index() {
+    let data = TestDb::new(Kind::Sqlite);
+    for log in server::log_kinds().unwrap() {
+        let (Owner::Workspace(owner) | Owner::Through { column: owner, .. }) = log.owner;
+        let plans = data.db.read(move |read| {
+            let selects =
+                [log.select_oldest(read, 0, 100), log.select_oldest_of(read, &format!("{owner} = 1"))];
+            let mut plan = |select: &String| {
+                let steps = diesel::sql_query(format!("EXPLAIN QUERY PLAN {select}"));
+                let steps: Vec<Step> = steps.load(read.connection()).unwrap();
+                steps.into_iter().map(|step| step.detail).collect::<Vec<_>>()
+            };
+            Ok(selects.map(|select| (plan(&select), select)))
+        });
+        let plans = plans.await.unwrap();
+        for (plan, select) in &plans {
+            assert!(plan.iter().all(|step| !step.contains("FOR ORDER BY")), "{select}: {plan:?}");
+        }
+        assert!(
+            plans[1].0[0].contains("USING INDEX") && plans[1].0[0].contains(&format!("({owner}=?")),
+            "{plans:?}"
+        );
+    }
+}
+
+#[testkit::both]
+async fn old_rows_are_deleted_from_each_log(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let (up, tenant) = (Receiver::start().await, Tenant::new(&app).await);
+    let inbound = tenant.inbound(&app).await;
+    let endpoint = json!({ "url": up.url("/"), "enabled_events": ["item.*"] });
+    app.post("/webhook-endpoints", &tenant.key, endpoint).await.expect(201);
+    let line = Line::connect(&app, tenant.key.workspace).await;
+    line.receive(&app, 3).await;
+    app.service.channels.run_due().await.unwrap();
+    tenant.write(&app, 700).await;
+    tenant.request(&app, 700).await;
+    app.ask_beside("POST", &inbound).json(&json!({ "order": 1 })).send().await;
+    ten_seconds(&app).await;
+    ten_seconds(&app).await;
+    for size in sizes(&app).await {
+        assert!(size.size.rows > 0, "{size:?}");
+    }
+    app.data.clock.advance(Duration::days(3_651));
+    ten_seconds(&app).await;
+    for size in sizes(&app).await {
+        // The newest event stays, because the next position follows from it.
+        let (left, placed) = match size.log {
+            "events" => (1, "position IS NOT NULL"),
+            _ => (0, "TRUE"),
+        };
+        let rows = number(&app, format!("SELECT count(*) AS n FROM {} WHERE {placed}", size.log)).await;
+        assert_eq!((size.size.rows, rows), (left, left), "{size:?}");
+    }
 }
 
 #[testkit::both]

@@ -3,11 +3,12 @@
 use crate::bed::{Bed, Key};
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{Billing, BillingSettings, Identity, Traces};
-use model::{RunId, StepId, Tracer};
+use model::{RunId, StepId};
 use operation::{Head, Limits, Pipeline, Registry, RequestLog, RequestMetrics, ResponseBody, Services};
 use ports::TraceStep;
 use serde_json::Value;
 use std::sync::Arc;
+use telemetry::Tracer;
 use testkit::Kind;
 
 pub struct App {

@@ -6,6 +6,6 @@ mod queue;
 mod route;
 
 pub use log::CALLBACK_LOG;
-pub(crate) use log::{not_done, purge_old};
+pub(crate) use log::not_done;
 pub use queue::{channels_with_pending, mark_done, next, put_off};
 pub use route::Callbacks;

@@ -3,7 +3,7 @@
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use model::{CollectionId, IndexId, ItemId, Result, Timestamp, WorkspaceId};
-use records::activity;
+use records::activity::ACTIVITY_LOG;
 use records::links::{self, LockSet};
 use records::schema::{
     collection_fields, collection_indexes, collection_rewrites, collection_views, collections, item_activity,
@@ -93,7 +93,7 @@ fn purge_activity(tx: &mut Tx, id: CollectionId) -> Result<bool> {
         .limit(SLICE * 5)
         .select(item_activity::id)
         .load(tx.connection())?;
-    activity::delete(tx, &some)?;
+    ACTIVITY_LOG.delete_numbers(tx, &some)?;
     Ok(!some.is_empty())
 }
 

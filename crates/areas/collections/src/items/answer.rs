@@ -9,8 +9,8 @@ use records::selection::Selection;
 use records::shape::{Shape, Shapes};
 use store::Read;
 
-/// A response with an item and its version as `ETag`.
-pub(crate) type ItemAnswer = With<RawJson<Item>>;
+/// An item as an answer, with its version as `ETag`.
+pub(crate) type ItemAnswer = With<RawJson<Item<'static>>>;
 
 /// Builds the response with an item.
 pub(crate) fn shown(shape: &Shape, row: &ItemRow) -> Result<ItemAnswer> {
@@ -30,8 +30,11 @@ pub(crate) fn selected(
     Ok(With::etag(row.version, RawJson::new(out)))
 }
 
-/// Builds the response with a created item.
-pub(crate) fn created(shape: &Shape, row: &ItemRow) -> Result<With<RawCreated<Item>>> {
+/// The answer that shows an item that was created.
+///
+/// # Errors
+/// When what is stored is damaged.
+pub(crate) fn created(shape: &Shape, row: &ItemRow) -> Result<With<RawCreated<Item<'static>>>> {
     Ok(With::etag(row.version, RawCreated::new(printed(shape, row)?)))
 }
 

@@ -30,7 +30,7 @@ pub fn duplicate_item(
     Path(item_id): Path<ItemId>,
     Body(copy): Body<ItemCopy>,
     shapes: State<Shapes>,
-) -> Result<With<RawCreated<Item>>> {
+) -> Result<With<RawCreated<Item<'static>>>> {
     let inputs = std::iter::once(&copy.data);
     let editor = Editor::open_for(tx, caller, &shapes.0, collection_id, copy.typecast, inputs)?;
     let row = rows::live(tx, &editor.shape, item_id)?;

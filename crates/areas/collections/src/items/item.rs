@@ -1,21 +1,19 @@
 //! The JSON object of an item.
 
-use fields::{ComputedError, ComputedErrors, Data};
-use model::{Actor, CollectionId, ItemId, JsonText, Timestamp};
-use records::rows::ItemRow;
+use fields::ComputedError;
+use model::{Actor, CollectionId, ItemId, JsonText, Result, Timestamp};
+use records::shape::{ExpandedFields, Shown, push_json};
 use serde::Serialize;
-use serde_json::Value;
-use std::fmt::Write;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-// This type only describes items in the OpenAPI document. `print` writes the JSON, and copies stored values unparsed.
 /// An item of a collection.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Serialize, ToSchema)]
 #[schema(example = json!({
     "data": { "name": "Wooden Train", "price": 39.9, "category": "toys", "stock": 12 },
     "title": "Wooden Train", "position": "i0000000000001", "comment_count": 0, "version": 2,
 }))]
-pub struct Item {
+pub struct Item<'a> {
     /// The id of the item.
     pub id: ItemId,
     /// Always `item`.
@@ -24,32 +22,35 @@ pub struct Item {
     pub collection_id: CollectionId,
     /// The values by field key. Fields without a value are left out.
     #[schema(value_type = Object)]
-    pub data: Data,
+    pub data: &'a RawValue,
     /// The value of the collection's primary field as text.
-    pub title: String,
+    pub title: &'a str,
     /// For relation fields with more than 25 items, of which `data` contains the first 25: the number of items, and
     /// where to read all of them.
     #[schema(value_type = Option<Object>)]
-    pub has_more: Option<Value>,
+    pub has_more: Option<&'a JsonText>,
     /// Why formulas and rollups could not be computed, by field key.
     #[schema(value_type = Option<BTreeMap<String, ComputedError>>)]
-    pub computed_errors: Option<ComputedErrors>,
+    pub computed_errors: Option<&'a JsonText>,
     /// The position in the manual order. Items are sorted by it as text.
     pub position: String,
     /// Your own key, unique in the collection.
-    pub external_key: Option<String>,
+    pub external_key: Option<&'a str>,
     /// The number of comments.
     pub comment_count: i64,
     /// Who locked the item. `null` if it is not locked.
-    pub locked_by: Option<Actor>,
+    #[schema(value_type = Option<Actor>)]
+    pub locked_by: Option<&'a JsonText>,
     /// When the item was locked.
     pub locked_at: Option<Timestamp>,
     /// The version, incremented with every change.
     pub version: i64,
     /// Who created the object.
-    pub created_by: Actor,
+    #[schema(value_type = Actor)]
+    pub created_by: &'a JsonText,
     /// Who last changed the item.
-    pub updated_by: Actor,
+    #[schema(value_type = Actor)]
+    pub updated_by: &'a JsonText,
     /// When the object was created.
     pub created_at: Timestamp,
     /// When the object was last changed.
@@ -60,42 +61,38 @@ pub struct Item {
     /// `email`. Only with `expand`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, value_type = Option<Object>)]
-    pub expanded: Option<Value>,
+    pub expanded: Option<ExpandedFields<'a>>,
 }
 
-/// Prints an item as JSON, with `data` for its values.
-pub(crate) fn print(row: &ItemRow, data: &str, out: &mut String) {
-    let null = |text: Option<&JsonText>| text.map_or("null", JsonText::as_str).to_owned();
-    let moment = |moment: Option<Timestamp>| {
-        moment.map_or_else(|| "null".to_owned(), |moment| format!("\"{}\"", moment.rfc3339()))
-    };
-    let _ = write!(
-        out,
-        concat!(
-            r#"{{"id":{},"object":"item","collection_id":{},"data":{},"title":{},"has_more":{},"computed_errors":{},"position":{},"#,
-            r#""external_key":{},"comment_count":{},"locked_by":{},"locked_at":{},"version":{},"created_by":{},"#,
-            r#""updated_by":{},"created_at":{},"updated_at":{},"trashed_at":{}}}"#
-        ),
-        row.id,
-        row.collection_id,
-        data,
-        quoted(&row.title),
-        null(row.more.as_ref()),
-        null(row.computed_errors.as_ref()),
-        quoted(&row.place()),
-        row.external_key.as_deref().map_or_else(|| "null".to_owned(), quoted),
-        row.comment_count,
-        null(row.locked_by.as_ref()),
-        moment(row.locked_at),
-        row.version,
-        row.created_by.as_str(),
-        row.updated_by.as_str(),
-        moment(Some(row.created_at)),
-        moment(Some(row.updated_at)),
-        moment(row.trashed_at),
-    );
+impl<'a> Item<'a> {
+    /// An item that is stored, with what is shown of it.
+    pub(super) fn of(shown: Shown<'a>) -> Self {
+        let row = shown.row;
+        Self {
+            id: row.id,
+            object: "item",
+            collection_id: row.collection_id,
+            data: shown.data,
+            title: &row.title,
+            has_more: row.more.as_ref(),
+            computed_errors: row.computed_errors.as_ref(),
+            position: row.place(),
+            external_key: row.external_key.as_deref(),
+            comment_count: row.comment_count,
+            locked_by: row.locked_by.as_ref(),
+            locked_at: row.locked_at,
+            version: row.version,
+            created_by: &row.created_by,
+            updated_by: &row.updated_by,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            trashed_at: row.trashed_at,
+            expanded: shown.expanded,
+        }
+    }
 }
 
-fn quoted(text: &str) -> String {
-    serde_json::to_string(text).unwrap_or_else(|_| "\"\"".to_owned())
+/// Prints an item as JSON.
+pub(crate) fn print(shown: Shown<'_>, out: &mut String) -> Result<()> {
+    push_json(out, &Item::of(shown))
 }

@@ -1,13 +1,15 @@
 //! The record kind of items, and their events.
 
 use super::item::{self, Item};
-use model::{Error, JsonText, Result};
+use model::Result;
 use operation::Event;
 use records::Author;
 use records::activity::{Action, Changes};
 use records::print::Printer;
 use records::rows::ItemRow;
-use records::shape::{Kind, RecordChange, Shape};
+use records::shape::{Kind, RecordChange, Shape, Shown};
+use serde::ser::Error;
+use serde::{Serialize, Serializer};
 use store::Tx;
 use utoipa::ToSchema;
 
@@ -23,7 +25,7 @@ pub static ITEMS: Kind = Kind {
     param: |key| format!("data.{key}"),
     title: None,
     indexes: &[],
-    print: |_, row, data, out| item::print(row, data, out),
+    print: item::print,
     complete: |_, _, _, _| Ok(()),
     match_keys: |_| Vec::new(),
     publish,
@@ -36,10 +38,10 @@ fn publish(tx: &mut Tx, author: &Author, change: &RecordChange<'_>) -> Result<()
 
 /// An event of an item.
 #[derive(Event)]
-#[event(scope = "items:read", subject = "item", id = "item.id", print_with = "ItemChanged::print")]
+#[event(scope = "items:read", subject = "item", id = "item.id")]
 pub(crate) enum ItemEvent<'a> {
     /// An item was created.
-    #[event(name = "item.created", print_with = "ItemCreated::print")]
+    #[event(name = "item.created")]
     Created(ItemCreated<'a>),
     /// An item was changed. `changed` has the old and new values.
     #[event(name = "item.updated")]
@@ -83,22 +85,14 @@ impl<'a> ItemEvent<'a> {
 }
 
 // A doc comment here would be published as the schema's description; the variants have the text that callers read.
-#[derive(ToSchema)]
+#[derive(Serialize, ToSchema)]
 pub(crate) struct ItemCreated<'a> {
     #[schema(value_type = Item, inline)]
     item: StoredItem<'a>,
 }
 
-impl ItemCreated<'_> {
-    fn print(&self) -> Result<JsonText> {
-        let mut data = self.item.printed()?;
-        data.push('}');
-        Ok(JsonText::printed(data))
-    }
-}
-
 // As above.
-#[derive(ToSchema)]
+#[derive(Serialize, ToSchema)]
 pub(crate) struct ItemChanged<'a> {
     #[schema(value_type = Item, inline)]
     item: StoredItem<'a>,
@@ -107,29 +101,16 @@ pub(crate) struct ItemChanged<'a> {
     changed: &'a Changes,
 }
 
-impl ItemChanged<'_> {
-    fn print(&self) -> Result<JsonText> {
-        let mut data = self.item.printed()?;
-        data.push_str(r#","changed":"#);
-        data.push_str(&serde_json::to_string(self.changed).map_err(Error::internal)?);
-        data.push('}');
-        Ok(JsonText::printed(data))
-    }
-}
-
-/// An item as it is stored. Its values are printed without parsing.
+/// An item whose values are sent as they are stored, without being parsed.
 #[derive(Clone, Copy)]
 struct StoredItem<'a> {
     shape: &'a Shape,
     row: &'a ItemRow,
 }
 
-impl StoredItem<'_> {
-    /// Prints the event's data up to the end of the item; the caller appends further members.
-    fn printed(&self) -> Result<String> {
-        let mut data = String::with_capacity(self.row.data.as_str().len() + 1024);
-        data.push_str(r#"{"item":"#);
-        Printer::whole(self.shape).print(self.row, &mut data)?;
-        Ok(data)
+impl Serialize for StoredItem<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let data = Printer::whole(self.shape).values(self.row).map_err(S::Error::custom)?;
+        Item::of(Shown { row: self.row, data: &data, expanded: None }).serialize(serializer)
     }
 }

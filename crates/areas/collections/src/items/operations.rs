@@ -28,7 +28,7 @@ pub fn create_item(
     Path(collection_id): Path<CollectionId>,
     new: PreparedBody<NewItem>,
     shapes: State<Shapes>,
-) -> Result<With<RawCreated<Item>>> {
+) -> Result<With<RawCreated<Item<'static>>>> {
     let (inputs, typecast) = (std::iter::once(&new.body.data), new.body.typecast);
     let editor = Editor::open_for(tx, caller, &shapes.0, collection_id, typecast, inputs)?;
     let creation = PreparedItem::or_draft(new.take(), &editor.shape, |shape| new.body.draft(shape))?;

@@ -14,7 +14,7 @@ use store::Tx;
 
 /// The inputs of [`create_item`](super::operations::create_item).
 type Inputs = (Path<CollectionId>, PreparedBody<NewItem>, State<Shapes>);
-type Answer = With<RawCreated<Item>>;
+type Answer = With<RawCreated<Item<'static>>>;
 
 /// An item to create for a call.
 struct New {

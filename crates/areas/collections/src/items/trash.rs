@@ -24,7 +24,7 @@ pub fn delete_item(
     Query(query): Query<ItemDeletion>,
     if_match: IfMatch,
     shapes: State<Shapes>,
-) -> Result<Deleted<Item>> {
+) -> Result<Deleted<Item<'static>>> {
     let editor = Editor::open(tx, caller, &shapes.0, collection_id)?;
     if query.permanent {
         links::hold_purged(tx, &shapes.0, editor.shape.workspace, &[item_id])?;

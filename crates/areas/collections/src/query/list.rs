@@ -63,7 +63,7 @@ pub fn list_items(
     page: CursorPage,
     shapes: State<Shapes>,
     planner: State<Planner>,
-) -> Result<With<RawCursorList<Item>>> {
+) -> Result<With<RawCursorList<Item<'static>>>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
     let Listing { params, selection, trashed, seal } = listing;
     let parsed = params.read(read, &shape, trashed)?;

@@ -21,7 +21,7 @@ pub fn search_items(
     page: PageNumber,
     shapes: State<Shapes>,
     planner: State<Planner>,
-) -> Result<With<RawPageList<Item, SearchFacts>>> {
+) -> Result<With<RawPageList<Item<'static>, SearchFacts>>> {
     let shape = shape::for_read(read, &shapes.0, caller.workspace_id(), collection_id)?;
     let found = search.run(read, &planner.0, &shapes.0, &shape, &page)?;
     let answer = RawPageList::of(page, found.printed, found.total, found.facts);

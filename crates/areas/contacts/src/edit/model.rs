@@ -105,15 +105,15 @@ string_enum! {
 }
 
 /// How an upsert ended.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Serialize, ToSchema)]
 #[schema(example = json!({ "status": "updated" }))]
-pub struct UpsertedContact {
+pub struct UpsertedContact<'a> {
     /// Always `contact_upsert`.
     pub object: &'static str,
     /// What was done.
     pub status: records::bulk::BulkStatus,
     /// The contact as it is now.
-    pub contact: Contact,
+    pub contact: Contact<'a>,
 }
 
 /// How to read one contact.

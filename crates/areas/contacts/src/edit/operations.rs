@@ -19,14 +19,15 @@ use operation::{
 use ports::ContactRef;
 use records::bulk::{self, BulkReport, PreparedMatch, Row};
 use records::links;
+use records::print::Printer;
 use records::rows::matching::OnMatch;
 use records::rows::values::{self, Missing};
 use records::rows::{self, Draft, Editor, ItemChange, ItemRow, PreparedItem, Written};
-use records::shape::{Shape, Shapes};
+use records::shape::{Shape, Shapes, Shown};
 use store::{Read, Tx};
 
-/// A response with a contact and its version as `ETag`.
-pub(crate) type ContactAnswer = With<RawJson<Contact>>;
+/// The response with a contact, with its version as `ETag`.
+pub(crate) type ContactAnswer = With<RawJson<Contact<'static>>>;
 
 /// The value of `match_on` that matches rows by any identity.
 pub(crate) const MATCH_ON: &str = "identity";
@@ -101,7 +102,7 @@ pub fn create_contact(
     caller: &Caller,
     new: PreparedBody<NewContact>,
     shapes: State<Shapes>,
-) -> Result<With<RawCreated<Contact>>> {
+) -> Result<With<RawCreated<Contact<'static>>>> {
     let editor = editor(tx, &shapes.0, caller)?;
     let creation = PreparedItem::or_draft(new.take(), &editor.shape, |shape| new.body.draft(shape))?;
     let row = editor.writer().create(tx, creation)?;
@@ -120,7 +121,7 @@ pub fn get_contact(
     Path(contact_id): Path<ContactRef>,
     Query(query): Query<ContactQuery>,
     shapes: State<Shapes>,
-) -> Result<With<RawJson<ContactDetail>>> {
+) -> Result<With<RawJson<ContactDetail<'static>>>> {
     let (shape, row) = contact_id.with_shape(read, &shapes.0, caller.workspace_id())?;
     if row.trashed_at.is_some() && !query.trashed {
         return Err(Error::not_found("contact"));
@@ -212,7 +213,7 @@ pub fn delete_contact(
     Query(query): Query<ContactDeletion>,
     if_match: IfMatch,
     shapes: State<Shapes>,
-) -> Result<Deleted<Contact>> {
+) -> Result<Deleted<Contact<'static>>> {
     let editor = editor(tx, &shapes.0, caller)?;
     let row = to_delete(tx, &editor.shape, &shapes.0, &contact_id, query.erase)?;
     let id = row.id;
@@ -264,7 +265,7 @@ pub fn upsert_contact(
     caller: &Caller,
     new: PreparedBody<ContactUpsert>,
     shapes: State<Shapes>,
-) -> Result<RawJson<UpsertedContact>> {
+) -> Result<RawJson<UpsertedContact<'static>>> {
     let editor = editor(tx, &shapes.0, caller)?;
     let upsert = &*new.body;
     let data = with_tags(upsert.data.clone(), upsert.tags.clone());
@@ -272,9 +273,10 @@ pub fn upsert_contact(
     let (match_on, on_match) = ([MATCH_ON.to_owned()], upsert.on_match.into());
     let mode = mode(upsert.typecast);
     let (status, contact) = bulk::upsert_one(tx, &editor, mode, &match_on, on_match, row, new.take())?;
-    let status = serde_json::to_string(&status).map_err(Error::internal)?;
-    let contact = printed(&editor.shape, &contact)?;
-    Ok(RawJson::new(format!(r#"{{"object":"contact_upsert","status":{status},"contact":{contact}}}"#)))
+    let data = Printer::whole(&editor.shape).values(&contact)?;
+    let contact = Contact::of(&Shown { row: &contact, data: &data, expanded: None })?;
+    let upserted = UpsertedContact { object: "contact_upsert", status, contact };
+    Ok(RawJson::new(serde_json::to_string(&upserted).map_err(Error::internal)?))
 }
 
 impl Prepare for ContactUpsert {

@@ -161,7 +161,7 @@ pub fn list_contacts(
     shapes: State<Shapes>,
     planner: State<Planner>,
     seal: State<Seal>,
-) -> Result<With<RawCursorList<Contact, ContactListExtra>>> {
+) -> Result<With<RawCursorList<Contact<'static>, ContactListExtra>>> {
     let shape = contacts(read, &shapes.0, caller)?;
     let ContactSelection { query, warnings, bound_to } = filters.read(read, &shape)?;
     let cursors = Cursors::new(seal.0.clone(), "listContacts", shape.workspace, bound_to);

@@ -86,7 +86,7 @@ pub fn merge_contact(
     if_match: IfMatch,
     shapes: State<Shapes>,
     uses: State<ContactUses>,
-) -> Result<With<RawJson<ContactDetail>>> {
+) -> Result<With<RawJson<ContactDetail<'static>>>> {
     let expected = ExpectedVersion::new(if_match, merge.version)?;
     let editor = editor(tx, &shapes.0, caller)?;
     let shape = &editor.shape;

@@ -1,39 +1,39 @@
 //! The JSON object of a contact.
 
-use fields::Data;
-use model::{Actor, ContactId, Timestamp, text_enum};
+use super::print::ContactData;
+use model::{Actor, ContactId, JsonText, Timestamp, text_enum};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-// This type only describes contacts in the OpenAPI document. `print` writes the JSON, and copies stored values
-// unparsed.
 /// A contact: a person whom the business knows.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Serialize, ToSchema)]
 #[schema(example = json!({
     "external_id": "shop-4711", "name": "Ana Souza",
     "data": { "$name": "Ana Souza", "$phone": "+5511987654321", "$email": "ana@example.com", "$country": "BR", "$stage": "qualified", "$created_via": "api" },
     "tags": ["vip"], "status": "active", "version": 2,
 }))]
-pub struct Contact {
+pub struct Contact<'a> {
     /// The id of the contact.
     pub id: ContactId,
     /// Always `contact`.
     pub object: &'static str,
     /// Your own id, unique among contacts.
-    pub external_id: Option<String>,
+    pub external_id: Option<&'a str>,
     /// The value of `$name`, empty if there is none.
-    pub name: String,
+    pub name: &'a str,
     /// The values by field key. The keys of system fields begin with `$`. Fields without a value are left out.
     #[schema(value_type = Object)]
-    pub data: Data,
+    pub data: ContactData<'a>,
     /// The tags, in lower case.
-    pub tags: Vec<String>,
+    #[schema(value_type = Vec<String>)]
+    pub tags: Vec<&'a RawValue>,
     /// What identifies the contact.
-    pub identities: Vec<ContactIdentity>,
+    pub identities: Vec<ContactIdentity<'a>>,
     /// Whether the contact is blocked.
     pub status: ContactStatus,
     /// Whether the agent answers the contact's messages.
-    pub autopilot: Autopilot,
+    pub autopilot: Autopilot<'a>,
     /// The team member to whom the conversation is assigned.
     pub assignee: Option<ContactAssignee>,
     /// Whether the contact wants no broadcasts.
@@ -43,9 +43,11 @@ pub struct Contact {
     /// The version, incremented with every change.
     pub version: i64,
     /// Who created the object.
-    pub created_by: Actor,
+    #[schema(value_type = Actor)]
+    pub created_by: &'a JsonText,
     /// Who last changed the contact.
-    pub updated_by: Actor,
+    #[schema(value_type = Actor)]
+    pub updated_by: &'a JsonText,
     /// When the object was created.
     pub created_at: Timestamp,
     /// When the object was last changed.
@@ -57,11 +59,12 @@ pub struct Contact {
 /// Something that identifies a contact. No two contacts share one.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({ "value": "+5511987654321", "primary": true }))]
-pub struct ContactIdentity {
+pub struct ContactIdentity<'a> {
     /// The kind of identity.
     pub kind: IdentityKind,
     /// The value.
-    pub value: String,
+    #[schema(value_type = String)]
+    pub value: &'a RawValue,
     /// Whether it is the value of the contact's field. Others were taken over from contacts that were merged into it.
     pub primary: bool,
 }
@@ -103,11 +106,12 @@ text_enum! {
 /// Whether the agent answers a contact's messages.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(example = json!({ "enabled": true }))]
-pub struct Autopilot {
+pub struct Autopilot<'a> {
     /// Whether it does.
     pub enabled: bool,
     /// When the agent will answer again. `null` if no time was set.
-    pub paused_until: Option<Timestamp>,
+    #[schema(value_type = Option<Timestamp>)]
+    pub paused_until: Option<&'a RawValue>,
 }
 
 /// To whom a contact's conversation is assigned.

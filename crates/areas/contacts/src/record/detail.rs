@@ -3,35 +3,37 @@
 use super::consent::{self, ContactConsent};
 use super::contact::Contact;
 use super::merges;
-use super::print::printed;
 use super::system_fields::{AUTOPILOT_CONFIG, ROUTING_CONFIG};
 use diesel::dsl::exists;
 use diesel::prelude::*;
-use model::{Actor, ContactId, ItemId, JsonText, RawMembers, Result, Timestamp};
+use model::{Actor, ContactId, Error, ItemId, RawMembers, Result, Timestamp};
 use operation::{RawJson, With};
+use records::print::Printer;
 use records::rows::ItemRow;
-use records::shape::Shape;
+use records::shape::{Shape, Shown};
 use serde::{Deserialize, Serialize};
-use std::fmt::Write;
+use serde_json::value::RawValue;
 use store::Read;
 use utoipa::ToSchema;
 
-// This type describes the response in the contract. `answer` appends its members to the JSON of `print`.
 /// A contact with all that is known about it.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Serialize, ToSchema)]
 #[schema(example = json!({ "merged_ids": [1043] }))]
-pub struct ContactDetail {
+pub struct ContactDetail<'a> {
     /// The contact.
     #[serde(flatten)]
-    pub contact: Contact,
+    pub contact: Contact<'a>,
     /// What the contact said about broadcasts, the newest first, at most 100.
     pub consents: Vec<ContactConsent>,
     /// The ids of the contacts that were merged into this one. They find it.
-    pub merged_ids: Vec<ContactId>,
+    #[schema(value_type = Vec<ContactId>)]
+    pub merged_ids: Vec<ItemId>,
     /// How the autopilot was switched. `null` if it never was.
-    pub autopilot_config: Option<AutopilotConfig>,
+    #[schema(value_type = Option<AutopilotConfig>)]
+    pub autopilot_config: Option<&'a RawValue>,
     /// How the conversation was assigned. `null` if it never was.
-    pub routing_config: Option<RoutingConfig>,
+    #[schema(value_type = Option<RoutingConfig>)]
+    pub routing_config: Option<&'a RawValue>,
 }
 
 /// How the autopilot was switched.
@@ -59,22 +61,23 @@ pub struct RoutingConfig {
 /// Builds the response with the detail view of a contact.
 ///
 /// # Errors
-/// `internal_error` if the stored values are damaged.
-pub(crate) fn answer(read: &mut Read, shape: &Shape, row: &ItemRow) -> Result<With<RawJson<ContactDetail>>> {
+/// `internal_error` if stored JSON is damaged.
+pub(crate) fn answer(
+    read: &mut Read,
+    shape: &Shape,
+    row: &ItemRow,
+) -> Result<With<RawJson<ContactDetail<'static>>>> {
     let values = RawMembers::of(row.data.as_str())?;
+    let data = Printer::whole(shape).values(row)?;
     let (consents, merged_ids) = history(read, row)?;
-    let mut out = printed(shape, row)?;
-    // Drop the closing brace, so that members can be appended.
-    out.pop();
-    let _ = write!(
-        out,
-        r#","consents":{},"merged_ids":{},"autopilot_config":{},"routing_config":{}}}"#,
-        JsonText::of(&consents),
-        JsonText::of(&merged_ids),
-        values.get(AUTOPILOT_CONFIG).unwrap_or("null"),
-        values.get(ROUTING_CONFIG).unwrap_or("null"),
-    );
-    Ok(With::etag(row.version, RawJson::new(out)))
+    let detail = ContactDetail {
+        contact: Contact::of(&Shown { row, data: &data, expanded: None })?,
+        consents,
+        merged_ids,
+        autopilot_config: values.raw(AUTOPILOT_CONFIG),
+        routing_config: values.raw(ROUTING_CONFIG),
+    };
+    Ok(With::etag(row.version, RawJson::new(serde_json::to_string(&detail).map_err(Error::internal)?)))
 }
 
 /// Returns the consents of a contact, and the contacts that were merged into it. Most contacts have neither, so one

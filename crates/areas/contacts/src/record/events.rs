@@ -3,24 +3,19 @@
 use super::consent::ContactConsent;
 use super::contact::Contact;
 use super::print::APP_URL;
-use model::{ContactId, Error, JsonText, Result};
+use model::{ContactId, Result};
 use operation::Event;
 use records::activity::{Action, Changes};
 use records::print::Printer;
 use records::rows::ItemRow;
-use records::shape::{RecordChange, Shape};
-use serde::Serialize;
+use records::shape::{RecordChange, Shape, Shown};
+use serde::ser::Error;
+use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 /// An event of a contact.
 #[derive(Event)]
-#[event(
-    scope = "conversations:read",
-    subject = "contact",
-    id = "contact_id",
-    contact = "contact_id",
-    print_with = "ContactChanged::print"
-)]
+#[event(scope = "conversations:read", subject = "contact", id = "contact_id", contact = "contact_id")]
 pub(crate) enum ContactEvent<'a> {
     /// A contact was created.
     #[event(name = "contact.created")]
@@ -55,7 +50,7 @@ impl<'a> ContactEvent<'a> {
 }
 
 // A doc comment here would be published as the schema's description; the variants have the text that callers read.
-#[derive(ToSchema)]
+#[derive(Serialize, ToSchema)]
 pub(crate) struct ContactChanged<'a> {
     /// The id of the contact.
     contact_id: ContactId,
@@ -68,28 +63,19 @@ pub(crate) struct ContactChanged<'a> {
     changed: &'a Changes,
 }
 
-impl ContactChanged<'_> {
-    fn print(&self) -> Result<JsonText> {
-        let row = self.contact.row;
-        let mut data = String::with_capacity(row.data.as_str().len() + 1024);
-        data.push_str(&format!(
-            r#"{{"contact_id":{},"app_url":{},"contact":"#,
-            self.contact_id,
-            serde_json::to_string(&self.app_url).map_err(Error::internal)?
-        ));
-        Printer::whole(self.contact.shape).print(row, &mut data)?;
-        data.push_str(r#","changed":"#);
-        data.push_str(&serde_json::to_string(self.changed).map_err(Error::internal)?);
-        data.push('}');
-        Ok(JsonText::printed(data))
-    }
-}
-
 /// A contact as it is stored, printed when the event is serialized.
 #[derive(Clone, Copy)]
 struct StoredContact<'a> {
     shape: &'a Shape,
     row: &'a ItemRow,
+}
+
+impl Serialize for StoredContact<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let data = Printer::whole(self.shape).values(self.row).map_err(S::Error::custom)?;
+        let shown = Shown { row: self.row, data: &data, expanded: None };
+        Contact::of(&shown).map_err(S::Error::custom)?.serialize(serializer)
+    }
 }
 
 /// An event of what a contact said about broadcasts.

@@ -5,14 +5,14 @@
 //! epoch. The transaction locks the row under its epoch, so a process whose lease has passed to another one reads nothing.
 //!
 //! Positions become visible in their order and without gaps ([`crate::place`]), so no event that commits late is missed.
-//! Events that no reader has read yet are not deleted ([`trim_bound`]).
+//! Events that a reader has not read yet are not deleted ([`EVENT_LOG`](crate::EVENT_LOG)).
 
 mod row;
 mod serve;
 mod turn;
 
 pub(crate) use row::LAG;
-pub use row::{readers_behind, trim_bound};
+pub use row::readers_behind;
 pub use serve::{Readers, Reading};
 pub use turn::{EventReader, Turn};
 

@@ -98,14 +98,6 @@ fn set(tx: &mut Tx, name: &str, epoch: i64, position: i64, lease: Option<Timesta
     Ok(changed > 0)
 }
 
-/// The position up to which all readers have read: no later event may be deleted. `None` without readers.
-///
-/// # Errors
-/// When the database fails.
-pub fn trim_bound(read: &mut Read) -> Result<Option<i64>> {
-    Ok(event_readers::table.select(min(event_readers::position)).get_result(read.connection())?)
-}
-
 /// The readers that are far behind the end of the log.
 ///
 /// # Errors

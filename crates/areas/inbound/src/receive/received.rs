@@ -1,7 +1,7 @@
 //! Queries of received requests.
 
 use super::evaluate::{Ending, Kept, RequestStatus, Taken};
-use super::size;
+use super::size::INBOUND_LOG;
 use crate::events::{Failing, InboundEvent};
 use crate::rows::FAILURE_WINDOW_SECONDS;
 use crate::schema::{inbound_keys, inbound_requests, inbound_webhooks};
@@ -13,7 +13,6 @@ use model::{
     Trace, WorkspaceId,
 };
 use serde_json::json;
-use store::logs::Retention;
 use store::{Cached, OffsetPage, Read, Tx, each, lock_row};
 
 /// After so many refusals within ten minutes an event says so.
@@ -306,15 +305,7 @@ pub(crate) fn failed(
 
 /// Deletes some requests of a webhook that is gone, and what is remembered of them; gives how many rows.
 pub(crate) fn forget(tx: &mut Tx, workspace: WorkspaceId, webhook: &InboundWebhookId) -> Result<usize> {
-    let (log, columns) = (size::lock(tx)?, size::columns(tx));
-    let rows: Vec<size::Row> = inbound_requests::table
-        .filter(inbound_requests::workspace_id.eq(workspace))
-        .filter(inbound_requests::webhook_id.eq(webhook))
-        .order(inbound_requests::id.asc())
-        .limit(size::PIECE)
-        .select(columns)
-        .load(tx.connection())?;
-    size::delete(tx, &log, &rows)?;
+    let rows = INBOUND_LOG.delete_some_with(tx, workspace, "webhook_id", webhook.as_str())?;
     let digests: Vec<Vec<u8>> = inbound_keys::table
         .filter(inbound_keys::webhook_id.eq(webhook))
         .limit(BATCH)
@@ -326,23 +317,12 @@ pub(crate) fn forget(tx: &mut Tx, workspace: WorkspaceId, webhook: &InboundWebho
             .filter(inbound_keys::digest.eq_any(digests))
             .execute(tx.connection())?;
     }
-    Ok(rows.len() + digests.len())
+    Ok(rows + digests.len())
 }
 
-/// Deletes some requests that are older than their time, and some of what need not be remembered any more; gives how many
-/// rows.
-pub(crate) fn purge(tx: &mut Tx, retention: Retention) -> Result<usize> {
+/// Deletes some of the digests that need not be remembered any more; gives how many.
+pub(crate) fn purge_keys(tx: &mut Tx) -> Result<usize> {
     let now = tx.now();
-    let horizon = now.plus_seconds(-retention.seconds());
-    let (log, columns) = (size::lock(tx)?, size::columns(tx));
-    let rows: Vec<size::Row> = inbound_requests::table
-        .filter(inbound_requests::received_at.lt(horizon))
-        .order(inbound_requests::received_at.asc())
-        .limit(size::PIECE)
-        .select(columns)
-        .load(tx.connection())?;
-    size::delete(tx, &log, &rows)?;
-    let mut deleted = rows.len();
     let last: Option<Timestamp> = inbound_keys::table
         .filter(inbound_keys::expires_at.le(now))
         .order(inbound_keys::expires_at.asc())
@@ -350,9 +330,7 @@ pub(crate) fn purge(tx: &mut Tx, retention: Retention) -> Result<usize> {
         .select(inbound_keys::expires_at)
         .load(tx.connection())?
         .pop();
-    if let Some(last) = last {
-        let expired = inbound_keys::table.filter(inbound_keys::expires_at.le(last));
-        deleted += diesel::delete(expired).execute(tx.connection())?;
-    }
-    Ok(deleted)
+    let Some(last) = last else { return Ok(0) };
+    Ok(diesel::delete(inbound_keys::table.filter(inbound_keys::expires_at.le(last)))
+        .execute(tx.connection())?)
 }

@@ -15,12 +15,13 @@ use crate::verify::answer;
 use crate::verify::request::Incoming;
 use auth::{Cache, Directory, RateWindows, Seal};
 use bytes::Bytes;
-use model::{Chain, Code, Error, InboundWebhookId, RequestId, Result, Span, Timestamp, Trace, Tracer};
+use model::{Chain, Code, Error, InboundWebhookId, RequestId, Result, Timestamp, Trace};
 use operation::{BoxFuture, CauseHeader, RawAnswer, RawRequest, RawRoute, describe_raw, known_method};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{Db, Tx};
+use telemetry::{Span, Tracer};
 
 /// Bodies from here on are hashed and read on a thread where computing is fine.
 const LARGE_BODY: usize = 64 * 1024;

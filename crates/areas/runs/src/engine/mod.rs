@@ -17,7 +17,7 @@ use action_links::Links;
 use auth::idempotency::Claims;
 use auth::{Directory, Seal, Spending};
 use egress::Connector;
-use model::{Cause, Chain, Error, EventId, RequestRef, Result, RunId, Tracer};
+use model::{Cause, Chain, Error, EventId, RequestRef, Result, RunId};
 use operation::{CauseHeader, LocalCalls};
 use ports::{BusinessCalendar, ChannelTurns, CollectionDirectory, EnergyMeter, People, WorkspaceVariables};
 use prometheus::core::Collector;
@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use store::{Batches, Db, Tx};
+use telemetry::Tracer;
 
 /// Services of the engine.
 pub struct RunEngineParts {

@@ -4,7 +4,7 @@ use crate::run::ToolOutput;
 use agents::{HttpMethod, HttpTool, ToolSettings};
 use egress::{Connector, Limits, Method, Oversize, Request};
 use expressions::placeholder::{UrlPiece, url_pieces};
-use model::{JsonText, Span};
+use model::JsonText;
 use operation::note_http;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use providers::json::{self, Fields};
@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
+use telemetry::Span;
 
 /// The most bytes of an answer that are given to the model.
 const LARGEST_RESULT: usize = 64 * 1024;

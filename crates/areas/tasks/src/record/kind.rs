@@ -11,7 +11,7 @@ use model::{ItemId, TaskId};
 use model::{Result, WorkspaceId};
 use records::Author;
 use records::activity::Action;
-use records::shape::{Kind, RecordChange};
+use records::shape::{Kind, RecordChange, push_json};
 use store::Tx;
 
 /// The record kind of tasks.
@@ -26,11 +26,7 @@ pub static TASKS: Kind = Kind {
     param: |key| key.to_owned(),
     title: Some("title"),
     indexes: &["labels", "parent_id", "contact_id", "item_id", "assignee_user", "due_at"],
-    print: |_, row, _, out| {
-        // Only the service writes stored values. If they are damaged nevertheless, the task is printed as `null`.
-        let task = Task::of(row).ok().and_then(|task| serde_json::to_string(&task).ok());
-        out.push_str(task.as_deref().unwrap_or("null"));
-    },
+    print: |shown, out| push_json(out, &Task::of(shown.row)?),
     complete: |_, _, _, _| Ok(()),
     match_keys: |_| Vec::new(),
     publish,

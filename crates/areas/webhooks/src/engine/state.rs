@@ -12,13 +12,14 @@ use auth::Seal;
 use egress::Connector;
 use events::{Catalogue, placed_event};
 use futures::FutureExt;
-use model::{Chain, EventId, Timestamp, Tracer, WebhookEndpointId, WorkspaceId};
+use model::{Chain, EventId, Timestamp, WebhookEndpointId, WorkspaceId};
 use operation::CauseHeader;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
+use telemetry::Tracer;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 

@@ -5,10 +5,11 @@ use crate::endpoint::model::{EndpointRow, Headers, Payload};
 use crate::endpoint::signing::{Signer, signatures};
 use auth::Seal;
 use egress::{Connector, Limits, Oversize, Request};
-use model::{DeliveryId, EventId, JsonText, Result, Span, Timestamp, Trace, Tracer, WorkspaceId};
+use model::{DeliveryId, EventId, JsonText, Result, Timestamp, Trace, WorkspaceId};
 use operation::{http_span, note_http, root_http_span};
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
+use telemetry::{Span, Tracer};
 
 const CONNECT: Duration = Duration::from_secs(5);
 const TOTAL: Duration = Duration::from_secs(15);

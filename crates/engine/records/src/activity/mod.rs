@@ -3,7 +3,7 @@
 mod size;
 mod stored;
 
-pub use size::{ACTIVITY_LOG, delete};
+pub use size::ACTIVITY_LOG;
 pub(crate) use stored::{short_actor, short_changes, short_created, short_source};
 
 use crate::schema::item_activity;

@@ -4,17 +4,17 @@
 
 use super::find;
 use super::write::Writer;
+use crate::Author;
+use crate::activity::ACTIVITY_LOG;
 use crate::links;
 use crate::schema::{collections, item_activity, items};
 use crate::shape::{self, CollectionSettings, Shapes};
-use crate::{Author, activity};
 use ::jobs::{JobContext, JobError};
 use diesel::prelude::*;
 use model::{Code, CollectionId, ItemId, JsonText, Result, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::logs::Retention;
 use store::{Read, Tx};
 
 /// Deletes what was in the trash for 30 days, every hour.
@@ -193,15 +193,14 @@ fn purge(
 ///
 /// # Errors
 /// The database's.
-pub async fn forget(job: JobContext, retention: Retention) -> Result<(), JobError> {
+pub async fn forget(job: JobContext) -> Result<(), JobError> {
     let mut after = CollectionId(i64::MIN);
     loop {
         let Some((id, settings)) = job.db.read(move |read| next_collection(read, after)).await? else {
             return Ok(());
         };
         let settings: CollectionSettings = settings.parse()?;
-        let days = settings.activity_retention_days.min(retention.days);
-        let until = job.db.now().plus_seconds(-days * 24 * 3600);
+        let until = job.db.now().plus_seconds(-settings.activity_retention_days * 24 * 3600);
         while job.db.write(move |tx| forget_slice(tx, id, until)).await? {
             if job.soft.is_cancelled() {
                 return Err(JobError::hand_back());
@@ -235,6 +234,6 @@ fn forget_slice(tx: &mut Tx, collection: CollectionId, until: Timestamp) -> Resu
     if old.is_empty() {
         return Ok(false);
     }
-    activity::delete(tx, &old)?;
+    ACTIVITY_LOG.delete_numbers(tx, &old)?;
     Ok(old.len() == oldest.len())
 }

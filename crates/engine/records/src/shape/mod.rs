@@ -10,6 +10,7 @@ mod load;
 mod merged;
 #[cfg(any(test, feature = "samples"))]
 pub mod sample;
+mod shown;
 
 pub use collection::{CollectionRow, CollectionSettings, CollectionStatus};
 pub use field::FieldRow;
@@ -20,6 +21,7 @@ pub use load::{
 };
 pub(crate) use load::{Stamp, stamped};
 pub use merged::MergedRecords;
+pub use shown::{ExpandedFields, Shown, push_json};
 
 use crate::Author;
 use crate::activity::{Action, Changes};
@@ -60,8 +62,8 @@ pub struct Kind {
     pub title: Option<&'static str>,
     /// Indexes over built-in fields, each written as a sort: `-$last_seen`. Unique fields have theirs by themselves.
     pub indexes: &'static [&'static str],
-    /// Prints a record as the JSON object that callers see, with `data` for its values.
-    pub print: fn(shape: &Shape, row: &ItemRow, data: &str, out: &mut String),
+    /// Appends a record as the JSON object that callers see.
+    pub print: fn(Shown<'_>, out: &mut String) -> Result<()>,
     /// Fills in what follows from other values of a record that is about to be stored, and refuses one that lacks what
     /// every record of the kind needs. `before` has the values that a record had until then.
     pub complete:

@@ -1,6 +1,6 @@
 //! Shapes for unit tests.
 
-use super::{CollectionSettings, Kind, Shape};
+use super::{CollectionSettings, Kind, Shape, push_json};
 use fields::{FieldOptions, FieldType, sample};
 use model::{CollectionId, FieldId, WorkspaceId};
 
@@ -15,7 +15,7 @@ static KIND: Kind = Kind {
     param: |key| format!("data.{key}"),
     title: None,
     indexes: &[],
-    print: |_, _, data, out| out.push_str(data),
+    print: |shown, out| push_json(out, shown.data),
     complete: |_, _, _, _| Ok(()),
     match_keys: |_| Vec::new(),
     publish: |_, _, _| Ok(()),

@@ -5,8 +5,9 @@ use crate::guard::guarded;
 use fields::{ColumnValue, Columns, Data, Family, Field, Subject, SystemColumn};
 use model::{Error, Result, Timestamp};
 use records::rows::ItemRow;
-use records::shape::Shape;
+use records::shape::{Shape, Shown};
 use serde_json::Value;
+use serde_json::value::to_raw_value;
 
 /// A writer of items.
 pub(super) struct Lines<'a> {
@@ -107,7 +108,7 @@ impl<'a> Lines<'a> {
             && row.more.is_none()
         {
             let mut line = String::with_capacity(row.data.as_str().len() + 512);
-            (self.shape.kind.print)(self.shape, row, row.data.as_str(), &mut line);
+            (self.shape.kind.print)(Shown { row, data: row.data.raw()?, expanded: None }, &mut line)?;
             end_line(out, &line);
             return Ok(());
         }
@@ -148,8 +149,8 @@ impl<'a> Lines<'a> {
                 let fields = || self.columns.iter().filter_map(|column| column.field());
                 data.retain(|key, _| fields().any(|field| field.key == *key));
                 let mut line = String::new();
-                let data = serde_json::to_string(&data).map_err(Error::internal)?;
-                (self.shape.kind.print)(self.shape, row, &data, &mut line);
+                let data = to_raw_value(&data).map_err(Error::internal)?;
+                (self.shape.kind.print)(Shown { row, data: &data, expanded: None }, &mut line)?;
                 end_line(out, &line);
             }
             Text::Csv(writer) => {

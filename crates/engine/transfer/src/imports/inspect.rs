@@ -285,6 +285,7 @@ impl Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use records::shape::push_json;
 
     static THINGS: Kind = Kind {
         number: 30,
@@ -297,7 +298,7 @@ mod tests {
         param: str::to_owned,
         title: None,
         indexes: &[],
-        print: |_, _, data, out| out.push_str(data),
+        print: |shown, out| push_json(out, shown.data),
         complete: |_, _, _, _| Ok(()),
         match_keys: |_| Vec::new(),
         publish: |_, _, _| Ok(()),

@@ -15,11 +15,11 @@ use records::Author;
 use records::print::Printer;
 use records::rows::{Draft, Editor, ItemRow, Missing, merge};
 use records::sets;
-use records::shape::{Kind, RecordChange, Shape, Shapes};
+use records::shape::{Kind, RecordChange, Shape, Shapes, Shown, push_json};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use store::logs::Retention;
 use store::{Read, Tx};
 use testkit::TestDb;
 use transfer::imports::{self, ImportRow, ImportSettings, Importer, Origin, Target};
@@ -83,9 +83,16 @@ fn param(key: &str) -> String {
     key.strip_prefix('$').map_or_else(|| format!("custom_fields.{key}"), str::to_owned)
 }
 
-fn print(_: &Shape, row: &ItemRow, data: &str, out: &mut String) {
-    let title = Value::from(row.title.as_str());
-    out.push_str(&format!(r#"{{"id":{},"object":"lead","title":{title},"values":{data}}}"#, row.id));
+fn print(shown: Shown<'_>, out: &mut String) -> Result<()> {
+    #[derive(Serialize)]
+    struct Lead<'a> {
+        id: ItemId,
+        object: &'static str,
+        title: &'a str,
+        values: &'a RawValue,
+    }
+    let (id, title) = (shown.row.id, shown.row.title.as_str());
+    push_json(out, &Lead { id, object: "lead", title, values: shown.data })
 }
 
 /// Sets the stage of a lead with a high score to customer.
@@ -226,7 +233,7 @@ impl Sales {
     /// Runs the due jobs.
     pub async fn run_jobs(&self) {
         let importer = Importer::new(self.files.clone(), self.shapes.clone(), vec![Arc::new(LeadImports)]);
-        let jobs = records::jobs(&self.shapes, Retention::of_days(3_650))
+        let jobs = records::jobs(&self.shapes)
             .into_iter()
             .chain(query::jobs(&self.shapes))
             .chain([imports::job(Arc::new(importer))]);

@@ -8,11 +8,12 @@ use crate::transport::error_reply;
 use auth::Directory;
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
-use model::{Code, Error, KeyId, RequestId, Result, Scope, Span, WorkspaceId};
+use model::{Code, Error, KeyId, RequestId, Result, Scope, WorkspaceId};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 use store::Db;
+use telemetry::Span;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep};
 
 /// Something that happened.

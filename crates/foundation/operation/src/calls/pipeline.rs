@@ -19,12 +19,13 @@ use crate::transport::{Head, Response, ResponseBody, error_reply};
 use crate::{Call, Cx, Speaking};
 use auth::Seal;
 use auth::idempotency::{self, Ask, Claim, Known, Outcome};
-use model::{Caller, Code, Error, Result, Span, Timestamp};
+use model::{Caller, Code, Error, Result, Timestamp};
 use serde_json::{Map, Value};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::{Db, Tx};
+use telemetry::Span;
 
 /// A request behind the guard, waiting for its body.
 pub struct Admitted {

@@ -10,10 +10,11 @@ use crate::registry::Registry;
 use crate::transport::{Head, Limits, known_method};
 use auth::idempotency::Claims;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
-use model::{ApiKey, Code, RequestId, Span, Timestamp, Trace, Tracer, WorkspaceId};
+use model::{ApiKey, Code, RequestId, Timestamp, Trace, WorkspaceId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::Db;
+use telemetry::{Span, Tracer};
 
 /// The pipeline and all that it asks.
 #[derive(Clone)]

@@ -3,7 +3,8 @@
 
 use crate::BASE;
 use crate::calls::progress::Progress;
-use model::{RequestId, Span, SpanKind, Trace, Tracer};
+use model::{RequestId, Trace};
+use telemetry::{Span, SpanKind, Tracer};
 use url::Url;
 
 /// Describes the span of a request to an operation.

@@ -1,10 +1,7 @@
 //! How long logs are kept.
 
-use crate::log_changes::Size;
-use crate::{Read, Tx};
-use model::{Result, Timestamp, WorkspaceId};
+use super::kind::LogKind;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// How long the rows of a log are kept, and how many bytes of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,47 +22,6 @@ impl Retention {
     pub fn seconds(&self) -> i64 {
         self.days * 24 * 3600
     }
-}
-
-/// A log that is kept up to a size.
-pub trait BoundedLog: Send + Sync {
-    /// Its name, as in `log_sizes` and in what operators see.
-    fn name(&self) -> &'static str;
-
-    /// How many bytes it may have.
-    fn most_bytes(&self) -> i64;
-
-    /// Counts some rows that their writers did not count. `true` where there are more.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn count(&self, _tx: &mut Tx) -> Result<bool> {
-        Ok(false)
-    }
-
-    /// Deletes some of the oldest rows of a workspace, about `excess` bytes at most, and counts them out. Gives what is
-    /// gone; no rows where none may go.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn evict(&self, tx: &mut Tx, workspace: WorkspaceId, excess: i64) -> Result<Size>;
-
-    /// When its oldest row was written.
-    ///
-    /// # Errors
-    /// When the database fails.
-    fn oldest(&self, read: &mut Read) -> Result<Option<Timestamp>>;
-}
-
-/// A log of the service: what is known of it before the operator's settings are.
-#[derive(Clone, Copy)]
-pub struct LogKind {
-    /// Its name, as in `log_sizes` and in what operators see.
-    pub name: &'static str,
-    /// For how many days it is kept by default.
-    pub days: i64,
-    /// The log with its retention.
-    pub bounded: fn(Retention) -> Arc<dyn BoundedLog>,
 }
 
 /// How long each log is kept, by its name, where the operator has said so.

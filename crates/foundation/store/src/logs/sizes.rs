@@ -1,6 +1,6 @@
 //! How many rows and bytes each workspace has in each log.
 
-use crate::log_changes::{Size, Sizes, sum};
+use crate::log_changes::{Size, Sizes};
 use crate::schema::{log_marks, log_sizes};
 use crate::{AnyConnection, Read, Tx};
 use diesel::prelude::*;
@@ -42,27 +42,27 @@ pub fn add(tx: &mut Tx, log: &'static str, sizes: &Sizes) {
 /// The right to delete rows of a log, and to count those whose writers do not count. One transaction has it at a time:
 /// choose the rows once it is held, so that no row is counted twice.
 #[derive(Debug)]
-pub struct LogLock(&'static str);
+pub(super) struct LogLock(&'static str);
 
 /// Waits for the right to delete rows of a log. The transaction keeps it to its end.
 ///
 /// # Errors
 /// When the database fails.
-pub fn lock(tx: &mut Tx, log: &'static str) -> Result<LogLock> {
+pub(super) fn lock(tx: &mut Tx, log: &'static str) -> Result<LogLock> {
     tx.lock(&format!("log {log}"))?;
     Ok(LogLock(log))
 }
 
 impl LogLock {
     /// Counts rows that this transaction deletes.
-    pub fn subtract(&self, tx: &mut Tx, sizes: &Sizes) {
+    pub(super) fn subtract(&self, tx: &mut Tx, sizes: &Sizes) {
         for (workspace, Size { rows, bytes }) in sizes {
             tx.log_changes().add(self.0, *workspace, Size { rows: -rows, bytes: -bytes });
         }
     }
 
     /// Notes that a workspace's rows are gone up to this position, for logs that are read on from a position.
-    pub fn note_purged(&self, tx: &mut Tx, workspace: WorkspaceId, position: i64) {
+    pub(super) fn note_purged(&self, tx: &mut Tx, workspace: WorkspaceId, position: i64) {
         tx.log_changes().note_purged(self.0, workspace, position);
     }
 
@@ -70,7 +70,7 @@ impl LogLock {
     ///
     /// # Errors
     /// When the database fails.
-    pub fn mark(&self, read: &mut Read) -> Result<Mark> {
+    pub(super) fn mark(&self, read: &mut Read) -> Result<Mark> {
         let mark = log_marks::table.find(self.0).select((log_marks::counted_to, log_marks::seen_to));
         let (counted_to, seen_to) = mark.get_result(read.connection()).optional()?.unwrap_or_default();
         Ok(Mark { counted_to, seen_to })
@@ -80,7 +80,7 @@ impl LogLock {
     ///
     /// # Errors
     /// When the database fails.
-    pub fn advance(&self, tx: &mut Tx, mark: Mark) -> Result<()> {
+    pub(super) fn advance(&self, tx: &mut Tx, mark: Mark) -> Result<()> {
         diesel::update(log_marks::table.find(self.0))
             .set((log_marks::counted_to.eq(mark.counted_to), log_marks::seen_to.eq(mark.seen_to)))
             .execute(tx.connection())?;
@@ -92,7 +92,7 @@ impl LogLock {
 ///
 /// # Errors
 /// When the database fails.
-pub fn sizes_of(read: &mut Read, log: &str) -> Result<Sizes> {
+pub(super) fn sizes_of(read: &mut Read, log: &str) -> Result<Sizes> {
     let rows: Vec<(WorkspaceId, i64, i64)> = log_sizes::table
         .filter(log_sizes::log.eq(log))
         .filter(log_sizes::row_count.gt(0))
@@ -127,39 +127,10 @@ pub fn purged_to(read: &mut Read, log: &str, workspace: WorkspaceId) -> Result<i
 
 /// How far a log is counted whose writers do not count: requests of one workspace would wait for each other there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Mark {
+pub(super) struct Mark {
     /// Rows up to this number, or this time in milliseconds, are counted.
-    pub counted_to: i64,
+    pub(super) counted_to: i64,
     /// The newest row when the last count ended. PostgreSQL may commit rows in another order than it numbers them, so
     /// that rows are counted by the count after.
-    pub seen_to: i64,
-}
-
-/// Counts some rows of a log that numbers them and whose writers do not count: those that `rows` finds after one number and
-/// up to another, in their order and `most` of them. `true` where there are more.
-///
-/// # Errors
-/// When the database fails.
-pub fn count_numbered(
-    tx: &mut Tx,
-    log: &'static str,
-    most: i64,
-    rows: impl FnOnce(&mut Tx, i64, i64) -> Result<Vec<(i64, WorkspaceId, i64)>>,
-    newest: impl FnOnce(&mut Tx) -> Result<Option<i64>>,
-) -> Result<bool> {
-    let lock = lock(tx, log)?;
-    let before = lock.mark(tx)?;
-    let Mark { counted_to, seen_to } = before;
-    let rows = rows(tx, counted_to, seen_to)?;
-    let sizes = rows.iter().map(|(_, workspace, bytes)| (*workspace, Size::row(*bytes)));
-    add(tx, log, &sum(sizes));
-    let has_more = i64::try_from(rows.len()).is_ok_and(|rows| rows == most);
-    let mark = match rows.last() {
-        Some((last, ..)) if has_more => Mark { counted_to: *last, seen_to },
-        _ => Mark { counted_to: seen_to, seen_to: newest(tx)?.unwrap_or(0).max(seen_to) },
-    };
-    if mark != before {
-        lock.advance(tx, mark)?;
-    }
-    Ok(has_more)
+    pub(super) seen_to: i64,
 }

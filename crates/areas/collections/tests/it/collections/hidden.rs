@@ -4,7 +4,7 @@ use super::make;
 use crate::full;
 use model::Code;
 use records::sets;
-use records::shape::{Kind as RecordKind, Shapes};
+use records::shape::{Kind as RecordKind, Shapes, push_json};
 use serde_json::json;
 use testkit::Kind;
 use testkit::TestApp;
@@ -21,7 +21,7 @@ static NOTES: RecordKind = RecordKind {
     title: None,
     param: |key| format!("data.{key}"),
     indexes: &[],
-    print: |_, _, data, out| out.push_str(data),
+    print: |shown, out| push_json(out, shown.data),
     complete: |_, _, _, _| Ok(()),
     match_keys: |_| Vec::new(),
     publish: |_, _, _| Ok(()),

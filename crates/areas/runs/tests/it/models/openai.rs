@@ -2,13 +2,14 @@
 
 use crate::{ask, check_books, give_tool, read, with_agent};
 use egress::{Connector, Policy};
-use model::{SeededRandom, Trace, Tracer};
+use model::{SeededRandom, Trace};
 use providers::{
     Message, OpenAi, OpenAiSettings, Prompt, Provider, ProviderError, Role, Route, TierSetup, Tiers,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+use telemetry::Tracer;
 use testkit::{Kind, OpenAiServer, TestApp};
 
 fn provider(server: &OpenAiServer) -> Arc<dyn Provider> {

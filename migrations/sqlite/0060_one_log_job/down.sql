@@ -1,0 +1,2 @@
+-- The earlier version creates its job when it starts.
+SELECT 1;
