@@ -2,7 +2,6 @@
 
 use crate::queries::last_place;
 use crate::schema::event_readers;
-use diesel::dsl::min;
 use diesel::prelude::*;
 use model::{Result, Timestamp};
 use operation::TableGauge;
