@@ -2,8 +2,8 @@
 
 use crate::verify::request::Incoming;
 use crate::verify::source::Source;
-use fields::decimal::{self, Decimal};
-use fields::equality;
+use chrono_tz::Tz;
+use expressions::{decimal, equal, equality, order};
 use input::numbers;
 use model::{Error, FieldError, Result, text_enum};
 use serde::{Deserialize, Serialize};
@@ -285,8 +285,10 @@ impl Condition {
     fn holds(&self, found: Option<&Value>) -> bool {
         let wanted = self.value.as_ref().unwrap_or(&Value::Null);
         let found = found.filter(|found| !found.is_null());
+        // What shows no number has no order: the condition is not met.
         let compare = |holds: fn(Ordering) -> bool| {
-            found.and_then(|found| exact(found)?.partial_cmp(&exact(wanted)?)).is_some_and(holds)
+            let order = found.map(|found| order(&found.into(), &wanted.into(), Tz::UTC));
+            order.and_then(Result::ok).flatten().is_some_and(holds)
         };
         match self.op {
             Comparison::Exists => found.is_some(),
@@ -312,20 +314,10 @@ impl Condition {
 /// Equal, where `1` and `1.0` are one number and a form's text equals the number or boolean that it prints.
 fn same(found: &Value, wanted: &Value) -> bool {
     match (found, wanted) {
-        (Value::String(found), Value::Bool(wanted)) => found == if *wanted { "true" } else { "false" },
-        (Value::String(_), Value::Number(_)) => {
-            exact(found).is_some_and(|found| exact(wanted) == Some(found))
+        (Value::String(_), Value::Bool(_) | Value::Number(_)) => {
+            equal(&found.into(), &wanted.into(), Tz::UTC)
         }
         (found, wanted) => equality::same(found, wanted),
-    }
-}
-
-/// A number with all its digits, also one that is a text, as the numbers of forms are and those with too many digits.
-fn exact(value: &Value) -> Option<Decimal> {
-    match value {
-        Value::Number(number) => Some(decimal::of(number)),
-        Value::String(text) => decimal::parse(text.trim())?.ok(),
-        _ => None,
     }
 }
 
@@ -344,7 +336,7 @@ impl VariableType {
             (Self::Number, Value::String(text)) => number(text),
             (Self::Integer, Value::String(text)) => match number(text)? {
                 Value::Number(number) => whole(&number),
-                long => exact(&long)?.is_integer().then_some(long),
+                long => decimal::parse(text.trim())?.ok()?.is_integer().then_some(long),
             },
             (Self::Boolean, Value::String(text)) => match text.as_str() {
                 "true" => Some(true.into()),
@@ -359,7 +351,7 @@ impl VariableType {
 /// A number as JSON writes it; one with too many digits stays a text, which has all of them.
 fn number(text: &str) -> Option<Value> {
     let text = text.trim();
-    exact(&text.into())?;
+    decimal::parse(text)?.ok()?;
     numbers::lossless(text.as_bytes()).ok()
 }
 
@@ -438,3 +430,7 @@ impl Compiled {
         Ok(Mapped { event_type, vars, contact })
     }
 }
+
+#[cfg(test)]
+#[path = "condition_tests.rs"]
+mod condition_tests;

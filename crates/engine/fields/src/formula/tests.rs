@@ -151,6 +151,25 @@ fn formulas_give_what_spreadsheets_give() {
     }
 }
 
+/// n8n#3270 and objectstack-ai/objectstack PR#1429: an error is neither `false` nor no value.
+#[test]
+fn what_fails_is_not_taken_for_false() {
+    let failed = json!({ "failed": "division_by_zero" });
+    for (text, expected) in [
+        ("if(stock / 0 > 1, \"a\", \"b\")", failed.clone()),
+        ("stock / 0 > 1 or not active", failed.clone()),
+        ("stock / 0 > 1 and active", failed.clone()),
+        ("stock / 0 > 1 and not active", json!(false)),
+        ("or(stock / 0 > 1, active)", json!(true)),
+        ("not (stock > 5)", json!(false)),
+        // Only what is needed is computed.
+        ("if(stock = 7, null, 1 / (stock - 7))", json!(null)),
+        ("if(stock <> 7, null, 1 / (stock - 7))", failed),
+    ] {
+        assert_eq!(value(text), expected, "{text}");
+    }
+}
+
 #[test]
 fn numbers_keep_their_digits_or_there_is_no_answer() {
     let failed = |reason: &str| json!({ "failed": reason });
