@@ -9,7 +9,7 @@ use billing::plans;
 use billing::schema::{agent_months, energy_accounts, energy_entries, energy_holds, key_months};
 use diesel::prelude::*;
 use model::{
-    AgentId, ApiKey, Caller, Code, Env, Error, KeyOwner, Plan, RequestId, Result, RunId, Scope,
+    AgentId, ApiKey, Caller, Code, Env, Error, JsonText, KeyOwner, Plan, RequestId, Result, RunId, Scope,
     SubscriptionStatus, Workspace, WorkspaceId,
 };
 use ports::{AgentLimits, Charge, Closing, EnergyMeter, RunTraces, Settlement, TraceStep};
@@ -388,24 +388,22 @@ impl Bed {
             .unwrap()
     }
 
-    /// The data of all events, in order.
+    /// The data of all events of a type, in order.
+    pub async fn events_of(&self, kind: &'static str) -> Vec<Value> {
+        let read = self.db().read(move |read| {
+            let rows: Vec<JsonText> = events::table
+                .filter(events::kind.eq(kind))
+                .order(events::sequence.asc())
+                .select(events::data)
+                .load(read.connection())?;
+            Ok(rows)
+        });
+        read.await.unwrap().iter().map(|data| data.parse().unwrap()).collect()
+    }
+
+    /// The data of all events of budgets, in order.
     pub async fn events(&self) -> Vec<Value> {
-        self.db()
-            .read(|read| {
-                let rows: Vec<(String, String)> = events::table
-                    .order(events::sequence.asc())
-                    .select((events::kind, events::data))
-                    .load(read.connection())?;
-                Ok(rows)
-            })
-            .await
-            .unwrap()
-            .into_iter()
-            .map(|(kind, data)| {
-                assert_eq!(kind, "billing.threshold");
-                serde_json::from_str(&data).unwrap()
-            })
-            .collect()
+        self.events_of("billing.threshold").await
     }
 
     pub async fn thresholds(&self) -> Vec<i64> {

@@ -7,7 +7,7 @@ use billing::ledger::{
 use billing::schema::{energy_entries, energy_grants};
 use chrono::Duration;
 use diesel::prelude::*;
-use model::{Code, GrantId, JsonText, WorkspaceId};
+use model::{Code, GrantId, WorkspaceId};
 use testkit::Kind;
 
 async fn remaining(bed: &Bed, id: &GrantId) -> i64 {
@@ -89,13 +89,7 @@ async fn a_recharge_ends_depletion(kind: Kind) {
     assert_eq!(state().await, "ok");
     bed.expect(14, 0).await;
     // What waits for Energy hears of it.
-    let recharges = bed.db().read(|read| {
-        use store::schema::events;
-        let own = events::table.filter(events::kind.eq("billing.recharged")).order(events::sequence);
-        Ok(own.select(events::data).load::<JsonText>(read.connection())?)
-    });
-    let told: Vec<serde_json::Value> =
-        recharges.await.unwrap().iter().map(|data| data.parse().unwrap()).collect();
+    let told = bed.events_of("billing.recharged").await;
     let shown: Vec<_> =
         told.iter().map(|data| (&data["source"], &data["energy"], &data["available"])).collect();
     let number = serde_json::Value::from;
