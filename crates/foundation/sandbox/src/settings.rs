@@ -33,6 +33,13 @@ pub struct Settings {
     pub limits: Limits,
 }
 
+impl Default for Settings {
+    /// The defaults, with this process's own program as the zygote, also after its file was replaced.
+    fn default() -> Self {
+        Self::new(PathBuf::from("/proc/self/exe"))
+    }
+}
+
 impl Settings {
     /// The defaults, with `program` as the zygote.
     #[must_use]

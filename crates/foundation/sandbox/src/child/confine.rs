@@ -13,9 +13,10 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// Address space that a worker may map besides what the zygote has and the engine's limit: the engine's own lists while they
-/// grow, messages, and the allocator's reserve.
-const SLACK: u64 = 1 << 30;
+/// Memory that a worker may write to, besides what the zygote has and the engine's limit: messages, and the allocator's own.
+const SLACK: u64 = 128 << 20;
+/// Address space besides what the zygote has. Allocators reserve some that they never use.
+const RESERVE: u64 = 2 << 30;
 /// Seconds of processor time of a worker, in all its calls. The parent's deadline is what holds; this is for a parent that
 /// stands still.
 const PROCESSOR_SECONDS: u64 = 3_600;
@@ -39,9 +40,10 @@ pub fn limit_zygote() {
     limit(Resource::Nofile, 16);
 }
 
-/// Limits of a worker. `mapped` is the zygote's address space in bytes.
-pub fn limit_worker(mapped: u64) {
-    limit(Resource::As, mapped.saturating_add(SLACK));
+/// Limits of a worker.
+pub fn limit_worker(memory: &Memory) {
+    limit(Resource::As, memory.mapped);
+    limit(Resource::Data, memory.writable);
     limit(Resource::Cpu, PROCESSOR_SECONDS);
     // Those that are open stay so.
     limit(Resource::Nofile, 1);
@@ -52,12 +54,29 @@ fn limit(resource: Resource, most: u64) {
     let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
 }
 
-/// The address space of this process, in bytes.
-pub fn mapped() -> u64 {
-    let pages = std::fs::read_to_string("/proc/self/statm").ok();
-    let pages = pages.and_then(|text| text.split(' ').next().and_then(|pages| pages.parse::<u64>().ok()));
-    let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
-    pages.unwrap_or(1 << 20).saturating_mul(page)
+/// How much memory a worker may have, in bytes.
+#[derive(Debug)]
+pub struct Memory {
+    /// Address space.
+    mapped: u64,
+    /// Memory that it may write to.
+    writable: u64,
+}
+
+impl Memory {
+    /// That of a worker whose engine may use `engine` bytes, forked from this process.
+    pub fn of_worker(engine: u64) -> Self {
+        let sizes = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+        let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
+        let size = |column| {
+            let pages = sizes.split_whitespace().nth(column).and_then(|pages| pages.parse::<u64>().ok());
+            pages.unwrap_or(1 << 20).saturating_mul(page)
+        };
+        Self {
+            mapped: size(0).saturating_add(engine).saturating_add(RESERVE),
+            writable: size(5).saturating_add(engine).saturating_add(SLACK),
+        }
+    }
 }
 
 /// Closes the file system, TCP, abstract sockets and signals.

@@ -29,24 +29,32 @@ pub struct Options {
     pub landlock: bool,
     /// Whether to use seccomp.
     pub seccomp: bool,
+    /// Bytes of memory of a worker's engine.
+    pub memory: u64,
 }
 
 impl Options {
-    /// Reads `--parent=1,landlock=1,seccomp=1`.
+    /// Reads `--parent=1,landlock=1,seccomp=1,memory=1`.
     #[must_use]
     pub fn parse(argument: &str) -> Option<Self> {
         let mut parts = argument.strip_prefix(MARK)?.split(',');
         let parent = parts.next()?.parse().ok()?;
         let landlock = parts.next()?.strip_prefix("landlock=")? == "1";
         let seccomp = parts.next()?.strip_prefix("seccomp=")? == "1";
-        Some(Self { parent, landlock, seccomp })
+        let memory = parts.next()?.strip_prefix("memory=")?.parse().ok()?;
+        Some(Self { parent, landlock, seccomp, memory })
     }
 }
 
 impl std::fmt::Display for Options {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { parent, landlock, seccomp } = *self;
-        write!(f, "{MARK}{parent},landlock={},seccomp={}", u8::from(landlock), u8::from(seccomp))
+        let Self { parent, landlock, seccomp, memory } = *self;
+        write!(
+            f,
+            "{MARK}{parent},landlock={},seccomp={},memory={memory}",
+            u8::from(landlock),
+            u8::from(seccomp)
+        )
     }
 }
 
@@ -74,7 +82,7 @@ pub fn zygote(options: Options, worker: fn(Channel) -> !) -> ! {
     if threads() > 1 {
         sys::exit_now(4);
     }
-    let mapped = confine::mapped();
+    let memory = confine::Memory::of_worker(options.memory);
     sys::interrupt_on_child();
     let filters = if options.seccomp { Filters::new() } else { None };
     confine::limit_zygote();
@@ -82,7 +90,7 @@ pub fn zygote(options: Options, worker: fn(Channel) -> !) -> ! {
     let seccomp = filters.as_ref().is_some_and(Filters::confine_zygote);
     let protection = Protection { landlock, seccomp };
     let zygote =
-        Zygote { myself: rustix::process::getpid(), mapped, filters: filters.filter(|_| seccomp), worker };
+        Zygote { myself: rustix::process::getpid(), memory, filters: filters.filter(|_| seccomp), worker };
     if rustix::io::write(sys::first(), &confine::protection_to_bytes(protection)).is_err() {
         sys::exit_now(0);
     }
@@ -103,7 +111,7 @@ fn threads() -> usize {
 
 struct Zygote {
     myself: Pid,
-    mapped: u64,
+    memory: confine::Memory,
     filters: Option<Filters>,
     worker: fn(Channel) -> !,
 }
@@ -171,7 +179,7 @@ impl Zygote {
             sys::exit_now(0);
         }
         sys::close_from(1);
-        confine::limit_worker(self.mapped);
+        confine::limit_worker(&self.memory);
         sys::renew_canary(random::system());
         if self.filters.as_ref().is_some_and(|filters| !filters.confine_worker()) {
             sys::exit_now(5);

@@ -279,3 +279,94 @@ fn reply(id: u32, answer: HostAnswer, limit: usize) -> Vec<u8> {
     };
     Writer::new(to_worker::REPLY).u32(id).u8(good).text(&text).bytes(&body).finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::NoHost;
+
+    /// A repeatable sequence (xorshift).
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, limit: usize) -> usize {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            usize::try_from(self.0 >> 33).unwrap() % limit.max(1)
+        }
+    }
+
+    fn messages() -> Vec<Vec<u8>> {
+        let host = |id, call: &str| Writer::new(to_parent::HOST).u32(id).text(call).bytes(b"body").finish();
+        vec![
+            Writer::new(to_parent::LOG).u8(1).text("a line").finish(),
+            Writer::new(to_parent::LOG).u8(4).text("").finish(),
+            host(0, r#"{"call":"kv_get","key":"k"}"#),
+            host(1, r#"{"call":"fetch","method":"GET","url":"https://a.example","headers":[["a","b"]]}"#),
+            Writer::new(to_parent::DONE).u64(7).text(r#"{"a":[1,"x"]}"#).finish(),
+            Writer::new(to_parent::FAILED).u64(7).u8(1).text("m").u32(1).u32(2).finish(),
+            Writer::new(to_parent::FAILED).u64(7).u8(4).text("n").text("m").text("s").u8(1).u64(5).finish(),
+            Writer::new(to_parent::FAILED).u64(7).u8(9).u8(3).finish(),
+        ]
+    }
+
+    /// Takes all messages of `bytes`; how many, and whether the rules were kept.
+    fn take(mut bytes: &[u8]) -> (usize, bool) {
+        let (limits, mut transcript) = (Limits::default(), Transcript::default());
+        let mut count = 0;
+        loop {
+            let message = match next(bytes, &limits) {
+                Ok(Some(message)) => message,
+                Ok(None) => return (count, true),
+                Err(Malformed) => return (count, false),
+            };
+            if hear(&message, &limits, &NoHost, &mut transcript).is_err() {
+                return (count, false);
+            }
+            bytes = &bytes[message.length..];
+            count += 1;
+        }
+    }
+
+    #[test]
+    fn messages_are_taken_and_those_cut_short_are_awaited() {
+        let all: Vec<u8> =
+            messages().into_iter().enumerate().filter(|(n, _)| *n != 1).flat_map(|(_, m)| m).collect();
+        assert_eq!(take(&all), (7, true));
+        for end in 0..all.len() {
+            assert!(take(&all[..end]).1, "{end}");
+        }
+    }
+
+    #[test]
+    fn a_length_is_checked_before_anything_is_awaited() {
+        for kind in 0..=255 {
+            let claim = [0_u8, 0, 0, 64, kind];
+            assert_eq!(take(&claim), (0, false), "{kind}");
+            assert_eq!(take(&[0, 0, 0, 0, kind]), (0, false), "{kind}");
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_the_parser_panic() {
+        let messages = messages();
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        for _ in 0..200_000 {
+            let mut bytes: Vec<u8> = Vec::new();
+            for _ in 0..=random.below(3) {
+                bytes.extend(&messages[random.below(messages.len())]);
+            }
+            for _ in 0..random.below(5) {
+                let place = random.below(bytes.len());
+                match random.below(4) {
+                    0 => bytes[place] = u8::try_from(random.below(256)).unwrap(),
+                    1 => bytes[place] ^= 1 << random.below(8),
+                    2 => bytes.truncate(place.max(1)),
+                    _ => bytes.insert(place, [0, 1, 127, 255][random.below(4)]),
+                }
+            }
+            take(&bytes);
+        }
+    }
+}

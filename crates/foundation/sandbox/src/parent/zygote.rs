@@ -112,6 +112,7 @@ fn command(settings: &Settings, control: OwnedFd) -> Command {
         parent: i32::try_from(std::process::id()).unwrap_or(-1),
         landlock: settings.landlock,
         seccomp: settings.seccomp,
+        memory: u64::try_from(settings.limits.memory).unwrap_or(u64::MAX),
     };
     let mut command = Command::new(&settings.program);
     command.args(&settings.arguments).arg(options.to_string()).env_clear().current_dir("/");

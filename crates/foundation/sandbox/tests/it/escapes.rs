@@ -32,6 +32,7 @@ const ATTEMPTS: &[&str] = &[
     "outlive-parent",
     "more-descriptors",
     "more-memory",
+    "much-memory",
     "priority",
     "session",
     "time-of-neighbours",

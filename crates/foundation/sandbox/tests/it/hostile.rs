@@ -63,9 +63,6 @@ const LOOPS: &[(&str, Ends)] = &[
     ("await { then() { for (;;) {} } }", Timeout),
     ("return { then(resolve) { resolve(this) } }", Timeout),
     ("Promise.resolve().then(() => { for (;;) {} }); await new Promise(() => {})", Timeout),
-    ("async function f() { await f() } await f()", Stack),
-    ("await new Promise(() => {})", NeverSettles),
-    ("await Promise.race([])", NeverSettles),
     // In functions of the engine that never ask whether to go on.
     ("new Array(2 ** 32 - 1).join()", Timeout),
     ("new Array(1e9) + ''", Timeout),
@@ -88,8 +85,6 @@ const LOOPS: &[(&str, Ends)] = &[
     ),
     ("(2n ** 1000000n).toString()", Timeout),
     ("for (let a = 7n; ; a = a * a % (2n ** 60000n)) {}", Timeout),
-    ("let a = 3n ** 400000n; for (;;) a = a * a % (7n ** 300000n)", Throws),
-    ("BigInt('9'.repeat(3000000)) % 7n", Throws),
     ("/^(a+)+$/.test('a'.repeat(50) + 'b')", Timeout),
     ("/(?=(a+))*b/.test('a'.repeat(30000)); /(x+x+)+y/.test('x'.repeat(50))", Timeout),
     ("/(.*)*\\1x/.test('ab'.repeat(50))", Timeout),
@@ -154,6 +149,11 @@ const BOMBS: &[(&str, Ends)] = &[
         "/(?:(?=a)){0,65535}/.test('a'); new RegExp('(?:a{0,1000}){0,1000}'.repeat(20)).test('a'.repeat(1000)); return 1",
         Fine,
     ),
+    // Promises.
+    ("async function f() { await f() } await f()", Stack),
+    ("await new Promise(() => {})", NeverSettles),
+    ("await Promise.race([])", NeverSettles),
+    ("BigInt('9'.repeat(3000000)) % 7n", Throws),
     // The engine's own inner life.
     ("Error.prepareStackTrace = () => { throw 1 }; throw new Error('x')", Throws),
     (

@@ -218,6 +218,28 @@ async fn places_are_few_and_waiting_ends() {
     looping.abort();
 }
 
+#[tokio::test]
+async fn endless_loops_of_one_workspace_do_not_hold_up_another() {
+    let sandbox = sandbox();
+    let mut looping = tokio::task::JoinSet::new();
+    for _ in 0..100 {
+        let sandbox = sandbox.clone();
+        looping.spawn(async move {
+            let key = Key { workspace: "loops".to_owned(), version: "1".to_owned() };
+            let program = Program::new("export default () => { for (;;) {} }");
+            sandbox.call(&key, &program, &within(30_000), &NoHost).await.map(|outcome| outcome.result)
+        });
+    }
+    eventually("the loops' start", || sandbox.stats().running == 20 && sandbox.stats().waiting == 80).await;
+    for _ in 0..20 {
+        assert_eq!(output(&sandbox, "return 1;").await, Ok("1".to_owned()));
+    }
+    // Still only the loops' share.
+    assert_eq!(sandbox.stats().running, 20);
+    looping.shutdown().await;
+    assert_eq!(sandbox.stats().running, 0);
+}
+
 /// Counts what each call did.
 #[derive(Default)]
 struct Counting(Mutex<Vec<String>>);
