@@ -22,9 +22,7 @@ use conversations::messages::{
 };
 use diesel::dsl::min;
 use diesel::prelude::*;
-use model::{
-    BroadcastId, BroadcastRecipientId, Cause, Code, ContactId, JsonText, MessageId, Result, Timestamp,
-};
+use model::{BroadcastId, BroadcastRecipientId, Code, ContactId, JsonText, MessageId, Result, Timestamp};
 use ports::{ContactCard, ContactReferences as _};
 use sends::SendParts;
 use std::collections::{HashMap, HashSet};

@@ -7,8 +7,8 @@ use crate::schema::messages;
 use chatnet::MediaKind;
 use diesel::prelude::*;
 use model::{
-    BroadcastId, Chain, ChannelId, ConversationId, Error, FileId, JsonText, MessageId, Result, RunId, Timestamp,
-    text_enum,
+    BroadcastId, Chain, ChannelId, ConversationId, Error, FileId, JsonText, MessageId, Result, RunId,
+    Timestamp, text_enum,
 };
 use std::collections::{HashMap, HashSet};
 use store::{OnConflict, Rows, Tx};
