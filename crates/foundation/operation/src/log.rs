@@ -1,8 +1,6 @@
 //! The request log: a row per request, written in batches and never on the request's path.
 
 use auth::Quotas;
-use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp as SqlTimestamp};
 use model::{Error, KeyId, Result, Timestamp, WorkspaceId};
 use prometheus::IntCounter;
 use prometheus::core::Collector;
@@ -10,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use store::logs::{Key, LogKind, PerRow, Size, add, sum};
-use store::{AnyConnection, CachedChange, Db, PgConnection, SqliteConnection, Tx, column, insert_rows};
+use store::{Db, OnConflict, Rows, Tx};
 use tokio::sync::{Notify, mpsc, watch};
 
 /// What is kept of a request. No header, no query, no body: nothing a caller sends but the path.
@@ -184,67 +182,28 @@ impl Drops {
 }
 
 fn insert(tx: &mut Tx, rows: &[LogRow]) -> Result<()> {
-    match tx.connection() {
-        AnyConnection::Sqlite(connection) => insert_on_sqlite(connection, rows)?,
-        AnyConnection::Postgres(connection) => insert_on_postgres(connection, rows)?,
-    }
+    Rows::of(rows)
+        .text("id", |row| row.id.as_str())
+        .time("created_at", |row| row.created_at)
+        .big_int("workspace_id", |row| row.workspace_id)
+        .text("key_id", |row| row.key_id.as_ref())
+        .text("operation", |row| row.operation)
+        .text("method", |row| row.method.as_str())
+        .text("path", |row| row.path.as_str())
+        .big_int("status", |row| row.status)
+        .text("code", |row| row.code)
+        .text("gate", |row| row.gate)
+        .bool("livemode", |row| row.livemode)
+        .big_int("latency_us", |row| row.latency_us)
+        .big_int("energy", |row| row.energy)
+        .bool("replayed", |row| row.replayed)
+        .text("client_request_id", |row| row.client_request_id.as_deref())
+        .text("trace_id", |row| row.trace_id.as_deref())
+        .insert_or(tx, "request_logs", OnConflict::Ignore)?;
     let fixed = REQUEST_LOG.row_bytes.on(tx);
     let sizes = rows.iter().map(|row| (row.workspace(), Size::row(fixed + row.text_bytes())));
     add(tx, REQUEST_LOG.name, &sum(sizes));
     Ok(())
-}
-
-fn insert_on_sqlite(connection: &mut SqliteConnection, rows: &[LogRow]) -> Result<()> {
-    let insert = "INSERT OR IGNORE INTO request_logs (id, created_at, workspace_id, key_id, operation, method, path, status, \
-                  code, gate, livemode, latency_us, energy, replayed, client_request_id, trace_id)";
-    let places = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
-    insert_rows(connection, insert, places, rows, |statement, row| {
-        statement
-            .bind::<Text, _>(row.id.as_str())
-            .bind::<SqlTimestamp, _>(row.created_at)
-            .bind::<Nullable<BigInt>, _>(row.workspace_id)
-            .bind::<Nullable<Text>, _>(row.key_id.as_ref())
-            .bind::<Nullable<Text>, _>(row.operation)
-            .bind::<Text, _>(row.method.as_str())
-            .bind::<Text, _>(row.path.as_str())
-            .bind::<BigInt, _>(row.status)
-            .bind::<Nullable<Text>, _>(row.code)
-            .bind::<Nullable<Text>, _>(row.gate)
-            .bind::<Nullable<Bool>, _>(row.livemode)
-            .bind::<BigInt, _>(row.latency_us)
-            .bind::<BigInt, _>(row.energy)
-            .bind::<Bool, _>(row.replayed)
-            .bind::<Nullable<Text>, _>(row.client_request_id.as_deref())
-            .bind::<Nullable<Text>, _>(row.trace_id.as_deref())
-    })?;
-    Ok(())
-}
-
-/// Inserts rows by one statement whose text is the same for any number of them, so that it is prepared once.
-fn insert_on_postgres(connection: &mut PgConnection, rows: &[LogRow]) -> QueryResult<()> {
-    let insert = diesel::sql_query(
-        "INSERT INTO request_logs (id, created_at, workspace_id, key_id, operation, method, path, status, code, gate, \
-         livemode, latency_us, energy, replayed, client_request_id, trace_id) \
-         SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) \
-         ON CONFLICT DO NOTHING",
-    )
-    .bind::<Array<Text>, _>(column(rows, |row| row.id.as_str()))
-    .bind::<Array<SqlTimestamp>, _>(column(rows, |row| row.created_at))
-    .bind::<Array<Nullable<BigInt>>, _>(column(rows, |row| row.workspace_id))
-    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.key_id.as_ref()))
-    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.operation))
-    .bind::<Array<Text>, _>(column(rows, |row| row.method.as_str()))
-    .bind::<Array<Text>, _>(column(rows, |row| row.path.as_str()))
-    .bind::<Array<BigInt>, _>(column(rows, |row| row.status))
-    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.code))
-    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.gate))
-    .bind::<Array<Nullable<Bool>>, _>(column(rows, |row| row.livemode))
-    .bind::<Array<BigInt>, _>(column(rows, |row| row.latency_us))
-    .bind::<Array<BigInt>, _>(column(rows, |row| row.energy))
-    .bind::<Array<Bool>, _>(column(rows, |row| row.replayed))
-    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.client_request_id.as_deref()))
-    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.trace_id.as_deref()));
-    CachedChange(insert).run(connection)
 }
 
 /// The request log.

@@ -38,11 +38,10 @@ pub use connections::locked::{
 };
 pub use db::{Db, Options, Stats};
 pub use lock_order::{LockLevel, LockMode};
-pub use many_rows::{Insertion, OnConflict, Rows, insert_all, insert_rows};
+pub use many_rows::{Insertion, OnConflict, Rows, insert_all};
 pub use metrics::MOST_COUNTED;
 pub use migrations::SchemaState;
 pub use one_row::OneRow;
-pub use outbox::column;
 pub use pages::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use sqlite::backup::backup_sqlite;
 pub use tx::{EventObserver, Read, Tx};

@@ -302,7 +302,6 @@ impl Model {
 }
 
 struct Bench {
-    is_postgres: bool,
     bed: Bed,
     keys: [Key; 2],
     charges: Vec<Charge>,
@@ -325,7 +324,7 @@ impl Bench {
             unmetered: false,
             is_steady: true,
         };
-        Self { is_postgres: kind == Kind::Postgres, bed, keys, charges, model }
+        Self { bed, keys, charges, model }
     }
 
     async fn play(&mut self, act: &Act) {

@@ -3,13 +3,14 @@
 use chrono::Duration;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
-use events::{Catalogue, EventConsumer, EventReader, Feed, LoggedEvent, Readers, Turn, purge_old};
+use events::{Catalogue, EVENT_LOG, EventConsumer, EventReader, Feed, LoggedEvent, Readers, Turn};
 use model::{Error, EventId, Random, Result, SeededRandom};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
-use store::logs::Retention;
+use store::logs::{Logs, Retention, Retentions};
 use store::{Db, Tx, each};
 use testkit::{ConversionSent, Kind, MessageSent, TestApp};
+use tokio_util::sync::CancellationToken;
 
 /// What goes wrong while a batch is taken.
 #[derive(Debug, Clone, Copy)]
@@ -103,16 +104,19 @@ async fn taken(app: &TestApp) -> Vec<EventId> {
 }
 
 /// Deletes all events that may be deleted. Returns how many those were.
-async fn trim(app: &TestApp) -> usize {
+async fn trim(app: &TestApp) -> i64 {
     app.data.clock.advance(Duration::seconds(1));
-    let mut all = 0;
-    loop {
-        let gone = app.db().write(|tx| purge_old(tx, Retention::of_days(0))).await.unwrap();
-        if gone == 0 {
-            return all;
-        }
-        all += gone;
-    }
+    let retentions = Retentions::default().with(EVENT_LOG.name, Retention::of_days(0));
+    let logs = Logs::new(&[EVENT_LOG], &retentions).unwrap();
+    let before = stored(app).await;
+    assert!(logs.trim(app.db(), &CancellationToken::new()).await.unwrap());
+    before - stored(app).await
+}
+
+async fn stored(app: &TestApp) -> i64 {
+    let count =
+        app.db().read(|read| Ok(store::schema::events::table.count().get_result(read.connection())?));
+    count.await.unwrap()
 }
 
 /// Reports 5 and 6 (hatchet-dev/hatchet#552, gagan114662/openbot#33 and others): a worker that comes back does its work twice, or

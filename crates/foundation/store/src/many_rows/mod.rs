@@ -14,6 +14,6 @@ mod statement;
 
 pub(crate) use columns::Set;
 pub use insert::{Insertion, OnConflict, insert_all};
-pub use plain::insert_rows;
+pub(crate) use plain::insert_rows;
 pub use rows::Rows;
 pub(crate) use statement::{Statement, Text, walk};
