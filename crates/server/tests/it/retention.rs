@@ -229,17 +229,7 @@ async fn what_is_still_to_be_delivered_stays(kind: Kind) {
 
     // What is left is counted to the last byte.
     let log = app.service.logs.find("webhook_deliveries").unwrap();
-    while app
-        .db()
-        .write({
-            let log = log.clone();
-            move |tx| log.evict(tx, key.workspace, most)
-        })
-        .await
-        .unwrap()
-        .rows
-        > 0
-    {}
+    while app.db().write(move |tx| log.evict(tx, key.workspace, most)).await.unwrap().rows > 0 {}
     for table in ["webhook_deliveries", "webhook_attempts", "webhook_bodies"] {
         assert_eq!(number(&app, format!("SELECT count(*) AS n FROM {table}")).await, 0, "{table}");
     }

@@ -1,8 +1,8 @@
 //! The JSON object of a contact.
 
-use super::print::ContactData;
-use model::{Actor, ContactId, JsonText, Timestamp, text_enum};
-use serde::Serialize;
+use super::system_fields::{ALIASES, AUTOPILOT_CONFIG, PAUSED_UNTIL, ROUTING_CONFIG, SEGMENTS};
+use model::{Actor, ContactId, JsonText, RawMembers, Timestamp, text_enum};
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
@@ -123,4 +123,29 @@ pub struct ContactAssignee {
     pub kind: &'static str,
     /// The id of the team member.
     pub id: i64,
+}
+
+/// System fields that are not printed in `data`: they are printed as members of the contact, or not at all.
+const NOT_IN_DATA: [&str; 10] = [
+    "$tags",
+    "$status",
+    "$assignee",
+    "$autopilot",
+    "$opted_out",
+    PAUSED_UNTIL,
+    SEGMENTS,
+    ALIASES,
+    AUTOPILOT_CONFIG,
+    ROUTING_CONFIG,
+];
+
+/// The values that a contact shows in `data`.
+#[derive(Debug)]
+pub struct ContactData<'a>(pub(super) RawMembers<'a>);
+
+impl Serialize for ContactData<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let is_shown = |key: &str| !(key.starts_with('$') && NOT_IN_DATA.contains(&key));
+        serializer.collect_map(self.0.iter().filter(|(key, _)| is_shown(key)))
+    }
 }

@@ -1,27 +1,14 @@
 //! Serialization of contacts as JSON.
 
-use super::contact::{Autopilot, Contact, ContactAssignee, ContactIdentity, ContactStatus, IdentityKind};
-use super::system_fields::{ALIASES, AUTOPILOT_CONFIG, PAUSED_UNTIL, ROUTING_CONFIG, SEGMENTS};
+use super::contact::{
+    Autopilot, Contact, ContactAssignee, ContactData, ContactIdentity, ContactStatus, IdentityKind,
+};
+use super::system_fields::{ALIASES, PAUSED_UNTIL};
 use model::{RawMembers, Result};
 use records::print::Printer;
 use records::rows::ItemRow;
 use records::shape::{Shape, Shown, push_json};
-use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-
-/// System fields that are left out of `data`, because they are members of the contact or hidden.
-const NOT_IN_DATA: [&str; 10] = [
-    "$tags",
-    "$status",
-    "$assignee",
-    "$autopilot",
-    "$opted_out",
-    PAUSED_UNTIL,
-    SEGMENTS,
-    ALIASES,
-    AUTOPILOT_CONFIG,
-    ROUTING_CONFIG,
-];
 
 /// Returns a contact as JSON.
 ///
@@ -35,17 +22,6 @@ pub(crate) fn printed(shape: &Shape, row: &ItemRow) -> Result<String> {
 
 /// The URL of a contact in the dashboard: `None` until there is a dashboard.
 pub(crate) const APP_URL: Option<String> = None;
-
-/// The values that a contact shows in `data`.
-#[derive(Debug)]
-pub struct ContactData<'a>(RawMembers<'a>);
-
-impl Serialize for ContactData<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let is_shown = |key: &str| !(key.starts_with('$') && NOT_IN_DATA.contains(&key));
-        serializer.collect_map(self.0.iter().filter(|(key, _)| is_shown(key)))
-    }
-}
 
 impl<'a> Contact<'a> {
     /// A contact that is stored, with what is shown of it. Stored values that are damaged count as missing.
