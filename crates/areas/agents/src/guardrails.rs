@@ -118,7 +118,6 @@ pub struct Guardrail {
 /// conversations off to people.
 ///
 /// # Errors
-///
 /// `validation_error`.
 pub fn check(guardrails: &[Guardrail], hands_off: bool) -> Result<()> {
     let errors = guardrails.iter().enumerate().flat_map(|(place, guardrail)| {

@@ -380,7 +380,6 @@ impl AgentRow {
 /// Checks the limits of metadata: at most 16 pairs, keys of 1 to 64 characters, and values of up to 512.
 ///
 /// # Errors
-///
 /// `validation_error`.
 pub fn check_metadata(metadata: Option<&Metadata>) -> Result<()> {
     let Some(metadata) = metadata else { return Ok(()) };
@@ -401,7 +400,6 @@ pub fn check_metadata(metadata: Option<&Metadata>) -> Result<()> {
 /// Rejects MCP servers, because the service cannot connect to any yet.
 ///
 /// # Errors
-///
 /// `validation_error`.
 fn refuse_mcp_servers(servers: Option<&[Value]>) -> Result<()> {
     match servers {

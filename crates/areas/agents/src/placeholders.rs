@@ -50,7 +50,6 @@ impl PlaceholderChecks<'_> {
     /// calls are stored and shown. Variables need not exist yet.
     ///
     /// # Errors
-    ///
     /// `unknown_variable`, or `validation_error` for a secret, both at `param`.
     pub(super) fn check(&self, read: &mut Read, text: &str, param: &str) -> Result<()> {
         let mut keys = Vec::new();

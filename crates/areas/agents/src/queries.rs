@@ -138,7 +138,6 @@ pub(super) fn taken_names(read: &mut Read, workspace: WorkspaceId) -> Result<Has
 /// Stores a changed agent as its next version.
 ///
 /// # Errors
-///
 /// `duplicate_value`.
 pub(super) fn store_version(
     tx: &mut Tx,
@@ -282,7 +281,6 @@ impl VersionRow {
 /// Returns the name that the agent had in a version, and its tools.
 ///
 /// # Errors
-///
 /// `not_found`.
 pub fn version_named(
     read: &mut Read,

@@ -191,7 +191,6 @@ fn find(read: &mut Read, task: &ItemRow, id: TaskCommentId) -> Result<CommentRow
 /// change the comments of any other key.
 ///
 /// # Errors
-///
 /// `not_author`.
 fn refuse_stranger(row: &CommentRow, editor: &Editor<'_>) -> Result<()> {
     let (author, actor): (Actor, Actor) = (row.author.parse()?, editor.author.cause.actor.parse()?);

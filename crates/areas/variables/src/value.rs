@@ -17,7 +17,6 @@ pub(super) enum Checked {
 /// Checks that a value has the type of the variable.
 ///
 /// # Errors
-///
 /// `validation_error` at `value`.
 pub(super) fn check(kind: VariableType, value: Value) -> Result<Checked> {
     let wrong = |rule: &str| Err(Error::invalid("value", rule));

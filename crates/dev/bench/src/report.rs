@@ -84,7 +84,6 @@ impl Report {
     /// Replaces the measured parts of a document, and adds those that it does not have yet.
     ///
     /// # Errors
-    ///
     /// The document cannot be read or written, or has no marks around the generated parts.
     pub fn write_into(&self, document: &Path) -> Result<()> {
         let old =

@@ -1,4 +1,4 @@
-//! Operations that many requests call at once: on PostgreSQL their calls share statements.
+//! Operations that many requests call at the same time. On PostgreSQL, these calls share statements.
 
 use crate::Reply;
 use model::{Caller, Result};
@@ -6,24 +6,24 @@ use std::any::Any;
 use std::sync::Arc;
 use store::{Batched, Batches, Db, Tx};
 
-/// The calls of one operation that wait for the database in this process.
+/// The calls of one operation in this process that wait for the database.
 #[derive(Clone, Default)]
 pub struct WaitingCalls(Arc<Batches<Part>>);
 
-/// An operation with its input, which may share a transaction with other calls of the operation.
+/// A call of an operation that may share a transaction with other calls of the operation.
 pub struct BatchedCall {
     waiting: WaitingCalls,
     work: Arc<dyn Work>,
 }
 
-/// What `#[operation(…, together = …)]` makes of an operation that is called alone.
+/// The function that `#[operation(…, together = …)]` generates for a single call.
 pub type Alone<I> = fn(&mut Tx, &Caller, &I) -> Result<Reply>;
-/// What it makes of the function that serves several calls. `None` stands for a call that left no trace and is to be served
-/// alone.
+/// The function that it generates for several calls. It returns `None` for a call that changed nothing and must be
+/// executed alone.
 pub type Together<I> = fn(&mut Tx, &[(&Caller, &I)]) -> Result<Vec<Option<Reply>>>;
 
 impl BatchedCall {
-    /// The call of an operation with `inputs`.
+    /// Creates a call of an operation with its inputs.
     pub fn new<I: Send + Sync + 'static>(
         waiting: WaitingCalls,
         inputs: I,
@@ -35,18 +35,18 @@ impl BatchedCall {
 }
 
 impl BatchedCall {
-    /// Makes the call, alone or with those that wait.
+    /// Executes the call, alone or together with waiting calls.
     pub(crate) async fn write(self, db: &Db, caller: Caller) -> Result<Reply> {
         db.write_batched(&self.waiting.0, (), Part { caller, work: self.work }).await
     }
 
-    /// Makes the call in a transaction of its own.
+    /// Executes the call alone in a transaction.
     pub(crate) fn run_in(&self, tx: &mut Tx, caller: &Caller) -> Result<Reply> {
         self.work.alone(tx, caller)
     }
 }
 
-/// A caller's part in a batch.
+/// A call in a batch.
 struct Part {
     caller: Caller,
     work: Arc<dyn Work>,
@@ -68,10 +68,10 @@ impl Batched for Part {
     }
 }
 
-/// The inputs of an operation and what serves them, whatever their type.
+/// The inputs of an operation with the functions that take them. The trait hides the type of the inputs.
 trait Work: Any + Send + Sync {
     fn alone(&self, tx: &mut Tx, caller: &Caller) -> Result<Reply>;
-    /// Serves the calls of one operation, of which this is one.
+    /// Executes several calls of one operation. This call is one of them.
     fn together(&self, tx: &mut Tx, parts: &[&Part]) -> Result<Vec<Option<Reply>>>;
 }
 
@@ -92,7 +92,7 @@ impl<I: Send + Sync + 'static> Work for Served<I> {
             Some((&part.caller, &served.inputs))
         });
         let calls: Option<Vec<_>> = calls.collect();
-        // One queue holds the calls of one operation, so all have inputs of one type.
+        // One queue holds the calls of one operation, so all inputs have the same type.
         let calls =
             calls.ok_or_else(|| model::Error::internal("calls of two operations are in one queue"))?;
         (self.together)(tx, &calls)

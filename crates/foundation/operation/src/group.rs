@@ -1,4 +1,4 @@
-//! A group of areas: everything that it adds to the service, declared in one place.
+//! A group of areas, which declares in one place everything that it adds to the service.
 
 use crate::log::REQUEST_LOG;
 use crate::metrics::{TableGauge, logs};
@@ -12,20 +12,20 @@ use std::sync::Arc;
 use std::time::Duration;
 use store::logs::{LogKind, Logs};
 
-/// A group of areas, as the composition lists it.
+/// A group of areas, as the list of the program has it.
 #[derive(Clone, Copy)]
 pub struct Group {
-    /// Declares what the group has. There is no database yet.
+    /// Adds the group's declarations. The database is not open yet.
     pub declare: fn(Declarations) -> Result<Declarations>,
-    /// Builds what runs, from the services of the program and of the groups before it in the list.
+    /// Creates the running parts from the services of the program and of the groups before it in the list.
     pub start: fn(&Services) -> Result<Parts>,
 }
 
-/// What all groups declare.
+/// The declarations of all groups.
 #[derive(Default)]
 pub struct Declarations {
     areas: Vec<(u16, AddArea)>,
-    /// The tables with sealed values. Nothing can be sealed for others.
+    /// The tables with sealed values. Values cannot be sealed for any other table.
     pub sealed: Vec<&'static SealedTable>,
     /// The logs that are bounded by age and size.
     pub logs: Vec<LogKind>,
@@ -71,10 +71,10 @@ impl Declarations {
         self
     }
 
-    /// The operations of all areas, in the order of the published documents.
+    /// Returns the operations of all areas, in the order of the published documents.
     ///
     /// # Errors
-    /// When two operations claim the same address or id.
+    /// `internal_error` when two operations have the same address or id.
     pub fn registry(&self) -> Result<Registry> {
         let mut areas = self.areas.clone();
         areas.sort_by_key(|(order, _)| *order);
@@ -82,18 +82,18 @@ impl Declarations {
     }
 }
 
-/// What a group adds to the running service.
+/// The parts that a group adds to the running service.
 #[derive(Default)]
 pub struct Parts {
-    /// Its jobs.
+    /// The jobs.
     pub jobs: Vec<Job>,
-    /// Its routes outside the API. No prefix may begin that of another.
+    /// The routes outside the API. No prefix may be the beginning of another.
     pub raw_routes: Vec<Arc<dyn RawRoute>>,
-    /// What operations and later groups ask for by type.
+    /// The services that operations and later groups request by type.
     pub services: Services,
-    /// What it counts while it works.
+    /// The metrics that are counted while the service works.
     pub metrics: Vec<Box<dyn Collector>>,
-    /// What is counted in its tables for the metrics.
+    /// The metrics that are read from the group's tables.
     pub table_gauges: Vec<TableGauge>,
 }
 
@@ -125,7 +125,7 @@ impl Parts {
         self.shared_service(Arc::new(service))
     }
 
-    /// Adds a service that others share.
+    /// Adds a service that is already shared.
     #[must_use]
     pub fn shared_service<T: Any + Send + Sync>(mut self, service: Arc<T>) -> Self {
         self.services = self.services.with_shared(service);
@@ -146,7 +146,7 @@ impl Parts {
         self
     }
 
-    /// Adds a metric of what is in the database.
+    /// Adds a metric that is read from the database.
     #[must_use]
     pub fn table_gauge(mut self, gauge: TableGauge) -> Self {
         self.table_gauges.push(gauge);
@@ -156,7 +156,7 @@ impl Parts {
     /// Adds all parts of another group.
     ///
     /// # Errors
-    /// When two jobs have the same name: the runner would run one of them for the rows of both.
+    /// `internal_error` when two jobs have the same name: the runner would run one of them for the rows of both.
     pub fn and(mut self, others: Self) -> Result<Self> {
         for job in others.jobs {
             if self.jobs.iter().any(|other| other.kind() == job.kind()) {
@@ -172,7 +172,7 @@ impl Parts {
     }
 }
 
-/// The crates below all groups.
+/// The group of the foundation crates, which all other groups use.
 pub const FOUNDATION: Group = Group {
     declare: |declarations| Ok(declarations.sealed(auth::SEALED.iter().copied()).log(REQUEST_LOG)),
     start: foundation,
@@ -225,7 +225,7 @@ fn foundation(services: &Services) -> Result<Parts> {
     Ok(parts)
 }
 
-/// What the database itself needs.
+/// Adds the jobs that maintain the database.
 fn database_jobs(parts: Parts) -> Parts {
     parts
         .job(Job::every(

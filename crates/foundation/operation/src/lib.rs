@@ -1,8 +1,8 @@
-//! The operation as the unit: its declaration, the registry of all of them, the one pipeline that runs them, and
-//! the OpenAPI documents made from them.
+//! Operations: their declarations, the registry of all of them, the one pipeline that runs them, and the OpenAPI
+//! documents that are made from them.
 //!
-//! Nothing here knows actix or writes a query. An interface (REST, MCP, later flows) makes a [`Head`], asks
-//! [`Pipeline::admit`], then hands over the body.
+//! The crate does not depend on actix. An interface (REST or MCP) creates a [`Head`], calls [`Pipeline::admit`], and
+//! then passes the body.
 
 mod answers;
 mod batched;
@@ -43,7 +43,7 @@ pub use log::{LogRow, REQUEST_LOG, RequestLog};
 pub use metrics::{Counts, MetricInfo, Metrics, RequestMetrics, TableGauge};
 pub use openapi::{Contract, document, lacking_examples};
 pub use transport::{Head, Limits, Response, ResponseBody, known_method};
-// The derive and the trait that it implements, under one name.
+// The derive macro and the trait that it implements share a name.
 pub use answers::raw::{RawCreated, RawCursorList, RawJson, RawPageList, RawRows};
 pub use answers::stream::{EventStream, StreamEvent};
 pub use calls::pipeline::Admitted;
@@ -69,19 +69,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use store::{Db, Read, Tx};
 
-/// The path below which the operations live.
+/// The path prefix of all operations.
 pub const BASE: &str = "/api/v1";
 
-/// Something that the service can do. Implemented by `#[operation]`.
+/// An operation of the service. `#[operation]` implements it.
 pub trait Operation: Send + Sync + 'static {
-    /// What was declared.
+    /// Returns the declaration.
     fn meta(&self) -> &'static Meta;
-    /// Tells what goes in and comes out, for the contract and for checking bodies.
+    /// Adds the inputs and answers to the description, for the contract and for validation.
     fn describe(&self, describe: &mut Describe);
-    /// Reads the input and gives what is to be run.
+    /// Reads the input and returns the work to run.
     ///
     /// # Errors
-    /// `validation_error`, or `not_found` for an id in the path that cannot be one.
+    /// `validation_error`, or `not_found` for text in the path that cannot be an id.
     fn bind(&self, input: &Input<'_>) -> Result<Call>;
 }
 
@@ -90,50 +90,50 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Work that needs no database.
 pub type Plain = Box<dyn FnOnce(&Caller) -> Result<Reply> + Send>;
-/// Work that reads.
+/// Work that reads the database.
 pub type Reading = Box<dyn FnOnce(&mut Read, &Caller) -> Result<Reply> + Send>;
-/// Work that is one transaction.
+/// Work in one transaction.
 pub type Writing = Box<dyn Fn(&mut Tx, &Caller) -> Result<Reply> + Send>;
-/// Work that speaks to the outside.
+/// Work that calls external systems.
 pub type Speaking = Box<dyn FnOnce(Arc<Cx>) -> BoxFuture<Result<Reply>> + Send>;
 
-/// An operation with its input, ready to run in the right kind of access.
+/// An operation with its input, by the access that it needs.
 pub enum Call {
     /// It needs no database.
     Caller(Plain),
-    /// It reads.
+    /// It reads the database.
     Read(Reading),
-    /// It is one transaction, which the database may run again.
+    /// It runs in one transaction, which the database may run again.
     Tx(Writing),
-    /// It is one transaction, which may be shared with other calls of the operation.
+    /// It runs in one transaction, which may be shared with other calls of the operation.
     Batched(BatchedCall),
-    /// It speaks to the outside.
+    /// It calls external systems.
     Cx(Speaking),
 }
 
-/// What an operation that speaks to the outside works with. It opens its own transactions, and none of them is
-/// held across an `.await`.
+/// The context of an operation that calls external systems. It begins its own transactions, and none of them is held
+/// across an `.await`.
 pub struct Cx {
     /// The database.
     pub db: Db,
-    /// Who asks.
+    /// The caller.
     pub caller: Caller,
-    /// The right to execute, where the request carries an `Idempotency-Key`.
+    /// The right to execute, for a request with an `Idempotency-Key`.
     pub claim: Option<auth::idempotency::Claim>,
     answered: AtomicBool,
     energy: AtomicI64,
 }
 
 impl Cx {
-    /// A context without a claim, for callers that are no requests.
+    /// Creates a context without a claim, for callers that are not requests.
     pub fn new(db: Db, caller: Caller) -> Self {
         Self { db, caller, claim: None, answered: AtomicBool::new(false), energy: AtomicI64::new(0) }
     }
 
-    /// Makes the change of an operation that has more to do before its answer, such as bringing items in line.
+    /// Makes the change of an operation that has more to do before its answer, such as updating items.
     ///
-    /// What `work` gives is noted under the request's `Idempotency-Key` in the same transaction. Should the server die
-    /// before the answer, the resend that takes over is given it here, and nothing is changed twice.
+    /// The result of `work` is stored under the request's `Idempotency-Key` in the same transaction. If the server
+    /// dies before the answer, the resend that takes over receives this result, and nothing is changed twice.
     ///
     /// # Errors
     /// Those of `work`, or the database's.
@@ -145,7 +145,8 @@ impl Cx {
         made.ok_or_else(|| Error::internal("a change that was made is none"))
     }
 
-    /// As [`Self::change`], where `work` may find that it cannot make the change now: nothing is noted then.
+    /// Does the same as [`Self::change`] for `work` that may find that it cannot make the change now. `None` is not
+    /// stored.
     ///
     /// # Errors
     /// Those of `work`, or the database's.
@@ -175,26 +176,26 @@ impl Cx {
             .await
     }
 
-    /// What [`Self::change`] made under the request's `Idempotency-Key` before the server died; `None` where nothing was.
+    /// Returns the result that [`Self::change`] stored under the request's `Idempotency-Key` before the server died.
     ///
     /// # Errors
-    /// When what is stored is damaged.
+    /// `internal_error` when the stored result is damaged.
     pub fn made<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         let noted = self.claim.as_ref().and_then(|claim| claim.resource.as_deref());
         noted.map(serde_json::from_str).transpose().map_err(Error::internal)
     }
 
-    /// Says that the operation stored the claim's outcome itself, with its last transaction.
+    /// Declares that the last transaction of the operation stored the claim's outcome.
     pub fn mark_answered(&self) {
         self.answered.store(true, Ordering::Release);
     }
 
-    /// Notes the Energy spent, for the request log.
+    /// Records the Energy spent, for the request log.
     pub fn note_energy(&self, energy: i64) {
         self.energy.store(energy, Ordering::Relaxed);
     }
 }
 
-/// How the world reaches the service, without `/api/v1` and without a slash at the end.
+/// The public URL of the service, without `/api/v1` and without a slash at the end.
 #[derive(Debug, Clone)]
 pub struct BaseUrl(pub String);

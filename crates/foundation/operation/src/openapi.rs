@@ -1,4 +1,4 @@
-//! The published contract, made from the registry: OpenAPI 3.1.
+//! The published contract: OpenAPI 3.1 documents that are made from the registry.
 
 use crate::BASE;
 use crate::declaration::describe::{Describe, Success, as_json};
@@ -12,17 +12,17 @@ use std::collections::BTreeMap;
 use utoipa::PartialSchema;
 use utoipa::openapi::path::Parameter;
 
-/// The name of the one way to authenticate. OpenAPI 3.1 lets a requirement of any scheme list what is needed: the scopes.
+/// The name of the only security scheme. In OpenAPI 3.1, a requirement can list scopes for any type of scheme.
 const SECURITY_SCHEME: &str = "bearerAuth";
 
 const DESCRIPTION: &str = "Every response is a JSON object with `success`, and with `data` or `error`. Clients must ignore unknown response fields and tolerate unknown enum values, because new ones can be added at any time. An unknown query parameter or body field is an error.\n\nLists come in pages. `x-svc-pagination` states the mode of a list:\n\n- `cursor`: send `limit`, and the `next_cursor` of the previous page as `starting_after`.\n- `offset`: send `limit` and `offset`; `pagination` has the total.\n- `page`: send `limit` and `page`; `pagination` has the total.\n- `opt_in`: send `paginate=true` for pages as in the mode `cursor`. Without it, `data` has all rows up to a ceiling.\n\nLists without `x-svc-pagination` return all rows at once.";
 
-/// Which of the two documents.
+/// One of the two published documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contract {
-    /// For everybody: paths outside `/partner`.
+    /// The document for everyone: paths outside `/partner`.
     Public,
-    /// For partners: paths under `/partner`.
+    /// The document for partners: paths under `/partner`.
     Partner,
 }
 
@@ -39,10 +39,10 @@ impl Contract {
     }
 }
 
-/// The document of `contract` in `version` (as `v0.1.0`), pretty-printed.
+/// Returns the document of `contract` in `version` (such as `v0.1.0`), pretty-printed.
 ///
 /// # Errors
-/// When two schemas have the same name: a name stands for one type, and another would silently replace it.
+/// `internal_error` when two types have schemas of the same name: one would silently replace the other.
 pub fn document(registry: &Registry, contract: Contract, version: &str) -> Result<String> {
     let (document, _) = build(registry, contract, version)?;
     let mut text = serde_json::to_string_pretty(&document).map_err(Error::internal)?;
@@ -50,15 +50,15 @@ pub fn document(registry: &Registry, contract: Contract, version: &str) -> Resul
     Ok(text)
 }
 
-/// The fields that the example of some request or response of `contract` needs and no type states.
+/// Returns the fields that an example in `contract` needs and for which no type states a value.
 ///
 /// # Errors
-/// As [`document`].
+/// Those of [`document`].
 pub fn lacking_examples(registry: &Registry, contract: Contract) -> Result<Vec<String>> {
     Ok(build(registry, contract, "")?.1)
 }
 
-/// The document, and what its examples lack.
+/// Builds the document. Also returns the fields that its examples lack.
 fn build(registry: &Registry, contract: Contract, version: &str) -> Result<(Value, Vec<String>)> {
     let mut paths: Map<String, Value> = Map::new();
     let mut schemas: BTreeMap<String, Value> = BTreeMap::new();
@@ -67,7 +67,7 @@ fn build(registry: &Registry, contract: Contract, version: &str) -> Result<(Valu
         let meta = registered.meta();
         let describe = registered.describe();
         let tag = (registered.area, registered.area_description);
-        // Where groups share an area, the first describes it.
+        // If groups share an area, the first one describes it.
         if !tags.iter().any(|(area, _)| *area == registered.area) {
             tags.push(tag);
         }
@@ -190,7 +190,8 @@ fn parameters(meta: &Meta, describe: &Describe) -> Vec<Value> {
     parameters
 }
 
-/// A parameter that may be left out is an `Option` in Rust, but a query cannot say `null`.
+/// Returns a parameter without `null`: an optional parameter is an `Option` in Rust, but a query cannot express
+/// `null`.
 fn optional_parameter(parameter: &Parameter) -> Value {
     let mut parameter = as_json(parameter);
     if let Some(schema) = parameter.get_mut("schema") {
@@ -214,7 +215,7 @@ fn drop_null(schema: &mut Value) {
     }
 }
 
-/// The headers that many operations take.
+/// Returns the headers that many operations accept.
 fn shared_parameters() -> Value {
     json!({
         "IdempotencyKey": {
@@ -264,7 +265,7 @@ fn operation_responses(meta: &Meta, describe: &Describe) -> Value {
     Value::Object(responses)
 }
 
-/// The envelope around an answer's own fields.
+/// Returns the schema of the envelope around an answer's own fields.
 fn envelope_schema(own: &Value) -> Value {
     let mut fields = Map::new();
     fields.insert("success".into(), json!({ "type": "boolean", "const": true }));
@@ -280,7 +281,7 @@ fn envelope_schema(own: &Value) -> Value {
     json!({ "type": "object", "required": required, "properties": fields })
 }
 
-/// The statuses of the errors that the operation can answer with, from what is declared of it.
+/// Returns the error statuses of an operation, which follow from its declaration and description.
 fn error_statuses(meta: &Meta, describe: &Describe) -> Vec<u16> {
     let mut statuses = vec![400, 401, 403, 404, 429, 500];
     if meta.energy {
@@ -323,7 +324,7 @@ fn headers() -> Value {
     })
 }
 
-/// One response per status, with the codes that it may carry.
+/// Returns one response for each error status, with the codes that it may carry.
 fn responses() -> Value {
     let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
     for code in Code::ALL {

@@ -1,5 +1,6 @@
-//! Addresses beside the API: where somebody else decides what a request looks like, such as received webhooks, or where
-//! an answer is no JSON, such as files. No key, no envelope, no request log: a route guards itself.
+//! Routes outside the API, where a third party defines the request (such as received webhooks) or the response is not
+//! JSON (such as files). They have no API key, no envelope and no request log: each route authenticates its own
+//! requests.
 
 use crate::BoxFuture;
 use bytes::Bytes;
@@ -7,12 +8,12 @@ use futures::Stream;
 use std::net::IpAddr;
 use std::pin::Pin;
 
-/// What is at all addresses under a prefix. Implemented by a group, handed to the HTTP server by the binary.
+/// A handler for all addresses under a prefix. A group implements it, and the binary passes it to the HTTP server.
 pub trait RawRoute: Send + Sync {
-    /// The beginning of its addresses, with a slash at both ends, such as `/hooks/`. It is outside `/api/v1`.
+    /// Returns the prefix of its addresses, with a slash at both ends, such as `/hooks/`. It is outside `/api/v1`.
     fn prefix(&self) -> &'static str;
 
-    /// The largest body in bytes; a larger one is a 413 that the route does not see.
+    /// Returns the maximum size of a body in bytes. A larger body is answered with 413 and does not reach the route.
     fn body_limit(&self) -> usize {
         1 << 20
     }
@@ -21,25 +22,25 @@ pub trait RawRoute: Send + Sync {
     fn answer(&self, request: RawRequest) -> BoxFuture<RawAnswer>;
 }
 
-/// A request as it came.
+/// A request as it was received.
 #[derive(Debug, Clone)]
 pub struct RawRequest {
-    /// The method, as sent.
+    /// The method as it was sent.
     pub method: String,
-    /// The path behind the prefix, not decoded.
+    /// The path after the prefix, not decoded.
     pub rest: String,
     /// The query, not decoded.
     pub query: String,
-    /// Names in lower case, and values as they came.
+    /// The headers, with names in lower case and values as they were sent.
     pub headers: Vec<(String, Bytes)>,
-    /// Who is connected.
+    /// The address of the peer.
     pub peer: IpAddr,
-    /// The whole body.
+    /// The complete body.
     pub body: Bytes,
 }
 
 impl RawRequest {
-    /// A header's first value, where it is UTF-8.
+    /// Returns the first value of a header, if it is valid UTF-8.
     pub fn header(&self, name: &str) -> Option<&str> {
         let (_, value) = self.headers.iter().find(|(other, _)| other == name)?;
         std::str::from_utf8(value).ok()
@@ -50,45 +51,45 @@ impl RawRequest {
 pub struct RawAnswer {
     /// The HTTP status.
     pub status: u16,
-    /// Names in lower case, and values. Those that HTTP forbids are left out.
+    /// The headers, with names in lower case. Headers that HTTP forbids are left out.
     pub headers: Vec<(String, String)>,
-    /// What follows them.
+    /// The body.
     pub body: RawBody,
 }
 
-/// Chunks that are made as the receiver takes them. An error breaks the connection off, so that what has arrived is
-/// not taken for the whole.
+/// Chunks that are created as the receiver reads them. An error breaks the connection, so that the receiver does not
+/// take an incomplete body for a complete one.
 pub type Chunks = Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>;
 
-/// The body of an answer.
+/// The body of a [`RawAnswer`].
 pub enum RawBody {
-    /// Bytes that are there.
+    /// Bytes in memory.
     Whole(Bytes),
-    /// Any number of bytes in constant memory.
+    /// Any number of bytes, in constant memory.
     Chunks(Chunks),
 }
 
 impl RawAnswer {
-    /// An answer without body and headers.
+    /// Creates an answer without headers and body.
     pub fn status(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: RawBody::Whole(Bytes::new()) }
     }
 
-    /// With a header; its name is in lower case.
+    /// Adds a header, whose name must be in lower case.
     #[must_use]
     pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
         self
     }
 
-    /// With a body.
+    /// Sets the body.
     #[must_use]
     pub fn body(mut self, content_type: &str, bytes: impl Into<Bytes>) -> Self {
         self.body = RawBody::Whole(bytes.into());
         self.header("content-type", content_type)
     }
 
-    /// With a body that is made as it is sent. Where its length is known, a header `content-length` tells it.
+    /// Sets a body that is created while it is sent. A header `content-length` can state its length, if it is known.
     #[must_use]
     pub fn chunks(
         mut self,

@@ -1,4 +1,4 @@
-//! All operations, found by method and path.
+//! The registry of all operations, which are found by method and path.
 
 use crate::batched::WaitingCalls;
 use crate::declaration::deprecation::Retiring;
@@ -14,16 +14,16 @@ pub trait Domain {
     /// The area's name in the contract.
     const AREA: &'static str;
 
-    /// What the area is about, in a few sentences for the contract. Empty where an earlier group has the area, too.
+    /// The description of the area for the contract, in a few sentences. Empty if an earlier group has the same area.
     const DESCRIPTION: &'static str;
 
-    /// Where the area stands in the published documents: those with smaller numbers stand before it.
+    /// The position of the area in the published documents, which are sorted by it.
     const ORDER: u16;
 
-    /// Its operations, in the contract's order.
+    /// Returns the operations, in the order of the contract.
     fn operations() -> Operations;
 
-    /// The events that it publishes, and those that it announces.
+    /// Returns the types of events that the area publishes or announces.
     fn event_types() -> Vec<EventType> {
         Vec::new()
     }
@@ -32,11 +32,11 @@ pub trait Domain {
 /// The operations of an area.
 pub type Operations = Vec<Box<dyn Operation>>;
 
-/// An operation in its place.
+/// A registered operation.
 pub struct Registered {
-    /// What runs.
+    /// The operation.
     pub operation: Box<dyn Operation>,
-    /// The area it belongs to.
+    /// The area that it belongs to.
     pub area: &'static str,
     pub(crate) area_description: &'static str,
     checks: OnceLock<Checks>,
@@ -45,17 +45,18 @@ pub struct Registered {
 }
 
 impl Registered {
-    /// What was declared.
+    /// Returns the declaration.
     pub fn meta(&self) -> &'static Meta {
         self.operation.meta()
     }
 
-    /// The checks of what goes in. Made when first asked for, so that a start costs nothing for what nobody calls.
+    /// Returns the checks of the input. They are created when they are first used, so that operations that nobody
+    /// calls do not slow down the start.
     pub(crate) fn checks(&self) -> &Checks {
         self.checks.get_or_init(|| Checks::new(&self.describe(), self.meta().paging))
     }
 
-    /// What goes in and comes out.
+    /// Describes the inputs and answers.
     pub fn describe(&self) -> Describe {
         let mut describe = Describe::default();
         self.operation.describe(&mut describe);
@@ -72,18 +73,18 @@ pub struct Registry {
     router: matchit::Router<Vec<usize>>,
 }
 
-/// What is at an address.
+/// The result of looking up an address.
 pub(crate) enum Found<'a> {
-    /// The operation, its place in the registry, and the raw values of its path's parameters.
+    /// The operation, its index in the registry, and the raw values of its path parameters.
     Operation(&'a Registered, usize, Vec<String>),
-    /// Nothing under this method; these are the others.
+    /// No operation with this method, but operations with these other methods.
     OtherMethods(Vec<Method>),
-    /// Nothing.
+    /// No operation.
     Nothing,
 }
 
 impl Registry {
-    /// An empty registry.
+    /// Creates an empty registry.
     pub fn new() -> Self {
         Self::default()
     }
@@ -91,7 +92,8 @@ impl Registry {
     /// Adds an area.
     ///
     /// # Errors
-    /// When two operations have the same method and path, or the same id, or two events the same name.
+    /// `internal_error` when two operations have the same method and path or the same id, or two events have the same
+    /// name.
     pub fn with<D: Domain>(mut self) -> Result<Self> {
         for kind in D::event_types() {
             self.add_event_type(kind)?;
@@ -102,7 +104,8 @@ impl Registry {
         Ok(self)
     }
 
-    /// An event that an area publishes takes the place of an announced one of its name, whichever comes first.
+    /// Adds an event type. An event that an area publishes replaces an announced one of the same name, whichever is
+    /// added first.
     fn add_event_type(&mut self, kind: EventType) -> Result<()> {
         match self.event_types.iter().position(|other| other.name == kind.name) {
             None => self.event_types.push(kind),
@@ -157,19 +160,19 @@ impl Registry {
         &self.operations
     }
 
-    /// All types of events, in the order of their areas.
+    /// Returns all event types, in the order of their areas.
     pub fn event_types(&self) -> &[EventType] {
         &self.event_types
     }
 
-    /// The operation with this id.
+    /// Returns the operation with this id.
     pub fn by_id(&self, id: &str) -> Option<&Registered> {
         self.operations.iter().find(|operation| operation.meta().id == id)
     }
 
-    /// What is said on every answer of an operation that will be retired, or was.
+    /// Returns the deprecation of the operation at an address. Every response of the operation carries its headers.
     pub(crate) fn retiring(&self, method: &str, path: &str) -> Option<Arc<Retiring>> {
-        // Asked before the key is known and for every request, and nearly always there is none.
+        // This runs for every request before its key is known, and nearly always no operation is deprecated.
         match self.any_retiring.then(|| self.find(method, path))? {
             Found::Operation(operation, ..) => operation.retiring.clone(),
             Found::OtherMethods(_) | Found::Nothing => None,
@@ -189,7 +192,8 @@ impl Registry {
     }
 }
 
-/// The path with its parameters numbered: the router wants one name for a place, operations may choose theirs.
+/// Numbers the parameters of a path: the router needs one name for each position, but operations may choose their own
+/// names.
 fn positional(path: &str) -> String {
     let mut number = 0;
     let parts = path.split('/').map(|part| {

@@ -1,4 +1,4 @@
-//! Transport types: what an interface hands to the pipeline, and what it is given to send.
+//! Transport types: the request that an interface passes to the pipeline, and the response that it sends.
 
 use crate::raw_route::Chunks;
 use model::{Code, Error, RequestId};
@@ -8,48 +8,49 @@ use std::time::Duration;
 
 /// A request without its body.
 pub struct Head<'a> {
-    /// The method, as sent.
+    /// The method as it was sent.
     pub method: &'a str,
     /// The path below `/api/v1`, not decoded.
     pub path: &'a str,
     /// The query, not decoded.
     pub query: &'a str,
-    /// Who is connected.
+    /// The address of the peer.
     pub peer: IpAddr,
-    /// Gives a header's bytes by its lower-case name.
+    /// A function that returns the bytes of a header by its name in lower case.
     pub headers: &'a dyn Fn(&str) -> Option<&'a [u8]>,
 }
 
 impl<'a> Head<'a> {
-    /// A header as text; an error where it is not UTF-8.
+    /// Returns a header as text, or an error if it is not valid UTF-8.
     pub(crate) fn header(&self, name: &str) -> Option<std::result::Result<&'a str, std::str::Utf8Error>> {
         (self.headers)(name).map(std::str::from_utf8)
     }
 
-    /// A header as text, for one whose reader refuses what is not UTF-8 anyway.
+    /// Returns a header as text, with invalid UTF-8 replaced. It is for headers whose reader refuses such text
+    /// anyway.
     pub(crate) fn lossy_header(&self, name: &str) -> Option<String> {
         (self.headers)(name).map(|value| String::from_utf8_lossy(value).into_owned())
     }
 }
 
-/// The method of a request as spans have it: callers may send any word.
+/// Returns the method of a request for spans. Clients may send any word, so unknown methods become `_OTHER`.
 pub fn known_method(method: &str) -> &'static str {
     let known = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
     known.into_iter().find(|known| *known == method).unwrap_or("_OTHER")
 }
 
-/// What an installation may set.
+/// The limits that an installation may set.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Requests per minute of a key whose workspace is not known.
+    /// The requests per minute of a key whose workspace is not known.
     pub default_rpm: i64,
-    /// Failed requests per minute of an address without a valid key.
+    /// The failed requests per minute of an address without a valid key.
     pub anonymous_rpm: i64,
     /// How long a duplicate waits for the first request with its `Idempotency-Key`.
     pub duplicate_wait: Duration,
-    /// How long a stream of events is silent before it sends a comment to be kept alive.
+    /// How long a stream of events may be silent before it sends a keep-alive comment.
     pub keep_alive: Duration,
-    /// How often an open stream of events looks whether its key may still be used.
+    /// How often an open stream of events checks whether its key may still be used.
     pub key_check: Duration,
 }
 
@@ -65,22 +66,23 @@ impl Default for Limits {
     }
 }
 
-/// An answer for an interface to send.
+/// A response that an interface sends.
 #[derive(Debug)]
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
-    /// Headers beside the content type.
+    /// Headers other than the content type.
     pub headers: Vec<(&'static str, String)>,
-    /// What follows them.
+    /// The body.
     pub body: ResponseBody,
 }
 
 /// The body of a [`Response`].
 pub enum ResponseBody {
-    /// The whole JSON.
+    /// The complete JSON text.
     Json(String),
-    /// Server-sent events, made as they happen. Dropping them ends nothing but the telling.
+    /// Server-sent events, created as they happen. Dropping them ends the stream, but not the work that it reports
+    /// on.
     Events(Chunks),
 }
 
@@ -93,12 +95,12 @@ impl fmt::Debug for ResponseBody {
     }
 }
 
-/// The error for a body that exceeds the limit of its operation.
+/// Returns the error for a body that exceeds the limit of its operation.
 pub fn body_too_large(limit: impl fmt::Display) -> Error {
     Error::new(Code::PayloadTooLarge, format!("The body exceeds the limit of {limit} bytes."))
 }
 
-/// The status and the body of an error's answer.
+/// Returns the status and the body of an error response.
 pub(crate) fn error_reply(error: &Error, request: &RequestId) -> (u16, String) {
     let body = serde_json::json!({ "success": false, "error": error.body(), "request_id": request });
     (error.code().status(), body.to_string())

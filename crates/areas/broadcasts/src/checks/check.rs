@@ -51,7 +51,6 @@ pub(crate) fn hold_files(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
 /// Validates the parts of a draft that are set; others may still be missing.
 ///
 /// # Errors
-///
 /// `validation_error`, `unknown_variable`, and `not_found` for the channel.
 pub(crate) fn draft(read: &mut Read, parts: &SendParts, row: &BroadcastRow) -> Result<()> {
     let workspace = row.workspace_id;
@@ -106,7 +105,6 @@ const MEDIA: &str = "template.media";
 /// Finds the template of a broadcast on its channel.
 ///
 /// # Errors
-///
 /// `template_not_found`, or `validation_error` without a channel.
 pub(crate) fn template(
     read: &mut Read,
@@ -146,7 +144,6 @@ impl Ready {
     /// Loads the parts of a broadcast in any state.
     ///
     /// # Errors
-    ///
     /// `validation_error` for a missing part, `template_not_found`, or `not_found` for the file.
     pub(crate) fn of(read: &mut Read, parts: &SendParts, row: &BroadcastRow) -> Result<Self> {
         let channel = row.channel_id.ok_or_else(|| Error::invalid("channel_id", "is required"))?;
@@ -174,7 +171,6 @@ impl Ready {
     /// Checks that messages can be sent.
     ///
     /// # Errors
-    ///
     /// `channel_disconnected`, `template_not_approved`, `template_params_mismatch`.
     pub(crate) fn expect_sendable(&self) -> Result<()> {
         self.channel.expect_connected().map_err(|error| error.param("channel_id"))?;
@@ -192,7 +188,6 @@ impl Ready {
 /// Checks that a broadcast is complete.
 ///
 /// # Errors
-///
 /// The errors of [`Ready::of`] and [`draft`], and `validation_error` without an audience.
 pub(crate) fn complete(
     read: &mut Read,
@@ -213,7 +208,6 @@ pub(crate) fn complete(
 /// Checks that a broadcast can be started now, or at its scheduled time.
 ///
 /// # Errors
-///
 /// The errors of [`complete`] and [`Ready::expect_sendable`], `validation_error`, and `empty_audience`.
 pub(crate) fn startable(read: &mut Read, parts: &SendParts, row: &BroadcastRow, now: bool) -> Result<()> {
     let (ready, audience) = complete(read, parts, row)?;
@@ -242,7 +236,6 @@ pub(crate) fn startable(read: &mut Read, parts: &SendParts, row: &BroadcastRow, 
 /// spite of them.
 ///
 /// # Errors
-///
 /// The errors of [`Ready::of`] and [`Ready::expect_sendable`], or `invalid_state` for other causes.
 pub(crate) fn resumable(read: &mut Read, parts: &SendParts, row: &BroadcastRow) -> Result<()> {
     let ready = Ready::of(read, parts, row)?;

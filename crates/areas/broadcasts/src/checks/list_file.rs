@@ -47,7 +47,6 @@ pub(crate) struct Listed {
 /// Finds the file of a list.
 ///
 /// # Errors
-///
 /// `validation_error` if the file does not exist, is too large or is not text.
 pub(crate) fn file(read: &mut Read, workspace: WorkspaceId, id: FileId) -> Result<FileRow> {
     let file = files::live(read, workspace, id);
@@ -62,7 +61,6 @@ pub(crate) fn file(read: &mut Read, workspace: WorkspaceId, id: FileId) -> Resul
 /// Reads the next lines after an offset.
 ///
 /// # Errors
-///
 /// `validation_error` if it is not a list of contacts, or `internal_error`.
 pub(crate) async fn read(files: &Files, file: &FileRow, from: i64) -> Result<Listed> {
     let size = u64::try_from(file.size).unwrap_or_default();

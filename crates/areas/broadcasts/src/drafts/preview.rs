@@ -19,7 +19,6 @@ const SHOWN: usize = 3;
 /// Checks that a draft is complete, and chooses its channel.
 ///
 /// # Errors
-///
 /// The errors of [`check::choose_channel`] and [`check::complete`].
 pub(crate) fn completed(
     read: &mut Read,
@@ -34,7 +33,6 @@ pub(crate) fn completed(
 /// Counts the recipients of a complete broadcast.
 ///
 /// # Errors
-///
 /// `validation_error` if the file with the audience cannot be read.
 pub(crate) async fn of(
     db: &Db,

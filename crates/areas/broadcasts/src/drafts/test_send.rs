@@ -15,7 +15,6 @@ const PARAM: &str = "test_contact_id";
 /// change.
 ///
 /// # Errors
-///
 /// The errors of [`check::choose_channel`] and [`Ready::expect_sendable`], or those of the contact at
 /// `test_contact_id`.
 pub(crate) fn send(

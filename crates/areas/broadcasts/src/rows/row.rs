@@ -98,7 +98,6 @@ impl BroadcastRow {
 /// Returns a broadcast of a workspace.
 ///
 /// # Errors
-///
 /// `not_found`.
 pub(crate) fn find(read: &mut Read, workspace: WorkspaceId, id: BroadcastId) -> Result<BroadcastRow> {
     broadcasts::table
@@ -112,7 +111,6 @@ pub(crate) fn find(read: &mut Read, workspace: WorkspaceId, id: BroadcastId) -> 
 /// Returns a broadcast, locked until the transaction ends. The lock excludes both changes and sending.
 ///
 /// # Errors
-///
 /// `not_found`.
 pub(crate) fn locked(tx: &mut Tx, workspace: WorkspaceId, id: BroadcastId) -> Result<BroadcastRow> {
     tx.expect_lock_order(LockLevel::Broadcast, id.0, LockMode::Exclusive)?;

@@ -16,7 +16,6 @@ const CONTACT: &str = "contact.";
 /// Checks that a template accepts the values, as far as they are the same for all contacts.
 ///
 /// # Errors
-///
 /// `template_params_mismatch`.
 pub(crate) fn expect_params(components: &TemplateComponents, wanted: &BroadcastTemplate) -> Result<()> {
     let of = |param: &BroadcastParam| match references(&param.value).is_empty() {
@@ -38,7 +37,6 @@ pub(crate) fn expect_params(components: &TemplateComponents, wanted: &BroadcastT
 /// Checks that values can be resolved, independent of the template.
 ///
 /// # Errors
-///
 /// `unknown_variable`, `validation_error`.
 pub(crate) fn check_params(template: &BroadcastTemplate) -> Result<()> {
     for (part, params) in [

@@ -70,7 +70,6 @@ fn copy(error: &Error) -> Error {
 /// Reads the next contacts of the audience.
 ///
 /// # Errors
-///
 /// `validation_error` if the file with the audience cannot be read.
 pub(crate) async fn read(db: &Db, parts: SendParts, row: BroadcastRow) -> Result<Contacts> {
     let audience = row.audience()?.unwrap_or_default();

@@ -62,7 +62,6 @@ pub(crate) fn count_claimed(read: &mut Read, id: BroadcastId) -> Result<i64> {
 /// Returns the pause reason for an error that waiting may resolve.
 ///
 /// # Errors
-///
 /// The error itself, if it is not caused by the broadcast.
 pub(crate) fn reason_of(error: Error) -> Result<Reason> {
     match error.code() {

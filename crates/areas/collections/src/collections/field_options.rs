@@ -203,7 +203,6 @@ fn is_called(label: &str) -> impl Fn(&Choice) -> bool + use<> {
 /// Checks that no other choice is the same in this respect.
 ///
 /// # Errors
-///
 /// `duplicate_value`.
 fn refuse_taken(
     choices: &[Choice],

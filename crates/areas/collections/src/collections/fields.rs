@@ -187,7 +187,6 @@ pub fn reorder_fields(
 /// Checks that a new order has each field of the collection exactly once.
 ///
 /// # Errors
-///
 /// `validation_error` at `field_ids`.
 fn check_order(shape: &Shape, ids: &[FieldId]) -> Result<()> {
     for (place, id) in ids.iter().enumerate() {

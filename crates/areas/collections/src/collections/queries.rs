@@ -65,7 +65,6 @@ pub(super) fn list(
 /// Returns a live collection.
 ///
 /// # Errors
-///
 /// `not_found`.
 pub(super) fn find(read: &mut Read, workspace: WorkspaceId, id: CollectionId) -> Result<CollectionRow> {
     collections::table
@@ -134,7 +133,6 @@ pub(super) fn after_change(
 /// Returns a live collection with its fields.
 ///
 /// # Errors
-///
 /// `not_found`.
 pub(super) fn whole(
     read: &mut Read,
@@ -155,7 +153,6 @@ pub(super) fn lock_names(tx: &mut Tx, workspace: WorkspaceId) -> Result<()> {
 /// Checks that no other collection has this name.
 ///
 /// # Errors
-///
 /// `duplicate_value` at `name`.
 pub(super) fn refuse_taken_name(
     read: &mut Read,
@@ -176,7 +173,6 @@ pub(super) fn refuse_taken_name(
 /// Checks that no other collection has this slug.
 ///
 /// # Errors
-///
 /// `duplicate_value` at `slug`.
 pub(super) fn refuse_taken_slug(
     read: &mut Read,
@@ -235,7 +231,6 @@ pub(super) fn free_copy_name(read: &mut Read, workspace: WorkspaceId, name: &str
 /// Returns the position after the last collection.
 ///
 /// # Errors
-///
 /// `limit_reached`.
 pub(super) fn next_position(read: &mut Read, workspace: WorkspaceId) -> Result<i64> {
     let (live, last): (i64, Option<i64>) = collections::table

@@ -66,7 +66,6 @@ impl Import {
     /// import only.
     ///
     /// # Errors
-    ///
     /// `internal_error` if the stored data is damaged.
     pub fn of(row: ImportRow, error_file: Option<File>, faults: Option<Faults>) -> Result<Self> {
         let (errors, skipped_values) = faults.map(|faults| (faults.errors, faults.skipped_values)).unzip();

@@ -263,7 +263,6 @@ fn refuse_deleted(row: &CommentRow) -> Result<()> {
 /// Checks that the caller is the author.
 ///
 /// # Errors
-///
 /// `not_author`.
 fn refuse_stranger(row: &CommentRow, editor: &Editor<'_>) -> Result<()> {
     let (author, actor): (Actor, Actor) = (row.author.parse()?, editor.author.cause.actor.parse()?);

@@ -118,7 +118,6 @@ fn usable(tx: &mut Tx, workspace: WorkspaceId, ids: &[FileId]) -> Result<Vec<Fil
 /// Checks that files exist and can be used.
 ///
 /// # Errors
-///
 /// `validation_error` for each missing file, at its index below `path`.
 pub(crate) fn check_all(tx: &mut Tx, workspace: WorkspaceId, ids: &[FileId], path: &str) -> Result<()> {
     if ids.is_empty() {

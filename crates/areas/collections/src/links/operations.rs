@@ -71,7 +71,6 @@ fn ends_of_new(tx: &mut Tx, writer: &LinkWriter<'_>, item: ItemId, new: &NewItem
 /// Returns the relation field with this key.
 ///
 /// # Errors
-///
 /// `validation_error`.
 pub(super) fn relation_field<'a>(shape: &'a Shape, key: &str, at: &str) -> Result<&'a Field> {
     let field = shape.field(key).filter(|field| field.kind == FieldType::Relation);
@@ -144,7 +143,6 @@ fn relate(
 /// Removes the links that a new one replaces, where a field allows a single link.
 ///
 /// # Errors
-///
 /// `link_exists` without `replace`, `item_locked`.
 fn make_room(
     tx: &mut Tx,
@@ -284,7 +282,6 @@ pub fn delete_item_link(
 /// Removes a link. It can belong to any collection.
 ///
 /// # Errors
-///
 /// `not_found` if one of its ends is in the trash, `item_locked`, `invalid_state` for an archived collection.
 pub(super) fn unlink(tx: &mut Tx, writer: &LinkWriter<'_>, link: LinkRow) -> Result<()> {
     let workspace = writer.author.workspace;

@@ -50,7 +50,6 @@ impl Found {
 /// request.
 ///
 /// # Errors
-///
 /// `not_found`, and `validation_error` for an id of the wrong form or an unsupported type of object.
 pub(crate) fn find(
     tx: &mut Tx,

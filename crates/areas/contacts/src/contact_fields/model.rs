@@ -222,7 +222,6 @@ impl ContactFieldPatch {
     /// not archived.
     ///
     /// # Errors
-    ///
     /// `validation_error`, with all members of the body that cannot be changed.
     pub(super) fn expect_choices_only(&self, key: &str) -> Result<()> {
         let sent = [

@@ -143,7 +143,6 @@ pub async fn delete_contact_field(
 /// Finds a field by its key, among those whose definition the workspace can change.
 ///
 /// # Errors
-///
 /// `not_found`.
 fn named<'a>(shape: &'a Shape, key: &str) -> Result<&'a Field> {
     let field = shape.field(key).filter(|field| field.is_changeable());

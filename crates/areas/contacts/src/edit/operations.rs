@@ -316,7 +316,6 @@ pub fn bulk_upsert_contacts(
 /// Changes values of a live, locked contact.
 ///
 /// # Errors
-///
 /// `item_locked`, `version_conflict`.
 pub(crate) fn change_data(tx: &mut Tx, editor: &Editor<'_>, row: ItemRow, data: &Data) -> Result<Written> {
     let change = ItemChange {

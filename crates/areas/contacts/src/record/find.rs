@@ -180,7 +180,6 @@ pub(crate) fn contacts(read: &mut Read, shapes: &Shapes, caller: &Caller) -> Res
 /// Counts the live contacts of a workspace, but stops at `most + 1`.
 ///
 /// # Errors
-///
 /// `internal_error`.
 pub fn count_up_to(read: &mut Read, workspace: WorkspaceId, most: i64) -> Result<i64> {
     count::live_up_to(read, CONTACTS.set_of(workspace), most)

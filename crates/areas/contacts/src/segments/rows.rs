@@ -82,7 +82,6 @@ impl SegmentRow {
 /// segment changes.
 ///
 /// # Errors
-///
 /// `not_found`, or `invalid_state` if the filter names a field that no longer exists.
 pub(crate) fn filter(read: &mut Read, shape: &Shape, id: SegmentId) -> Result<(Filter, i64)> {
     let row = SegmentRow::find(read, shape.workspace, &id).map_err(|error| error.param("segment_id"))?;

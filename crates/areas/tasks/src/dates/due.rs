@@ -19,7 +19,6 @@ impl NewTaskDue {
     /// Validates a due date of a request. `business` is the default time zone.
     ///
     /// # Errors
-    ///
     /// `validation_error`.
     pub(crate) fn read(&self, business: Tz) -> Result<TaskDue> {
         if self.date.is_some() == self.datetime.is_some() {

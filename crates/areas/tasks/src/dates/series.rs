@@ -13,7 +13,6 @@ use model::{Error, FieldError, Result, TaskId, Timestamp};
 /// in the series.
 ///
 /// # Errors
-///
 /// `validation_error`, with the code `invalid_recurrence` if the rule is invalid.
 pub(crate) fn read(
     new: &NewTaskRecurrence,

@@ -135,7 +135,6 @@ fn patched(patch: Patch<impl Serialize>) -> Option<Value> {
 /// Validates the reminders of a request, and drops repeated ones.
 ///
 /// # Errors
-///
 /// `validation_error` for a reminder with neither or both of `at` and `offset_minutes`.
 pub(crate) fn reminders(given: &[NewTaskReminder]) -> Result<Vec<TaskReminder>> {
     let mut errors = Vec::new();

@@ -13,7 +13,6 @@ use store::Tx;
 /// Creates a task from the body of `POST …/tasks`.
 ///
 /// # Errors
-///
 /// The errors of that operation.
 pub fn create(
     tx: &mut Tx,

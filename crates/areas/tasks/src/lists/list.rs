@@ -207,7 +207,6 @@ impl TaskFilters {
     /// Parses the filters and the order to a query.
     ///
     /// # Errors
-    ///
     /// `validation_error`.
     fn read(&self, read: &mut Read, shape: &Shape) -> Result<RecordQuery> {
         let Self { params, own } = self;

@@ -44,7 +44,6 @@ pub(crate) fn jobs(actions: &Actions) -> [Job; 3] {
 /// Fires at most `most` due reminders, and returns their number.
 ///
 /// # Errors
-///
 /// `internal_error`.
 pub fn fire_due(tx: &mut Tx, most: i64) -> Result<usize> {
     let due = queries::due(tx, most)?;

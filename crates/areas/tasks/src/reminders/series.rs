@@ -62,7 +62,6 @@ impl Series {
     /// Rejects a series whose dates are too close to each other.
     ///
     /// # Errors
-    ///
     /// The violated rule, as the rest of a sentence.
     pub(super) fn refuse_dense(&self, start: Timestamp) -> Result<(), String> {
         if self.0.keeps_apart(start, TimeDelta::minutes(SHORTEST_MINUTES)) {

@@ -1,4 +1,4 @@
-//! What an operation gives: the envelope of specification 2.1, with `success` first.
+//! Answers of operations: JSON in the response envelope, with `success` first.
 
 use crate::declaration::describe::as_json;
 use crate::{Describe, EventStream};
@@ -9,24 +9,24 @@ use std::marker::PhantomData;
 use std::{fmt, slice};
 use utoipa::ToSchema;
 
-/// An answer, printed.
+/// A rendered answer.
 #[derive(Debug)]
 pub struct Reply {
     /// The HTTP status.
     pub status: u16,
-    /// What follows the headers.
+    /// The body.
     pub body: ReplyBody,
-    /// Headers of its own, beside those that every answer has. Of these an `Idempotency-Key` remembers `etag` and
-    /// `location`.
+    /// The answer's own headers, in addition to those that every answer has. Of these, only `etag` and `location` are
+    /// stored for an `Idempotency-Key`.
     pub headers: Vec<(&'static str, String)>,
 }
 
 /// The body of a [`Reply`].
 pub enum ReplyBody {
-    /// The whole JSON.
+    /// The complete JSON text.
     Whole(String),
-    /// Events as they happen. An `Idempotency-Key` remembers none: the operation stores what a resend is answered, and
-    /// says so with [`crate::Cx::mark_answered`].
+    /// A stream of events. It is not stored for an `Idempotency-Key`: the operation itself stores the answer to a
+    /// resend, and declares that with [`crate::Cx::mark_answered`].
     Events(EventStream),
 }
 
@@ -40,20 +40,20 @@ impl fmt::Debug for ReplyBody {
 }
 
 impl Reply {
-    /// An answer without headers of its own.
+    /// Creates an answer without headers of its own.
     pub fn new(status: u16, body: String) -> Self {
         Self { status, body: ReplyBody::Whole(body), headers: Vec::new() }
     }
 
-    /// 200 with events.
+    /// Creates a 200 answer with a stream of events.
     pub fn events(events: EventStream) -> Self {
         Self { status: 200, body: ReplyBody::Events(events), headers: Vec::new() }
     }
 
-    /// The whole body.
+    /// Returns the complete body.
     ///
     /// # Errors
-    /// `internal_error` for events, which nobody has as a whole.
+    /// `internal_error` for a stream of events.
     pub fn text(&self) -> Result<&str> {
         match &self.body {
             ReplyBody::Whole(text) => Ok(text),
@@ -62,15 +62,15 @@ impl Reply {
     }
 }
 
-/// Something that an operation can answer with.
+/// A type that an operation can return as its answer.
 pub trait Answer: Sized {
-    /// Prints it.
+    /// Renders the answer.
     ///
     /// # Errors
-    /// When a value cannot be printed as JSON.
+    /// `internal_error` when a value cannot be serialized as JSON.
     fn reply(self) -> Result<Reply>;
 
-    /// Tells the contract of it.
+    /// Adds the answer to the description of an operation.
     fn describe(describe: &mut Describe);
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn envelope(status: u16, fields: &impl Serialize) -> Result<Reply> {
 }
 
 pub(crate) fn data(status: u16, data: &impl Serialize) -> Result<Reply> {
-    // Written by hand, because this is every request's path and `flatten` prints through a buffer.
+    // Written by hand: every request takes this path, and serde's `flatten` serializes through a buffer.
     let mut body = Vec::with_capacity(1024);
     body.extend_from_slice(b"{\"success\":true,\"data\":");
     serde_json::to_writer(&mut body, data).map_err(Error::internal)?;
@@ -101,12 +101,12 @@ pub(crate) fn data(status: u16, data: &impl Serialize) -> Result<Reply> {
 pub struct With<A> {
     /// The answer.
     pub answer: A,
-    /// The headers. Their names are in lower case.
+    /// The headers, with names in lower case.
     pub headers: Vec<(&'static str, String)>,
 }
 
 impl<A> With<A> {
-    /// An answer that shows a version of something, which [`crate::IfMatch`] takes back.
+    /// Creates an answer with an object's version as its `ETag`, which [`crate::IfMatch`] accepts.
     pub fn etag(version: i64, answer: A) -> Self {
         Self { answer, headers: vec![("etag", format!("\"{version}\""))] }
     }
@@ -139,7 +139,7 @@ impl<T: Serialize + ToSchema> Answer for Json<T> {
     }
 }
 
-/// 200 with `data` as an array of everything there is: for lists that are short by nature.
+/// 200 with `data` as an array of all rows, for lists that are short by nature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rows<T>(pub Vec<T>);
 
@@ -154,7 +154,7 @@ impl<T: Serialize + ToSchema> Answer for Rows<T> {
     }
 }
 
-/// 201 with the resource that was stored.
+/// 201 with the created resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Created<T>(pub T);
 
@@ -178,7 +178,7 @@ pub struct Deleted<T> {
 }
 
 impl<T> Deleted<T> {
-    /// The answer for an object that is gone.
+    /// Creates the answer for a deleted object.
     pub fn of(object: &'static str, id: impl Serialize) -> Self {
         Self { id: as_json(&id), object, shown: PhantomData }
     }
@@ -194,7 +194,7 @@ impl<T: ToSchema> Answer for Deleted<T> {
         let whole = as_json(&T::schema());
         let parts =
             whole.get("allOf").and_then(Value::as_array).map_or(slice::from_ref(&whole), Vec::as_slice);
-        // The id and the word are those of the object itself.
+        // The schemas of `id` and `object` are those of the deleted object's type.
         let field = |name: &str| parts.iter().find_map(|part| part.get("properties")?.get(name)).cloned();
         describe.success(
             200,

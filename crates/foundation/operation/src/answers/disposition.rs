@@ -1,4 +1,4 @@
-//! Names in `Content-Disposition`, of parts of forms (RFC 7578) and of answers (RFC 6266).
+//! Names in `Content-Disposition` headers of form parts (RFC 7578) and of responses (RFC 6266).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,31 +6,31 @@ use encoding_rs::{Encoding, WINDOWS_1252};
 use percent_encoding::percent_decode;
 use std::borrow::Cow;
 
-/// What a `Content-Disposition` names.
+/// The names in a `Content-Disposition` header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Disposition {
-    /// `name`: the field of a form.
+    /// The parameter `name`: the form field.
     pub name: Option<String>,
-    /// `filename*`, or `filename`: the name of a file as its sender has it, perhaps with a path.
+    /// The parameter `filename*`, or else `filename`: the sender's name of the file, perhaps with a path.
     pub file_name: Option<String>,
 }
 
-/// How senders escape what cannot stand between quotes.
+/// The way in which a sender escapes characters that cannot stand between quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Escapes {
-    /// A part of a form: browsers write `%22`, `%0D` and `%0A` and leave every other `%` alone (HTML, 4.10.21.8).
+    /// A form part: browsers write `%22`, `%0D` and `%0A` and leave every other `%` alone (HTML, 4.10.21.8).
     Form,
-    /// An answer: servers that know no `filename*` percent-encode the whole name, and browsers decode it.
+    /// A response: servers that do not support `filename*` percent-encode the whole name, and browsers decode it.
     Answer,
 }
 
 impl Disposition {
-    /// Parses the header of a part of a form.
+    /// Parses the header of a form part.
     pub fn of_part(header: &[u8]) -> Self {
         Self::parse(header, Escapes::Form)
     }
 
-    /// Parses the header of an answer.
+    /// Parses the header of a response.
     pub fn of_answer(header: &[u8]) -> Self {
         Self::parse(header, Escapes::Answer)
     }
@@ -41,7 +41,7 @@ impl Disposition {
             let extended = format!("{wanted}*");
             let of =
                 |wanted: &str| parameters.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
-            // RFC 6266, 4.3: the extended form wins, unless it cannot be read.
+            // RFC 6266, 4.3: the extended form wins, unless it is invalid.
             let found = of(&extended).and_then(|value| decode_extended(value));
             found.or_else(|| of(wanted).map(|value| decode(value, escapes)))
         };
@@ -49,10 +49,10 @@ impl Disposition {
     }
 }
 
-/// The parameters of a header: names in lower case, and values without quotes. What cannot be read is skipped.
+/// Returns the parameters of a header, with names in lower case and values without quotes. Skips words without `=`.
 fn parameters(header: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
-    // The first word is the type. Some servers leave it out.
+    // The first word is the disposition type, which some servers leave out.
     let begins_with_type =
         header.split(|byte| *byte == b';').next().is_some_and(|word| !word.contains(&b'='));
     let mut rest = match header.iter().position(|byte| *byte == b';') {
@@ -83,8 +83,8 @@ fn parameters(header: &[u8]) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// Splits what is behind a quote into what is quoted and what follows. A backslash quotes only a quote and a backslash: before
-/// anything else it belongs to a path of Windows.
+/// Splits the text after an opening quote into the quoted value and the rest. A backslash escapes only a quote or a
+/// backslash: before any other character it belongs to a Windows path.
 fn unquote(text: &[u8]) -> (Vec<u8>, &[u8]) {
     let mut value = Vec::new();
     let mut at = 0;
@@ -102,7 +102,7 @@ fn unquote(text: &[u8]) -> (Vec<u8>, &[u8]) {
     (value, &[])
 }
 
-/// Decodes a value such as `UTF-8'en'pre%C3%A7os.csv` (RFC 8187); `None` where it is none.
+/// Decodes a value such as `UTF-8'en'pre%C3%A7os.csv` (RFC 8187). Returns `None` for a value of another form.
 fn decode_extended(value: &[u8]) -> Option<String> {
     let mut parts = value.splitn(3, |byte| *byte == b'\'');
     let (charset, _language, encoded) = (parts.next()?, parts.next()?, parts.next()?);
@@ -112,7 +112,7 @@ fn decode_extended(value: &[u8]) -> Option<String> {
     (!has_errors).then(|| text.into_owned())
 }
 
-/// Decodes a value as senders write it: UTF-8, or an older encoding, with what they escape.
+/// Decodes a plain value: UTF-8 or Windows-1252, with RFC 2047 words or the sender's escapes.
 fn decode(value: &[u8], escapes: Escapes) -> String {
     let text = readable(value);
     if let Some(decoded) = decode_words(&text) {
@@ -132,7 +132,8 @@ fn readable(bytes: &[u8]) -> Cow<'_, str> {
         .map_or_else(|_| WINDOWS_1252.decode_without_bom_handling(bytes).0, Cow::Borrowed)
 }
 
-/// Decodes words such as `=?utf-8?B?cHJlw6dvcy5jc3Y=?=` (RFC 2047), which senders of mail write; `None` where there are none.
+/// Decodes words such as `=?utf-8?B?cHJlw6dvcy5jc3Y=?=` (RFC 2047), which mail programs write. Returns `None` if a
+/// word has another form.
 fn decode_words(text: &str) -> Option<String> {
     let mut decoded = String::new();
     for word in text.split_whitespace() {
@@ -174,7 +175,7 @@ mod tests {
             (b"form-data; filename*=UTF-8''ni%C3%B1o.csv; filename=\"x.csv\"", "niño.csv"),
             (b"form-data; FileName*=iso-8859-1'en'ni%F1o.csv", "niño.csv"),
             (b"form-data; filename*=\"utf-8''ni%C3%B1o.csv\"", "niño.csv"),
-            // What cannot be read gives way to what can.
+            // The plain form is used if the extended form is invalid.
             (b"form-data; filename=\"x.csv\"; filename*=nonsense''a", "x.csv"),
             (b"form-data; filename=\"x.csv\"; filename*=utf-8''%ff", "x.csv"),
             (b"form-data; filename=\"x.csv\"; filename*=a.csv", "x.csv"),

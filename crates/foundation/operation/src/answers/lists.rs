@@ -1,4 +1,4 @@
-//! Lists as answers, one for each way in which lists come in pages. How a page is asked for stands in paging.rs.
+//! Lists as answers, one type for each paging mode. The arguments that request pages are in `inputs/paging.rs`.
 
 use crate::answers::answer::{Answer, Reply, data, envelope};
 use crate::declaration::describe::{Describe, as_json};
@@ -14,7 +14,7 @@ pub struct CursorList<T> {
     pub data: Vec<T>,
     /// Whether more rows follow.
     pub has_more: bool,
-    /// What to send as `starting_after` for the next page; `None` at the end.
+    /// The value of `starting_after` for the next page. `None` on the last page.
     pub next_cursor: Option<String>,
 }
 
@@ -60,12 +60,12 @@ pub struct Pagination {
     pub pages: i64,
 }
 
-/// A page of an offset or page list.
+/// A page of an offset list.
 #[derive(Debug, Clone, Serialize)]
 pub struct OffsetList<T> {
     /// The rows.
     pub data: Vec<T>,
-    /// Which page it is, and how many rows there are.
+    /// The page's number and the number of rows in the list.
     pub pagination: Pagination,
 }
 
@@ -82,14 +82,14 @@ impl<T: Serialize + ToSchema> Answer for OffsetList<T> {
     }
 }
 
-/// A page of a page list, with room for what a list tells beside `data` and `pagination`.
+/// A page of a page list, with optional fields of the envelope next to `data` and `pagination`.
 #[derive(Debug, Clone, Serialize)]
 pub struct PageList<T, E = Nothing> {
     /// The rows.
     pub data: Vec<T>,
-    /// Which page it is, and how many rows there are.
+    /// The page's number and the number of rows in the list.
     pub pagination: Pagination,
-    /// Fields beside `data`: an object.
+    /// Further fields of the envelope. They must serialize as an object.
     #[serde(flatten)]
     pub extra: E,
 }
@@ -117,7 +117,7 @@ pub(crate) fn describe_pages<E: ToSchema>(describe: &mut Describe, row: &Value) 
     describe.success(200, Value::Object(fields));
 }
 
-/// The fields of an object as fields of the envelope.
+/// Returns the fields of an object type as fields of the envelope. Those that are not required are in `$optional`.
 fn fields_of<E: ToSchema>(describe: &mut Describe) -> Map<String, Value> {
     let schema = as_json(&E::schema());
     E::schemas(&mut describe.schemas);
@@ -129,19 +129,19 @@ fn fields_of<E: ToSchema>(describe: &mut Describe) -> Map<String, Value> {
     fields
 }
 
-/// An opt-in list in either of its forms.
+/// An opt-in list in either form.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum OptInList<T> {
-    /// Everything up to the ceiling.
+    /// All rows up to the ceiling.
     Array(Vec<T>),
     /// One page.
     Page {
         /// The rows.
         data: Vec<T>,
-        /// Whether there are more behind the last.
+        /// Whether more rows follow.
         has_more: bool,
-        /// What to send as `starting_after` for the next page; `null` at the end.
+        /// The value of `starting_after` for the next page; `null` on the last page.
         next_cursor: Option<String>,
     },
 }

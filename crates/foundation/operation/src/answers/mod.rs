@@ -1,4 +1,4 @@
-//! Answers of operations: bodies, lists, streams, and bytes.
+//! Answers of operations: JSON, lists, and streams of events.
 
 pub(crate) mod answer;
 pub(crate) mod disposition;

@@ -1,5 +1,5 @@
-//! Answers whose `data` the operation printed itself: what is stored as JSON goes out without being parsed and printed
-//! again. The contract shows `T`; a test of the area must hold the text against it.
+//! Answers whose `data` is JSON text that the operation rendered: stored JSON is sent without being parsed and
+//! serialized again. The contract shows `T`, so a test of the area must check the text against it.
 
 use crate::answers::answer::{Answer, Reply};
 use crate::answers::lists::{Pagination, describe_cursor_page, describe_pages};
@@ -20,7 +20,7 @@ pub struct RawJson<T> {
 }
 
 impl<T> RawJson<T> {
-    /// The answer with this JSON text, which must be one valid value.
+    /// Creates the answer from JSON text, which must be one valid value.
     pub fn new(data: String) -> Self {
         Self { data, shown: PhantomData }
     }
@@ -44,12 +44,12 @@ impl<T: Serialize + ToSchema> Answer for RawJson<T> {
     }
 }
 
-/// 201 with the stored resource as JSON text.
+/// 201 with the created resource as JSON text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawCreated<T>(RawJson<T>);
 
 impl<T> RawCreated<T> {
-    /// The answer with this JSON text, which must be one valid value.
+    /// Creates the answer from JSON text, which must be one valid value.
     pub fn new(data: String) -> Self {
         Self(RawJson::new(data))
     }
@@ -65,14 +65,14 @@ impl<T: Serialize + ToSchema> Answer for RawCreated<T> {
     }
 }
 
-/// The rows of a list as JSON text, printed one behind the other.
+/// The rows of a list as JSON text, separated by commas.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RawRows {
     text: String,
 }
 
 impl RawRows {
-    /// Begins a row: one valid JSON value is to be written to what this gives.
+    /// Starts a row. The caller appends one valid JSON value to the returned text.
     pub fn row(&mut self) -> &mut String {
         if !self.text.is_empty() {
             self.text.push(',');
@@ -100,7 +100,7 @@ impl<R: AsRef<str>> FromIterator<R> for RawRows {
     }
 }
 
-/// A page of a cursor list as JSON text; `extra` as in [`crate::PageList`].
+/// A page of a cursor list as JSON text. `extra` has further fields of the envelope, as in [`crate::PageList`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawCursorList<T, E = crate::Nothing> {
     rows: RawRows,
@@ -111,8 +111,8 @@ pub struct RawCursorList<T, E = crate::Nothing> {
 }
 
 impl<T> RawCursorList<T> {
-    /// The answer for `rows`, which were fetched with [`CursorPage::fetch`]: `print` writes one of them, and
-    /// `next_cursor` tells what to send as `starting_after` to go on behind the last that is shown.
+    /// Creates the answer for `rows`, which were fetched with [`CursorPage::fetch`]. `print` writes one row, and
+    /// `next_cursor` returns the value of `starting_after` that continues after a row.
     pub fn of<R>(
         page: &CursorPage,
         rows: &[R],
@@ -130,7 +130,7 @@ impl<T> RawCursorList<T> {
         Self { rows: printed, has_more, next_cursor, extra: crate::Nothing {}, shown: PhantomData }
     }
 
-    /// The same with fields beside `data`.
+    /// Adds fields to the envelope.
     pub fn with<E>(self, extra: E) -> RawCursorList<T, E> {
         let Self { rows, has_more, next_cursor, .. } = self;
         RawCursorList { rows, has_more, next_cursor, extra, shown: PhantomData }
@@ -150,7 +150,7 @@ impl<T: Serialize + ToSchema, E: Serialize + ToSchema> Answer for RawCursorList<
         let rest = serde_json::to_string(&Rest { has_more, next_cursor, extra }).map_err(Error::internal)?;
         let mut body = rows.open();
         body.push(',');
-        // As in `RawPageList`.
+        // The opening brace is dropped, as in `RawPageList`.
         body.push_str(rest.strip_prefix('{').unwrap_or_default());
         Ok(Reply::new(200, body))
     }
@@ -160,7 +160,7 @@ impl<T: Serialize + ToSchema, E: Serialize + ToSchema> Answer for RawCursorList<
     }
 }
 
-/// A page of a page list as JSON text; `extra` as in [`crate::PageList`].
+/// A page of a page list as JSON text. `extra` has further fields of the envelope, as in [`crate::PageList`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawPageList<T, E = crate::Nothing> {
     rows: RawRows,
@@ -170,7 +170,7 @@ pub struct RawPageList<T, E = crate::Nothing> {
 }
 
 impl<T, E> RawPageList<T, E> {
-    /// The answer for the rows of a page and the number of all rows.
+    /// Creates the answer from the rows of a page and the total number of rows.
     pub fn of(page: PageNumber, rows: RawRows, total: i64, extra: E) -> Self {
         Self { rows, pagination: Pagination::of_page(page, total), extra, shown: PhantomData }
     }
@@ -188,7 +188,7 @@ impl<T: Serialize + ToSchema, E: Serialize + ToSchema> Answer for RawPageList<T,
             .map_err(Error::internal)?;
         let mut body = self.rows.open();
         body.push(',');
-        // The rest is an object of at least one field; its opening brace is the body's.
+        // `rest` is an object with at least one field. Its opening brace is dropped, because `body` has one.
         body.push_str(rest.strip_prefix('{').unwrap_or_default());
         Ok(Reply::new(200, body))
     }

@@ -1,5 +1,5 @@
-//! Answers that are streams of events: an operation tells what happens, and here it is printed as server-sent events,
-//! kept alive while nothing happens, and ended when its key may no longer be used.
+//! Answers that are streams of events. The operation yields events, which are formatted here as server-sent events.
+//! An idle stream sends keep-alive comments. A stream ends when its API key may no longer be used.
 
 use crate::log::{LogRow, RequestLog};
 use crate::raw_route::Chunks;
@@ -25,17 +25,17 @@ pub struct StreamEvent {
 }
 
 impl StreamEvent {
-    /// What happened: a name such as `run.created`, and JSON.
+    /// Creates an event with a name such as `run.created` and with JSON data.
     pub fn new(name: impl Into<String>, data: impl Into<String>) -> Self {
         Self { name: name.into(), data: Ok(data.into()), energy: 0 }
     }
 
-    /// A failure, told in the envelope of an error answer.
+    /// Creates an event that reports a failure. Its data is the body of an error response.
     pub fn failed(name: impl Into<String>, error: Error) -> Self {
         Self { name: name.into(), data: Err(error), energy: 0 }
     }
 
-    /// With the Energy spent so far, for the request log.
+    /// Sets the Energy spent so far, for the request log.
     #[must_use]
     pub fn spent(mut self, energy: i64) -> Self {
         self.energy = energy;
@@ -43,15 +43,15 @@ impl StreamEvent {
     }
 }
 
-/// What happens, as it happens. It is polled only as fast as the caller reads, and dropped when the caller hangs up.
+/// A stream of events. It is polled only as fast as the client reads, and dropped when the client disconnects.
 pub type EventStream = Pin<Box<dyn Stream<Item = StreamEvent> + Send>>;
 
-/// What a quiet stream sends, so that nothing on the way takes it for dead.
+/// The comment that an idle stream sends, so that no proxy closes the connection.
 const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
-/// The event of a stream that ends although what it tells of goes on.
+/// The name of the last event of a stream that ends because its key may no longer be used.
 const BROKEN_OFF: &str = "error";
 
-/// What goes on beside a stream.
+/// The state of a stream while it is sent.
 pub(crate) struct Sending {
     events: EventStream,
     request: RequestId,
@@ -72,13 +72,13 @@ impl Sending {
         limits: &Limits,
     ) -> Self {
         let mut check = interval_at(Instant::now() + limits.key_check, limits.key_check);
-        // After a pause of the machine one look is enough.
+        // After a suspension of the machine, one check is enough.
         check.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let keep_alive = limits.keep_alive;
         Self { events, request, key, row, keep_alive, check, number: 0, is_over: false }
     }
 
-    /// The text to send, piece by piece.
+    /// Returns the text to send, in chunks.
     pub(crate) fn chunks(self) -> Chunks {
         Box::pin(stream::unfold(self, |mut sending| async move {
             let chunk = sending.next().await?;
@@ -122,10 +122,10 @@ impl Sending {
     }
 }
 
-/// An event as the HTML standard has it.
+/// Formats a server-sent event as the HTML standard defines it.
 fn printed(number: u64, name: &str, data: &str) -> String {
     let mut text = format!("id: {number}\nevent: {name}\n");
-    // JSON that was stored may have line breaks between its values, which readers put back.
+    // Stored JSON may have line breaks between its values. Each line is a `data` field, and clients join the lines.
     for line in data.split(['\n', '\r']) {
         text.push_str("data: ");
         text.push_str(line);
@@ -135,7 +135,7 @@ fn printed(number: u64, name: &str, data: &str) -> String {
     text
 }
 
-/// The key that a stream was opened with, and what it operates.
+/// The API key that a stream was opened with, and the workspace and scope that it is used for.
 pub(crate) struct KeyWatch {
     pub(crate) db: Db,
     pub(crate) directory: Arc<Directory>,
@@ -145,7 +145,8 @@ pub(crate) struct KeyWatch {
 }
 
 impl KeyWatch {
-    /// That the key may still be used for the operation. A database that fails for now ends no stream.
+    /// Checks that the key may still be used for the operation. A database failure is logged and does not end the
+    /// stream.
     async fn check(&self) -> Result<()> {
         match self.look().await {
             Err(error) if error.code().status() >= 500 => {
@@ -181,11 +182,11 @@ impl KeyWatch {
     }
 }
 
-/// The request log's row of a stream. It is written when the stream ends, whoever ends it.
+/// The request-log row of a stream. It is written when the stream is dropped, no matter which side ends it.
 pub(crate) struct LastingRow {
     log: RequestLog,
     row: Option<LogRow>,
-    /// It ends with the stream.
+    /// The tracing span of the request. It ends with the stream.
     span: Option<Span>,
 }
 

@@ -1,25 +1,26 @@
-//! Operations that will be retired, and those that were (specification 9.4, platform-billing.md C.8).
+//! The retirement of operations: the headers that announce it, and the error that follows it.
 
 use crate::BASE;
 use crate::declaration::meta::{Meta, Method};
 use model::{Code, Error, Result, Timestamp};
 
-/// At least six months pass between the announcement and the end.
+/// The minimum number of days between the announcement and the retirement: six months.
 const LEAST_DAYS: i64 = 184;
 
-/// The same, read and checked.
+/// A declared deprecation, parsed and checked.
 pub(crate) struct Retiring {
     ends_at: Timestamp,
     alternative: &'static str,
-    /// The address of the alternative.
+    /// The path of the alternative, for the header `Link`.
     successor: String,
 }
 
 impl Retiring {
-    /// Reads what is declared; `None` where nothing is.
+    /// Parses the declaration of an operation. Returns `None` for an operation without a deprecation.
     ///
     /// # Errors
-    /// When a day is none, the time between them is too short, or the alternative is not a method and a path.
+    /// `internal_error` when a day is invalid, the time between the days is too short, or the alternative is not a
+    /// method and a path.
     pub(crate) fn of(meta: &Meta) -> Result<Option<Self>> {
         let Some(declared) = &meta.deprecated else { return Ok(None) };
         let wrong = |what: &str| Error::internal(format!("the deprecation of {}: {what}", meta.id));
@@ -30,7 +31,7 @@ impl Retiring {
             return Err(wrong("six months must lie between announcement and end"));
         }
         let (method, path) = declared.alternative.split_once(' ').unwrap_or_default();
-        // It stands in a header, between quotes.
+        // The alternative stands between quotes in a header.
         let is_path =
             path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
         if Method::parse(method).is_none() || !is_path {
@@ -40,7 +41,7 @@ impl Retiring {
         Ok(Some(Self { ends_at, alternative: declared.alternative, successor }))
     }
 
-    /// The headers of every answer of the operation.
+    /// Returns the headers that every response of the operation has.
     pub(crate) fn headers(&self, now: Timestamp) -> [(&'static str, String); 3] {
         let link = if now < self.ends_at {
             format!("</docs/>; rel=\"deprecation\"; type=\"text/html\"; title=\"{}\"", self.alternative)
@@ -50,7 +51,7 @@ impl Retiring {
         [("deprecation", "true".to_owned()), ("sunset", self.ends_at.http_date()), ("link", link)]
     }
 
-    /// Refuses what comes too late.
+    /// Refuses a request after the retirement.
     ///
     /// # Errors
     /// `endpoint_retired`.

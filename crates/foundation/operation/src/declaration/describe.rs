@@ -1,26 +1,26 @@
-//! What an operation takes and gives, collected from its types.
+//! The inputs and answers of an operation, collected from its types.
 
 use serde_json::{Value, json};
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::{RefOr, Required, Schema};
 use utoipa::{IntoParams, ToSchema};
 
-/// An answer that is no error.
+/// A successful answer.
 pub(crate) struct Success {
     pub(crate) status: u16,
-    /// The envelope's fields beside `success`.
+    /// The fields of the envelope other than `success`.
     pub(crate) fields: Value,
-    /// What its example has instead of what the types state.
+    /// The values in which its example differs from the examples of the types.
     pub(crate) differs: Option<Value>,
 }
 
-/// The description of one operation, from which come its part of the contract and the check of its input.
+/// The description of one operation. Its part of the contract and the validation of its input are made from it.
 #[derive(Default)]
 pub struct Describe {
     pub(crate) path: Vec<Parameter>,
     pub(crate) query: Vec<Parameter>,
     pub(crate) body: Option<RefOr<Schema>>,
-    /// The media type of a body that is read while it arrives; `None` for JSON.
+    /// The media type of a body that is read while it arrives. `None` for JSON.
     pub(crate) streamed: Option<&'static str>,
     pub(crate) documented: Vec<Parameter>,
     pub(crate) successes: Vec<Success>,
@@ -30,7 +30,7 @@ pub struct Describe {
 }
 
 impl Describe {
-    /// A parameter in the path.
+    /// Adds a parameter of the path.
     pub fn path_parameter<T: ToSchema>(&mut self, name: &str) {
         let parameter = ParameterBuilder::new()
             .name(name)
@@ -40,35 +40,35 @@ impl Describe {
         self.path.push(parameter.build());
     }
 
-    /// The parameters of a query type.
+    /// Adds the parameters of a query type.
     pub fn query_parameters<T: IntoParams>(&mut self) {
         self.query.extend(T::into_params(|| Some(ParameterIn::Query)));
     }
 
-    /// A parameter of query or header that the argument's own code reads and checks: the contract shows it, and that
-    /// is all.
+    /// Adds a parameter of the query or a header that the argument's own code reads and validates. It is published in
+    /// the contract, but not validated against its schema.
     pub fn parameter(&mut self, parameter: Parameter) {
         self.documented.push(parameter);
     }
 
-    /// The body.
+    /// Sets the JSON body.
     pub fn body<T: ToSchema>(&mut self) {
         self.body = Some(self.schema::<T>());
     }
 
-    /// A body of another media type than JSON, which the operation reads while it arrives.
+    /// Sets a body of a media type other than JSON, which the operation reads while it arrives.
     pub fn streamed_body<T: ToSchema>(&mut self, media_type: &'static str) {
         self.body::<T>();
         self.streamed = Some(media_type);
     }
 
-    /// An answer: its status, and the envelope's fields beside `success`; optional ones in an object called
-    /// `$optional`.
+    /// Adds a successful answer: its status and the fields of the envelope other than `success`. Optional fields are
+    /// in an object called `$optional`.
     pub fn success(&mut self, status: u16, fields: Value) {
         self.successes.push(Success { status, fields, differs: None });
     }
 
-    /// A further status under which the last answer is given, and what its example then has instead.
+    /// Adds another status of the last answer, and the values in which its example differs.
     pub fn also(&mut self, status: u16, differs: Value) {
         if let Some(Success { fields, .. }) = self.successes.last() {
             let fields = fields.clone();
@@ -76,12 +76,12 @@ impl Describe {
         }
     }
 
-    /// Says that a 200 may be a stream of server-sent events instead, and which.
+    /// Declares that a 200 answer may be a stream of server-sent events, and describes them.
     pub fn events(&mut self, description: &'static str) {
         self.events = Some(description);
     }
 
-    /// Whether `{}` may be a body, as far as it depends on fields that must be there.
+    /// Returns whether no field of the body is required, so that `{}` may be a body.
     pub(crate) fn takes_empty_object(&self) -> bool {
         self.body.as_ref().is_some_and(|schema| !self.demands_fields(&as_json(schema), 0))
     }
@@ -92,7 +92,7 @@ impl Describe {
             schema.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next())
         {
             let named = self.schemas.iter().find(|(other, _)| other == name);
-            // Bodies are a few levels deep; what goes deeper refers to itself.
+            // Bodies are a few levels deep. A deeper schema refers to itself.
             return depth > 8
                 || named.is_none_or(|(_, schema)| self.demands_fields(&as_json(schema), depth + 1));
         }
@@ -102,13 +102,13 @@ impl Describe {
             || ["oneOf", "anyOf", "minProperties"].iter().any(|word| schema.get(word).is_some())
     }
 
-    /// A status that the operation may fail with beside those that follow from its declaration.
+    /// Adds an error status, in addition to those that follow from the declaration.
     pub fn may_fail(&mut self, status: u16) {
         self.failures.push(status);
     }
 
-    /// A reference to `T`, whose definition joins the document's components; types without a name of their own
-    /// (numbers, lists, maps) are written out.
+    /// Returns a reference to `T` and adds its definition to the components. A type without a name of its own (a
+    /// number, list or map) is returned inline.
     pub fn schema<T: ToSchema>(&mut self) -> RefOr<Schema> {
         let schema = T::schema();
         T::schemas(&mut self.schemas);
@@ -122,13 +122,13 @@ impl Describe {
         schema
     }
 
-    /// `T`'s schema as JSON.
+    /// Returns the schema of `T` as JSON.
     pub fn schema_json<T: ToSchema>(&mut self) -> Value {
         let schema = self.schema::<T>();
         as_json(&schema)
     }
 
-    /// The components as a JSON object, for schemas that refer to them.
+    /// Returns the components as a JSON object, for schemas that refer to them.
     pub(crate) fn components(&self) -> Value {
         let schemas: serde_json::Map<String, Value> =
             self.schemas.iter().map(|(name, schema)| (name.clone(), as_json(schema))).collect();

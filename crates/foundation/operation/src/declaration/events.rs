@@ -1,28 +1,28 @@
-//! The types of events: a row for each, contributed by the area that publishes it.
+//! Event types. Each area contributes those that it publishes.
 
 use crate::declaration::generators::complete_event;
 use model::{Event, EventMeta, Scope};
 use serde_json::Value;
 
-/// A type of event: what documents, subscriptions and deliveries need to know of it.
+/// An event type, as documents, subscriptions and deliveries use it.
 #[derive(Debug, Clone)]
 pub struct EventType {
-    /// Its name, such as `run.completed`.
+    /// The name, such as `run.completed`.
     pub name: &'static str,
-    /// What happened, in a sentence.
+    /// A sentence that says what happened.
     pub description: &'static str,
     /// The scope that a key needs to subscribe to it.
     pub scope: Scope,
-    /// What its order is kept by: the kind of object, and the path in `data` to its id, such as `item.id`.
+    /// The object whose events are kept in order: its kind, and the path in `data` to its id, such as `item.id`.
     pub entity: Option<(&'static str, &'static str)>,
-    /// Whether it is only announced: it can be subscribed to, and nothing publishes it yet.
+    /// Whether the type is only announced: clients can subscribe to it, but nothing publishes it yet.
     pub announced: bool,
-    /// Makes the schema, because few callers ask for one and all of them together are megabytes.
+    /// Creates the schema on demand, because few callers need one and all schemas together take megabytes.
     pub(crate) make_schema: fn() -> Value,
 }
 
 impl EventType {
-    /// The types of a struct or enum that derives [`Event`].
+    /// Returns the event types of a struct or enum that derives [`Event`].
     ///
     /// ```
     /// # use serde::Serialize;
@@ -64,7 +64,7 @@ impl EventType {
         E::TYPES.iter().map(Self::from).collect()
     }
 
-    /// A type of an area that does not exist yet. It gives way to the area's own event of that name.
+    /// Creates the type of an event whose area does not exist yet. The area's own event of that name replaces it.
     pub fn announced(
         name: &'static str,
         description: &'static str,
@@ -74,22 +74,22 @@ impl EventType {
         Self { name, description, scope, entity: None, announced: true, make_schema }
     }
 
-    /// A JSON Schema (2020-12) of `data`, complete by the rules of responses.
+    /// Returns the JSON Schema (2020-12) of `data`, completed by the rules of responses.
     pub fn schema(&self) -> Value {
         let mut schema = (self.make_schema)();
         complete_event(&mut schema);
         schema
     }
 
-    /// Keeps the order of events about one object where a subscriber asks for that: `kind` is a word for the object,
-    /// `path` leads to its id in `data`, such as `run_id` or `item.id`.
+    /// Sets the object that the event is about, so that a subscriber can receive the events about one object in
+    /// order. `kind` is a word for the object, and `path` leads to its id in `data`, such as `run_id` or `item.id`.
     #[must_use]
     pub fn about(mut self, kind: &'static str, path: &'static str) -> Self {
         self.entity = Some((kind, path));
         self
     }
 
-    /// The id of the object that an event with this data is about.
+    /// Returns the id of the object that an event with this data is about.
     pub fn entity_id<'a>(&self, data: &'a Value) -> Option<&'a Value> {
         let (_, path) = self.entity?;
         let id = path.split('.').try_fold(data, |value, word| value.get(word))?;

@@ -1,21 +1,23 @@
-//! Examples of requests and responses, composed from those on the types.
+//! Examples of requests and responses, composed from the examples on the types.
 //!
-//! A type states in `#[schema(example = …)]` only what its schema cannot: names, amounts, and the optional fields worth
-//! showing. The rest follows from the schema: constants, the first word of an enum, defaults, times, `null` and `false`.
+//! A type states in `#[schema(example = …)]` only what its schema cannot say: names, amounts, and the optional fields
+//! worth showing. The rest follows from the schema: constants, the first value of an enum, defaults, times, `null`
+//! and `false`.
 
 use serde_json::{Map, Value, json};
 
-/// Deeper schemas refer to themselves.
+/// The maximum depth of a schema. A deeper one refers to itself.
 const DEEPEST: usize = 16;
 
-/// A value that fits `schema`, for tests and samples; `root` is the document in which its references are found. Where no
-/// type states an example, a placeholder stands.
+/// Composes a value that `schema` accepts, for tests and samples. `root` is the document that its references point
+/// into. Where no type states an example, the value has a placeholder.
 pub fn sample(root: &Value, schema: &Value) -> Value {
     Composer { root, lacking: Vec::new() }.compose(schema, None, "", 0)
 }
 
-/// Puts an example at the body and at the successes of each operation of an OpenAPI document, and gives what no type
-/// states: operation, part and field. An example that a success has already says what differs from what the types state.
+/// Adds an example to the body and to the successful responses of each operation in an OpenAPI document. Returns the
+/// values that no type states, each with its operation, part and field. The existing example of a response has the
+/// values in which it differs from the examples of the types.
 pub(crate) fn add(document: &mut Value) -> Vec<String> {
     let mut lacking = Vec::new();
     let mut shared = Map::new();
@@ -53,7 +55,7 @@ fn members(object: &mut Value) -> impl Iterator<Item = &mut Value> {
     object.as_object_mut().into_iter().flat_map(Map::values_mut)
 }
 
-/// The example of a media type, if it lacks nothing.
+/// Composes the example of a media type. Returns `None` if a value is missing.
 fn example_of(root: &Value, media: &mut Value, what: &str, lacking: &mut Vec<String>) -> Option<Value> {
     let differs = media.as_object_mut()?.remove("example");
     let mut composer = Composer { root, lacking: Vec::new() };
@@ -66,7 +68,8 @@ fn example_of(root: &Value, media: &mut Value, what: &str, lacking: &mut Vec<Str
     is_whole.then_some(example)
 }
 
-/// Stores the example of a response under the name of what it shows, so that operations with the same response share it.
+/// Stores the example of a response under the name of its data's schema, so that operations with the same response
+/// share it. Returns the name.
 fn share(shared: &mut Map<String, Value>, schema: &Value, id: &str, suffix: &str, example: Value) -> String {
     let data = schema.pointer("/properties/data");
     let one = data.and_then(|data| Some((name(data)?.to_owned(), "")));
@@ -80,12 +83,12 @@ fn share(shared: &mut Map<String, Value>, schema: &Value, id: &str, suffix: &str
     name
 }
 
-/// The name of the component that a schema refers to.
+/// Returns the name of the component that a schema refers to.
 fn name(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()?.rsplit('/').next()
 }
 
-/// Parameters have a place for their example outside the schema.
+/// Moves the example of a parameter from its schema to the parameter.
 fn raise(parameter: &mut Value) {
     let own = parameter.get("example").or_else(|| stated(parameter.get("schema")?)).cloned();
     if let Some(schema) = parameter.get_mut("schema").and_then(Value::as_object_mut) {
@@ -97,7 +100,8 @@ fn raise(parameter: &mut Value) {
     }
 }
 
-/// Takes the examples of objects out of a schema: they are parts, for composing. Those of single values stay.
+/// Removes the examples of objects and unions, which only serve to compose other examples. Moves the example of a
+/// single value to `examples`.
 pub fn tidy(schema: &mut Value) {
     let Some(parts) = schema.as_object_mut() else { return };
     let is_composed = ["properties", "allOf", "oneOf"].iter().any(|part| parts.contains_key(*part));
@@ -117,12 +121,12 @@ pub fn tidy(schema: &mut Value) {
     }
 }
 
-/// The example that a schema states itself.
+/// Returns the example that a schema itself states.
 fn stated(schema: &Value) -> Option<&Value> {
     schema.get("example").or_else(|| schema.get("examples")?.get(0))
 }
 
-/// Whether a schema also allows `null`.
+/// Returns whether a schema allows `null`.
 fn is_nullable(schema: &Value) -> bool {
     let is_null = |kind: &Value| kind == "null" || kind.get("type").is_some_and(|kind| kind == "null");
     ["type", "oneOf", "anyOf"]
@@ -131,7 +135,7 @@ fn is_nullable(schema: &Value) -> bool {
         .any(|kinds| kinds.iter().any(is_null))
 }
 
-/// The fields of an object, those of all its parts together.
+/// The fields of an object, collected from all parts of its schema.
 #[derive(Default)]
 struct Fields<'a> {
     properties: Vec<(&'a String, &'a Value)>,
@@ -141,18 +145,19 @@ struct Fields<'a> {
 
 struct Composer<'a> {
     root: &'a Value,
-    /// The paths of the values that no type states.
+    /// The paths of the values for which no type states an example.
     lacking: Vec<String>,
 }
 
 impl<'a> Composer<'a> {
-    /// What a reference stands for; what is none stands for itself.
+    /// Resolves a reference. Returns any other schema unchanged.
     fn resolved(&self, schema: &'a Value) -> &'a Value {
         let target = schema.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
         target.and_then(|target| self.root.pointer(target)).unwrap_or(schema)
     }
 
-    /// A value for `schema`. What `given` says goes before what the schema states itself; what both leave out is composed.
+    /// Composes a value for `schema`. `given` takes precedence over the schema's own example. Values that neither has
+    /// are composed.
     fn compose(&mut self, schema: &'a Value, given: Option<&Value>, path: &str, depth: usize) -> Value {
         if depth > DEEPEST {
             return Value::Null;
@@ -182,7 +187,7 @@ impl<'a> Composer<'a> {
         }
     }
 
-    /// A value of one of several forms.
+    /// Composes a value of a schema with alternatives.
     fn choice(
         &mut self,
         schema: &'a Value,
@@ -194,7 +199,7 @@ impl<'a> Composer<'a> {
         let own = given.or_else(|| stated(schema));
         let mut real = choices.iter().filter(|choice| choice.get("type").is_none_or(|kind| kind != "null"));
         match (real.next(), real.next(), own) {
-            // Which form a value has is not known, so it is taken as a whole.
+            // The alternative that the example belongs to is not known, so the example is used unchanged.
             (_, Some(_), Some(own)) => own.clone(),
             (_, _, None) if is_nullable(schema) => Value::Null,
             (Some(first), _, own) => self.compose(first, own, path, depth + 1),
@@ -202,7 +207,7 @@ impl<'a> Composer<'a> {
         }
     }
 
-    /// Collects an object's fields.
+    /// Collects the fields of an object.
     fn gather(&self, schema: &'a Value, fields: &mut Fields<'a>, depth: usize) {
         if depth > DEEPEST {
             return;
@@ -238,7 +243,7 @@ impl<'a> Composer<'a> {
         Value::Object(object)
     }
 
-    /// A value without parts that nobody states.
+    /// Returns a value for a schema without parts and without an example.
     fn single(&mut self, schema: &Value, path: &str) -> Value {
         if let Some(value) = schema.get("const") {
             return value.clone();
@@ -271,7 +276,7 @@ impl<'a> Composer<'a> {
 mod tests {
     use super::*;
 
-    /// The example of `schema`, and what it lacks.
+    /// Returns the example of `schema`, and the paths of missing values.
     fn composed(schema: Value) -> (Value, Vec<String>) {
         let root = json!({ "components": { "schemas": {
             "Id": { "type": "integer", "examples": [7] },
@@ -320,7 +325,7 @@ mod tests {
         }));
         assert_eq!(lacking, [""; 0]);
         let whole = json!({ "id": 7, "label": "Lid", "color": "red", "on": true, "parts": [
-            // Whoever states an object shows no more of it than must be there.
+            // Objects in a given example show only their required fields and the fields that are given.
             { "id": 7, "label": "Box", "on": false }, { "id": 7, "label": "Lid", "on": false },
         ] });
         assert_eq!(example, whole);

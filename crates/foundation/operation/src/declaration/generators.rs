@@ -1,9 +1,9 @@
-//! What generators of clients need of schemas and Rust types do not say.
+//! Changes to schemas that generators of API clients need and Rust types do not express.
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// Completes a document for generators.
+/// Completes an OpenAPI document for generators.
 pub(crate) fn complete(document: &mut Value) {
     open_free_objects(document);
     fix_constants(document);
@@ -13,12 +13,12 @@ pub(crate) fn complete(document: &mut Value) {
     drop_unused_components(document);
 }
 
-/// Completes the schema of an event's data, with its `$defs`, as if it were of a response.
+/// Completes the schema of an event's data and its `$defs` by the rules of responses.
 pub(crate) fn complete_event(schema: &mut Value) {
     open_free_objects(schema);
     fix_constants(schema);
     each_object(schema, &mut |parts| {
-        // What requests use too refuses unknown fields, and is as requests need it.
+        // A schema that requests also use refuses unknown fields. It stays as requests need it.
         if parts.get("additionalProperties") != Some(&Value::Bool(false)) {
             require_sent(parts);
         }
@@ -27,8 +27,8 @@ pub(crate) fn complete_event(schema: &mut Value) {
     describe_defaults(schema);
 }
 
-/// Says of objects whose fields the contract does not know that they may have any: generators read a bare `object` as an
-/// empty one.
+/// Allows any field in an object whose fields the contract does not know: generators read a bare `object` as an empty
+/// one.
 fn open_free_objects(value: &mut Value) {
     const FIELDS: [&str; 6] =
         ["properties", "additionalProperties", "patternProperties", "allOf", "anyOf", "oneOf"];
@@ -42,7 +42,8 @@ fn open_free_objects(value: &mut Value) {
     });
 }
 
-/// Makes a `const` of a string that is described as "Always `word`": clients distinguish the members of a union by it.
+/// Turns a string that is described as "Always `word`" into a `const`, by which clients tell the members of a union
+/// apart.
 fn fix_constants(value: &mut Value) {
     each_object(value, &mut |parts| {
         let word = parts.get("description").and_then(Value::as_str).and_then(|text| {
@@ -58,8 +59,9 @@ fn fix_constants(value: &mut Value) {
     });
 }
 
-/// Requires every field that can be `null`, or has a default, in what the service sends: a field is either always there,
-/// and may be `null`, or left out, and then it is never `null`. Schemas that requests use too are as requests need them.
+/// Requires every field that is nullable or has a default, in schemas that only responses use. A field of a response
+/// is either always present and may be `null`, or may be absent and is never `null`. Schemas that requests also use
+/// stay as requests need them.
 fn require_sent_fields(document: &mut Value) {
     let (mut sent, mut taken) = (BTreeSet::new(), BTreeSet::new());
     let paths = document.get("paths").and_then(Value::as_object).into_iter().flatten();
@@ -101,7 +103,7 @@ fn is_nullable(schema: &Value) -> bool {
     has_null("type", &json!("null")) || has_null("oneOf", &json!({ "type": "null" }))
 }
 
-/// Everything that `value` refers to, directly or through others, as `#/components/schemas/Name`.
+/// Collects everything that `value` refers to, directly or through others, as `#/components/schemas/Name`.
 fn references(value: Option<&Value>, document: &Value, found: &mut BTreeSet<String>) {
     match value {
         Some(Value::Array(parts)) => parts.iter().for_each(|part| references(Some(part), document, found)),
@@ -118,7 +120,7 @@ fn references(value: Option<&Value>, document: &Value, found: &mut BTreeSet<Stri
     }
 }
 
-/// Leaves out the components that no operation refers to.
+/// Removes the components that no operation refers to.
 fn drop_unused_components(document: &mut Value) {
     let mut used = BTreeSet::new();
     references(document.get("paths"), document, &mut used);
@@ -130,7 +132,8 @@ fn drop_unused_components(document: &mut Value) {
     }
 }
 
-/// Joins the lines of a paragraph, which end where the source's lines end. Lists keep theirs.
+/// Joins the lines of each paragraph, which break where the lines of the source break. Entries of lists keep their
+/// lines.
 fn unwrap_descriptions(value: &mut Value) {
     each_object(value, &mut |parts| {
         if let Some(Value::String(text)) = parts.get_mut("description") {
@@ -151,8 +154,8 @@ fn unwrap_descriptions(value: &mut Value) {
     });
 }
 
-/// Moves the defaults of fields into their descriptions: a generator takes a field with a default for one that must be
-/// sent. Those of parameters stay.
+/// Moves the defaults of fields into their descriptions: generators take a field with a default for a required one.
+/// Parameters keep their defaults.
 fn describe_defaults(schemas: &mut Value) {
     each_object(schemas, &mut |parts| {
         let fields = parts.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten();
@@ -161,7 +164,7 @@ fn describe_defaults(schemas: &mut Value) {
                 continue;
             };
             let shown = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
-            // The description of a reference that may be null stands with the reference.
+            // A nullable reference has its description inside `oneOf`.
             let inner = field.get_mut("oneOf").and_then(Value::as_array_mut).and_then(|parts| {
                 parts
                     .iter_mut()
@@ -179,7 +182,7 @@ fn describe_defaults(schemas: &mut Value) {
     });
 }
 
-/// Shows every JSON object in `value` to `change`, from the inside out.
+/// Calls `change` with every JSON object in `value`, inner objects first.
 fn each_object(value: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
     match value {
         Value::Array(parts) => parts.iter_mut().for_each(|part| each_object(part, change)),

@@ -1,4 +1,4 @@
-//! What is declared of an operation.
+//! The declaration of an operation.
 
 use model::{Scope, text_enum};
 use std::fmt;
@@ -21,8 +21,8 @@ text_enum! {
 }
 
 impl Method {
-    /// Whether a request without a body may stand for one with `{}`. Not where that would change an object to
-    /// something that nobody wrote down.
+    /// Returns whether a request without a body counts as one with `{}`. A PUT or PATCH needs a body, because `{}`
+    /// could change an object to a state that the caller never wrote down.
     pub(crate) fn may_go_without_body(self) -> bool {
         matches!(self, Self::Post | Self::Delete)
     }
@@ -49,7 +49,7 @@ text_enum! {
 }
 
 impl Paging {
-    /// The query parameters of the mode, as messages to callers name them.
+    /// Returns the query parameters of the mode, as error messages name them.
     pub(crate) fn parameters(self) -> &'static str {
         match self {
             Self::Cursor => "`limit` and `starting_after`",
@@ -59,7 +59,7 @@ impl Paging {
         }
     }
 
-    /// The paging of an operation: that of the argument that has one.
+    /// Returns the paging mode of the first argument that has one.
     #[doc(hidden)]
     pub const fn first(of: &[Option<Self>]) -> Option<Self> {
         let mut rest = of;
@@ -73,7 +73,7 @@ impl Paging {
     }
 }
 
-/// The declaration of an operation: what `#[operation]` was given, and what it read off the function.
+/// The declaration of an operation: the arguments of `#[operation]`, and what the macro reads from the function.
 #[derive(Debug)]
 pub struct Meta {
     /// The operation id, such as `createRun`.
@@ -82,62 +82,62 @@ pub struct Meta {
     pub method: Method,
     /// The path below `/api/v1`, with `{parameters}`.
     pub path: &'static str,
-    /// The scope that a key needs; `None` lets any active key in.
+    /// The scope that a key needs. `None` allows every active key.
     pub scope: Option<Scope>,
-    /// Whether it spends Energy.
+    /// Whether the operation spends Energy.
     pub energy: bool,
-    /// The most rows in the array form of an opt-in list.
+    /// The maximum number of rows in the array form of an opt-in list.
     pub ceiling: i64,
-    /// The largest body in MiB.
+    /// The maximum size of the body in MiB.
     pub body_mib: usize,
-    /// Whether it can change something: its function takes a transaction, or the means to begin one.
+    /// Whether the operation can change something: its function takes a transaction, or the means to begin one.
     pub changes: bool,
-    /// How its list comes in pages.
+    /// The paging mode of a list.
     pub paging: Option<Paging>,
-    /// Whether, and when, it will be retired.
+    /// The deprecation, if the operation will be retired.
     pub deprecated: Option<Deprecated>,
     /// One line for the contract.
     pub summary: &'static str,
     /// The rest of the doc comment.
     pub description: &'static str,
-    /// The source file that declares it.
+    /// The source file of the declaration.
     pub file: &'static str,
 }
 
 impl Meta {
-    /// Whether `Idempotency-Key` counts: for everything that may change something.
+    /// Returns whether `Idempotency-Key` has an effect: on every operation that may change something.
     pub fn is_idempotent_by_key(&self) -> bool {
         self.method != Method::Get && self.changes
     }
 
-    /// Whether a test key is refused.
+    /// Returns whether test keys are refused.
     pub fn is_test_restricted(&self) -> bool {
         self.scope.is_some_and(Scope::is_test_restricted)
     }
 
-    /// Whether only partner keys may use it.
+    /// Returns whether only partner keys may call the operation.
     pub fn is_partner_only(&self) -> bool {
         self.scope.is_some_and(Scope::is_partner_only)
     }
 
-    /// The largest body in bytes (decision 14).
+    /// Returns the maximum size of the body in bytes.
     pub fn body_limit(&self) -> usize {
         self.body_mib << 20
     }
 
-    /// The names of the path's parameters, in order.
+    /// Returns the names of the path's parameters, in order.
     pub fn path_parameters(&self) -> impl Iterator<Item = &'static str> {
         self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
     }
 }
 
-/// What is declared of an operation that will be retired.
+/// The declared deprecation of an operation.
 #[derive(Debug)]
 pub struct Deprecated {
     /// The day of the announcement, such as `2026-11-21`.
     pub since: &'static str,
-    /// The day on which it stops, at midnight UTC.
+    /// The day of the retirement, which takes place at midnight UTC.
     pub sunset: &'static str,
-    /// What to use instead: method and path of an operation, such as `GET /runs`.
+    /// The replacement: method and path of an operation, such as `GET /runs`.
     pub alternative: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Declarations of operations and events: what the contract says of them, and what inputs are checked against.
+//! Declarations of operations and events, from which the contract and the validation of input are made.
 
 pub(crate) mod deprecation;
 pub(crate) mod describe;

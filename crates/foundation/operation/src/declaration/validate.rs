@@ -1,4 +1,5 @@
-//! Input against its schema: the rule stands once, on the type, and is published and enforced from there.
+//! Validation of input against its schema. A rule is stated once, on the type, and is published and enforced from
+//! there.
 
 use crate::declaration::describe::{Describe, as_json};
 use crate::declaration::meta::{Method, Paging};
@@ -10,39 +11,39 @@ use serde_json::{Map, Number, Value, json};
 use std::sync::Arc;
 use utoipa::openapi::path::{Parameter, ParameterIn, ParameterStyle};
 
-/// The checks of one operation's input.
+/// The checks of an operation's input.
 pub(crate) struct Checks {
     body: Option<Arc<Validator>>,
-    /// The media type of a body that is read while it arrives.
+    /// The media type of a body that is read while it arrives. `None` for JSON.
     pub(crate) streamed: Option<&'static str>,
-    /// The body's schema, and those that it refers to.
+    /// The schema of the body. `components` has the schemas that it refers to.
     body_schema: Value,
     components: Value,
     takes_empty_object: bool,
-    /// The schemas of the query's parameters, by name.
+    /// The schemas of the query parameters, by name.
     parameters: Map<String, Value>,
-    /// All parameters that the query may have, and whether each has parts in brackets (`deepObject`).
+    /// All query parameters that are accepted, and whether each has parts in brackets (`deepObject`).
     known: Vec<(String, bool)>,
     paging: Option<Paging>,
     query: Option<Validator>,
 }
 
-/// What the body itself is called.
+/// The name of the body itself in errors.
 const WHOLE: &str = "body";
 
-/// The parameters of all paging modes.
+/// The query parameters of all paging modes.
 const PAGING: [&str; 5] = ["limit", "offset", "page", "paginate", "starting_after"];
 
-/// At most this many mistakes are listed.
+/// The maximum number of field errors in a response.
 const MOST_ERRORS: usize = 20;
 
 impl Checks {
-    /// The checks of an operation with what it describes and its paging mode.
+    /// Creates the checks from the description of an operation and its paging mode.
     pub(crate) fn new(describe: &Describe, paging: Option<Paging>) -> Self {
         let components = describe.components();
         let body_schema = describe.body.as_ref().map(as_json).unwrap_or_default();
         let body = describe.body.as_ref().and_then(|_| {
-            // `allOf` lets a bare reference stand beside the components that it refers to.
+            // `allOf` allows `components` next to a bare reference.
             compile(&json!({ "allOf": [body_schema], "components": components })).map(Arc::new)
         });
         let parameters: Map<String, Value> = describe
@@ -62,7 +63,7 @@ impl Checks {
         let described = describe.query.iter().chain(describe.documented.iter().filter(in_query));
         let is_deep = |parameter: &Parameter| matches!(parameter.style, Some(ParameterStyle::DeepObject));
         let described = described.map(|parameter| (parameter.name.clone(), is_deep(parameter)));
-        // Specification 7.4: lists with offsets ignore `starting_after`.
+        // Offset lists accept `starting_after` and ignore it.
         let ignored = (paging == Some(Paging::Offset)).then(|| ("starting_after".to_owned(), false));
         let known = described.chain(ignored).collect();
         let streamed = describe.streamed;
@@ -79,21 +80,23 @@ impl Checks {
         }
     }
 
-    /// Refuses query parameters that the operation does not have: one that is misspelt would be left out silently.
+    /// Refuses query parameters that the operation does not have. Otherwise a misspelt parameter would be ignored
+    /// silently.
     ///
     /// # Errors
-    /// 400 `validation_error` with all of them.
+    /// `validation_error` with all of them.
     pub(crate) fn refuse_unknown(&self, given: &[(String, String)]) -> Result<()> {
         let mut unknown: Vec<FieldError> = Vec::new();
         for (name, _) in given {
             let base = name.split_once('[').map_or(name.as_str(), |(base, _)| base);
             let is_known =
                 self.known.iter().any(|(known, is_deep)| known == if *is_deep { base } else { name });
-            // `&=&` names nothing.
+            // A query such as `&=&` has parameters without a name.
             if is_known || name.is_empty() {
                 continue;
             }
-            // A long query could name so many that looking for each of them costs more than the answer is worth.
+            // A long query can have so many unknown parameters that looking for a similar name for each would cost
+            // too much.
             if unknown.len() == MOST_ERRORS {
                 break;
             }
@@ -110,7 +113,7 @@ impl Checks {
         Error::all_invalid(unknown).map_or(Ok(()), Err)
     }
 
-    /// What to send instead of an unknown parameter: how this list is paged, or the name that is meant.
+    /// Returns a hint for an unknown parameter: how the list is paged, or a parameter with a similar name.
     fn hint(&self, name: &str) -> String {
         match self.paging {
             Some(paging) if PAGING.contains(&name) => {
@@ -125,7 +128,7 @@ impl Checks {
         }
     }
 
-    /// Reads a JSON body. One of which nothing must be there may be left out.
+    /// Reads a JSON body. A missing body counts as `{}` if no field is required and the method allows it.
     pub(crate) fn body<T: DeserializeOwned>(&self, bytes: &[u8], method: Method) -> Result<T> {
         let nothing_needed = self.takes_empty_object && method.may_go_without_body();
         let mut value = parse(if bytes.is_empty() && nothing_needed { b"{}" } else { bytes })?;
@@ -139,7 +142,7 @@ impl Checks {
         read_json(value, "", WHOLE)
     }
 
-    /// The checks of a form's fields.
+    /// Returns the checks of a form's fields.
     pub(crate) fn form(&self) -> FormChecks {
         let mut parts = vec![&self.body_schema];
         let named = self.body_schema.get("$ref").and_then(Value::as_str);
@@ -149,7 +152,7 @@ impl Checks {
         FormChecks { body: self.body.clone(), properties: properties.unwrap_or_default() }
     }
 
-    /// Reads query parameters. Others than those of the type are for other arguments.
+    /// Reads the query parameters of `T`. Other parameters belong to other arguments.
     pub(crate) fn query<T: DeserializeOwned>(&self, given: &[(String, String)]) -> Result<T> {
         let mut object = Map::new();
         for (name, text) in given {
@@ -159,7 +162,7 @@ impl Checks {
         let value = Value::Object(object);
         let mut wrong = mistakes(self.query.as_ref(), &value);
         for error in &mut wrong {
-            // A list is one parameter.
+            // A list is one parameter, so the index is dropped.
             error.param.truncate(error.param.find('[').unwrap_or(error.param.len()));
         }
         if let Some(error) = Error::all_invalid(wrong) {
@@ -169,7 +172,7 @@ impl Checks {
     }
 }
 
-/// The checks of the fields of a form, which are all texts.
+/// The checks of the fields of a form, whose values are all text.
 pub(crate) struct FormChecks {
     body: Option<Arc<Validator>>,
     properties: Map<String, Value>,
@@ -179,7 +182,7 @@ impl FormChecks {
     /// Reads the fields of a form. A list is separated by commas, and an object is JSON.
     ///
     /// # Errors
-    /// 400 `validation_error`.
+    /// `validation_error`.
     pub(crate) fn read<T: DeserializeOwned>(&self, given: &[(String, String)]) -> Result<T> {
         let mut object = Map::new();
         for (name, text) in given {
@@ -208,14 +211,14 @@ fn compile(schema: &Value) -> Option<Validator> {
     match jsonschema::options().should_validate_formats(true).build(schema) {
         Ok(validator) => Some(validator),
         Err(error) => {
-            // A test compiles every schema; serde still refuses what does not fit.
+            // A test compiles every schema. Without a validator, serde still refuses values that do not fit.
             tracing::error!(%error, "an operation's schema does not compile");
             None
         }
     }
 }
 
-/// Parses JSON that must be an object without NUL characters, which PostgreSQL cannot store.
+/// Parses a JSON object and refuses NUL characters, which PostgreSQL cannot store.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Value> {
     let value: Value = parse_json(bytes, WHOLE)?;
     if !value.is_object() {
@@ -271,13 +274,13 @@ fn coerced(schema: &Value, name: &str, text: &str) -> Result<Value> {
 fn mistakes(validator: Option<&Validator>, value: &Value) -> Vec<FieldError> {
     let errors = validator.into_iter().flat_map(|validator| validator.iter_errors(value)).take(MOST_ERRORS);
     let mut errors: Vec<FieldError> = errors.flat_map(|error| field_errors(&error, WHOLE)).collect();
-    // What is wrong with a field says more than what is wrong with all of them.
+    // The error of a field is more specific than an error of the whole body, so it comes first.
     errors.sort_by_key(|error| error.param == WHOLE);
     errors
 }
 
-/// JSON has one kind of number, so that `5.0` and `1e2` are whole; types of ours tell them from `5`. Writes them as
-/// integers wherever `schema` asks for one, and collects those that no integer of ours can be.
+/// Converts numbers such as `5.0` and `1e2` to integers wherever `schema` asks for an integer: JSON has one kind of
+/// number, but serde does not read a float into an integer. Adds an error for each number outside the range of `i64`.
 fn make_whole(
     schema: &Value,
     components: &Value,
@@ -326,8 +329,8 @@ fn make_whole(
     }
 }
 
-/// A number without a fraction as an integer; `None` for one that is too large. A float is printed with the digits that
-/// it was written with, because one that loses digits does not come as far ([`parse_json`]).
+/// Converts a number without a fraction to an integer. Returns `None` for a number that is too large. A float is
+/// printed with the digits that were sent, because [`parse_json`] refuses a number that loses digits as a float.
 fn whole(number: &Number) -> Option<i64> {
     number.as_f64()?.to_string().parse().ok()
 }
@@ -374,7 +377,7 @@ mod tests {
         let schema = json!({ "properties": { "a": { "items": { "type": "integer" } } } });
         let exact = json!({ "a": [9_007_199_254_740_991.0, i64::MAX, i64::MIN] });
         assert_eq!(made_whole(&schema, exact).1, [""; 0]);
-        // Its float is 1152921504606846976.
+        // The nearest float is 1152921504606846976.
         let long = made_whole(&schema, json!({ "a": [1_152_921_504_606_847_000.0, -1e18] })).0;
         assert_eq!(long, json!({ "a": [1_152_921_504_606_847_000_i64, -1_000_000_000_000_000_000_i64] }));
         for number in [json!(9_223_372_036_854_775_808.0), json!(-1e19), json!(1e30), json!(u64::MAX)] {

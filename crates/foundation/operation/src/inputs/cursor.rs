@@ -1,4 +1,4 @@
-//! The opaque cursors of lists (platform-billing.md C.5).
+//! The opaque cursors of lists.
 
 use auth::Seal;
 use base64::Engine;
@@ -7,16 +7,17 @@ use model::{Error, Result, WorkspaceId};
 use std::sync::Arc;
 use store::Position;
 
-/// What signatures of cursors hold for.
+/// The purpose of the signatures of cursors.
 const PLACE: &str = "cursor";
-/// The bytes of a signature: all of HMAC-SHA-256, because `ring` compares only whole ones in constant time.
+/// The length of a signature in bytes: all of HMAC-SHA-256, because `ring` compares only complete signatures in
+/// constant time.
 const SIGNATURE: usize = 32;
 
-/// Makes and reads the cursors of one list.
+/// Creates and reads the cursors of one list.
 ///
-/// A cursor is a position and its signature in URL-safe base64. The position can be read, but not changed: the signature
-/// is made under the service's key, over the operation, the workspace and the filters too, so that a cursor of another
-/// list is refused instead of quietly giving wrong rows.
+/// A cursor is a position and its signature in URL-safe base64. Clients can read the position, but not change it. The
+/// signature is made with the service's key and also covers the operation, the workspace and the filters. A cursor of
+/// another list is therefore refused instead of silently returning wrong rows.
 #[derive(Debug, Clone)]
 pub struct Cursors {
     seal: Arc<Seal>,
@@ -26,23 +27,23 @@ pub struct Cursors {
 }
 
 impl Cursors {
-    /// The cursors of the list that `operation` gives of a workspace. `filters` is everything else that decides which
-    /// rows the list has and in which order, in one spelling.
+    /// Creates the cursors of the list that `operation` returns in a workspace. `filters` is everything else that
+    /// determines the rows of the list and their order, in a canonical form.
     pub fn new(seal: Arc<Seal>, operation: &'static str, workspace: WorkspaceId, filters: String) -> Self {
         Self { seal, operation, workspace, filters }
     }
 
-    /// The cursor after `position`.
+    /// Returns the cursor after `position`.
     pub fn encode(&self, position: &str) -> String {
         let signature = self.seal.sign(PLACE, &self.signed(position));
         URL_SAFE_NO_PAD.encode([position.as_bytes(), &signature].concat())
     }
 
-    /// The position in a cursor that a caller sent.
+    /// Returns the position in a cursor that a client sent.
     ///
     /// # Errors
-    /// `validation_error` with `param` = `starting_after` for anything that [`Cursors::encode`] did not make for this
-    /// list.
+    /// `validation_error` with `param` = `starting_after` for any text that [`Cursors::encode`] did not return for
+    /// this list.
     pub fn decode(&self, text: &str) -> Result<Position> {
         self.position(text).map(Position::new).ok_or_else(|| {
             Error::invalid(
@@ -60,7 +61,7 @@ impl Cursors {
         is_ours.then(|| position.to_owned())
     }
 
-    /// What is signed. In JSON no other parts make the same text.
+    /// Returns the text that is signed. It is JSON, so that different parts never result in the same text.
     fn signed(&self, position: &str) -> String {
         serde_json::json!([self.operation, self.workspace, self.filters, position]).to_string()
     }

@@ -1,4 +1,4 @@
-//! What an operation takes: the types of its arguments.
+//! The types of an operation's arguments.
 
 use crate::Describe;
 use crate::batched::WaitingCalls;
@@ -14,9 +14,9 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use utoipa::{IntoParams, ToSchema};
 
-/// A request behind the guard, not yet read.
+/// An admitted request whose input is not read yet.
 pub struct Input<'a> {
-    /// Who asks.
+    /// The caller.
     pub caller: &'a Caller,
     /// The operation's declaration.
     pub meta: &'static Meta,
@@ -26,32 +26,32 @@ pub struct Input<'a> {
     pub query: &'a [(String, String)],
     /// The body's bytes.
     pub body: &'a [u8],
-    /// The body, where the operation reads it while it arrives.
+    /// The body, if the operation reads it while it arrives.
     pub stream: Option<&'a StreamedBody>,
     /// The header `If-Match`.
     pub if_match: Option<&'a str>,
-    /// What the binary wired together.
+    /// The services of the program.
     pub services: &'a Services,
     pub(crate) registered: &'a Registered,
 }
 
 impl Input<'_> {
-    /// The last value of a query parameter.
+    /// Returns the last value of a query parameter.
     pub fn query_value(&self, name: &str) -> Option<&str> {
         self.query.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The calls of the operation that may share a transaction.
+    /// Returns the calls of the operation that may share a transaction.
     pub fn waiting_calls(&self) -> WaitingCalls {
         self.registered.waiting_calls.clone()
     }
 
-    /// The checks of the fields of a form.
+    /// Returns the checks of a form's fields.
     pub(crate) fn form_checks(&self) -> crate::declaration::validate::FormChecks {
         self.registered.checks().form()
     }
 
-    /// The body as JSON, checked against the schema that the operation was described with.
+    /// Reads the body as JSON and validates it against the operation's schema.
     ///
     /// # Errors
     /// `validation_error`.
@@ -62,28 +62,28 @@ impl Input<'_> {
 
 /// An argument of an operation.
 pub trait FromInput: Sized {
-    /// How the list comes in pages, where the argument is a page.
+    /// The paging mode, if the argument is a page.
     const PAGING: Option<Paging> = None;
 
-    /// Reads it. `name` is the argument's name in the contract's spelling.
+    /// Reads the argument. `name` is its name as the contract spells it.
     ///
     /// # Errors
-    /// What the caller did wrong.
+    /// Mistakes of the caller, such as `validation_error` or `not_found`.
     fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self>;
 
-    /// Tells the contract of it.
+    /// Adds the argument to the description of an operation.
     fn describe(describe: &mut Describe, name: &'static str);
 }
 
-/// A parameter of the path: the one with the argument's name, written as it is printed.
+/// The path parameter with the argument's name. Its text must be exactly as `T` prints the value.
 #[derive(Debug, Clone)]
 pub struct Path<T>(pub T);
 
 impl<T: FromStr + Display + ToSchema> FromInput for Path<T> {
     fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self> {
         let text = input.path.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str());
-        // What cannot be an id names nothing, just like an id that does not exist; and so does an id in another spelling,
-        // such as `+1`: an object has one address.
+        // Text that cannot be an id is treated like an id that does not exist. So is another spelling of an id, such
+        // as `+1`, because an object has one address.
         let value = text
             .and_then(|text| text.parse().ok().filter(|value: &T| value.to_string() == text))
             .ok_or_else(|| Error::not_found(name.strip_suffix("Id").unwrap_or(name)))?;
@@ -123,18 +123,18 @@ impl<T: DeserializeOwned + ToSchema> FromInput for Body<T> {
     }
 }
 
-/// A body of which something can be made before the transaction. On SQLite all transactions wait for each other, so what needs
-/// no database is better done on the request's own thread.
+/// A body that can be processed before the transaction. On SQLite, all transactions wait for each other, so work that
+/// needs no database is better done on the request's own thread.
 pub trait Prepare: DeserializeOwned + ToSchema {
-    /// What is made.
+    /// The result.
     type Prepared;
 
-    /// Makes it. `None` leaves it to the transaction, and so does a body that is wrong: what is wrong may depend on what is
-    /// stored.
+    /// Processes the body. `None` leaves the work to the transaction. An invalid body returns `None` too, because its
+    /// error may depend on stored data.
     fn prepare(&self, input: &Input<'_>) -> Option<Self::Prepared>;
 }
 
-/// The JSON body, and what was made of it.
+/// The JSON body with the result of [`Prepare::prepare`].
 #[derive(Debug)]
 pub struct PreparedBody<T: Prepare> {
     /// The body.
@@ -143,7 +143,8 @@ pub struct PreparedBody<T: Prepare> {
 }
 
 impl<T: Prepare> PreparedBody<T> {
-    /// What was made of the body, for the first who asks: a transaction that is run again makes it itself.
+    /// Takes the result of the preparation. It is returned once: a transaction that is run again processes the body
+    /// itself.
     pub fn take(&self) -> Option<T::Prepared> {
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -167,7 +168,7 @@ impl<T: Prepare> FromInput for PreparedBody<T> {
     }
 }
 
-/// Something that the binary wired in.
+/// A service of the program.
 #[derive(Debug)]
 pub struct State<T>(pub Arc<T>);
 

@@ -1,4 +1,4 @@
-//! Inputs of operations: paths, queries, bodies, pages, and bytes that arrive.
+//! Arguments of operations: paths, queries, bodies, pages, and bodies that are read while they arrive.
 
 pub(crate) mod arriving;
 pub(crate) mod cursor;

@@ -1,4 +1,4 @@
-//! Pages as arguments: the rules of the four modes stand here and nowhere else (platform-billing.md C.5).
+//! Pages as arguments. The rules of the four paging modes are in this file only.
 
 use crate::answers::lists::{CursorList, OffsetList, OptInList, PageList, Pagination};
 use crate::declaration::meta::Paging;
@@ -107,7 +107,7 @@ impl FromInput for PageNumber {
     }
 }
 
-/// An opt-in page, and its cursors.
+/// An opt-in page with its cursors.
 #[derive(Debug, Clone)]
 pub struct OptIn {
     page: OptInPage,
@@ -115,12 +115,13 @@ pub struct OptIn {
 }
 
 impl OptIn {
-    /// What to fetch.
+    /// Returns the page to fetch.
     pub fn page(&self) -> &OptInPage {
         &self.page
     }
 
-    /// The answer for `rows`, which were fetched with [`OptInPage::fetch`]. `position` tells a row's place.
+    /// Returns the answer for `rows`, which were fetched with [`OptInPage::fetch`]. `position` returns the position
+    /// of a row.
     pub fn answer<T>(&self, mut rows: Vec<T>, position: impl Fn(&T) -> String) -> OptInList<T> {
         let OptInPage::Page { limit, .. } = &self.page else { return OptInList::Array(rows) };
         let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
@@ -131,22 +132,22 @@ impl OptIn {
         OptInList::Page { data: rows, has_more, next_cursor }
     }
 
-    /// How many rows the answer has at the most.
+    /// Returns the maximum number of rows in the answer.
     pub fn most(&self) -> i64 {
         match &self.page {
             OptInPage::Array { ceiling: most } | OptInPage::Page { limit: most, .. } => *most,
         }
     }
 
-    /// The answer for the rows of a page that can be short because the work for one page is bounded. `next` is the position to
-    /// go on after; without one there are no more rows.
+    /// Returns the answer for the rows of a page that may be short because the work for one page is bounded. `next`
+    /// is the position to continue after. Without one, no rows follow.
     pub fn answer_part<T>(&self, rows: Vec<T>, next: Option<&str>) -> OptInList<T> {
         let OptInPage::Page { .. } = &self.page else { return OptInList::Array(rows) };
         let next_cursor = next.map(|position| self.cursors.encode(position));
         OptInList::Page { data: rows, has_more: next_cursor.is_some(), next_cursor }
     }
 
-    /// An opt-in page under the general rule, where `starting_after` alone asks for a page too.
+    /// Reads an opt-in page by the general rule, where `starting_after` alone also requests a page.
     ///
     /// # Errors
     /// `validation_error` for `paginate`, `limit` or `starting_after`.
@@ -155,14 +156,14 @@ impl OptIn {
         Self::read_with(input, asks_for_pages(input)? || starting_after.is_some(), starting_after)
     }
 
-    /// An opt-in page whose form the caller has settled.
+    /// Reads an opt-in page whose form is already determined.
     ///
     /// # Errors
-    /// `validation_error` for `limit` or a cursor that is not one of this list.
+    /// `validation_error` for `limit`, or for a cursor of another list.
     pub fn read_with(input: &Input<'_>, paged: bool, cursor: Option<&str>) -> Result<Self> {
         let seal = input.services.get()?;
         let cursors = Cursors::new(seal, input.meta.id, input.caller.workspace_id(), filters(input));
-        // The contract has one maximum for both forms: it cannot say that one parameter depends on another.
+        // The contract has one maximum for both forms: it cannot express that one parameter depends on another.
         let limit = number(input, "limit", 1)?;
         if limit.is_some_and(|limit| limit > MOST) {
             return Err(Error::invalid("limit", format_args!("must be at most {MOST}")));
@@ -179,10 +180,10 @@ impl OptIn {
     }
 }
 
-/// Whether `paginate=true` was sent.
+/// Returns whether `paginate=true` was sent.
 ///
 /// # Errors
-/// `validation_error` for anything but `true` and `false`.
+/// `validation_error` for any value other than `true` and `false`.
 pub(crate) fn asks_for_pages(input: &Input<'_>) -> Result<bool> {
     match input.query_value("paginate") {
         None | Some("false") => Ok(false),
@@ -203,7 +204,7 @@ impl FromInput for OptIn {
     }
 }
 
-/// All that narrows the list, in one spelling: a cursor made under other filters must not be continued.
+/// Returns all filters of the list in a canonical form: a cursor must not be continued under other filters.
 fn filters(input: &Input<'_>) -> String {
     let mut filters: Vec<_> = input
         .query
@@ -217,8 +218,8 @@ fn filters(input: &Input<'_>) -> String {
 }
 
 impl<T> CursorList<T> {
-    /// The answer for `rows`, which were fetched with [`CursorPage::fetch`]; `cursor` gives what to send as
-    /// `starting_after` to continue after a row.
+    /// Creates the answer for `rows`, which were fetched with [`CursorPage::fetch`]. `cursor` returns the value of
+    /// `starting_after` that continues after a row.
     pub fn of(page: &CursorPage, mut rows: Vec<T>, cursor: impl FnOnce(&T) -> String) -> Self {
         let limit = usize::try_from(page.limit).unwrap_or(usize::MAX);
         let has_more = rows.len() > limit;
@@ -229,7 +230,7 @@ impl<T> CursorList<T> {
 }
 
 impl<T> OffsetList<T> {
-    /// The answer for the rows of a page and the number of all rows.
+    /// Creates the answer from the rows of a page and the total number of rows.
     pub fn of(page: OffsetPage, rows: Vec<T>, total: i64) -> Self {
         let number = page.offset / page.limit + 1;
         Self { data: rows, pagination: Pagination::new(number, page.limit, total) }
@@ -237,7 +238,7 @@ impl<T> OffsetList<T> {
 }
 
 impl<T, E> PageList<T, E> {
-    /// The answer for the rows of a page and the number of all rows.
+    /// Creates the answer from the rows of a page and the total number of rows.
     pub fn of(page: PageNumber, rows: Vec<T>, total: i64, extra: E) -> Self {
         Self { data: rows, pagination: Pagination::of_page(page, total), extra }
     }

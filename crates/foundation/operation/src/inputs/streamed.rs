@@ -1,4 +1,4 @@
-//! Bodies that an operation reads while they arrive: files, which can be larger than what should be held in memory.
+//! Bodies that an operation reads while they arrive, such as files, which may be too large for memory.
 
 use crate::answers::disposition::Disposition;
 use crate::declaration::validate::FormChecks;
@@ -15,14 +15,14 @@ use std::task::{Context, Poll, ready};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema, SchemaFormat, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-/// The most bytes of a form beside its file.
+/// The maximum number of bytes in the fields of a form other than the file.
 const MOST_TEXT: usize = 64 << 10;
 
-/// How many bytes of a form are read before they are passed on. A pause after each chunk of a connection would cost more than
-/// what is done with the bytes.
+/// The number of bytes of a form after which reading pauses. A pause after each chunk of a connection would cost more
+/// than the processing of the bytes.
 const PACE: usize = 256 << 10;
 
-/// The most fields of a form.
+/// The maximum number of fields in a form.
 const MOST_FIELDS: usize = 50;
 
 fn body<'a>(input: &'a Input<'_>) -> Result<&'a StreamedBody> {
@@ -42,7 +42,7 @@ impl FromInput for Octets {
     }
 }
 
-/// The schema of bytes.
+/// The schema of binary data.
 struct Binary;
 
 impl PartialSchema for Binary {
@@ -54,8 +54,8 @@ impl PartialSchema for Binary {
 
 impl ToSchema for Binary {}
 
-/// A `multipart/form-data` body with one file. `T` describes it: its field `file` is the file, which is read apart from
-/// the others.
+/// A `multipart/form-data` body with one file. `T` describes it. The field `file` of `T` is the file, which is read
+/// separately from the other fields.
 pub struct Multipart<T> {
     form: multer::Multipart<'static>,
     fields: Vec<(String, String)>,
@@ -66,7 +66,7 @@ pub struct Multipart<T> {
 
 /// The file of a form.
 pub struct FilePart {
-    /// The name that the sender gave it.
+    /// The sender's name of the file.
     pub name: Option<String>,
     /// The media type that the sender declared.
     pub media_type: Option<String>,
@@ -74,7 +74,7 @@ pub struct FilePart {
 }
 
 impl FilePart {
-    /// The bytes.
+    /// Returns the bytes of the file.
     pub fn bytes(self) -> impl Stream<Item = Result<Bytes>> + Send {
         self.field.map(|chunk| chunk.map_err(refusal))
     }
@@ -101,7 +101,8 @@ impl<T: DeserializeOwned + ToSchema> FromInput for Multipart<T> {
 }
 
 impl<T: DeserializeOwned> Multipart<T> {
-    /// The next file of the form; fields before it are kept. The file must be read to its end before the next call.
+    /// Returns the next file of the form, and keeps the fields before it. The file must be read to its end before the
+    /// next call.
     ///
     /// # Errors
     /// `validation_error` for a malformed form.
@@ -141,7 +142,7 @@ impl<T: DeserializeOwned> Multipart<T> {
         Ok(None)
     }
 
-    /// The fields that were read.
+    /// Returns the fields that were read.
     ///
     /// # Errors
     /// `validation_error`.
@@ -150,11 +151,12 @@ impl<T: DeserializeOwned> Multipart<T> {
     }
 }
 
-/// Chunks, after some of which there seems to be no other yet. The reader of forms takes all that is there into memory before
-/// it gives any of it on: of a file that arrives faster than it is stored, that would be the whole file.
+/// Chunks with artificial pauses, at which no further chunk seems to be available. The form parser reads all
+/// available chunks into memory before it returns any of them. Of a file that arrives faster than it is stored, that
+/// would be the whole file.
 struct Paced {
     chunks: BodyChunks,
-    /// How many bytes were given since the last pause.
+    /// The number of bytes since the last pause.
     given: usize,
 }
 
@@ -181,7 +183,7 @@ impl Stream for Paced {
     }
 }
 
-/// What is wrong with a body, on its way through the reader of forms.
+/// An error of the body, wrapped so that it passes through the form parser.
 #[derive(Debug)]
 struct Refused(Error);
 

@@ -1,4 +1,4 @@
-//! Optimistic concurrency: the version of an object that a change was made for, and the one answer where it has another.
+//! Optimistic concurrency: the version that a change is based on, and the error if the object has another version.
 
 use crate::Describe;
 use crate::inputs::input::{FromInput, Input};
@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 use utoipa::openapi::path::{ParameterBuilder, ParameterIn};
 use utoipa::openapi::{ObjectBuilder, Type};
 
-/// The header, as errors name it.
+/// The name of the header, as errors have it.
 const HEADER: &str = "If-Match";
 
-/// What the header looks like.
+/// The pattern of the header's value.
 const TAG: &str = r#"^(\*|(W/)?(0|[1-9][0-9]{0,17}|"(0|[1-9][0-9]{0,17})"))$"#;
 
-/// The header `If-Match`: the version that the caller means to change, as `"7"`, `7` or `W/"7"`. `None` where none was
-/// sent, and for `*`, which any version fits.
+/// The header `If-Match`: the version that the caller expects, as `"7"`, `7` or `W/"7"`. `None` if the header is
+/// missing, and for `*`, which matches every version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IfMatch(pub Option<i64>);
 
@@ -46,8 +46,8 @@ fn version_of_tag(tag: &str) -> Result<Option<i64>> {
     version.map(Some).ok_or_else(|| Error::invalid(HEADER, "must be a version such as \"7\", or *"))
 }
 
-/// The version that a request expects an object to have, and where the request says so. Any version fits where it
-/// says nothing.
+/// The version that a request expects an object to have, and the place in the request that states it. Without one,
+/// every version matches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExpectedVersion(Option<(i64, &'static str)>);
 
@@ -58,23 +58,23 @@ impl From<IfMatch> for ExpectedVersion {
 }
 
 impl ExpectedVersion {
-    /// Of the header and of the body's field `version`.
+    /// Combines the header with the body's field `version`.
     ///
     /// # Errors
-    /// `validation_error` where they differ.
+    /// `validation_error` if they differ.
     pub fn new(if_match: IfMatch, version: Option<i64>) -> Result<Self> {
         Self::from(if_match).and("version", version)
     }
 
-    /// Of a field `version` alone, as a row of a bulk request has it.
+    /// Takes the version from a field `version` alone, such as that of a row in a bulk request.
     pub fn of_body(version: Option<i64>) -> Self {
         Self(version.map(|version| (version, "version")))
     }
 
-    /// With the body's field `expected_version`, the deprecated name of `version`.
+    /// Combines the version with the body's field `expected_version`, the deprecated name of `version`.
     ///
     /// # Errors
-    /// `validation_error` where it differs from what the request says elsewhere.
+    /// `validation_error` if it differs from the version elsewhere in the request.
     pub fn or_deprecated(self, expected_version: Option<i64>) -> Result<Self> {
         self.and("expected_version", expected_version)
     }
@@ -90,15 +90,12 @@ impl ExpectedVersion {
         }
     }
 
-    /// Refuses a change that was made for another version than `current`.
-    ///
-    /// # Errors
-    /// `version_conflict`, with `details.current_version`.
+    /// Refuses a change that is based on another version than `current`.
     pub fn check(self, current: i64) -> Result<()> {
         self.conflict(current).map_or(Ok(()), |(param, details)| Err(refusal(param, details)))
     }
 
-    /// As [`Self::check`], with the object as callers see it in `details.current`.
+    /// Does the same as [`Self::check`], and adds the object as callers see it as `details.current`.
     ///
     /// # Errors
     /// `version_conflict`, or those of `object`.
@@ -108,7 +105,7 @@ impl ExpectedVersion {
         Err(refusal(param, details))
     }
 
-    /// Where the request expects another version, and what the answer says of the one that there is.
+    /// Returns the place where the request expects another version, and the details of the error.
     fn conflict(self, current: i64) -> Option<(&'static str, Map<String, Value>)> {
         let (_, param) = self.0.filter(|(expected, _)| *expected != current)?;
         Some((param, Map::from_iter([("current_version".to_owned(), current.into())])))

@@ -5,14 +5,14 @@ use model::Result;
 use store::Read;
 use store::logs::{Size, totals};
 
-/// Their rows.
+/// The number of rows.
 pub(crate) const ROWS: TableGauge =
     TableGauge::new("svc_log_rows", "Rows of logs that are bounded by age and size, by log.", |read| {
         figures(read, |size| size.rows)
     })
     .by("log");
 
-/// Their bytes.
+/// The size in bytes.
 pub(crate) const BYTES: TableGauge = TableGauge::new(
     "svc_log_size_bytes",
     "Bytes of logs that are bounded by age and size, by log: an estimate that includes their indexes.",

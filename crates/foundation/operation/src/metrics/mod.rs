@@ -1,6 +1,6 @@
-//! What the service exports for Prometheus.
+//! The Prometheus metrics of the service.
 //!
-//! Whoever counts something makes its collectors, and hands them to [`Metrics`] through its [`Group`](crate::Group).
+//! Code that counts something creates collectors and passes them to [`Metrics`] through its [`Group`](crate::Group).
 
 pub(crate) mod logs;
 mod requests;
@@ -31,15 +31,15 @@ pub struct MetricInfo {
     pub name: String,
     /// The labels.
     pub labels: Vec<String>,
-    /// What it measures.
+    /// The help text.
     pub help: String,
 }
 
 impl Metrics {
-    /// The metrics of `collectors`, and of `tables`.
+    /// Creates the metrics from `collectors` and `tables`.
     ///
     /// # Errors
-    /// When two have the same name.
+    /// `internal_error` when two metrics have the same name.
     pub fn new(db: Db, collectors: Vec<Box<dyn Collector>>, tables: Vec<TableGauge>) -> Result<Self> {
         let tables = Tables::new(tables)?;
         let registry = Registry::new();
@@ -56,15 +56,15 @@ impl Metrics {
         Ok(Self { db, registry, described, tables: Mutex::new(tables) })
     }
 
-    /// All metrics, by name. One that has no values yet is missing in a scrape.
+    /// Returns all metrics, sorted by name. A metric without values is missing in a scrape.
     pub fn described(&self) -> &[MetricInfo] {
         &self.described
     }
 
-    /// The values in Prometheus' text format. Scrapes take turns.
+    /// Returns the values in the Prometheus text format. Scrapes run one at a time.
     ///
     /// # Errors
-    /// When a value cannot be printed.
+    /// `internal_error` when a value cannot be encoded.
     pub async fn scrape(&self) -> Result<String> {
         let mut tables = self.tables.lock().await;
         tables.refresh(&self.db).await;

@@ -8,43 +8,43 @@ use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterV
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// The upper bounds of the latency histogram, in seconds. Waiting for a run takes up to 100.
+/// The upper bounds of the latency histogram in seconds. A request that waits for a run takes up to 100.
 const SECONDS: [f64; 14] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 100.0];
 
-/// Statuses of success.
+/// The statuses of successful responses.
 const SUCCESS: [u16; 4] = [200, 201, 202, 204];
 
-/// The label of what does not apply: no operation was found, or no gate rejected the request.
+/// The label value for requests without an operation, and for requests that no gate rejected.
 const NONE: &str = "none";
 
-/// Counts requests by operation, status and gate, and how long they took.
+/// Counts requests by operation, status and gate, and measures how long they take.
 ///
-/// The label values are looked up once. Afterwards a request costs atomic additions and no lock.
+/// Label values are looked up once. Afterwards a request costs atomic additions and no lock.
 #[derive(Clone)]
 pub struct RequestMetrics {
     requests: IntCounterVec,
     latencies: HistogramVec,
-    /// The ids of the operations by their place in the registry. The last is for requests without an operation.
+    /// The ids of the operations, by their index in the registry. The last one is for requests without an operation.
     ids: Vec<&'static str>,
-    /// By the same place. An operation that nobody calls has no series.
+    /// The metrics of the operations, by the same index. An operation that nobody calls has no series.
     operations: Vec<OnceLock<OperationMetrics>>,
-    /// All statuses of answers, in ascending order.
+    /// All statuses of responses, in ascending order.
     statuses: Vec<u16>,
 }
 
 #[derive(Clone)]
 struct OperationMetrics {
     latency: Histogram,
-    /// By gate and status.
+    /// The counters, by gate and status.
     requests: Box<[OnceLock<IntCounter>]>,
 }
 
 impl RequestMetrics {
-    /// Metrics of the operations of `registry`.
+    /// Creates the metrics of the operations of `registry`.
     ///
     /// # Errors
-    /// Never: names and help texts are constants.
+    /// None in practice: names and help texts are constants.
     pub fn new(registry: &Registry) -> Result<Self> {
         let requests = Opts::new(
             "svc_requests_total",
@@ -72,12 +72,12 @@ impl RequestMetrics {
         })
     }
 
-    /// What is exported.
+    /// Returns the collectors to export.
     pub fn collectors(&self) -> Vec<Box<dyn Collector>> {
         vec![Box::new(self.requests.clone()), Box::new(self.latencies.clone())]
     }
 
-    /// Counts an answered request. `place` is the operation's in the registry.
+    /// Counts an answered request. `place` is the index of the operation in the registry.
     pub(crate) fn count(&self, place: Option<usize>, gate: Option<Gate>, status: u16, latency: Duration) {
         let place = place.unwrap_or(self.ids.len() - 1);
         let (Some(id), Some(operation)) = (self.ids.get(place), self.operations.get(place)) else { return };
@@ -101,7 +101,7 @@ impl RequestMetrics {
         }
     }
 
-    /// `None` for a status that no error has.
+    /// Returns the index of a counter, or `None` for a status that no response is known to have.
     fn slot(&self, gate: Option<Gate>, status: u16) -> Option<usize> {
         let row = gate.map_or(0, |gate| gate as usize + 1);
         let column = self.statuses.binary_search(&status).ok()?;

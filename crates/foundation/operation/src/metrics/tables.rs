@@ -1,4 +1,4 @@
-//! Metrics of what is in the database. Every replica exports the same values, so they are not to be added up.
+//! Metrics that are read from the database. Every replica exports the same values, so they must not be summed.
 
 use model::{Error, Result};
 use prometheus::core::Collector;
@@ -9,34 +9,34 @@ use store::{Db, Read};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// How long values are used for further scrapes.
+/// How long values are reused for further scrapes.
 const FRESH: Duration = Duration::from_secs(10);
 /// How long a scrape waits for the database. Prometheus gives up after 10 seconds.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Values with their label's.
+/// Values, each with the value of its label.
 pub type Counts = Vec<(Cow<'static, str>, i64)>;
 
-/// A gauge of what is in the database. It reads at most [`store::MOST_COUNTED`] rows, through an index.
+/// A gauge that is read from the database. It reads at most [`store::MOST_COUNTED`] rows, through an index.
 #[derive(Debug, Clone, Copy)]
 pub struct TableGauge {
     /// The name, such as `svc_jobs_due`.
     pub name: &'static str,
-    /// What it counts. That every replica exports the same value is added.
+    /// The help text. A note that every replica exports the same value is appended.
     pub help: &'static str,
-    /// The label; `None` where there is one value, whose label value is empty.
+    /// The label. `None` for a gauge with one value, whose label value is empty.
     pub label: Option<&'static str>,
     /// Reads the values.
     pub read: fn(&mut Read) -> Result<Counts>,
 }
 
 impl TableGauge {
-    /// A gauge with one value.
+    /// Creates a gauge with one value.
     pub const fn new(name: &'static str, help: &'static str, read: fn(&mut Read) -> Result<Counts>) -> Self {
         Self { name, help, label: None, read }
     }
 
-    /// With a label.
+    /// Adds a label.
     #[must_use]
     pub const fn by(self, label: &'static str) -> Self {
         Self { label: Some(label), ..self }
@@ -48,13 +48,13 @@ impl TableGauge {
     }
 }
 
-/// All of them, and their last values.
+/// All gauges with their last values.
 pub(crate) struct Tables {
     gauges: Vec<(TableGauge, IntGaugeVec)>,
-    /// Whether the values could be read.
+    /// Whether the last scrape could read the values.
     success: IntGauge,
     read_at: Option<Instant>,
-    /// A reading that a scrape did not wait for. There is never a second one beside it.
+    /// A read that a scrape stopped waiting for. The next scrape waits for it instead of starting another one.
     reading: Option<JoinHandle<Result<Vec<Counts>>>>,
 }
 
@@ -78,7 +78,7 @@ impl Tables {
         gauges.chain([Box::new(self.success.clone()) as Box<dyn Collector>]).collect()
     }
 
-    /// Reads the values anew where they are old. What cannot be read in time is left out of the scrape.
+    /// Reads the values again if they are old. Values that cannot be read in time are left out of the scrape.
     pub(crate) async fn refresh(&mut self, db: &Db) {
         if self.read_at.is_some_and(|at| at.elapsed() < FRESH) {
             return;

@@ -56,7 +56,6 @@ pub fn create_view(
 /// Creates a view.
 ///
 /// # Errors
-///
 /// `validation_error`, `duplicate_value`, `limit_reached`, `invalid_state`.
 pub fn create(
     tx: &mut Tx,
@@ -123,7 +122,6 @@ fn held(tx: &mut Tx, shapes: &Shapes, author: &Author, collection: CollectionId)
 /// Checks that a view is not locked.
 ///
 /// # Errors
-///
 /// `invalid_state`.
 fn refuse_locked(row: &ViewRow) -> Result<()> {
     if !row.locked {
@@ -147,7 +145,6 @@ fn behind(views: &[ViewRow]) -> i64 {
 /// Checks that a view with a materialized sort has a sort.
 ///
 /// # Errors
-///
 /// `validation_error` at `materialized_sort`.
 fn refuse_unsorted(settings: &Settings) -> Result<()> {
     if settings.materialized_sort && settings.query.sort.is_empty() {

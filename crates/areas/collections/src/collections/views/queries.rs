@@ -44,7 +44,6 @@ pub(super) fn list(read: &mut Read, shape: &Shape, page: &OptInPage) -> Result<V
 /// Returns a view of the collection.
 ///
 /// # Errors
-///
 /// `not_found`.
 pub(super) fn find(read: &mut Read, shape: &Shape, id: ViewId) -> Result<ViewRow> {
     let row = ViewRow::find(read, shape.workspace, &id)?;
@@ -54,7 +53,6 @@ pub(super) fn find(read: &mut Read, shape: &Shape, id: ViewId) -> Result<ViewRow
 /// Loads the query of a view.
 ///
 /// # Errors
-///
 /// `not_found`, and `view_invalid` if it names a deleted field.
 pub fn load(read: &mut Read, shape: &Shape, id: ViewId) -> Result<SavedQuery> {
     let query = find(read, shape, id)?.settings()?.query;

@@ -128,7 +128,7 @@ async fn columns_in_memory_are_used_until_segments_are_written(kind: Kind) {
     assert_eq!(asked("filter[price][gte]=2&sort=-price").await, [made[4], made[3], made[2]]);
     assert_eq!(counted().await, 3);
     app.sql("UPDATE item_columns SET column_id = column_id - 100000").await;
-    // A changed item is read by itself until its segment is merged.
+    // A changed item is read separately until its segment is merged.
     let path = format!("/collections/{collection}/items/{}", made[0]);
     app.patch(&path, &key, json!({ "data": { "price": 9 } })).await.expect(200);
     for _ in 0..3 {

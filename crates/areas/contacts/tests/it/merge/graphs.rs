@@ -27,7 +27,7 @@ struct Person {
     tasks: Vec<i64>,
     reminders: Vec<i64>,
     external_ids: Vec<String>,
-    /// From here on, fields of which the survivor keeps one value.
+    /// This field and those below keep one value in the survivor.
     company: Option<String>,
     file: Option<i64>,
     opted_out: bool,
