@@ -9,6 +9,8 @@ mod engine;
 mod output;
 mod random;
 pub(crate) mod report;
+mod task;
+mod thrown;
 mod worker;
 mod zygote;
 

@@ -3,7 +3,7 @@
 //! They are written together at its end, which on PostgreSQL is one statement however many they are. Until the
 //! sequencer gives them a position nobody reads them, so no transaction misses its own.
 
-use crate::many_rows::insert_rows;
+use crate::sqlite_inserts::insert_rows;
 use crate::{AnyConnection, CachedChange, PgConnection, SqliteConnection};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp as SqlTimestamp};
@@ -146,6 +146,6 @@ fn write_on_postgres(connection: &mut PgConnection, rows: &[EventRow]) -> QueryR
 }
 
 /// One column of rows, as a statement of many rows takes it.
-fn column<'r, R, V>(rows: &'r [R], value: impl Fn(&'r R) -> V) -> Vec<V> {
+pub fn column<'r, R, V>(rows: &'r [R], value: impl Fn(&'r R) -> V) -> Vec<V> {
     rows.iter().map(value).collect()
 }

@@ -222,7 +222,8 @@ fn book(
     })?;
     entries::note_burn(tx, &entry, id, -amount)?;
     if kind.is_recharge() {
-        let event = Recharged { grant_id: id, source: kind, energy: amount, available: account.available() };
+        let event =
+            Recharged { grant_id: id, source: kind.as_str(), energy: amount, available: account.available() };
         tx.emit(workspace, &Cause::system("billing"), true, &event)?;
     }
     account::refresh_state(tx, workspace, &account)

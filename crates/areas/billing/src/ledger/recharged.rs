@@ -1,6 +1,5 @@
 //! The event of a recharge.
 
-use super::grants::GrantKind;
 use model::GrantId;
 use operation::Event;
 use serde::Serialize;
@@ -13,8 +12,7 @@ pub(crate) struct Recharged<'a> {
     /// The id of the grant.
     pub(super) grant_id: &'a GrantId,
     /// The source of the Energy: `purchase` or `plan`.
-    #[schema(value_type = String)]
-    pub(super) source: GrantKind,
+    pub(super) source: &'static str,
     /// The Energy that came in.
     pub(super) energy: i64,
     /// The Energy that is available now.

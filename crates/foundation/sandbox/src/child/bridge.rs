@@ -6,7 +6,7 @@
 use super::channel::{Channel, Message};
 use super::random::Random;
 use super::report::cut;
-use super::worker::{Loaded, Task};
+use super::task::{Loaded, Task};
 use crate::sys;
 use crate::wire::{Malformed, Reader, Writer, to_parent, to_worker};
 use base64::Engine as _;

@@ -3,20 +3,18 @@
 use super::bridge::{self, Pending};
 use super::channel::Channel;
 use super::report::{self, OUT_OF_MEMORY};
-use super::worker::{Loaded, Task};
+use super::task::{Loaded, Task};
+use super::thrown::{FILE, thrown};
 use super::{output, random};
 use crate::call::Failure;
 use crate::sys::{self, Meter, Metered};
 use rquickjs::context::intrinsic;
 use rquickjs::promise::PromiseState;
 use rquickjs::{
-    CatchResultExt, CaughtError, Coerced, Context, Ctx, Function, Module, Object, Promise, Runtime, Value,
+    CatchResultExt, CaughtError, Context, Ctx, Function, Module, Object, Promise, Runtime, Value,
 };
 use std::rc::Rc;
 use std::time::Instant;
-
-/// The name of the program in stacks.
-const FILE: &str = "function.js";
 
 /// All of the language but what reads a clock closely, outlives objects, or is an interface of browsers.
 type Language = (
@@ -196,57 +194,4 @@ fn place(stack: &str) -> (u32, u32) {
         .split(|c: char| !c.is_ascii_digit())
         .map(|number| number.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
-}
-
-/// What the program threw. Reading it may run the program's code, whose errors leave a part empty.
-pub fn thrown(error: CaughtError<'_>) -> Failure {
-    let value = match error {
-        CaughtError::Exception(exception) => exception.into_object(),
-        CaughtError::Value(value) => match value.try_into_object() {
-            Ok(object) => object,
-            Err(value) => return thrown_value(&value),
-        },
-        CaughtError::Error(error) => {
-            return Failure::Thrown {
-                name: "InternalError".to_owned(),
-                message: error.to_string(),
-                stack: String::new(),
-                retry_after: None,
-            };
-        }
-    };
-    let name = text(&value, "name").unwrap_or_else(|| "Error".to_owned());
-    let message = text(&value, "message").unwrap_or_default();
-    if name == "RangeError" && message == "Maximum call stack size exceeded" {
-        return Failure::Stack;
-    }
-    let stack = own_lines(&text(&value, "stack").unwrap_or_default());
-    let retry_after =
-        value.get::<_, f64>("retryAfter").ok().filter(|_| name == "RetryableError").map(milliseconds);
-    Failure::Thrown { name, message, stack, retry_after }
-}
-
-/// Something thrown that is no object.
-fn thrown_value(value: &Value<'_>) -> Failure {
-    let message = value.get::<Coerced<String>>().map(|text| text.0).unwrap_or_default();
-    Failure::Thrown { name: "Error".to_owned(), message, stack: String::new(), retry_after: None }
-}
-
-/// At most a day.
-fn milliseconds(wish: f64) -> u64 {
-    const DAY: f64 = 86_400_000.0;
-    std::time::Duration::try_from_secs_f64(wish.clamp(0.0, DAY) / 1000.0)
-        .ok()
-        .and_then(|wish| u64::try_from(wish.as_millis()).ok())
-        .unwrap_or(0)
-}
-
-fn text(object: &Object<'_>, name: &str) -> Option<String> {
-    object.get::<_, Option<Coerced<String>>>(name).ok().flatten().map(|text| text.0)
-}
-
-/// The lines of a stack that are the program's.
-fn own_lines(stack: &str) -> String {
-    let lines: Vec<&str> = stack.lines().map(str::trim).filter(|line| line.contains(FILE)).collect();
-    lines.join("\n")
 }

@@ -2,7 +2,7 @@
 //!
 //! The engine's `JSON.stringify` would leave functions out and write `NaN` as `null`; and the program can replace it.
 
-use super::engine::thrown;
+use super::thrown::thrown;
 use crate::call::{BadOutput, Failure};
 use rquickjs::{Array, CatchResultExt, Ctx, Function, Object, String as JsString, Type, Value};
 

@@ -1,50 +1,14 @@
 //! Insertions of sets of rows.
 
-use super::columns::Set;
+use super::insertion::{Insertion, OnConflict};
+use super::postgres;
 use super::rows::Rows;
 use super::statement::Text;
 use crate::{AnyConnection, Read};
 use diesel::deserialize::QueryableByName;
 use diesel::pg::Pg;
 use diesel::sqlite::Sqlite;
-use model::{Error, Result};
-
-/// What becomes of a row whose key the table has already.
-#[derive(Debug, Clone, Copy)]
-pub enum OnConflict<'s> {
-    /// The statement fails.
-    Fail,
-    /// The row is left out.
-    Ignore,
-    /// The row that is there is changed. No two rows of the set may have the same key: PostgreSQL would refuse them, and SQLite
-    /// would change the row twice.
-    Update {
-        /// The columns of the unique index.
-        key: &'s [&'s str],
-        /// What follows `SET`, with the new row as `excluded`.
-        set: &'s str,
-    },
-}
-
-impl OnConflict<'_> {
-    fn sql(self) -> String {
-        match self {
-            Self::Fail => String::new(),
-            Self::Ignore => " ON CONFLICT DO NOTHING".to_owned(),
-            Self::Update { key, set } => format!(" ON CONFLICT ({}) DO UPDATE SET {set}", key.join(", ")),
-        }
-    }
-
-    /// Fails in a debug build where a set has one key twice.
-    fn check(self, set: &Set<'_>) -> Result<()> {
-        match self {
-            Self::Update { key, .. } if cfg!(debug_assertions) && set.has_duplicates(key) => {
-                Err(Error::internal(format!("two rows of one upsert have the same {}", key.join(", "))))
-            }
-            _ => Ok(()),
-        }
-    }
-}
+use model::Result;
 
 impl<R> Rows<'_, R> {
     /// Inserts the rows into the columns of a table that have their names.
@@ -89,28 +53,6 @@ impl<R> Rows<'_, R> {
     }
 }
 
-/// Rows for a table.
-pub struct Insertion<'s> {
-    table: &'s str,
-    conflict: OnConflict<'s>,
-    set: &'s Set<'s>,
-}
-
-impl<'s> Insertion<'s> {
-    pub(crate) fn set(&self) -> &'s Set<'s> {
-        self.set
-    }
-
-    pub(crate) fn table(&self) -> &'s str {
-        self.table
-    }
-
-    /// What follows the rows.
-    pub(crate) fn rest(&self) -> String {
-        self.conflict.sql()
-    }
-}
-
 /// Inserts rows into several tables, which is one round trip to PostgreSQL. Returns how many were inserted into each.
 ///
 /// # Errors
@@ -120,7 +62,7 @@ pub fn insert_all(read: &mut Read, insertions: &[Insertion<'_>]) -> Result<Vec<u
         insertion.conflict.check(insertion.set)?;
     }
     match read.connection() {
-        AnyConnection::Postgres(connection) => crate::postgres::rows::insert_all(connection, insertions),
+        AnyConnection::Postgres(connection) => postgres::insert_all(connection, insertions),
         AnyConnection::Sqlite(_) => {
             let insert = |one: &Insertion<'_>| {
                 one.set.execute(read, Text::Insert { table: one.table, rest: &one.rest() })

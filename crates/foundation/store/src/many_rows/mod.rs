@@ -8,12 +8,12 @@
 
 mod columns;
 mod insert;
-mod plain;
+mod insertion;
+mod postgres;
 mod rows;
+mod sqlite;
 mod statement;
 
-pub(crate) use columns::Set;
-pub use insert::{Insertion, OnConflict, insert_all};
-pub(crate) use plain::insert_rows;
+pub use insert::insert_all;
+pub use insertion::{Insertion, OnConflict};
 pub use rows::Rows;
-pub(crate) use statement::{Statement, Text, walk};

@@ -1,8 +1,8 @@
 //! A set of rows with named columns.
 
 use super::columns::{Column, Named, Set, Typed};
+use super::sqlite::parts;
 use super::statement::{Statement, Text};
-use crate::sqlite::rows::parts;
 use crate::{AnyConnection, Read};
 use diesel::deserialize::QueryableByName;
 use diesel::pg::Pg;

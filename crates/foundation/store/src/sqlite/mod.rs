@@ -2,5 +2,4 @@
 
 pub(crate) mod backup;
 pub(crate) mod checkpoints;
-pub(crate) mod rows;
 pub(crate) mod writer;

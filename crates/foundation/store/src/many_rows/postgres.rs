@@ -1,7 +1,9 @@
 //! Statements about sets of rows on PostgreSQL: one array for each column.
 
+use super::columns::Set;
+use super::insertion::Insertion;
+use super::statement::{Statement, Text, walk};
 use crate::PgConnection;
-use crate::many_rows::{Insertion, Set, Statement, Text, walk};
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};

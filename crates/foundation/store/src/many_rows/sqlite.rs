@@ -1,6 +1,7 @@
 //! Statements about sets of rows on SQLite: `VALUES` for a part of the rows.
 
-use crate::many_rows::{Set, Statement, Text, walk};
+use super::columns::Set;
+use super::statement::{Statement, Text, walk};
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, QueryFragment};
 use diesel::sqlite::Sqlite;

@@ -21,7 +21,7 @@ type Statement<'q> = BoxedSqlQuery<'q, Sqlite, SqlQuery>;
 ///
 /// # Errors
 /// When the database fails.
-pub fn insert_rows<'q, R>(
+pub(crate) fn insert_rows<'q, R>(
     connection: &mut SqliteConnection,
     insert: &str,
     places: &str,
