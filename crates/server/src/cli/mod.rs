@@ -12,6 +12,7 @@ mod completion;
 mod conversation;
 mod doctor;
 mod documents;
+mod function;
 mod init;
 mod login;
 mod output;
@@ -113,6 +114,9 @@ enum Command {
     Logout(login::Logout),
     /// Send a request to the API of a service.
     Api(api::Api),
+    /// Functions in files on this machine.
+    #[command(subcommand)]
+    Function(function::FunctionCommand),
     /// Run a chat network on this machine, to try channels without an account. Ends with Ctrl-C.
     Chatnet(chatnet::Chatnet),
     /// Print a script that completes commands and flags in a shell.
@@ -209,6 +213,7 @@ fn run(cli: Cli, matches: &ArgMatches) -> anyhow::Result<()> {
         Command::Logout(arguments) => login::logout(&arguments),
         Command::Api(arguments) => client::run(api::call(arguments)),
         Command::Chatnet(arguments) => client::run(chatnet::run(arguments)),
+        Command::Function(command) => client::run(function::run(command)),
         Command::Completion(arguments) => completion::print(&arguments),
         Command::Openapi(arguments) => documents::contract::print(&arguments),
         Command::Init(command) => {
