@@ -1,6 +1,6 @@
 //! `svc function run`: calls a function of a file, in the sandbox that the service uses.
 
-use super::output;
+use crate::cli::output;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 use sandbox::{Call, Failure, Fixed, Key, NoHost, Outcome, Program, Sandbox, Settings};
@@ -9,14 +9,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(Subcommand)]
-pub(super) enum FunctionCommand {
+pub(in crate::cli) enum FunctionCommand {
     /// Call the function of a file once, in the sandbox that the service uses. It needs no service and no database. `fetch`,
     /// `items` and `kv` are refused.
     Run(Run),
 }
 
 #[derive(Args)]
-pub(super) struct Run {
+pub(in crate::cli) struct Run {
     /// An ECMAScript module with a function as its default export.
     file: PathBuf,
     /// `ctx.input`.
@@ -33,7 +33,7 @@ pub(super) struct Run {
     json: bool,
 }
 
-pub(super) async fn run(command: FunctionCommand) -> anyhow::Result<()> {
+pub(in crate::cli) async fn run(command: FunctionCommand) -> anyhow::Result<()> {
     let FunctionCommand::Run(arguments) = command;
     let source = std::fs::read_to_string(&arguments.file)
         .with_context(|| format!("{} cannot be read", arguments.file.display()))?;
