@@ -6,5 +6,7 @@
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
+    // Before anything else, because the sandbox's processes may have no thread and no open file.
+    sandbox::zygote_if_asked();
     server::cli::main()
 }

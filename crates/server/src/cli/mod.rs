@@ -6,13 +6,13 @@ mod arguments;
 mod backup;
 mod business;
 mod channel;
-mod chatnet;
 mod client;
 mod completion;
 mod conversation;
 mod doctor;
 mod documents;
 mod init;
+mod local;
 mod login;
 mod output;
 mod partner;
@@ -113,8 +113,11 @@ enum Command {
     Logout(login::Logout),
     /// Send a request to the API of a service.
     Api(api::Api),
+    /// Functions in files on this machine.
+    #[command(subcommand)]
+    Function(local::function::FunctionCommand),
     /// Run a chat network on this machine, to try channels without an account. Ends with Ctrl-C.
-    Chatnet(chatnet::Chatnet),
+    Chatnet(local::chatnet::Chatnet),
     /// Print a script that completes commands and flags in a shell.
     Completion(completion::Completion),
 }
@@ -208,7 +211,8 @@ fn run(cli: Cli, matches: &ArgMatches) -> anyhow::Result<()> {
         Command::Login(arguments) => client::run(login::login(arguments)),
         Command::Logout(arguments) => login::logout(&arguments),
         Command::Api(arguments) => client::run(api::call(arguments)),
-        Command::Chatnet(arguments) => client::run(chatnet::run(arguments)),
+        Command::Chatnet(arguments) => client::run(local::chatnet::run(arguments)),
+        Command::Function(command) => client::run(local::function::run(command)),
         Command::Completion(arguments) => completion::print(&arguments),
         Command::Openapi(arguments) => documents::contract::print(&arguments),
         Command::Init(command) => {

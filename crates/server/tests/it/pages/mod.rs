@@ -43,6 +43,7 @@ pages! {
     inbound_webhooks: "docs/inbound-webhooks.md",
     reminders: "docs/reminders.md",
     runs: "docs/runs.md",
+    sandbox: "docs/sandbox.md",
     security: "docs/security.md",
     simulator: "docs/simulator.md",
     stripe: "docs/stripe.md",

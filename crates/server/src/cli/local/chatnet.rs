@@ -1,6 +1,6 @@
 //! `svc chatnet`: the chat network on this machine, to try channels without an account.
 
-use super::output;
+use crate::cli::output;
 use crate::values::{http_url, whole};
 use clap::Args;
 use serde_json::json;
@@ -8,7 +8,7 @@ use simulator::{NewUser, Settings, Simulator};
 use std::net::{Ipv4Addr, SocketAddr};
 
 #[derive(Args)]
-pub(super) struct Chatnet {
+pub(in crate::cli) struct Chatnet {
     /// The port on 127.0.0.1; 0 for any free one.
     #[arg(long, default_value = "8090", value_parser = whole::<u16, 0, 65_535>, allow_negative_numbers = true)]
     port: u16,
@@ -37,7 +37,7 @@ pub(super) struct Chatnet {
 }
 
 /// Runs until it is interrupted.
-pub(super) async fn run(arguments: Chatnet) -> anyhow::Result<()> {
+pub(in crate::cli) async fn run(arguments: Chatnet) -> anyhow::Result<()> {
     let default = Settings::default();
     let settings = Settings {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, arguments.port)),

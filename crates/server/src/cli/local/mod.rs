@@ -1,0 +1,4 @@
+//! Commands that need no service: what they do happens on this machine.
+
+pub(super) mod chatnet;
+pub(super) mod function;
