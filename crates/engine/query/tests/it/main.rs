@@ -1,7 +1,6 @@
 //! Queries over a small kind of records, on both databases: they find the same with indexes and without.
 #![expect(
     clippy::unwrap_used,
-    clippy::indexing_slicing,
     reason = "clippy excuses the bodies of tests only, and here helpers are most of them"
 )]
 

@@ -86,8 +86,10 @@ impl Shelf {
     }
 }
 
-/// Queries, and the titles that they find, in order.
-const QUERIES: [(&[(&str, &str)], &[&str]); 7] = [
+/// A query, and the titles that it finds, in order.
+type Expected = (&'static [(&'static str, &'static str)], &'static [&'static str]);
+
+const QUERIES: [Expected; 7] = [
     (
         &[("filter[$genre]", "novel"), ("sort", "-$pages,$title")],
         &["Emma", "Persuasion", "Lady Susan", "Sanditon"],

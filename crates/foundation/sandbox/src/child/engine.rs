@@ -10,9 +10,7 @@ use crate::call::Failure;
 use crate::sys::{self, Meter, Metered};
 use rquickjs::context::intrinsic;
 use rquickjs::promise::PromiseState;
-use rquickjs::{
-    CatchResultExt, CaughtError, Context, Ctx, Function, Module, Object, Promise, Runtime, Value,
-};
+use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Function, Module, Promise, Runtime, Value};
 use std::rc::Rc;
 use std::time::Instant;
 
