@@ -20,6 +20,10 @@ pub async fn seed(sweep: &Sweep) -> Ids {
     add(&mut ids, "workspaceId", &sweep.workspace);
     add(&mut ids, "partNumber", "1");
     add(&mut ids, "memberId", &seed_business(sweep, workspace).await);
+    // The examples of the contract know the ids of contacts, which follow those of items.
+    samples.send_until(sweep, &mut ids, "otherItemId").await;
+    let import = seed_import(sweep, &ids["collectionId"]).await;
+    add(&mut ids, "importId", &import);
     samples.send(sweep, &mut ids).await;
     seed_runs(sweep, workspace, &mut ids).await;
     add(&mut ids, "invoiceId", &seed_invoice(sweep, workspace).await);
@@ -29,8 +33,6 @@ pub async fn seed(sweep: &Sweep) -> Ids {
     }
     add(&mut ids, "fileId", &upload_file(sweep).await);
     samples.send(sweep, &mut ids).await;
-    let import = seed_import(sweep, &ids["collectionId"]).await;
-    add(&mut ids, "importId", &import);
     upload_parts(sweep, &ids["uploadId"]).await;
     receive_inbound(sweep, &ids["inboundWebhookId"]).await;
     let file = json!(ids["fileId"].parse::<i64>().unwrap());

@@ -45,8 +45,15 @@ impl Samples {
 
     /// Makes the requests whose ids are known, and adds the ids of what they make.
     pub async fn send(&mut self, sweep: &Sweep, ids: &mut Ids) {
+        self.send_until(sweep, ids, "").await;
+    }
+
+    /// The same, as far as the request that gives this id.
+    pub async fn send_until(&mut self, sweep: &Sweep, ids: &mut Ids, last: &str) {
         let key = &sweep.keys[&(false, true)];
-        while let Some(place) = self.0.iter().position(|sample| sample.request(ids).is_some()) {
+        while !ids.contains_key(last)
+            && let Some(place) = self.0.iter().position(|sample| sample.request(ids).is_some())
+        {
             let sample = self.0.remove(place);
             let (method, path, body) = sample.request(ids).unwrap();
             let answer = sweep.app.ask(method, &path).key(key).json(&body).send().await;
