@@ -19,12 +19,14 @@ use operation::{
 };
 use ports::{
     BusinessCalendar, ContactReferences, ContactUses, FileReferences, FileUses, LinkDirectory, LinkTargets,
-    Members, MessageTaker, MessageTakers, OpenWork, OpenWorkDirectory, VariableUserDirectory, VariableUsers,
+    Members, MessageTaker, MessageTakers, ObjectUsers, ObjectUses, OpenWork, OpenWorkDirectory,
+    VariableUserDirectory, VariableUsers,
 };
 use providers::Tiers;
 use records::shape::{Kind, Shapes};
 use rest::{Api, Contracts, Home, Readiness};
 use runs::RunEngine;
+use sandbox::Sandbox;
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +36,7 @@ use tokio::sync::watch;
 use webhooks::Deliveries;
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
-const GROUPS: [Group; 18] = [
+const GROUPS: [Group; 20] = [
     operation::FOUNDATION,
     transfer::ENGINE,
     variables::GROUP,
@@ -43,6 +45,8 @@ const GROUPS: [Group; 18] = [
     business::GROUP,
     contacts::GROUP,
     billing::GROUP,
+    functions::GROUP,
+    skills::GROUP,
     agents::GROUP,
     runs::GROUP,
     channels::GROUP,
@@ -108,6 +112,8 @@ pub struct ServiceParts {
     pub retention: Retentions,
     /// What transcribes voice notes.
     pub transcriber: Option<Arc<dyn Transcriber>>,
+    /// How code of functions and scripts is confined.
+    pub sandbox: sandbox::Settings,
     /// Records spans.
     pub traces: Traces,
     /// Where runs live. It outlives the HTTP server.
@@ -254,6 +260,7 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with(parts.tiers)
         .with(parts.connector)
         .with(parts.transcriber)
+        .with(Sandbox::new(parts.sandbox))
         .with(parts.traces.tracer)
         .with(parts.runtime)
         .with(CauseHeader::new(seal.clone(), &parts.base_url))
@@ -263,6 +270,7 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with(LocalCalls::default())
         .with(MessageTakers::default())
         .with(FileUses::default())
+        .with(ObjectUses::default())
         .with(contact_uses);
     Ok(services.with(db).with_shared(seal).with_shared(registry.clone()))
 }
@@ -277,6 +285,7 @@ fn start_groups(foundation: Services) -> Result<Parts> {
     let services = &all.services;
     services.get::<FileUses>()?.connect(services.all::<Arc<dyn FileReferences>>());
     services.get::<MessageTakers>()?.connect(services.all::<Arc<dyn MessageTaker>>());
+    services.get::<ObjectUses>()?.connect(services.all::<Arc<dyn ObjectUsers>>());
     services.get::<ContactUses>()?.connect(services.all::<Arc<dyn ContactReferences>>());
     let links = LinkDirectory::new(services.all::<Arc<dyn LinkTargets>>());
     let open_work = OpenWorkDirectory::new(services.all::<Arc<dyn OpenWork>>());

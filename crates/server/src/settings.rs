@@ -76,6 +76,7 @@ impl Settings {
             limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },
             retention: config.log_retentions(),
             transcriber: self.transcriber,
+            sandbox: sandbox::Settings::default(),
             traces,
             runtime,
         })

@@ -3,6 +3,7 @@
 use super::guardrails::{self, Guardrail};
 use fields::json_schema;
 use model::{Error, Result, SkillId, text_enum};
+use ports::SkillPin;
 use providers::Tier;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -105,6 +106,13 @@ pub struct SkillRef {
     #[serde(default)]
     #[schema(minimum = 1)]
     pub version: Option<i64>,
+}
+
+impl SkillRef {
+    /// The version of the skill that the agent has.
+    pub fn pin(&self) -> SkillPin {
+        SkillPin { skill: self.skill_id, version: self.version }
+    }
 }
 
 /// How an agent replies to people in channels.

@@ -111,6 +111,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
         limits: Limits::default(),
         retention: Retentions::default(),
         transcriber: None,
+        sandbox: sandbox::Settings::default(),
         traces: Traces::off(db.random()).map_err(described)?,
         runtime,
     })

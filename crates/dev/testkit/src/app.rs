@@ -167,6 +167,7 @@ impl TestApp {
             limits,
             retention,
             transcriber,
+            sandbox: sandbox_settings(),
             traces,
             runtime: tokio::runtime::Handle::current(),
         })
@@ -395,4 +396,11 @@ impl TestApp {
         self.service.stop(Duration::from_secs(5)).await;
         self.data
     }
+}
+
+/// The sandbox with the fixture of its own tests as the zygote's program: a test is no program that could be one.
+fn sandbox_settings() -> sandbox::Settings {
+    let test = std::env::current_exe().unwrap();
+    let built = test.ancestors().nth(2).unwrap();
+    sandbox::Settings::new(built.join("sandbox-fixture"))
 }

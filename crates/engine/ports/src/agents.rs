@@ -1,8 +1,11 @@
 //! Agents, for whoever assigns work to them or lets them run without a request.
 
 use super::conversations::ChannelQuestion;
+use super::skills::SkillPin;
 use model::{AgentId, Answering, Chain, ChannelId, KeyId, ReminderId, Result, RunId, WorkspaceId};
 use operation::BoxFuture;
+use std::collections::BTreeSet;
+use std::ops::Deref;
 use std::sync::Arc;
 use store::Read;
 
@@ -84,6 +87,31 @@ pub trait LiveAgents: Send + Sync {
     /// # Errors
     /// When the database fails.
     fn among(&self, read: &mut Read, workspace: WorkspaceId, ids: &[AgentId]) -> Result<Vec<AgentId>>;
+
+    /// The agents of the workspace that have skills, with these, in the order of their ids.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn skills(&self, read: &mut Read, workspace: WorkspaceId) -> Result<Vec<AgentSkill>>;
+
+    /// The names by which models call the tools of the workspace's agents, and the names of the tools themselves.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn tool_names(&self, read: &mut Read, workspace: WorkspaceId) -> Result<BTreeSet<String>>;
+}
+
+/// A skill of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentSkill {
+    /// The agent.
+    pub agent: AgentId,
+    /// Its name.
+    pub name: String,
+    /// Whether it can run now.
+    pub is_active: bool,
+    /// The skill.
+    pub pin: SkillPin,
 }
 
 /// The agents of all workspaces. A service that operations ask for.
@@ -102,5 +130,12 @@ impl AgentDirectory {
     /// When the database fails.
     pub fn has(&self, read: &mut Read, workspace: WorkspaceId, id: AgentId) -> Result<bool> {
         Ok(!self.0.among(read, workspace, &[id])?.is_empty())
+    }
+}
+
+impl Deref for AgentDirectory {
+    type Target = dyn LiveAgents;
+    fn deref(&self) -> &Self::Target {
+        &*self.0
     }
 }

@@ -5,14 +5,17 @@ mod agents;
 mod collections;
 mod contacts;
 mod conversations;
+mod functions;
 mod messages;
 mod people;
 mod references;
+mod skills;
 mod structured;
 mod takers;
+mod uses;
 mod variables;
 
-pub use agents::{AgentDirectory, AgentRuns, LiveAgents, RunEnd, StartRun, StartedBy};
+pub use agents::{AgentDirectory, AgentRuns, AgentSkill, LiveAgents, RunEnd, StartRun, StartedBy};
 pub use collections::{CollectionDirectory, Collections, RecordField};
 pub use contacts::{
     Audience, ChatIdentity, ConsentStatement, ConsentTies, ContactBook, ContactCard, ContactKey, ContactRef,
@@ -22,14 +25,23 @@ pub use conversations::{
     AssignedConversations, AutoAssignment, ChannelQuestion, ChannelTurn, ChannelTurns, Speaker,
 };
 pub use expressions::placeholder::{Placeholder, placeholders, whole_placeholder, with_values};
+pub use functions::{
+    CallableFunction, FunctionCall, FunctionCaller, FunctionEffect, FunctionEnd, FunctionFailure, Functions,
+    Uncallable, WorkspaceFunctions,
+};
 pub use messages::{MessageContent, MessageSender, MessageToSend, Messenger, SentBy, TemplateToSend};
 pub use people::{
     BUSINESS_FACTS, BusinessCalendar, BusinessRetention, KeptDays, Member, Members, OpenWork,
     OpenWorkDirectory, Opening, TeamMembers, WorkType,
 };
 pub use references::{ContactReferences, ContactUses, FileReferences, FileUse, FileUses, Left};
+pub use skills::{
+    MissingSkill, OfferedFile, OfferedSkill, SkillActivation, SkillFileText, SkillLibrary, SkillPin,
+    SkillScript, Skills,
+};
 pub use structured::{StructuredAnswer, StructuredRuns, StructuredTask, Structurer};
 pub use takers::{IncomingMessage, IncomingMessages, MessageTaker, MessageTakers, TakerRank, Taking};
+pub use uses::{ObjectUse, ObjectUsers, ObjectUses, UsedObject, in_use};
 pub use variables::{
     KnownVariable, VariableReference, VariableUserDirectory, VariableUsers, Variables, WorkspaceVariables,
     referenced_variables, with_variables,

@@ -122,6 +122,10 @@ integer_id! {
     SkillId
 }
 integer_id! {
+    /// A function of a workspace: code that agents call.
+    FunctionId
+}
+integer_id! {
     /// An automation of a workspace.
     AutomationId
 }
@@ -274,6 +278,10 @@ string_id! {
 string_id! {
     /// One execution of an agent.
     RunId, "run_"
+}
+string_id! {
+    /// One call of a function.
+    InvocationId, "inv_"
 }
 string_id! {
     /// One step of a run: a call of the model or of a tool.

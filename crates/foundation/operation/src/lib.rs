@@ -56,7 +56,7 @@ pub use model::Event;
 pub use operation_macros::{Event, operation};
 pub use raw_route::{Chunks, RawAnswer, RawBody, RawRequest, RawRoute};
 pub use registry::{Domain, Operations, Registered, Registry};
-pub use resources::{ListOrder, Resource, Update, Version};
+pub use resources::{Draft, ListOrder, Resource, Update, Version};
 pub use services::Services;
 pub use store::{CursorPage, OffsetPage, OptInPage, PageNumber, Position};
 pub use transport::body_too_large;

@@ -259,7 +259,7 @@ impl ToolSettings {
 }
 
 /// A row of `agent_tools`.
-#[derive(Debug, Clone, Queryable, Insertable)]
+#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
 #[diesel(table_name = agent_tools)]
 pub struct ToolRow {
     /// The agent.

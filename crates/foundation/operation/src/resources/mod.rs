@@ -1,9 +1,11 @@
 //! Plain resources: objects of which a workspace has a limited number, each a row with a version, often with a unique
 //! name. A row type gets its statements from [`resource!`](crate::resource); the rules that all of them share are here.
 
+mod drafts;
 mod statements;
 mod versions;
 
+pub use drafts::Draft;
 pub use versions::Version;
 
 use crate::ExpectedVersion;

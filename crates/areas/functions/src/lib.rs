@@ -1,0 +1,5 @@
+//! Functions: JavaScript of tenants that agents call.
+
+mod group;
+
+pub use group::GROUP;

@@ -1,0 +1,1 @@
+//! Packages of skills: SKILL.md with its front matter, and files beside it. No database.
