@@ -1,4 +1,4 @@
-//! What callers send. Fields that several bodies have are written once, in [`body`].
+//! What callers send. Fields that several bodies have are written once, in `body`.
 
 use super::content::FilledTemplate;
 use super::recipient::To;

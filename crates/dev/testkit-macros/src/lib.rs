@@ -7,7 +7,7 @@ use syn::{Error, ItemFn, Result};
 
 /// Makes an `async fn name(kind: Kind)` a test on SQLite and one on PostgreSQL: `name::sqlite` and `name::postgres`.
 ///
-/// ```ignore
+/// ```text
 /// #[testkit::both]
 /// async fn notes_are_kept(kind: Kind) { … }
 /// ```

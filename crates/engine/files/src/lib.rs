@@ -3,7 +3,7 @@
 //! A file is created in three steps, so that a crash leaves neither a row without bytes nor bytes without a row.
 //! First a place in object storage is reserved, then the bytes are stored there. Finally the transaction that needs
 //! the file inserts its row and ends the reservation. A reservation that still exists after a day is deleted with its
-//! object ([`sweep`]).
+//! object ([`sweep`](mod@sweep)).
 
 mod content;
 mod download;

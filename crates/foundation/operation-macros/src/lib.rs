@@ -1,6 +1,6 @@
 //! `#[operation]`: one declaration for an operation's address, scope and behaviour.
 //!
-//! ```ignore
+//! ```text
 //! /// Write a note
 //! ///
 //! /// Notes are seen by the team, never by the contact.
@@ -144,7 +144,7 @@ pub fn operation(attribute: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Declares a type of event, or one in each variant of an enum.
 ///
-/// ```ignore
+/// ```text
 /// #[derive(Event)]
 /// #[event(scope = "runs:read", subject = "run", id = "run_id")]
 /// enum RunEvent<'a> {

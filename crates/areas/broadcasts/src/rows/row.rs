@@ -31,7 +31,7 @@ pub(crate) struct BroadcastRow {
     /// A [`BroadcastSchedule`].
     pub(crate) schedule: Option<JsonText>,
     pub(crate) rate_per_minute: Option<i64>,
-    /// A [`BroadcastFrequencyCap`](super::model::BroadcastFrequencyCap).
+    /// A `BroadcastFrequencyCap`.
     pub(crate) frequency_cap: Option<JsonText>,
     pub(crate) status: BroadcastStatus,
     pub(crate) pause_reason: Option<BroadcastPauseReason>,

@@ -1,5 +1,5 @@
 //! Messages of contacts, and the network's reports on messages: the channel's worker takes stored callbacks apart and applies
-//! each part on its own ([`apply`]).
+//! each part on its own ([`apply`](mod@apply)).
 
 mod apply;
 mod changes;

@@ -1,6 +1,6 @@
 //! Delivery engine: every process runs one, and they share the endpoints by leases.
 //!
-//! One task holds what is ours in memory and takes turns ([`turn`]). While one is under way it sends what is loaded, up to
+//! One task holds what is ours in memory and takes turns ([`turn`](mod@turn)). While one is under way it sends what is loaded, up to
 //! its limits, and collects what comes of it for the next. The transactions of turns thus carry many deliveries when there
 //! are many.
 //!

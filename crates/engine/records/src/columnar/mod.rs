@@ -6,7 +6,7 @@
 //! of its page (`query::column_scan`). As with every index, what is fetched is tested once more.
 //!
 //! Rewriting a segment with every change of an item would be slow, so a change only adds a row to `item_changes`.
-//! Queries look at changed items themselves, and a job writes them into their segments when they become many ([`merge`]).
+//! Queries look at changed items themselves, and a job writes them into their segments when they become many ([`merge`](mod@merge)).
 
 mod merge;
 pub mod row_ids;

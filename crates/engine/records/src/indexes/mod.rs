@@ -1,6 +1,6 @@
 //! Indexes: their rows, building them beside other work, and unique values.
 //!
-//! Writes keep an index up from the moment it is there; a job ([`build`]) fills in what was there before, and only then do
+//! Writes keep an index up from the moment it is there; a job ([`build`](mod@build)) fills in what was there before, and only then do
 //! queries use it.
 
 mod build;

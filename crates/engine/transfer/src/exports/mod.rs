@@ -1,7 +1,7 @@
 //! Exports: the records of a collection as CSV or JSON Lines, at a signed link.
 //!
 //! The link contains the whole definition of the export ([`Export`]). [`stream`] reads the records as fast as the
-//! client downloads them, and [`print`] formats them.
+//! client downloads them, and [`print`](mod@print) formats them.
 
 mod labels;
 mod link;

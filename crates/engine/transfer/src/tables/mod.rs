@@ -1,6 +1,6 @@
 //! Files of rows, for imports and for lists of recipients.
 //!
-//! [`encoding`] detects the text encoding and [`Dialect`] the delimiter. [`Rows`] reads CSV row by row, and
+//! [`encoding`](mod@encoding) detects the text encoding and [`Dialect`] the delimiter. [`Rows`] reads CSV row by row, and
 //! [`Values`] reads the elements of a JSON array.
 
 mod dialect;

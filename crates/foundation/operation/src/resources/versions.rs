@@ -25,7 +25,7 @@ pub trait Version: Sized {
     fn insert(&self, tx: &mut Tx) -> Result<()>;
 }
 
-/// Implements [`Version`](crate::Version) for a row with the columns `workspace_id`, `version` and the id of the resource.
+/// Implements [`Version`] for a row with the columns `workspace_id`, `version` and the id of the resource.
 /// The row derives `Queryable`, `Selectable` and `Insertable`.
 ///
 /// ```text
