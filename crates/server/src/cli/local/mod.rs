@@ -1,4 +1,5 @@
 //! Commands that need no service: what they do happens on this machine.
 
 pub(super) mod chatnet;
+pub(super) mod flow;
 pub(super) mod function;
