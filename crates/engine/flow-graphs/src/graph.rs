@@ -181,7 +181,7 @@ pub struct Retry {
     pub delay_seconds: i64,
     /// By what each further delay is multiplied, with `exponential`.
     #[schema(minimum = 1, maximum = 10)]
-    pub factor: f64,
+    pub factor: i64,
     /// The longest delay, in seconds.
     #[schema(minimum = 1, maximum = 86_400)]
     pub max_delay: i64,
@@ -197,7 +197,7 @@ impl Default for Retry {
             max_attempts: 3,
             backoff: FlowBackoff::default(),
             delay_seconds: 5,
-            factor: 2.0,
+            factor: 2,
             max_delay: 3600,
             retry_on: Vec::new(),
         }

@@ -8,7 +8,7 @@ mod graph;
 mod index;
 mod nodes;
 
-pub use check::{Anything, Issue, IssueCode, Severity, Surroundings, check, scopes};
+pub use check::{Anything, Issue, IssueCode, ROOTS, Severity, Surroundings, check, scopes};
 pub use graph::{
     Edge, FlowBackoff, FlowEffectPolicy, FlowOnError, FlowVariableType, Graph, Node, Position, Retry,
     Variable,

@@ -4,6 +4,8 @@ mod references;
 mod settings;
 mod shape;
 
+pub use references::ROOTS;
+
 use crate::graph::Graph;
 use crate::index::{Index, Place};
 use model::{Scope, string_enum};

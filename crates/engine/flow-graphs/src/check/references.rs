@@ -58,7 +58,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Checks a setting. `name` is its path within the settings, with `[]` for the elements of lists.
     fn setting(&mut self, name: &str, value: &Value, param: &str) {
-        if self.node.kind.conditions().contains(&name) {
+        if self.node.kind.is_condition(name) {
             // The filters of these read an event or an element of their own.
             let reads_own = matches!(self.node.kind, NodeType::WaitForEvent | NodeType::Transform);
             match Condition::parse(value, &ROOTS) {

@@ -240,13 +240,13 @@ impl NodeType {
         ports
     }
 
-    /// Returns the settings that are conditions.
-    pub(crate) fn conditions(self) -> &'static [&'static str] {
-        self.entry().conditions
+    /// Returns whether a setting is a condition. `setting` is its path, with `[]` for the elements of lists.
+    pub fn is_condition(self, setting: &str) -> bool {
+        self.entry().conditions.contains(&setting)
     }
 
     /// Returns whether a setting is no template.
-    pub(crate) fn is_verbatim(self, setting: &str) -> bool {
+    pub fn is_verbatim(self, setting: &str) -> bool {
         self.entry().verbatim.contains(&setting)
     }
 

@@ -252,9 +252,9 @@ string_enum! {
         /// All branches that can still arrive.
         #[default]
         All = "all",
-        /// The first branch.
+        /// The first branch. The others end.
         Any = "any",
-        /// `count` branches.
+        /// `count` branches. The others end.
         Count = "count",
     }
 }
@@ -269,7 +269,8 @@ pub struct Join {
     /// The number of branches, with `count`.
     #[schema(minimum = 1, maximum = 10)]
     pub count: Option<i64>,
-    /// How long it waits, in seconds. Then the run goes on at `timeout`. `null` waits as long as the run may take.
+    /// How long it waits, in seconds. Then the branches that have not arrived end, and the run goes on at `timeout`. `null`
+    /// waits as long as the run may take.
     #[schema(minimum = 1, maximum = 31_536_000)]
     pub timeout_seconds: Option<i64>,
 }
