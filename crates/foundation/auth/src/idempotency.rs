@@ -14,10 +14,13 @@ use diesel::prelude::*;
 use model::{Code, Error, KeyId, RequestId, Result, Timestamp, text_enum};
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 use store::{AnyConnection, Batched, Batches, Db, Read, Tx, each};
 
 /// Duration of a lease. After this time without renewal another request may take over the claim.
 pub const LEASE_SECONDS: i64 = 30;
+/// The same as a duration.
+pub const LEASE: Duration = Duration::from_secs(LEASE_SECONDS.unsigned_abs());
 /// How long a response is stored and repeated.
 pub const KEPT_SECONDS: i64 = 24 * 3600;
 
@@ -329,17 +332,17 @@ pub fn attach(tx: &mut Tx, claim: &Claim, resource: &str) -> Result<()> {
     still_ours(held)
 }
 
-/// Extends the lease.
+/// Extends the lease. Returns `false` if the claim was taken over.
 ///
 /// # Errors
-/// `idempotency_in_progress` if the claim was taken over.
-pub fn renew(tx: &mut Tx, claim: &Claim) -> Result<()> {
+/// `internal_error`.
+pub fn renew(tx: &mut Tx, claim: &Claim) -> Result<bool> {
     let until = tx.now().plus_seconds(LEASE_SECONDS);
     let held = diesel::update(idempotency_keys::table.find((&claim.lineage, &claim.key)))
         .filter(idempotency_keys::fence.eq(claim.fence))
         .set(idempotency_keys::lease_until.eq(until))
         .execute(tx.connection())?;
-    still_ours(held)
+    Ok(held > 0)
 }
 
 /// Stores the response, in the same transaction as the operation's changes. Of `headers` only `ETag` and `Location`

@@ -5,7 +5,7 @@ use crate::job::{Job, JobContext, When};
 use crate::table::{self, Claimed, Settled, Verdict, later, next_slot};
 use model::{Chain, Result};
 use std::time::Duration;
-use store::Db;
+use store::{Db, HeldLease};
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -69,9 +69,9 @@ pub(crate) async fn run(worker: &Worker, kind: &Job, job: Claimed, tokens: &Toke
     let handler = kind.handler.clone();
     // A separate task isolates panics, including one before the handler's first `.await`.
     let mut handle = AbortOnDropHandle::new(tokio::spawn(async move { handler(context).await }));
-    let mut beat = tokio::time::interval(worker.lease / 3);
-    // The first tick of an interval completes at once.
-    beat.tick().await;
+    let lost = until_lost(worker.clone(), job.clone());
+    tokio::pin!(lost);
+    let mut is_ours = true;
     let result = loop {
         tokio::select! {
             result = &mut handle => break result,
@@ -89,12 +89,11 @@ pub(crate) async fn run(worker: &Worker, kind: &Job, job: Claimed, tokens: &Toke
                     Err(_) => return Ok(Ended::Aborted(Aborted { id: job.id, kind: job.kind })),
                 }
             }
-            // Keep renewing while the service stops, because the handler may need until the deadline. After a
-            // takeover there is nothing to renew.
-            _ = beat.tick(), if !soft.is_cancelled() || tokens.soft.is_cancelled() => {
-                if !still_ours(worker, &job).await {
-                    soft.cancel();
-                }
+            // The lease is also renewed while the service stops, because the handler may need until the deadline.
+            () = &mut lost, if is_ours => {
+                is_ours = false;
+                tracing::warn!(job.id, job.kind, "the lease of a job was lost while it ran");
+                soft.cancel();
             }
         }
     };
@@ -103,21 +102,14 @@ pub(crate) async fn run(worker: &Worker, kind: &Job, job: Claimed, tokens: &Toke
     settle(worker, job, verdict).await
 }
 
-/// Renews the lease and returns whether the job is still ours. If the database fails, the answer is `true`: the next
-/// renewal, still within the lease, may succeed.
-async fn still_ours(worker: &Worker, job: &Claimed) -> bool {
-    let (claimed, lease) = (job.clone(), worker.lease);
-    match worker.db.write(move |tx| table::renew(tx, &claimed, lease)).await {
-        Ok(true) => true,
-        Ok(false) => {
-            tracing::warn!(job.id, job.kind, "a job was taken over while it ran");
-            false
-        }
-        Err(error) => {
-            tracing::warn!(job.id, job.kind, ?error, "the lease of a job could not be renewed");
-            true
-        }
-    }
+/// Renews the lease of a job until another runner has claimed it, or may have.
+async fn until_lost(worker: Worker, job: Claimed) {
+    let Worker { db, lease } = worker;
+    let renewal = || {
+        let job = job.clone();
+        db.write(move |tx| table::renew(tx, &job, lease))
+    };
+    HeldLease::new(lease).until_lost(renewal).await;
 }
 
 /// Decides what happens to a job after a run. A periodic job always gets its next slot. It is retried before that

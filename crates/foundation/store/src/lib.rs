@@ -8,6 +8,7 @@ mod connections;
 mod db;
 pub mod dialect;
 mod full_text;
+mod leases;
 mod lock_order;
 mod log_changes;
 pub mod logs;
@@ -38,6 +39,7 @@ pub use connections::locked::{
     for_update_skip_locked,
 };
 pub use db::{Db, Options, Stats};
+pub use leases::HeldLease;
 pub use lock_order::{LockLevel, LockMode};
 pub use many_rows::{Insertion, OnConflict, Rows, insert_all};
 pub use metrics::MOST_COUNTED;

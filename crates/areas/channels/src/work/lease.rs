@@ -11,6 +11,8 @@ use store::{Db, LockMode, Tx, lock_row};
 
 /// How long a lease is valid without renewal, in seconds.
 const LEASE_SECONDS: i64 = 20;
+/// The same as a duration.
+pub const LEASE: Duration = Duration::from_secs(LEASE_SECONDS.unsigned_abs());
 /// Interval of renewals.
 pub const RENEWAL: Duration = Duration::from_secs(5);
 

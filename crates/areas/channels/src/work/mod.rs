@@ -6,7 +6,7 @@ mod rates;
 mod signals;
 mod uploads;
 
-pub use lease::{Lease, RENEWAL, leased, leased_for_change};
+pub use lease::{LEASE, Lease, RENEWAL, leased, leased_for_change};
 pub use notifier::{Work, WorkNotifier};
 pub use rates::Rates;
 pub use signals::WorkSignals;

@@ -17,12 +17,13 @@ mod send;
 mod settle;
 
 use channels::ChannelRow;
-use channels::work::{Lease, RENEWAL, Rates, Work, WorkSignals};
+use channels::work::{LEASE, Lease, RENEWAL, Rates, Work, WorkSignals};
 use model::{ChannelId, Result};
 pub use parts::WorkerParts;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use store::HeldLease;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -186,6 +187,7 @@ impl Worker {
     /// then is ended first, for as long as the lease holds.
     async fn keep_lease(&self, stop: &CancellationToken, done: &CancellationToken) {
         let began = tokio::time::Instant::now();
+        let mut held = HeldLease::new(LEASE);
         loop {
             tokio::select! {
                 () = stop.cancelled() => done.cancel(),
@@ -195,11 +197,11 @@ impl Worker {
             if is_idle {
                 done.cancel();
             }
-            match self.lease.renew().await {
-                Ok(true) if !done.is_cancelled() => {}
-                Ok(true) => return std::future::pending().await,
-                Ok(false) => return,
-                Err(error) => tracing::warn!(channel = %self.channel.id, %error, "a lease was not renewed"),
+            match held.renew(self.lease.renew()).await {
+                true if !done.is_cancelled() => {}
+                // Work that is being done is ended while the lease lasts.
+                true => return held.until_lost(|| self.lease.renew()).await,
+                false => return,
             }
         }
     }

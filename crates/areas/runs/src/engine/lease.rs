@@ -6,10 +6,7 @@ use crate::queries::runs;
 use model::Result;
 use std::sync::Arc;
 use std::time::Duration;
-use store::Tx;
-
-/// Interval of the heartbeat: a lease survives two lost ones.
-const HEARTBEAT: Duration = Duration::from_secs(10);
+use store::{HeldLease, Tx};
 
 impl RunEngine {
     /// Runs a transaction that reads `execution`.
@@ -22,24 +19,19 @@ impl RunEngine {
         self.db().write(move |tx| change(&engine, tx, &execution)).await
     }
 
-    /// Awaits `future`, and renews the lease of the run meanwhile. If another worker has taken the run over, the execution is
-    /// cancelled.
+    /// Awaits `future`, and renews the lease of the run meanwhile. If the lease is lost, the execution is cancelled.
     pub(crate) async fn keeping_lease<T>(
         &self,
         execution: &Arc<Execution>,
         future: impl Future<Output = T>,
     ) -> T {
         let mut future = std::pin::pin!(future);
-        loop {
-            tokio::select! {
-                value = &mut future => return value,
-                () = tokio::time::sleep(HEARTBEAT) => {
-                    let renewed = self.write_with(execution, |_, tx, execution| runs::renew(tx, &execution.row)).await;
-                    if let Ok(false) = renewed {
-                        execution.active.cancel.cancel();
-                    }
-                }
-            }
+        let lost = HeldLease::new(Duration::from_secs(runs::LEASE_SECONDS.unsigned_abs()))
+            .until_lost(|| self.write_with(execution, |_, tx, execution| runs::renew(tx, &execution.row)));
+        tokio::select! {
+            value = &mut future => return value,
+            () = lost => execution.active.cancel.cancel(),
         }
+        future.await
     }
 }

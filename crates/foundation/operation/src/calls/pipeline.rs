@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store::{Db, Tx};
+use store::{Db, HeldLease, Tx};
 use telemetry::Span;
 
 /// A request behind the guard, waiting for its body.
@@ -499,13 +499,11 @@ fn once_in_transaction(tx: &mut Tx, ask: &Ask, work: impl FnOnce(&mut Tx) -> Res
 
 /// Keeps a claim alive while its work goes on.
 async fn beat(db: Db, claim: Claim) {
-    loop {
-        tokio::time::sleep(Duration::from_secs(10)).await;
+    let renewal = || {
         let claim = claim.clone();
-        if db.write(move |tx| idempotency::renew(tx, &claim)).await.is_err() {
-            return;
-        }
-    }
+        db.write(move |tx| idempotency::renew(tx, &claim))
+    };
+    HeldLease::new(idempotency::LEASE).until_lost(renewal).await;
 }
 
 /// Whether a repetition would fail the same way, so that the failure is worth remembering. What says when to try again
