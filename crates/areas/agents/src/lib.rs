@@ -18,6 +18,7 @@ mod sealed;
 mod settings;
 pub mod tool_operations;
 mod tools;
+mod uses;
 mod variables;
 pub mod versions;
 
@@ -31,6 +32,6 @@ pub use settings::{
 };
 pub use tool_operations::ToolName;
 pub use tools::{
-    AgentTool, Callable, Function, Grant, HttpMethod, HttpTool, Reach, Records, Takes, ToolAccess,
+    AgentTool, Callable, FIND_TOOLS, Function, MOST_DEPTH, Grant, HttpMethod, HttpTool, Reach, Records, Takes, ToolAccess,
     ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, header_place, scopes,
 };

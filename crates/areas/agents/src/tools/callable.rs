@@ -1,4 +1,4 @@
-//! The functions that a tool offers to the model: an HTTP request, or operations of a grant.
+//! The functions that a tool offers to the model: an HTTP request, another agent, or operations of a grant.
 
 use super::functions::{Function, Reach, Records, functions};
 use super::tool::{
@@ -16,7 +16,7 @@ pub struct Callable {
     pub tool: String,
     /// The settings of its tool.
     pub settings: Arc<ToolSettings>,
-    /// The operation, or `None` for an HTTP request.
+    /// The operation, or `None` for an HTTP request and for another agent.
     pub function: Option<&'static Function>,
     /// Whether it reaches only the contact that the run answers.
     pub of_contact: bool,
@@ -64,7 +64,7 @@ fn callables(name: &str, kind: ToolKind, settings: ToolSettings, answers: bool) 
         of_contact,
         spec: ToolSpec { name: called, description, parameters: settings.open(parameters, of_contact) },
     };
-    if kind == ToolKind::Http {
+    if kind.is_called_by_name() {
         let (description, parameters) = (settings.description.clone(), settings.parameters.clone());
         return vec![callable(None, name.to_owned(), description, parameters)];
     }
@@ -104,7 +104,10 @@ impl ToolRow {
             parameters: is_http.then_some(settings.parameters),
             fixed_arguments: Value::Object(settings.fixed_arguments),
             http: settings.http,
-            reference: grant.as_ref().and_then(|grant| grant.collection).map(|id| id.0),
+            reference: settings
+                .agent
+                .map(|id| id.0)
+                .or_else(|| grant.as_ref().and_then(|grant| grant.collection).map(|id| id.0)),
             access: grant.as_ref().map(|grant| grant.access),
             scope: grant.as_ref().and_then(|grant| grant.scope),
             contact_field: grant.and_then(|grant| grant.contact_field),
@@ -113,6 +116,8 @@ impl ToolRow {
             max_calls_per_run: settings.max_calls_per_run,
             timeout_seconds: settings.timeout_seconds,
             repeatable: settings.repeatable,
+            deferred: settings.deferred,
+            verify_with: settings.verify_with,
             token_estimate,
             created_at: self.created_at,
             updated_at: self.updated_at,

@@ -1,16 +1,19 @@
 //! Tools of an agent: their rows and responses, and the functions that they offer to the model.
 
+pub(crate) mod agents_as_tools;
 mod callable;
 mod functions;
 pub(crate) mod grants;
 pub(crate) mod http_rules;
 mod tool;
+pub(crate) mod verification;
 
+pub use agents_as_tools::MOST_DEPTH;
 pub use callable::Callable;
 pub use functions::{Function, Reach, Records, Takes};
 pub use grants::scopes;
 pub use tool::{
-    AgentTool, Grant, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow,
+    AgentTool, FIND_TOOLS, Grant, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow,
     ToolScope, ToolSettings, header_place,
 };
 pub(crate) use tool::{MOST_CALLS, PATIENCE, ToolSnapshot};
