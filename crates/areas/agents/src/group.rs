@@ -3,7 +3,7 @@
 use crate::sealed::{SEALED_TOOLS, SEALED_VERSIONS};
 use crate::uses::AgentsAsUsers;
 use crate::variables::AgentVariables;
-use crate::{WorkspaceAgents, lifecycle, operations, tool_operations, versions};
+use crate::{WorkspaceAgents, lifecycle, operations, skills, tool_operations, versions};
 use model::Result;
 use operation::{Declarations, Domain, Group, Operations, Parts, Services};
 use ports::{AgentDirectory, ObjectUsers, VariableUsers};
@@ -46,7 +46,7 @@ impl Domain for Agents {
             Box::new(tool_operations::ListAgentTools),
             Box::new(tool_operations::AttachAgentTool),
             Box::new(tool_operations::DetachAgentTool),
-            Box::new(tool_operations::SetAgentSkills),
+            Box::new(skills::SetAgentSkills),
             Box::new(versions::ListAgentVersions),
             Box::new(versions::GetAgentVersion),
             Box::new(versions::RestoreAgentVersion),

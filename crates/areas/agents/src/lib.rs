@@ -16,6 +16,7 @@ pub mod queries;
 pub mod schema;
 mod sealed;
 mod settings;
+pub mod skills;
 pub mod tool_operations;
 mod tools;
 mod uses;
@@ -32,6 +33,6 @@ pub use settings::{
 };
 pub use tool_operations::ToolName;
 pub use tools::{
-    AgentTool, Callable, FIND_TOOLS, Function, MOST_DEPTH, Grant, HttpMethod, HttpTool, Reach, Records, Takes, ToolAccess,
+    AgentTool, Callable, CodeFunction, FIND_TOOLS, Function, LOAD_SKILL, MOST_DEPTH, Grant, HttpMethod, HttpTool, READ_SKILL_FILE, RUN_SKILL_SCRIPT, Reach, Records, Takes, ToolAccess,
     ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, header_place, scopes,
 };

@@ -2,6 +2,7 @@
 
 pub(crate) mod agents_as_tools;
 mod callable;
+pub(crate) mod code_functions;
 mod functions;
 pub(crate) mod grants;
 pub(crate) mod http_rules;
@@ -10,10 +11,11 @@ pub(crate) mod verification;
 
 pub use agents_as_tools::MOST_DEPTH;
 pub use callable::Callable;
+pub use code_functions::CodeFunction;
 pub use functions::{Function, Reach, Records, Takes};
 pub use grants::scopes;
 pub use tool::{
-    AgentTool, FIND_TOOLS, Grant, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow,
+    AgentTool, FIND_TOOLS, Grant, HttpMethod, HttpTool, LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT, ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow,
     ToolScope, ToolSettings, header_place,
 };
 pub(crate) use tool::{MOST_CALLS, PATIENCE, ToolSnapshot};

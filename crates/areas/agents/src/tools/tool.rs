@@ -1,5 +1,6 @@
 //! Responses and rows of tools.
 
+use super::code_functions::CodeFunction;
 use crate::schema::agent_tools;
 use diesel::prelude::*;
 use model::{AgentId, CollectionId, JsonText, Result, Timestamp, WorkspaceId, text_enum};
@@ -36,6 +37,8 @@ text_enum! {
         Messages = "messages",
         /// Another agent of the workspace, which runs on a text and answers it.
         Agent = "agent",
+        /// A code function of the workspace: JavaScript that was published.
+        Function = "function",
     }
 }
 
@@ -48,7 +51,7 @@ impl ToolKind {
     /// Returns whether the model calls a tool of this type by its own name. Tools of other types offer operations, each with a
     /// name of its own.
     pub(crate) fn is_called_by_name(self) -> bool {
-        matches!(self, Self::Http | Self::Agent)
+        matches!(self, Self::Http | Self::Agent | Self::Function)
     }
 }
 
@@ -95,7 +98,8 @@ text_enum! {
 #[schema(example = json!({
     "name": "look_up_order", "description": "Looks up an order by its number.",
     "parameters": { "type": "object", "properties": { "number": { "type": "string" } }, "required": ["number"] },
-    "fixed_arguments": {}, "max_calls_per_run": 30, "timeout_seconds": 15, "token_estimate": 71, "ref": null, "access": null,
+    "fixed_arguments": {}, "max_calls_per_run": 30, "timeout_seconds": 15, "token_estimate": 71, "ref": null, "version": null,
+    "access": null,
     "scope": null, "contact_field": null, "deferred": false, "verify_with": null,
 }))]
 pub struct AgentTool {
@@ -122,10 +126,13 @@ pub struct AgentTool {
     pub fixed_arguments: Value,
     /// The HTTP request of an `http` tool.
     pub http: Option<HttpTool>,
-    /// The id of what the tool covers: of the collection, for `collection_items` and `collection_search`, and of the agent that
-    /// runs, for `agent`.
+    /// The id of what the tool covers: of the collection, for `collection_items` and `collection_search`, of the agent that
+    /// runs, for `agent`, and of the code function, for `function`.
     #[serde(rename = "ref")]
     pub reference: Option<i64>,
+    /// For `function`: the version of the code function that is called. `null` for the version that is published when a run
+    /// begins.
+    pub version: Option<i64>,
     /// What the functions of the tool may do. `null` for an `http` or `agent` tool.
     pub access: Option<ToolAccess>,
     /// Whose data the functions of the tool reach. `null` if none was given: `contact` in runs that answer a contact over a
@@ -221,6 +228,9 @@ pub struct ToolSettings {
     /// The agent of an `agent` tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
+    /// The code function of a `function` tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<CodeFunction>,
     /// The values of the headers, sealed as one JSON object.
     pub sealed_headers: Option<String>,
     /// The variables in the values of the headers.
@@ -259,6 +269,7 @@ impl ToolSettings {
             http: None,
             grant: Some(grant),
             agent: None,
+            code: None,
             sealed_headers: None,
             header_variables: Vec::new(),
             approval: ToolApproval::default(),
@@ -381,6 +392,13 @@ text_enum! {
 
 /// The name by which the model finds deferred tools.
 pub const FIND_TOOLS: &str = "find_tools";
+
+/// The name by which the model loads a skill.
+pub const LOAD_SKILL: &str = "load_skill";
+/// The name by which it reads a file of a skill.
+pub const READ_SKILL_FILE: &str = "read_skill_file";
+/// The name by which it runs a script of a skill.
+pub const RUN_SKILL_SCRIPT: &str = "run_skill_script";
 
 /// Returns the context to which sealed headers are bound: the workspace and the name of the tool. The agent is not
 /// part of it, so that a copy of the agent can open them.

@@ -8,6 +8,7 @@
 
 mod agents;
 mod agents_as_tools;
+mod code_functions;
 mod tools;
 mod versions;
 
