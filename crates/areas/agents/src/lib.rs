@@ -32,6 +32,7 @@ pub use settings::{
 };
 pub use tool_operations::ToolName;
 pub use tools::{
-    AgentTool, Callable, FIND_TOOLS, Function, MOST_DEPTH, Grant, HttpMethod, HttpTool, Reach, Records, Takes, ToolAccess,
-    ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, header_place, scopes,
+    AgentTool, Callable, FIND_TOOLS, Function, Grant, HttpMethod, HttpTool, MOST_DEPTH, Reach, Records,
+    Takes, ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, header_place,
+    scopes,
 };

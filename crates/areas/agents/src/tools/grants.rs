@@ -156,7 +156,10 @@ pub(crate) fn check_fixed(fixed: &Map<String, Value>, kind: ToolKind, access: To
 /// Checks that the names of a tool's functions are short enough for models and unique within the agent.
 pub(crate) fn check_names(tool: &ToolRow, others: &[ToolRow]) -> Result<()> {
     if FIND_TOOLS == tool.name {
-        return Err(Error::invalid("toolId", "cannot be `find_tools`, by which the model finds deferred tools"));
+        return Err(Error::invalid(
+            "toolId",
+            "cannot be `find_tools`, by which the model finds deferred tools",
+        ));
     }
     if !tool.kind.is_called_by_name() && tool.name.len() > 64 - LONGEST_SUFFIX {
         let rule = format!("must have at most {} characters for this type of tool", 64 - LONGEST_SUFFIX);

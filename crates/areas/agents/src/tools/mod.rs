@@ -13,7 +13,7 @@ pub use callable::Callable;
 pub use functions::{Function, Reach, Records, Takes};
 pub use grants::scopes;
 pub use tool::{
-    AgentTool, FIND_TOOLS, Grant, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow,
-    ToolScope, ToolSettings, header_place,
+    AgentTool, FIND_TOOLS, Grant, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolFunction, ToolKind,
+    ToolRow, ToolScope, ToolSettings, header_place,
 };
 pub(crate) use tool::{MOST_CALLS, PATIENCE, ToolSnapshot};
