@@ -33,6 +33,7 @@ pub use settings::{
 };
 pub use tool_operations::ToolName;
 pub use tools::{
-    AgentTool, Callable, CodeFunction, FIND_TOOLS, Function, LOAD_SKILL, MOST_DEPTH, Grant, HttpMethod, HttpTool, READ_SKILL_FILE, RUN_SKILL_SCRIPT, Reach, Records, Takes, ToolAccess,
-    ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, header_place, scopes,
+    AgentTool, Callable, CodeFunction, FIND_TOOLS, Function, Grant, HttpMethod, HttpTool, LOAD_SKILL,
+    MOST_DEPTH, READ_SKILL_FILE, RUN_SKILL_SCRIPT, Reach, Records, Takes, ToolAccess, ToolApproval,
+    ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, header_place, scopes,
 };

@@ -247,8 +247,7 @@ impl NewTool {
         let id = self.reference.ok_or_else(|| Error::invalid("ref", "is required: the id of a function"))?;
         checks.grants.may_call_functions()?;
         let workspace = checks.grants.workspace;
-        let function =
-            code_functions::find(read, checks.functions, workspace, FunctionId(id), self.version)?;
+        let function = code_functions::find(read, checks.functions, workspace, FunctionId(id), self.version)?;
         let fixed_arguments = self.fixed_arguments.unwrap_or_default();
         http_rules::check_fixed(&fixed_arguments, &function.input_schema)?;
         code_functions::check_fixed(&fixed_arguments, &function.input_schema)?;

@@ -44,11 +44,7 @@ fn uses_of_agent(read: &mut Read, workspace: WorkspaceId, agent: AgentId) -> Res
 }
 
 /// Returns the agents with a tool that calls `function`, each once for each version that it calls.
-fn uses_of_function(
-    read: &mut Read,
-    workspace: WorkspaceId,
-    function: FunctionId,
-) -> Result<Vec<ObjectUse>> {
+fn uses_of_function(read: &mut Read, workspace: WorkspaceId, function: FunctionId) -> Result<Vec<ObjectUse>> {
     let rows: Vec<(AgentId, String, JsonText)> = agent_tools::table
         .inner_join(agents::table.on(agents::id.eq(agent_tools::agent_id)))
         .filter(agent_tools::workspace_id.eq(workspace))
@@ -60,7 +56,8 @@ fn uses_of_function(
     let mut uses: Vec<ObjectUse> = Vec::new();
     for (id, name, settings) in rows {
         let code = settings.parse::<ToolSettings>()?.code.filter(|code| code.id == function);
-        let used = code.map(|code| ObjectUse { r#type: "agent", id: id.to_string(), name, version: code.version });
+        let used =
+            code.map(|code| ObjectUse { r#type: "agent", id: id.to_string(), name, version: code.version });
         uses.extend(used.filter(|used| !uses.contains(used)));
     }
     Ok(uses)

@@ -57,7 +57,7 @@ impl ModelInput {
         });
         Self {
             messages: prompt.messages.len(),
-            tools: execution.plan.specs.len(),
+            tools: execution.plan.specs.len() + execution.found.len(),
             max_output_tokens,
             first,
             before,

@@ -183,11 +183,19 @@ fn without_titles(schema: Value) -> Value {
     };
     let kept = members.into_iter().filter(|(name, _)| name != "title").map(|(name, value)| {
         let value = match name.as_str() {
-            "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" | "allOf" | "anyOf"
-            | "oneOf" | "prefixItems" => of_each(value),
+            "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" | "allOf"
+            | "anyOf" | "oneOf" | "prefixItems" => of_each(value),
             "items" if value.is_array() => of_each(value),
-            "items" | "additionalProperties" | "unevaluatedProperties" | "unevaluatedItems" | "contains"
-            | "propertyNames" | "not" | "if" | "then" | "else" => without_titles(value),
+            "items"
+            | "additionalProperties"
+            | "unevaluatedProperties"
+            | "unevaluatedItems"
+            | "contains"
+            | "propertyNames"
+            | "not"
+            | "if"
+            | "then"
+            | "else" => without_titles(value),
             _ => value,
         };
         (name, value)

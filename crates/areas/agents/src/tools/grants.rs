@@ -1,7 +1,10 @@
 //! Validation of tools that call operations of the service.
 
 use super::functions::{Function, LONGEST_SUFFIX, functions};
-use super::tool::{FIND_TOOLS, Grant, LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT, ToolAccess, ToolKind, ToolRow, ToolScope};
+use super::tool::{
+    FIND_TOOLS, Grant, LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT, ToolAccess, ToolKind, ToolRow,
+    ToolScope,
+};
 use crate::placeholders::is_placeholder;
 use fields::FieldType;
 use fields::json_schema::Schema;

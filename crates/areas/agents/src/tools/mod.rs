@@ -15,7 +15,7 @@ pub use code_functions::CodeFunction;
 pub use functions::{Function, Reach, Records, Takes};
 pub use grants::scopes;
 pub use tool::{
-    AgentTool, FIND_TOOLS, Grant, HttpMethod, HttpTool, LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT, ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow,
-    ToolScope, ToolSettings, header_place,
+    AgentTool, FIND_TOOLS, Grant, HttpMethod, HttpTool, LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT,
+    ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, header_place,
 };
 pub(crate) use tool::{MOST_CALLS, PATIENCE, ToolSnapshot};

@@ -32,7 +32,10 @@ async fn an_agent_is_a_tool_of_another(kind: Kind) {
     let (app, key) = set_up(kind).await;
     let (outer, inner) = (agent(&app, &key, "Outer").await, agent(&app, &key, "Inner").await);
     let tool = give(&app, &key, &outer, &inner).await.expect(200);
-    assert_eq!((&tool["type"], &tool["ref"], &tool["timeout_seconds"]), (&json!("agent"), &inner, &json!(120)));
+    assert_eq!(
+        (&tool["type"], &tool["ref"], &tool["timeout_seconds"]),
+        (&json!("agent"), &inner, &json!(120))
+    );
     let listed = app.get(&format!("/agents/{outer}/tools"), &key).await.expect(200);
     let function = &listed[0]["functions"][0];
     assert_eq!(listed.as_array().map(Vec::len), Some(1));
@@ -43,7 +46,10 @@ async fn an_agent_is_a_tool_of_another(kind: Kind) {
     let refused = app.delete(&format!("/agents/{inner}"), &key).await;
     refused.expect_error(409, "resource_in_use");
     let used_by = &refused.body["error"]["details"]["used_by"];
-    assert_eq!(*used_by, json!([{ "type": "agent", "id": outer.to_string(), "name": "Outer", "version": null }]));
+    assert_eq!(
+        *used_by,
+        json!([{ "type": "agent", "id": outer.to_string(), "name": "Outer", "version": null }])
+    );
     app.delete(&format!("/agents/{outer}/tools/agent_{inner}"), &key).await.expect(200);
     app.delete(&format!("/agents/{inner}"), &key).await.expect(200);
     // The version with the tool cannot come back without the agent.
@@ -128,9 +134,13 @@ async fn what_verifies_must_be_there_and_read(kind: Kind) {
     let id = agent(&app, &key, "Agent").await;
     let http = |method: &str| json!({ "type": "http", "description": "Pays.", "http": { "method": method, "url": "https://example.com/pay" } });
     app.put(&format!("/agents/{id}/tools/paid"), &key, http("GET")).await.expect(200);
-    app.put(&format!("/agents/{id}/tools/contacts"), &key, json!({ "type": "contacts", "access": "read_write" }))
-        .await
-        .expect(200);
+    app.put(
+        &format!("/agents/{id}/tools/contacts"),
+        &key,
+        json!({ "type": "contacts", "access": "read_write" }),
+    )
+    .await
+    .expect(200);
     let mut pay = http("POST");
     for wrong in ["nothing", "pay", "contacts", "contacts_update"] {
         pay["verify_with"] = wrong.into();

@@ -148,6 +148,7 @@ fn options(caller: &Caller, new: &NewRun, settings: &Settings, base: &RunOptions
         contact: new.answering.map(|answering| answering.contact),
         contact_epoch: new.answering.map(|answering| answering.epoch),
         question: new.question,
+        inner: new.inner.clone(),
         ..base.clone()
     }
 }

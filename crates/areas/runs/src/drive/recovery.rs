@@ -128,10 +128,16 @@ impl RunEngine {
                     execution.pending.push(step);
                     continue;
                 }
-                let is_local = |tool: &PlannedTool| tool.callable.function.is_some();
                 let is_open = step.completed_at.is_none() && step.position >= attempt_from;
-                if is_open && execution.plan.tool(&step.name).is_some_and(is_local) {
-                    // Its id makes what it did the first time count, so it is made once more.
+                if is_open && execution.plan.tool(&step.name).is_some_and(PlannedTool::is_made_again) {
+                    execution.row.tool_calls += 1;
+                    execution.pending.push(step);
+                    continue;
+                }
+                let is_verified = |tool: &PlannedTool| tool.writes() && tool.settings().verify_with.is_some();
+                if is_open && step.is_tool() && execution.plan.tool(&step.name).is_some_and(is_verified) {
+                    // Whether it had its effect is asked before the model hears of it.
+                    step.status = StepStatus::Unknown;
                     execution.row.tool_calls += 1;
                     execution.pending.push(step);
                     continue;
@@ -158,8 +164,8 @@ fn give_up_step(tx: &mut Tx, step: &mut StepRow) -> Result<()> {
     step.status = StepStatus::Unknown;
     step.completed_at = Some(now);
     if step.is_tool() {
-        let error = "outcome unknown: the service was interrupted during the call";
-        step.output = Some(JsonText::of(&ToolOutput::error(error)));
+        let output = ToolOutput::unknown("the service was interrupted during the call");
+        step.output = Some(JsonText::of(&output));
     }
     steps::finish(tx, step, step.status, now)
 }

@@ -152,8 +152,8 @@ impl RunEngine {
 
     /// Goes on with calls that an earlier worker held back for a person.
     async fn resume_pending_calls(&self, execution: &mut Arc<Execution>) -> Result<Phase> {
-        let begun = self.write_with(execution, |_, tx, execution| {
-            let ours = runs::renew(tx, &execution.row)?;
+        let begun = self.write_with(execution, |engine, tx, execution| {
+            let ours = runs::renew(tx, &execution.row)? && !engine.is_orphan(tx, execution)?;
             if ours {
                 approvals::begin_approved(tx, &execution.row)?;
             }
@@ -213,7 +213,7 @@ impl RunEngine {
         let prompt = Prompt {
             model: String::new(),
             messages: model_request.messages,
-            tools: execution.plan.specs.clone(),
+            tools: execution.specs(),
             output_schema: settings.response_format.schema().cloned(),
             max_output_tokens: model_request.max_output_tokens,
             temperature: settings.temperature,

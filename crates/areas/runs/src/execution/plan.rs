@@ -1,7 +1,8 @@
 //! Plan of a run: the settings, tools and guardrails that it executes with.
 
+use super::deferred;
 use crate::guardrails::CompiledGuardrails;
-use crate::run::{PlaceholderValues, RunOptions, RunPurpose};
+use crate::run::{InnerRun, PlaceholderValues, RunOptions, RunPurpose};
 use agents::{Callable, Settings, ToolRow, ToolSettings};
 use fields::json_schema::Schema;
 use model::{Caller, Result};
@@ -14,8 +15,11 @@ pub(crate) struct Plan {
     /// The agent's settings, with what the run was asked for instead.
     pub(crate) settings: Settings,
     pub(crate) tools: Vec<PlannedTool>,
+    /// What the model is offered from the beginning.
     pub(crate) specs: Vec<ToolSpec>,
     pub(crate) spec_tokens: i64,
+    /// The names of what the model has to find first.
+    pub(crate) deferred: Vec<String>,
     /// Variables that the instructions refer to and that have no value.
     pub(crate) missing_variables: Vec<String>,
     /// Values of the placeholders in fixed arguments of tools.
@@ -27,6 +31,8 @@ pub(crate) struct Plan {
     pub(crate) guardrails: Arc<CompiledGuardrails>,
     /// For how long people were waited for, in milliseconds.
     pub(crate) waited_ms: i64,
+    /// The bounds of a run that the tool of another run started.
+    pub(crate) inner: Option<InnerRun>,
 }
 
 /// Something that the run may call: an `http` tool, or a function of another.
@@ -49,6 +55,12 @@ impl PlannedTool {
     pub(crate) fn writes(&self) -> bool {
         self.callable.writes()
     }
+
+    /// Returns whether a call that a crash interrupted is made once more: the id of its step makes what it did the first time
+    /// count.
+    pub(crate) fn is_made_again(&self) -> bool {
+        self.callable.function.is_some() || self.settings().agent.is_some()
+    }
 }
 
 impl Plan {
@@ -67,15 +79,17 @@ impl Plan {
         let waited_ms = options.questions.waited_ms;
         settings.max_steps = options.max_steps.unwrap_or(settings.max_steps);
         settings.timeout_seconds = options.timeout_seconds.unwrap_or(settings.timeout_seconds);
+        if let Some(inner) = &options.inner {
+            settings.timeout_seconds = settings.timeout_seconds.min(inner.timeout_seconds);
+        }
         let mut tools = Vec::with_capacity(rows.len());
-        let mut specs: Vec<ToolSpec> = Vec::with_capacity(rows.len());
         for row in rows {
             for callable in row.callables(answering.is_some())? {
-                specs.push(callable.spec.clone());
                 let arguments = Schema::new(callable.spec.parameters.clone());
                 tools.push(PlannedTool { callable, arguments });
             }
         }
+        let (specs, deferred) = deferred::split(&tools);
         let spec_tokens = estimated_tool_tokens(&specs);
         let answer = settings.response_format.schema().cloned().map(Schema::new);
         Ok(Self {
@@ -84,12 +98,14 @@ impl Plan {
             tools,
             specs,
             spec_tokens,
+            deferred,
             missing_variables,
             placeholders: options.placeholders,
             purpose: options.purpose,
             answer,
             guardrails,
             waited_ms,
+            inner: options.inner,
         })
     }
 

@@ -134,11 +134,13 @@ impl CompiledGuardrails {
         let mut output: ToolOutput = step.output.as_ref()?.parse().ok()?;
         let result = json::exact(&output.result);
         let Inspection { value, report } = look(self.on(stage), result.clone())?;
+        let run = output.run.take();
         if report.blocked {
             output = ToolOutput::error("the result was withheld by a guardrail");
         } else if value != result {
             output = ToolOutput::new(output.ok, &value);
         }
+        output.run = run;
         step.output = Some(JsonText::of(&output));
         Some(GuardrailFinding { stage, at: json!({ "position": step.position }), report })
     }

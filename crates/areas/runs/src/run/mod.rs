@@ -4,6 +4,7 @@ pub(crate) mod conversation;
 pub(crate) mod effect_key;
 mod ending;
 mod failure;
+mod inner;
 mod new_run;
 mod object;
 mod options;
@@ -17,6 +18,7 @@ mod variables;
 
 pub(crate) use ending::{Ended, Ending};
 pub(crate) use failure::{failure_of, refusal_of};
+pub(crate) use inner::{CalledRun, InnerRun};
 pub(crate) use new_run::WantedVersion;
 pub use new_run::{NewRun, OnBusy};
 pub use object::{Run, RunStatus};

@@ -21,7 +21,7 @@ text_enum! {
         Incomplete = "incomplete",
         /// The run failed. It costs no Energy.
         Failed = "failed",
-        /// The run was replaced by a newer input to its conversation.
+        /// The run was replaced by a newer input to its conversation, or ended with the run within which it ran.
         Cancelled = "cancelled",
         /// The run waited too long in the queue or for an approval.
         Expired = "expired",
@@ -67,6 +67,8 @@ text_enum! {
         Reminder = "reminder",
         /// A contact that wrote over a channel.
         Channel = "channel",
+        /// A tool of another run, whose id is that of the trigger.
+        Agent = "agent",
     }
 }
 
@@ -147,7 +149,8 @@ pub struct Run {
 pub struct IncompleteDetails {
     /// The reason: `max_steps`, `max_tool_calls`, `max_output_tokens`, `timeout`, `energy_depleted`, `energy_limit`,
     /// `budget_exceeded`, `loop_detected`, `output_invalid`, `guardrail`, `handoff`, `content_filter` or
-    /// `unknown_finish_reason`. For a cancelled run: `interrupted` or `rolled_back`. For an expired run: `queue_timeout`, or `unanswered` after an
+    /// `unknown_finish_reason`. For a cancelled run: `interrupted` or `rolled_back`, or `outer_ended` for a run within
+    /// another. For an expired run: `queue_timeout`, or `unanswered` after an
     /// approval request.
     pub reason: String,
 }

@@ -1,5 +1,6 @@
 //! Options of a run: what it was asked for beyond the settings of its agent.
 
+use super::inner::InnerRun;
 use super::object::RunTrigger;
 use super::placeholders::PlaceholderValues;
 use super::required_action::ApprovalState;
@@ -68,6 +69,9 @@ pub(crate) struct RunOptions {
     /// The purpose in ledger entries.
     #[serde(default, skip_serializing_if = "RunPurpose::is_default")]
     pub(crate) purpose: RunPurpose,
+    /// The bounds of a run that the tool of another run started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) inner: Option<InnerRun>,
 }
 
 impl RunOptions {

@@ -123,7 +123,7 @@ impl RunEngine {
             transcript.to_mut().push(Message::text(Role::User, warning));
         }
         let prompt =
-            prompt::assemble(settings, execution.plan.spec_tokens, &execution.memory, &transcript, room);
+            prompt::assemble(settings, execution.spec_tokens(), &execution.memory, &transcript, room);
         let fits = (context - prompt.tokens).max(16);
         ModelCall { prompt, warning, max_output_tokens: settings.max_output_tokens.min(fits) }
     }
@@ -137,7 +137,7 @@ impl RunEngine {
         calls: Vec<ToolCall>,
     ) -> Result<Option<Vec<StepRow>>> {
         let written = self.write_with(execution, move |engine, tx, execution| {
-            if !runs::renew(tx, &execution.row)? {
+            if !runs::renew(tx, &execution.row)? || engine.is_orphan(tx, execution)? {
                 return Ok((None, 0));
             }
             let absorbed = engine.settle_written(tx, execution, energy)?;
@@ -166,7 +166,7 @@ impl RunEngine {
     /// next one cannot be paid.
     pub(crate) async fn next_step(&self, execution: &mut Arc<Execution>, energy: i64) -> Result<Advance> {
         let written = self.write_with(execution, move |engine, tx, execution| {
-            if !runs::renew(tx, &execution.row)? {
+            if !runs::renew(tx, &execution.row)? || engine.is_orphan(tx, execution)? {
                 return Ok((Advance::Stopped, 0));
             }
             let absorbed = engine.settle_written(tx, execution, energy)?;
@@ -179,6 +179,11 @@ impl RunEngine {
         let (advance, absorbed) = written.await?;
         deduct_absorbed(execution, absorbed);
         Ok(advance)
+    }
+
+    /// Returns whether the run was within another that has ended. It is cancelled then.
+    pub(crate) fn is_orphan(&self, tx: &mut Tx, execution: &Execution) -> Result<bool> {
+        self.cancel_orphan(tx, &execution.row, execution.plan.inner.as_ref())
     }
 
     /// Writes the finished steps, and settles the last priced one. Returns the Energy beyond its hold.

@@ -1,7 +1,8 @@
 //! Checks before a tool call: its arguments, its limits, and repetitions.
 
-use crate::execution::{Execution, PlannedTool};
+use crate::execution::{Execution, PlannedTool, find};
 use crate::run::{StepRow, StepStatus, ToolOutput, effect_key};
+use agents::FIND_TOOLS;
 use model::JsonText;
 use providers::json;
 use serde::Serialize;
@@ -21,6 +22,16 @@ pub(crate) fn check_call<'a>(
     in_batch: usize,
     done: &[StepRow],
 ) -> CallCheck<'a> {
+    if step.name == FIND_TOOLS && !execution.plan.deferred.is_empty() {
+        let arguments = step.tool_input().map_or_else(|| JsonText::of(&()), |input| input.arguments);
+        return CallCheck::Answer(find(&execution.plan.tools, &execution.plan.deferred, &arguments));
+    }
+    if execution.is_deferred(&step.name) {
+        let name = &step.name;
+        return CallCheck::Answer(ToolOutput::error(format!(
+            "find `{name}` with `{FIND_TOOLS}` before you call it"
+        )));
+    }
     let Some(tool) = execution.plan.tool(&step.name) else {
         return CallCheck::Answer(ToolOutput::error(format!("there is no tool called `{}`", step.name)));
     };

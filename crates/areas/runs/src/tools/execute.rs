@@ -39,6 +39,14 @@ impl RunEngine {
             let tool = execution.plan.tool_of(&step.name);
             let in_batch =
                 names.iter().take(place).filter(|name| execution.plan.tool_of(name) == tool).count();
+            if step.status == StepStatus::Unknown {
+                let output = ToolOutput::unknown("the service was interrupted during the call");
+                let output = self.keeping_lease(execution, self.verified(execution, &step, output)).await;
+                step = finished(step, &output);
+                found.extend(execution.plan.guardrails.inspect_result(&mut step));
+                done.push(step);
+                continue;
+            }
             let checked = check_call(execution, &step, in_batch, &done);
             match checked {
                 CallCheck::Answer(output) => {
@@ -52,8 +60,12 @@ impl RunEngine {
                 CallCheck::Call(tool, arguments) if tool.writes() => {
                     let output = if execution.active.cancel.is_cancelled() {
                         ToolOutput::error("the run was stopped before the call")
-                    } else if execution.row.livemode {
-                        self.keeping_lease(execution, self.call_tool(execution, &step, tool, arguments)).await
+                    } else if execution.row.livemode || tool.settings().agent.is_some() {
+                        let calling = async {
+                            let output = self.call_tool(execution, &step, tool, arguments).await;
+                            self.verified(execution, &step, output).await
+                        };
+                        self.keeping_lease(execution, calling).await
                     } else {
                         simulated(tool)
                     };
@@ -94,7 +106,7 @@ impl RunEngine {
         }
     }
 
-    async fn call_tool(
+    pub(crate) async fn call_tool(
         &self,
         execution: &Execution,
         step: &StepRow,
@@ -108,6 +120,10 @@ impl RunEngine {
         if let Some(function) = tool.callable.function {
             let context = CallContext { execution, step, tool, trace: call.trace() };
             return self.call_function(&context, function, &arguments, patience).await;
+        }
+        if let Some(agent) = tool.settings().agent {
+            let context = CallContext { execution, step, tool, trace: call.trace() };
+            return self.call_agent(&context, agent, &arguments, patience).await;
         }
         let Some(http) = &tool.settings().http else {
             return ToolOutput::error("the tool has no HTTP request");
@@ -162,7 +178,7 @@ fn hold_back(mut step: StepRow, tool: &PlannedTool, held_back: &mut Vec<StepRow>
 }
 
 fn finished(mut step: StepRow, output: &ToolOutput) -> StepRow {
-    if step.status != StepStatus::Refused {
+    if !matches!(step.status, StepStatus::Refused | StepStatus::Unknown) {
         step.status = if output.ok { StepStatus::Completed } else { StepStatus::Failed };
     }
     step.output = Some(JsonText::of(output));

@@ -49,7 +49,7 @@ impl RunEngine {
                 ToolOutput::error("the operation cannot be called")
             }
             Err(_) if function.writes => {
-                ToolOutput::error("outcome unknown: the operation took longer than the tool's timeout")
+                ToolOutput::unknown("the operation took longer than the tool's timeout")
             }
             Err(_) => ToolOutput::error("the operation took longer than the tool's timeout"),
         }

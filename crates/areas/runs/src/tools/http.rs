@@ -87,6 +87,10 @@ pub(crate) async fn call(
                 &Received { status: response.status, body, truncated },
             )
         }
+        // It may have arrived.
+        Err(error) if http.method != HttpMethod::Get && matches!(error.kind(), "timeout" | "http") => {
+            ToolOutput::unknown(&format!("the call failed: {error}"))
+        }
         Err(error) => ToolOutput::error(format!("the call failed: {error}")),
     }
 }

@@ -1,5 +1,6 @@
-//! Tool calls: HTTP requests, and operations of the service.
+//! Tool calls: HTTP requests, other agents, and operations of the service.
 
+mod agent;
 mod check;
 mod execute;
 mod function;
@@ -7,5 +8,6 @@ mod headers;
 mod http;
 mod limits;
 mod operation_call;
+mod verify;
 
 pub(crate) use execute::ToolResults;
