@@ -19,8 +19,8 @@ use operation::{
 };
 use ports::{
     BusinessCalendar, ContactReferences, ContactUses, FileReferences, FileUses, LinkDirectory, LinkTargets,
-    Members, MessageTaker, MessageTakers, ObjectUsers, ObjectUses, OpenWork, OpenWorkDirectory,
-    SkillLibrary, VariableUserDirectory, VariableUsers, WorkspaceFunctions,
+    Members, MessageTaker, MessageTakers, ObjectUsers, ObjectUses, OpenWork, OpenWorkDirectory, SkillLibrary,
+    VariableUserDirectory, VariableUsers, WorkspaceFunctions,
 };
 use providers::Tiers;
 use records::shape::{Kind, Shapes};

@@ -51,7 +51,8 @@ impl ModelInput {
     ) -> Self {
         let first = !execution.steps.iter().any(|step| step.kind == StepKind::Model);
         let remembers = execution.memory.summary.is_some() || !execution.memory.turns.is_empty();
-        let before = (first && remembers).then(|| {
+        let has_skills = !execution.plan.skills.is_empty();
+        let before = (first && (remembers || has_skills)).then(|| {
             let before = prompt.messages.iter().take(prompt.before);
             before.map(|message| json!(message)).collect()
         });

@@ -1,7 +1,8 @@
 //! Functions, for whoever calls them.
 
 use model::{
-    Caller, ContactId, Error, FunctionId, InvocationId, JsonText, Result, RunId, StepId, WorkspaceId, text_enum,
+    Caller, ContactId, Error, FunctionId, InvocationId, JsonText, Result, RunId, StepId, WorkspaceId,
+    text_enum,
 };
 use operation::BoxFuture;
 use serde_json::Value;

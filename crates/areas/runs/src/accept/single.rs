@@ -127,8 +127,10 @@ impl RunEngine {
             options.hides_contact = !takes_contacts.contains(&true);
         }
         self.read_placeholders(tx, caller, &settings, &tools, &mut options)?;
+        let (workspace, input) = (row.workspace_id, new.input.as_str());
+        let chosen = self.choose_versions(tx, workspace, &settings, tools, input, &mut options.versions)?;
         row.options = JsonText::of(&options);
-        Ok(Arc::new(Plan::new(caller.clone(), settings, tools, guardrails, options)?))
+        Ok(Arc::new(Plan::new(caller.clone(), settings, chosen, guardrails, options)?))
     }
 }
 

@@ -117,7 +117,8 @@ impl RunEngine {
             } else {
                 memory::read(engine.turns(), tx, &row, &settings, &guardrails)?
             };
-            let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guardrails, options)?);
+            let kept = engine.kept_versions(tx, workspace, tools, &options.versions)?;
+            let plan = Arc::new(Plan::new(caller.clone(), settings, kept, guardrails, options)?);
             let active = engine.active().register(&row.id, conversation::key(&row));
             let mut execution = Execution::new(plan, active, row.clone(), memory);
             let tiers = engine.tiers();

@@ -3,10 +3,12 @@
 use super::deferred;
 use crate::guardrails::CompiledGuardrails;
 use crate::run::{InnerRun, PlaceholderValues, RunOptions, RunPurpose};
-use agents::{Callable, Settings, ToolRow, ToolSettings};
+use crate::skills::{RunSkills, SkillCall};
+use agents::{Callable, Grant, Settings, ToolRow, ToolSettings};
 use fields::json_schema::Schema;
 use model::{Caller, Result};
 use providers::{ToolSpec, estimated_tool_tokens};
+use serde_json::Map;
 use std::sync::Arc;
 
 /// Plan of a run. It never changes, so all tasks of the run share it.
@@ -33,15 +35,33 @@ pub(crate) struct Plan {
     pub(crate) waited_ms: i64,
     /// The bounds of a run that the tool of another run started.
     pub(crate) inner: Option<InnerRun>,
+    pub(crate) skills: RunSkills,
 }
 
 /// Something that the run may call: an `http` tool, or a function of another.
 pub(crate) struct PlannedTool {
     pub(crate) callable: Callable,
     pub(crate) arguments: Schema,
+    /// For the tools of skills: what a call does. The rest of the settings has the defaults then.
+    pub(crate) skill: Option<SkillCall>,
 }
 
 impl PlannedTool {
+    fn of_skills(spec: ToolSpec, call: SkillCall) -> Self {
+        let settings = ToolSettings::granted(Grant::default(), spec.description.clone(), Map::new());
+        Self {
+            arguments: Schema::new(spec.parameters.clone()),
+            callable: Callable {
+                tool: spec.name.clone(),
+                settings: Arc::new(settings),
+                function: None,
+                of_contact: false,
+                spec,
+            },
+            skill: Some(call),
+        }
+    }
+
     /// The name by which the model calls it.
     pub(crate) fn name(&self) -> &str {
         &self.callable.spec.name
@@ -53,13 +73,22 @@ impl PlannedTool {
 
     /// Returns whether a call has side effects.
     pub(crate) fn writes(&self) -> bool {
-        self.callable.writes()
+        self.skill.is_none() && self.callable.writes()
+    }
+
+    /// Returns whether a writing call with a test key is not made. Agents and code functions run in test mode instead.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.settings().agent.is_none() && self.settings().code.is_none()
     }
 
     /// Returns whether a call that a crash interrupted is made once more: the id of its step makes what it did the first time
     /// count.
     pub(crate) fn is_made_again(&self) -> bool {
-        self.callable.function.is_some() || self.settings().agent.is_some()
+        let settings = self.settings();
+        self.callable.function.is_some()
+            || settings.agent.is_some()
+            || settings.code.is_some()
+            || self.skill.is_some()
     }
 }
 
@@ -67,7 +96,7 @@ impl Plan {
     pub(crate) fn new(
         caller: Caller,
         mut settings: Settings,
-        rows: Vec<ToolRow>,
+        (skills, rows): (RunSkills, Vec<ToolRow>),
         guardrails: Arc<CompiledGuardrails>,
         options: RunOptions,
     ) -> Result<Self> {
@@ -86,10 +115,20 @@ impl Plan {
         for row in rows {
             for callable in row.callables(answering.is_some())? {
                 let arguments = Schema::new(callable.spec.parameters.clone());
-                tools.push(PlannedTool { callable, arguments });
+                tools.push(PlannedTool { callable, arguments, skill: None });
             }
         }
-        let (specs, deferred) = deferred::split(&tools);
+        let (mut specs, deferred) = deferred::split(&tools);
+        for (spec, call) in skills.tools() {
+            // Tools that were attached before the names were reserved are not hidden.
+            if !tools.iter().any(|tool| tool.name() == spec.name) {
+                specs.push(spec.clone());
+                tools.push(PlannedTool::of_skills(spec, call));
+            }
+        }
+        if let Some(section) = skills.section() {
+            settings.instructions = format!("{}\n\n{section}", settings.instructions.trim_end());
+        }
         let spec_tokens = estimated_tool_tokens(&specs);
         let answer = settings.response_format.schema().cloned().map(Schema::new);
         Ok(Self {
@@ -106,6 +145,7 @@ impl Plan {
             guardrails,
             waited_ms,
             inner: options.inner,
+            skills,
         })
     }
 

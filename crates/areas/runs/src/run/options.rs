@@ -1,6 +1,7 @@
 //! Options of a run: what it was asked for beyond the settings of its agent.
 
 use super::inner::InnerRun;
+use super::kept_versions::KeptVersions;
 use super::object::RunTrigger;
 use super::placeholders::PlaceholderValues;
 use super::required_action::ApprovalState;
@@ -66,6 +67,9 @@ pub(crate) struct RunOptions {
     /// The messages that it answers over a channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) question: Option<ChannelQuestion>,
+    /// The versions of skills and code functions.
+    #[serde(default, skip_serializing_if = "KeptVersions::is_empty")]
+    pub(crate) versions: KeptVersions,
     /// The purpose in ledger entries.
     #[serde(default, skip_serializing_if = "RunPurpose::is_default")]
     pub(crate) purpose: RunPurpose,

@@ -2,6 +2,7 @@
 
 use crate::execution::{Execution, PlannedTool, find};
 use crate::run::{StepRow, StepStatus, ToolOutput, effect_key};
+use crate::skills::SkillCall;
 use agents::FIND_TOOLS;
 use model::JsonText;
 use providers::json;
@@ -39,6 +40,12 @@ pub(crate) fn check_call<'a>(
     if step.status == StepStatus::Refused {
         return CallCheck::Answer(refused(input.and_then(|input| input.approval?.note)));
     }
+    let ended = || execution.steps.iter().chain(done);
+    if tool.skill.is_none()
+        && let Some(why) = execution.plan.skills.narrowed(&tool.callable, ended())
+    {
+        return CallCheck::Answer(ToolOutput::error(why));
+    }
     let arguments = input.map(|input| input.arguments);
     if arguments.as_ref() == Some(&effect_key::withheld()) {
         return CallCheck::Answer(ToolOutput::error("the call was withheld by a guardrail"));
@@ -69,6 +76,10 @@ pub(crate) fn check_call<'a>(
         return CallCheck::Answer(ToolOutput::error(format!(
             "the tool may be called {limit} times in a run"
         )));
+    }
+    if tool.skill == Some(SkillCall::Load) {
+        // It takes nothing but the plan, and holds for what the same answer calls after it.
+        return CallCheck::Answer(execution.plan.skills.load(arguments, ended()));
     }
     CallCheck::Call(tool, arguments.clone())
 }

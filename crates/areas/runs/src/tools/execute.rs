@@ -60,7 +60,7 @@ impl RunEngine {
                 CallCheck::Call(tool, arguments) if tool.writes() => {
                     let output = if execution.active.cancel.is_cancelled() {
                         ToolOutput::error("the run was stopped before the call")
-                    } else if execution.row.livemode || tool.settings().agent.is_some() {
+                    } else if execution.row.livemode || !tool.is_simulated() {
                         let calling = async {
                             let output = self.call_tool(execution, &step, tool, arguments).await;
                             self.verified(execution, &step, output).await
@@ -124,6 +124,14 @@ impl RunEngine {
         if let Some(agent) = tool.settings().agent {
             let context = CallContext { execution, step, tool, trace: call.trace() };
             return self.call_agent(&context, agent, &arguments, patience).await;
+        }
+        if let Some(code) = &tool.settings().code {
+            let context = CallContext { execution, step, tool, trace: call.trace() };
+            return self.call_code_function(&context, code, &arguments, patience).await;
+        }
+        if let Some(skill) = tool.skill {
+            let context = CallContext { execution, step, tool, trace: call.trace() };
+            return self.call_skill(&context, skill, &arguments, patience).await;
         }
         let Some(http) = &tool.settings().http else {
             return ToolOutput::error("the tool has no HTTP request");

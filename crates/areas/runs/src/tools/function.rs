@@ -95,7 +95,7 @@ fn output(answer: LocalAnswer, of_contact: bool) -> ToolOutput {
     ToolOutput::new(true, &bounded(body))
 }
 
-fn refusal(error: Value) -> ToolOutput {
+pub(super) fn refusal(error: Value) -> ToolOutput {
     let of = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
     if of("code") == Code::ValidationError.as_str() {
         return ToolOutput::bad_arguments(format_args!("were refused: {} ({})", of("message"), of("param")));

@@ -2,12 +2,14 @@
 
 mod agent;
 mod check;
+mod code_function;
 mod execute;
 mod function;
 mod headers;
 mod http;
 mod limits;
 mod operation_call;
+mod skill;
 mod verify;
 
 pub(crate) use execute::ToolResults;
