@@ -6,7 +6,6 @@
 
 mod directory;
 mod group;
-pub mod guardrails;
 pub mod lifecycle;
 mod model;
 pub mod operations;
@@ -32,7 +31,7 @@ pub use settings::{
 };
 pub use tool_operations::ToolName;
 pub use tools::{
-    AgentTool, Callable, FIND_TOOLS, Function, Grant, HttpMethod, HttpTool, MOST_DEPTH, Reach, Records,
-    Takes, ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, header_place,
-    scopes,
+    AgentTool, Callable, FIND_TOOLS, FoundTools, Function, Grant, HttpFailure, HttpMethod, HttpResult,
+    HttpTool, MOST_DEPTH, Reach, Records, Takes, ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow,
+    ToolScope, ToolSettings, call_http, find_tools, header_place, scopes, split_deferred,
 };

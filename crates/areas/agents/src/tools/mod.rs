@@ -2,16 +2,20 @@
 
 pub(crate) mod agents_as_tools;
 mod callable;
+mod deferred;
 mod functions;
 pub(crate) mod grants;
+mod http_call;
 pub(crate) mod http_rules;
 mod tool;
 pub(crate) mod verification;
 
 pub use agents_as_tools::MOST_DEPTH;
 pub use callable::Callable;
+pub use deferred::{FoundTools, find_tools, split as split_deferred};
 pub use functions::{Function, Reach, Records, Takes};
 pub use grants::scopes;
+pub use http_call::{HttpFailure, HttpResult, call as call_http};
 pub use tool::{
     AgentTool, FIND_TOOLS, Grant, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolFunction, ToolKind,
     ToolRow, ToolScope, ToolSettings, header_place,

@@ -1,9 +1,8 @@
 //! Plan of a run: the settings, tools and guardrails that it executes with.
 
-use super::deferred;
-use crate::guardrails::CompiledGuardrails;
 use crate::run::{InnerRun, PlaceholderValues, RunOptions, RunPurpose};
-use agents::{Callable, Settings, ToolRow, ToolSettings};
+use ::guardrails::CompiledGuardrails;
+use agents::{Callable, Settings, ToolRow, ToolSettings, split_deferred};
 use fields::json_schema::Schema;
 use model::{Caller, Result};
 use providers::{ToolSpec, estimated_tool_tokens};
@@ -89,7 +88,7 @@ impl Plan {
                 tools.push(PlannedTool { callable, arguments });
             }
         }
-        let (specs, deferred) = deferred::split(&tools);
+        let (specs, deferred) = split_deferred(tools.iter().map(|tool| &tool.callable));
         let spec_tokens = estimated_tool_tokens(&specs);
         let answer = settings.response_format.schema().cloned().map(Schema::new);
         Ok(Self {

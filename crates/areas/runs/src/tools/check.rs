@@ -1,8 +1,8 @@
 //! Checks before a tool call: its arguments, its limits, and repetitions.
 
-use crate::execution::{Execution, PlannedTool, find};
+use crate::execution::{Execution, PlannedTool};
 use crate::run::{StepRow, StepStatus, ToolOutput, effect_key};
-use agents::FIND_TOOLS;
+use agents::{FIND_TOOLS, find_tools};
 use model::JsonText;
 use providers::json;
 use serde::Serialize;
@@ -24,7 +24,11 @@ pub(crate) fn check_call<'a>(
 ) -> CallCheck<'a> {
     if step.name == FIND_TOOLS && !execution.plan.deferred.is_empty() {
         let arguments = step.tool_input().map_or_else(|| JsonText::of(&()), |input| input.arguments);
-        return CallCheck::Answer(find(&execution.plan.tools, &execution.plan.deferred, &arguments));
+        let tools = execution.plan.tools.iter().map(|tool| &tool.callable);
+        return CallCheck::Answer(match find_tools(tools, &execution.plan.deferred, &arguments) {
+            Ok(found) => ToolOutput::new(true, &found),
+            Err(why) => ToolOutput::bad_arguments(why),
+        });
     }
     if execution.is_deferred(&step.name) {
         let name = &step.name;

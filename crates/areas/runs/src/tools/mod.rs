@@ -5,7 +5,6 @@ mod check;
 mod execute;
 mod function;
 mod headers;
-mod http;
 mod limits;
 mod operation_call;
 mod verify;
