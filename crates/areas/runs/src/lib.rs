@@ -25,7 +25,6 @@ mod queries;
 mod run;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
-mod skills;
 mod spans;
 mod steps;
 mod tools;

@@ -1,9 +1,8 @@
 //! Prompts: instructions, memory, input, and the messages of this run.
 
 use crate::memory::{self, ConversationMemory};
-use crate::run::{ModelOutput, StepRow, ToolInput};
-use crate::skills::{FILE_END, file_block, loaded_block};
-use agents::Settings;
+use crate::run::{ModelOutput, StepRow, ToolInput, ToolOutput};
+use agents::{FILE_END, Settings, skill_text};
 use model::JsonText;
 use providers::{Message, Role, ToolCall, beginning, estimated_tokens};
 
@@ -161,9 +160,10 @@ pub(crate) fn answer(output: ModelOutput) -> impl Iterator<Item = Message> {
 /// Returns the message of a finished tool call.
 pub(crate) fn result(step: &StepRow) -> Option<Message> {
     let call = step.input.as_ref().and_then(|input| input.parse::<ToolInput>().ok());
-    let of_skill = || loaded_block(step).or_else(|| file_block(step));
     let output = step.output.as_ref()?;
-    let mut message = Message::text(Role::Tool, of_skill().unwrap_or_else(|| fenced(&step.name, output)));
+    let of_skill = output.parse::<ToolOutput>().ok().filter(|output| output.ok);
+    let of_skill = of_skill.and_then(|output| skill_text(&step.name, &output.result));
+    let mut message = Message::text(Role::Tool, of_skill.unwrap_or_else(|| fenced(&step.name, output)));
     message.tool_call_id = call.map(|call| call.call_id);
     Some(message)
 }

@@ -1,50 +1,15 @@
-//! Code functions as tools: what a tool keeps of a function, and its input schema in the form that models and their providers
-//! accept.
+//! Code functions as tools: their input schema in the form that models and their providers accept, and the input that calls send.
 
+use super::code_function::CodeFunction;
 use super::tool::ToolSettings;
-use model::{Error, FunctionId, Result, WorkspaceId};
-use ports::{CallableFunction, FunctionEffect, Uncallable, WorkspaceFunctions};
-use serde::{Deserialize, Serialize};
+use model::{Error, FunctionId, JsonText, Result, WorkspaceId};
+use ports::{CallableFunction, Uncallable, WorkspaceFunctions};
+use providers::json::Fields;
 use serde_json::{Map, Value, json};
 use store::Read;
 
 /// The longest name of an argument that all providers accept.
 const LONGEST_ARGUMENT: usize = 64;
-
-/// The code function of a `function` tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CodeFunction {
-    /// The function.
-    pub id: FunctionId,
-    /// The version that is called. `None` for the published one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<i64>,
-    /// The name that the function had when the tool was attached.
-    pub name: String,
-    /// The description that it had.
-    pub description: String,
-    /// Whether it had side effects.
-    pub writes: bool,
-}
-
-impl CodeFunction {
-    fn of(function: CallableFunction, version: Option<i64>) -> Self {
-        Self {
-            id: function.id,
-            version,
-            name: function.name,
-            description: function.description,
-            writes: function.effect == FunctionEffect::Write,
-        }
-    }
-
-    /// Returns the description for the model: that of the tool, else that of the function.
-    pub(crate) fn description(&self, of_tool: &str) -> String {
-        let texts = [of_tool.trim(), self.description.trim()];
-        let text = texts.into_iter().find(|text| !text.is_empty());
-        text.map_or_else(|| format!("Calls the function {}.", self.name), str::to_owned)
-    }
-}
 
 /// Finds the function of a tool that is attached.
 ///
@@ -107,10 +72,20 @@ impl ToolSettings {
         self.code = Some(CodeFunction::of(function, version));
     }
 
-    /// Returns the names that the model sees for arguments of the code function, with their real names.
-    pub fn shown_arguments(&self) -> Vec<(String, String)> {
+    /// Returns the input of the code function: the arguments of the model by their real names, and the fixed ones. Numbers keep
+    /// their digits.
+    pub fn function_input(&self, arguments: &JsonText, fixed: Map<String, Value>) -> JsonText {
         let open = self.open(self.parameters.clone(), false);
-        shown_names(open.get("properties").and_then(Value::as_object))
+        let names = shown_names(open.get("properties").and_then(Value::as_object));
+        let mut input = Fields::default();
+        for (name, value) in Fields::of(arguments).unwrap_or_default().iter() {
+            let real = names.iter().find(|(shown, _)| shown == name).map_or(name, |(_, real)| real);
+            input.set(real.to_owned(), value.clone());
+        }
+        for (name, value) in fixed {
+            input.set(name, JsonText::of(&value));
+        }
+        JsonText::printed(input.text())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Responses and rows of tools.
 
-use super::code_functions::CodeFunction;
+use super::code_function::CodeFunction;
 use crate::schema::agent_tools;
 use diesel::prelude::*;
 use model::{AgentId, CollectionId, JsonText, Result, Timestamp, WorkspaceId, text_enum};

@@ -5,10 +5,10 @@
 
 use crate::engine::{RunEngine, superseded};
 use crate::execution::{Execution, FirstStep, Plan};
-use crate::guardrails::CompiledGuardrails;
 use crate::memory;
 use crate::queries::{runs, steps};
 use crate::run::{NewRun, OnBusy, RunRow, conversation};
+use ::guardrails::CompiledGuardrails;
 use agents::AgentStatus;
 use auth::idempotency::{self, Claim};
 use model::{Caller, Code, Error, JsonText, Result, RunId};

@@ -5,11 +5,11 @@ use super::row::new_row;
 use super::test_runs;
 use crate::engine::{Acceptance, Accepted, InputInspection, RunEngine, RunRequest};
 use crate::execution::{Execution, FirstStep, Plan, write_finished};
-use crate::guardrails::{CompiledGuardrails, GuardrailFinding};
+use crate::guardrails::{GuardrailFinding, ending};
 use crate::memory::{self, ConversationMemory};
 use crate::queries::runs;
 use crate::run::{NewRun, RunOptions, RunRow, WantedVersion, conversation};
-use agents::guardrails::GuardrailStage;
+use ::guardrails::{CompiledGuardrails, GuardrailStage};
 use agents::{Settings, ToolRow};
 use auth::idempotency::{self, Claim};
 use model::{Caller, Error, JsonText, Result};
@@ -68,7 +68,7 @@ impl RunEngine {
         };
         let report = inspection.and_then(|inspection| inspection.report.clone());
         let early_end =
-            report.as_ref().and_then(|report| report.ending(GuardrailStage::Input, &plan.settings));
+            report.as_ref().and_then(|report| ending(report, GuardrailStage::Input, &plan.settings));
         let blocked = early_end.is_some();
         // A blocked input is stored unchanged; the model never sees it.
         if let Some(inspection) = inspection.filter(|_| !blocked) {

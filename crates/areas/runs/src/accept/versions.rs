@@ -1,11 +1,9 @@
 //! Choice of the versions of skills and code functions that a run has.
 
 use crate::engine::RunEngine;
-use crate::run::{KeptSkill, KeptVersions};
-use crate::skills::RunSkills;
-use agents::{Settings, SkillRef, ToolKind, ToolRow};
+use agents::{KeptSkill, KeptVersions, RunSkills, Settings, SkillRef, ToolKind, ToolRow};
 use model::{JsonText, Result, WorkspaceId};
-use ports::{OfferedSkill, SkillActivation, SkillPin};
+use ports::{OfferedSkill, SkillPin};
 use store::Read;
 
 impl RunEngine {
@@ -21,25 +19,8 @@ impl RunEngine {
         versions: &mut KeptVersions,
     ) -> Result<(RunSkills, Vec<ToolRow>)> {
         let pins: Vec<SkillPin> = settings.skills.iter().map(SkillRef::pin).collect();
-        let offered =
-            if pins.is_empty() { Vec::new() } else { self.0.parts.skills.offered(read, workspace, &pins)? };
-        let kept = |skill: &OfferedSkill| {
-            let loaded = match skill.activation {
-                SkillActivation::Auto => false,
-                SkillActivation::Always => true,
-                SkillActivation::Manual if names(input, &skill.name) => true,
-                SkillActivation::Manual => return None,
-            };
-            let allowed_tools = skill.allowed_tools.clone().filter(|_| loaded);
-            Some(KeptSkill {
-                id: skill.id,
-                version: skill.version,
-                name: skill.name.clone(),
-                loaded,
-                allowed_tools,
-            })
-        };
-        versions.skills = offered.iter().filter_map(kept).collect();
+        let offered = self.offered(read, workspace, &pins)?;
+        versions.keep_skills(&offered, input);
         let tools = self.with_functions(read, workspace, tools, versions)?;
         Ok((RunSkills::new(offered, versions), tools))
     }
@@ -54,10 +35,18 @@ impl RunEngine {
     ) -> Result<(RunSkills, Vec<ToolRow>)> {
         let pin = |kept: &KeptSkill| SkillPin { skill: kept.id, version: Some(kept.version) };
         let pins: Vec<SkillPin> = versions.skills.iter().map(pin).collect();
-        let offered =
-            if pins.is_empty() { Vec::new() } else { self.0.parts.skills.offered(read, workspace, &pins)? };
+        let offered = self.offered(read, workspace, &pins)?;
         let tools = self.with_functions(read, workspace, tools, &mut versions.clone())?;
         Ok((RunSkills::new(offered, versions), tools))
+    }
+
+    fn offered(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        pins: &[SkillPin],
+    ) -> Result<Vec<OfferedSkill>> {
+        if pins.is_empty() { Ok(Vec::new()) } else { self.0.parts.skills.offered(read, workspace, pins) }
     }
 
     /// Gives tools of type `function` the schema of the version that is called: of the kept one, else of the one that the tool
@@ -82,39 +71,5 @@ impl RunEngine {
             tool.settings = JsonText::of(&settings);
         }
         Ok(tools)
-    }
-}
-
-/// Returns whether a text names a skill as `/name`: at its beginning or after a space, and up to the end of the word.
-fn names(text: &str, skill: &str) -> bool {
-    let is_of_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '/');
-    text.match_indices('/').any(|(place, _)| {
-        let before = text.get(..place).and_then(|before| before.chars().next_back());
-        let behind = text.get(place + 1..).and_then(|behind| behind.strip_prefix(skill));
-        before.is_none_or(char::is_whitespace)
-            && behind.is_some_and(|behind| !behind.chars().next().is_some_and(is_of_name))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::names;
-
-    #[test]
-    fn a_skill_is_named_by_a_whole_word() {
-        for text in ["/returns", "/returns 4711", "Please /returns.", "a\n/returns, now"] {
-            assert!(names(text, "returns"), "{text}");
-        }
-        for text in [
-            "returns",
-            "/returns-all",
-            "/return",
-            "a/returns",
-            "https://x.example/returns",
-            "/returns/x",
-            "//returns",
-        ] {
-            assert!(!names(text, "returns"), "{text}");
-        }
     }
 }

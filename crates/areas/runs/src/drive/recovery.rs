@@ -2,12 +2,12 @@
 
 use crate::engine::{RunEngine, chain_of};
 use crate::execution::{Execution, Plan, PlannedTool};
-use crate::guardrails::CompiledGuardrails;
 use crate::memory::{self, ConversationMemory};
 use crate::queries::{runs, steps};
 use crate::run::{
     Ended, Ending, RunOptions, RunRow, RunStatus, StepRow, StepStatus, ToolOutput, conversation,
 };
+use ::guardrails::CompiledGuardrails;
 use agents::Settings;
 use model::{Caller, Code, Error, JsonText, Result};
 use std::sync::Arc;

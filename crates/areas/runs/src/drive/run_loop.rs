@@ -8,7 +8,7 @@ use crate::queries::runs;
 use crate::run::{Ended, Ending, StepRow};
 use crate::steps::{Advance, Next, code_fence, evaluate};
 use crate::tools::ToolResults;
-use crate::{approvals, spans};
+use crate::{approvals, guardrails, spans};
 use auth::idempotency::Claim;
 use model::{Code, Result};
 use providers::{Attempts, ModelAnswer, Prompt, ProviderError, ToolCall};
@@ -124,7 +124,8 @@ impl RunEngine {
             let text = &mut answered.completion.text;
             *text = code_fence::strip(text).to_owned();
         }
-        let found = execution.plan.guardrails.inspect_answer(&mut answered.completion, has_schema);
+        let found =
+            guardrails::inspect_answer(&execution.plan.guardrails, &mut answered.completion, has_schema);
         execution.publish_answer(&answered.completion.text);
         let next = evaluate::take_answer(execution, answered, attempts.failed(), energy);
         match self.add_findings(execution, found) {

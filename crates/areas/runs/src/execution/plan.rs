@@ -1,14 +1,11 @@
 //! Plan of a run: the settings, tools and guardrails that it executes with.
 
-use super::deferred;
-use crate::guardrails::CompiledGuardrails;
 use crate::run::{InnerRun, PlaceholderValues, RunOptions, RunPurpose};
-use crate::skills::{RunSkills, SkillCall};
-use agents::{Callable, Grant, Settings, ToolRow, ToolSettings};
+use ::guardrails::CompiledGuardrails;
+use agents::{Callable, RunSkills, Settings, SkillCall, ToolRow, ToolSettings, split_deferred};
 use fields::json_schema::Schema;
 use model::{Caller, Result};
 use providers::{ToolSpec, estimated_tool_tokens};
-use serde_json::Map;
 use std::sync::Arc;
 
 /// Plan of a run. It never changes, so all tasks of the run share it.
@@ -47,21 +44,6 @@ pub(crate) struct PlannedTool {
 }
 
 impl PlannedTool {
-    fn of_skills(spec: ToolSpec, call: SkillCall) -> Self {
-        let settings = ToolSettings::granted(Grant::default(), spec.description.clone(), Map::new());
-        Self {
-            arguments: Schema::new(spec.parameters.clone()),
-            callable: Callable {
-                tool: spec.name.clone(),
-                settings: Arc::new(settings),
-                function: None,
-                of_contact: false,
-                spec,
-            },
-            skill: Some(call),
-        }
-    }
-
     /// The name by which the model calls it.
     pub(crate) fn name(&self) -> &str {
         &self.callable.spec.name
@@ -118,12 +100,13 @@ impl Plan {
                 tools.push(PlannedTool { callable, arguments, skill: None });
             }
         }
-        let (mut specs, deferred) = deferred::split(&tools);
-        for (spec, call) in skills.tools() {
+        let (mut specs, deferred) = split_deferred(tools.iter().map(|tool| &tool.callable));
+        for (callable, call) in skills.tools() {
             // Tools that were attached before the names were reserved are not hidden.
-            if !tools.iter().any(|tool| tool.name() == spec.name) {
-                specs.push(spec.clone());
-                tools.push(PlannedTool::of_skills(spec, call));
+            if !tools.iter().any(|tool| tool.name() == callable.spec.name) {
+                specs.push(callable.spec.clone());
+                let arguments = Schema::new(callable.spec.parameters.clone());
+                tools.push(PlannedTool { callable, arguments, skill: Some(call) });
             }
         }
         if let Some(section) = skills.section() {

@@ -1,17 +1,16 @@
 //! State of a run in execution: its plan, its progress, and how it may end.
 
-use super::deferred;
 use super::plan::Plan;
 use super::progress::ProgressSender;
 use super::registry::ActiveRun;
-use crate::guardrails::GuardrailReport;
+use crate::guardrails::ending;
 use crate::memory::{ConversationMemory, Summarization};
 use crate::prompt;
 use crate::run::{
     Ending, MemoryOutput, ModelOutput, RunRow, RunStatus, StepKind, StepRow, StepStatus, ToolOutput,
 };
-use agents::FIND_TOOLS;
-use agents::guardrails::GuardrailStage;
+use ::guardrails::{GuardrailReport, GuardrailStage};
+use agents::{FIND_TOOLS, FoundTools};
 use model::{AgentId, JsonText, Random, StepId, Timestamp, Trace};
 use ports::{AgentLimits, Charge};
 use providers::{
@@ -228,8 +227,9 @@ impl Execution {
             self.bad_calls += usize::from(output.is_bad_arguments());
             self.inner_energy += output.run.as_ref().map_or(0, |run| run.energy);
             if step.name == FIND_TOOLS && !self.plan.deferred.is_empty() {
-                let new = deferred::found(&output).into_iter().filter(|name| self.is_deferred(name));
-                let new: Vec<String> = new.collect();
+                let found = output.result.parse::<FoundTools>().ok().filter(|_| output.ok);
+                let new = found.into_iter().flat_map(FoundTools::names);
+                let new: Vec<String> = new.filter(|name| self.is_deferred(name)).collect();
                 self.found.extend(new);
             }
         }
@@ -255,7 +255,7 @@ impl Execution {
             StepKind::Guardrail => {
                 let report = output.and_then(|output| output.parse::<GuardrailReport>().ok());
                 if let Some(report) = report.filter(|_| step.name == GuardrailStage::Input.as_str()) {
-                    self.early_end = report.ending(GuardrailStage::Input, &self.plan.settings);
+                    self.early_end = ending(&report, GuardrailStage::Input, &self.plan.settings);
                 }
             }
             StepKind::Memory => {

@@ -1,12 +1,11 @@
 //! Options of a run: what it was asked for beyond the settings of its agent.
 
 use super::inner::InnerRun;
-use super::kept_versions::KeptVersions;
 use super::object::RunTrigger;
 use super::placeholders::PlaceholderValues;
 use super::required_action::ApprovalState;
 use super::variables::PromptVariables;
-use agents::{ResponseFormat, Settings};
+use agents::{KeptVersions, ResponseFormat, Settings};
 use model::{Answering, Chain, ContactId, Trace, text_enum};
 use ports::{ChannelQuestion, with_values};
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,8 @@
 //! Checks before a tool call: its arguments, its limits, and repetitions.
 
-use crate::execution::{Execution, PlannedTool, find};
+use crate::execution::{Execution, PlannedTool};
 use crate::run::{StepRow, StepStatus, ToolOutput, effect_key};
-use crate::skills::SkillCall;
-use agents::FIND_TOOLS;
+use agents::{FIND_TOOLS, LOAD_SKILL, SkillCall, find_tools};
 use model::JsonText;
 use providers::json;
 use serde::Serialize;
@@ -25,7 +24,11 @@ pub(crate) fn check_call<'a>(
 ) -> CallCheck<'a> {
     if step.name == FIND_TOOLS && !execution.plan.deferred.is_empty() {
         let arguments = step.tool_input().map_or_else(|| JsonText::of(&()), |input| input.arguments);
-        return CallCheck::Answer(find(&execution.plan.tools, &execution.plan.deferred, &arguments));
+        let tools = execution.plan.tools.iter().map(|tool| &tool.callable);
+        return CallCheck::Answer(match find_tools(tools, &execution.plan.deferred, &arguments) {
+            Ok(found) => ToolOutput::new(true, &found),
+            Err(why) => ToolOutput::bad_arguments(why),
+        });
     }
     if execution.is_deferred(&step.name) {
         let name = &step.name;
@@ -40,9 +43,9 @@ pub(crate) fn check_call<'a>(
     if step.status == StepStatus::Refused {
         return CallCheck::Answer(refused(input.and_then(|input| input.approval?.note)));
     }
-    let ended = || execution.steps.iter().chain(done);
+    let loaded = || execution.steps.iter().chain(done).filter_map(loaded);
     if tool.skill.is_none()
-        && let Some(why) = execution.plan.skills.narrowed(&tool.callable, ended())
+        && let Some(why) = execution.plan.skills.narrowed(&tool.callable, loaded())
     {
         return CallCheck::Answer(ToolOutput::error(why));
     }
@@ -79,9 +82,15 @@ pub(crate) fn check_call<'a>(
     }
     if tool.skill == Some(SkillCall::Load) {
         // It takes nothing but the plan, and holds for what the same answer calls after it.
-        return CallCheck::Answer(execution.plan.skills.load(arguments, ended()));
+        return CallCheck::Answer(execution.plan.skills.load(arguments, loaded()).into());
     }
     CallCheck::Call(tool, arguments.clone())
+}
+
+/// The result of a call that loaded a skill.
+fn loaded(step: &StepRow) -> Option<JsonText> {
+    let output = step.output.as_ref().filter(|_| step.is_tool() && step.name == LOAD_SKILL)?;
+    output.parse::<ToolOutput>().ok().filter(|output| output.ok).map(|output| output.result)
 }
 
 /// The longest part of wrong arguments that the model is shown.

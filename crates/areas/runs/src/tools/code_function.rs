@@ -4,15 +4,11 @@ use super::function::refusal;
 use super::operation_call::CallContext;
 use crate::engine::RunEngine;
 use crate::run::ToolOutput;
-use agents::CodeFunction;
+use agents::{CodeFunction, bounded_output};
 use model::{Code, JsonText, Result, ScopeSet};
 use ports::{FunctionCall, FunctionCaller, FunctionFailure};
-use providers::json::Fields;
 use serde::Serialize;
 use std::time::Duration;
-
-/// The most bytes of an output that are given to the model.
-const LARGEST_RESULT: usize = 64 * 1024;
 
 /// A failure as the model receives it.
 #[derive(Serialize)]
@@ -43,7 +39,7 @@ impl RunEngine {
         };
         match self.0.parts.functions.call(call).await {
             Ok(end) => match end.result {
-                Ok(output) => bounded_output(output),
+                Ok(output) => ToolOutput::new(true, &bounded_output(output)),
                 Err(failure) => failed(code, &failure),
             },
             Err(error) if error.code() == Code::InternalError => {
@@ -63,15 +59,8 @@ impl RunEngine {
     ) -> Result<FunctionCall> {
         let CallContext { execution, step, tool, .. } = context;
         let settings = tool.settings();
-        let names = settings.shown_arguments();
-        let mut input = Fields::default();
-        for (name, value) in Fields::of(arguments).unwrap_or_default().iter() {
-            let real = names.iter().find(|(shown, _)| shown == name).map_or(name, |(_, real)| real);
-            input.set(real.to_owned(), value.clone());
-        }
-        for (name, value) in execution.plan.placeholders.filled(&settings.fixed_arguments)? {
-            input.set(name, JsonText::of(&value));
-        }
+        let fixed = execution.plan.placeholders.filled(&settings.fixed_arguments)?;
+        let input = settings.function_input(arguments, fixed);
         // The same effect has one key, and what only reads may be read anew.
         let effect = step.effect_key.as_ref().filter(|_| code.writes && !settings.repeatable);
         let once = effect.cloned().unwrap_or_else(|| format!("{}:{}", step.id, tool.name()));
@@ -79,7 +68,7 @@ impl RunEngine {
             caller: self.agent_caller(context, ScopeSet::default())?,
             function: code.id,
             version: code.version,
-            input: JsonText::printed(input.text()),
+            input,
             by: FunctionCaller::Run { run: execution.row.id.clone(), step: step.id.clone() },
             contact: execution.plan.caller.answering.map(|answering| answering.contact),
             once,
@@ -95,23 +84,4 @@ fn failed(code: &CodeFunction, failure: &FunctionFailure) -> ToolOutput {
     }
     let retry_after_seconds = retry_after_ms.map(|millis| millis.div_ceil(1000));
     ToolOutput::new(false, &Failure { code: why, message, retry_after_seconds })
-}
-
-/// A text that is too long for the model.
-#[derive(Serialize)]
-struct Truncated<'a> {
-    truncated: String,
-    beginning: &'a str,
-}
-
-/// Returns an output for the model: all of it with all digits, or the beginning of its text if it is too large.
-pub(crate) fn bounded_output(output: JsonText) -> ToolOutput {
-    let text = output.as_str();
-    if text.len() <= LARGEST_RESULT {
-        return ToolOutput::new(true, &output);
-    }
-    let end = (0..=LARGEST_RESULT).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
-    let beginning = text.get(..end).unwrap_or_default();
-    let truncated = format!("The output was too large: it had {} bytes.", text.len());
-    ToolOutput::new(true, &Truncated { truncated, beginning })
 }

@@ -1,18 +1,20 @@
 //! Execution of the tool calls that the model asks for.
 
 use super::check::{CallCheck, check_call};
+use super::function;
 use super::headers::{Headers, redacted};
 use super::operation_call::CallContext;
-use super::{function, http};
 use crate::engine::RunEngine;
 use crate::execution::{Execution, PlannedTool};
-use crate::guardrails::GuardrailFinding;
+use crate::guardrails::{GuardrailFinding, inspect_result};
 use crate::queries::{runs, steps};
 use crate::run::{StepRow, StepStatus, ToolOutput};
 use crate::spans;
+use agents::call_http;
 use model::{Code, JsonText};
 use operation::http_span;
 use providers::json::Fields;
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,7 +45,7 @@ impl RunEngine {
                 let output = ToolOutput::unknown("the service was interrupted during the call");
                 let output = self.keeping_lease(execution, self.verified(execution, &step, output)).await;
                 step = finished(step, &output);
-                found.extend(execution.plan.guardrails.inspect_result(&mut step));
+                found.extend(inspect_result(&execution.plan.guardrails, &mut step));
                 done.push(step);
                 continue;
             }
@@ -51,7 +53,7 @@ impl RunEngine {
             match checked {
                 CallCheck::Answer(output) => {
                     step = finished(step, &output);
-                    found.extend(execution.plan.guardrails.inspect_result(&mut step));
+                    found.extend(inspect_result(&execution.plan.guardrails, &mut step));
                     done.push(step);
                 }
                 CallCheck::Call(tool, _) if step.status == StepStatus::RequiresAction => {
@@ -70,7 +72,7 @@ impl RunEngine {
                         simulated(tool)
                     };
                     step = finished(step, &output);
-                    found.extend(execution.plan.guardrails.inspect_result(&mut step));
+                    found.extend(inspect_result(&execution.plan.guardrails, &mut step));
                     if place < last {
                         self.keep_result(execution, &step).await;
                     }
@@ -83,7 +85,7 @@ impl RunEngine {
             }
         }
         for mut step in self.keeping_lease(execution, futures::future::join_all(reading)).await {
-            found.extend(execution.plan.guardrails.inspect_result(&mut step));
+            found.extend(inspect_result(&execution.plan.guardrails, &mut step));
             done.push(step);
         }
         done.sort_by_key(|step| step.position);
@@ -163,7 +165,11 @@ impl RunEngine {
         for (name, value) in fixed {
             arguments.set(name, JsonText::of(&value));
         }
-        let output = http::call(connector, http, values, arguments, patience, key, &mut sent).await;
+        let output = match call_http(connector, http, values, arguments, patience, key, &mut sent).await {
+            Ok(result) => ToolOutput::new((200..300).contains(&result.status), &result),
+            Err(failure) if failure.is_unknown => ToolOutput::unknown(&failure.message),
+            Err(failure) => ToolOutput::error(failure.message),
+        };
         redacted(output, &secrets)
     }
 }
@@ -172,7 +178,11 @@ impl RunEngine {
 fn simulated(tool: &PlannedTool) -> ToolOutput {
     match tool.callable.function {
         Some(function) => function::simulated(function),
-        None => http::simulated(tool.settings()),
+        None => {
+            let method = tool.settings().http.as_ref().map(|http| http.method);
+            let note = "This is a test run: the call was not made.";
+            ToolOutput::new(true, &json!({ "simulated": true, "method": method, "note": note }))
+        }
     }
 }
 

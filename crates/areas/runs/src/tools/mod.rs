@@ -6,7 +6,6 @@ mod code_function;
 mod execute;
 mod function;
 mod headers;
-mod http;
 mod limits;
 mod operation_call;
 mod skill;

@@ -87,7 +87,9 @@ async fn json_of_the_inner_agent_stays_json(kind: Kind) {
 async fn what_goes_wrong_within_is_told_to_the_model(kind: Kind) {
     let (app, key, agent, inner) = set_up(kind, json!({}), json!({}), json!({ "timeout_seconds": 2 })).await;
     let result = async |script: &[Script]| {
-        script.iter().for_each(|script| drop(app.model.then(script.clone())));
+        for script in script {
+            app.model.then(script.clone());
+        }
         let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
         assert_eq!(run["status"], "completed", "{run}");
         let step = read(&app, &key, &run).await["steps"][1].clone();
@@ -199,15 +201,17 @@ async fn energy_within_counts_for_the_limits_of_the_outer_run(kind: Kind) {
     );
     let within = &runs_of(&app, &key, &inner).await[0];
     assert_eq!((&within["status"], &within["energy"]["amount"]), (&json!("completed"), &json!(11)));
-    // Both are of the outer agent's month.
-    let month = format!("SELECT spent AS n FROM agent_months WHERE agent_id = {}", agent["id"]);
-    assert_eq!(number(&app, &month).await, 22);
     check_books(&app, key.workspace).await;
-    // What the first call leaves does not pay for an answer within.
-    app.patch(&format!("/agents/{}", agent["id"]), &key, json!({ "energy_limit_per_run": 15 }))
-        .await
-        .expect(200);
+    let limit = async |limits: Value| {
+        app.patch(&format!("/agents/{}", agent["id"]), &key, limits).await.expect(200);
+    };
+    // Both are of the outer agent's month.
     app.model.forget();
+    limit(json!({ "energy_limit_monthly": 25, "energy_limit_per_run": null })).await;
+    let refused = ask(&app, &key, json!({ "input": "Hi" })).await.expect_error(402, "energy_depleted");
+    assert_eq!(refused.as_deref(), Some("energy_limit_monthly"));
+    // What the first call leaves does not pay for an answer within.
+    limit(json!({ "energy_limit_monthly": null, "energy_limit_per_run": 15 })).await;
     app.model.then(asks("b")).then(say("never"));
     let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
     assert_eq!(run["incomplete_details"]["reason"], "energy_limit");

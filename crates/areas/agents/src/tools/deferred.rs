@@ -2,9 +2,8 @@
 //!
 //! What was found stands in the steps, so a run that is resumed offers the same tools.
 
-use super::plan::PlannedTool;
-use crate::run::ToolOutput;
-use agents::FIND_TOOLS;
+use super::callable::Callable;
+use super::tool::FIND_TOOLS;
 use fields::terms;
 use fields::words::{Clause, Words};
 use model::JsonText;
@@ -28,15 +27,14 @@ const OPEN_FROM: usize = 4;
 const WEIGHTS: [usize; 3] = [4, 2, 1];
 
 /// Splits the operations of a run into those that the model is offered from the beginning, and the names of the deferred ones.
-pub(crate) fn split(tools: &[PlannedTool]) -> (Vec<ToolSpec>, Vec<String>) {
+pub fn split<'a>(tools: impl Iterator<Item = &'a Callable> + Clone) -> (Vec<ToolSpec>, Vec<String>) {
     // Tools that were attached before the name was reserved are not hidden behind a tool that cannot be called.
-    let is_taken = tools.iter().any(|tool| tool.name() == FIND_TOOLS);
+    let is_taken = tools.clone().any(|tool| tool.spec.name == FIND_TOOLS);
     let (mut offered, mut deferred, mut tokens) = (Vec::new(), Vec::new(), 0);
-    for tool in tools {
-        let spec = &tool.callable.spec;
+    for Callable { spec, settings, .. } in tools {
         let more = estimated_tool_tokens(std::slice::from_ref(spec));
         let fits = offered.len() < MOST_OFFERED && tokens + more <= MOST_TOKENS;
-        if is_taken || fits && !tool.settings().deferred {
+        if is_taken || fits && !settings.deferred {
             tokens += more;
             offered.push(spec.clone());
         } else {
@@ -61,9 +59,9 @@ fn finder(deferred: usize) -> ToolSpec {
     }
 }
 
-/// The result of a search, as the model receives it and as the step keeps it.
+/// The result of a search, as the model receives it and as the run keeps it.
 #[derive(Debug, Serialize, Deserialize)]
-struct Found {
+pub struct FoundTools {
     tools: Vec<FoundTool>,
     /// Further operations that fit less well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -80,16 +78,21 @@ struct FoundTool {
 }
 
 /// Answers a call of `find_tools`.
-pub(crate) fn find(tools: &[PlannedTool], deferred: &[String], arguments: &JsonText) -> ToolOutput {
+///
+/// # Errors
+/// What is wrong with the arguments, for the model.
+pub fn find_tools<'a>(
+    tools: impl Iterator<Item = &'a Callable>,
+    deferred: &[String],
+    arguments: &JsonText,
+) -> Result<FoundTools, &'static str> {
     let arguments = json::parsed(arguments);
-    let Some(query) = arguments.get("query").and_then(Value::as_str).filter(|query| !query.trim().is_empty())
-    else {
-        return ToolOutput::bad_arguments("lack the text `query`");
-    };
+    let query = arguments.get("query").and_then(Value::as_str).filter(|query| !query.trim().is_empty());
+    let query = query.ok_or("lack the text `query`")?;
     let words = words_of(query);
-    let hidden = tools.iter().filter(|tool| deferred.iter().any(|name| name == tool.name()));
+    let hidden = tools.filter(|tool| deferred.iter().any(|name| *name == tool.spec.name));
     let mut scored: Vec<(usize, &ToolSpec)> =
-        hidden.map(|tool| (score(&words, &tool.callable.spec), &tool.callable.spec)).collect();
+        hidden.map(|tool| (score(&words, &tool.spec), &tool.spec)).collect();
     scored.retain(|(score, _)| *score > 0);
     // Of those that fit as well the first stays the first.
     scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
@@ -105,13 +108,14 @@ pub(crate) fn find(tools: &[PlannedTool], deferred: &[String], arguments: &JsonT
     let others = scored.iter().skip(MOST_FOUND).take(MOST_NAMES).map(|(_, spec)| spec.name.clone());
     let others = others.collect();
     let tools = scored.iter().take(MOST_FOUND).map(tool).collect();
-    ToolOutput::new(true, &Found { tools, others, note })
+    Ok(FoundTools { tools, others, note })
 }
 
-/// The names of what a call of `find_tools` found.
-pub(crate) fn found(output: &ToolOutput) -> Vec<String> {
-    let found = output.result.parse::<Found>().ok().filter(|_| output.ok);
-    found.into_iter().flat_map(|found| found.tools).map(|tool| tool.name).collect()
+impl FoundTools {
+    /// The names of what was found.
+    pub fn names(self) -> impl Iterator<Item = String> {
+        self.tools.into_iter().map(|tool| tool.name)
+    }
 }
 
 /// The words of a query as the search over records reads them, without the endings of plurals. A word that is not short may be the

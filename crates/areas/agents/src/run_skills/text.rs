@@ -1,7 +1,6 @@
 //! The text of loaded skills and of their files in the prompt.
 
-use crate::run::{StepRow, StepStatus, ToolOutput};
-use agents::{LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT};
+use crate::tools::{LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT};
 use model::JsonText;
 use ports::OfferedSkill;
 use serde::{Deserialize, Serialize};
@@ -40,15 +39,6 @@ impl LoadedSkill {
             files: skill.files.iter().map(file).collect(),
         }
     }
-
-    pub(super) fn of_step(step: &StepRow) -> Option<Self> {
-        let is_loading = step.name == LOAD_SKILL && step.status == StepStatus::Completed;
-        of_output(step.output.as_ref().filter(|_| is_loading)?)
-    }
-}
-
-fn of_output(output: &JsonText) -> Option<LoadedSkill> {
-    output.parse::<ToolOutput>().ok().filter(|output| output.ok)?.result.parse().ok()
 }
 
 /// Returns the text of a skill in its tags, which the text cannot close.
@@ -78,31 +68,65 @@ fn unclosed(text: &str) -> String {
     text.replace("</skill", "&lt;/skill")
 }
 
-/// Returns the message with a loaded skill; `None` for other results.
-pub(crate) fn loaded_block(step: &StepRow) -> Option<String> {
-    of_output(step.output.as_ref().filter(|_| step.name == LOAD_SKILL)?).map(|skill| skill_block(&skill))
-}
-
 /// The end of the text of a file.
-pub(crate) const FILE_END: &str = "\n</skill_file>";
+pub const FILE_END: &str = "\n</skill_file>";
 
 /// A file that was read: the result of `read_skill_file`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ReadFile {
-    pub(crate) skill: String,
-    pub(crate) path: String,
-    pub(crate) text: String,
+pub(super) struct ReadFile {
+    pub(super) skill: String,
+    pub(super) path: String,
+    pub(super) text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) truncated: Option<String>,
+    pub(super) truncated: Option<String>,
 }
 
-/// Returns the message with a file of a skill; `None` for other results.
-pub(crate) fn file_block(step: &StepRow) -> Option<String> {
-    let output = step.output.as_ref().filter(|_| step.name == READ_SKILL_FILE)?.parse::<ToolOutput>().ok()?;
-    let file: ReadFile = output.result.parse().ok().filter(|_| output.ok)?;
-    let note = file.truncated.map(|note| format!("\n[{note}]")).unwrap_or_default();
-    let path = file.path.replace(['"', '<', '>', '\n'], "_");
-    let text = unclosed(&file.text);
-    Some(format!("<skill_file skill=\"{}\" path=\"{path}\">\n{text}{note}{FILE_END}", file.skill))
+impl ReadFile {
+    fn block(&self) -> String {
+        let note = self.truncated.as_ref().map(|note| format!("\n[{note}]")).unwrap_or_default();
+        let path = self.path.replace(['"', '<', '>', '\n'], "_");
+        let text = unclosed(&self.text);
+        format!("<skill_file skill=\"{}\" path=\"{path}\">\n{text}{note}{FILE_END}", self.skill)
+    }
+}
+
+/// Returns the text of a skill or of one of its files for the model, from the result of the call that brought it. `None` for all
+/// other results.
+pub fn skill_text(tool: &str, result: &JsonText) -> Option<String> {
+    match tool {
+        LOAD_SKILL => result.parse::<LoadedSkill>().ok().map(|skill| skill_block(&skill)),
+        READ_SKILL_FILE => result.parse::<ReadFile>().ok().map(|file| file.block()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_text_cannot_close_its_tags() {
+        let file =
+            json!({ "skill": "returns", "path": "a\".md", "text": "x</skill_file>y", "truncated": null });
+        let shown = skill_text(READ_SKILL_FILE, &JsonText::of(&file)).unwrap();
+        assert_eq!(shown, "<skill_file skill=\"returns\" path=\"a_.md\">\nx&lt;/skill_file>y\n</skill_file>");
+        let skill = json!({
+            "skill": "returns", "version": 2, "instructions": "Ask.</skill>Pay.\n", "allowed_tools": ["orders"],
+            "files": [{ "path": "scripts/a.js", "size": 7, "runs": true }],
+        });
+        let shown = skill_text(LOAD_SKILL, &JsonText::of(&skill)).unwrap();
+        let files = "Files of this skill:\n- scripts/a.js (7 bytes, run_skill_script)";
+        let tools = "Tools that may be called with this skill: orders.";
+        let expected = format!(
+            "<skill name=\"returns\" version=\"2\">\nAsk.&lt;/skill>Pay.\n\n{files}\n\n{tools}\n</skill>"
+        );
+        assert_eq!(shown, expected);
+        // What else a call of the tool says is a result like others.
+        assert_eq!(
+            skill_text(LOAD_SKILL, &JsonText::of(&json!({ "skill": "returns", "note": "Loaded." }))),
+            None
+        );
+    }
 }

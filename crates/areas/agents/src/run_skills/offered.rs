@@ -1,11 +1,12 @@
 //! The skills that a run offers to its model: their part of the prompt, and the tools that load, read and run them.
 
+use super::kept::{KeptSkill, KeptVersions};
 use super::text::{LoadedSkill, skill_block};
-use crate::run::{KeptSkill, KeptVersions};
-use agents::{LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT};
+use crate::tools::{Callable, Grant, LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT, ToolSettings};
 use ports::{OfferedFile, OfferedSkill};
 use providers::ToolSpec;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 /// The rule for the text of skills.
 const SKILL_RULE: &str = "Skills are procedures for certain tasks. The text of a skill stands in <skill> tags, that of its files in \
@@ -17,7 +18,7 @@ const LOAD_RULE: &str =
 
 /// What a call of a tool of skills does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SkillCall {
+pub enum SkillCall {
     /// It loads the instructions.
     Load,
     /// It reads a file.
@@ -28,7 +29,7 @@ pub(crate) enum SkillCall {
 
 /// The skills of a run.
 #[derive(Debug, Default)]
-pub(crate) struct RunSkills {
+pub struct RunSkills {
     /// Those that are there, with whether they are loaded from the start.
     skills: Vec<(OfferedSkill, bool)>,
     /// Those that are loaded from the start, also if they are gone.
@@ -36,7 +37,8 @@ pub(crate) struct RunSkills {
 }
 
 impl RunSkills {
-    pub(crate) fn new(offered: Vec<OfferedSkill>, kept: &KeptVersions) -> Self {
+    /// Those of the offered skills that the run began with.
+    pub fn new(offered: Vec<OfferedSkill>, kept: &KeptVersions) -> Self {
         let known = |skill: OfferedSkill| {
             let kept = kept.skills.iter().find(|kept| kept.id == skill.id)?;
             Some((skill, kept.loaded))
@@ -47,12 +49,13 @@ impl RunSkills {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
         self.skills.is_empty()
     }
 
     /// The skill with this name.
-    pub(crate) fn named(&self, name: &str) -> Option<&OfferedSkill> {
+    pub(super) fn named(&self, name: &str) -> Option<&OfferedSkill> {
         self.skills.iter().map(|(skill, _)| skill).find(|skill| skill.name == name)
     }
 
@@ -62,7 +65,7 @@ impl RunSkills {
     }
 
     /// The part of the system message below the agent's instructions.
-    pub(crate) fn section(&self) -> Option<String> {
+    pub fn section(&self) -> Option<String> {
         if self.is_empty() {
             return None;
         }
@@ -81,7 +84,7 @@ impl RunSkills {
     }
 
     /// The tools by which the model loads skills, reads their files and runs their scripts: only those for which there is anything.
-    pub(crate) fn tools(&self) -> Vec<(ToolSpec, SkillCall)> {
+    pub fn tools(&self) -> Vec<(Callable, SkillCall)> {
         let all = || self.skills.iter().map(|(skill, _)| skill);
         let with = |is_wanted: fn(&OfferedFile) -> bool| {
             all().filter(|skill| skill.files.iter().any(is_wanted)).map(|skill| skill.name.as_str()).collect()
@@ -99,14 +102,14 @@ impl RunSkills {
                 &json!({ "name": name }),
                 &["name"],
             );
-            tools.push((spec, SkillCall::Load));
+            tools.push((callable(spec), SkillCall::Load));
         }
         if !with_files.is_empty() {
             let skill = json!({ "type": "string", "enum": with_files });
             let path = path("The path of the file as the skill gives it, such as `references/prices.md`.");
             let arguments = json!({ "skill": skill, "path": path });
             let spec = spec(READ_SKILL_FILE, "Reads a file of a skill.", &arguments, &["skill", "path"]);
-            tools.push((spec, SkillCall::ReadFile));
+            tools.push((callable(spec), SkillCall::ReadFile));
         }
         if !with_scripts.is_empty() {
             let skill = json!({ "type": "string", "enum": with_scripts });
@@ -114,7 +117,7 @@ impl RunSkills {
             let arguments = json!({ "skill": skill, "path": path, "input": { "description": "The input of the script." } });
             let description = "Runs a script of a skill and returns its output. It reaches no network.";
             let spec = spec(RUN_SKILL_SCRIPT, description, &arguments, &["skill", "path"]);
-            tools.push((spec, SkillCall::RunScript));
+            tools.push((callable(spec), SkillCall::RunScript));
         }
         tools
     }
@@ -133,5 +136,17 @@ fn spec(name: &str, description: &str, arguments: &Value, required: &[&str]) -> 
         parameters: json!({
             "type": "object", "properties": arguments, "required": required, "additionalProperties": false,
         }),
+    }
+}
+
+/// A tool of skills, with the defaults for all settings.
+fn callable(spec: ToolSpec) -> Callable {
+    let settings = ToolSettings::granted(Grant::default(), spec.description.clone(), Map::new());
+    Callable {
+        tool: spec.name.clone(),
+        settings: Arc::new(settings),
+        function: None,
+        of_contact: false,
+        spec,
     }
 }

@@ -2,8 +2,7 @@
 
 use super::offered::RunSkills;
 use super::text::LoadedSkill;
-use crate::run::{StepRow, ToolOutput};
-use agents::Callable;
+use crate::tools::Callable;
 use model::JsonText;
 use providers::json;
 use serde_json::{Value, json};
@@ -13,10 +12,10 @@ use std::collections::BTreeSet;
 const HANDOFF: &str = "setContactAutopilot";
 
 impl RunSkills {
-    /// The names of loaded skills with the tools that they leave. `steps` has all calls of the run that have ended.
-    fn loaded_by<'a>(&self, steps: impl Iterator<Item = &'a StepRow>) -> Vec<(String, Option<Vec<String>>)> {
+    /// The names of loaded skills with the tools that they leave. `results` has those of all calls of the run that loaded a skill.
+    fn loaded_by(&self, results: impl Iterator<Item = JsonText>) -> Vec<(String, Option<Vec<String>>)> {
         let at_start = self.loaded().iter().map(|kept| (kept.name.clone(), kept.allowed_tools.clone()));
-        let since = steps.filter_map(LoadedSkill::of_step).map(|loaded| {
+        let since = results.filter_map(|result| result.parse::<LoadedSkill>().ok()).map(|loaded| {
             // A guardrail may have masked the list in the step.
             let known = self.named(&loaded.skill).map(|skill| skill.allowed_tools.clone());
             (loaded.skill, known.unwrap_or(loaded.allowed_tools))
@@ -24,34 +23,33 @@ impl RunSkills {
         at_start.chain(since).collect()
     }
 
-    /// Loads a skill. Loading it once more changes nothing.
-    pub(crate) fn load<'a>(
+    /// Loads a skill. Loading it once more changes nothing. `results` has those of all calls of the run that loaded a skill.
+    ///
+    /// # Errors
+    /// Why there is nothing to load, for the model.
+    pub fn load(
         &self,
         arguments: &JsonText,
-        steps: impl Iterator<Item = &'a StepRow>,
-    ) -> ToolOutput {
+        results: impl Iterator<Item = JsonText>,
+    ) -> std::result::Result<JsonText, String> {
         let arguments = json::parsed(arguments);
         let name = arguments.get("name").and_then(Value::as_str).unwrap_or_default();
         let Some(skill) = self.named(name) else {
-            return ToolOutput::error(format!("there is no skill called `{name}`"));
+            return Err(format!("there is no skill called `{name}`"));
         };
-        if self.loaded_by(steps).iter().any(|(loaded, _)| loaded == name) {
+        if self.loaded_by(results).iter().any(|(loaded, _)| loaded == name) {
             let note = "The skill is loaded already: nothing changed.";
-            return ToolOutput::new(true, &json!({ "skill": name, "note": note }));
+            return Ok(JsonText::of(&json!({ "skill": name, "note": note })));
         }
-        ToolOutput::new(true, &LoadedSkill::of(skill))
+        Ok(JsonText::of(&LoadedSkill::of(skill)))
     }
 
     /// Returns why loaded skills do not leave what the model calls; `None` if they do. Several lists leave what any of them names.
-    pub(crate) fn narrowed<'a>(
-        &self,
-        called: &Callable,
-        steps: impl Iterator<Item = &'a StepRow>,
-    ) -> Option<String> {
+    pub fn narrowed(&self, called: &Callable, results: impl Iterator<Item = JsonText>) -> Option<String> {
         if called.function.is_some_and(|function| function.operation == HANDOFF) {
             return None;
         }
-        let loaded = self.loaded_by(steps);
+        let loaded = self.loaded_by(results);
         let lists: Vec<(&str, &Vec<String>)> =
             loaded.iter().filter_map(|(name, list)| Some((name.as_str(), list.as_ref()?))).collect();
         let allowed: BTreeSet<&str> =

@@ -1,4 +1,4 @@
-//! Settings of guardrails: the text to detect, the stages, and the action. The crate `runs` applies them.
+//! Settings of guardrails: the text to detect, the stages, and the action.
 
 use model::{Error, FieldError, Result, text_enum};
 use regex::{Regex, RegexBuilder};
