@@ -106,7 +106,7 @@ impl Reader<'_> {
                 self.transcript.extend(output.into_iter().flat_map(prompt::answer));
             }
             StepKind::Tool => self.transcript.extend(prompt::result(step)),
-            StepKind::Memory | StepKind::Guardrail => {}
+            StepKind::Memory | StepKind::Guardrail | StepKind::Check => {}
         }
     }
 

@@ -56,6 +56,8 @@ pub(crate) fn detectors(guardrail: &Guardrail) -> Result<Vec<Detector>> {
                 .collect()
         }
         GuardrailKind::Json => vec![Detector::NotJson],
+        // A model finds them.
+        GuardrailKind::Topic => Vec::new(),
     })
 }
 

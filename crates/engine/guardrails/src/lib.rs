@@ -3,10 +3,13 @@
 mod detectors;
 mod prompt_injection;
 mod settings;
+mod topics;
 
 pub use settings::{
-    Guardrail, GuardrailAction, GuardrailKind, GuardrailStage, GuardrailWord, PiiKind, check, pattern,
+    Guardrail, GuardrailAction, GuardrailKind, GuardrailStage, GuardrailTopic, GuardrailTopics,
+    GuardrailWord, PiiKind, check, pattern,
 };
+pub use topics::{TopicReport, TopicRules};
 
 use self::detectors::{Detector, plain};
 use model::Result;
@@ -23,6 +26,7 @@ struct CompiledGuardrail {
     action: GuardrailAction,
     detectors: Vec<Detector>,
     replacement: String,
+    topics: Option<GuardrailTopics>,
 }
 
 /// Result of guardrails for a value.
@@ -142,6 +146,7 @@ impl CompiledGuardrail {
             action: guardrail.action,
             detectors: detectors::detectors(guardrail)?,
             replacement: guardrail.replacement.clone().unwrap_or_default(),
+            topics: guardrail.topics.clone(),
         })
     }
 
@@ -263,6 +268,28 @@ mod tests {
             (json!({ "type": "pii", "action": "replace" }), "guardrails[0].replacement"),
             (json!({ "type": "pii", "action": "mask", "replacement": "x" }), "guardrails[0].replacement"),
             (json!({ "type": "pii", "action": "handoff" }), "guardrails[0].action"),
+            (json!({ "type": "topic", "action": "block" }), "guardrails[0].topics"),
+            (json!({ "type": "topic", "topics": {}, "action": "block" }), "guardrails[0].topics"),
+            (
+                json!({ "type": "topic", "topics": { "allowed": ["a"], "blocked": ["b"] }, "action": "block" }),
+                "guardrails[0].topics",
+            ),
+            (
+                json!({ "type": "topic", "topics": { "allowed": ["a"] }, "action": "mask" }),
+                "guardrails[0].action",
+            ),
+            (
+                json!({ "type": "topic", "topics": { "allowed": ["a"] }, "action": "replace", "replacement": "x" }),
+                "guardrails[0].action",
+            ),
+            (
+                json!({ "type": "topic", "on": ["tool_result"], "topics": { "allowed": ["a"] }, "action": "flag" }),
+                "guardrails[0].on[0]",
+            ),
+            (
+                json!({ "type": "pii", "topics": { "allowed": ["a"] }, "action": "flag" }),
+                "guardrails[0].topics",
+            ),
             (json!({ "type": "json", "action": "flag" }), "guardrails[0].on[0]"),
             (json!({ "type": "json", "on": ["output"], "action": "mask" }), "guardrails[0].action"),
             (

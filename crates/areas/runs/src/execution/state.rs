@@ -7,9 +7,10 @@ use crate::guardrails::ending;
 use crate::memory::{ConversationMemory, Summarization};
 use crate::prompt;
 use crate::run::{
-    Ending, MemoryOutput, ModelOutput, RunRow, RunStatus, StepKind, StepRow, StepStatus, ToolOutput,
+    CheckOutput, Ending, MemoryOutput, ModelOutput, RunRow, RunStatus, StepKind, StepRow, StepStatus,
+    ToolOutput,
 };
-use ::guardrails::{GuardrailReport, GuardrailStage};
+use ::guardrails::{GuardrailReport, GuardrailStage, TopicRules};
 use agents::{FIND_TOOLS, FoundTools};
 use model::{AgentId, JsonText, Random, StepId, Timestamp, Trace};
 use ports::{AgentLimits, Charge};
@@ -59,8 +60,19 @@ pub(crate) enum FirstStep {
     Answer(ModelRequest),
     /// Older turns are summarized first.
     Summarize(Summarization),
+    /// The topics of the input are checked first.
+    Check(TopicCheck),
     /// Nothing: guardrails let the input go no further.
     End(Ending),
+}
+
+/// A check of the topics of a text.
+#[derive(Clone)]
+pub(crate) struct TopicCheck {
+    pub(crate) stage: GuardrailStage,
+    pub(crate) rules: TopicRules,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) max_output_tokens: i64,
 }
 
 /// Request to the model.
@@ -165,7 +177,7 @@ impl Execution {
     pub(crate) fn charged_step(&self) -> (i64, Tier) {
         let priced = self.steps.iter().rev().find(|step| step.kind.is_priced());
         match priced {
-            Some(step) if step.kind == StepKind::Memory => (step.position, Tier::Fast),
+            Some(step) if step.kind != StepKind::Model => (step.position, Tier::Fast),
             Some(step) => (step.position, self.row.model),
             None => (self.last_position(), self.row.model),
         }
@@ -256,6 +268,11 @@ impl Execution {
                 let report = output.and_then(|output| output.parse::<GuardrailReport>().ok());
                 if let Some(report) = report.filter(|_| step.name == GuardrailStage::Input.as_str()) {
                     self.early_end = ending(&report, GuardrailStage::Input, &self.plan.settings);
+                }
+            }
+            StepKind::Check => {
+                if let Some(output) = output.and_then(|output| output.parse::<CheckOutput>().ok()) {
+                    self.add_usage(output.usage, cost(folding, output.usage));
                 }
             }
             StepKind::Memory => {

@@ -29,5 +29,7 @@ pub(crate) use required_action::{ApprovalRequest, RequiredAction, RequiredCall};
 pub(crate) use response::RunAnswer;
 pub(crate) use row::RunRow;
 pub(crate) use step::{StepKind, StepRow, StepStatus};
-pub(crate) use step_content::{Approval, MemoryOutput, ModelOutput, ToolInput, ToolOutput, Verdict};
+pub(crate) use step_content::{
+    Approval, CheckOutput, MemoryOutput, ModelOutput, ToolInput, ToolOutput, Verdict,
+};
 pub(crate) use variables::{PromptVariables, expect_room, value_text};

@@ -16,6 +16,21 @@ pub(crate) struct MemoryOutput {
     pub(crate) usage_estimated: bool,
 }
 
+/// The output of a check of topics, as stored.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct CheckOutput {
+    /// What the text is about. `None` where that was not found out.
+    pub(crate) topics: Option<Vec<String>>,
+    /// Why it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+    #[serde(default)]
+    pub(crate) usage: Usage,
+    /// The usage is an estimate, because the provider did not report it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) usage_estimated: bool,
+}
+
 /// The output of a model step, as stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ModelOutput {

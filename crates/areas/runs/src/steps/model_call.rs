@@ -187,8 +187,13 @@ impl RunEngine {
     }
 
     /// Writes the finished steps, and settles the last priced one. Returns the Energy beyond its hold.
-    fn settle_written(&self, tx: &mut Tx, execution: &Execution, energy: i64) -> Result<i64> {
+    pub(super) fn settle_written(&self, tx: &mut Tx, execution: &Execution, energy: i64) -> Result<i64> {
         write_finished(tx, execution)?;
+        self.settle_last(tx, execution, energy)
+    }
+
+    /// Settles the last priced step. Returns the Energy beyond its hold.
+    pub(super) fn settle_last(&self, tx: &mut Tx, execution: &Execution, energy: i64) -> Result<i64> {
         if energy == 0 || !execution.row.livemode {
             return Ok(0);
         }
@@ -201,14 +206,14 @@ impl RunEngine {
 }
 
 /// Deducts `absorbed`, which nobody pays, from the last priced step.
-fn deduct_absorbed(execution: &mut Arc<Execution>, absorbed: i64) {
+pub(super) fn deduct_absorbed(execution: &mut Arc<Execution>, absorbed: i64) {
     if absorbed > 0 {
         Arc::make_mut(execution).deduct_absorbed(absorbed);
     }
 }
 
 /// Returns the reason for which a limit ends a run in progress. `None` for errors that are not about limits.
-fn limit_reason(error: &Error) -> Option<&'static str> {
+pub(super) fn limit_reason(error: &Error) -> Option<&'static str> {
     match (error.code(), error.param_name()) {
         (Code::EnergyDepleted, Some(_)) => Some("energy_limit"),
         (Code::EnergyDepleted, _) => Some("energy_depleted"),
