@@ -9,6 +9,7 @@
 mod approvals;
 mod conversations;
 mod energy;
+mod fakes;
 mod guardrails;
 mod limits;
 mod memory;
@@ -16,6 +17,7 @@ mod models;
 mod parallel;
 mod recovery;
 mod runs;
+mod skills;
 mod streams;
 mod tools;
 mod topics;

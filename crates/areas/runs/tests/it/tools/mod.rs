@@ -2,6 +2,7 @@
 
 mod agents;
 mod calls;
+mod code_functions;
 mod deferred;
 mod grants;
 mod verify;
