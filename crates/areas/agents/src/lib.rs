@@ -6,6 +6,7 @@
 
 mod directory;
 mod group;
+mod guardrail_functions;
 pub mod lifecycle;
 mod model;
 pub mod operations;

@@ -1,5 +1,6 @@
 //! Operations on agents: list, create, read, update, delete.
 
+use super::guardrail_functions;
 use super::model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent, NewAgentStatus, check_metadata};
 use super::placeholders::PlaceholderServices;
 use super::queries::{self, Fresh};
@@ -9,7 +10,7 @@ use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, Resource, State,
     Update, With, operation,
 };
-use ports::{ObjectUses, UsedObject, in_use};
+use ports::{ObjectUses, UsedObject, WorkspaceFunctions, in_use};
 use providers::Tiers;
 use serde::Deserialize;
 use store::{Read, Tx};
@@ -51,6 +52,7 @@ pub fn create_agent(
     Body(new): Body<NewAgent>,
     tiers: State<Tiers>,
     placeholders: PlaceholderServices,
+    functions: State<WorkspaceFunctions>,
 ) -> Result<Created<Agent>> {
     check_metadata(new.metadata.as_ref())?;
     let settings = new.settings()?;
@@ -62,6 +64,7 @@ pub fn create_agent(
     };
     let metadata = new.metadata.unwrap_or_default();
     let fresh = Fresh { name: &new.name, status, settings: &settings, metadata: &metadata };
+    guardrail_functions::check(tx, &functions.0, caller, &settings.guardrails, &[])?;
     let row = queries::insert(tx, caller.workspace_id(), &fresh)?;
     queries::keep_version(tx, Some(caller), &row, None)?;
     Ok(Created(row.agent(&tiers.0)?))
@@ -103,6 +106,7 @@ pub fn update_agent(
     if_match: IfMatch,
     tiers: State<Tiers>,
     placeholders: PlaceholderServices,
+    functions: State<WorkspaceFunctions>,
 ) -> Result<With<Json<Agent>>> {
     check_metadata(patch.metadata.as_ref())?;
     let expected = ExpectedVersion::new(if_match, patch.version)?.or_deprecated(patch.expected_version)?;
@@ -122,6 +126,7 @@ pub fn update_agent(
     if !update.is_change() {
         return Ok(shown(update.row.agent(&tiers.0)?));
     }
+    guardrail_functions::check(tx, &functions.0, caller, &settings.guardrails, &before.guardrails)?;
     if settings.instructions != before.instructions {
         let checks = placeholders.checks(caller.workspace_id());
         checks.check(tx, &settings.instructions, "instructions")?;

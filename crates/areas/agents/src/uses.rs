@@ -2,6 +2,7 @@
 
 use super::directory::WorkspaceAgents;
 use super::model::AgentStatus;
+use super::settings::Settings;
 use super::tools::{ToolKind, ToolSettings};
 use crate::schema::{agent_tools, agents};
 use diesel::prelude::*;
@@ -43,7 +44,7 @@ fn uses_of_agent(read: &mut Read, workspace: WorkspaceId, agent: AgentId) -> Res
     Ok(uses)
 }
 
-/// Returns the agents with a tool that calls `function`, each once for each version that it calls.
+/// Returns the agents with a tool that calls `function` or a guardrail that asks it, each once for each version that it calls.
 fn uses_of_function(read: &mut Read, workspace: WorkspaceId, function: FunctionId) -> Result<Vec<ObjectUse>> {
     let rows: Vec<(AgentId, String, JsonText)> = agent_tools::table
         .inner_join(agents::table.on(agents::id.eq(agent_tools::agent_id)))
@@ -60,6 +61,21 @@ fn uses_of_function(read: &mut Read, workspace: WorkspaceId, function: FunctionI
             code.map(|code| ObjectUse { r#type: "agent", id: id.to_string(), name, version: code.version });
         uses.extend(used.filter(|used| !uses.contains(used)));
     }
+    let guarded: Vec<(AgentId, String, JsonText)> = agents::table
+        .filter(agents::workspace_id.eq(workspace))
+        .filter(agents::status.ne(AgentStatus::Archived))
+        .filter(agents::settings.like("%\"function_id\":%"))
+        .select((agents::id, agents::name, agents::settings))
+        .load(read.connection())?;
+    for (id, name, settings) in guarded {
+        let settings: Settings = settings.parse()?;
+        let used = ObjectUse { r#type: "agent", id: id.to_string(), name, version: None };
+        let asks = settings.guardrails.iter().any(|guardrail| guardrail.function_id == Some(function));
+        if asks && !uses.contains(&used) {
+            uses.push(used);
+        }
+    }
+    uses.sort_by_key(|used| used.id.parse::<i64>().unwrap_or_default());
     Ok(uses)
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn detectors(guardrail: &Guardrail) -> Result<Vec<Detector>> {
         }
         GuardrailKind::Json => vec![Detector::NotJson],
         // A model finds them.
-        GuardrailKind::Topic => Vec::new(),
+        GuardrailKind::Topic | GuardrailKind::Function => Vec::new(),
     })
 }
 

@@ -1,10 +1,12 @@
 //! Guardrails: what they are to detect, as agents state it, and the pure detection in texts and values.
 
 mod detectors;
+mod functions;
 mod prompt_injection;
 mod settings;
 mod topics;
 
+pub use functions::{FunctionQuestion, FunctionRule};
 pub use settings::{
     Guardrail, GuardrailAction, GuardrailKind, GuardrailStage, GuardrailTopic, GuardrailTopics,
     GuardrailWord, PiiKind, check, pattern,
@@ -12,7 +14,7 @@ pub use settings::{
 pub use topics::{TopicReport, TopicRules};
 
 use self::detectors::{Detector, plain};
-use model::Result;
+use model::{FunctionId, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -27,6 +29,7 @@ struct CompiledGuardrail {
     detectors: Vec<Detector>,
     replacement: String,
     topics: Option<GuardrailTopics>,
+    function: Option<FunctionId>,
 }
 
 /// Result of guardrails for a value.
@@ -62,6 +65,9 @@ pub struct Finding {
     pub action: GuardrailAction,
     /// The number of matches.
     pub matches: usize,
+    /// What the code function said about it, or why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl CompiledGuardrails {
@@ -123,7 +129,8 @@ fn look<'a>(
         if matches == 0 {
             continue;
         }
-        report.findings.push(Finding { guardrail: place, kind: guard.kind, action: guard.action, matches });
+        let (kind, action) = (guard.kind, guard.action);
+        report.findings.push(Finding { guardrail: place, kind, action, matches, reason: None });
         match guard.action {
             GuardrailAction::Flag => {}
             GuardrailAction::Mask => value = masked,
@@ -147,6 +154,7 @@ impl CompiledGuardrail {
             detectors: detectors::detectors(guardrail)?,
             replacement: guardrail.replacement.clone().unwrap_or_default(),
             topics: guardrail.topics.clone(),
+            function: guardrail.function_id,
         })
     }
 

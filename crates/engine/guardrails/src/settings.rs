@@ -1,6 +1,6 @@
 //! Settings of guardrails: the text to detect, the stages, and the action.
 
-use model::{Error, FieldError, Result, text_enum};
+use model::{Error, FieldError, FunctionId, Result, text_enum};
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -37,6 +37,9 @@ text_enum! {
         PromptInjection = "prompt_injection",
         /// Text about topics that are not wanted, as the fast tier classifies it. For `input` and `output`. The check costs Energy.
         Topic = "topic",
+        /// What the code function `function_id` does not allow. It is called with `{stage, text, tool}` and returns
+        /// `{allow, text, reason}`. If it fails, the text is blocked, unless the action is `flag`.
+        Function = "function",
         /// Output that is not JSON. For `output`. Output that must match a schema is not checked: the model is asked to
         /// correct it.
         Json = "json",
@@ -128,6 +131,9 @@ pub struct Guardrail {
     /// For `topic`: the topics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topics: Option<GuardrailTopics>,
+    /// For `function`: the id of a published code function that only reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function_id: Option<FunctionId>,
     /// For `max_length`: the maximum number of characters.
     #[schema(minimum = 1, maximum = 100_000)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -165,6 +171,7 @@ impl Guardrail {
             ("pattern", self.pattern.is_some(), kind == GuardrailKind::Regex, true, "`regex`"),
             ("words", self.words.is_some(), kind == GuardrailKind::Blocklist, true, "`blocklist`"),
             ("pii", self.pii.is_some(), kind == GuardrailKind::Pii, false, "`pii`"),
+            ("function_id", self.function_id.is_some(), kind == GuardrailKind::Function, true, "`function`"),
             ("topics", self.topics.is_some(), kind == GuardrailKind::Topic, true, "`topic`"),
             (
                 "max_characters",
@@ -226,6 +233,10 @@ impl Guardrail {
             && self.action == GuardrailAction::Replace
         {
             errors.push(FieldError::new(at("action"), "cannot be `replace` for the topic of an `input`"));
+        }
+        let changes = matches!(self.action, GuardrailAction::Mask | GuardrailAction::Replace);
+        if self.kind == GuardrailKind::Function && self.on.contains(&Input) && changes {
+            errors.push(FieldError::new(at("action"), "cannot change an `input` for this type"));
         }
         if self.on.contains(&ToolCall) && self.action == GuardrailAction::Replace {
             let rule = "cannot be `replace` for `tool_call`: text cannot replace arguments";

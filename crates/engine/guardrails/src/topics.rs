@@ -123,7 +123,13 @@ impl TopicRules {
                 continue;
             }
             let kind = GuardrailKind::Topic;
-            report.findings.push(Finding { guardrail: rule.place, kind, action: rule.action, matches });
+            report.findings.push(Finding {
+                guardrail: rule.place,
+                kind,
+                action: rule.action,
+                matches,
+                reason: None,
+            });
             match rule.action {
                 GuardrailAction::Block => report.blocked = true,
                 GuardrailAction::Handoff => (report.blocked, report.handoff) = (true, true),

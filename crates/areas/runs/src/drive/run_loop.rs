@@ -3,12 +3,13 @@
 use super::queue::QueueOutcome;
 use crate::engine::RunEngine;
 use crate::execution::{Execution, FirstStep, ModelRequest, TopicCheck};
+use crate::guardrails::GuardrailFinding;
 use crate::memory::Summarization;
 use crate::queries::runs;
 use crate::run::{Ended, Ending, StepRow};
-use crate::steps::{Advance, Checked, Next, code_fence, evaluate};
+use crate::steps::{Advance, Checked, Next, evaluate};
 use crate::tools::ToolResults;
-use crate::{approvals, guardrails, spans};
+use crate::{approvals, spans};
 use ::guardrails::GuardrailStage;
 use auth::idempotency::Claim;
 use model::{Code, Result};
@@ -18,6 +19,8 @@ use tracing::Instrument;
 
 /// Phase of the main loop.
 enum Phase {
+    /// Functions are asked about the input.
+    Ask,
     /// The topics of the input are checked.
     Check(TopicCheck),
     Summarize(Summarization),
@@ -31,6 +34,7 @@ enum Phase {
 impl Phase {
     fn of(start: FirstStep) -> Self {
         match start {
+            FirstStep::Ask => Self::Ask,
             FirstStep::Check(check) => Self::Check(check),
             FirstStep::Summarize(summarization) => Self::Summarize(summarization),
             FirstStep::Answer(model_request) => Self::CallModel(model_request),
@@ -77,6 +81,7 @@ impl RunEngine {
             Some(start) => Phase::of(start),
             None if !execution.pending.is_empty() => self.resume_pending_calls(&mut execution).await?,
             // Its worker died before the input was checked.
+            None if execution.row.started_at.is_some() && Self::is_input_unasked(&execution) => Phase::Ask,
             None if execution.row.started_at.is_some() && self.due_input_check(&execution).is_some() => {
                 self.continue_checked(&mut execution, 0).await?
             }
@@ -91,6 +96,13 @@ impl RunEngine {
                 execution.publish_begun();
             }
             let model_request = match phase {
+                Phase::Ask => {
+                    phase = match self.ask_about_input(&mut execution).await {
+                        Some(ending) => Phase::End(ending, 0),
+                        None => self.continue_checked(&mut execution, 0).await?,
+                    };
+                    continue;
+                }
                 Phase::Check(check) => {
                     phase = match self.check_input(&mut execution, check).await {
                         (Some(ending), energy) => Phase::End(ending, energy),
@@ -109,9 +121,13 @@ impl RunEngine {
             };
             let attempts = Attempts::default();
             let (next, energy) = match self.call_model(&execution, model_request, &attempts).await {
-                Ok(answered) => {
+                Ok(mut answered) => {
+                    let found = self.inspect_answer(&execution, &mut answered).await;
                     let energy = self.tiers().get(execution.row.model).prices.energy(answered.usage);
-                    (self.take_answer(Arc::make_mut(&mut execution), answered, &attempts, energy), energy)
+                    (
+                        self.take_answer(Arc::make_mut(&mut execution), answered, found, &attempts, energy),
+                        energy,
+                    )
                 }
                 Err(error) => {
                     Arc::make_mut(&mut execution).record_failed_attempts(attempts.failed());
@@ -120,6 +136,7 @@ impl RunEngine {
             };
             phase = match next {
                 Next::End(ending) => {
+                    let ending = self.ask_about_output(&mut execution, ending).await;
                     let (ending, energy) = self.check_output(&mut execution, ending, energy).await?;
                     Phase::End(ending, energy)
                 }
@@ -133,19 +150,15 @@ impl RunEngine {
     fn take_answer(
         &self,
         execution: &mut Execution,
-        mut answered: ModelAnswer,
+        answered: ModelAnswer,
+        found: Vec<GuardrailFinding>,
         attempts: &Attempts,
         energy: i64,
     ) -> Next {
-        let has_schema = execution.plan.answer.is_some();
-        if has_schema {
-            let text = &mut answered.completion.text;
-            *text = code_fence::strip(text).to_owned();
-        }
-        let found =
-            guardrails::inspect_answer(&execution.plan.guardrails, &mut answered.completion, has_schema);
-        // An answer whose topics are checked is published after that.
-        if execution.plan.guardrails.topics(GuardrailStage::Output).is_none() {
+        // An answer that is checked by more than patterns is published after that.
+        let guardrails = &execution.plan.guardrails;
+        let stage = GuardrailStage::Output;
+        if guardrails.topics(stage).is_none() && guardrails.functions(stage).is_empty() {
             execution.publish_answer(&answered.completion.text);
         }
         let next = evaluate::take_answer(execution, answered, attempts.failed(), energy);

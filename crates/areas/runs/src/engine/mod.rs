@@ -1,11 +1,13 @@
 //! Run engine: its services, and the events of finished runs.
 
 mod acceptance;
+mod caller;
 mod completion;
 mod lease;
 mod metrics;
 
 pub(crate) use acceptance::{Acceptance, Accepted, InputInspection, RunRequest};
+pub(crate) use caller::agent_caller;
 pub(crate) use completion::Completion;
 pub(crate) use metrics::OPEN_RUNS;
 

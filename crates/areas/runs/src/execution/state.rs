@@ -46,6 +46,8 @@ pub(crate) struct Execution {
     pub(crate) inner_energy: i64,
     /// The names of deferred tools that the model has found, in the order in which it did.
     pub(crate) found: Vec<String>,
+    /// Whether functions of guardrails were asked about the input.
+    pub(crate) asked: bool,
     /// The ending, if a guardrail ended the run before the first model call.
     pub(crate) early_end: Option<Ending>,
     /// Channel of the stream, if the run is streamed.
@@ -56,6 +58,8 @@ pub(crate) struct Execution {
 
 /// The first step of a run: its row is written, and its Energy is held.
 pub(crate) enum FirstStep {
+    /// Functions of guardrails are asked about the input. Nothing is written for it.
+    Ask,
     /// The model answers.
     Answer(ModelRequest),
     /// Older turns are summarized first.
@@ -100,6 +104,7 @@ impl Execution {
             bad_calls: 0,
             inner_energy: 0,
             found: Vec::new(),
+            asked: false,
             early_end: None,
             progress: None,
             trace,

@@ -15,6 +15,10 @@ impl RunEngine {
     /// # Errors
     /// `energy_depleted`, `budget_exceeded` where not even a short answer can be paid.
     pub(crate) fn begin(&self, tx: &mut Tx, execution: &mut Execution) -> Result<FirstStep> {
+        if Self::is_input_unasked(execution) {
+            self.admit(tx, execution)?;
+            return Ok(FirstStep::Ask);
+        }
         if let Some(check) = self.due_input_check(execution) {
             self.begin_check(tx, execution, &check)?;
             return Ok(FirstStep::Check(check));

@@ -4,6 +4,7 @@ pub(crate) mod code_fence;
 pub(crate) mod evaluate;
 mod findings;
 mod first;
+mod function_check;
 mod model_call;
 mod summarize;
 mod topic_check;

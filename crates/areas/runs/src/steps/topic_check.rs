@@ -282,7 +282,14 @@ fn record(execution: &mut Execution, status: StepStatus, output: &CheckOutput) {
 
 /// Leaves in the last answer of the model what the ending lets through, and publishes it.
 fn withheld(execution: &mut Execution, ending: Ending) -> Ending {
-    let text = match &ending {
+    let text = leave_text(execution, &ending);
+    execution.publish_answer(&text);
+    ending
+}
+
+/// Leaves in the last answer of the model what the ending lets through, and returns it.
+pub(super) fn leave_text(execution: &mut Execution, ending: &Ending) -> String {
+    let text = match ending {
         Ending::Completed(text) | Ending::Incomplete(_, Some(text)) => text.as_str(),
         _ => "",
     };
@@ -291,8 +298,7 @@ fn withheld(execution: &mut Execution, ending: Ending) -> Ending {
     if let Some(step) = execution.steps.iter_mut().rev().find(|step| step.kind == StepKind::Model) {
         set_text(step, text);
     }
-    execution.publish_answer(text);
-    ending
+    text.to_owned()
 }
 
 /// Replaces the text in a model step.

@@ -2,7 +2,7 @@
 
 use super::function::refusal;
 use super::operation_call::CallContext;
-use crate::engine::RunEngine;
+use crate::engine::{RunEngine, agent_caller};
 use crate::run::ToolOutput;
 use agents::{CodeFunction, bounded_output};
 use model::{Code, JsonText, Result, ScopeSet};
@@ -57,7 +57,7 @@ impl RunEngine {
         arguments: &JsonText,
         patience: Duration,
     ) -> Result<FunctionCall> {
-        let CallContext { execution, step, tool, .. } = context;
+        let CallContext { execution, step, tool, trace } = context;
         let settings = tool.settings();
         let fixed = execution.plan.placeholders.filled(&settings.fixed_arguments)?;
         let input = settings.function_input(arguments, fixed);
@@ -65,7 +65,7 @@ impl RunEngine {
         let effect = step.effect_key.as_ref().filter(|_| code.writes && !settings.repeatable);
         let once = effect.cloned().unwrap_or_else(|| format!("{}:{}", step.id, tool.name()));
         Ok(FunctionCall {
-            caller: self.agent_caller(context, ScopeSet::default())?,
+            caller: agent_caller(execution, trace, ScopeSet::default())?,
             function: code.id,
             version: code.version,
             input,

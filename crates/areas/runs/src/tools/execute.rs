@@ -6,7 +6,7 @@ use super::headers::{Headers, redacted};
 use super::operation_call::CallContext;
 use crate::engine::RunEngine;
 use crate::execution::{Execution, PlannedTool};
-use crate::guardrails::{GuardrailFinding, inspect_result};
+use crate::guardrails::GuardrailFinding;
 use crate::queries::{runs, steps};
 use crate::run::{StepRow, StepStatus, ToolOutput};
 use crate::spans;
@@ -45,7 +45,7 @@ impl RunEngine {
                 let output = ToolOutput::unknown("the service was interrupted during the call");
                 let output = self.keeping_lease(execution, self.verified(execution, &step, output)).await;
                 step = finished(step, &output);
-                found.extend(inspect_result(&execution.plan.guardrails, &mut step));
+                found.extend(self.inspect_result(execution, &mut step).await);
                 done.push(step);
                 continue;
             }
@@ -53,7 +53,7 @@ impl RunEngine {
             match checked {
                 CallCheck::Answer(output) => {
                     step = finished(step, &output);
-                    found.extend(inspect_result(&execution.plan.guardrails, &mut step));
+                    found.extend(self.inspect_result(execution, &mut step).await);
                     done.push(step);
                 }
                 CallCheck::Call(tool, _) if step.status == StepStatus::RequiresAction => {
@@ -72,7 +72,7 @@ impl RunEngine {
                         simulated(tool)
                     };
                     step = finished(step, &output);
-                    found.extend(inspect_result(&execution.plan.guardrails, &mut step));
+                    found.extend(self.inspect_result(execution, &mut step).await);
                     if place < last {
                         self.keep_result(execution, &step).await;
                     }
@@ -85,7 +85,7 @@ impl RunEngine {
             }
         }
         for mut step in self.keeping_lease(execution, futures::future::join_all(reading)).await {
-            found.extend(inspect_result(&execution.plan.guardrails, &mut step));
+            found.extend(self.inspect_result(execution, &mut step).await);
             done.push(step);
         }
         done.sort_by_key(|step| step.position);

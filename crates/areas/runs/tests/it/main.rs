@@ -10,6 +10,7 @@ mod approvals;
 mod conversations;
 mod energy;
 mod fakes;
+mod function_guardrails;
 mod guardrails;
 mod limits;
 mod memory;
