@@ -6,13 +6,13 @@ use crate::execution::{Execution, FirstStep, ModelRequest, TopicCheck};
 use crate::memory::Summarization;
 use crate::queries::runs;
 use crate::run::{Ended, Ending, StepRow};
-use crate::steps::{Advance, Checked, Next, code_fence, evaluate};
+use crate::steps::{Advance, Checked, Next, evaluate};
 use crate::tools::ToolResults;
 use crate::{approvals, guardrails, spans};
 use ::guardrails::GuardrailStage;
 use auth::idempotency::Claim;
 use model::{Code, Result};
-use providers::{Attempts, ModelAnswer, Prompt, ProviderError, ToolCall};
+use providers::{Attempts, ModelAnswer, Prompt, ProviderError, ToolCall, code_fence};
 use std::sync::Arc;
 use tracing::Instrument;
 

@@ -41,7 +41,10 @@ async fn a_blocked_input_costs_only_its_check(kind: Kind) {
     let (app, key, _) = guarded(kind, json!([blocked])).await;
     app.model.usage(1000, 500).then(about(&["politics"]));
     let run = said(&app, &key, "Whom shall I vote for?").await;
-    assert_eq!((&run["status"], reason(&run), &run["output"]), (&json!("incomplete"), "guardrail", &Value::Null));
+    assert_eq!(
+        (&run["status"], reason(&run), &run["output"]),
+        (&json!("incomplete"), "guardrail", &Value::Null)
+    );
     assert_eq!(kinds(&run), ["check", "guardrail"]);
     let check = &run["steps"][0];
     assert_eq!((&check["status"], &check["tier"]), (&json!("completed"), &json!("fast")));
@@ -70,7 +73,10 @@ async fn a_wanted_input_goes_on(kind: Kind) {
     let (app, key, _) = guarded(kind, rules).await;
     app.model.usage(100, 50).then(about(&["orders"])).then(say("It is on its way."));
     let run = said(&app, &key, "Where is my order? ada@mail.example").await;
-    assert_eq!((&run["output"], kinds(&run)), (&json!("It is on its way."), vec!["guardrail", "check", "model"]));
+    assert_eq!(
+        (&run["output"], kinds(&run)),
+        (&json!("It is on its way."), vec!["guardrail", "check", "model"])
+    );
     // The check has what the guardrails before it leave.
     assert_eq!(app.model.prompts()[0].messages[1].content, "Where is my order? [email]");
     app.model.then(about(&["no topic"])).then(say("Hello!"));
@@ -97,7 +103,8 @@ async fn an_answer_is_checked_before_anybody_sees_it(kind: Kind) {
     let run = said(&app, &key, "Hi").await;
     assert_eq!((&run["output"], kinds(&run)), (&json!("It is on its way."), vec!["model", "check"]));
     assert_eq!(run["steps"][0]["output"]["text"], "It is on its way.");
-    let total: i64 = run["steps"].as_array().unwrap().iter().map(|step| step["energy"].as_i64().unwrap()).sum();
+    let total: i64 =
+        run["steps"].as_array().unwrap().iter().map(|step| step["energy"].as_i64().unwrap()).sum();
     assert_eq!(run["energy"]["amount"], total);
 
     let mut replace = blocked("replace");
@@ -113,7 +120,8 @@ async fn an_answer_is_checked_before_anybody_sees_it(kind: Kind) {
 
 #[testkit::both]
 async fn a_stream_has_nothing_of_a_blocked_answer(kind: Kind) {
-    let (app, key, _) = guarded(kind, json!([rule("output", json!({ "blocked": ["politics"] }), "block")])).await;
+    let (app, key, _) =
+        guarded(kind, json!([rule("output", json!({ "blocked": ["politics"] }), "block")])).await;
     for (topics, is_sent) in [(["politics"], false), (["no topic"], true)] {
         app.model.then(Script::Pieces(vec!["Vote blue.".into()])).then(about(&topics));
         let asking = app.ask("POST", "/runs").key(&key).json(&json!({ "input": "Hi", "stream": true }));
@@ -130,7 +138,8 @@ async fn without_a_check_nothing_goes_further(kind: Kind) {
         rule("output", json!({ "blocked": ["politics"] }), "block"),
     ]);
     let (app, key, agent) = guarded(kind, blocks).await;
-    for broken in [Script::Fail(ProviderError::Refused("no".into())), say("I do not know"), about(&["cats"])] {
+    for broken in [Script::Fail(ProviderError::Refused("no".into())), say("I do not know"), about(&["cats"])]
+    {
         app.model.then(broken.clone());
         let run = said(&app, &key, "Whom shall I vote for?").await;
         assert_eq!((reason(&run), kinds(&run)), ("guardrail_unavailable", vec!["check"]));
@@ -152,7 +161,8 @@ async fn without_a_check_nothing_goes_further(kind: Kind) {
 
 #[testkit::both]
 async fn a_check_that_a_crash_interrupted_is_made_once_more(kind: Kind) {
-    let (app, key, _) = guarded(kind, json!([rule("input", json!({ "blocked": ["politics"] }), "block")])).await;
+    let (app, key, _) =
+        guarded(kind, json!([rule("input", json!({ "blocked": ["politics"] }), "block")])).await;
     app.model.then(Script::Wait("too late".into()));
     let run = begin(&app, &key, json!({ "input": "Whom shall I vote for?" })).await;
     prompted(&app, 1).await;
@@ -169,7 +179,8 @@ async fn a_check_that_a_crash_interrupted_is_made_once_more(kind: Kind) {
 
 #[testkit::both]
 async fn an_answer_whose_check_a_crash_interrupted_is_given_once_more(kind: Kind) {
-    let (app, key, _) = guarded(kind, json!([rule("output", json!({ "blocked": ["politics"] }), "block")])).await;
+    let (app, key, _) =
+        guarded(kind, json!([rule("output", json!({ "blocked": ["politics"] }), "block")])).await;
     app.model.then(say("Vote for the blue ones.")).then(Script::Wait("too late".into()));
     let run = begin(&app, &key, json!({ "input": "Hi" })).await;
     prompted(&app, 2).await;
