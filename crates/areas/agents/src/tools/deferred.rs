@@ -90,7 +90,7 @@ pub fn find_tools<'a>(
     let query = arguments.get("query").and_then(Value::as_str).filter(|query| !query.trim().is_empty());
     let query = query.ok_or("lack the text `query`")?;
     let words = words_of(query);
-    let hidden = tools.filter(|tool| deferred.iter().any(|name| *name == tool.spec.name));
+    let hidden = tools.filter(|tool| deferred.contains(&tool.spec.name));
     let mut scored: Vec<(usize, &ToolSpec)> =
         hidden.map(|tool| (score(&words, &tool.spec), &tool.spec)).collect();
     scored.retain(|(score, _)| *score > 0);

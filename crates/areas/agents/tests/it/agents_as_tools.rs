@@ -100,11 +100,13 @@ async fn what_an_agent_tool_cannot_have_is_refused(kind: Kind) {
 #[testkit::both]
 async fn agents_form_no_cycle_and_no_long_chain(kind: Kind) {
     let (app, key) = set_up(kind).await;
-    let mut agents = Vec::new();
-    for name in ["A", "B", "C", "D", "E"] {
-        agents.push(agent(&app, &key, name).await);
-    }
-    let [a, b, c, d, e] = &agents[..] else { panic!("five agents") };
+    let [a, b, c, d, e] = &[
+        agent(&app, &key, "A").await,
+        agent(&app, &key, "B").await,
+        agent(&app, &key, "C").await,
+        agent(&app, &key, "D").await,
+        agent(&app, &key, "E").await,
+    ];
     refuses(&give(&app, &key, a, a).await, "ref");
     give(&app, &key, a, b).await.expect(200);
     give(&app, &key, b, c).await.expect(200);

@@ -1,6 +1,5 @@
 //! Steps: model calls, summaries for the memory, and what follows from an answer.
 
-pub(crate) mod code_fence;
 pub(crate) mod evaluate;
 mod findings;
 mod first;

@@ -3,7 +3,6 @@
 //! An input is checked before anything else is done with it, and an answer before anybody sees it. While an answer is being
 //! checked, its step is stored without its text.
 
-use super::code_fence;
 use super::model_call::{deduct_absorbed, limit_reason};
 use crate::engine::RunEngine;
 use crate::execution::{Execution, FirstStep, TopicCheck};
@@ -13,7 +12,8 @@ use crate::run::{CheckOutput, Ending, ModelOutput, StepKind, StepRow, StepStatus
 use ::guardrails::{GuardrailStage, TopicReport};
 use model::{JsonText, Result};
 use providers::{
-    Attempts, Message, ModelAnswer, Prompt, ProviderError, Role, Usage, beginning, estimated_tokens, json,
+    Attempts, Message, ModelAnswer, Prompt, ProviderError, Role, Usage, beginning, code_fence,
+    estimated_tokens, json,
 };
 use serde_json::json;
 use std::sync::Arc;
