@@ -5,13 +5,22 @@
 //! with the reference validator of the format.
 
 mod document;
+mod faults;
+mod hidden;
 mod package;
 mod report;
+mod rules;
+mod scalar;
 mod strict;
+mod yaml;
 
-pub use document::{AllowedTools, DocumentChange, Fields, Mistake, Parsed, SkillDocument, Warning};
+pub use document::{AllowedTools, DocumentChange, Fields, Parsed, SkillDocument};
+pub use faults::{Mistake, Warning};
 pub use package::{Limits, Package, PackageError, PackageFile, PathFault, check_path, media_type};
 pub use report::{
     HiddenCharacters, Place, Report, Script, ScriptKind, referenced_files, report, token_estimate,
 };
 pub use strict::{Violation, check_strict};
+
+/// The file with the front matter and the instructions.
+pub(crate) const DOCUMENT: &str = "SKILL.md";
