@@ -2,13 +2,14 @@
 
 use super::queue::QueueOutcome;
 use crate::engine::RunEngine;
-use crate::execution::{Execution, FirstStep, ModelRequest};
+use crate::execution::{Execution, FirstStep, ModelRequest, TopicCheck};
 use crate::memory::Summarization;
 use crate::queries::runs;
 use crate::run::{Ended, Ending, StepRow};
-use crate::steps::{Advance, Next, code_fence, evaluate};
+use crate::steps::{Advance, Checked, Next, code_fence, evaluate};
 use crate::tools::ToolResults;
-use crate::{approvals, spans};
+use crate::{approvals, guardrails, spans};
+use ::guardrails::GuardrailStage;
 use auth::idempotency::Claim;
 use model::{Code, Result};
 use providers::{Attempts, ModelAnswer, Prompt, ProviderError, ToolCall};
@@ -17,6 +18,8 @@ use tracing::Instrument;
 
 /// Phase of the main loop.
 enum Phase {
+    /// The topics of the input are checked.
+    Check(TopicCheck),
     Summarize(Summarization),
     CallModel(ModelRequest),
     /// A person must approve calls first.
@@ -28,6 +31,7 @@ enum Phase {
 impl Phase {
     fn of(start: FirstStep) -> Self {
         match start {
+            FirstStep::Check(check) => Self::Check(check),
             FirstStep::Summarize(summarization) => Self::Summarize(summarization),
             FirstStep::Answer(model_request) => Self::CallModel(model_request),
             FirstStep::End(ending) => Self::End(ending, 0),
@@ -72,6 +76,10 @@ impl RunEngine {
         let mut phase = match start {
             Some(start) => Phase::of(start),
             None if !execution.pending.is_empty() => self.resume_pending_calls(&mut execution).await?,
+            // Its worker died before the input was checked.
+            None if execution.row.started_at.is_some() && self.due_input_check(&execution).is_some() => {
+                self.continue_checked(&mut execution, 0).await?
+            }
             None if execution.row.started_at.is_some() => self.continue_with_model(&mut execution, 0).await?,
             None => match self.await_turn(&mut execution).await? {
                 QueueOutcome::Begun(start) => Phase::of(start),
@@ -79,10 +87,17 @@ impl RunEngine {
             },
         };
         loop {
-            if matches!(phase, Phase::Summarize(_) | Phase::CallModel(_)) {
+            if matches!(phase, Phase::Check(_) | Phase::Summarize(_) | Phase::CallModel(_)) {
                 execution.publish_begun();
             }
             let model_request = match phase {
+                Phase::Check(check) => {
+                    phase = match self.check_input(&mut execution, check).await {
+                        (Some(ending), energy) => Phase::End(ending, energy),
+                        (None, energy) => self.continue_checked(&mut execution, energy).await?,
+                    };
+                    continue;
+                }
                 Phase::Summarize(summarization) => {
                     let energy = self.summarize(&mut execution, summarization).await;
                     phase = self.continue_with_model(&mut execution, energy).await?;
@@ -104,7 +119,10 @@ impl RunEngine {
                 }
             };
             phase = match next {
-                Next::End(ending) => return self.finish(execution, ending, energy, claim).await,
+                Next::End(ending) => {
+                    let (ending, energy) = self.check_output(&mut execution, ending, energy).await?;
+                    Phase::End(ending, energy)
+                }
                 Next::CallModel => self.continue_with_model(&mut execution, energy).await?,
                 Next::Tools(calls) => self.call_requested_tools(&mut execution, energy, calls).await?,
             };
@@ -124,8 +142,12 @@ impl RunEngine {
             let text = &mut answered.completion.text;
             *text = code_fence::strip(text).to_owned();
         }
-        let found = execution.plan.guardrails.inspect_answer(&mut answered.completion, has_schema);
-        execution.publish_answer(&answered.completion.text);
+        let found =
+            guardrails::inspect_answer(&execution.plan.guardrails, &mut answered.completion, has_schema);
+        // An answer whose topics are checked is published after that.
+        if execution.plan.guardrails.topics(GuardrailStage::Output).is_none() {
+            execution.publish_answer(&answered.completion.text);
+        }
         let next = evaluate::take_answer(execution, answered, attempts.failed(), energy);
         match self.add_findings(execution, found) {
             Some(ending) => Next::End(ending),
@@ -152,8 +174,8 @@ impl RunEngine {
 
     /// Goes on with calls that an earlier worker held back for a person.
     async fn resume_pending_calls(&self, execution: &mut Arc<Execution>) -> Result<Phase> {
-        let begun = self.write_with(execution, |_, tx, execution| {
-            let ours = runs::renew(tx, &execution.row)?;
+        let begun = self.write_with(execution, |engine, tx, execution| {
+            let ours = runs::renew(tx, &execution.row)? && !engine.is_orphan(tx, execution)?;
             if ours {
                 approvals::begin_approved(tx, &execution.row)?;
             }
@@ -180,6 +202,22 @@ impl RunEngine {
             None if waits => Ok(Phase::AwaitApproval),
             None => self.continue_with_model(execution, 0).await,
         }
+    }
+
+    /// Begins what follows the check of the input.
+    async fn continue_checked(&self, execution: &mut Arc<Execution>, energy: i64) -> Result<Phase> {
+        Ok(match self.begin_checked(execution, energy).await? {
+            Checked::Begun(begun, start) => {
+                *execution = Arc::new(*begun);
+                Phase::of(start)
+            }
+            Checked::Limit(reason) => {
+                let execution = Arc::make_mut(execution);
+                execution.written = execution.steps.len();
+                Phase::End(Ending::Incomplete(reason, None), 0)
+            }
+            Checked::Stopped => Phase::End(Ending::Stopped, energy),
+        })
     }
 
     /// Begins the next model step, as far as limits let it.
@@ -213,7 +251,7 @@ impl RunEngine {
         let prompt = Prompt {
             model: String::new(),
             messages: model_request.messages,
-            tools: execution.plan.specs.clone(),
+            tools: execution.specs(),
             output_schema: settings.response_format.schema().cloned(),
             max_output_tokens: model_request.max_output_tokens,
             temperature: settings.temperature,

@@ -6,6 +6,8 @@ mod findings;
 mod first;
 mod model_call;
 mod summarize;
+mod topic_check;
 
 pub(crate) use evaluate::Next;
 pub(crate) use model_call::{Advance, ModelCall};
+pub(crate) use topic_check::Checked;

@@ -4,7 +4,7 @@ use crate::engine::{RunEngine, chain_of};
 use crate::execution::{Execution, PlannedTool};
 use crate::run::StepRow;
 use agents::{Function, Takes, scopes};
-use model::{Actor, ActorType, Result, Trace};
+use model::{Actor, ActorType, Caller, Result, ScopeSet, Trace};
 use operation::LocalCall;
 use serde_json::{Map, Value};
 
@@ -27,6 +27,20 @@ pub(crate) struct LimitedCall {
 }
 
 impl RunEngine {
+    /// The agent of a run as the caller of what a tool calls. The call is one step further in the chain of causes.
+    pub(crate) fn agent_caller(&self, context: &CallContext<'_>, scopes: ScopeSet) -> Result<Caller> {
+        let CallContext { execution, trace, .. } = context;
+        let actor = Actor {
+            kind: ActorType::Agent,
+            id: execution.row.agent_id.to_string(),
+            run_id: Some(execution.row.id.clone()),
+        };
+        let mut caller = execution.plan.caller.acting(actor, scopes);
+        caller.trace = Some((*trace).clone());
+        caller.chain = chain_of(&execution.row)?.map(|chain| chain.next());
+        Ok(caller)
+    }
+
     /// The call of a function's operation.
     ///
     /// # Errors
@@ -37,17 +51,10 @@ impl RunEngine {
         function: &'static Function,
         limited: LimitedCall,
     ) -> Result<LocalCall> {
-        let CallContext { execution, step, tool, trace } = context;
+        let CallContext { execution, step, tool, .. } = context;
         let LimitedCall { mut arguments, conditions, version } = limited;
-        let actor = Actor {
-            kind: ActorType::Agent,
-            id: execution.row.agent_id.to_string(),
-            run_id: Some(execution.row.id.clone()),
-        };
         let scopes = scopes(self.operations(), std::iter::once(function.operation))?;
-        let mut caller = execution.plan.caller.acting(actor, scopes);
-        caller.trace = Some((*trace).clone());
-        caller.chain = chain_of(&execution.row)?.map(|chain| chain.next());
+        let caller = self.agent_caller(context, scopes)?;
         let mut path = vec![("workspaceId", execution.row.workspace_id.to_string())];
         let grant = tool.settings().grant.as_ref();
         path.extend(grant.and_then(|grant| grant.collection).map(|id| ("collectionId", id.to_string())));

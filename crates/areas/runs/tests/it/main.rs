@@ -18,6 +18,7 @@ mod recovery;
 mod runs;
 mod streams;
 mod tools;
+mod topics;
 mod traces;
 mod usage;
 mod variables;
