@@ -19,8 +19,8 @@ use operation::{
 };
 use ports::{
     BusinessCalendar, ContactReferences, ContactUses, FileReferences, FileUses, LinkDirectory, LinkTargets,
-    Members, MessageTaker, MessageTakers, ObjectUsers, ObjectUses, OpenWork, OpenWorkDirectory, SkillLibrary,
-    VariableUserDirectory, VariableUsers, WorkspaceFunctions,
+    Members, MessageTaker, MessageTakers, ObjectUsers, ObjectUses, OpenWork, OpenWorkDirectory,
+    VariableUserDirectory, VariableUsers,
 };
 use providers::Tiers;
 use records::shape::{Kind, Shapes};
@@ -275,8 +275,6 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with(MessageTakers::default())
         .with(FileUses::default())
         .with(ObjectUses::default())
-        .with(WorkspaceFunctions::default())
-        .with(SkillLibrary::default())
         .with(contact_uses);
     Ok(services.with(db).with_shared(seal).with_shared(registry.clone()))
 }

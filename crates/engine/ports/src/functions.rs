@@ -1,8 +1,7 @@
 //! Functions, for whoever calls them.
 
 use model::{
-    Caller, ContactId, Error, FunctionId, InvocationId, JsonText, Result, RunId, StepId, WorkspaceId,
-    text_enum,
+    Caller, ContactId, FunctionId, InvocationId, JsonText, Result, RunId, StepId, WorkspaceId, text_enum,
 };
 use operation::BoxFuture;
 use serde_json::Value;
@@ -146,31 +145,6 @@ impl WorkspaceFunctions {
     /// These functions.
     pub fn new(functions: impl Functions + 'static) -> Self {
         Self(Arc::new(functions))
-    }
-}
-
-/// The functions of a service in which no group keeps any.
-struct NoFunctions;
-
-impl Functions for NoFunctions {
-    fn callable(
-        &self,
-        _: &mut Read,
-        _: WorkspaceId,
-        _: FunctionId,
-        _: Option<i64>,
-    ) -> Result<std::result::Result<CallableFunction, Uncallable>> {
-        Ok(Err(Uncallable::Missing))
-    }
-
-    fn call(&self, _: FunctionCall) -> BoxFuture<Result<FunctionEnd>> {
-        Box::pin(async { Err(Error::not_found("function")) })
-    }
-}
-
-impl Default for WorkspaceFunctions {
-    fn default() -> Self {
-        Self::new(NoFunctions)
     }
 }
 

@@ -158,33 +158,6 @@ impl SkillLibrary {
     }
 }
 
-/// The skills of a service in which no group keeps any.
-struct NoSkills;
-
-impl Skills for NoSkills {
-    fn offered(&self, _: &mut Read, _: WorkspaceId, _: &[SkillPin]) -> Result<Vec<OfferedSkill>> {
-        Ok(Vec::new())
-    }
-
-    fn missing(&self, _: &mut Read, _: WorkspaceId, pins: &[SkillPin]) -> Result<Option<MissingSkill>> {
-        Ok(pins.first().map(|_| MissingSkill { place: 0, is_version: false }))
-    }
-
-    fn read_file(&self, _: WorkspaceId, _: SkillId, _: i64, _: String) -> BoxFuture<Result<SkillFileText>> {
-        Box::pin(async { Ok(SkillFileText::Missing) })
-    }
-
-    fn run_script(&self, _: SkillScript) -> BoxFuture<Result<std::result::Result<JsonText, String>>> {
-        Box::pin(async { Ok(Err("there is no such skill".to_owned())) })
-    }
-}
-
-impl Default for SkillLibrary {
-    fn default() -> Self {
-        Self::new(NoSkills)
-    }
-}
-
 impl fmt::Debug for SkillLibrary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SkillLibrary")

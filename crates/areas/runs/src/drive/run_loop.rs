@@ -13,7 +13,7 @@ use crate::{approvals, spans};
 use ::guardrails::GuardrailStage;
 use auth::idempotency::Claim;
 use model::{Code, Result};
-use providers::{Attempts, ModelAnswer, Prompt, ProviderError, ToolCall, code_fence};
+use providers::{Attempts, ModelAnswer, Prompt, ProviderError, ToolCall};
 use std::sync::Arc;
 use tracing::Instrument;
 

@@ -2,7 +2,6 @@
 //!
 //! Such functions only read, so a check that a crash interrupted is made once more. What a check finds is a step like other findings.
 
-use super::code_fence;
 use super::topic_check::leave_text;
 use crate::engine::{RunEngine, agent_caller};
 use crate::execution::Execution;
@@ -11,7 +10,7 @@ use crate::run::{Ending, StepKind, StepRow, ToolOutput, effect_key};
 use ::guardrails::{FunctionQuestion, FunctionRule, GuardrailReport, GuardrailStage};
 use model::{JsonText, ScopeSet, StepId};
 use ports::{FunctionCall, FunctionCaller};
-use providers::{Completion, ModelAnswer, json};
+use providers::{Completion, ModelAnswer, code_fence, json};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;

@@ -217,3 +217,37 @@ async fn skills_of_agents_must_be_there(kind: Kind) {
     let restored = app.post(&format!("{versions}/2/restore"), &key, json!({})).await.expect(200);
     assert_eq!(restored["skills"], json!([{ "skill_id": 1, "version": null }]));
 }
+
+#[testkit::both]
+async fn a_published_skill_is_loaded(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let (key, agent) = with_agent(&app, json!({})).await;
+    let body = json!({
+        "name": "returns", "description": "How to treat returns.", "instructions": "Ask for the order.", "allowed_tools": ["pay"],
+    });
+    let skill = app.post("/skills", &key, body).await.expect(201);
+    let path = format!("/skills/{}", skill["id"]);
+    let skills = json!({ "skills": [{ "skill_id": skill["id"] }] });
+    app.put(&format!("/agents/{}/skills", agent["id"]), &key, skills).await.expect(200);
+    ask(&app, &key, json!({ "input": "A return." })).await.expect(200);
+    assert!(app.model.prompts()[0].tools.is_empty(), "it is not published");
+    let server = OpenAiServer::start().await;
+    for name in ["pay", "look"] {
+        give_tool(&app, &key, &agent, name, &server, json!({ "http": { "method": "GET" } })).await;
+    }
+    app.post(&format!("{path}/publish"), &key, json!({})).await.expect(200);
+    app.model
+        .then(call("load_skill", json!({ "name": "returns" })))
+        .then(call("look", json!({})))
+        .then(say("Done."));
+    let run = ask(&app, &key, json!({ "input": "A return." })).await.expect(200);
+    let outputs = outputs(&read(&app, &key, &run).await);
+    assert!(outputs[0]["result"]["instructions"].as_str().unwrap().contains("Ask for the order."));
+    assert!(
+        outputs[1]["result"].as_str().unwrap().ends_with("you may call only the tools pay"),
+        "{outputs:?}"
+    );
+    let refused = app.delete(&path, &key).await;
+    refused.expect_error(409, "resource_in_use");
+    assert_eq!(refused.body["error"]["details"]["used_by"][0]["name"], "Assistant");
+}

@@ -189,3 +189,43 @@ async fn what_a_function_does_not_have_is_refused(kind: Kind) {
     let run = ask(&app, &key, json!({ "input": "Do it." })).await.expect(200);
     assert_eq!(results(&app, &key, &run).await.len(), 2);
 }
+
+#[testkit::both]
+async fn a_published_function_runs_in_the_sandbox(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let (key, agent) = with_agent(&app, json!({})).await;
+    let code = "export default async (ctx) => ({ twice: ctx.input.pieces * 2, run: ctx.run !== undefined })";
+    let pieces =
+        json!({ "type": "object", "properties": { "pieces": { "type": "number" } }, "required": ["pieces"] });
+    let body = json!({ "name": "price", "code": code, "effect": "read", "input_schema": pieces });
+    let function = app.post("/functions", &key, body).await.expect(201);
+    let path = format!("/functions/{}", function["id"]);
+    let tool = json!({ "type": "function", "ref": function["id"] });
+    let tool_path = format!("/agents/{}/tools/price", agent["id"]);
+    let refused = app.put(&tool_path, &key, tool.clone()).await;
+    assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("ref"), "it is not published");
+    app.post(&format!("{path}/publish"), &key, json!({})).await.expect(200);
+    app.put(&tool_path, &key, tool).await.expect(200);
+    app.model.then(call("price", json!({ "pieces": 21 }))).then(say("Done."));
+    let run = ask(&app, &key, json!({ "input": "Price?" })).await.expect(200);
+    assert_eq!(
+        results(&app, &key, &run).await[0],
+        json!({ "ok": true, "result": { "twice": 42, "run": true } })
+    );
+    let history = app.get(&format!("{path}/invocations"), &key).await.expect(200);
+    assert_eq!(history[0]["caller"]["type"], "run", "{history}");
+    // A guardrail uses it as well.
+    let rule =
+        json!([{ "on": ["output"], "type": "function", "function_id": function["id"], "action": "block" }]);
+    app.patch(&format!("/agents/{}", agent["id"]), &key, json!({ "guardrails": rule })).await.expect(200);
+    let run = ask(&app, &key, json!({ "input": "Price?" })).await.expect(200);
+    assert_eq!(run["incomplete_details"]["reason"], "guardrail", "its input has no pieces, so it fails");
+    app.delete(&tool_path, &key).await.expect(200);
+    let refused = app.delete(&path, &key).await;
+    refused.expect_error(409, "resource_in_use");
+    let used_by =
+        json!([{ "type": "agent", "id": agent["id"].to_string(), "name": "Assistant", "version": null }]);
+    assert_eq!(refused.body["error"]["details"]["used_by"], used_by);
+    app.patch(&format!("/agents/{}", agent["id"]), &key, json!({ "guardrails": [] })).await.expect(200);
+    app.delete(&path, &key).await.expect(200);
+}
