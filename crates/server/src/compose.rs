@@ -114,6 +114,8 @@ pub struct ServiceParts {
     pub transcriber: Option<Arc<dyn Transcriber>>,
     /// How code of functions and scripts is confined.
     pub sandbox: sandbox::Settings,
+    /// Services in place of those that groups start: scripted ones of tests.
+    pub replacing: Services,
     /// Records spans.
     pub traces: Traces,
     /// Where runs live. It outlives the HTTP server.
@@ -160,9 +162,11 @@ impl Service {
         let exported = parts.traces.collectors();
         let declared = declared()?;
         let registry = Arc::new(declared.registry()?);
+        let replacing = parts.replacing.clone();
         let services = foundation(parts, declared, &registry)?;
         let logs: Logs = services.cloned()?;
-        let Parts { services, jobs, raw_routes, mut metrics, table_gauges } = start_groups(services)?;
+        let Parts { services, jobs, raw_routes, mut metrics, table_gauges } =
+            start_groups(services, &replacing)?;
         let (stop, stopping) = watch::channel(false);
         let (log, log_writer) = RequestLog::start(db.clone(), services.get()?, stopping)?;
         let requests = RequestMetrics::new(&registry)?;
@@ -276,11 +280,12 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
 }
 
 /// Starts all groups, and then the directories of what each of them offers to the others.
-fn start_groups(foundation: Services) -> Result<Parts> {
+fn start_groups(foundation: Services, replacing: &Services) -> Result<Parts> {
     let mut all = Parts { services: foundation, ..Parts::default() };
     for group in &GROUPS {
         let parts = (group.start)(&all.services)?;
         all = all.and(parts)?;
+        all.services = all.services.and(replacing.clone());
     }
     let services = &all.services;
     services.get::<FileUses>()?.connect(services.all::<Arc<dyn FileReferences>>());

@@ -312,6 +312,30 @@ pub struct Config {
     )]
     pub inbound_size: i64,
 
+    /// Days after which calls of functions are deleted.
+    #[arg(
+        long,
+        env = "SVC_INVOCATION_DAYS",
+        global = true,
+        value_name = "DAYS",
+        default_value = "14",
+        value_parser = whole::<i64, 1, 3_650>,
+        allow_negative_numbers = true
+    )]
+    pub invocation_days: i64,
+
+    /// The size of the calls of functions, with their inputs, outputs and logs.
+    #[arg(
+        long,
+        env = "SVC_INVOCATION_SIZE",
+        global = true,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = size,
+        allow_negative_numbers = true
+    )]
+    pub invocation_size: i64,
+
     /// Days after which callbacks of chat networks are deleted.
     #[arg(
         long,
@@ -427,6 +451,7 @@ impl Config {
             .with("events", retention(self.event_days, self.event_size))
             .with("webhook_deliveries", retention(self.delivery_days, self.delivery_size))
             .with("inbound_requests", retention(self.inbound_days, self.inbound_size))
+            .with("function_invocations", retention(self.invocation_days, self.invocation_size))
     }
 
     /// The embedded model's file: the one that is set, or the one that the package `svc-model` installs.

@@ -77,6 +77,7 @@ impl Settings {
             retention: config.log_retentions(),
             transcriber: self.transcriber,
             sandbox: sandbox::Settings::default(),
+            replacing: operation::Services::default(),
             traces,
             runtime,
         })

@@ -1,11 +1,12 @@
 //! Declares the group of agents: its area, its sealed tables and its ports.
 
 use crate::sealed::{SEALED_TOOLS, SEALED_VERSIONS};
+use crate::uses::AgentsAsUsers;
 use crate::variables::AgentVariables;
-use crate::{WorkspaceAgents, lifecycle, operations, tool_operations, versions};
+use crate::{WorkspaceAgents, lifecycle, operations, skills, tool_operations, versions};
 use model::Result;
 use operation::{Declarations, Domain, Group, Operations, Parts, Services};
-use ports::{AgentDirectory, VariableUsers};
+use ports::{AgentDirectory, ObjectUsers, VariableUsers};
 use std::sync::Arc;
 
 /// The group of agents.
@@ -18,6 +19,7 @@ fn declare(declarations: Declarations) -> Result<Declarations> {
 fn start(_: &Services) -> Result<Parts> {
     Ok(Parts::default()
         .service(AgentDirectory::new(WorkspaceAgents))
+        .one_of::<Arc<dyn ObjectUsers>>(Arc::new(AgentsAsUsers))
         .one_of::<Arc<dyn VariableUsers>>(Arc::new(AgentVariables)))
 }
 
@@ -44,7 +46,7 @@ impl Domain for Agents {
             Box::new(tool_operations::ListAgentTools),
             Box::new(tool_operations::AttachAgentTool),
             Box::new(tool_operations::DetachAgentTool),
-            Box::new(tool_operations::SetAgentSkills),
+            Box::new(skills::SetAgentSkills),
             Box::new(versions::ListAgentVersions),
             Box::new(versions::GetAgentVersion),
             Box::new(versions::RestoreAgentVersion),

@@ -6,18 +6,21 @@
 
 mod directory;
 mod group;
-pub mod guardrails;
+mod guardrail_functions;
 pub mod lifecycle;
 mod model;
 pub mod operations;
 mod placeholders;
 pub mod queries;
+mod run_skills;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 mod sealed;
 mod settings;
+pub mod skills;
 pub mod tool_operations;
 mod tools;
+mod uses;
 mod variables;
 pub mod versions;
 
@@ -26,11 +29,14 @@ pub use directory::WorkspaceAgents;
 pub use group::{Agents, GROUP};
 pub use placeholders::{PARTS_OF_NOW, ROOTS, texts};
 pub use queries::{ActiveAgent, active_agents};
+pub use run_skills::{FILE_END, KeptSkill, KeptVersions, RunSkills, SkillCall, SkillCaller, skill_text};
 pub use settings::{
     Handoff, Memory, MemoryMode, ReplyRules, ResponseFormat, ResponseKind, Settings, SkillRef,
 };
 pub use tool_operations::ToolName;
 pub use tools::{
-    AgentTool, Callable, Function, Grant, HttpMethod, HttpTool, Reach, Records, Takes, ToolAccess,
-    ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, header_place, scopes,
+    AgentTool, Callable, CodeFunction, FIND_TOOLS, FoundTools, Function, Grant, HttpFailure, HttpMethod,
+    HttpResult, HttpTool, LOAD_SKILL, MOST_DEPTH, READ_SKILL_FILE, RUN_SKILL_SCRIPT, Reach, Records, Takes,
+    ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, bounded_output,
+    call_http, find_tools, header_place, scopes, split_deferred,
 };

@@ -1,10 +1,10 @@
 //! Request bodies, responses and rows of agents.
 
-use super::guardrails::Guardrail;
 use super::settings::{Handoff, Memory, ReplyRules, ResponseFormat, Settings};
 use super::tools::AgentTool;
 use crate::schema::agents;
 use diesel::prelude::*;
+use guardrails::Guardrail;
 use model::{AgentId, Error, JsonText, Metadata, Patch, Result, Timestamp, WorkspaceId, text_enum};
 use providers::{Tier, Tiers};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
 //! Operations on agents: list, create, read, update, delete.
 
+use super::guardrail_functions;
 use super::model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent, NewAgentStatus, check_metadata};
 use super::placeholders::PlaceholderServices;
 use super::queries::{self, Fresh};
@@ -9,6 +10,7 @@ use operation::{
     Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, Resource, State,
     Update, With, operation,
 };
+use ports::{ObjectUses, UsedObject, WorkspaceFunctions, in_use};
 use providers::Tiers;
 use serde::Deserialize;
 use store::{Read, Tx};
@@ -50,6 +52,7 @@ pub fn create_agent(
     Body(new): Body<NewAgent>,
     tiers: State<Tiers>,
     placeholders: PlaceholderServices,
+    functions: State<WorkspaceFunctions>,
 ) -> Result<Created<Agent>> {
     check_metadata(new.metadata.as_ref())?;
     let settings = new.settings()?;
@@ -61,6 +64,7 @@ pub fn create_agent(
     };
     let metadata = new.metadata.unwrap_or_default();
     let fresh = Fresh { name: &new.name, status, settings: &settings, metadata: &metadata };
+    guardrail_functions::check(tx, &functions.0, caller, &settings.guardrails, &[])?;
     let row = queries::insert(tx, caller.workspace_id(), &fresh)?;
     queries::keep_version(tx, Some(caller), &row, None)?;
     Ok(Created(row.agent(&tiers.0)?))
@@ -102,6 +106,7 @@ pub fn update_agent(
     if_match: IfMatch,
     tiers: State<Tiers>,
     placeholders: PlaceholderServices,
+    functions: State<WorkspaceFunctions>,
 ) -> Result<With<Json<Agent>>> {
     check_metadata(patch.metadata.as_ref())?;
     let expected = ExpectedVersion::new(if_match, patch.version)?.or_deprecated(patch.expected_version)?;
@@ -121,6 +126,7 @@ pub fn update_agent(
     if !update.is_change() {
         return Ok(shown(update.row.agent(&tiers.0)?));
     }
+    guardrail_functions::check(tx, &functions.0, caller, &settings.guardrails, &before.guardrails)?;
     if settings.instructions != before.instructions {
         let checks = placeholders.checks(caller.workspace_id());
         checks.check(tx, &settings.instructions, "instructions")?;
@@ -131,16 +137,28 @@ pub fn update_agent(
 /// Delete an agent
 ///
 /// Deletes the agent. Its name can be used for another agent, and its runs and versions are kept. Runs in progress
-/// finish. The default agent cannot be deleted: make another agent the default first.
+/// finish. The default agent cannot be deleted: make another agent the default first. Nor can an agent that others use, such as
+/// an agent that has it as a tool: the 409 `resource_in_use` lists them in `details.used_by`.
 #[operation(delete "/agents/{agentId}", scope = "agents:write")]
-pub fn delete_agent(tx: &mut Tx, caller: &Caller, Path(agent_id): Path<AgentId>) -> Result<Deleted<Agent>> {
-    let row = AgentRow::find_locked(tx, caller.workspace_id(), &agent_id)?;
+pub fn delete_agent(
+    tx: &mut Tx,
+    caller: &Caller,
+    Path(agent_id): Path<AgentId>,
+    uses: State<ObjectUses>,
+) -> Result<Deleted<Agent>> {
+    let workspace = caller.workspace_id();
+    AgentRow::lock_set(tx, workspace)?;
+    let row = AgentRow::find_locked(tx, workspace, &agent_id)?;
     if row.is_default {
         let message = "The agent is the workspace's default. Make another agent the default first.";
         return Err(Error::new(Code::ResourceInUse, message).with(
             "details",
             serde_json::json!({ "used_by": [{ "object": "workspace", "id": row.workspace_id }] }),
         ));
+    }
+    let used_by = uses.0.of(tx, workspace, UsedObject::Agent(agent_id))?;
+    if !used_by.is_empty() {
+        return Err(in_use("The agent is used. Change what uses it first: see `details.used_by`.", &used_by));
     }
     queries::set_status(tx, agent_id, AgentStatus::Archived)?;
     Ok(Deleted::of("agent", agent_id))

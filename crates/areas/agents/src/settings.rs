@@ -1,7 +1,7 @@
 //! The settings of a version of an agent: model, limits, memory and behavior.
 
-use super::guardrails::{self, Guardrail};
 use fields::json_schema;
+use guardrails::Guardrail;
 use model::{Error, Result, SkillId, text_enum};
 use ports::SkillPin;
 use providers::Tier;

@@ -1,29 +1,27 @@
-//! Operations on the tools and skills of an agent.
+//! Operations on the tools of an agent.
 //!
 //! The name by which the model calls a tool is its id in the API. Tools are part of the agent's version, so attaching
 //! or detaching one creates a version. The values of headers are usually credentials, so they are sealed at rest and
 //! never shown again.
 
-use super::SkillRef;
-use super::model::{Agent, AgentRow};
+use super::model::AgentRow;
 use super::placeholders::{PlaceholderChecks, PlaceholderServices};
 use super::queries;
 use super::sealed::SEALED_TOOLS;
 use super::tools::grants::{self, GrantChecks, Wanted};
 use super::tools::{
     AgentTool, HttpMethod, HttpTool, MOST_CALLS, PATIENCE, ToolAccess, ToolApproval, ToolKind, ToolRow,
-    ToolScope, ToolSettings, header_place, http_rules,
+    ToolScope, ToolSettings, agents_as_tools, code_functions, header_place, http_rules, verification,
 };
 use auth::Seal;
 use egress::Connector;
 use fields::json_schema;
-use model::{AgentId, Caller, Code, Error, JsonText, Random, Result};
+use model::{AgentId, Caller, Code, Error, FunctionId, JsonText, Random, Result};
 use operation::{
     Body, Deleted, Describe, ExpectedVersion, FromInput, Input, Json, LocalCalls, OptIn, OptInList, Path,
-    Resource, State, Update, operation,
+    Resource, Update, operation,
 };
-use ports::{CollectionDirectory, referenced_variables};
-use providers::Tiers;
+use ports::{CollectionDirectory, WorkspaceFunctions, referenced_variables};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,6 +34,9 @@ use utoipa::ToSchema;
 
 /// The most tools of an agent.
 const MOST_TOOLS: usize = 128;
+
+/// The longest timeout of a tool in seconds. Only tools of type `agent` can have more.
+const LONGEST_CALL: i64 = 60;
 
 /// The name that the model calls the tool by. It is the tool's id.
 #[derive(Debug, Clone, ToSchema)]
@@ -78,38 +79,45 @@ pub struct NewTool {
     /// The type of tool.
     #[serde(rename = "type")]
     kind: ToolKind,
-    /// A description for the model: what the tool does and when to use it. An `http` tool needs one. For other tools, it is
-    /// added to the descriptions of their functions.
+    /// A description for the model: what the tool does and when to use it. An `http` or `agent` tool needs one. For other tools,
+    /// it is added to the descriptions of their functions.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 1024, pattern = r"\S")]
     description: Option<String>,
     /// A JSON Schema of the arguments of an `http` tool; an object without properties if not given. Other tools have their
-    /// own.
+    /// own: an `agent` tool takes a text `input`, and a `function` tool takes the
+    /// input of the code function.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     parameters: Option<Value>,
     /// Arguments that are always sent. The model does not see them and cannot change them. They limit all functions of the tool:
     /// what a list is fixed to, the others find. Their texts can have the placeholders of instructions. A placeholder that is
-    /// the whole text keeps the type of its value, and one without a value refuses the call.
+    /// the whole text keeps the type of its value, and one without a value refuses the call. An `agent` tool has none.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     fixed_arguments: Option<Map<String, Value>>,
     /// The HTTP request of an `http` tool, which needs one. Other tools have none.
     #[serde(default)]
     http: Option<NewHttpTool>,
-    /// The id of what the tool covers: of the collection, for `collection_items` and `collection_search`. Other tools have
-    /// none.
+    /// The id of what the tool covers: of the collection, for `collection_items` and `collection_search`, of the agent that is
+    /// to run, for `agent`, and of the published code function, for `function`. Other tools have none. Agents that are each other's tools must not form a cycle, nor a chain of
+    /// more than three tools.
     #[serde(default, rename = "ref")]
     #[schema(minimum = 1)]
     reference: Option<i64>,
-    /// What the functions of the tool may do; `read` if not given. An `http` tool has none, `collection_search` only
+    /// For `function`: the version of the code function to call. If not given, runs call the version that is published when they
+    /// begin.
+    #[serde(default)]
+    #[schema(minimum = 1)]
+    version: Option<i64>,
+    /// What the functions of the tool may do; `read` if not given. An `http`, `agent` or `function` tool has none, `collection_search` only
     /// reads, and `messages` needs `read_write`. Your key needs the scopes of the operations that the functions call.
     #[serde(default)]
     access: Option<ToolAccess>,
     /// Whose data the functions of the tool reach. If not given, it is `contact` in runs that answer a contact over a channel,
     /// and `all` in other runs. With `contact` the model does not choose the contact, and a run that answers none reaches
     /// nothing. A collection without a field of type `contact` can be read in both scopes, and changed only with `all`. An
-    /// `http` tool has none.
+    /// `http`, `agent` or `function` tool has none.
     #[serde(default)]
     scope: Option<ToolScope>,
     /// For `collection_items` and `collection_search`: the key of the field of type `contact` that names the contact of an
@@ -124,14 +132,25 @@ pub struct NewTool {
     #[serde(default)]
     #[schema(minimum = 1, maximum = 200)]
     max_calls_per_run: Option<i64>,
-    /// The maximum duration of a call in seconds; 15 if not given.
+    /// The maximum duration of a call in seconds; 15 if not given. For an `agent` tool up to 600, and 120 if not given; for other
+    /// tools up to 60.
     #[serde(default)]
-    #[schema(minimum = 1, maximum = 60)]
+    #[schema(minimum = 1, maximum = 600)]
     timeout_seconds: Option<i64>,
     /// Whether a call with side effects may be repeated with the same arguments in one run; `false` if not given. A
     /// repeated call is not executed: the model receives the first result.
     #[serde(default)]
     repeatable: Option<bool>,
+    /// Whether the model has to find the tool with `find_tools` before it can call it, so that the tool adds nothing to prompts
+    /// until then; `false` if not given.
+    #[serde(default)]
+    deferred: Option<bool>,
+    /// The name of what checks the outcome of a call with side effects, where a crash or a timeout left that unknown: an `http`
+    /// tool with the method `GET`, or a reading function of a tool of the agent. It is called with those of the same arguments
+    /// that it takes, and its result goes to the model.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 64)]
+    verify_with: Option<String>,
 }
 
 /// The HTTP request of an `http` tool.
@@ -207,7 +226,70 @@ impl NewTool {
             max_calls_per_run: self.max_calls_per_run.unwrap_or(MOST_CALLS),
             timeout_seconds: self.timeout_seconds.unwrap_or(PATIENCE),
             repeatable: self.repeatable.unwrap_or_default(),
+            deferred: self.deferred.unwrap_or_default(),
+            verify_with: self.verify_with,
             grant: None,
+            agent: None,
+            code: None,
+        })
+    }
+
+    /// Builds the settings of a tool that calls a code function.
+    fn code_function(self, read: &mut Read, checks: &Checks<'_>) -> Result<ToolSettings> {
+        let refused = [
+            ("http", self.http.is_some()),
+            ("parameters", self.parameters.is_some()),
+            ("access", self.access.is_some()),
+            ("scope", self.scope.is_some()),
+            ("contact_field", self.contact_field.is_some()),
+        ];
+        refuse(&refused, "cannot be sent for a `function` tool")?;
+        let id = self.reference.ok_or_else(|| Error::invalid("ref", "is required: the id of a function"))?;
+        checks.grants.may_call_functions()?;
+        let workspace = checks.grants.workspace;
+        let function = code_functions::find(read, checks.functions, workspace, FunctionId(id), self.version)?;
+        let fixed_arguments = self.fixed_arguments.unwrap_or_default();
+        http_rules::check_fixed(&fixed_arguments, &function.input_schema)?;
+        code_functions::check_fixed(&fixed_arguments, &function.input_schema)?;
+        checks.placeholders.check_fixed(read, &fixed_arguments)?;
+        let description = self.description.unwrap_or_default();
+        let settings = ToolSettings::of_function(function, self.version, description, fixed_arguments);
+        Ok(ToolSettings {
+            approval: self.approval,
+            max_calls_per_run: self.max_calls_per_run.unwrap_or(settings.max_calls_per_run),
+            timeout_seconds: self.timeout_seconds.unwrap_or(settings.timeout_seconds),
+            repeatable: self.repeatable.unwrap_or_default(),
+            deferred: self.deferred.unwrap_or_default(),
+            verify_with: self.verify_with,
+            ..settings
+        })
+    }
+
+    /// Builds the settings of a tool that runs another agent.
+    fn agent(self, checks: &Checks<'_>) -> Result<ToolSettings> {
+        let refused = [
+            ("http", self.http.is_some()),
+            ("parameters", self.parameters.is_some()),
+            ("fixed_arguments", self.fixed_arguments.is_some()),
+            ("access", self.access.is_some()),
+            ("scope", self.scope.is_some()),
+            ("contact_field", self.contact_field.is_some()),
+        ];
+        refuse(&refused, "cannot be sent for an `agent` tool")?;
+        let required = |param, rule| Error::invalid(param, rule);
+        let id = self.reference.ok_or_else(|| required("ref", "is required: the id of an agent"))?;
+        let description =
+            self.description.ok_or_else(|| required("description", "is required for an `agent` tool"))?;
+        checks.grants.may_run_agents()?;
+        let settings = ToolSettings::of_agent(AgentId(id), description);
+        Ok(ToolSettings {
+            approval: self.approval,
+            max_calls_per_run: self.max_calls_per_run.unwrap_or(settings.max_calls_per_run),
+            timeout_seconds: self.timeout_seconds.unwrap_or(settings.timeout_seconds),
+            repeatable: self.repeatable.unwrap_or_default(),
+            deferred: self.deferred.unwrap_or_default(),
+            verify_with: self.verify_with,
+            ..settings
         })
     }
 
@@ -233,6 +315,8 @@ impl NewTool {
             max_calls_per_run: self.max_calls_per_run.unwrap_or(settings.max_calls_per_run),
             timeout_seconds: self.timeout_seconds.unwrap_or(settings.timeout_seconds),
             repeatable: self.repeatable.unwrap_or_default(),
+            deferred: self.deferred.unwrap_or_default(),
+            verify_with: self.verify_with,
             ..settings
         })
     }
@@ -253,6 +337,7 @@ pub struct ToolServices {
     seal: Arc<Seal>,
     operations: Arc<LocalCalls>,
     collections: Arc<CollectionDirectory>,
+    functions: Arc<WorkspaceFunctions>,
     placeholders: PlaceholderServices,
 }
 
@@ -264,6 +349,7 @@ impl FromInput for ToolServices {
             seal: services.get()?,
             operations: services.get()?,
             collections: services.get()?,
+            functions: services.get()?,
             placeholders: PlaceholderServices::from_input(input, name)?,
         })
     }
@@ -280,7 +366,8 @@ impl ToolServices {
             key: &caller.key,
         };
         let placeholders = self.placeholders.checks(caller.workspace_id());
-        Checks { connector: &self.connector, seal: &self.seal, grants, placeholders }
+        let functions = &*self.functions;
+        Checks { connector: &self.connector, seal: &self.seal, grants, functions, placeholders }
     }
 }
 
@@ -289,14 +376,24 @@ struct Checks<'a> {
     connector: &'a Connector,
     seal: &'a Seal,
     grants: GrantChecks<'a>,
+    functions: &'a WorkspaceFunctions,
     placeholders: PlaceholderChecks<'a>,
 }
 
 impl Checks<'_> {
     fn settings(&self, tx: &mut Tx, new: NewTool, name: &str) -> Result<ToolSettings> {
         let random = tx.random();
+        if new.kind != ToolKind::Agent && new.timeout_seconds.is_some_and(|seconds| seconds > LONGEST_CALL) {
+            let rule = format!("must be at most {LONGEST_CALL} for this type of tool");
+            return Err(Error::invalid("timeout_seconds", rule));
+        }
+        if new.kind != ToolKind::Function && new.version.is_some() {
+            return Err(Error::invalid("version", "can only be sent for a `function` tool"));
+        }
         match new.kind {
             ToolKind::Http => new.request(tx, name, self, &*random),
+            ToolKind::Agent => new.agent(self),
+            ToolKind::Function => new.code_function(tx, self),
             _ => new.grant(tx, self),
         }
     }
@@ -326,7 +423,10 @@ pub fn list_agent_tools(
 /// `toolId` is the name by which the model calls the tool: 1 to 64 letters, digits, `_` and `-`. An existing tool of
 /// this name is replaced. The change creates a new version of the agent, unless the tool is the same as before. The types
 /// `contacts`, `tasks`, `collection_items`, `collection_search` and `messages` give the model functions that call operations
-/// of this API in your workspace: `contacts_find` for a tool with the id `contacts`.
+/// of this API in your workspace: `contacts_find` for a tool with the id `contacts`. The type `agent` lets the model give a
+/// text to another agent of the workspace, whose answer is the result; your key needs the scope `runs:execute` for it. The
+/// type `function` lets the model call a published code function, which acts with the scopes of whoever published it; your key
+/// needs the scope `functions:write` for it.
 #[operation(put "/agents/{agentId}/tools/{toolId}", scope = "agents:write")]
 pub fn attach_agent_tool(
     tx: &mut Tx,
@@ -337,11 +437,18 @@ pub fn attach_agent_tool(
     services: ToolServices,
 ) -> Result<Json<AgentTool>> {
     let workspace = caller.workspace_id();
+    if new.kind == ToolKind::Agent {
+        // Two agents that become each other's tools at once would not see the cycle.
+        AgentRow::lock_set(tx, workspace)?;
+    }
     let agent = AgentRow::find_locked(tx, workspace, &agent_id)?;
     let tool_id = tool_id.checked()?;
     let checks = services.checks(caller);
     let kind = new.kind;
     let settings = checks.settings(tx, new, &tool_id)?;
+    if let Some(inner) = settings.agent {
+        agents_as_tools::check(tx, workspace, agent_id, &[inner], "ref")?;
+    }
     let tools = queries::tools(tx, agent_id)?;
     let existing = tools.iter().find(|tool| tool.name == tool_id);
     if existing.is_none() && tools.len() >= MOST_TOOLS {
@@ -364,6 +471,7 @@ pub fn attach_agent_tool(
         updated_at: now,
     };
     grants::check_names(&row, &tools)?;
+    verification::check(&row, &tools)?;
     queries::put_tool(tx, &row)?;
     next_version(tx, caller, agent)?;
     Ok(Json(row.tool()?))
@@ -400,39 +508,4 @@ pub fn detach_agent_tool(
 fn next_version(tx: &mut Tx, caller: &Caller, agent: AgentRow) -> Result<()> {
     let update = Update::of(agent, ExpectedVersion::default())?;
     queries::store_version(tx, caller, update, None).map(drop)
-}
-
-/// The skills of an agent.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(example = json!({ "skills": [] }))]
-pub struct AgentSkills {
-    /// The skills, in the order in which the model receives them.
-    #[schema(max_items = 20)]
-    skills: Vec<SkillRef>,
-}
-
-/// Set which skills the agent has
-///
-/// Replaces all skills of the agent and creates a new version. An empty list removes them.
-#[operation(put "/agents/{agentId}/skills", scope = "skills:manage")]
-pub fn set_agent_skills(
-    tx: &mut Tx,
-    caller: &Caller,
-    Path(agent_id): Path<AgentId>,
-    Body(new): Body<AgentSkills>,
-    tiers: State<Tiers>,
-) -> Result<Json<Agent>> {
-    let agent = AgentRow::find_locked(tx, caller.workspace_id(), &agent_id)?;
-    if !new.skills.is_empty() {
-        return Err(Error::invalid("skills", "must be empty: skills are not available yet"));
-    }
-    let mut settings = agent.settings()?;
-    if settings.skills == new.skills {
-        return Ok(Json(agent.agent(&tiers.0)?));
-    }
-    settings.skills = new.skills;
-    let mut update = Update::of(agent, ExpectedVersion::default())?;
-    update.row.settings = JsonText::of(&settings);
-    Ok(Json(queries::store_version(tx, caller, update, None)?.agent(&tiers.0)?))
 }

@@ -3,7 +3,7 @@
 use super::model::{Agent, AgentRow};
 use super::queries::{self, VersionRow};
 use super::settings::Settings;
-use super::tools::{AgentTool, ToolSnapshot};
+use super::tools::{AgentTool, ToolSnapshot, agents_as_tools};
 use model::{AgentId, Caller, Code, Error, Result, Timestamp, WorkspaceId};
 use operation::{ExpectedVersion, Json, OptIn, OptInList, Path, Resource, State, Update, Version, operation};
 use providers::Tiers;
@@ -93,7 +93,8 @@ pub fn get_agent_version(
 /// Make an earlier version current again
 ///
 /// Creates a new version with the name, settings and tools of the given one. Versions in between are kept. Restoring
-/// the current version changes nothing.
+/// the current version changes nothing. A version whose tools run agents that were deleted meanwhile, or that would form a
+/// cycle with the tools that agents have now, cannot be restored.
 #[operation(post "/agents/{agentId}/versions/{version}/restore", scope = "agents:write")]
 pub fn restore_agent_version(
     tx: &mut Tx,
@@ -103,6 +104,7 @@ pub fn restore_agent_version(
     tiers: State<Tiers>,
 ) -> Result<Json<Agent>> {
     let workspace = caller.workspace_id();
+    AgentRow::lock_set(tx, workspace)?;
     let mut update = Update::<AgentRow>::begin(tx, workspace, &agent_id, ExpectedVersion::default())?;
     let earlier = VersionRow::find(tx, workspace, &agent_id, version)?;
     if version == update.row.version {
@@ -111,8 +113,12 @@ pub fn restore_agent_version(
     let snapshots: Vec<ToolSnapshot> = earlier.tools.parse()?;
     queries::delete_tools(tx, agent_id)?;
     let now = tx.now();
-    for snapshot in snapshots {
-        queries::put_tool(tx, &snapshot.row(workspace, agent_id, now))?;
+    let tools: Vec<_> =
+        snapshots.into_iter().map(|snapshot| snapshot.row(workspace, agent_id, now)).collect();
+    let inner = agents_as_tools::agents_of(&tools)?;
+    agents_as_tools::check(tx, workspace, agent_id, &inner, "version")?;
+    for tool in &tools {
+        queries::put_tool(tx, tool)?;
     }
     update.row.rename(&earlier.name);
     update.row.settings = earlier.settings;

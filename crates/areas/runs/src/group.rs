@@ -76,6 +76,8 @@ fn start(services: &Services) -> Result<Parts> {
         variables: services.cloned()?,
         people: services.cloned()?,
         collections: services.cloned()?,
+        functions: services.cloned()?,
+        skills: services.cloned()?,
         business: services.cloned()?,
         runtime: services.cloned()?,
     })?;

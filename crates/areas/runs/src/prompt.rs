@@ -1,8 +1,8 @@
 //! Prompts: instructions, memory, input, and the messages of this run.
 
 use crate::memory::{self, ConversationMemory};
-use crate::run::{ModelOutput, StepRow, ToolInput};
-use agents::Settings;
+use crate::run::{ModelOutput, StepRow, ToolInput, ToolOutput};
+use agents::{FILE_END, Settings, skill_text};
 use model::JsonText;
 use providers::{Message, Role, ToolCall, beginning, estimated_tokens};
 
@@ -104,12 +104,15 @@ fn cut_results(messages: &mut [Message], tokens: &mut i64, room: i64, excess: im
 /// Cuts `excess` tokens from the end of a tool result, as far as possible, and notes in it how much is missing. Returns the
 /// number of saved tokens.
 fn shorten(result: &mut Message, excess: i64) -> i64 {
-    let content = result.content.strip_suffix(FENCE_END).and_then(|text| text.split_once('\n'));
-    let Some((opening, inside)) = content else { return 0 };
+    // The instructions of a skill have another end, and are never cut.
+    let ends = [FENCE_END, FILE_END];
+    let content =
+        ends.into_iter().find_map(|end| Some((result.content.strip_suffix(end)?.split_once('\n')?, end)));
+    let Some(((opening, inside), end)) = content else { return 0 };
     let before = estimated_tokens([&*result]);
     let frame = |kept: &str| {
         let missing = inside.len() - kept.len();
-        format!("{opening}\n{kept}[left out to make room: {missing} of {} bytes]{FENCE_END}", inside.len())
+        format!("{opening}\n{kept}[left out to make room: {missing} of {} bytes]{end}", inside.len())
     };
     let with = |content: String| Message { content, ..result.clone() };
     let stub = with(frame(""));
@@ -157,7 +160,10 @@ pub(crate) fn answer(output: ModelOutput) -> impl Iterator<Item = Message> {
 /// Returns the message of a finished tool call.
 pub(crate) fn result(step: &StepRow) -> Option<Message> {
     let call = step.input.as_ref().and_then(|input| input.parse::<ToolInput>().ok());
-    let mut message = Message::text(Role::Tool, fenced(&step.name, step.output.as_ref()?));
+    let output = step.output.as_ref()?;
+    let of_skill = output.parse::<ToolOutput>().ok().filter(|output| output.ok);
+    let of_skill = of_skill.and_then(|output| skill_text(&step.name, &output.result));
+    let mut message = Message::text(Role::Tool, of_skill.unwrap_or_else(|| fenced(&step.name, output)));
     message.tool_call_id = call.map(|call| call.call_id);
     Some(message)
 }

@@ -51,13 +51,14 @@ impl ModelInput {
     ) -> Self {
         let first = !execution.steps.iter().any(|step| step.kind == StepKind::Model);
         let remembers = execution.memory.summary.is_some() || !execution.memory.turns.is_empty();
-        let before = (first && remembers).then(|| {
+        let has_skills = !execution.plan.skills.is_empty();
+        let before = (first && (remembers || has_skills)).then(|| {
             let before = prompt.messages.iter().take(prompt.before);
             before.map(|message| json!(message)).collect()
         });
         Self {
             messages: prompt.messages.len(),
-            tools: execution.plan.specs.len(),
+            tools: execution.plan.specs.len() + execution.found.len(),
             max_output_tokens,
             first,
             before,
@@ -105,7 +106,7 @@ impl Reader<'_> {
                 self.transcript.extend(output.into_iter().flat_map(prompt::answer));
             }
             StepKind::Tool => self.transcript.extend(prompt::result(step)),
-            StepKind::Memory | StepKind::Guardrail => {}
+            StepKind::Memory | StepKind::Guardrail | StepKind::Check => {}
         }
     }
 

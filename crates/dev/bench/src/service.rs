@@ -112,6 +112,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
         retention: Retentions::default(),
         transcriber: None,
         sandbox: sandbox::Settings::default(),
+        replacing: operation::Services::default(),
         traces: Traces::off(db.random()).map_err(described)?,
         runtime,
     })

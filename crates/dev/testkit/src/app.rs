@@ -13,7 +13,7 @@ use conversations::Transcriber;
 use egress::{Connector, Policy};
 use files::{Objects, objects_in_memory};
 use model::{Cause, Env, Event, EventId, KeyOwner, PartnerId, Scope, SubscriptionStatus, WorkspaceId};
-use operation::Limits;
+use operation::{Limits, Services};
 use providers::{Provider, Route, TierSetup, Tiers};
 use serde_json::{Value, json};
 use server::{Service, ServiceParts, Traces};
@@ -38,6 +38,7 @@ pub struct TestApp {
     /// The origin of its URLs, such as `http://127.0.0.1:40001`.
     pub origin: String,
     client: Client,
+    replacing: Services,
     handle: ServerHandle,
     workspaces: AtomicUsize,
 }
@@ -58,10 +59,13 @@ struct Settings {
     retention: Retentions,
     /// Whether the service knows the address at which it listens as its own. Otherwise that is `https://svc.example`.
     knows_address: bool,
+    /// Services in place of those of groups.
+    replacing: Services,
 }
 
 fn settings() -> Settings {
-    Settings { limits: short_limits(), retention: Retentions::default(), knows_address: false }
+    let (limits, retention) = (short_limits(), Retentions::default());
+    Settings { limits, retention, knows_address: false, replacing: Services::default() }
 }
 
 impl TestApp {
@@ -123,6 +127,14 @@ impl TestApp {
         Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), settings, None)
     }
 
+    /// Starts a service with these services in place of those that groups start.
+    pub async fn with_services(kind: Kind, replacing: Services) -> Self {
+        let data = TestDb::new(kind);
+        let db = data.db.clone();
+        let settings = Settings { replacing, ..settings() };
+        Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), settings, None)
+    }
+
     /// Starts a service that transcribes voice notes.
     pub async fn with_transcriber(kind: Kind, transcriber: Arc<dyn Transcriber>) -> Self {
         let data = TestDb::new(kind);
@@ -137,7 +149,7 @@ impl TestApp {
         rates: RateWindows,
         provider: Option<Arc<dyn Provider>>,
         objects: Objects,
-        Settings { limits, retention, knows_address }: Settings,
+        Settings { limits, retention, knows_address, replacing }: Settings,
         transcriber: Option<Arc<dyn Transcriber>>,
     ) -> Self {
         let model = Arc::new(ScriptedModel::default());
@@ -168,6 +180,7 @@ impl TestApp {
             retention,
             transcriber,
             sandbox: sandbox_settings(),
+            replacing: replacing.clone(),
             traces,
             runtime: tokio::runtime::Handle::current(),
         })
@@ -183,14 +196,25 @@ impl TestApp {
         let handle = server.handle();
         tokio::spawn(server);
         let client = Client::new(&origin);
-        Self { data, service, objects, model, origin, client, handle, workspaces: AtomicUsize::new(0) }
+        Self {
+            data,
+            service,
+            objects,
+            model,
+            origin,
+            client,
+            replacing,
+            handle,
+            workspaces: AtomicUsize::new(0),
+        }
     }
 
     /// Starts a second replica on this one's database and files, with its own model.
     pub async fn replica(&self, rates: RateWindows) -> Self {
         let data = self.data.share();
         let db = data.db.clone();
-        Self::start_with(data, db, rates, None, self.objects.clone(), settings(), None)
+        let settings = Settings { replacing: self.replacing.clone(), ..settings() };
+        Self::start_with(data, db, rates, None, self.objects.clone(), settings, None)
     }
 
     /// Creates a webhook endpoint for contact events. `more` contains further settings.

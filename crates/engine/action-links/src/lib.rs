@@ -5,9 +5,11 @@
 //! that it works once, is up to what it is about: an [`Action`] looks at that under the lock of its own row. So each thing that is
 //! asked needs an identity of its own, and the link of an answered question answers no later one.
 
+mod decision;
 mod link;
 pub mod page;
 mod route;
 
+pub use decision::{Decision, LONGEST_NOTE};
 pub use link::Links;
 pub use route::{Action, Answered, Form, LinkRoute};

@@ -1,6 +1,7 @@
 //! Model providers: language models behind one trait, and the tiers that callers choose from.
 
 mod answer;
+pub mod code_fence;
 mod estimates;
 pub mod json;
 mod message;
@@ -8,6 +9,7 @@ mod openai;
 mod prompt;
 mod provider;
 mod spans;
+mod streamed_text;
 #[cfg(test)]
 mod tests;
 mod thoughts;
@@ -19,4 +21,5 @@ pub use message::{Message, Role, ToolCall, ToolSpec};
 pub use openai::{OpenAi, OpenAiSettings};
 pub use prompt::{Attempts, FailedAttempt, Prompt, Sink};
 pub use provider::{BoxFuture, Provider, Route};
+pub use streamed_text::{Delta, StreamedText};
 pub use tiers::{Prices, Tier, TierSetup, Tiers};

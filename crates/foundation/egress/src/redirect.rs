@@ -5,7 +5,7 @@ use http::{HeaderMap, Method, StatusCode, header};
 use url::Url;
 
 use crate::error::Error;
-use crate::message::is_harmless;
+use crate::message::{Request, Response, header_map, is_harmless};
 
 /// One request of a redirect chain, already checked.
 pub(crate) struct Hop {
@@ -24,6 +24,38 @@ pub(crate) fn target(from: &Url, status: StatusCode, headers: &HeaderMap) -> Res
     let invalid = Error::Http { reason: "the redirect's Location is not a URL" };
     let location = std::str::from_utf8(location.as_bytes()).map_err(|_| invalid)?;
     from.join(location).map(Some).map_err(|_| invalid)
+}
+
+/// For callers that follow redirects themselves, because they have rules of their own for each hop.
+impl Request {
+    /// Returns the request that follows if `response`, the answer to this one, is a redirect. Like the connector's own, it loses
+    /// all headers that may be credentials if it leaves the origin. Its URL is not yet checked.
+    ///
+    /// # Errors
+    /// [`Error::Http`] if the redirect's target is not a URL, and [`Error::InvalidRequest`] for malformed headers.
+    pub fn redirected(&self, response: &Response) -> Result<Option<Self>, Error> {
+        let status = StatusCode::from_u16(response.status)
+            .map_err(|_| Error::Http { reason: "the status is malformed" })?;
+        let Some(to) = target(&response.final_url, status, &response.headers)? else { return Ok(None) };
+        let mut hop = Hop {
+            method: self.method.clone(),
+            url: response.final_url.clone(),
+            headers: header_map(&self.headers)?,
+            body: self.body.clone(),
+        };
+        hop.follow(status, to);
+        let headers = hop
+            .headers
+            .iter()
+            .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
+        Ok(Some(Self {
+            method: hop.method,
+            headers: headers.collect(),
+            url: hop.url.into(),
+            body: hop.body,
+            limits: self.limits.clone(),
+        }))
+    }
 }
 
 impl Hop {

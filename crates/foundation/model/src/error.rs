@@ -163,6 +163,8 @@ codes! {
     PayloadTooLarge = 413 "payload_too_large";
     /// The file is larger than the limit.
     FileTooLarge = 413 "file_too_large";
+    /// The package of a skill is larger than the limit, or is packed too tightly.
+    PackageTooLarge = 413 "package_too_large";
     /// The body is not `application/json`.
     UnsupportedMediaType = 415 "unsupported_media_type";
     /// Too many requests in this minute.

@@ -193,13 +193,13 @@ impl Registry {
 }
 
 /// Numbers the parameters of a path: the router needs one name for each position, but operations may choose their own
-/// names.
+/// names. A parameter `{path}` takes the rest of the address, so that slashes in it need not be encoded.
 fn positional(path: &str) -> String {
     let mut number = 0;
     let parts = path.split('/').map(|part| {
         if part.starts_with('{') {
             number += 1;
-            format!("{{p{number}}}")
+            if part == "{path}" { format!("{{*p{number}}}") } else { format!("{{p{number}}}") }
         } else {
             part.to_owned()
         }

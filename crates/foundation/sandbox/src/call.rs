@@ -76,6 +76,8 @@ pub struct Call {
     pub strict: bool,
     /// A shorter deadline than that of the settings.
     pub deadline: Option<Duration>,
+    /// Less memory of the engine than that of the settings, in bytes.
+    pub memory: Option<usize>,
 }
 
 impl Call {
@@ -94,6 +96,7 @@ impl Call {
             fixed: None,
             strict: false,
             deadline: None,
+            memory: None,
         }
     }
 }

@@ -51,13 +51,21 @@ pub struct HostError {
     pub name: String,
     /// Its message.
     pub message: String,
+    /// Its code, such as `not_found`; the program finds it in `error.code`.
+    pub code: Option<String>,
 }
 
 impl HostError {
     /// An error with this name and message.
     #[must_use]
     pub fn new(name: &str, message: &str) -> Self {
-        Self { name: name.to_owned(), message: message.to_owned() }
+        Self { name: name.to_owned(), message: message.to_owned(), code: None }
+    }
+
+    /// The same error with a code.
+    #[must_use]
+    pub fn code(self, code: &str) -> Self {
+        Self { code: Some(code.to_owned()), ..self }
     }
 
     fn absent(what: &str) -> Self {

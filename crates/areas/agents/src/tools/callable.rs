@@ -1,5 +1,7 @@
-//! The functions that a tool offers to the model: an HTTP request, or operations of a grant.
+//! The functions that a tool offers to the model: an HTTP request, another agent, a code function, or operations of a
+//! grant.
 
+use super::code_functions::presented;
 use super::functions::{Function, Reach, Records, functions};
 use super::tool::{
     AgentTool, Grant, HttpMethod, ToolApproval, ToolFunction, ToolKind, ToolRow, ToolSettings,
@@ -16,7 +18,7 @@ pub struct Callable {
     pub tool: String,
     /// The settings of its tool.
     pub settings: Arc<ToolSettings>,
-    /// The operation, or `None` for an HTTP request.
+    /// The operation, or `None` for an HTTP request, another agent and a code function.
     pub function: Option<&'static Function>,
     /// Whether it reaches only the contact that the run answers.
     pub of_contact: bool,
@@ -27,6 +29,9 @@ pub struct Callable {
 impl Callable {
     /// Returns whether a call has side effects.
     pub fn writes(&self) -> bool {
+        if let Some(code) = &self.settings.code {
+            return code.writes;
+        }
         match (self.function, &self.settings.http) {
             (Some(function), _) => function.writes,
             (None, http) => http.as_ref().is_none_or(|http| http.method != HttpMethod::Get),
@@ -64,7 +69,17 @@ fn callables(name: &str, kind: ToolKind, settings: ToolSettings, answers: bool) 
         of_contact,
         spec: ToolSpec { name: called, description, parameters: settings.open(parameters, of_contact) },
     };
-    if kind == ToolKind::Http {
+    if let Some(code) = &settings.code {
+        let mut called = callable(
+            None,
+            name.to_owned(),
+            code.description(&settings.description),
+            settings.parameters.clone(),
+        );
+        called.spec.parameters = presented(called.spec.parameters);
+        return vec![called];
+    }
+    if kind.is_called_by_name() {
         let (description, parameters) = (settings.description.clone(), settings.parameters.clone());
         return vec![callable(None, name.to_owned(), description, parameters)];
     }
@@ -100,11 +115,19 @@ impl ToolRow {
             agent_id: self.agent_id,
             name: self.name,
             kind: self.kind,
-            description: settings.description,
+            description: match &settings.code {
+                Some(code) => code.description(&settings.description),
+                None => settings.description,
+            },
+            version: settings.code.as_ref().and_then(|code| code.version),
             parameters: is_http.then_some(settings.parameters),
             fixed_arguments: Value::Object(settings.fixed_arguments),
             http: settings.http,
-            reference: grant.as_ref().and_then(|grant| grant.collection).map(|id| id.0),
+            reference: settings
+                .agent
+                .map(|id| id.0)
+                .or_else(|| settings.code.as_ref().map(|code| code.id.0))
+                .or_else(|| grant.as_ref().and_then(|grant| grant.collection).map(|id| id.0)),
             access: grant.as_ref().map(|grant| grant.access),
             scope: grant.as_ref().and_then(|grant| grant.scope),
             contact_field: grant.and_then(|grant| grant.contact_field),
@@ -113,6 +136,8 @@ impl ToolRow {
             max_calls_per_run: settings.max_calls_per_run,
             timeout_seconds: settings.timeout_seconds,
             repeatable: settings.repeatable,
+            deferred: settings.deferred,
+            verify_with: settings.verify_with,
             token_estimate,
             created_at: self.created_at,
             updated_at: self.updated_at,

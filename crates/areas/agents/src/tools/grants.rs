@@ -1,12 +1,15 @@
 //! Validation of tools that call operations of the service.
 
 use super::functions::{Function, LONGEST_SUFFIX, functions};
-use super::tool::{Grant, ToolAccess, ToolKind, ToolRow, ToolScope};
+use super::tool::{
+    FIND_TOOLS, Grant, LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT, ToolAccess, ToolKind, ToolRow,
+    ToolScope,
+};
 use crate::placeholders::is_placeholder;
 use fields::FieldType;
 use fields::json_schema::Schema;
 use input::nearest;
-use model::{ApiKey, CollectionId, Error, Result, ScopeSet, WorkspaceId};
+use model::{ApiKey, CollectionId, Error, Result, Scope, ScopeSet, WorkspaceId};
 use operation::LocalCalls;
 use ports::CollectionDirectory;
 use serde_json::{Map, Value};
@@ -102,6 +105,16 @@ impl GrantChecks<'_> {
         }
     }
 
+    /// Checks that the key may run agents, which the tool then does.
+    pub(crate) fn may_run_agents(&self) -> Result<()> {
+        self.key.expect_scope(Scope::RunsExecute)
+    }
+
+    /// Checks that the key may call code functions.
+    pub(crate) fn may_call_functions(&self) -> Result<()> {
+        self.key.expect_scope(Scope::FunctionsWrite)
+    }
+
     fn check(&self, kind: ToolKind, function: &Function) -> Result<()> {
         let Some(meta) = self.operations.operation(function.operation)? else {
             let rule = format!(
@@ -150,7 +163,16 @@ pub(crate) fn check_fixed(fixed: &Map<String, Value>, kind: ToolKind, access: To
 
 /// Checks that the names of a tool's functions are short enough for models and unique within the agent.
 pub(crate) fn check_names(tool: &ToolRow, others: &[ToolRow]) -> Result<()> {
-    if tool.kind != ToolKind::Http && tool.name.len() > 64 - LONGEST_SUFFIX {
+    let reserved = [
+        (FIND_TOOLS, "by which the model finds deferred tools"),
+        (LOAD_SKILL, "by which the model loads skills"),
+        (READ_SKILL_FILE, "by which the model reads files of skills"),
+        (RUN_SKILL_SCRIPT, "by which the model runs scripts of skills"),
+    ];
+    if let Some((name, use_of_it)) = reserved.iter().find(|(name, _)| *name == tool.name) {
+        return Err(Error::invalid("toolId", format!("cannot be `{name}`, {use_of_it}")));
+    }
+    if !tool.kind.is_called_by_name() && tool.name.len() > 64 - LONGEST_SUFFIX {
         let rule = format!("must have at most {} characters for this type of tool", 64 - LONGEST_SUFFIX);
         return Err(Error::invalid("toolId", rule));
     }

@@ -1,16 +1,26 @@
 //! Tools of an agent: their rows and responses, and the functions that they offer to the model.
 
+pub(crate) mod agents_as_tools;
 mod callable;
+mod code_function;
+pub(crate) mod code_functions;
+mod deferred;
 mod functions;
 pub(crate) mod grants;
+mod http_call;
 pub(crate) mod http_rules;
 mod tool;
+pub(crate) mod verification;
 
+pub use agents_as_tools::MOST_DEPTH;
 pub use callable::Callable;
+pub use code_function::{CodeFunction, bounded_output};
+pub use deferred::{FoundTools, find_tools, split as split_deferred};
 pub use functions::{Function, Reach, Records, Takes};
 pub use grants::scopes;
+pub use http_call::{HttpFailure, HttpResult, call as call_http};
 pub use tool::{
-    AgentTool, Grant, HttpMethod, HttpTool, ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow,
-    ToolScope, ToolSettings, header_place,
+    AgentTool, FIND_TOOLS, Grant, HttpMethod, HttpTool, LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT,
+    ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, header_place,
 };
 pub(crate) use tool::{MOST_CALLS, PATIENCE, ToolSnapshot};

@@ -1,10 +1,11 @@
 //! Responses and rows of tools.
 
+use super::code_function::CodeFunction;
 use crate::schema::agent_tools;
 use diesel::prelude::*;
 use model::{AgentId, CollectionId, JsonText, Result, Timestamp, WorkspaceId, text_enum};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 /// The HTTP request of an `http` tool.
@@ -34,6 +35,10 @@ text_enum! {
         CollectionSearch = "collection_search",
         /// Functions that write to contacts over channels, and hand conversations over to people.
         Messages = "messages",
+        /// Another agent of the workspace, which runs on a text and answers it.
+        Agent = "agent",
+        /// A code function of the workspace: JavaScript that was published.
+        Function = "function",
     }
 }
 
@@ -41,6 +46,12 @@ impl ToolKind {
     /// Returns whether a tool of this type covers one collection.
     pub(crate) fn covers_collection(self) -> bool {
         matches!(self, Self::CollectionItems | Self::CollectionSearch)
+    }
+
+    /// Returns whether the model calls a tool of this type by its own name. Tools of other types offer operations, each with a
+    /// name of its own.
+    pub(crate) fn is_called_by_name(self) -> bool {
+        matches!(self, Self::Http | Self::Agent | Self::Function)
     }
 }
 
@@ -76,8 +87,8 @@ text_enum! {
         Never = "never",
         /// Every call needs approval.
         Always = "always",
-        /// Calls with side effects need approval: for an `http` tool, all methods except `GET`; for the functions of other
-        /// tools, those that change something.
+        /// Calls with side effects need approval: for an `http` tool, all methods except `GET`; for an `agent` tool, all; for the
+        /// functions of other tools, those that change something.
         OnWrite = "on_write",
     }
 }
@@ -87,12 +98,13 @@ text_enum! {
 #[schema(example = json!({
     "name": "look_up_order", "description": "Looks up an order by its number.",
     "parameters": { "type": "object", "properties": { "number": { "type": "string" } }, "required": ["number"] },
-    "fixed_arguments": {}, "max_calls_per_run": 30, "timeout_seconds": 15, "token_estimate": 71, "ref": null, "access": null,
-    "scope": null, "contact_field": null,
+    "fixed_arguments": {}, "max_calls_per_run": 30, "timeout_seconds": 15, "token_estimate": 71, "ref": null, "version": null,
+    "access": null,
+    "scope": null, "contact_field": null, "deferred": false, "verify_with": null,
 }))]
 pub struct AgentTool {
-    /// The tool's id: the name that the model calls an `http` tool by, and the beginning of the names of the functions of
-    /// other tools.
+    /// The tool's id: the name that the model calls an `http` or `agent` tool by, and the beginning of the names of the
+    /// functions of other tools.
     #[schema(example = "look_up_order")]
     pub id: String,
     /// Always `agent_tool`.
@@ -114,10 +126,14 @@ pub struct AgentTool {
     pub fixed_arguments: Value,
     /// The HTTP request of an `http` tool.
     pub http: Option<HttpTool>,
-    /// The id of what the tool covers: of the collection, for `collection_items` and `collection_search`.
+    /// The id of what the tool covers: of the collection, for `collection_items` and `collection_search`, of the agent that
+    /// runs, for `agent`, and of the code function, for `function`.
     #[serde(rename = "ref")]
     pub reference: Option<i64>,
-    /// What the functions of the tool may do. `null` for an `http` tool.
+    /// For `function`: the version of the code function that is called. `null` for the version that is published when a run
+    /// begins.
+    pub version: Option<i64>,
+    /// What the functions of the tool may do. `null` for an `http` or `agent` tool.
     pub access: Option<ToolAccess>,
     /// Whose data the functions of the tool reach. `null` if none was given: `contact` in runs that answer a contact over a
     /// channel, `all` in other runs.
@@ -135,7 +151,12 @@ pub struct AgentTool {
     pub timeout_seconds: i64,
     /// Whether a call with side effects may be repeated with the same arguments in one run.
     pub repeatable: bool,
-    /// An estimate of the tokens that the tool adds to every prompt, rather too high than too low.
+    /// Whether the model has to find the tool with `find_tools` before it can call it.
+    pub deferred: bool,
+    /// The name of what checks the outcome of a call that is unknown.
+    pub verify_with: Option<String>,
+    /// An estimate of the tokens that the tool adds to every prompt, rather too high than too low. Of a deferred tool: from the
+    /// moment at which the model has found it.
     pub token_estimate: i64,
     /// When the object was attached.
     pub created_at: Timestamp,
@@ -157,7 +178,7 @@ pub struct ToolFunction {
     /// A JSON Schema of the arguments that the model chooses.
     #[schema(value_type = Object)]
     pub parameters: Value,
-    /// The id of the operation that it calls. `null` for an HTTP request.
+    /// The id of the operation that it calls. `null` for an HTTP request and for another agent.
     pub operation_id: Option<&'static str>,
     /// Whether it has side effects.
     pub writes: bool,
@@ -204,6 +225,12 @@ pub struct ToolSettings {
     /// The grant, for tools that call operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<Grant>,
+    /// The agent of an `agent` tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// The code function of a `function` tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<CodeFunction>,
     /// The values of the headers, sealed as one JSON object.
     pub sealed_headers: Option<String>,
     /// The variables in the values of the headers.
@@ -219,11 +246,18 @@ pub struct ToolSettings {
     /// Whether a call with side effects may be repeated with the same arguments in one run.
     #[serde(default)]
     pub repeatable: bool,
+    /// Whether the model has to find the tool first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deferred: bool,
+    /// The name of what checks the outcome of a writing call, where that is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify_with: Option<String>,
 }
 
-/// The default of `max_calls_per_run`. The default timeout in seconds follows.
+/// The default of `max_calls_per_run`. The default timeout in seconds follows, and that of a tool of type `agent`.
 pub(crate) const MOST_CALLS: i64 = 30;
 pub(crate) const PATIENCE: i64 = 15;
+const PATIENCE_WITH_AGENTS: i64 = 120;
 
 impl ToolSettings {
     /// Builds the settings of a tool that calls operations, with the defaults for everything else.
@@ -234,12 +268,33 @@ impl ToolSettings {
             fixed_arguments,
             http: None,
             grant: Some(grant),
+            agent: None,
+            code: None,
             sealed_headers: None,
             header_variables: Vec::new(),
             approval: ToolApproval::default(),
             max_calls_per_run: MOST_CALLS,
             timeout_seconds: PATIENCE,
             repeatable: false,
+            deferred: false,
+            verify_with: None,
+        }
+    }
+
+    /// Builds the settings of a tool that runs another agent, with the defaults for everything else.
+    pub(crate) fn of_agent(agent: AgentId, description: String) -> Self {
+        let input = json!({
+            "type": "string", "minLength": 1, "maxLength": 100_000,
+            "description": "What the agent is to do, with all that it has to know: it does not see this conversation.",
+        });
+        Self {
+            parameters: json!({
+                "type": "object", "properties": { "input": input }, "required": ["input"], "additionalProperties": false,
+            }),
+            grant: None,
+            agent: Some(agent),
+            timeout_seconds: PATIENCE_WITH_AGENTS,
+            ..Self::granted(Grant::default(), description, Map::new())
         }
     }
 
@@ -313,7 +368,9 @@ impl ToolRow {
     /// # Errors
     /// `internal_error` if the row is damaged.
     pub fn takes_contacts(&self) -> Result<bool> {
-        Ok(self.settings()?.grant.is_none_or(|grant| !grant.is_of_contact(true)))
+        // Another agent is told by itself whom the run answers.
+        let takes_none = self.kind == ToolKind::Agent;
+        Ok(!takes_none && self.settings()?.grant.is_none_or(|grant| !grant.is_of_contact(true)))
     }
 }
 
@@ -332,6 +389,16 @@ text_enum! {
         Delete = "DELETE",
     }
 }
+
+/// The name by which the model finds deferred tools.
+pub const FIND_TOOLS: &str = "find_tools";
+
+/// The name by which the model loads a skill.
+pub const LOAD_SKILL: &str = "load_skill";
+/// The name by which it reads a file of a skill.
+pub const READ_SKILL_FILE: &str = "read_skill_file";
+/// The name by which it runs a script of a skill.
+pub const RUN_SKILL_SCRIPT: &str = "run_skill_script";
 
 /// Returns the context to which sealed headers are bound: the workspace and the name of the tool. The agent is not
 /// part of it, so that a copy of the agent can open them.

@@ -7,6 +7,8 @@
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
 mod agents;
+mod agents_as_tools;
+mod code_functions;
 mod tools;
 mod versions;
 

@@ -124,12 +124,17 @@ async fn a_copy_begins_anew(kind: Kind) {
 }
 
 #[testkit::both]
-async fn skills_are_not_available_yet(kind: Kind) {
+async fn skills_must_be_there_and_each_once(kind: Kind) {
     let app = TestApp::new(kind).await;
     let (key, agent) = with_agent(&app, json!({})).await;
     let path = format!("/agents/{}/skills", agent["id"]);
-    let refused = app.put(&path, &key, json!({ "skills": [{ "skill_id": 7 }] })).await;
-    assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("skills"));
-    assert_eq!(refused.body["error"]["message"], "`skills` must be empty: skills are not available yet");
+    for (skills, param) in [
+        (json!([{ "skill_id": 7 }]), "skills[0].skill_id"),
+        (json!([{ "skill_id": 7, "version": 2 }, { "skill_id": 7 }]), "skills[1].skill_id"),
+        (json!(vec![json!({ "skill_id": 7 }); 21]), "skills"),
+    ] {
+        let refused = app.put(&path, &key, json!({ "skills": skills })).await;
+        assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some(param));
+    }
     assert_eq!(app.put(&path, &key, json!({ "skills": [] })).await.expect(200)["version"], 1);
 }

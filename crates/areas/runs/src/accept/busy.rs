@@ -2,7 +2,7 @@
 
 use crate::engine::RunEngine;
 use crate::queries::runs;
-use crate::run::{OnBusy, RunRow, RunStatus};
+use crate::run::{OnBusy, RunRow};
 use model::{Code, Error, Result, Timestamp, WorkspaceId};
 use store::Tx;
 
@@ -37,16 +37,7 @@ impl RunEngine {
             OnBusy::Rollback => "rolled_back",
         };
         for other in active {
-            let waited_for_people = other.status == RunStatus::RequiresAction;
-            let Some(other) = runs::cancel(tx, &other, reason)? else { continue };
-            self.emit_end(tx, &other)?;
-            let (engine, id) = (self.clone(), other.id);
-            tx.after_commit(move || {
-                engine.active().stop(&id);
-                if waited_for_people {
-                    engine.close_abandoned();
-                }
-            });
+            self.cancel(tx, &other, reason)?;
         }
         Ok(false)
     }

@@ -12,5 +12,6 @@ mod structured;
 mod submit;
 mod test_runs;
 mod triggered;
+mod versions;
 
 pub(crate) use submit::Submitted;

@@ -5,10 +5,10 @@
 
 use crate::engine::{RunEngine, superseded};
 use crate::execution::{Execution, FirstStep, Plan};
-use crate::guardrails::CompiledGuardrails;
 use crate::memory;
 use crate::queries::{runs, steps};
 use crate::run::{NewRun, OnBusy, RunRow, conversation};
+use ::guardrails::CompiledGuardrails;
 use agents::AgentStatus;
 use auth::idempotency::{self, Claim};
 use model::{Caller, Code, Error, JsonText, Result, RunId};
@@ -70,7 +70,8 @@ impl RunEngine {
         row.request_id = caller.request.clone();
         row.lease_until = Some(tx.now().plus_seconds(runs::LEASE_SECONDS));
         fresh_counts(&mut row);
-        let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guardrails, options)?);
+        let kept = self.kept_versions(tx, row.workspace_id, tools, &options.versions)?;
+        let plan = Arc::new(Plan::new(caller.clone(), settings, kept, guardrails, options)?);
         let active = self.active().register(&row.id, conversation::key(&row));
         let mut execution = Execution::new(plan, active, row, memory);
         execution.earlier = earlier;

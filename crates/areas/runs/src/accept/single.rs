@@ -5,11 +5,11 @@ use super::row::new_row;
 use super::test_runs;
 use crate::engine::{Acceptance, Accepted, InputInspection, RunEngine, RunRequest};
 use crate::execution::{Execution, FirstStep, Plan, write_finished};
-use crate::guardrails::{CompiledGuardrails, GuardrailFinding};
+use crate::guardrails::{GuardrailFinding, ending};
 use crate::memory::{self, ConversationMemory};
 use crate::queries::runs;
 use crate::run::{NewRun, RunOptions, RunRow, WantedVersion, conversation};
-use agents::guardrails::GuardrailStage;
+use ::guardrails::{CompiledGuardrails, GuardrailStage};
 use agents::{Settings, ToolRow};
 use auth::idempotency::{self, Claim};
 use model::{Caller, Error, JsonText, Result};
@@ -68,7 +68,7 @@ impl RunEngine {
         };
         let report = inspection.and_then(|inspection| inspection.report.clone());
         let early_end =
-            report.as_ref().and_then(|report| report.ending(GuardrailStage::Input, &plan.settings));
+            report.as_ref().and_then(|report| ending(report, GuardrailStage::Input, &plan.settings));
         let blocked = early_end.is_some();
         // A blocked input is stored unchanged; the model never sees it.
         if let Some(inspection) = inspection.filter(|_| !blocked) {
@@ -127,8 +127,10 @@ impl RunEngine {
             options.hides_contact = !takes_contacts.contains(&true);
         }
         self.read_placeholders(tx, caller, &settings, &tools, &mut options)?;
+        let (workspace, input) = (row.workspace_id, new.input.as_str());
+        let chosen = self.choose_versions(tx, workspace, &settings, tools, input, &mut options.versions)?;
         row.options = JsonText::of(&options);
-        Ok(Arc::new(Plan::new(caller.clone(), settings, tools, guardrails, options)?))
+        Ok(Arc::new(Plan::new(caller.clone(), settings, chosen, guardrails, options)?))
     }
 }
 
@@ -148,6 +150,7 @@ fn options(caller: &Caller, new: &NewRun, settings: &Settings, base: &RunOptions
         contact: new.answering.map(|answering| answering.contact),
         contact_epoch: new.answering.map(|answering| answering.epoch),
         question: new.question,
+        inner: new.inner.clone(),
         ..base.clone()
     }
 }

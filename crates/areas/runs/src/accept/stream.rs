@@ -5,13 +5,14 @@
 
 use crate::end::outcome;
 use crate::engine::RunEngine;
-use crate::execution::{Delta, Progress, StepHead};
+use crate::execution::{Progress, StepHead};
 use crate::queries::{runs, steps};
 use crate::run::{Ended, RunRow, RunStatus, RunStep, response};
 use crate::trace;
 use futures::stream;
 use model::{Code, Error, Result, RunId, StepId};
 use operation::{EventStream, StreamEvent};
+use providers::Delta;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::VecDeque;

@@ -62,6 +62,7 @@ impl RunEngine {
             trigger: RunTrigger::default(),
             answering: task.contact,
             question: None,
+            inner: None,
         };
         // The request's key names the outcome of its own operation, not that of the run.
         let caller = Caller { idempotency_key: None, ..caller };

@@ -5,10 +5,10 @@ use super::submit::Submitted;
 use crate::engine::{RunEngine, chain_of};
 use crate::memory::without_marks;
 use crate::queries::runs;
-use crate::run::{NewRun, OnBusy, RunStatus, RunTrigger, RunTriggerKind};
+use crate::run::{NewRun, OnBusy, RunRow, RunStatus, RunTrigger, RunTriggerKind};
 use auth::idempotency::{Ask, Known, Outcome};
 use auth::keys;
-use model::{AgentId, Caller, Code, Error, RequestId, Result, RunId, Scope, WorkspaceId};
+use model::{AgentId, Caller, Chain, Code, Error, KeyId, RequestId, Result, RunId, Scope, WorkspaceId};
 use operation::BoxFuture;
 use ports::{AgentRuns, RunEnd, StartRun, StartedBy};
 use serde_json::Value;
@@ -52,22 +52,7 @@ fn run_of(outcome: &Outcome) -> Result<RunId> {
 
 impl RunEngine {
     async fn start_once(&self, run: StartRun) -> Result<RunId> {
-        let caller = self.standing_caller(&run).await?;
-        let ask = Ask {
-            lineage: caller.key.lineage.clone(),
-            // No header can have this value: it is not ASCII.
-            key: format!("·{}", run.once),
-            fingerprint: [0; 32],
-            request: caller.request.clone(),
-            seal: self.0.parts.seal.clone(),
-        };
-        let claim = match self.0.claims.claim(self.db(), ask).await? {
-            Known::Claimed(claim) => claim,
-            Known::Done(outcome) => return run_of(&outcome),
-            Known::InProgress => {
-                return Err(Error::new(Code::IdempotencyInProgress, "The run is being started."));
-            }
-        };
+        let caller = self.standing_caller(run.workspace, &run.key, run.chain).await?;
         let new = NewRun {
             input: if run.question.is_some() { without_marks(&run.input) } else { run.input },
             conversation_id: run.conversation,
@@ -83,15 +68,46 @@ impl RunEngine {
             trigger: trigger_of(run.trigger),
             answering: run.answering,
             question: run.question,
+            inner: None,
         };
-        match self.submit(&caller, new, Some(claim)).await? {
+        self.start_named(&caller, &run.once, new).await
+    }
+
+    /// Starts a run in the background, of several attempts with one name only one.
+    ///
+    /// # Errors
+    /// As those of `POST /runs`; `idempotency_in_progress` while another attempt starts it.
+    pub(crate) async fn start_named(&self, caller: &Caller, once: &str, new: NewRun) -> Result<RunId> {
+        let ask = Ask {
+            lineage: caller.key.lineage.clone(),
+            // No header can have this value: it is not ASCII.
+            key: format!("·{once}"),
+            fingerprint: [0; 32],
+            request: caller.request.clone(),
+            seal: self.0.parts.seal.clone(),
+        };
+        let claim = match self.0.claims.claim(self.db(), ask).await? {
+            Known::Claimed(claim) => claim,
+            Known::Done(outcome) => return run_of(&outcome),
+            Known::InProgress => {
+                return Err(Error::new(Code::IdempotencyInProgress, "The run is being started."));
+            }
+        };
+        match self.submit(caller, new, Some(claim)).await? {
             Submitted::Run(run) => Ok(run.row.id),
             Submitted::Events(_) => Err(Error::internal("a run that is not streamed was")),
         }
     }
 
-    /// Waits for the end of a run: a run of this process sends a notification, others are polled.
     async fn end_of(&self, workspace: WorkspaceId, run: RunId) -> Result<RunEnd> {
+        let row = self.ended_row_of(workspace, run).await?;
+        let leads_to = chain_of(&row)?.map(|chain| chain.next());
+        let output = row.output.filter(|_| row.status == RunStatus::Completed);
+        Ok(RunEnd { status: row.status.as_str(), agent: row.agent_id, output, leads_to })
+    }
+
+    /// Waits for the end of a run: a run of this process sends a notification, others are polled.
+    pub(crate) async fn ended_row_of(&self, workspace: WorkspaceId, run: RunId) -> Result<RunRow> {
         loop {
             // Whether it ended is looked up either way: it may wait for an approval.
             if let Some(ended) = self.active().end_of(&run) {
@@ -100,17 +116,20 @@ impl RunEngine {
             let id = run.clone();
             let row = self.db().read(move |read| runs::by_id(read, workspace, &id)).await?;
             if row.status.is_final() {
-                let leads_to = chain_of(&row)?.map(|chain| chain.next());
-                let output = row.output.filter(|_| row.status == RunStatus::Completed);
-                return Ok(RunEnd { status: row.status.as_str(), agent: row.agent_id, output, leads_to });
+                return Ok(row);
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
     /// The key of a run that is to start, as the caller that a request with it would have.
-    async fn standing_caller(&self, run: &StartRun) -> Result<Caller> {
-        let (id, workspace) = (run.key.clone(), run.workspace);
+    pub(crate) async fn standing_caller(
+        &self,
+        workspace: WorkspaceId,
+        key: &KeyId,
+        chain: Option<Chain>,
+    ) -> Result<Caller> {
+        let id = key.clone();
         let look = self.db().read(move |read| {
             let stored = keys::by_id(read, &id)?;
             let scopes = keys::standing_scopes(read, &stored.key.lineage, workspace)?;
@@ -118,12 +137,14 @@ impl RunEngine {
         });
         let (key, scopes) = look.await?;
         let found = self.0.parts.directory.workspace(workspace).await?;
-        let found = found.ok_or_else(|| Error::internal("a reminder's workspace is gone"))?;
+        let found =
+            found.ok_or_else(|| Error::internal("the workspace of a run that is to start is gone"))?;
         if let Some(reason) = &found.blocked_reason {
             return Err(Error::new(Code::WorkspaceBlocked, reason.clone()));
         }
         if !scopes.contains(Scope::RunsExecute) {
-            let message = "The key that set the action was revoked or lacks the scope `runs:execute`.";
+            let message =
+                "The key on whose behalf the agent runs was revoked or lacks the scope `runs:execute`.";
             return Err(Error::new(Code::MissingScope, message).param(Scope::RunsExecute.as_str()));
         }
         let request = RequestId::new(self.db().now(), &*self.db().random());
@@ -135,7 +156,7 @@ impl RunEngine {
             trace: None,
             actor: None,
             answering: None,
-            chain: run.chain.clone(),
+            chain,
         })
     }
 }

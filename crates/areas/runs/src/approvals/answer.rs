@@ -1,12 +1,12 @@
 //! Answers to approval requests: what is decided about each call, and the run that goes on, in one transaction under
 //! the run's lock. Of two people who answer at once one wins.
 
-use super::decision::Decision;
 use super::link::ApprovalRef;
 use super::queries;
 use crate::engine::RunEngine;
 use crate::queries::runs;
 use crate::run::{Approval, ApprovalRequest, RunRow, RunStatus, StepRow, StepStatus, ToolInput, Verdict};
+use action_links::Decision;
 use model::{Code, Error, JsonText, Result, RunId, StepId, Timestamp};
 use serde::Serialize;
 use store::{Read, Tx};
@@ -63,7 +63,9 @@ fn answer_in(tx: &mut Tx, question: &ApprovalRef, decision: &Decision) -> Result
     let row = runs::locked(tx, question.workspace, &question.run)?;
     let open = open_request(tx, &row, question)?;
     let now = tx.now();
-    let verdicts = decision.verdicts(&open.calls)?;
+    let asked: Vec<&str> = open.calls.iter().map(|step| step.id.as_str()).collect();
+    let verdict = |is_approved| if is_approved { Verdict::Approved } else { Verdict::Refused };
+    let verdicts: Vec<Verdict> = decision.approvals(&asked)?.into_iter().map(verdict).collect();
     let is_approved = verdicts.contains(&Verdict::Approved);
     let mut calls = Vec::with_capacity(open.calls.len());
     for (mut step, verdict) in open.calls.into_iter().zip(verdicts) {

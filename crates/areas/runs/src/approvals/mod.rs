@@ -6,7 +6,6 @@
 //! answer, or in any other should that die. What nobody answers within a day ends the run as expired.
 
 mod answer;
-mod decision;
 mod link;
 mod page;
 mod queries;

@@ -1,8 +1,8 @@
 //! HTML page on which a person decides. It has no script and loads nothing.
 
 use super::answer::{ApprovalResult, OpenRequest};
-use super::decision::LONGEST_NOTE;
 use crate::run::{RunRow, StepRow, Verdict};
+use action_links::LONGEST_NOTE;
 use action_links::page::{moment, page};
 use agents::{HttpTool, ToolRow};
 use maud::{Markup, html};

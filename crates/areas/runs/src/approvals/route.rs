@@ -1,12 +1,11 @@
 //! What the links of approval requests lead to.
 
 use super::answer::open_request;
-use super::decision::Decision;
 use super::link::ApprovalRef;
 use super::page::{self, View};
 use crate::engine::RunEngine;
 use crate::queries::runs;
-use action_links::{Action, Answered, Form, Links};
+use action_links::{Action, Answered, Decision, Form, Links};
 use bytes::Bytes;
 use maud::Markup;
 use model::{Code, Error, Result, WorkspaceId};

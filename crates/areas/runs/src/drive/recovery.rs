@@ -2,12 +2,12 @@
 
 use crate::engine::{RunEngine, chain_of};
 use crate::execution::{Execution, Plan, PlannedTool};
-use crate::guardrails::CompiledGuardrails;
 use crate::memory::{self, ConversationMemory};
 use crate::queries::{runs, steps};
 use crate::run::{
     Ended, Ending, RunOptions, RunRow, RunStatus, StepRow, StepStatus, ToolOutput, conversation,
 };
+use ::guardrails::CompiledGuardrails;
 use agents::Settings;
 use model::{Caller, Code, Error, JsonText, Result};
 use std::sync::Arc;
@@ -117,7 +117,8 @@ impl RunEngine {
             } else {
                 memory::read(engine.turns(), tx, &row, &settings, &guardrails)?
             };
-            let plan = Arc::new(Plan::new(caller.clone(), settings, tools, guardrails, options)?);
+            let kept = engine.kept_versions(tx, workspace, tools, &options.versions)?;
+            let plan = Arc::new(Plan::new(caller.clone(), settings, kept, guardrails, options)?);
             let active = engine.active().register(&row.id, conversation::key(&row));
             let mut execution = Execution::new(plan, active, row.clone(), memory);
             let tiers = engine.tiers();
@@ -128,10 +129,16 @@ impl RunEngine {
                     execution.pending.push(step);
                     continue;
                 }
-                let is_local = |tool: &PlannedTool| tool.callable.function.is_some();
                 let is_open = step.completed_at.is_none() && step.position >= attempt_from;
-                if is_open && execution.plan.tool(&step.name).is_some_and(is_local) {
-                    // Its id makes what it did the first time count, so it is made once more.
+                if is_open && execution.plan.tool(&step.name).is_some_and(PlannedTool::is_made_again) {
+                    execution.row.tool_calls += 1;
+                    execution.pending.push(step);
+                    continue;
+                }
+                let is_verified = |tool: &PlannedTool| tool.writes() && tool.settings().verify_with.is_some();
+                if is_open && step.is_tool() && execution.plan.tool(&step.name).is_some_and(is_verified) {
+                    // Whether it had its effect is asked before the model hears of it.
+                    step.status = StepStatus::Unknown;
                     execution.row.tool_calls += 1;
                     execution.pending.push(step);
                     continue;
@@ -158,8 +165,8 @@ fn give_up_step(tx: &mut Tx, step: &mut StepRow) -> Result<()> {
     step.status = StepStatus::Unknown;
     step.completed_at = Some(now);
     if step.is_tool() {
-        let error = "outcome unknown: the service was interrupted during the call";
-        step.output = Some(JsonText::of(&ToolOutput::error(error)));
+        let output = ToolOutput::unknown("the service was interrupted during the call");
+        step.output = Some(JsonText::of(&output));
     }
     steps::finish(tx, step, step.status, now)
 }

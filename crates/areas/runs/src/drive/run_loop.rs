@@ -2,13 +2,15 @@
 
 use super::queue::QueueOutcome;
 use crate::engine::RunEngine;
-use crate::execution::{Execution, FirstStep, ModelRequest};
+use crate::execution::{Execution, FirstStep, ModelRequest, TopicCheck};
+use crate::guardrails::GuardrailFinding;
 use crate::memory::Summarization;
 use crate::queries::runs;
 use crate::run::{Ended, Ending, StepRow};
-use crate::steps::{Advance, Next, code_fence, evaluate};
+use crate::steps::{Advance, Checked, Next, evaluate};
 use crate::tools::ToolResults;
 use crate::{approvals, spans};
+use ::guardrails::GuardrailStage;
 use auth::idempotency::Claim;
 use model::{Code, Result};
 use providers::{Attempts, ModelAnswer, Prompt, ProviderError, ToolCall};
@@ -17,6 +19,10 @@ use tracing::Instrument;
 
 /// Phase of the main loop.
 enum Phase {
+    /// Functions are asked about the input.
+    Ask,
+    /// The topics of the input are checked.
+    Check(TopicCheck),
     Summarize(Summarization),
     CallModel(ModelRequest),
     /// A person must approve calls first.
@@ -28,6 +34,8 @@ enum Phase {
 impl Phase {
     fn of(start: FirstStep) -> Self {
         match start {
+            FirstStep::Ask => Self::Ask,
+            FirstStep::Check(check) => Self::Check(check),
             FirstStep::Summarize(summarization) => Self::Summarize(summarization),
             FirstStep::Answer(model_request) => Self::CallModel(model_request),
             FirstStep::End(ending) => Self::End(ending, 0),
@@ -72,6 +80,11 @@ impl RunEngine {
         let mut phase = match start {
             Some(start) => Phase::of(start),
             None if !execution.pending.is_empty() => self.resume_pending_calls(&mut execution).await?,
+            // Its worker died before the input was checked.
+            None if execution.row.started_at.is_some() && Self::is_input_unasked(&execution) => Phase::Ask,
+            None if execution.row.started_at.is_some() && self.due_input_check(&execution).is_some() => {
+                self.continue_checked(&mut execution, 0).await?
+            }
             None if execution.row.started_at.is_some() => self.continue_with_model(&mut execution, 0).await?,
             None => match self.await_turn(&mut execution).await? {
                 QueueOutcome::Begun(start) => Phase::of(start),
@@ -79,10 +92,24 @@ impl RunEngine {
             },
         };
         loop {
-            if matches!(phase, Phase::Summarize(_) | Phase::CallModel(_)) {
+            if matches!(phase, Phase::Check(_) | Phase::Summarize(_) | Phase::CallModel(_)) {
                 execution.publish_begun();
             }
             let model_request = match phase {
+                Phase::Ask => {
+                    phase = match self.ask_about_input(&mut execution).await {
+                        Some(ending) => Phase::End(ending, 0),
+                        None => self.continue_checked(&mut execution, 0).await?,
+                    };
+                    continue;
+                }
+                Phase::Check(check) => {
+                    phase = match self.check_input(&mut execution, check).await {
+                        (Some(ending), energy) => Phase::End(ending, energy),
+                        (None, energy) => self.continue_checked(&mut execution, energy).await?,
+                    };
+                    continue;
+                }
                 Phase::Summarize(summarization) => {
                     let energy = self.summarize(&mut execution, summarization).await;
                     phase = self.continue_with_model(&mut execution, energy).await?;
@@ -94,9 +121,13 @@ impl RunEngine {
             };
             let attempts = Attempts::default();
             let (next, energy) = match self.call_model(&execution, model_request, &attempts).await {
-                Ok(answered) => {
+                Ok(mut answered) => {
+                    let found = self.inspect_answer(&execution, &mut answered).await;
                     let energy = self.tiers().get(execution.row.model).prices.energy(answered.usage);
-                    (self.take_answer(Arc::make_mut(&mut execution), answered, &attempts, energy), energy)
+                    (
+                        self.take_answer(Arc::make_mut(&mut execution), answered, found, &attempts, energy),
+                        energy,
+                    )
                 }
                 Err(error) => {
                     Arc::make_mut(&mut execution).record_failed_attempts(attempts.failed());
@@ -104,7 +135,11 @@ impl RunEngine {
                 }
             };
             phase = match next {
-                Next::End(ending) => return self.finish(execution, ending, energy, claim).await,
+                Next::End(ending) => {
+                    let ending = self.ask_about_output(&mut execution, ending).await;
+                    let (ending, energy) = self.check_output(&mut execution, ending, energy).await?;
+                    Phase::End(ending, energy)
+                }
                 Next::CallModel => self.continue_with_model(&mut execution, energy).await?,
                 Next::Tools(calls) => self.call_requested_tools(&mut execution, energy, calls).await?,
             };
@@ -115,17 +150,17 @@ impl RunEngine {
     fn take_answer(
         &self,
         execution: &mut Execution,
-        mut answered: ModelAnswer,
+        answered: ModelAnswer,
+        found: Vec<GuardrailFinding>,
         attempts: &Attempts,
         energy: i64,
     ) -> Next {
-        let has_schema = execution.plan.answer.is_some();
-        if has_schema {
-            let text = &mut answered.completion.text;
-            *text = code_fence::strip(text).to_owned();
+        // An answer that is checked by more than patterns is published after that.
+        let guardrails = &execution.plan.guardrails;
+        let stage = GuardrailStage::Output;
+        if guardrails.topics(stage).is_none() && guardrails.functions(stage).is_empty() {
+            execution.publish_answer(&answered.completion.text);
         }
-        let found = execution.plan.guardrails.inspect_answer(&mut answered.completion, has_schema);
-        execution.publish_answer(&answered.completion.text);
         let next = evaluate::take_answer(execution, answered, attempts.failed(), energy);
         match self.add_findings(execution, found) {
             Some(ending) => Next::End(ending),
@@ -152,8 +187,8 @@ impl RunEngine {
 
     /// Goes on with calls that an earlier worker held back for a person.
     async fn resume_pending_calls(&self, execution: &mut Arc<Execution>) -> Result<Phase> {
-        let begun = self.write_with(execution, |_, tx, execution| {
-            let ours = runs::renew(tx, &execution.row)?;
+        let begun = self.write_with(execution, |engine, tx, execution| {
+            let ours = runs::renew(tx, &execution.row)? && !engine.is_orphan(tx, execution)?;
             if ours {
                 approvals::begin_approved(tx, &execution.row)?;
             }
@@ -180,6 +215,22 @@ impl RunEngine {
             None if waits => Ok(Phase::AwaitApproval),
             None => self.continue_with_model(execution, 0).await,
         }
+    }
+
+    /// Begins what follows the check of the input.
+    async fn continue_checked(&self, execution: &mut Arc<Execution>, energy: i64) -> Result<Phase> {
+        Ok(match self.begin_checked(execution, energy).await? {
+            Checked::Begun(begun, start) => {
+                *execution = Arc::new(*begun);
+                Phase::of(start)
+            }
+            Checked::Limit(reason) => {
+                let execution = Arc::make_mut(execution);
+                execution.written = execution.steps.len();
+                Phase::End(Ending::Incomplete(reason, None), 0)
+            }
+            Checked::Stopped => Phase::End(Ending::Stopped, energy),
+        })
     }
 
     /// Begins the next model step, as far as limits let it.
@@ -213,7 +264,7 @@ impl RunEngine {
         let prompt = Prompt {
             model: String::new(),
             messages: model_request.messages,
-            tools: execution.plan.specs.clone(),
+            tools: execution.specs(),
             output_schema: settings.response_format.schema().cloned(),
             max_output_tokens: model_request.max_output_tokens,
             temperature: settings.temperature,

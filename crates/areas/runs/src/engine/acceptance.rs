@@ -1,9 +1,8 @@
 //! Acceptance of a run: what was asked for, and what becomes of it.
 
 use crate::execution::{Execution, FirstStep};
-use crate::guardrails::{CompiledGuardrails, GuardrailReport};
 use crate::run::{NewRun, RunOptions};
-use agents::guardrails::{Guardrail, GuardrailStage};
+use ::guardrails::{CompiledGuardrails, Guardrail, GuardrailReport, GuardrailStage};
 use auth::idempotency::Claim;
 use model::{Caller, Result};
 use std::sync::Arc;

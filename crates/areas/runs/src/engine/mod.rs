@@ -1,11 +1,13 @@
 //! Run engine: its services, and the events of finished runs.
 
 mod acceptance;
+mod caller;
 mod completion;
 mod lease;
 mod metrics;
 
 pub(crate) use acceptance::{Acceptance, Accepted, InputInspection, RunRequest};
+pub(crate) use caller::agent_caller;
 pub(crate) use completion::Completion;
 pub(crate) use metrics::OPEN_RUNS;
 
@@ -19,7 +21,10 @@ use auth::{Directory, Seal, Spending};
 use egress::Connector;
 use model::{Cause, Chain, Error, EventId, RequestRef, Result, RunId};
 use operation::{CauseHeader, LocalCalls};
-use ports::{BusinessCalendar, ChannelTurns, CollectionDirectory, EnergyMeter, People, WorkspaceVariables};
+use ports::{
+    BusinessCalendar, ChannelTurns, CollectionDirectory, EnergyMeter, People, SkillLibrary,
+    WorkspaceFunctions, WorkspaceVariables,
+};
 use prometheus::core::Collector;
 use providers::{ModelAnswer, Prompt, ProviderError, TierSetup, Tiers};
 use std::sync::Arc;
@@ -56,6 +61,10 @@ pub struct RunEngineParts {
     pub people: People,
     /// The collections that tools cover.
     pub collections: CollectionDirectory,
+    /// The code functions that tools call.
+    pub functions: WorkspaceFunctions,
+    /// The skills of agents.
+    pub skills: SkillLibrary,
     /// Facts and time zones of businesses.
     pub business: Arc<dyn BusinessCalendar>,
     /// Messages of channels, as turns of conversations.

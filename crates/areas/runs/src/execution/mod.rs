@@ -8,6 +8,6 @@ mod state;
 
 pub(crate) use persist::{drop_pending, write_absorbed, write_finished};
 pub(crate) use plan::{Plan, PlannedTool};
-pub(crate) use progress::{Delta, Progress, ProgressSender, StepHead};
+pub(crate) use progress::{Progress, ProgressSender, StepHead};
 pub(crate) use registry::ActiveRuns;
-pub(crate) use state::{Execution, FirstStep, ModelRequest};
+pub(crate) use state::{Execution, FirstStep, ModelRequest, TopicCheck};

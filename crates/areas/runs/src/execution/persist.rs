@@ -35,8 +35,14 @@ pub(crate) fn write_absorbed(tx: &mut Tx, execution: &Execution, absorbed: i64) 
 pub(crate) fn drop_pending(tx: &mut Tx, execution: &Execution) -> Result<()> {
     let now = tx.now();
     for step in &execution.pending {
-        let output = JsonText::of(&ToolOutput::error("the run ended before the call was made"));
-        steps::finish(tx, &StepRow { output: Some(output), ..step.clone() }, StepStatus::Cancelled, now)?;
+        let (output, status) = match step.status {
+            StepStatus::Unknown => {
+                (ToolOutput::unknown("the service was interrupted during the call"), StepStatus::Unknown)
+            }
+            _ => (ToolOutput::error("the run ended before the call was made"), StepStatus::Cancelled),
+        };
+        let output = Some(JsonText::of(&output));
+        steps::finish(tx, &StepRow { output, ..step.clone() }, status, now)?;
     }
     Ok(())
 }

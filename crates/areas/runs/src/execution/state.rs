@@ -3,16 +3,20 @@
 use super::plan::Plan;
 use super::progress::ProgressSender;
 use super::registry::ActiveRun;
-use crate::guardrails::GuardrailReport;
+use crate::guardrails::ending;
 use crate::memory::{ConversationMemory, Summarization};
 use crate::prompt;
 use crate::run::{
-    Ending, MemoryOutput, ModelOutput, RunRow, RunStatus, StepKind, StepRow, StepStatus, ToolOutput,
+    CheckOutput, Ending, MemoryOutput, ModelOutput, RunRow, RunStatus, StepKind, StepRow, StepStatus,
+    ToolOutput,
 };
-use agents::guardrails::GuardrailStage;
-use model::{JsonText, Random, StepId, Timestamp, Trace};
+use ::guardrails::{GuardrailReport, GuardrailStage, TopicRules};
+use agents::{FIND_TOOLS, FoundTools};
+use model::{AgentId, JsonText, Random, StepId, Timestamp, Trace};
 use ports::{AgentLimits, Charge};
-use providers::{FailedAttempt, Finish, Message, Prices, Role, Sink, Tier, Usage};
+use providers::{
+    FailedAttempt, Finish, Message, Prices, Role, Sink, Tier, ToolSpec, Usage, estimated_tool_tokens,
+};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +42,12 @@ pub(crate) struct Execution {
     pub(crate) repairs: usize,
     /// Tool calls whose arguments did not fit.
     pub(crate) bad_calls: usize,
+    /// The Energy that runs of other agents spent, which tools of this run started.
+    pub(crate) inner_energy: i64,
+    /// The names of deferred tools that the model has found, in the order in which it did.
+    pub(crate) found: Vec<String>,
+    /// Whether functions of guardrails were asked about the input.
+    pub(crate) asked: bool,
     /// The ending, if a guardrail ended the run before the first model call.
     pub(crate) early_end: Option<Ending>,
     /// Channel of the stream, if the run is streamed.
@@ -48,12 +58,25 @@ pub(crate) struct Execution {
 
 /// The first step of a run: its row is written, and its Energy is held.
 pub(crate) enum FirstStep {
+    /// Functions of guardrails are asked about the input. Nothing is written for it.
+    Ask,
     /// The model answers.
     Answer(ModelRequest),
     /// Older turns are summarized first.
     Summarize(Summarization),
+    /// The topics of the input are checked first.
+    Check(TopicCheck),
     /// Nothing: guardrails let the input go no further.
     End(Ending),
+}
+
+/// A check of the topics of a text.
+#[derive(Clone)]
+pub(crate) struct TopicCheck {
+    pub(crate) stage: GuardrailStage,
+    pub(crate) rules: TopicRules,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) max_output_tokens: i64,
 }
 
 /// Request to the model.
@@ -79,24 +102,62 @@ impl Execution {
             transcript,
             repairs: 0,
             bad_calls: 0,
+            inner_energy: 0,
+            found: Vec::new(),
+            asked: false,
             early_end: None,
             progress: None,
             trace,
         }
     }
 
+    /// The charge of the run. A run within another is charged to the agent of the outermost run, whose month bounds it.
     pub(crate) fn charge(&self) -> Charge {
+        let (agent, month) = self.charged_agent();
+        let run = self.energy_limit().map(|limit| limit.saturating_sub(self.inner_energy));
         Charge {
             caller: self.plan.caller.clone(),
             run: self.row.id.clone(),
-            agent: self.row.agent_id,
+            agent,
             operation: self.plan.purpose.as_str(),
-            limits: AgentLimits {
-                month: self.plan.settings.energy_limit_monthly,
-                run: self.plan.settings.energy_limit_per_run,
-            },
+            limits: AgentLimits { month, run },
             is_new: self.row.epoch == 1 && self.steps.is_empty() && self.earlier.is_empty(),
         }
+    }
+
+    /// The agent whose month is charged, and the limit of that month.
+    pub(crate) fn charged_agent(&self) -> (AgentId, Option<i64>) {
+        match &self.plan.inner {
+            Some(inner) => (inner.agent, inner.month),
+            None => (self.row.agent_id, self.plan.settings.energy_limit_monthly),
+        }
+    }
+
+    /// The most Energy that the run may spend, with the runs that its tools start.
+    pub(crate) fn energy_limit(&self) -> Option<i64> {
+        let outer = self.plan.inner.as_ref().and_then(|inner| inner.energy);
+        [self.plan.settings.energy_limit_per_run, outer].into_iter().flatten().min()
+    }
+
+    /// Returns whether the model has to find this tool before it can call it.
+    pub(crate) fn is_deferred(&self, name: &str) -> bool {
+        let is_name = |other: &String| other == name;
+        self.plan.deferred.iter().any(is_name) && !self.found.iter().any(is_name)
+    }
+
+    /// What the model is offered now.
+    pub(crate) fn specs(&self) -> Vec<ToolSpec> {
+        self.plan.specs.iter().chain(self.found_specs()).cloned().collect()
+    }
+
+    /// The tokens that [`specs`](Self::specs) add to a prompt.
+    pub(crate) fn spec_tokens(&self) -> i64 {
+        let found: Vec<ToolSpec> = self.found_specs().cloned().collect();
+        self.plan.spec_tokens + estimated_tool_tokens(&found)
+    }
+
+    fn found_specs(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.found.iter().filter_map(|name| Some(&self.plan.tool(name)?.callable.spec))
     }
 
     /// The remaining time. Waiting for approvals does not count.
@@ -121,7 +182,7 @@ impl Execution {
     pub(crate) fn charged_step(&self) -> (i64, Tier) {
         let priced = self.steps.iter().rev().find(|step| step.kind.is_priced());
         match priced {
-            Some(step) if step.kind == StepKind::Memory => (step.position, Tier::Fast),
+            Some(step) if step.kind != StepKind::Model => (step.position, Tier::Fast),
             Some(step) => (step.position, self.row.model),
             None => (self.last_position(), self.row.model),
         }
@@ -179,8 +240,15 @@ impl Execution {
     /// Records the result of a tool call.
     pub(crate) fn record_tool_result(&mut self, step: &StepRow) {
         let Some(output) = &step.output else { return };
-        if output.parse::<ToolOutput>().is_ok_and(|output| output.is_bad_arguments()) {
-            self.bad_calls += 1;
+        if let Ok(output) = output.parse::<ToolOutput>() {
+            self.bad_calls += usize::from(output.is_bad_arguments());
+            self.inner_energy += output.run.as_ref().map_or(0, |run| run.energy);
+            if step.name == FIND_TOOLS && !self.plan.deferred.is_empty() {
+                let found = output.result.parse::<FoundTools>().ok().filter(|_| output.ok);
+                let new = found.into_iter().flat_map(FoundTools::names);
+                let new: Vec<String> = new.filter(|name| self.is_deferred(name)).collect();
+                self.found.extend(new);
+            }
         }
         self.transcript.extend(prompt::result(step));
     }
@@ -204,7 +272,12 @@ impl Execution {
             StepKind::Guardrail => {
                 let report = output.and_then(|output| output.parse::<GuardrailReport>().ok());
                 if let Some(report) = report.filter(|_| step.name == GuardrailStage::Input.as_str()) {
-                    self.early_end = report.ending(GuardrailStage::Input, &self.plan.settings);
+                    self.early_end = ending(&report, GuardrailStage::Input, &self.plan.settings);
+                }
+            }
+            StepKind::Check => {
+                if let Some(output) = output.and_then(|output| output.parse::<CheckOutput>().ok()) {
+                    self.add_usage(output.usage, cost(folding, output.usage));
                 }
             }
             StepKind::Memory => {

@@ -1,8 +1,7 @@
 //! Memory of a run that answers over a channel: the messages of the contact, of agents and of people, as turns.
 
 use super::queries::Exchange;
-use crate::guardrails::CompiledGuardrails;
-use agents::guardrails::GuardrailStage;
+use ::guardrails::{CompiledGuardrails, GuardrailStage};
 use model::{MessageId, Result, WorkspaceId};
 use ports::{ChannelQuestion, ChannelTurn, ChannelTurns, Speaker};
 use store::Read;

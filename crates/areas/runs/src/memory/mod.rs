@@ -10,8 +10,8 @@ mod queries;
 pub(crate) use channel::{is_marked, without_marks};
 pub(crate) use queries::{Exchange, Summary, keep_summary};
 
-use crate::guardrails::CompiledGuardrails;
 use crate::run::RunRow;
+use ::guardrails::CompiledGuardrails;
 use agents::{MemoryMode, Settings};
 use model::{Result, RunId};
 use ports::ChannelTurns;

@@ -37,9 +37,11 @@ pub(crate) fn turns(read: &mut Read, row: &RunRow, after: Option<&str>, most: i6
                 .or(runs::status.eq(RunStatus::Cancelled).and(runs::incomplete_reason.eq("interrupted"))),
         )
         // What guardrails kept from the model stays kept from it.
-        .filter(
-            runs::incomplete_reason.is_null().or(runs::incomplete_reason.ne_all(["guardrail", "handoff"])),
-        )
+        .filter(runs::incomplete_reason.is_null().or(runs::incomplete_reason.ne_all([
+            "guardrail",
+            "guardrail_unavailable",
+            "handoff",
+        ])))
         .order(runs::id.desc())
         .limit(most)
         .select((runs::id, runs::input, runs::output))

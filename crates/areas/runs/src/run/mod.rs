@@ -4,6 +4,7 @@ pub(crate) mod conversation;
 pub(crate) mod effect_key;
 mod ending;
 mod failure;
+mod inner;
 mod new_run;
 mod object;
 mod options;
@@ -17,6 +18,7 @@ mod variables;
 
 pub(crate) use ending::{Ended, Ending};
 pub(crate) use failure::{failure_of, refusal_of};
+pub(crate) use inner::{CalledRun, InnerRun};
 pub(crate) use new_run::WantedVersion;
 pub use new_run::{NewRun, OnBusy};
 pub use object::{Run, RunStatus};
@@ -27,5 +29,7 @@ pub(crate) use required_action::{ApprovalRequest, RequiredAction, RequiredCall};
 pub(crate) use response::RunAnswer;
 pub(crate) use row::RunRow;
 pub(crate) use step::{StepKind, StepRow, StepStatus};
-pub(crate) use step_content::{Approval, MemoryOutput, ModelOutput, ToolInput, ToolOutput, Verdict};
+pub(crate) use step_content::{
+    Approval, CheckOutput, MemoryOutput, ModelOutput, ToolInput, ToolOutput, Verdict,
+};
 pub(crate) use variables::{PromptVariables, expect_room, value_text};

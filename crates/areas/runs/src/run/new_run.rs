@@ -1,5 +1,6 @@
 //! Request for a run.
 
+use super::inner::InnerRun;
 use super::object::RunTrigger;
 use agents::ResponseFormat;
 use model::{AgentId, Answering, Metadata, text_enum};
@@ -79,6 +80,10 @@ pub struct NewRun {
     #[serde(skip)]
     #[schema(ignore)]
     pub(crate) question: Option<ChannelQuestion>,
+    /// The bounds of a run that the tool of another run starts.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) inner: Option<InnerRun>,
 }
 
 /// The version of an agent to run.

@@ -21,7 +21,7 @@ text_enum! {
         Incomplete = "incomplete",
         /// The run failed. It costs no Energy.
         Failed = "failed",
-        /// The run was replaced by a newer input to its conversation.
+        /// The run was replaced by a newer input to its conversation, or ended with the run within which it ran.
         Cancelled = "cancelled",
         /// The run waited too long in the queue or for an approval.
         Expired = "expired",
@@ -67,6 +67,8 @@ text_enum! {
         Reminder = "reminder",
         /// A contact that wrote over a channel.
         Channel = "channel",
+        /// A tool of another run, whose id is that of the trigger.
+        Agent = "agent",
     }
 }
 
@@ -146,8 +148,9 @@ pub struct Run {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct IncompleteDetails {
     /// The reason: `max_steps`, `max_tool_calls`, `max_output_tokens`, `timeout`, `energy_depleted`, `energy_limit`,
-    /// `budget_exceeded`, `loop_detected`, `output_invalid`, `guardrail`, `handoff`, `content_filter` or
-    /// `unknown_finish_reason`. For a cancelled run: `interrupted` or `rolled_back`. For an expired run: `queue_timeout`, or `unanswered` after an
+    /// `budget_exceeded`, `loop_detected`, `output_invalid`, `guardrail`, `guardrail_unavailable`, `handoff`, `content_filter` or
+    /// `unknown_finish_reason`. For a cancelled run: `interrupted` or `rolled_back`, or `outer_ended` for a run within
+    /// another. For an expired run: `queue_timeout`, or `unanswered` after an
     /// approval request.
     pub reason: String,
 }
@@ -209,7 +212,7 @@ pub struct RunEnergyItem {
     pub energy: i64,
 }
 
-/// One step of a run: a model call, a tool call, a memory summary or a guardrail finding.
+/// One step of a run: a model call, a tool call, a memory summary, a guardrail finding or a check of topics.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct RunStep {
     /// The id of the step.
@@ -218,7 +221,8 @@ pub struct RunStep {
     pub object: &'static str,
     /// The position in the run, from 1.
     pub position: i64,
-    /// `model`, `tool`, `memory` (a summary of older messages) or `guardrail` (a finding).
+    /// `model`, `tool`, `memory` (a summary of older messages), `guardrail` (a finding) or `check` (a classification of a text for
+    /// guardrails of type `topic`).
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// `running`, `completed`, `failed` or `unknown`. For a call that needs approval also `requires_action`,

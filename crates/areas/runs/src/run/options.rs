@@ -1,10 +1,11 @@
 //! Options of a run: what it was asked for beyond the settings of its agent.
 
+use super::inner::InnerRun;
 use super::object::RunTrigger;
 use super::placeholders::PlaceholderValues;
 use super::required_action::ApprovalState;
 use super::variables::PromptVariables;
-use agents::{ResponseFormat, Settings};
+use agents::{KeptVersions, ResponseFormat, Settings};
 use model::{Answering, Chain, ContactId, Trace, text_enum};
 use ports::{ChannelQuestion, with_values};
 use serde::{Deserialize, Serialize};
@@ -65,9 +66,15 @@ pub(crate) struct RunOptions {
     /// The messages that it answers over a channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) question: Option<ChannelQuestion>,
+    /// The versions of skills and code functions.
+    #[serde(default, skip_serializing_if = "KeptVersions::is_empty")]
+    pub(crate) versions: KeptVersions,
     /// The purpose in ledger entries.
     #[serde(default, skip_serializing_if = "RunPurpose::is_default")]
     pub(crate) purpose: RunPurpose,
+    /// The bounds of a run that the tool of another run started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) inner: Option<InnerRun>,
 }
 
 impl RunOptions {

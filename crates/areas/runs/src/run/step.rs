@@ -74,7 +74,7 @@ impl StepRow {
     pub(crate) fn tier(&self, of_run: Tier) -> Option<Tier> {
         match self.kind {
             StepKind::Model => Some(of_run),
-            StepKind::Memory => Some(Tier::Fast),
+            StepKind::Memory | StepKind::Check => Some(Tier::Fast),
             StepKind::Tool | StepKind::Guardrail => None,
         }
     }
@@ -111,13 +111,15 @@ text_enum! {
         Memory = "memory",
         /// A guardrail finding.
         Guardrail = "guardrail",
+        /// A classification of a text for guardrails of type `topic`.
+        Check = "check",
     }
 }
 
 impl StepKind {
     /// Returns whether steps of this kind cost Energy.
     pub(crate) fn is_priced(self) -> bool {
-        matches!(self, Self::Model | Self::Memory)
+        matches!(self, Self::Model | Self::Memory | Self::Check)
     }
 }
 

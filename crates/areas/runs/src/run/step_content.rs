@@ -1,5 +1,6 @@
 //! Contents of steps: the JSON of their inputs and outputs.
 
+use super::inner::CalledRun;
 use model::{JsonText, Timestamp, text_enum};
 use providers::{FailedAttempt, Finish, ToolCall, Usage, json};
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct MemoryOutput {
     pub(crate) summary: String,
+    #[serde(default)]
+    pub(crate) usage: Usage,
+    /// The usage is an estimate, because the provider did not report it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) usage_estimated: bool,
+}
+
+/// The output of a check of topics, as stored.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct CheckOutput {
+    /// What the text is about. `None` where that was not found out.
+    pub(crate) topics: Option<Vec<String>>,
+    /// Why it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
     #[serde(default)]
     pub(crate) usage: Usage,
     /// The usage is an estimate, because the provider did not report it.
@@ -66,6 +82,9 @@ text_enum! {
 /// The prefix of errors about wrong arguments. Resumed runs recognize such results by it.
 const BAD_ARGUMENTS: &str = "the arguments";
 
+/// The prefix of errors of calls that may have had their effect.
+const UNKNOWN: &str = "outcome unknown";
+
 /// The output of a tool step, as stored and as the model gets it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ToolOutput {
@@ -73,15 +92,27 @@ pub(crate) struct ToolOutput {
     /// As the tool wrote it, with all digits of its numbers.
     #[serde(deserialize_with = "json::raw")]
     pub(crate) result: JsonText,
+    /// The run of another agent that the call started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) run: Option<CalledRun>,
 }
 
 impl ToolOutput {
     pub(crate) fn new(ok: bool, result: &impl Serialize) -> Self {
-        Self { ok, result: JsonText::of(result) }
+        Self { ok, result: JsonText::of(result), run: None }
     }
 
     pub(crate) fn error(why: impl Into<String>) -> Self {
         Self::new(false, &why.into())
+    }
+
+    /// A call that may have had its effect.
+    pub(crate) fn unknown(why: &str) -> Self {
+        Self::error(format!("{UNKNOWN}: {why}"))
+    }
+
+    pub(crate) fn is_unknown(&self) -> bool {
+        !self.ok && json::plain(&self.result).starts_with(UNKNOWN)
     }
 
     /// Arguments that the tool was not called with.

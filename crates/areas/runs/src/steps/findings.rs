@@ -2,7 +2,7 @@
 
 use crate::engine::RunEngine;
 use crate::execution::Execution;
-use crate::guardrails::GuardrailFinding;
+use crate::guardrails::{self, GuardrailFinding};
 use crate::run::{Ending, StepKind, StepStatus};
 use model::JsonText;
 
@@ -28,7 +28,8 @@ impl RunEngine {
         let mut ending = None;
         for found in found {
             self.add_finding(execution, &found);
-            ending = ending.or_else(|| found.report.ending(found.stage, &execution.plan.settings));
+            ending =
+                ending.or_else(|| guardrails::ending(&found.report, found.stage, &execution.plan.settings));
         }
         ending
     }

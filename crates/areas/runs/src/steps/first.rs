@@ -1,4 +1,4 @@
-//! First step of a run: a summary of older turns, or the first model call.
+//! First step of a run: a check of the input's topics, a summary of older turns, or the first model call.
 
 use crate::engine::RunEngine;
 use crate::execution::{Execution, FirstStep};
@@ -9,11 +9,20 @@ use serde_json::json;
 use store::Tx;
 
 impl RunEngine {
-    /// Begins the first step of a run: a summary of older turns if one is due, else the first model call.
+    /// Begins the first step of a run: a check of the input's topics or a summary of older turns if one is due, else the first
+    /// model call.
     ///
     /// # Errors
     /// `energy_depleted`, `budget_exceeded` where not even a short answer can be paid.
     pub(crate) fn begin(&self, tx: &mut Tx, execution: &mut Execution) -> Result<FirstStep> {
+        if Self::is_input_unasked(execution) {
+            self.admit(tx, execution)?;
+            return Ok(FirstStep::Ask);
+        }
+        if let Some(check) = self.due_input_check(execution) {
+            self.begin_check(tx, execution, &check)?;
+            return Ok(FirstStep::Check(check));
+        }
         if let Some(summarization) = self.due_summarization(execution)
             && self.hold_for_summarization(tx, execution, &summarization)?
         {

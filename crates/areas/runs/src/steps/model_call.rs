@@ -123,7 +123,7 @@ impl RunEngine {
             transcript.to_mut().push(Message::text(Role::User, warning));
         }
         let prompt =
-            prompt::assemble(settings, execution.plan.spec_tokens, &execution.memory, &transcript, room);
+            prompt::assemble(settings, execution.spec_tokens(), &execution.memory, &transcript, room);
         let fits = (context - prompt.tokens).max(16);
         ModelCall { prompt, warning, max_output_tokens: settings.max_output_tokens.min(fits) }
     }
@@ -137,7 +137,7 @@ impl RunEngine {
         calls: Vec<ToolCall>,
     ) -> Result<Option<Vec<StepRow>>> {
         let written = self.write_with(execution, move |engine, tx, execution| {
-            if !runs::renew(tx, &execution.row)? {
+            if !runs::renew(tx, &execution.row)? || engine.is_orphan(tx, execution)? {
                 return Ok((None, 0));
             }
             let absorbed = engine.settle_written(tx, execution, energy)?;
@@ -166,7 +166,7 @@ impl RunEngine {
     /// next one cannot be paid.
     pub(crate) async fn next_step(&self, execution: &mut Arc<Execution>, energy: i64) -> Result<Advance> {
         let written = self.write_with(execution, move |engine, tx, execution| {
-            if !runs::renew(tx, &execution.row)? {
+            if !runs::renew(tx, &execution.row)? || engine.is_orphan(tx, execution)? {
                 return Ok((Advance::Stopped, 0));
             }
             let absorbed = engine.settle_written(tx, execution, energy)?;
@@ -181,9 +181,19 @@ impl RunEngine {
         Ok(advance)
     }
 
+    /// Returns whether the run was within another that has ended. It is cancelled then.
+    pub(crate) fn is_orphan(&self, tx: &mut Tx, execution: &Execution) -> Result<bool> {
+        self.cancel_orphan(tx, &execution.row, execution.plan.inner.as_ref())
+    }
+
     /// Writes the finished steps, and settles the last priced one. Returns the Energy beyond its hold.
-    fn settle_written(&self, tx: &mut Tx, execution: &Execution, energy: i64) -> Result<i64> {
+    pub(super) fn settle_written(&self, tx: &mut Tx, execution: &Execution, energy: i64) -> Result<i64> {
         write_finished(tx, execution)?;
+        self.settle_last(tx, execution, energy)
+    }
+
+    /// Settles the last priced step. Returns the Energy beyond its hold.
+    pub(super) fn settle_last(&self, tx: &mut Tx, execution: &Execution, energy: i64) -> Result<i64> {
         if energy == 0 || !execution.row.livemode {
             return Ok(0);
         }
@@ -196,14 +206,14 @@ impl RunEngine {
 }
 
 /// Deducts `absorbed`, which nobody pays, from the last priced step.
-fn deduct_absorbed(execution: &mut Arc<Execution>, absorbed: i64) {
+pub(super) fn deduct_absorbed(execution: &mut Arc<Execution>, absorbed: i64) {
     if absorbed > 0 {
         Arc::make_mut(execution).deduct_absorbed(absorbed);
     }
 }
 
 /// Returns the reason for which a limit ends a run in progress. `None` for errors that are not about limits.
-fn limit_reason(error: &Error) -> Option<&'static str> {
+pub(super) fn limit_reason(error: &Error) -> Option<&'static str> {
     match (error.code(), error.param_name()) {
         (Code::EnergyDepleted, Some(_)) => Some("energy_limit"),
         (Code::EnergyDepleted, _) => Some("energy_depleted"),

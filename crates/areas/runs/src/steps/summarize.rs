@@ -13,10 +13,9 @@ use store::Tx;
 impl RunEngine {
     pub(crate) fn due_summarization(&self, execution: &Execution) -> Option<Summarization> {
         let (settings, memory) = (&execution.plan.settings, &execution.memory);
-        let instructions = prompt::instructions(settings, execution.plan.spec_tokens > 0, memory);
-        let others = execution.plan.spec_tokens
-            + estimated_tokens(&instructions)
-            + estimated_tokens(&execution.transcript);
+        let spec_tokens = execution.spec_tokens();
+        let instructions = prompt::instructions(settings, spec_tokens > 0, memory);
+        let others = spec_tokens + estimated_tokens(&instructions) + estimated_tokens(&execution.transcript);
         let context = self.tiers().get(execution.row.model).context_tokens();
         memory.due_summarization(settings, others, context, self.tiers().fast.context_tokens())
     }

@@ -2,6 +2,7 @@
 
 use crate::execution::{Execution, PlannedTool};
 use crate::run::{StepRow, StepStatus, ToolOutput, effect_key};
+use agents::{FIND_TOOLS, LOAD_SKILL, SkillCall, find_tools};
 use model::JsonText;
 use providers::json;
 use serde::Serialize;
@@ -21,12 +22,32 @@ pub(crate) fn check_call<'a>(
     in_batch: usize,
     done: &[StepRow],
 ) -> CallCheck<'a> {
+    if step.name == FIND_TOOLS && !execution.plan.deferred.is_empty() {
+        let arguments = step.tool_input().map_or_else(|| JsonText::of(&()), |input| input.arguments);
+        let tools = execution.plan.tools.iter().map(|tool| &tool.callable);
+        return CallCheck::Answer(match find_tools(tools, &execution.plan.deferred, &arguments) {
+            Ok(found) => ToolOutput::new(true, &found),
+            Err(why) => ToolOutput::bad_arguments(why),
+        });
+    }
+    if execution.is_deferred(&step.name) {
+        let name = &step.name;
+        return CallCheck::Answer(ToolOutput::error(format!(
+            "find `{name}` with `{FIND_TOOLS}` before you call it"
+        )));
+    }
     let Some(tool) = execution.plan.tool(&step.name) else {
         return CallCheck::Answer(ToolOutput::error(format!("there is no tool called `{}`", step.name)));
     };
     let input = step.tool_input();
     if step.status == StepStatus::Refused {
         return CallCheck::Answer(refused(input.and_then(|input| input.approval?.note)));
+    }
+    let loaded = || execution.steps.iter().chain(done).filter_map(loaded);
+    if tool.skill.is_none()
+        && let Some(why) = execution.plan.skills.narrowed(&tool.callable, loaded())
+    {
+        return CallCheck::Answer(ToolOutput::error(why));
     }
     let arguments = input.map(|input| input.arguments);
     if arguments.as_ref() == Some(&effect_key::withheld()) {
@@ -59,7 +80,17 @@ pub(crate) fn check_call<'a>(
             "the tool may be called {limit} times in a run"
         )));
     }
+    if tool.skill == Some(SkillCall::Load) {
+        // It takes nothing but the plan, and holds for what the same answer calls after it.
+        return CallCheck::Answer(execution.plan.skills.load(arguments, loaded()).into());
+    }
     CallCheck::Call(tool, arguments.clone())
+}
+
+/// The result of a call that loaded a skill.
+fn loaded(step: &StepRow) -> Option<JsonText> {
+    let output = step.output.as_ref().filter(|_| step.is_tool() && step.name == LOAD_SKILL)?;
+    output.parse::<ToolOutput>().ok().filter(|output| output.ok).map(|output| output.result)
 }
 
 /// The longest part of wrong arguments that the model is shown.

@@ -1,18 +1,20 @@
 //! Execution of the tool calls that the model asks for.
 
 use super::check::{CallCheck, check_call};
+use super::function;
 use super::headers::{Headers, redacted};
 use super::operation_call::CallContext;
-use super::{function, http};
 use crate::engine::RunEngine;
 use crate::execution::{Execution, PlannedTool};
 use crate::guardrails::GuardrailFinding;
 use crate::queries::{runs, steps};
 use crate::run::{StepRow, StepStatus, ToolOutput};
 use crate::spans;
+use agents::call_http;
 use model::{Code, JsonText};
 use operation::http_span;
 use providers::json::Fields;
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,11 +41,19 @@ impl RunEngine {
             let tool = execution.plan.tool_of(&step.name);
             let in_batch =
                 names.iter().take(place).filter(|name| execution.plan.tool_of(name) == tool).count();
+            if step.status == StepStatus::Unknown {
+                let output = ToolOutput::unknown("the service was interrupted during the call");
+                let output = self.keeping_lease(execution, self.verified(execution, &step, output)).await;
+                step = finished(step, &output);
+                found.extend(self.inspect_result(execution, &mut step).await);
+                done.push(step);
+                continue;
+            }
             let checked = check_call(execution, &step, in_batch, &done);
             match checked {
                 CallCheck::Answer(output) => {
                     step = finished(step, &output);
-                    found.extend(execution.plan.guardrails.inspect_result(&mut step));
+                    found.extend(self.inspect_result(execution, &mut step).await);
                     done.push(step);
                 }
                 CallCheck::Call(tool, _) if step.status == StepStatus::RequiresAction => {
@@ -52,13 +62,17 @@ impl RunEngine {
                 CallCheck::Call(tool, arguments) if tool.writes() => {
                     let output = if execution.active.cancel.is_cancelled() {
                         ToolOutput::error("the run was stopped before the call")
-                    } else if execution.row.livemode {
-                        self.keeping_lease(execution, self.call_tool(execution, &step, tool, arguments)).await
+                    } else if execution.row.livemode || !tool.is_simulated() {
+                        let calling = async {
+                            let output = self.call_tool(execution, &step, tool, arguments).await;
+                            self.verified(execution, &step, output).await
+                        };
+                        self.keeping_lease(execution, calling).await
                     } else {
                         simulated(tool)
                     };
                     step = finished(step, &output);
-                    found.extend(execution.plan.guardrails.inspect_result(&mut step));
+                    found.extend(self.inspect_result(execution, &mut step).await);
                     if place < last {
                         self.keep_result(execution, &step).await;
                     }
@@ -71,7 +85,7 @@ impl RunEngine {
             }
         }
         for mut step in self.keeping_lease(execution, futures::future::join_all(reading)).await {
-            found.extend(execution.plan.guardrails.inspect_result(&mut step));
+            found.extend(self.inspect_result(execution, &mut step).await);
             done.push(step);
         }
         done.sort_by_key(|step| step.position);
@@ -94,7 +108,7 @@ impl RunEngine {
         }
     }
 
-    async fn call_tool(
+    pub(crate) async fn call_tool(
         &self,
         execution: &Execution,
         step: &StepRow,
@@ -108,6 +122,18 @@ impl RunEngine {
         if let Some(function) = tool.callable.function {
             let context = CallContext { execution, step, tool, trace: call.trace() };
             return self.call_function(&context, function, &arguments, patience).await;
+        }
+        if let Some(agent) = tool.settings().agent {
+            let context = CallContext { execution, step, tool, trace: call.trace() };
+            return self.call_agent(&context, agent, &arguments, patience).await;
+        }
+        if let Some(code) = &tool.settings().code {
+            let context = CallContext { execution, step, tool, trace: call.trace() };
+            return self.call_code_function(&context, code, &arguments, patience).await;
+        }
+        if let Some(skill) = tool.skill {
+            let context = CallContext { execution, step, tool, trace: call.trace() };
+            return self.call_skill(&context, skill, &arguments, patience).await;
         }
         let Some(http) = &tool.settings().http else {
             return ToolOutput::error("the tool has no HTTP request");
@@ -139,7 +165,11 @@ impl RunEngine {
         for (name, value) in fixed {
             arguments.set(name, JsonText::of(&value));
         }
-        let output = http::call(connector, http, values, arguments, patience, key, &mut sent).await;
+        let output = match call_http(connector, http, values, arguments, patience, key, &mut sent).await {
+            Ok(result) => ToolOutput::new((200..300).contains(&result.status), &result),
+            Err(failure) if failure.is_unknown => ToolOutput::unknown(&failure.message),
+            Err(failure) => ToolOutput::error(failure.message),
+        };
         redacted(output, &secrets)
     }
 }
@@ -148,7 +178,11 @@ impl RunEngine {
 fn simulated(tool: &PlannedTool) -> ToolOutput {
     match tool.callable.function {
         Some(function) => function::simulated(function),
-        None => http::simulated(tool.settings()),
+        None => {
+            let method = tool.settings().http.as_ref().map(|http| http.method);
+            let note = "This is a test run: the call was not made.";
+            ToolOutput::new(true, &json!({ "simulated": true, "method": method, "note": note }))
+        }
     }
 }
 
@@ -162,7 +196,7 @@ fn hold_back(mut step: StepRow, tool: &PlannedTool, held_back: &mut Vec<StepRow>
 }
 
 fn finished(mut step: StepRow, output: &ToolOutput) -> StepRow {
-    if step.status != StepStatus::Refused {
+    if !matches!(step.status, StepStatus::Refused | StepStatus::Unknown) {
         step.status = if output.ok { StepStatus::Completed } else { StepStatus::Failed };
     }
     step.output = Some(JsonText::of(output));

@@ -49,7 +49,7 @@ impl RunEngine {
                 ToolOutput::error("the operation cannot be called")
             }
             Err(_) if function.writes => {
-                ToolOutput::error("outcome unknown: the operation took longer than the tool's timeout")
+                ToolOutput::unknown("the operation took longer than the tool's timeout")
             }
             Err(_) => ToolOutput::error("the operation took longer than the tool's timeout"),
         }
@@ -95,7 +95,7 @@ fn output(answer: LocalAnswer, of_contact: bool) -> ToolOutput {
     ToolOutput::new(true, &bounded(body))
 }
 
-fn refusal(error: Value) -> ToolOutput {
+pub(super) fn refusal(error: Value) -> ToolOutput {
     let of = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
     if of("code") == Code::ValidationError.as_str() {
         return ToolOutput::bad_arguments(format_args!("were refused: {} ({})", of("message"), of("param")));

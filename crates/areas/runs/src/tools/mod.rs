@@ -1,11 +1,14 @@
-//! Tool calls: HTTP requests, and operations of the service.
+//! Tool calls: HTTP requests, other agents, and operations of the service.
 
+mod agent;
 mod check;
+mod code_function;
 mod execute;
 mod function;
 mod headers;
-mod http;
 mod limits;
 mod operation_call;
+mod skill;
+mod verify;
 
 pub(crate) use execute::ToolResults;

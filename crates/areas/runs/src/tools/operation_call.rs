@@ -1,10 +1,10 @@
 //! The call of an operation that a function of a tool makes.
 
-use crate::engine::{RunEngine, chain_of};
+use crate::engine::{RunEngine, agent_caller};
 use crate::execution::{Execution, PlannedTool};
 use crate::run::StepRow;
 use agents::{Function, Takes, scopes};
-use model::{Actor, ActorType, Result, Trace};
+use model::{Result, Trace};
 use operation::LocalCall;
 use serde_json::{Map, Value};
 
@@ -39,15 +39,8 @@ impl RunEngine {
     ) -> Result<LocalCall> {
         let CallContext { execution, step, tool, trace } = context;
         let LimitedCall { mut arguments, conditions, version } = limited;
-        let actor = Actor {
-            kind: ActorType::Agent,
-            id: execution.row.agent_id.to_string(),
-            run_id: Some(execution.row.id.clone()),
-        };
         let scopes = scopes(self.operations(), std::iter::once(function.operation))?;
-        let mut caller = execution.plan.caller.acting(actor, scopes);
-        caller.trace = Some((*trace).clone());
-        caller.chain = chain_of(&execution.row)?.map(|chain| chain.next());
+        let caller = agent_caller(execution, trace, scopes)?;
         let mut path = vec![("workspaceId", execution.row.workspace_id.to_string())];
         let grant = tool.settings().grant.as_ref();
         path.extend(grant.and_then(|grant| grant.collection).map(|id| ("collectionId", id.to_string())));

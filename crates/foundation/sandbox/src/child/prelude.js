@@ -150,6 +150,7 @@
     } catch (refusal) {
       const error = new Error(refusal.message);
       error.name = refusal.name;
+      if (typeof refusal.code === "string") error.code = refusal.code;
       throw error;
     }
     return answer;

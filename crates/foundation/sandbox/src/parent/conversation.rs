@@ -273,8 +273,9 @@ fn reply(id: u32, answer: HostAnswer, limit: usize) -> Vec<u8> {
     });
     let (good, text, body) = match answer {
         Ok((text, body)) => (1, text, body),
-        Err(HostError { name, message }) => {
-            (0, serde_json::json!({ "name": name, "message": message }).to_string(), Vec::new())
+        Err(HostError { name, message, code }) => {
+            let error = serde_json::json!({ "name": name, "message": message, "code": code });
+            (0, error.to_string(), Vec::new())
         }
     };
     Writer::new(to_worker::REPLY).u32(id).u8(good).text(&text).bytes(&body).finish()

@@ -15,14 +15,18 @@ impl Pool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a worker that can serve a call of `program`, the one that was used last.
-    pub fn take(&self, key: &Key, program: &Program) -> Option<Worker> {
+    /// Takes a worker that can serve a call of `program` with this memory, the one that was used last.
+    pub fn take(&self, key: &Key, program: &Program, memory: usize) -> Option<Worker> {
         let mut unfit = Vec::new();
         let mut workers = self.workers();
         let mine = workers.get_mut(key)?;
         let mut found = None;
         while let Some(worker) = mine.pop() {
-            if worker.program.0 == program.0 && !worker.zygote.is_dead() && worker.is_quiet() {
+            if worker.program.0 == program.0
+                && worker.memory == memory
+                && !worker.zygote.is_dead()
+                && worker.is_quiet()
+            {
                 found = Some(worker);
                 break;
             }

@@ -8,7 +8,7 @@ use super::zygote::Zygote;
 use crate::call::{BadValue, Call, Effect, Error, Failure, Key, Outcome, Program, Protection};
 use crate::host::{Host, NoHost};
 use crate::json;
-use crate::settings::Settings;
+use crate::settings::{Limits, Settings};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -147,7 +147,12 @@ impl Sandbox {
             .ok_or(Error::Given { what: "input", why: BadValue::NotJson })?;
         let _place = self.0.shares.take(&key.workspace, *patience).await.ok_or(Error::Busy)?;
         self.0.calls.fetch_add(1, Ordering::Relaxed);
-        let attempt = Attempt { inner: &self.0, key, program, call, message: &message, deadline, host };
+        let limits = Limits {
+            memory: call.memory.map_or(limits.memory, |memory| memory.min(limits.memory)),
+            ..*limits
+        };
+        let attempt =
+            Attempt { inner: &self.0, key, program, call, message: &message, deadline, limits, host };
         match attempt.make().await {
             Made::Outcome(outcome) => Ok(outcome),
             Made::Failed(error) => Err(error),
@@ -196,12 +201,12 @@ impl Inner {
     }
 
     /// A new worker. A zygote that cannot fork is replaced once.
-    async fn fork(&self, program: &Program) -> Result<Worker, Error> {
+    async fn fork(&self, program: &Program, memory: usize) -> Result<Worker, Error> {
         let zygote = self.zygote().await?;
         if self.settings.required && !zygote.protection.is_complete() {
             return Err(Error::Unprotected(zygote.protection));
         }
-        let worker = match Worker::fork(&zygote, program).await {
+        let worker = match Worker::fork(&zygote, program, memory).await {
             Ok(worker) => worker,
             Err(_) => {
                 let mut current = self.zygote.lock().await;
@@ -209,7 +214,7 @@ impl Inner {
                     *current = None;
                 }
                 drop((current, zygote));
-                Worker::fork(&self.zygote().await?, program).await?
+                Worker::fork(&self.zygote().await?, program, memory).await?
             }
         };
         self.workers.fetch_add(1, Ordering::Relaxed);
@@ -250,6 +255,7 @@ struct Attempt<'a> {
     call: &'a Call,
     message: &'a [u8],
     deadline: Duration,
+    limits: Limits,
     host: &'a dyn Host,
 }
 
@@ -265,26 +271,25 @@ enum Made {
 
 impl Attempt<'_> {
     async fn make(&self) -> Made {
-        let settings = &self.inner.settings;
+        let limits = &self.limits;
         let started = Instant::now();
-        let reused = if self.is_strict() { None } else { self.inner.pool.take(self.key, self.program) };
+        let reused =
+            if self.is_strict() { None } else { self.inner.pool.take(self.key, self.program, limits.memory) };
         let is_reused = reused.is_some();
         let worker = match reused {
             Some(worker) => worker,
-            None => match self.inner.fork(self.program).await {
+            None => match self.inner.fork(self.program, limits.memory).await {
                 Ok(worker) => worker,
                 Err(error) => return Made::Failed(error),
             },
         };
-        let mut outgoing =
-            if is_reused { Vec::new() } else { program_message(self.program, &settings.limits) };
+        let mut outgoing = if is_reused { Vec::new() } else { program_message(self.program, limits) };
         outgoing.extend(self.message);
         let mut transcript = Transcript::default();
         let end = match worker.socket().and_then(UnixStream::from_std) {
             Ok(mut socket) => {
-                let talk =
-                    conversation::talk(&mut socket, outgoing, &settings.limits, self.host, &mut transcript);
-                tokio::time::timeout(self.deadline + settings.limits.grace, talk).await
+                let talk = conversation::talk(&mut socket, outgoing, limits, self.host, &mut transcript);
+                tokio::time::timeout(self.deadline + limits.grace, talk).await
             }
             Err(error) => return Made::Failed(Error::Unavailable(error.to_string())),
         };

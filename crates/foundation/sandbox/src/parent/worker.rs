@@ -21,6 +21,8 @@ pub struct Worker {
     pub zygote: Arc<Zygote>,
     /// What it runs.
     pub program: Program,
+    /// Bytes of memory of its engine.
+    pub memory: usize,
     /// Calls that it served.
     pub served: u32,
     /// Since when it waits for a call.
@@ -29,12 +31,13 @@ pub struct Worker {
 
 impl Worker {
     /// Forks a worker for `program`.
-    pub async fn fork(zygote: &Arc<Zygote>, program: &Program) -> Result<Self, Error> {
+    pub async fn fork(zygote: &Arc<Zygote>, program: &Program, memory: usize) -> Result<Self, Error> {
         let forked = zygote.fork().await?;
         Ok(Self {
             forked,
             zygote: Arc::clone(zygote),
             program: program.clone(),
+            memory,
             served: 0,
             idle_since: Instant::now(),
         })

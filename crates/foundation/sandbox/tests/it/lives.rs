@@ -80,7 +80,7 @@ async fn one_key_with_another_program_gets_another_process() {
         let outcome = sandbox.call(&key("1"), &program, &Call::new("null"), &NoHost).await.unwrap();
         assert_eq!(outcome.result, Ok(n.to_owned()));
     }
-    assert_eq!(sandbox.stats().workers, 3);
+    assert_eq!(sandbox.stats().workers, 4);
 }
 
 #[tokio::test]
@@ -301,4 +301,22 @@ async fn zygote_and_workers_are_killed_and_no_call_is_lost_or_made_twice() {
     assert!(sandbox.stats().zygotes > 1);
     assert_eq!(sandbox.stats().running, 0);
     assert_eq!(output(&sandbox, "return 1;").await, Ok("1".to_owned()));
+}
+
+#[tokio::test]
+async fn a_call_may_have_less_memory_and_workers_of_its_own() {
+    let sandbox = sandbox();
+    let body =
+        "const all = []; while (all.length < ctx.input) all.push(new Uint8Array(1 << 20)); return all.length";
+    let source = function(body);
+    let call = |memory| Call { memory, ..Call::new("12") };
+    for (memory, fits) in
+        [(None, true), (Some(8 << 20), false), (Some(16 << 20), true), (Some(1 << 40), true)]
+    {
+        let outcome = run_with(&sandbox, &source, &call(memory), &NoHost).await;
+        let expected = if fits { Ok("12".to_owned()) } else { Err(Failure::Memory) };
+        assert_eq!(outcome.result, expected, "{memory:?}");
+    }
+    // A worker with another limit is not used.
+    assert_eq!(sandbox.stats().workers, 4);
 }

@@ -46,6 +46,7 @@ pages! {
     sandbox: "docs/sandbox.md",
     security: "docs/security.md",
     simulator: "docs/simulator.md",
+    skills: "docs/skills.md",
     stripe: "docs/stripe.md",
     tasks: "docs/tasks.md",
     webhooks: "docs/webhooks.md",

@@ -129,7 +129,7 @@ impl Shop {
         let mut kinds = BTreeSet::new();
         for kind in ToolKind::ALL {
             let tools = match kind {
-                ToolKind::Http => Vec::new(),
+                ToolKind::Http | ToolKind::Agent => Vec::new(),
                 ToolKind::Contacts | ToolKind::Tasks | ToolKind::Messages => {
                     vec![(kind.as_str().to_owned(), json!({}))]
                 }
@@ -151,7 +151,7 @@ impl Shop {
                 kinds.insert(kind.as_str());
             }
         }
-        assert_eq!(kinds.len(), ToolKind::ALL.len() - 1);
+        assert_eq!(kinds.len(), ToolKind::ALL.len() - 2);
     }
 
     /// Ana writes, and the agent makes these calls. Gives their results.

@@ -1,4 +1,8 @@
-//! Tools: HTTP requests, and operations of the service.
+//! Tools: HTTP requests, other agents, and operations of the service.
 
+mod agents;
 mod calls;
+mod code_functions;
+mod deferred;
 mod grants;
+mod verify;

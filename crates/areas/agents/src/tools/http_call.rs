@@ -1,7 +1,6 @@
 //! HTTP client for `http` tools.
 
-use crate::run::ToolOutput;
-use agents::{HttpMethod, HttpTool, ToolSettings};
+use super::tool::{HttpMethod, HttpTool};
 use egress::{Connector, Limits, Method, Oversize, Request};
 use expressions::placeholder::{UrlPiece, url_pieces};
 use model::JsonText;
@@ -9,7 +8,6 @@ use operation::note_http;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use providers::json::{self, Fields};
 use serde::Serialize;
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use telemetry::Span;
@@ -17,25 +15,38 @@ use telemetry::Span;
 /// The most bytes of an answer that are given to the model.
 const LARGEST_RESULT: usize = 64 * 1024;
 
-/// Returns the result of a writing call with a test key, which is not sent.
-pub(crate) fn simulated(tool: &ToolSettings) -> ToolOutput {
-    let method = tool.http.as_ref().map(|http| http.method);
-    let note = "This is a test run: the call was not made.";
-    ToolOutput::new(true, &json!({ "simulated": true, "method": method, "note": note }))
-}
-
 /// The part of a response that the model receives.
-#[derive(Serialize)]
-struct Received {
-    status: u16,
+#[derive(Debug, Serialize)]
+pub struct HttpResult {
+    /// The status.
+    pub status: u16,
     /// JSON as it came, and any other text as a text.
-    body: JsonText,
+    pub body: JsonText,
+    /// Whether only the beginning is here.
     #[serde(skip_serializing_if = "Option::is_none")]
-    truncated: Option<bool>,
+    pub truncated: Option<bool>,
 }
 
-/// Calls the tool with all its arguments. Every failure is an answer to the model, never an error of the run.
-pub(crate) async fn call(
+/// Why a call has no response.
+#[derive(Debug)]
+pub struct HttpFailure {
+    /// The reason, for the model.
+    pub message: String,
+    /// Whether the call may have had its effect all the same.
+    pub is_unknown: bool,
+}
+
+impl HttpFailure {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), is_unknown: false }
+    }
+}
+
+/// Calls the tool with all its arguments.
+///
+/// # Errors
+/// The call was not made, or there is no response.
+pub async fn call(
     connector: &Connector,
     http: &HttpTool,
     headers: BTreeMap<String, String>,
@@ -43,13 +54,10 @@ pub(crate) async fn call(
     patience: Duration,
     effect_key: &str,
     span: &mut Span,
-) -> ToolOutput {
-    let url = match address(&http.url, &mut arguments) {
-        Ok(url) => url,
-        Err(why) => return ToolOutput::error(why),
-    };
+) -> Result<HttpResult, HttpFailure> {
+    let url = address(&http.url, &mut arguments).map_err(HttpFailure::new)?;
     let Ok(method) = Method::from_bytes(http.method.as_str().as_bytes()) else {
-        return ToolOutput::error("the tool has an unknown method");
+        return Err(HttpFailure::new("the tool has an unknown method"));
     };
     let in_query = matches!(http.method, HttpMethod::Get | HttpMethod::Delete);
     let url = if in_query { with_query(url, &arguments) } else { url };
@@ -82,12 +90,13 @@ pub(crate) async fn call(
             let text = egress::charset::decode(kind, &response.body).replace('\0', "");
             let body = json::text_of(&text).unwrap_or_else(|| JsonText::of(&text));
             let truncated = response.truncated.then_some(true);
-            ToolOutput::new(
-                (200..300).contains(&response.status),
-                &Received { status: response.status, body, truncated },
-            )
+            Ok(HttpResult { status: response.status, body, truncated })
         }
-        Err(error) => ToolOutput::error(format!("the call failed: {error}")),
+        Err(error) => {
+            // It may have arrived.
+            let is_unknown = http.method != HttpMethod::Get && matches!(error.kind(), "timeout" | "http");
+            Err(HttpFailure { message: format!("the call failed: {error}"), is_unknown })
+        }
     }
 }
 
@@ -142,6 +151,7 @@ fn with_query(mut url: String, arguments: &Fields) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn fields(arguments: &serde_json::Value) -> Fields {
         Fields::of(&JsonText::of(arguments)).unwrap()

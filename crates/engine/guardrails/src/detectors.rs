@@ -1,7 +1,7 @@
 //! Text search of guardrails, in every text of a value.
 
 use super::prompt_injection;
-use agents::guardrails::{Guardrail, GuardrailKind, GuardrailWord, PiiKind, pattern};
+use super::settings::{Guardrail, GuardrailKind, GuardrailWord, PiiKind, pattern};
 use model::{Error, Result};
 use regex::Regex;
 use serde_json::Value;
@@ -56,6 +56,8 @@ pub(crate) fn detectors(guardrail: &Guardrail) -> Result<Vec<Detector>> {
                 .collect()
         }
         GuardrailKind::Json => vec![Detector::NotJson],
+        // A model finds them.
+        GuardrailKind::Topic | GuardrailKind::Function => Vec::new(),
     })
 }
 

@@ -1,6 +1,6 @@
-//! Settings of guardrails: the text to detect, the stages, and the action. The crate `runs` applies them.
+//! Settings of guardrails: the text to detect, the stages, and the action.
 
-use model::{Error, FieldError, Result, text_enum};
+use model::{Error, FieldError, FunctionId, Result, text_enum};
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -35,6 +35,11 @@ text_enum! {
         MaxLength = "max_length",
         /// Text that tries to give the model instructions. For `input` and `tool_result`.
         PromptInjection = "prompt_injection",
+        /// Text about topics that are not wanted, as the fast tier classifies it. For `input` and `output`. The check costs Energy.
+        Topic = "topic",
+        /// What the code function `function_id` does not allow. It is called with `{stage, text, tool}` and returns
+        /// `{allow, text, reason}`. If it fails, the text is blocked, unless the action is `flag`.
+        Function = "function",
         /// Output that is not JSON. For `output`. Output that must match a schema is not checked: the model is asked to
         /// correct it.
         Json = "json",
@@ -80,6 +85,25 @@ text_enum! {
 #[schema(min_length = 1, max_length = 100, pattern = r"\S")]
 pub struct GuardrailWord(pub String);
 
+/// A topic, in a few words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(min_length = 1, max_length = 100, pattern = r"\S")]
+pub struct GuardrailTopic(pub String);
+
+/// The topics of a guardrail of type `topic`: either those that are allowed or those that are blocked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GuardrailTopics {
+    /// The only topics that a text may be about. Greetings, thanks and texts without a topic are always allowed.
+    #[schema(min_items = 1, max_items = 20)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<Vec<GuardrailTopic>>,
+    /// The topics that a text must not be about.
+    #[schema(min_items = 1, max_items = 20)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<Vec<GuardrailTopic>>,
+}
+
 /// A check of an agent's input or output. An agent's guardrails are applied in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -104,6 +128,12 @@ pub struct Guardrail {
     #[schema(min_items = 1, max_items = 5)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pii: Option<Vec<PiiKind>>,
+    /// For `topic`: the topics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topics: Option<GuardrailTopics>,
+    /// For `function`: the id of a published code function that only reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function_id: Option<FunctionId>,
     /// For `max_length`: the maximum number of characters.
     #[schema(minimum = 1, maximum = 100_000)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,6 +171,8 @@ impl Guardrail {
             ("pattern", self.pattern.is_some(), kind == GuardrailKind::Regex, true, "`regex`"),
             ("words", self.words.is_some(), kind == GuardrailKind::Blocklist, true, "`blocklist`"),
             ("pii", self.pii.is_some(), kind == GuardrailKind::Pii, false, "`pii`"),
+            ("function_id", self.function_id.is_some(), kind == GuardrailKind::Function, true, "`function`"),
+            ("topics", self.topics.is_some(), kind == GuardrailKind::Topic, true, "`topic`"),
             (
                 "max_characters",
                 self.max_characters.is_some(),
@@ -164,6 +196,9 @@ impl Guardrail {
                 errors.push(FieldError::new(at(name), format_args!("is required with {with}")));
             }
         }
+        if self.topics.as_ref().is_some_and(|topics| topics.allowed.is_some() == topics.blocked.is_some()) {
+            errors.push(FieldError::new(at("topics"), "must have either `allowed` or `blocked`"));
+        }
         if let Some(Err(error)) = self.pattern.as_deref().map(pattern) {
             errors.push(FieldError::new(at("pattern"), format_args!("cannot be used: {error}")));
         }
@@ -176,6 +211,7 @@ impl Guardrail {
         let places: &[GuardrailStage] = match self.kind {
             GuardrailKind::Json => &[Output],
             GuardrailKind::PromptInjection => &[Input, ToolResult],
+            GuardrailKind::Topic => &[Input, Output],
             _ => &[Input, ToolCall, ToolResult, Output],
         };
         let wrong = self.on.iter().enumerate().filter(|(_, stage)| !places.contains(stage));
@@ -188,6 +224,19 @@ impl Guardrail {
             .collect();
         if self.kind == GuardrailKind::Json && self.action == GuardrailAction::Mask {
             errors.push(FieldError::new(at("action"), "cannot be `mask`: there is nothing to mask"));
+        }
+        if self.kind == GuardrailKind::Topic && self.action == GuardrailAction::Mask {
+            errors.push(FieldError::new(at("action"), "cannot be `mask`: a topic is that of the whole text"));
+        }
+        if self.kind == GuardrailKind::Topic
+            && self.on.contains(&Input)
+            && self.action == GuardrailAction::Replace
+        {
+            errors.push(FieldError::new(at("action"), "cannot be `replace` for the topic of an `input`"));
+        }
+        let changes = matches!(self.action, GuardrailAction::Mask | GuardrailAction::Replace);
+        if self.kind == GuardrailKind::Function && self.on.contains(&Input) && changes {
+            errors.push(FieldError::new(at("action"), "cannot change an `input` for this type"));
         }
         if self.on.contains(&ToolCall) && self.action == GuardrailAction::Replace {
             let rule = "cannot be `replace` for `tool_call`: text cannot replace arguments";

@@ -1,19 +1,19 @@
-//! Decisions of people, as JSON from programs or as a form from the page.
+//! Decisions of people about several things that are asked together, as JSON from programs or as a form from a page.
 
-use crate::run::{StepRow, Verdict};
 use input::parse_json;
 use model::{Error, Result};
 use serde_json::{Map, Value};
 use url::form_urlencoded;
 
 /// The most characters of a note.
-pub(crate) const LONGEST_NOTE: usize = 1000;
+pub const LONGEST_NOTE: usize = 1000;
 
-/// Decision about an approval request.
+/// A decision about an approval request for calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Decision {
+pub struct Decision {
     allowed: Allowed,
-    pub(crate) note: Option<String>,
+    /// What the person said to it.
+    pub note: Option<String>,
 }
 
 /// The approved calls.
@@ -30,7 +30,7 @@ impl Decision {
     ///
     /// # Errors
     /// `validation_error`.
-    pub(crate) fn from_json(bytes: &[u8]) -> Result<Self> {
+    pub fn from_json(bytes: &[u8]) -> Result<Self> {
         let value: Value = parse_json(bytes, "body")?;
         let Value::Object(fields) = value else {
             return Err(Error::invalid("body", "must be a JSON object"));
@@ -47,7 +47,7 @@ impl Decision {
     ///
     /// # Errors
     /// `validation_error`.
-    pub(crate) fn from_form(bytes: &[u8]) -> Result<Self> {
+    pub fn from_form(bytes: &[u8]) -> Result<Self> {
         let mut fields = Map::new();
         let mut calls = Vec::new();
         for (name, value) in form_urlencoded::parse(bytes) {
@@ -75,23 +75,20 @@ impl Decision {
         Ok(Self { allowed, note: note(fields.get("note"))? })
     }
 
-    /// Returns the verdict on each of `calls`, in their order.
+    /// Returns whether each of `calls` is approved, in their order.
     ///
     /// # Errors
     /// `validation_error` where it names a call that is not asked about.
-    pub(crate) fn verdicts(&self, calls: &[StepRow]) -> Result<Vec<Verdict>> {
+    pub fn approvals(&self, calls: &[&str]) -> Result<Vec<bool>> {
         let named = match &self.allowed {
-            Allowed::All => return Ok(vec![Verdict::Approved; calls.len()]),
-            Allowed::None => return Ok(vec![Verdict::Refused; calls.len()]),
+            Allowed::All => return Ok(vec![true; calls.len()]),
+            Allowed::None => return Ok(vec![false; calls.len()]),
             Allowed::These(named) => named,
         };
-        let is_asked = |id: &String| calls.iter().any(|step| step.id.as_str() == id);
-        if let Some(place) = named.iter().position(|id| !is_asked(id)) {
+        if let Some(place) = named.iter().position(|id| !calls.contains(&id.as_str())) {
             return Err(Error::invalid(format!("calls[{place}]"), "is not a call of this approval request"));
         }
-        let is_named = |step: &StepRow| named.iter().any(|id| id == step.id.as_str());
-        let verdict = |step| if is_named(step) { Verdict::Approved } else { Verdict::Refused };
-        Ok(calls.iter().map(verdict).collect())
+        Ok(calls.iter().map(|call| named.iter().any(|id| id == call)).collect())
     }
 }
 

@@ -1,9 +1,9 @@
 //! Code fences around structured answers.
 
-use providers::json;
+use super::json;
 
 /// The JSON of an answer that holds it in a code block, as models like to write it; any other answer as it is.
-pub(crate) fn strip(text: &str) -> &str {
+pub fn strip(text: &str) -> &str {
     if json::text_of(text).is_some() {
         return text;
     }

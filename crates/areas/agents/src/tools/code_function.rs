@@ -1,0 +1,62 @@
+//! What a tool keeps of its code function.
+
+use model::{FunctionId, JsonText};
+use ports::{CallableFunction, FunctionEffect};
+use serde::{Deserialize, Serialize};
+
+/// The most bytes of an output that are given to the model.
+const LARGEST_OUTPUT: usize = 64 * 1024;
+
+/// The code function of a `function` tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CodeFunction {
+    /// The function.
+    pub id: FunctionId,
+    /// The version that is called. `None` for the published one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<i64>,
+    /// The name that the function had when the tool was attached.
+    pub name: String,
+    /// The description that it had.
+    pub description: String,
+    /// Whether it had side effects.
+    pub writes: bool,
+}
+
+impl CodeFunction {
+    pub(crate) fn of(function: CallableFunction, version: Option<i64>) -> Self {
+        Self {
+            id: function.id,
+            version,
+            name: function.name,
+            description: function.description,
+            writes: function.effect == FunctionEffect::Write,
+        }
+    }
+
+    /// Returns the description for the model: that of the tool, else that of the function.
+    pub(crate) fn description(&self, of_tool: &str) -> String {
+        let texts = [of_tool.trim(), self.description.trim()];
+        let text = texts.into_iter().find(|text| !text.is_empty());
+        text.map_or_else(|| format!("Calls the function {}.", self.name), str::to_owned)
+    }
+}
+
+/// A text that is too long for the model.
+#[derive(Serialize)]
+struct Truncated<'a> {
+    truncated: String,
+    beginning: &'a str,
+}
+
+/// Returns an output for the model: all of it with all digits, or the beginning of its text if it is too large.
+pub fn bounded_output(output: JsonText) -> JsonText {
+    if output.as_str().len() <= LARGEST_OUTPUT {
+        return output;
+    }
+    let text = output.as_str();
+    let end = (0..=LARGEST_OUTPUT).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    let beginning = text.get(..end).unwrap_or_default();
+    let truncated = format!("The output was too large: it had {} bytes.", text.len());
+    JsonText::of(&Truncated { truncated, beginning })
+}

@@ -1,0 +1,75 @@
+//! Choice of the versions of skills and code functions that a run has.
+
+use crate::engine::RunEngine;
+use agents::{KeptSkill, KeptVersions, RunSkills, Settings, SkillRef, ToolKind, ToolRow};
+use model::{JsonText, Result, WorkspaceId};
+use ports::{OfferedSkill, SkillPin};
+use store::Read;
+
+impl RunEngine {
+    /// Chooses the versions for a new run, which are stored in its options. Returns the skills, and the tools with the schemas of
+    /// their code functions.
+    pub(crate) fn choose_versions(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        settings: &Settings,
+        tools: Vec<ToolRow>,
+        input: &str,
+        versions: &mut KeptVersions,
+    ) -> Result<(RunSkills, Vec<ToolRow>)> {
+        let pins: Vec<SkillPin> = settings.skills.iter().map(SkillRef::pin).collect();
+        let offered = self.offered(read, workspace, &pins)?;
+        versions.keep_skills(&offered, input);
+        let tools = self.with_functions(read, workspace, tools, versions)?;
+        Ok((RunSkills::new(offered, versions), tools))
+    }
+
+    /// Loads the versions that a run began with.
+    pub(crate) fn kept_versions(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        tools: Vec<ToolRow>,
+        versions: &KeptVersions,
+    ) -> Result<(RunSkills, Vec<ToolRow>)> {
+        let pin = |kept: &KeptSkill| SkillPin { skill: kept.id, version: Some(kept.version) };
+        let pins: Vec<SkillPin> = versions.skills.iter().map(pin).collect();
+        let offered = self.offered(read, workspace, &pins)?;
+        let tools = self.with_functions(read, workspace, tools, &mut versions.clone())?;
+        Ok((RunSkills::new(offered, versions), tools))
+    }
+
+    fn offered(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        pins: &[SkillPin],
+    ) -> Result<Vec<OfferedSkill>> {
+        if pins.is_empty() { Ok(Vec::new()) } else { self.0.parts.skills.offered(read, workspace, pins) }
+    }
+
+    /// Gives tools of type `function` the schema of the version that is called: of the kept one, else of the one that the tool
+    /// names or that is published now, which is then kept. A tool whose function cannot be called stays as it was attached; its
+    /// calls say why.
+    fn with_functions(
+        &self,
+        read: &mut Read,
+        workspace: WorkspaceId,
+        mut tools: Vec<ToolRow>,
+        kept: &mut KeptVersions,
+    ) -> Result<Vec<ToolRow>> {
+        for tool in tools.iter_mut().filter(|tool| tool.kind == ToolKind::Function) {
+            let mut settings = tool.settings()?;
+            let Some(code) = &mut settings.code else { continue };
+            code.version = kept.functions.get(&tool.name).copied().or(code.version);
+            let (id, version) = (code.id, code.version);
+            if let Ok(function) = self.0.parts.functions.callable(read, workspace, id, version)? {
+                kept.functions.insert(tool.name.clone(), function.version);
+                settings.take_version(function);
+            }
+            tool.settings = JsonText::of(&settings);
+        }
+        Ok(tools)
+    }
+}

@@ -1,0 +1,128 @@
+//! The export of a skill as a package.
+
+use super::download::{PackageLink, PackageLinks};
+use super::import::refusal;
+use crate::draft::facts::stored;
+use crate::draft::row::{SkillRow, VersionRow, sha256};
+use crate::files::contents::{self, DOCUMENT, DRAFT};
+use crate::files::operations::FileQuery;
+use model::{Error, Result, SkillId, Timestamp, WorkspaceId};
+use operation::{Cx, Json, Path, Query, Resource, State, Version, operation};
+use serde::Serialize;
+use skill_packages::{Package, PackageFile};
+use store::{Db, Read};
+use utoipa::ToSchema;
+
+/// How long a link works, in seconds.
+const LINK_SECONDS: i64 = 3600;
+
+/// A skill as a package.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(example = json!({
+    "version": 2, "file_name": "returns.zip", "media_type": "application/zip", "size": 1830,
+    "url": "https://api.example.com/skill-packages/eyJz…",
+}))]
+pub struct SkillExport {
+    /// Always `skill_export`.
+    pub object: &'static str,
+    /// The skill's id.
+    pub skill_id: SkillId,
+    /// The published version. `null` for the draft.
+    pub version: Option<i64>,
+    /// The name of the zip.
+    pub file_name: String,
+    /// The media type of the zip.
+    pub media_type: &'static str,
+    /// The size of the zip in bytes.
+    pub size: i64,
+    /// The SHA-256 of the zip, in hexadecimal. Equal skills have equal zips.
+    pub sha256: String,
+    /// A link to the zip, which needs no key.
+    pub url: String,
+    /// When the link ends. It ends earlier if the draft that it gives changes.
+    pub url_expires_at: Timestamp,
+}
+
+/// The skill as a SKILL.md package
+///
+/// Returns a link to a zip with SKILL.md and all files: those of the draft, or of the published version in `version`. The files
+/// have the bytes that were imported or put.
+#[operation(get "/skills/{skillId}/export", scope = "skills:read")]
+pub async fn export_skill(
+    cx: &Cx,
+    Path(skill_id): Path<SkillId>,
+    Query(query): Query<FileQuery>,
+    State(links): State<PackageLinks>,
+) -> Result<Json<SkillExport>> {
+    let workspace = cx.caller.workspace_id();
+    let packed = packed(&cx.db, workspace, skill_id, query.version).await?;
+    let url_expires_at = cx.db.now().plus_seconds(LINK_SECONDS);
+    let link = PackageLink {
+        workspace,
+        skill: skill_id,
+        version: query.version,
+        digest: packed.digest,
+        until: url_expires_at.millis(),
+    };
+    Ok(Json(SkillExport {
+        object: "skill_export",
+        skill_id,
+        version: query.version,
+        file_name: packed.name,
+        media_type: "application/zip",
+        size: i64::try_from(packed.bytes.len()).unwrap_or(i64::MAX),
+        sha256: sha256(&packed.bytes),
+        url: links.url(&link),
+        url_expires_at,
+    }))
+}
+
+/// A zip.
+pub(super) struct Packed {
+    /// The name of the zip.
+    pub(super) name: String,
+    /// The digest of its files.
+    pub(super) digest: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// Packs a skill.
+///
+/// # Errors
+/// `not_found`.
+pub(super) async fn packed(
+    db: &Db,
+    workspace: WorkspaceId,
+    skill: SkillId,
+    version: Option<i64>,
+) -> Result<Packed> {
+    let read = db.read(move |read| load(read, workspace, skill, version));
+    let (name, digest, package) = read.await?;
+    let bytes = tokio::task::spawn_blocking(move || package.write()).await.map_err(Error::internal)?;
+    let bytes = bytes.map_err(|error| refusal("skillId", error))?;
+    Ok(Packed { name: format!("{name}.zip"), digest, bytes })
+}
+
+fn load(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    skill: SkillId,
+    version: Option<i64>,
+) -> Result<(String, String, Package)> {
+    let row = SkillRow::find(read, workspace, &skill)?;
+    let (name, digest) = match version {
+        None => (row.name, row.files_digest),
+        Some(version) => {
+            let row = VersionRow::find(read, workspace, &skill, version);
+            let row = row.map_err(|error| error.param("version"))?;
+            (row.name, row.files_digest)
+        }
+    };
+    let at = version.unwrap_or(DRAFT);
+    let document = stored(&contents::document(read, skill, at)?)?;
+    let mut files = Vec::new();
+    for file in contents::all(read, skill, at)?.into_iter().filter(|file| file.path != DOCUMENT) {
+        files.push(PackageFile { bytes: contents::bytes(read, skill, &file.sha256)?, path: file.path });
+    }
+    Ok((name.clone(), digest, Package { document, files, folder: Some(name) }))
+}

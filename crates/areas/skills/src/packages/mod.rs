@@ -1,0 +1,6 @@
+//! Import and export of skills as packages.
+
+pub(crate) mod download;
+pub(crate) mod export;
+pub(crate) mod import;
+mod report;

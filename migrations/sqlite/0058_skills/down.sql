@@ -1,0 +1,4 @@
+DROP TABLE skill_contents;
+DROP TABLE skill_files;
+DROP TABLE skill_versions;
+DROP TABLE skills;
