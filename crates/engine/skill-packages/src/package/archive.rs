@@ -2,8 +2,9 @@
 //!
 //! Nothing is believed that a header says: entries are unpacked up to a limit and compared with what they announced.
 
+use super::limits::{Limits, PackageError};
+use super::media;
 use super::paths::{check_form, folded};
-use super::{Limits, PackageError, media};
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::io::{Cursor, Read, Write};
