@@ -116,6 +116,9 @@ enum Command {
     /// Functions in files on this machine.
     #[command(subcommand)]
     Function(local::function::FunctionCommand),
+    /// Packages of skills on this machine.
+    #[command(subcommand)]
+    Skill(local::skill::SkillCommand),
     /// Run a chat network on this machine, to try channels without an account. Ends with Ctrl-C.
     Chatnet(local::chatnet::Chatnet),
     /// Print a script that completes commands and flags in a shell.
@@ -213,6 +216,7 @@ fn run(cli: Cli, matches: &ArgMatches) -> anyhow::Result<()> {
         Command::Api(arguments) => client::run(api::call(arguments)),
         Command::Chatnet(arguments) => client::run(local::chatnet::run(arguments)),
         Command::Function(command) => client::run(local::function::run(command)),
+        Command::Skill(command) => local::skill::run(command),
         Command::Completion(arguments) => completion::print(&arguments),
         Command::Openapi(arguments) => documents::contract::print(&arguments),
         Command::Init(command) => {

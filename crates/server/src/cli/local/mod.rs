@@ -2,3 +2,4 @@
 
 pub(super) mod chatnet;
 pub(super) mod function;
+pub(super) mod skill;
