@@ -4,6 +4,9 @@ use regex::Regex;
 use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization;
 
+/// Bytes of front matter at most.
+pub(crate) const FRONT_MATTER: usize = 64 * 1024;
+
 const NAME: usize = 64;
 const DESCRIPTION: usize = 1024;
 const COMPATIBILITY: usize = 500;

@@ -43,12 +43,15 @@ fn entries(bytes: &[u8]) -> Result<Vec<(Node, Node)>, Violation> {
     let (Some(front), Some(_)) = (parts.next(), parts.next()) else {
         return Err(Violation::of_document(1, "The front matter is not closed with `---`."));
     };
-    if front.len() > crate::document::FRONT_MATTER {
+    if front.len() > rules::FRONT_MATTER {
         return Err(Violation::of_document(1, "The front matter is longer than 64 KB."));
     }
     let tree = yaml::parse(front).map_err(|fault| Violation::of_document(fault.line, fault.message))?;
     if let Some(line) = tree.tag {
         return Err(Violation::of_document(line, "Tags such as `!!str` are not allowed."));
+    }
+    if let Some(line) = tree.tab {
+        return Err(Violation::of_document(line, "Tabs are allowed only within quotes."));
     }
     let Some(Node { value: Value::Map { entries, is_flow: false }, .. }) = &tree.root else {
         return Err(Violation::of_document(1, "The front matter must be a map of fields."));

@@ -5,6 +5,7 @@
 use crate::faults::Mistake;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 use std::collections::HashSet;
+use std::ops::Range;
 
 /// Maps and lists within each other, at most.
 const DEPTH: usize = 16;
@@ -42,11 +43,14 @@ impl Node {
     }
 }
 
-/// A document, and the line of its first tag, such as `!!str`.
+/// A document, and what only strict readers refuse.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     pub(crate) root: Option<Node>,
+    /// The line of the first tag, such as `!!str`.
     pub(crate) tag: Option<u32>,
+    /// The line of the first tab outside quotes, blocks and comments.
+    pub(crate) tab: Option<u32>,
 }
 
 /// A list or map that is being read.
@@ -59,7 +63,12 @@ struct Open {
 
 /// Reads one document of YAML.
 pub(crate) fn parse(text: &str) -> Result<Tree, Mistake> {
-    let mut reader = Reader { characters: text.chars().collect(), open: Vec::new(), tree: Tree::default() };
+    let mut reader = Reader {
+        characters: text.chars().collect(),
+        texts: Vec::new(),
+        open: Vec::new(),
+        tree: Tree::default(),
+    };
     let mut ended = false;
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|fault| scan_mistake(&fault))?;
@@ -71,12 +80,15 @@ pub(crate) fn parse(text: &str) -> Result<Tree, Mistake> {
             _ => reader.take(event, span)?,
         }
     }
+    reader.tree.tab = reader.first_tab();
     Ok(reader.tree)
 }
 
 struct Reader {
     /// The text, since places count characters.
     characters: Vec<char>,
+    /// The scalars in quotes or blocks: where tabs are text.
+    texts: Vec<Range<usize>>,
     open: Vec<Open>,
     tree: Tree,
 }
@@ -106,8 +118,12 @@ impl Reader {
                     return Err(Mistake::new(line(span), "A tab cannot indent; use spaces."));
                 }
                 let mut node = node(Value::Text { text, is_block }, span);
+                let mut end = span.end.index();
                 if matches!(style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted) {
-                    node.end = self.closing_quote(span);
+                    (node.end, end) = self.closing_quote(span);
+                }
+                if style != ScalarStyle::Plain {
+                    self.texts.push(span.start.index()..end);
                 }
                 self.add(node)
             }
@@ -165,27 +181,44 @@ impl Reader {
         count == span.start.col() && blanks.any(|c| *c == '\t')
     }
 
-    /// The place after the closing quote. The span of the scanner goes on to the end of a comment.
-    fn closing_quote(&self, span: Span) -> (u32, usize) {
+    fn first_tab(&self) -> Option<u32> {
+        let mut texts = self.texts.iter().peekable();
+        let (mut line, mut is_comment, mut before) = (1, false, '\n');
+        for (place, c) in self.characters.iter().copied().enumerate() {
+            while texts.next_if(|text| text.end <= place).is_some() {}
+            let is_text = texts.peek().is_some_and(|text| text.contains(&place));
+            match c {
+                '\n' => (line, is_comment) = (line + 1, false),
+                '#' if !is_text && matches!(before, ' ' | '\t' | '\n') => is_comment = true,
+                '\t' if !is_text && !is_comment => return Some(line),
+                _ => {}
+            }
+            before = c;
+        }
+        None
+    }
+
+    /// The place and the index after the closing quote. The span of the scanner goes on to the end of a comment.
+    fn closing_quote(&self, span: Span) -> ((u32, usize), usize) {
         let (mut line, mut column) = place(span.start);
-        let mut characters = self.characters.iter().skip(span.start.index()).copied().peekable();
-        let quote = characters.next();
+        let mut characters = self.characters.iter().copied().enumerate().skip(span.start.index()).peekable();
+        let quote = characters.next().map(|(_, c)| c);
         column += 1;
-        while let Some(c) = characters.next() {
+        while let Some((index, c)) = characters.next() {
             column += 1;
             let is_escape = match quote {
                 Some('"') => c == '\\',
-                _ => c == '\'' && characters.peek() == Some(&'\''),
+                _ => c == '\'' && characters.peek().is_some_and(|(_, next)| *next == '\''),
             };
-            if is_escape && characters.next_if(|next| *next != '\n').is_some() {
+            if is_escape && characters.next_if(|(_, next)| *next != '\n').is_some() {
                 column += 1;
             } else if c == '\n' {
                 (line, column) = (line + 1, 0);
             } else if Some(c) == quote {
-                return (line, column);
+                return ((line, column), index + 1);
             }
         }
-        place(span.end)
+        (place(span.end), span.end.index())
     }
 
     fn begins_with(&self, span: Span, wanted: char) -> bool {

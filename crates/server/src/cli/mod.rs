@@ -119,6 +119,9 @@ enum Command {
     /// Flows in files on this machine.
     #[command(subcommand)]
     Flow(local::flow::FlowCommand),
+    /// Packages of skills on this machine.
+    #[command(subcommand)]
+    Skill(local::skill::SkillCommand),
     /// Run a chat network on this machine, to try channels without an account. Ends with Ctrl-C.
     Chatnet(local::chatnet::Chatnet),
     /// Print a script that completes commands and flags in a shell.
@@ -217,6 +220,7 @@ fn run(cli: Cli, matches: &ArgMatches) -> anyhow::Result<()> {
         Command::Chatnet(arguments) => client::run(local::chatnet::run(arguments)),
         Command::Function(command) => client::run(local::function::run(command)),
         Command::Flow(command) => local::flow::run(command),
+        Command::Skill(command) => local::skill::run(command),
         Command::Completion(arguments) => completion::print(&arguments),
         Command::Openapi(arguments) => documents::contract::print(&arguments),
         Command::Init(command) => {

@@ -63,7 +63,7 @@ pub(crate) fn read(front: &Front) -> Result<(ReadFields, Vec<Warning>), Mistake>
 }
 
 /// The entries of the front matter.
-pub(crate) fn entries<'a>(front: &'a Front) -> Result<&'a [(Node, Node)], Mistake> {
+pub(crate) fn entries(front: &Front) -> Result<&[(Node, Node)], Mistake> {
     match &front.tree.root {
         Some(Node { value: Value::Map { entries, .. }, .. }) if !entries.is_empty() => Ok(entries),
         Some(Node { value: Value::Text { text, .. }, .. }) if !text.is_empty() => Err(Mistake::new(

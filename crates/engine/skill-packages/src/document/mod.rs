@@ -8,7 +8,6 @@ mod split;
 mod tools;
 
 pub use change::{DocumentChange, Fields};
-pub(crate) use split::FRONT_MATTER;
 pub use tools::AllowedTools;
 
 use crate::faults::{Mistake, Warning};

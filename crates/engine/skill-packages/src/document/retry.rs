@@ -21,6 +21,10 @@ pub(crate) fn read(front: &str) -> Result<Front, Mistake> {
         true => Cow::Owned(front.replace("\r\n", "\n")),
         false => Cow::Borrowed(front),
     };
+    // For YAML it ends a line, for editors it does not.
+    if let Some(line) = text.split('\n').position(|line| line.contains('\r')) {
+        return Err(Mistake::new(number(line), "A carriage return stands within a line."));
+    }
     match yaml::parse(&text) {
         Ok(tree) => Ok(Front { tree, quoted: Vec::new() }),
         Err(fault) => {

@@ -1,9 +1,7 @@
 //! Takes SKILL.md apart: BOM, fences, front matter, instructions.
 
 use crate::faults::Mistake;
-
-/// Bytes of front matter at most.
-pub(crate) const FRONT_MATTER: usize = 64 * 1024;
+use crate::rules::FRONT_MATTER;
 
 /// The parts of a document. Joined in order they are the document.
 pub(crate) struct Parts<'a> {

@@ -111,6 +111,8 @@ fn what_cannot_be_read_is_refused_with_its_line() {
     let huge = format!("---\nname: {}\n---\n", "a".repeat(1024 * 1024));
     assert!(mistake(&huge).message.contains("64 KB"));
     let deep = format!("---\nname: {}\n---\n", "[".repeat(60_000));
+    assert!(codes(&parse(&deep)).contains(&"name_too_long"));
+    let deep = format!("---\n{}\n---\n", "[".repeat(60_000));
     mistake(&deep);
     let deep: String = (0..200).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
     assert!(mistake(&format!("---\n{deep}---\n")).message.contains("deeply"));

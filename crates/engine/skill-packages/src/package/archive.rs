@@ -2,8 +2,9 @@
 //!
 //! Nothing is believed that a header says: entries are unpacked up to a limit and compared with what they announced.
 
+use super::limits::{Limits, PackageError};
+use super::media;
 use super::paths::{check_form, folded};
-use super::{Limits, PackageError, media};
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::io::{Cursor, Read, Write};
@@ -39,41 +40,86 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Archive, PackageErro
     if zip.len() > limits.files * 4 + 16 {
         return Err(too_many(limits));
     }
-    let mut archive = Archive { entries: Vec::new(), ignored: Vec::new() };
-    let mut names = HashSet::new();
-    let mut left = limits.bytes;
+    let mut collector = Collector::new(limits);
     for at in 0..zip.len() {
         let file = zip.by_index_raw(at).map_err(|fault| damaged(&fault))?;
         let path = checked(&file)?;
         let (is_folder, size, packed) = (file.is_dir(), file.size(), file.compressed_size());
         drop(file);
-        if !names.insert(folded(&path)) {
-            return Err(PackageError::of_file(
-                &path,
+        collector.admit(&path)?;
+        if !is_folder && !collector.ignores(&path) {
+            refuse_bomb(&path, size, packed, limits)?;
+            let bytes = unpack(&mut zip, at, &path, size, collector.left, limits)?;
+            collector.add(Entry { path, bytes })?;
+        }
+    }
+    collector.finish()
+}
+
+/// Checks files that were read already.
+pub(super) fn collect(files: impl Iterator<Item = Entry>, limits: &Limits) -> Result<Archive, PackageError> {
+    let mut collector = Collector::new(limits);
+    for entry in files {
+        check_form(&entry.path).map_err(|fault| PackageError::of_file(&entry.path, fault.message()))?;
+        collector.admit(&entry.path)?;
+        if !collector.ignores(&entry.path) {
+            collector.add(entry)?;
+        }
+    }
+    collector.finish()
+}
+
+/// Files as they come, with what all of them may have.
+struct Collector<'a> {
+    archive: Archive,
+    limits: &'a Limits,
+    /// The paths as file systems compare them.
+    names: HashSet<String>,
+    /// The bytes that are left.
+    left: usize,
+}
+
+impl<'a> Collector<'a> {
+    fn new(limits: &'a Limits) -> Self {
+        let archive = Archive { entries: Vec::new(), ignored: Vec::new() };
+        Self { archive, limits, names: HashSet::new(), left: limits.bytes }
+    }
+
+    /// Refuses a path that another one excludes.
+    fn admit(&mut self, path: &str) -> Result<(), PackageError> {
+        match self.names.insert(folded(path)) {
+            true => Ok(()),
+            false => Err(PackageError::of_file(
+                path,
                 "Another path differs only in case or in the form of its characters.",
-            ));
+            )),
         }
-        if is_folder {
-            continue;
-        }
-        if is_of_an_operating_system(&path) {
-            archive.ignored.push(path);
-            continue;
-        }
-        if archive.entries.len() > limits.files {
-            return Err(too_many(limits));
-        }
-        refuse_bomb(&path, size, packed, limits)?;
-        let bytes = unpack(&mut zip, at, &path, size, left, limits)?;
-        refuse_zip(&path, &bytes)?;
-        left = left.saturating_sub(bytes.len());
-        archive.entries.push(Entry { path, bytes });
     }
-    refuse_files_as_folders(&archive.entries)?;
-    if archive.entries.len() > limits.files + 1 {
-        return Err(too_many(limits));
+
+    /// Sets a file aside that an operating system added.
+    fn ignores(&mut self, path: &str) -> bool {
+        let ignores = is_of_an_operating_system(path);
+        if ignores {
+            self.archive.ignored.push(path.to_owned());
+        }
+        ignores
     }
-    Ok(archive)
+
+    fn add(&mut self, entry: Entry) -> Result<(), PackageError> {
+        // SKILL.md does not count.
+        if self.archive.entries.len() > self.limits.files {
+            return Err(too_many(self.limits));
+        }
+        self.left = self.left.checked_sub(entry.bytes.len()).ok_or_else(|| too_large(self.limits))?;
+        refuse_zip(&entry.path, &entry.bytes)?;
+        self.archive.entries.push(entry);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Archive, PackageError> {
+        refuse_files_as_folders(&self.archive.entries)?;
+        Ok(self.archive)
+    }
 }
 
 fn damaged(fault: &ZipError) -> PackageError {
@@ -124,9 +170,8 @@ fn unpack(
     let refused =
         |fault: &dyn Display| PackageError::of_file(path, format!("The file cannot be unpacked: {fault}."));
     let left = u64::try_from(left).unwrap_or(u64::MAX);
-    let large = || PackageError::large(format!("The package is larger than {} bytes.", limits.bytes));
     if size > left {
-        return Err(large());
+        return Err(too_large(limits));
     }
     let file = zip.by_index(at).map_err(|fault| refused(&fault))?;
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
@@ -161,6 +206,10 @@ fn refuse_files_as_folders(entries: &[Entry]) -> Result<(), PackageError> {
         }
     }
     Ok(())
+}
+
+fn too_large(limits: &Limits) -> PackageError {
+    PackageError::large(format!("The package is larger than {} bytes.", limits.bytes))
 }
 
 fn too_many(limits: &Limits) -> PackageError {

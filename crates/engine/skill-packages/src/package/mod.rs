@@ -1,17 +1,19 @@
 //! A package: SKILL.md and files next to it, as a zip.
 
 mod archive;
+mod limits;
 mod media;
 mod paths;
 
+pub use limits::{Limits, PackageError};
 pub use media::media_type;
 pub use paths::{PathFault, check_path};
 
 use crate::DOCUMENT;
 use crate::document::SkillDocument;
-use crate::faults::{Mistake, Warning};
+use crate::faults::Warning;
 use crate::rules;
-use archive::Entry;
+use archive::{Archive, Entry};
 
 /// A skill with its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,62 +35,6 @@ pub struct PackageFile {
     pub bytes: Vec<u8>,
 }
 
-/// What a package may have at most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Files without SKILL.md.
-    pub files: usize,
-    /// Bytes of all files, unpacked.
-    pub bytes: usize,
-    /// Bytes of the instructions.
-    pub instructions: usize,
-    /// Unpacked bytes for a packed one.
-    pub ratio: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { files: 200, bytes: 10 * 1024 * 1024, instructions: 64 * 1024, ratio: 100 }
-    }
-}
-
-/// Why a package cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PackageError {
-    /// It is larger than [`Limits`] allow, or is packed too tightly: 413 `package_too_large`.
-    TooLarge {
-        /// Which limit.
-        message: String,
-    },
-    /// It breaks a rule: 400.
-    Invalid {
-        /// The path of the file.
-        file: Option<String>,
-        /// The line of the file, from 1.
-        line: Option<u32>,
-        /// An explanation for people.
-        message: String,
-    },
-}
-
-impl PackageError {
-    fn large(message: impl Into<String>) -> Self {
-        Self::TooLarge { message: message.into() }
-    }
-
-    fn of_zip(message: impl Into<String>) -> Self {
-        Self::Invalid { file: None, line: None, message: message.into() }
-    }
-
-    fn of_file(file: &str, message: impl Into<String>) -> Self {
-        Self::Invalid { file: Some(file.to_owned()), line: None, message: message.into() }
-    }
-
-    fn of_document(mistake: Mistake) -> Self {
-        Self::Invalid { file: Some(DOCUMENT.to_owned()), line: Some(mistake.line), message: mistake.message }
-    }
-}
-
 impl Package {
     /// Reads a zip, or one SKILL.md. `file_name` is the name of the upload.
     ///
@@ -104,6 +50,23 @@ impl Package {
         }
         let (document, warnings) = read_document(bytes, limits)?;
         Ok((Self { document, files: Vec::new(), folder: None }, warnings))
+    }
+
+    /// Reads the files of a folder: SKILL.md and those next to it, with paths within the folder.
+    ///
+    /// # Errors
+    /// As of [`Self::read`].
+    pub fn from_files(
+        files: Vec<PackageFile>,
+        folder: Option<String>,
+        limits: &Limits,
+    ) -> Result<(Self, Vec<Warning>), PackageError> {
+        let entries = files.into_iter().map(|file| Entry { path: file.path, bytes: file.bytes });
+        let archive = archive::collect(entries, limits)?;
+        if !root(&archive.entries)?.is_empty() {
+            return Err(PackageError::of_zip("SKILL.md is not directly in the folder."));
+        }
+        assemble(archive, "", folder, limits)
     }
 
     /// Writes the package as a zip, in the folder of its name. Equal packages give equal bytes.
@@ -150,11 +113,22 @@ fn read_document(bytes: &[u8], limits: &Limits) -> Result<(SkillDocument, Vec<Wa
 fn read_zip(bytes: &[u8], limits: &Limits) -> Result<(Package, Vec<Warning>), PackageError> {
     let archive = archive::read(bytes, limits)?;
     let root = root(&archive.entries)?;
+    let folder = Some(root.trim_end_matches('/').to_owned()).filter(|folder| !folder.is_empty());
+    assemble(archive, &root, folder, limits)
+}
+
+/// Makes a package of the files below `root`.
+fn assemble(
+    archive: Archive,
+    root: &str,
+    folder: Option<String>,
+    limits: &Limits,
+) -> Result<(Package, Vec<Warning>), PackageError> {
     let mut document = None;
     let mut files = Vec::new();
     let mut outside = Vec::new();
     for entry in archive.entries {
-        match entry.path.strip_prefix(root.as_str()).map(str::to_owned) {
+        match entry.path.strip_prefix(root).map(str::to_owned) {
             Some(path) if path == DOCUMENT => document = Some(entry.bytes),
             Some(path) => files.push(PackageFile { path, bytes: entry.bytes }),
             None => outside.push(entry.path),
@@ -166,7 +140,6 @@ fn read_zip(bytes: &[u8], limits: &Limits) -> Result<(Package, Vec<Warning>), Pa
     let document = document.ok_or_else(|| PackageError::of_zip("The zip has no SKILL.md."))?;
     let (document, mut warnings) = read_document(&document, limits)?;
     files.sort_by(|one, other| one.path.cmp(&other.path));
-    let folder = Some(root.trim_end_matches('/').to_owned()).filter(|folder| !folder.is_empty());
     if let (Some(folder), Some(name)) = (&folder, document.name())
         && !rules::is_folder_of(folder, name)
     {

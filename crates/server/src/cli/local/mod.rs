@@ -3,3 +3,4 @@
 pub(super) mod chatnet;
 pub(super) mod flow;
 pub(super) mod function;
+pub(super) mod skill;

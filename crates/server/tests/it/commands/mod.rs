@@ -15,4 +15,5 @@ pub(crate) mod processes;
 pub(crate) mod program;
 pub(crate) mod restore;
 pub(crate) mod secrets;
+pub(crate) mod skill_check;
 pub(crate) mod upgrade;
