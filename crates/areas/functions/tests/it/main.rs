@@ -1,0 +1,9 @@
+//! Functions through the whole service, on both databases.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "clippy excuses the bodies of tests only, and here helpers are most of them"
+)]
+
+mod host;
