@@ -45,7 +45,8 @@ async fn possible(landlock: bool, seccomp: bool) -> Vec<&'static str> {
     (settings.landlock, settings.seccomp) = (landlock, seccomp);
     let sandbox = Sandbox::new(settings);
     let mut possible = Vec::new();
-    let folder = std::env::temp_dir().join(format!("sandbox-probe-{}", std::process::id()));
+    // Not in the folder of `TMPDIR`, which may be closed to a process without rights, so that nothing would be tried.
+    let folder = std::path::PathBuf::from(format!("/tmp/sandbox-probe-{}", std::process::id()));
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("file"), "x").unwrap();
     for attempt in ATTEMPTS {
