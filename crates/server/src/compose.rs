@@ -1,8 +1,8 @@
 //! The composition: the groups of areas, and what the program hands to them.
 
-use crate::process;
 use crate::traces::Traces;
 use crate::version::VERSION;
+use crate::{process, sandbox_metrics};
 use auth::{CountContacts, Directory, Quotas, RateWindows, Seal, SealedTable, Spending, SpentMicros};
 use billing::BillingSettings;
 use channels::Network;
@@ -172,6 +172,7 @@ impl Service {
         let requests = RequestMetrics::new(&registry)?;
         metrics.extend(db.metrics()?);
         metrics.extend(process::collectors(db.now(), VERSION)?);
+        metrics.push(sandbox_metrics::collector(services.cloned()?)?);
         metrics.extend(exported);
         metrics.extend(services.get::<Connector>()?.collectors());
         metrics.extend(log.collectors().into_iter().chain(requests.collectors()));

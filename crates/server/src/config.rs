@@ -1,6 +1,6 @@
 //! Configuration: a file, then environment variables, then flags; the later wins.
 
-use crate::values::{base_url, http_url, origin, size, whole};
+use crate::values::{SandboxMode, base_url, http_url, origin, size, whole};
 use clap::{Arg, Args, Command, FromArgMatches as _};
 use input::nearest;
 use providers::{Prices, Tiers};
@@ -215,6 +215,29 @@ pub struct Config {
         allow_negative_numbers = true
     )]
     pub default_rpm: i64,
+
+    /// Whether code of functions and skills runs: `on`, `required` (only with landlock and seccomp), or `off`.
+    #[arg(
+        long,
+        env = "SVC_SANDBOX",
+        global = true,
+        value_name = "MODE",
+        default_value = "on",
+        hide_possible_values = true
+    )]
+    pub sandbox: SandboxMode,
+
+    /// Calls that a process of the sandbox serves before it ends. With 1, each call has a process of its own.
+    #[arg(
+        long,
+        env = "SVC_SANDBOX_CALLS_PER_WORKER",
+        global = true,
+        value_name = "N",
+        default_value = "100",
+        value_parser = whole::<u32, 1, 10_000>,
+        allow_negative_numbers = true
+    )]
+    pub sandbox_calls_per_worker: u32,
 
     /// Days after which rows of the request log are deleted.
     #[arg(

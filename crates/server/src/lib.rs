@@ -14,6 +14,7 @@ mod logging;
 mod open;
 mod operator_error;
 mod process;
+mod sandbox_metrics;
 mod secret_key;
 mod serve;
 mod settings;

@@ -7,6 +7,7 @@ use crate::file_storage::Place;
 use crate::secret_key::Keys;
 use crate::tiers::{self, operator_policy};
 use crate::traces::{Collector, Traces};
+use crate::values::SandboxMode;
 use anyhow::Context;
 use auth::{RateWindows, Seal};
 use conversations::{OpenAiTranscriber, Transcriber, TranscriberSettings};
@@ -76,11 +77,21 @@ impl Settings {
             limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },
             retention: config.log_retentions(),
             transcriber: self.transcriber,
-            sandbox: sandbox::Settings::default(),
+            sandbox: sandbox(config),
             replacing: operation::Services::default(),
             traces,
             runtime,
         })
+    }
+}
+
+/// How code of functions and skills is confined.
+pub(crate) fn sandbox(config: &Config) -> sandbox::Settings {
+    sandbox::Settings {
+        off: config.sandbox == SandboxMode::Off,
+        required: config.sandbox == SandboxMode::Required,
+        calls_per_worker: config.sandbox_calls_per_worker,
+        ..sandbox::Settings::default()
     }
 }
 

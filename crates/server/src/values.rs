@@ -20,6 +20,17 @@ pub(crate) fn whole<T: TryFrom<i64>, const LEAST: i64, const MOST: i64>(text: &s
     })
 }
 
+/// Whether code of functions and skills runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum SandboxMode {
+    /// It runs. Where the kernel lacks a protection, the log says so.
+    On,
+    /// It runs only with all protection.
+    Required,
+    /// It is refused.
+    Off,
+}
+
 /// A limit, or that there is none.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit(pub(crate) Option<i64>);

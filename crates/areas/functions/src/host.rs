@@ -10,6 +10,7 @@ mod mask;
 mod schema;
 mod secrets;
 
+pub use fixtures::FixtureHost;
 pub use kv::forget;
 
 use crate::network::{FetchRecord, Fixture, Network, NetworkMode};

@@ -17,6 +17,8 @@ pub struct Settings {
     pub seccomp: bool,
     /// Whether to refuse to run code where landlock or seccomp is missing.
     pub required: bool,
+    /// Whether to refuse to run any code.
+    pub off: bool,
     /// Calls that one worker serves. With 1, each call has a process of its own.
     pub calls_per_worker: u32,
     /// How long a worker waits for its next call.
@@ -50,6 +52,7 @@ impl Settings {
             landlock: true,
             seccomp: true,
             required: false,
+            off: false,
             calls_per_worker: 100,
             idle: Duration::from_secs(60),
             idle_workers: 64,

@@ -66,8 +66,7 @@ impl CallHost {
                 return (FetchSource::Simulated, Ok(fixtures::simulated(&url)));
             }
             if !settings.fixtures.is_empty() {
-                let message = "no fixture of this test answers the call";
-                return (FetchSource::Refused, Err(HostError::new("NoFixture", message).code("no_fixture")));
+                return (FetchSource::Refused, Err(fixtures::no_fixture()));
             }
         }
         let request = Request { method, url, headers, body: body.into(), limits: Limits::default() };

@@ -1,7 +1,24 @@
 //! Recorded answers to `ctx.fetch`, for tests of functions.
 
 use crate::network::Fixture;
-use sandbox::FetchResponse;
+use async_trait::async_trait;
+use sandbox::{FetchRequest, FetchResponse, Host, HostError};
+
+/// A host without a service: fixtures answer `ctx.fetch`, and there is nothing else.
+#[derive(Debug, Clone, Default)]
+pub struct FixtureHost(pub Vec<Fixture>);
+
+#[async_trait]
+impl Host for FixtureHost {
+    async fn fetch(&self, request: FetchRequest) -> Result<FetchResponse, HostError> {
+        answer(&self.0, &request.method, &request.url).ok_or_else(no_fixture)
+    }
+}
+
+/// The error of a call that no fixture answers.
+pub(super) fn no_fixture() -> HostError {
+    HostError::new("NoFixture", "no fixture of this test answers the call").code("no_fixture")
+}
 
 /// The first fixture that answers a request.
 pub(super) fn answer(fixtures: &[Fixture], method: &str, url: &str) -> Option<FetchResponse> {

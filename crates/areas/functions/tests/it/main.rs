@@ -2,6 +2,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "clippy excuses the bodies of tests only, and here helpers are most of them"
 )]
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
@@ -9,6 +10,7 @@
 mod calls;
 mod drafts;
 mod history;
+mod host;
 
 use serde_json::{Value, json};
 use testkit::{Answer, Key, TestApp};

@@ -21,14 +21,14 @@ impl Channel {
     /// Reads the next message; `None` when the parent has gone.
     #[must_use]
     pub fn read(self) -> Option<Message> {
-        let mut prefix = [0; PREFIX];
-        self.fill(&mut prefix)?;
-        let length = usize::try_from(u32::from_le_bytes(prefix)).ok()?;
-        let mut kind = [0];
-        self.fill(&mut kind)?;
+        // No message is without a kind, so both come with one system call.
+        let mut head = [0; PREFIX + 1];
+        self.fill(&mut head)?;
+        let (prefix, kind) = head.split_first_chunk::<PREFIX>()?;
+        let length = usize::try_from(u32::from_le_bytes(*prefix)).ok()?;
         let mut fields = vec![0; length.checked_sub(1)?];
         self.fill(&mut fields)?;
-        Some(Message { kind: u8::from_le_bytes(kind), fields })
+        Some(Message { kind: *kind.first()?, fields })
     }
 
     fn fill(self, mut buffer: &mut [u8]) -> Option<()> {

@@ -51,6 +51,9 @@ struct Message<'b> {
     length: usize,
 }
 
+/// Room for what comes first. Most answers are smaller.
+const FIRST_READ: usize = 16 << 10;
+
 /// What one message comes to.
 enum Heard<'a> {
     /// Nothing to do.
@@ -74,7 +77,8 @@ pub async fn talk(
     let (mut reader, mut writer) = socket.split();
     let mut outgoing = message;
     let mut sent = 0;
-    let mut incoming: Vec<u8> = Vec::new();
+    // A reader fills the room that there is: from an empty one, an answer of 1 KB would take five system calls.
+    let mut incoming: Vec<u8> = Vec::with_capacity(FIRST_READ);
     let mut asked: FuturesUnordered<BoxFuture<'_, (u32, HostAnswer)>> = FuturesUnordered::new();
     let most = usize::try_from(limits.parallel_host_calls).unwrap_or(1).max(1);
     loop {
@@ -352,8 +356,10 @@ mod tests {
     #[test]
     fn no_bytes_make_the_parser_panic() {
         let messages = messages();
-        let mut random = Random(0x9e37_79b9_7f4a_7c15);
-        for _ in 0..200_000 {
+        // For longer: `SVC_TEST_PARSER_ROUNDS=100000000`, and another seed.
+        let setting = |name, default| std::env::var(name).map_or(default, |value| value.parse().unwrap());
+        let mut random = Random(setting("SVC_TEST_PARSER_SEED", 0x9e37_79b9_7f4a_7c15));
+        for _ in 0..setting("SVC_TEST_PARSER_ROUNDS", 200_000) {
             let mut bytes: Vec<u8> = Vec::new();
             for _ in 0..=random.below(3) {
                 bytes.extend(&messages[random.below(messages.len())]);

@@ -10,7 +10,7 @@ use crate::host::{Host, NoHost};
 use crate::json;
 use crate::settings::{Limits, Settings};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tokio::net::UnixStream;
 use tokio::sync::Mutex;
@@ -33,6 +33,8 @@ struct Inner {
     pool: Pool,
     shares: Arc<Shares>,
     sweeping: AtomicBool,
+    /// What the system holds workers with.
+    protection: OnceLock<Protection>,
     zygotes: AtomicU64,
     workers: AtomicU64,
     calls: AtomicU64,
@@ -53,6 +55,8 @@ pub struct Stats {
     pub workers: u64,
     /// Calls that were begun.
     pub calls: u64,
+    /// What the system holds workers with; `None` before the first call.
+    pub protection: Option<Protection>,
 }
 
 impl Sandbox {
@@ -64,6 +68,7 @@ impl Sandbox {
             pool: Pool::default(),
             shares: Shares::new(settings.calls, settings.workspace_calls),
             sweeping: AtomicBool::new(false),
+            protection: OnceLock::new(),
             zygotes: AtomicU64::new(0),
             workers: AtomicU64::new(0),
             calls: AtomicU64::new(0),
@@ -88,6 +93,7 @@ impl Sandbox {
             zygotes: self.0.zygotes.load(Ordering::Relaxed),
             workers: self.0.workers.load(Ordering::Relaxed),
             calls: self.0.calls.load(Ordering::Relaxed),
+            protection: self.0.protection.get().copied(),
         }
     }
 
@@ -140,7 +146,10 @@ impl Sandbox {
         check: bool,
         host: &dyn Host,
     ) -> Result<Outcome, Error> {
-        let Settings { limits, patience, .. } = &self.0.settings;
+        let Settings { limits, patience, off, .. } = &self.0.settings;
+        if *off {
+            return Err(Error::Unavailable("this installation runs no code (SVC_SANDBOX is off)".to_owned()));
+        }
         self.0.admit(program, call)?;
         let deadline = call.deadline.map_or(limits.deadline, |deadline| deadline.min(limits.deadline));
         let message = call_message(call, check, deadline)
@@ -196,6 +205,8 @@ impl Inner {
         }
         let started = Zygote::start(&self.settings).await?;
         self.zygotes.fetch_add(1, Ordering::Relaxed);
+        // The system and the settings stay the same, so each zygote has the same.
+        let _ = self.protection.set(started.protection);
         *zygote = Some(Arc::clone(&started));
         Ok(started)
     }

@@ -45,12 +45,13 @@ async fn possible(landlock: bool, seccomp: bool) -> Vec<&'static str> {
     (settings.landlock, settings.seccomp) = (landlock, seccomp);
     let sandbox = Sandbox::new(settings);
     let mut possible = Vec::new();
-    let folder = std::path::Path::new("/tmp/sandbox-probe");
-    let _ = std::fs::remove_dir_all(folder);
-    std::fs::create_dir(folder).unwrap();
+    // Not in the folder of `TMPDIR`, which may be closed to a process without rights, so that nothing would be tried.
+    let folder = std::path::PathBuf::from(format!("/tmp/sandbox-probe-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("file"), "x").unwrap();
     for attempt in ATTEMPTS {
-        let call = Call { strict: true, ..Call::new(&format!("\"{attempt}\"")) };
+        let input = format!("\"{attempt} {}\"", folder.display());
+        let call = Call { strict: true, ..Call::new(&input) };
         let outcome = sandbox.call(&key("probe"), &Program::new(""), &call, &NoHost).await.unwrap();
         match outcome.result.as_deref() {
             Ok("true") => possible.push(*attempt),
@@ -58,7 +59,7 @@ async fn possible(landlock: bool, seccomp: bool) -> Vec<&'static str> {
             other => panic!("{attempt}: {other:?}"),
         }
     }
-    std::fs::remove_dir_all(folder).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
     possible
 }
 
@@ -111,6 +112,14 @@ async fn required_protection_that_is_missing_refuses_to_run_code() {
         assert!(!protection.is_complete());
         assert_eq!(protection.seccomp, seccomp);
     }
+}
+
+#[tokio::test]
+async fn a_sandbox_that_is_off_starts_nothing() {
+    let sandbox = Sandbox::new(sandbox::Settings { off: true, ..settings() });
+    let refused = sandbox.call(&key("1"), &Program::new(""), &Call::new("1"), &NoHost).await.unwrap_err();
+    assert!(matches!(&refused, Error::Unavailable(why) if why.contains("SVC_SANDBOX")), "{refused}");
+    assert_eq!((sandbox.stats().zygotes, sandbox.stats().protection), (0, None));
 }
 
 /// The workers of a zygote.

@@ -1,7 +1,11 @@
 //! The sandbox, with real processes.
 
 #[cfg(test)]
+mod engine;
+#[cfg(test)]
 mod escapes;
+#[cfg(test)]
+mod faults;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
@@ -14,3 +18,5 @@ mod messages;
 mod programs;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod tenants;

@@ -6,10 +6,12 @@ use crate::file_storage::Place;
 use crate::operator_error::cause;
 use crate::serve::listen;
 use crate::traces::Collector;
+use crate::values::SandboxMode;
 use anyhow::Context;
 use egress::{Connector, Limits, Policy, Request};
 use model::SystemRandom;
 use rustix::fs::{Access, access, statvfs};
+use sandbox::Sandbox;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -101,6 +103,24 @@ pub(super) async fn traces(config: &Config) -> anyhow::Result<Finding> {
         // The service works all the same.
         Err(error) => Finding::warn(format!(
             "The collector does not accept them ({error}): check OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS."
+        )),
+    })
+}
+
+/// Does code of functions and skills run, and with all protection?
+pub(super) async fn sandbox(config: &Config) -> anyhow::Result<Finding> {
+    if config.sandbox == SandboxMode::Off {
+        return Ok(Finding::ok("Code of functions and skills is refused: SVC_SANDBOX is off."));
+    }
+    let protection = Sandbox::new(crate::settings::sandbox(config)).protection().await?;
+    let message = format!("Code of functions and skills is held by limits, {protection}.");
+    Ok(match config.sandbox {
+        _ if protection.is_complete() => Finding::ok(message),
+        SandboxMode::Required => Finding::fail(format!(
+            "{message} SVC_SANDBOX is required, so code is refused: use a kernel with landlock and seccomp."
+        )),
+        _ => Finding::warn(format!(
+            "{message} Use a kernel with landlock and seccomp, or set SVC_SANDBOX to off if no function is used."
         )),
     })
 }

@@ -117,6 +117,7 @@ async fn run_checks(config: &Config, unknown_variables: &[String]) -> Report {
     report.check("embedded model", model::embedded(config)).await;
     report.check("model server", model::server(config)).await;
     report.check("traces", environment::traces(config)).await;
+    report.check("sandbox", environment::sandbox(config)).await;
     report.check("listen address", environment::listen_address(config)).await;
     report.check("admin address", environment::admin_address(config)).await;
     report

@@ -3,15 +3,17 @@
 use crate::cli::output;
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use sandbox::{Call, Failure, Fixed, Key, NoHost, Outcome, Program, Sandbox, Settings};
+use functions::host::FixtureHost;
+use functions::network::Fixture;
+use sandbox::{Call, Failure, Fixed, Host, Key, NoHost, Outcome, Program, Sandbox, Settings};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[derive(Subcommand)]
 pub(in crate::cli) enum FunctionCommand {
-    /// Call the function of a file once, in the sandbox that the service uses. It needs no service and no database. `fetch`,
-    /// `items` and `kv` are refused.
+    /// Call the function of a file once, in the sandbox that the service uses. It needs no service and no database. `items`
+    /// and `kv` are refused, and so is `fetch` without `--fixtures`.
     Run(Run),
 }
 
@@ -28,6 +30,10 @@ pub(in crate::cli) struct Run {
     /// Let the clock stand still at this time, in milliseconds since 1970, and let random numbers repeat.
     #[arg(long, value_name = "MILLISECONDS", value_parser = crate::values::whole::<i64, 0, { i64::MAX }>, allow_negative_numbers = true)]
     at: Option<i64>,
+    /// Answer `fetch` with the fixtures of a JSON file: an array of objects with `url` (in which `*` stands for any characters),
+    /// and if wanted `method`, `status`, `headers` and `body`.
+    #[arg(long, value_name = "FILE")]
+    fixtures: Option<PathBuf>,
     /// Print the output, the log and what the call used as JSON.
     #[arg(long)]
     json: bool,
@@ -46,7 +52,11 @@ pub(in crate::cli) async fn run(command: FunctionCommand) -> anyhow::Result<()> 
     };
     let sandbox = Sandbox::new(Settings::default());
     let key = Key { workspace: "command".to_owned(), version: String::new() };
-    let outcome = sandbox.call(&key, &Program::new(&source), &call, &NoHost).await?;
+    let host: Box<dyn Host> = match &arguments.fixtures {
+        Some(file) => Box::new(FixtureHost(fixtures(file)?)),
+        None => Box::new(NoHost),
+    };
+    let outcome = sandbox.call(&key, &Program::new(&source), &call, &*host).await?;
     if arguments.json {
         output::object(&described(&outcome), true)?;
     } else {
@@ -59,6 +69,11 @@ pub(in crate::cli) async fn run(command: FunctionCommand) -> anyhow::Result<()> 
         Ok(json) => Ok(output::object(&serde_json::from_str(json)?, true)?),
         Err(failure) => bail!("{}", explained(failure)),
     }
+}
+
+fn fixtures(file: &Path) -> anyhow::Result<Vec<Fixture>> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} has no fixtures", file.display()))
 }
 
 /// A failure with the lines of the program that were active.

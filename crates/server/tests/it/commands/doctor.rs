@@ -34,13 +34,16 @@ async fn an_installation_in_order_passes(kind: Kind) {
     assert!(is_success, "{findings:?}");
     let wrong: Vec<_> = findings.iter().filter(|(_, (status, _))| status == "fail").collect();
     assert!(wrong.is_empty(), "{wrong:?}");
-    for check in ["database", "secret key", "files", "logs", "clock", "redis", "model server"] {
+    for check in ["database", "secret key", "files", "logs", "clock", "redis", "model server", "sandbox"] {
         assert_eq!(findings[check].0, "ok", "{check}: {}", findings[check].1);
     }
     assert!(findings["listen address"].1.contains("running svc"), "{findings:?}");
     serving.stop().await;
     let (findings, _) = doctor(&program, &[]).await;
     assert!(findings["listen address"].1.contains("free"), "{findings:?}");
+    let (findings, _) = doctor(&program, &[("SVC_SANDBOX", "off")]).await;
+    let expected = "Code of functions and skills is refused: SVC_SANDBOX is off.";
+    assert_eq!(findings["sandbox"], ("ok".to_owned(), expected.to_owned()));
 }
 
 #[testkit::both]
