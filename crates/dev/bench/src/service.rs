@@ -31,7 +31,7 @@ use providers::{
 use serde_json::{Map, Value, json};
 use server::{Service, ServiceParts, Traces};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use store::logs::Retentions;
@@ -102,27 +102,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     let made =
         db.write(move |tx| (0..number).map(|number| make(tx, number)).collect::<model::Result<Vec<_>>>());
     let made: Vec<Made> = made.await.map_err(described)?;
-    let mut service = Service::new(ServiceParts {
-        db: db.clone(),
-        tiers: tiers(arguments.model_server.as_deref())?,
-        // The webhook receiver runs on this machine.
-        connector: Connector::new(Policy::allowing(["127.0.0.1"])?)?,
-        network_connector: None,
-        seal: Seal::new(&[7; 32]).map_err(described)?,
-        objects: files::objects_in(folder).map_err(described)?,
-        rates: RateWindows::local(),
-        base_url: "http://127.0.0.1".to_owned(),
-        limits: Limits::default(),
-        retention: Retentions::default(),
-        transcriber: None,
-        sandbox: sandbox::Settings {
-            calls_per_worker: arguments.calls_per_worker,
-            ..sandbox::Settings::default()
-        },
-        traces: Traces::off(db.random()).map_err(described)?,
-        runtime,
-    })
-    .map_err(described)?;
+    let mut service = compose(&arguments, &db, folder, runtime)?;
     if arguments.without_metrics {
         service.pipeline = Arc::new(Pipeline { metrics: None, ..Pipeline::clone(&service.pipeline) });
     }
@@ -159,6 +139,31 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     service.stop(Duration::from_secs(30)).await;
     println!("{}", books(&pipeline, made.iter().map(|made| made.workspace).collect()).await?);
     Ok(())
+}
+
+/// Composes the service as `svc serve` does.
+fn compose(arguments: &Arguments, db: &Db, folder: &Path, runtime: Handle) -> Result<Service> {
+    Service::new(ServiceParts {
+        db: db.clone(),
+        tiers: tiers(arguments.model_server.as_deref())?,
+        // The webhook receiver runs on this machine.
+        connector: Connector::new(Policy::allowing(["127.0.0.1"])?)?,
+        network_connector: None,
+        seal: Seal::new(&[7; 32]).map_err(described)?,
+        objects: files::objects_in(folder).map_err(described)?,
+        rates: RateWindows::local(),
+        base_url: "http://127.0.0.1".to_owned(),
+        limits: Limits::default(),
+        retention: Retentions::default(),
+        transcriber: None,
+        sandbox: sandbox::Settings {
+            calls_per_worker: arguments.calls_per_worker,
+            ..sandbox::Settings::default()
+        },
+        traces: Traces::off(db.random()).map_err(described)?,
+        runtime,
+    })
+    .map_err(described)
 }
 
 /// Opens an empty database.
