@@ -18,10 +18,18 @@ pub struct Child {
 impl Child {
     /// Starts this program with `arguments` and waits for its first line.
     pub fn start(arguments: &[&str]) -> Result<Self> {
-        let program = std::env::current_exe()?;
-        let mut process =
-            Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let input = process.stdin.take();
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(arguments);
+        Self::run(command, None)
+    }
+
+    /// Starts any program, sends it a line of input if there is one, and waits for its first line.
+    pub fn run(mut command: Command, first: Option<&Value>) -> Result<Self> {
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut input = process.stdin.take();
+        if let (Some(input), Some(first)) = (&mut input, first) {
+            writeln!(input, "{first}")?;
+        }
         let output = BufReader::new(process.stdout.take().context("no output")?);
         let mut child = Self { process, input, output, hello: Value::Null };
         child.hello = child.read()?;

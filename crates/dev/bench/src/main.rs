@@ -96,6 +96,8 @@ enum Command {
 }
 
 fn main() -> anyhow::Result<()> {
+    // Before anything else: the sandbox executes this program again.
+    sandbox::zygote_if_asked();
     let cli = Cli::parse();
     match cli.command {
         Some(Command::ServeFloor(arguments)) => {

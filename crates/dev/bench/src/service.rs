@@ -1,5 +1,6 @@
 //! Serves the whole service as `svc serve` composes it, on a new database with workspaces and keys. It obeys commands
 //! on its input: `stats` returns the number of database queries, `callbacks` the number of callbacks that wait,
+//! `invocations` the number of calls in the history of functions,
 //! `deliver` starts deliveries that were held back, `claim` attempts the due deliveries and returns the time at which
 //! it began, and `stop` ends the service and checks the ledger.
 
@@ -30,7 +31,7 @@ use providers::{
 use serde_json::{Map, Value, json};
 use server::{Service, ServiceParts, Traces};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use store::logs::Retentions;
@@ -67,6 +68,9 @@ pub struct Arguments {
     /// The folder for files. Without one, a temporary folder is used.
     #[arg(long)]
     files: Option<PathBuf>,
+    /// How many calls of functions a worker of the sandbox serves.
+    #[arg(long, default_value_t = 100)]
+    calls_per_worker: u32,
     /// Do not count requests for `/metrics`.
     #[arg(long)]
     without_metrics: bool,
@@ -98,25 +102,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     let made =
         db.write(move |tx| (0..number).map(|number| make(tx, number)).collect::<model::Result<Vec<_>>>());
     let made: Vec<Made> = made.await.map_err(described)?;
-    let mut service = Service::new(ServiceParts {
-        db: db.clone(),
-        tiers: tiers(arguments.model_server.as_deref())?,
-        // The webhook receiver runs on this machine.
-        connector: Connector::new(Policy::allowing(["127.0.0.1"])?)?,
-        network_connector: None,
-        seal: Seal::new(&[7; 32]).map_err(described)?,
-        objects: files::objects_in(folder).map_err(described)?,
-        rates: RateWindows::local(),
-        base_url: "http://127.0.0.1".to_owned(),
-        limits: Limits::default(),
-        retention: Retentions::default(),
-        transcriber: None,
-        sandbox: sandbox::Settings::default(),
-        replacing: operation::Services::default(),
-        traces: Traces::off(db.random()).map_err(described)?,
-        runtime,
-    })
-    .map_err(described)?;
+    let mut service = compose(&arguments, &db, folder, runtime)?;
     if arguments.without_metrics {
         service.pipeline = Arc::new(Pipeline { metrics: None, ..Pipeline::clone(&service.pipeline) });
     }
@@ -155,6 +141,32 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     Ok(())
 }
 
+/// Composes the service as `svc serve` does.
+fn compose(arguments: &Arguments, db: &Db, folder: &Path, runtime: Handle) -> Result<Service> {
+    Service::new(ServiceParts {
+        db: db.clone(),
+        tiers: tiers(arguments.model_server.as_deref())?,
+        // The webhook receiver runs on this machine.
+        connector: Connector::new(Policy::allowing(["127.0.0.1"])?)?,
+        network_connector: None,
+        seal: Seal::new(&[7; 32]).map_err(described)?,
+        objects: files::objects_in(folder).map_err(described)?,
+        rates: RateWindows::local(),
+        base_url: "http://127.0.0.1".to_owned(),
+        limits: Limits::default(),
+        retention: Retentions::default(),
+        transcriber: None,
+        replacing: operation::Services::default(),
+        sandbox: sandbox::Settings {
+            calls_per_worker: arguments.calls_per_worker,
+            ..sandbox::Settings::default()
+        },
+        traces: Traces::off(db.random()).map_err(described)?,
+        runtime,
+    })
+    .map_err(described)
+}
+
 /// Opens an empty database.
 fn database(url: &str, connections: u32) -> Result<Db> {
     let backend = Backend::parse(url).map_err(anyhow::Error::msg)?;
@@ -170,7 +182,8 @@ async fn obey(service: &Service, delivering: &mut Option<Delivering>) -> Result<
     while let Some(word) = words.recv().await {
         let began = wall_micros();
         match word.as_str() {
-            "callbacks" => println!("{}", waiting_callbacks(&service.pipeline).await?),
+            "callbacks" => println!("{}", counted(&service.pipeline, WAITING_CALLBACKS).await?),
+            "invocations" => println!("{}", counted(&service.pipeline, INVOCATIONS).await?),
             "stats" => println!("{}", stats(&service.pipeline)),
             "deliver" => {
                 delivering.get_or_insert_with(|| service.deliveries.start());
@@ -278,14 +291,19 @@ fn tiers(model_server: Option<&str>) -> Result<Tiers> {
     Ok(Tiers { fast: setup(fast), balanced: setup(balanced), advanced: setup(advanced) })
 }
 
-/// Returns the number of the chat network's callbacks that wait.
-async fn waiting_callbacks(pipeline: &Pipeline) -> Result<Value> {
-    let sql = "SELECT COUNT(*) AS n FROM channel_callbacks WHERE status <> 'done' AND status = 'pending'";
-    let waiting = pipeline.db.read(move |read| {
+/// The chat network's callbacks that wait.
+const WAITING_CALLBACKS: &str =
+    "SELECT COUNT(*) AS n FROM channel_callbacks WHERE status <> 'done' AND status = 'pending'";
+/// The calls of functions in the history.
+const INVOCATIONS: &str = "SELECT COUNT(*) AS n FROM function_invocations";
+
+/// Returns the number that a statement counts.
+async fn counted(pipeline: &Pipeline, sql: &'static str) -> Result<Value> {
+    let number = pipeline.db.read(move |read| {
         let number: Number = diesel::sql_query(sql).get_result(read.connection())?;
         Ok(number.n)
     });
-    Ok(json!({ "waiting": waiting.await.map_err(described)? }))
+    Ok(json!({ "waiting": number.await.map_err(described)? }))
 }
 
 fn stats(pipeline: &Pipeline) -> Value {

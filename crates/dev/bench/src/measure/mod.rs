@@ -7,6 +7,7 @@ mod conversations;
 mod data_io;
 mod deliveries;
 mod files;
+mod functions;
 mod gate;
 mod inbound;
 mod items;
@@ -70,6 +71,8 @@ pub enum Part {
     Contacts,
     /// Uploads and downloads, compared with a bare handler.
     Files,
+    /// Functions, compared with Node, and skills.
+    Functions,
 }
 
 /// The plan, and the folder for temporary databases. The folder is next to the program, so that it is on a real disk.
@@ -86,7 +89,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
     let bench = Bench { plan, folder };
     let mut report = Report::new(circumstances(plan, bench.folder.path())?);
     let wanted = |part| plan.only.is_empty() || plan.only.contains(&part);
-    let parts: [(Part, Measure); 18] = [
+    let parts: [(Part, Measure); 19] = [
         (Part::Me, me::measure),
         (Part::Gate, gate::measure),
         (Part::Runs, runs::measure),
@@ -100,6 +103,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         (Part::Neighbours, neighbours::measure),
         (Part::Contacts, contacts::measure),
         (Part::Files, files::measure),
+        (Part::Functions, functions::measure),
         (Part::Channels, channels::measure),
         (Part::Conversations, conversations::measure),
         (Part::Broadcasts, broadcasts::measure),
