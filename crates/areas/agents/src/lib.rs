@@ -4,6 +4,7 @@
 //! created as a draft; only an active agent runs. A deleted agent is archived: its versions remain for the runs that
 //! refer to them, and its name becomes free.
 
+mod agents_as_tools;
 mod directory;
 mod group;
 pub mod lifecycle;
@@ -22,6 +23,7 @@ mod variables;
 pub mod versions;
 
 pub use self::model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent, check_metadata};
+pub use agents_as_tools::MOST_DEPTH;
 pub use directory::WorkspaceAgents;
 pub use group::{Agents, GROUP};
 pub use placeholders::{PARTS_OF_NOW, ROOTS, texts};
@@ -32,6 +34,6 @@ pub use settings::{
 pub use tool_operations::ToolName;
 pub use tools::{
     AgentTool, Callable, FIND_TOOLS, FoundTools, Function, Grant, HttpFailure, HttpMethod, HttpResult,
-    HttpTool, MOST_DEPTH, Reach, Records, Takes, ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow,
-    ToolScope, ToolSettings, call_http, find_tools, header_place, scopes, split_deferred,
+    HttpTool, Reach, Records, Takes, ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope,
+    ToolSettings, call_http, find_tools, header_place, scopes, split_deferred,
 };

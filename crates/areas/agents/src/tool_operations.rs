@@ -5,6 +5,7 @@
 //! never shown again.
 
 use super::SkillRef;
+use super::agents_as_tools;
 use super::model::{Agent, AgentRow};
 use super::placeholders::{PlaceholderChecks, PlaceholderServices};
 use super::queries;
@@ -12,7 +13,7 @@ use super::sealed::SEALED_TOOLS;
 use super::tools::grants::{self, GrantChecks, Wanted};
 use super::tools::{
     AgentTool, HttpMethod, HttpTool, MOST_CALLS, PATIENCE, ToolAccess, ToolApproval, ToolKind, ToolRow,
-    ToolScope, ToolSettings, agents_as_tools, header_place, http_rules, verification,
+    ToolScope, ToolSettings, header_place, http_rules, verification,
 };
 use auth::Seal;
 use egress::Connector;
