@@ -4,6 +4,7 @@
 //! created as a draft; only an active agent runs. A deleted agent is archived: its versions remain for the runs that
 //! refer to them, and its name becomes free.
 
+mod agents_as_tools;
 mod directory;
 mod group;
 mod guardrail_functions;
@@ -25,6 +26,7 @@ mod variables;
 pub mod versions;
 
 pub use self::model::{Agent, AgentPatch, AgentRow, AgentStatus, NewAgent, check_metadata};
+pub use agents_as_tools::MOST_DEPTH;
 pub use directory::WorkspaceAgents;
 pub use group::{Agents, GROUP};
 pub use placeholders::{PARTS_OF_NOW, ROOTS, texts};
@@ -36,7 +38,7 @@ pub use settings::{
 pub use tool_operations::ToolName;
 pub use tools::{
     AgentTool, Callable, CodeFunction, FIND_TOOLS, FoundTools, Function, Grant, HttpFailure, HttpMethod,
-    HttpResult, HttpTool, LOAD_SKILL, MOST_DEPTH, READ_SKILL_FILE, RUN_SKILL_SCRIPT, Reach, Records, Takes,
+    HttpResult, HttpTool, LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT, Reach, Records, Takes,
     ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, bounded_output,
     call_http, find_tools, header_place, scopes, split_deferred,
 };

@@ -4,6 +4,7 @@
 //! or detaching one creates a version. The values of headers are usually credentials, so they are sealed at rest and
 //! never shown again.
 
+use super::agents_as_tools;
 use super::model::AgentRow;
 use super::placeholders::{PlaceholderChecks, PlaceholderServices};
 use super::queries;
@@ -11,7 +12,7 @@ use super::sealed::SEALED_TOOLS;
 use super::tools::grants::{self, GrantChecks, Wanted};
 use super::tools::{
     AgentTool, HttpMethod, HttpTool, MOST_CALLS, PATIENCE, ToolAccess, ToolApproval, ToolKind, ToolRow,
-    ToolScope, ToolSettings, agents_as_tools, code_functions, header_place, http_rules, verification,
+    ToolScope, ToolSettings, code_functions, header_place, http_rules, verification,
 };
 use auth::Seal;
 use egress::Connector;

@@ -1,9 +1,10 @@
 //! Operations on the versions of an agent.
 
+use super::agents_as_tools;
 use super::model::{Agent, AgentRow};
 use super::queries::{self, VersionRow};
 use super::settings::Settings;
-use super::tools::{AgentTool, ToolSnapshot, agents_as_tools};
+use super::tools::{AgentTool, ToolSnapshot};
 use model::{AgentId, Caller, Code, Error, Result, Timestamp, WorkspaceId};
 use operation::{ExpectedVersion, Json, OptIn, OptInList, Path, Resource, State, Update, Version, operation};
 use providers::Tiers;

@@ -1,6 +1,5 @@
 //! Tools of an agent: their rows and responses, and the functions that they offer to the model.
 
-pub(crate) mod agents_as_tools;
 mod callable;
 mod code_function;
 pub(crate) mod code_functions;
@@ -12,7 +11,6 @@ pub(crate) mod http_rules;
 mod tool;
 pub(crate) mod verification;
 
-pub use agents_as_tools::MOST_DEPTH;
 pub use callable::Callable;
 pub use code_function::{CodeFunction, bounded_output};
 pub use deferred::{FoundTools, find_tools, split as split_deferred};

@@ -26,6 +26,6 @@ pub(crate) struct InnerRun {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CalledRun {
     pub(crate) id: RunId,
-    /// The Energy that it spent. It counts for the limit of the outer run.
+    /// The Energy that it spent, with the runs within it. It counts for the limit of the outer run.
     pub(crate) energy: i64,
 }

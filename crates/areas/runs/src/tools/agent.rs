@@ -6,9 +6,9 @@
 
 use super::operation_call::CallContext;
 use crate::engine::{RunEngine, chain_of};
-use crate::queries::runs;
+use crate::queries::{runs, steps};
 use crate::run::{
-    CalledRun, InnerRun, NewRun, OnBusy, RunRow, RunStatus, RunTrigger, RunTriggerKind, ToolOutput,
+    CalledRun, InnerRun, NewRun, OnBusy, RunRow, RunStatus, RunTrigger, RunTriggerKind, StepRow, ToolOutput,
 };
 use agents::MOST_DEPTH;
 use model::{AgentId, Caller, Code, Error, JsonText, Result, RunId};
@@ -16,13 +16,16 @@ use operation::BoxFuture;
 use providers::json;
 use serde::Serialize;
 use std::time::Duration;
-use store::Tx;
+use store::{Read, Tx};
 
 /// Why an inner run is cancelled: its outer run ended, or waits for it no longer.
 const OUTER_ENDED: &str = "outer_ended";
 
 /// Poll interval for a run that another worker is about to start.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The longest time in which a worker of this process closes the books of a run that was cancelled.
+const CLOSING: Duration = Duration::from_secs(2);
 
 /// The part of an inner run that the model receives.
 #[derive(Serialize)]
@@ -59,13 +62,14 @@ impl RunEngine {
                 ended = tokio::time::timeout(patience, ended) => ended.ok(),
                 () = cancel.cancelled() => None,
             };
-            match ended {
-                Some(row) => row,
-                None => self.stop_inner(context, run).await,
-            }
+            let row = match ended {
+                Some(row) => row?,
+                None => self.stop_inner(context, run).await?,
+            };
+            self.db().read(move |read| Ok((spent(read, &row)?, row.clone()))).await
         };
         match waiting.await {
-            Ok(row) => output(row),
+            Ok((energy, row)) => output(row, energy),
             Err(error) if error.code() != Code::InternalError => ToolOutput::error(error.message()),
             Err(error) => {
                 tracing::error!(run_id = %context.execution.row.id, ?error, "an agent could not be called");
@@ -148,7 +152,12 @@ impl RunEngine {
             }
             Ok(engine.cancel(tx, &row, OUTER_ENDED)?.unwrap_or(row))
         });
-        stopped.await
+        let row = stopped.await?;
+        if let Some(closed) = self.active().end_of(&row.id) {
+            // Its worker settles the step that it is at.
+            let _ = tokio::time::timeout(CLOSING, closed.cancelled()).await;
+        }
+        Ok(row)
     }
 
     /// Cancels a run if it is within a run that has ended: the worker of that may have died before it could do so. Returns whether
@@ -162,8 +171,22 @@ impl RunEngine {
     }
 }
 
+/// Returns the Energy that a run spent, with the runs within it.
+fn spent(read: &mut Read, row: &RunRow) -> Result<i64> {
+    let steps = steps::of_run(read, row.workspace_id, &row.id)?;
+    let own = match row.status {
+        RunStatus::Failed => 0,
+        // The worker of a cancelled run may not have written the sum yet.
+        RunStatus::Cancelled => steps.iter().map(|step| step.energy).sum(),
+        _ => row.energy,
+    };
+    let run = |step: &StepRow| step.output.as_ref()?.parse::<ToolOutput>().ok()?.run;
+    let within: i64 = steps.iter().filter(|step| step.is_tool()).filter_map(run).map(|run| run.energy).sum();
+    Ok(own.saturating_add(within))
+}
+
 /// Returns the result for the model of an inner run.
-fn output(row: RunRow) -> ToolOutput {
+fn output(row: RunRow, energy: i64) -> ToolOutput {
     let is_json = row.options().is_ok_and(|options| options.json);
     let answer = row.output.as_ref().map(|text| match json::text_of(text).filter(|_| is_json) {
         Some(json) => json,
@@ -180,7 +203,7 @@ fn output(row: RunRow) -> ToolOutput {
         RunStatus::Failed => Some("the agent failed".to_owned()),
         status => Some(format!("the agent did not answer: its run is {}", status.as_str())),
     };
-    let run = Some(CalledRun { id: row.id, energy: row.energy });
+    let run = Some(CalledRun { id: row.id, energy });
     let output = match (error, &answer) {
         (Some(error), None) => ToolOutput::error(error),
         (error, _) => ToolOutput::new(error.is_none(), &Answered { error, answer }),

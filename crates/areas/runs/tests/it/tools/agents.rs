@@ -175,6 +175,8 @@ async fn a_person_who_does_not_answer_holds_the_outer_run_for_its_timeout_only(k
     assert!(told.contains("longer than the tool's timeout"), "{told}");
     let within = runs_of(&app, &key, &inner).await.remove(0);
     assert_eq!((&within["status"], server.requests()), (&json!("cancelled"), 0));
+    let energy = within["energy"]["amount"].as_i64();
+    assert_eq!(read(&app, &key, &run).await["steps"][1]["output"]["run"]["energy"].as_i64(), energy);
     app.service.engine.idle().await;
     check_books(&app, key.workspace).await;
 }
@@ -218,6 +220,23 @@ async fn energy_within_counts_for_the_limits_of_the_outer_run(kind: Kind) {
     let told = read(&app, &key, &run).await["steps"][1]["output"]["result"].to_string();
     assert!(told.contains("The run may use"), "{told}");
     assert_eq!(runs_of(&app, &key, &inner).await.len(), 1);
+    check_books(&app, key.workspace).await;
+}
+
+#[testkit::both]
+async fn energy_deeper_within_counts_too(kind: Kind) {
+    let (app, key, _, inner) =
+        set_up(kind, json!({ "energy_limit_per_run": 50 }), json!({}), json!({})).await;
+    let innermost = expert(&app, &key, &inner, json!({}), json!({})).await;
+    // Four calls cost 11 each, so the fifth cannot be paid.
+    app.model.usage(10, 500).then(asks("a")).then(asks("b")).then(say("c")).then(say("d")).then(say("never"));
+    let run = ask(&app, &key, json!({ "input": "Hi" })).await.expect(200);
+    assert_eq!(
+        (&run["incomplete_details"]["reason"], &run["energy"]["amount"]),
+        (&json!("energy_limit"), &json!(11))
+    );
+    assert_eq!(read(&app, &key, &run).await["steps"][1]["output"]["run"]["energy"], 33);
+    assert_eq!(runs_of(&app, &key, &innermost).await[0]["status"], "completed");
     check_books(&app, key.workspace).await;
 }
 

@@ -1,8 +1,8 @@
 //! Agents that are tools of other agents. The agents of a workspace and their tools of type `agent` are a graph, which must have
 //! no cycle and no long path.
 
-use super::tool::{ToolKind, ToolRow, ToolSettings};
-use crate::model::AgentStatus;
+use super::model::AgentStatus;
+use super::tools::{ToolKind, ToolRow, ToolSettings};
 use crate::schema::{agent_tools, agents};
 use diesel::prelude::*;
 use model::{AgentId, Error, JsonText, Result, WorkspaceId};
