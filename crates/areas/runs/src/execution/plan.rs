@@ -2,7 +2,9 @@
 
 use crate::run::{InnerRun, RunOptions, RunPurpose};
 use ::guardrails::CompiledGuardrails;
-use agents::{Callable, PlaceholderValues, RunSkills, Settings, SkillCall, ToolRow, ToolSettings, split_deferred};
+use agents::{
+    Callable, PlaceholderValues, RunSkills, Settings, SkillCall, ToolRow, ToolSettings, split_deferred,
+};
 use fields::json_schema::Schema;
 use model::{Caller, Result};
 use providers::{ToolSpec, estimated_tool_tokens};
