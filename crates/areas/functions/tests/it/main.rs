@@ -8,6 +8,7 @@
 
 mod calls;
 mod drafts;
+mod history;
 
 use serde_json::{Value, json};
 use testkit::{Answer, Key, TestApp};
