@@ -12,6 +12,7 @@ pub mod lifecycle;
 mod model;
 pub mod operations;
 mod placeholders;
+mod prompt_values;
 pub mod queries;
 mod run_skills;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
@@ -30,8 +31,9 @@ pub use agents_as_tools::MOST_DEPTH;
 pub use directory::WorkspaceAgents;
 pub use group::{Agents, GROUP};
 pub use placeholders::{PARTS_OF_NOW, ROOTS, texts};
+pub use prompt_values::{PlaceholderReader, PlaceholderValues, PromptVariables, value_text};
 pub use queries::{ActiveAgent, active_agents};
-pub use run_skills::{FILE_END, KeptSkill, KeptVersions, RunSkills, SkillCall, SkillCaller, skill_text};
+pub use run_skills::{KeptSkill, KeptVersions, RunSkills, SkillCall, SkillCaller, VersionReader, skill_text};
 pub use settings::{
     Handoff, Memory, MemoryMode, ReplyRules, ResponseFormat, ResponseKind, Settings, SkillRef,
 };
@@ -39,6 +41,6 @@ pub use tool_operations::ToolName;
 pub use tools::{
     AgentTool, Callable, CodeFunction, FIND_TOOLS, FoundTools, Function, Grant, HttpFailure, HttpMethod,
     HttpResult, HttpTool, LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT, Reach, Records, Takes,
-    ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, bounded_output,
-    call_http, find_tools, header_place, scopes, split_deferred,
+    ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, bounded_answer,
+    bounded_output, call_http, fenced, find_tools, header_place, scopes, shorten, split_deferred,
 };

@@ -9,7 +9,9 @@ mod decision;
 mod link;
 pub mod page;
 mod route;
+mod shown;
 
 pub use decision::{Decision, LONGEST_NOTE};
 pub use link::Links;
 pub use route::{Action, Answered, Form, LinkRoute};
+pub use shown::{cut, visible};

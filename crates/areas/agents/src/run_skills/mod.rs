@@ -9,8 +9,10 @@ mod kept;
 mod loaded;
 mod offered;
 mod text;
+mod versions;
 
 pub use calls::SkillCaller;
 pub use kept::{KeptSkill, KeptVersions};
 pub use offered::{RunSkills, SkillCall};
-pub use text::{FILE_END, skill_text};
+pub use text::skill_text;
+pub use versions::VersionReader;

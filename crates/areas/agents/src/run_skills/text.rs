@@ -1,6 +1,6 @@
 //! The text of loaded skills and of their files in the prompt.
 
-use crate::tools::{LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT};
+use crate::tools::{FILE_END, LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT};
 use model::JsonText;
 use ports::OfferedSkill;
 use serde::{Deserialize, Serialize};
@@ -67,9 +67,6 @@ pub(super) fn skill_block(skill: &LoadedSkill) -> String {
 fn unclosed(text: &str) -> String {
     text.replace("</skill", "&lt;/skill")
 }
-
-/// The end of the text of a file.
-pub const FILE_END: &str = "\n</skill_file>";
 
 /// A file that was read: the result of `read_skill_file`.
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,11 +1,8 @@
 //! What a tool keeps of its code function.
 
-use model::{FunctionId, JsonText};
+use model::FunctionId;
 use ports::{CallableFunction, FunctionEffect};
 use serde::{Deserialize, Serialize};
-
-/// The most bytes of an output that are given to the model.
-const LARGEST_OUTPUT: usize = 64 * 1024;
 
 /// The code function of a `function` tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,23 +37,4 @@ impl CodeFunction {
         let text = texts.into_iter().find(|text| !text.is_empty());
         text.map_or_else(|| format!("Calls the function {}.", self.name), str::to_owned)
     }
-}
-
-/// A text that is too long for the model.
-#[derive(Serialize)]
-struct Truncated<'a> {
-    truncated: String,
-    beginning: &'a str,
-}
-
-/// Returns an output for the model: all of it with all digits, or the beginning of its text if it is too large.
-pub fn bounded_output(output: JsonText) -> JsonText {
-    if output.as_str().len() <= LARGEST_OUTPUT {
-        return output;
-    }
-    let text = output.as_str();
-    let end = (0..=LARGEST_OUTPUT).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
-    let beginning = text.get(..end).unwrap_or_default();
-    let truncated = format!("The output was too large: it had {} bytes.", text.len());
-    JsonText::of(&Truncated { truncated, beginning })
 }

@@ -3,7 +3,6 @@
 mod agent;
 mod batch;
 mod busy;
-mod placeholders;
 mod retry;
 mod row;
 mod single;
@@ -12,6 +11,5 @@ mod structured;
 mod submit;
 mod test_runs;
 mod triggered;
-mod versions;
 
 pub(crate) use submit::Submitted;

@@ -70,7 +70,7 @@ impl RunEngine {
         row.request_id = caller.request.clone();
         row.lease_until = Some(tx.now().plus_seconds(runs::LEASE_SECONDS));
         fresh_counts(&mut row);
-        let kept = self.kept_versions(tx, row.workspace_id, tools, &options.versions)?;
+        let kept = self.versions().kept(tx, row.workspace_id, tools, &options.versions)?;
         let plan = Arc::new(Plan::new(caller.clone(), settings, kept, guardrails, options)?);
         let active = self.active().register(&row.id, conversation::key(&row));
         let mut execution = Execution::new(plan, active, row, memory);

@@ -8,11 +8,11 @@ use crate::execution::{Execution, FirstStep, Plan, write_finished};
 use crate::guardrails::{GuardrailFinding, ending};
 use crate::memory::{self, ConversationMemory};
 use crate::queries::runs;
-use crate::run::{NewRun, RunOptions, RunRow, WantedVersion, conversation};
+use crate::run::{NewRun, RunOptions, RunRow, RunTriggerKind, WantedVersion, conversation};
 use ::guardrails::{CompiledGuardrails, GuardrailStage};
-use agents::{Settings, ToolRow};
+use agents::{PlaceholderReader, Settings, ToolRow};
 use auth::idempotency::{self, Claim};
-use model::{Caller, Error, JsonText, Result};
+use model::{Caller, Error, JsonText, Result, whole_number};
 use serde_json::json;
 use std::sync::Arc;
 use store::Tx;
@@ -126,9 +126,18 @@ impl RunEngine {
             let takes_contacts = tools.iter().map(ToolRow::takes_contacts).collect::<Result<Vec<bool>>>()?;
             options.hides_contact = !takes_contacts.contains(&true);
         }
-        self.read_placeholders(tx, caller, &settings, &tools, &mut options)?;
+        let is_channel = options.trigger.kind == RunTriggerKind::Channel;
+        let channel = options.trigger.id.as_deref().filter(|_| is_channel).and_then(whole_number);
+        let parts = &self.0.parts;
+        let reader = PlaceholderReader {
+            people: &parts.people,
+            variables: &parts.variables,
+            business: &*parts.business,
+        };
+        let values = reader.read(tx, caller, &settings, &tools, options.contact, channel)?;
+        (options.variables, options.placeholders) = values;
         let (workspace, input) = (row.workspace_id, new.input.as_str());
-        let chosen = self.choose_versions(tx, workspace, &settings, tools, input, &mut options.versions)?;
+        let chosen = self.versions().choose(tx, workspace, &settings, tools, input, &mut options.versions)?;
         row.options = JsonText::of(&options);
         Ok(Arc::new(Plan::new(caller.clone(), settings, chosen, guardrails, options)?))
     }

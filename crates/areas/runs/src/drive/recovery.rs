@@ -117,7 +117,7 @@ impl RunEngine {
             } else {
                 memory::read(engine.turns(), tx, &row, &settings, &guardrails)?
             };
-            let kept = engine.kept_versions(tx, workspace, tools, &options.versions)?;
+            let kept = engine.versions().kept(tx, workspace, tools, &options.versions)?;
             let plan = Arc::new(Plan::new(caller.clone(), settings, kept, guardrails, options)?);
             let active = engine.active().register(&row.id, conversation::key(&row));
             let mut execution = Execution::new(plan, active, row.clone(), memory);

@@ -16,6 +16,7 @@ use crate::events::RunEvent;
 use crate::execution::ActiveRuns;
 use crate::run::RunRow;
 use action_links::Links;
+use agents::VersionReader;
 use auth::idempotency::Claims;
 use auth::{Directory, Seal, Spending};
 use egress::Connector;
@@ -152,6 +153,10 @@ impl RunEngine {
 
     pub(crate) fn variables(&self) -> &WorkspaceVariables {
         &self.0.parts.variables
+    }
+
+    pub(crate) fn versions(&self) -> VersionReader<'_> {
+        VersionReader { skills: &self.0.parts.skills, functions: &self.0.parts.functions }
     }
 
     pub(crate) fn turns(&self) -> &dyn ChannelTurns {

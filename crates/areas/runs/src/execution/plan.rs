@@ -1,8 +1,10 @@
 //! Plan of a run: the settings, tools and guardrails that it executes with.
 
-use crate::run::{InnerRun, PlaceholderValues, RunOptions, RunPurpose};
+use crate::run::{InnerRun, RunOptions, RunPurpose};
 use ::guardrails::CompiledGuardrails;
-use agents::{Callable, RunSkills, Settings, SkillCall, ToolRow, ToolSettings, split_deferred};
+use agents::{
+    Callable, PlaceholderValues, RunSkills, Settings, SkillCall, ToolRow, ToolSettings, split_deferred,
+};
 use fields::json_schema::Schema;
 use model::{Caller, Result};
 use providers::{ToolSpec, estimated_tool_tokens};

@@ -8,13 +8,11 @@ mod inner;
 mod new_run;
 mod object;
 mod options;
-mod placeholders;
 mod required_action;
 pub(crate) mod response;
 mod row;
 mod step;
 mod step_content;
-mod variables;
 
 pub(crate) use ending::{Ended, Ending};
 pub(crate) use failure::{failure_of, refusal_of};
@@ -24,7 +22,6 @@ pub use new_run::{NewRun, OnBusy};
 pub use object::{Run, RunStatus};
 pub(crate) use object::{RunEnergyItem, RunFailure, RunStep, RunTrigger, RunTriggerKind};
 pub(crate) use options::{RunOptions, RunPurpose};
-pub(crate) use placeholders::PlaceholderValues;
 pub(crate) use required_action::{ApprovalRequest, RequiredAction, RequiredCall};
 pub(crate) use response::RunAnswer;
 pub(crate) use row::RunRow;
@@ -32,4 +29,3 @@ pub(crate) use step::{StepKind, StepRow, StepStatus};
 pub(crate) use step_content::{
     Approval, CheckOutput, MemoryOutput, ModelOutput, ToolInput, ToolOutput, Verdict,
 };
-pub(crate) use variables::{PromptVariables, expect_room, value_text};

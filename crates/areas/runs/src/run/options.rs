@@ -2,10 +2,8 @@
 
 use super::inner::InnerRun;
 use super::object::RunTrigger;
-use super::placeholders::PlaceholderValues;
 use super::required_action::ApprovalState;
-use super::variables::PromptVariables;
-use agents::{KeptVersions, ResponseFormat, Settings};
+use agents::{KeptVersions, PlaceholderValues, PromptVariables, ResponseFormat, Settings};
 use model::{Answering, Chain, ContactId, Trace, text_enum};
 use ports::{ChannelQuestion, with_values};
 use serde::{Deserialize, Serialize};

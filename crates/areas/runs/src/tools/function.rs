@@ -7,16 +7,13 @@
 use super::operation_call::CallContext;
 use crate::engine::RunEngine;
 use crate::run::ToolOutput;
-use agents::Function;
+use agents::{Function, bounded_answer};
 use input::numbers;
 use model::{Code, Error, FieldError, JsonText, Result};
 use operation::LocalAnswer;
 use providers::json;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
-
-/// The most bytes of an answer that are given to the model.
-const LARGEST_RESULT: usize = 64 * 1024;
 
 /// Returns the result of a writing function with a test key, which changes nothing.
 pub(crate) fn simulated(function: &Function) -> ToolOutput {
@@ -92,7 +89,7 @@ fn output(answer: LocalAnswer, of_contact: bool) -> ToolOutput {
         return refusal(error);
     }
     fields.remove("success");
-    ToolOutput::new(true, &bounded(body))
+    ToolOutput::new(true, &bounded_answer(body))
 }
 
 pub(super) fn refusal(error: Value) -> ToolOutput {
@@ -107,57 +104,9 @@ pub(super) fn refusal(error: Value) -> ToolOutput {
     ToolOutput::new(false, &shown)
 }
 
-/// An answer that is not too large: of a list as many rows as fit, of anything else the beginning of its text.
-fn bounded(mut body: Value) -> Value {
-    let size = body.to_string().len();
-    if size <= LARGEST_RESULT {
-        return body;
-    }
-    let mut left = LARGEST_RESULT;
-    if let Some(rows) = body.get_mut("data").and_then(Value::as_array_mut) {
-        let all = rows.len();
-        let fits = rows.iter().take_while(|row| {
-            let size = row.to_string().len() + 1;
-            let fits = size <= left;
-            left = left.saturating_sub(size);
-            fits
-        });
-        let shown = fits.count();
-        rows.truncate(shown);
-        if let (true, Some(fields)) = (shown > 0, body.as_object_mut()) {
-            let note = format!("The answer was too large: these are the first {shown} of {all} rows.");
-            fields.insert("truncated".to_owned(), note.into());
-            // It stands behind rows that are not shown.
-            fields.remove("next_cursor");
-            return body;
-        }
-    }
-    let text = body.to_string();
-    let end = (0..=LARGEST_RESULT.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    let beginning = text.get(..end.unwrap_or_default()).unwrap_or_default();
-    json!({ "truncated": format!("The answer was too large: it had {size} bytes."), "beginning": beginning })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn large_answers_are_cut_to_whole_rows() {
-        let rows: Vec<Value> =
-            (0..100).map(|number| json!({ "id": number, "text": "x".repeat(2000) })).collect();
-        let cut = bounded(json!({ "data": rows, "has_more": true, "next_cursor": "c" }));
-        let shown = cut["data"].as_array().unwrap().len();
-        assert!(shown > 20 && cut.to_string().len() <= LARGEST_RESULT + 200, "{shown}");
-        assert!(
-            cut["truncated"].as_str().unwrap().contains("of 100 rows") && cut.get("next_cursor").is_none()
-        );
-        let cut = bounded(json!({ "data": { "text": "é".repeat(LARGEST_RESULT) } }));
-        assert!(
-            cut["beginning"].as_str().unwrap().ends_with('é') && cut.to_string().len() < LARGEST_RESULT + 300
-        );
-        assert_eq!(bounded(json!({ "data": [1] })), json!({ "data": [1] }));
-    }
 
     #[test]
     fn refused_arguments_are_the_models_mistake() {

@@ -2,8 +2,8 @@
 
 use crate::engine::{RunEngine, chain_of};
 use crate::execution::{Execution, PlannedTool};
-use crate::run::{ToolOutput, value_text};
-use agents::header_place;
+use crate::run::ToolOutput;
+use agents::{header_place, value_text};
 use model::{Code, Error, Result};
 use ports::with_variables;
 use providers::json;

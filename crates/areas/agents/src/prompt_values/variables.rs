@@ -12,10 +12,11 @@ const MOST: usize = 256 * 1024;
 
 /// Values of the variables in instructions, as text. `None` for variables without a value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PromptVariables(BTreeMap<String, Option<String>>);
+pub struct PromptVariables(BTreeMap<String, Option<String>>);
 
 impl PromptVariables {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
@@ -23,7 +24,7 @@ impl PromptVariables {
     ///
     /// # Errors
     /// `internal_error`.
-    pub(crate) fn read(
+    pub fn read(
         read: &mut Read,
         variables: &WorkspaceVariables,
         caller: &Caller,
@@ -43,12 +44,12 @@ impl PromptVariables {
     }
 
     /// The value of a variable.
-    pub(crate) fn value(&self, key: &str) -> Option<String> {
+    pub fn value(&self, key: &str) -> Option<String> {
         self.0.get(key).cloned().flatten()
     }
 
     /// The keys of the variables that have no value.
-    pub(crate) fn missing(&self) -> Vec<String> {
+    pub fn missing(&self) -> Vec<String> {
         self.0.iter().filter(|(_, value)| value.is_none()).map(|(key, _)| key.clone()).collect()
     }
 }
@@ -58,7 +59,7 @@ impl PromptVariables {
 ///
 /// # Errors
 /// `invalid_state`.
-pub(crate) fn expect_room(
+pub(super) fn expect_room(
     instructions: &str,
     value: impl Fn(&Placeholder<'_>) -> Option<String>,
 ) -> Result<()> {
@@ -78,6 +79,6 @@ pub(crate) fn expect_room(
 }
 
 /// A value in a text: text as it is, anything else as JSON.
-pub(crate) fn value_text(value: &Value) -> String {
+pub fn value_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

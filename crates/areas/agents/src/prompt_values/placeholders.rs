@@ -2,7 +2,7 @@
 //! accepted, and kept with it, so that a run that is resumed goes on with the same.
 
 use super::variables::{PromptVariables, value_text};
-use agents::ROOTS;
+use crate::placeholders::ROOTS;
 use fields::text;
 use model::{Code, Error, Result};
 use ports::{Placeholder, whole_placeholder, with_values};
@@ -12,10 +12,11 @@ use std::collections::BTreeMap;
 
 /// Values by what stands in the braces, such as `contact.$name`. Variables are among them only for fixed arguments.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PlaceholderValues(pub(crate) BTreeMap<String, Value>);
+pub struct PlaceholderValues(pub(super) BTreeMap<String, Value>);
 
 impl PlaceholderValues {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
@@ -24,7 +25,7 @@ impl PlaceholderValues {
     }
 
     /// The text in the place of a placeholder of instructions. `None` leaves what is none.
-    pub(crate) fn in_instructions(
+    pub fn in_instructions(
         &self,
         placeholder: &Placeholder<'_>,
         variables: &PromptVariables,
@@ -45,7 +46,7 @@ impl PlaceholderValues {
     /// # Errors
     /// `invalid_state` for a placeholder without a value and without a text for that case: the call would be made without
     /// the limit that its owner wanted.
-    pub(crate) fn filled(&self, fixed: &Map<String, Value>) -> Result<Map<String, Value>> {
+    pub fn filled(&self, fixed: &Map<String, Value>) -> Result<Map<String, Value>> {
         fixed.iter().map(|(name, value)| Ok((name.clone(), self.filled_value(value)?))).collect()
     }
 

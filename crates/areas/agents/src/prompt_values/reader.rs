@@ -1,29 +1,44 @@
 //! Reading the values of placeholders when a run is accepted.
 
-use crate::engine::RunEngine;
-use crate::run::{PlaceholderValues, PromptVariables, RunOptions, RunTriggerKind, expect_room};
-use agents::{PARTS_OF_NOW, Settings, ToolRow, texts};
-use model::{Caller, Code, Error, Result, Timestamp, WorkspaceId, whole_number};
-use ports::{Placeholder, placeholders};
+use super::placeholders::PlaceholderValues;
+use super::variables::{PromptVariables, expect_room};
+use crate::placeholders::{PARTS_OF_NOW, texts};
+use crate::settings::Settings;
+use crate::tools::ToolRow;
+use model::{Caller, Code, ContactId, Error, Result, Timestamp, WorkspaceId};
+use ports::{BusinessCalendar, People, Placeholder, WorkspaceVariables, placeholders};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use store::Read;
 
-impl RunEngine {
-    /// Reads the values that the instructions and tools of a new run refer to.
+/// What has the values of placeholders.
+#[derive(Clone, Copy)]
+pub struct PlaceholderReader<'a> {
+    /// The contacts.
+    pub people: &'a People,
+    /// The variables.
+    pub variables: &'a WorkspaceVariables,
+    /// The profiles of businesses.
+    pub business: &'a dyn BusinessCalendar,
+}
+
+impl PlaceholderReader<'_> {
+    /// Reads the values that the instructions and tools of a new run refer to. `contact` is whom it answers, `channel` the id of the
+    /// channel over which it does.
     ///
     /// # Errors
     /// `invalid_state` where the instructions get too long.
-    pub(crate) fn read_placeholders(
-        &self,
+    pub fn read(
+        self,
         read: &mut Read,
         caller: &Caller,
         settings: &Settings,
         tools: &[ToolRow],
-        options: &mut RunOptions,
-    ) -> Result<()> {
+        contact: Option<ContactId>,
+        channel: Option<i64>,
+    ) -> Result<(PromptVariables, PlaceholderValues)> {
         let instructions = &settings.instructions;
-        options.variables = PromptVariables::read(read, self.variables(), caller, instructions)?;
+        let variables = PromptVariables::read(read, self.variables, caller, instructions)?;
         let mut wanted: BTreeSet<(String, String)> = BTreeSet::new();
         let mut want = |placeholder: Placeholder<'_>| {
             wanted.insert((placeholder.root.to_owned(), placeholder.key.to_owned()));
@@ -37,13 +52,10 @@ impl RunEngine {
         let asks = |root: &str| wanted.iter().any(|(other, _)| other == root);
         let mut known: BTreeMap<String, Value> = BTreeMap::new();
         if asks("contact") {
-            known.extend(self.of_contact(read, workspace, options)?);
+            known.extend(self.of_contact(read, workspace, contact)?);
         }
-        if options.trigger.kind == RunTriggerKind::Channel {
-            let id = options.trigger.id.as_deref().and_then(whole_number);
-            known.extend(id.map(|id| ("channel.id".to_owned(), id.into())));
-        }
-        let business = &self.0.parts.business;
+        known.extend(channel.map(|id| ("channel.id".to_owned(), id.into())));
+        let business = self.business;
         if asks("business") {
             let facts = business.facts(read, workspace)?;
             known.extend(facts.into_iter().map(|(name, text)| (format!("business.{name}"), text.into())));
@@ -54,26 +66,27 @@ impl RunEngine {
         let keys: Vec<&str> =
             wanted.iter().filter(|(root, _)| root == "vars").map(|(_, key)| &**key).collect();
         if !keys.is_empty() {
-            let values = self.variables().values(read, workspace, caller.key.env, &keys)?;
+            let values = self.variables.values(read, workspace, caller.key.env, &keys)?;
             let values = values.into_iter().filter(|(_, known)| !known.is_secret);
             known.extend(values.map(|(key, known)| (format!("vars.{key}"), known.value)));
         }
         let path = |(root, key): &(String, String)| Placeholder { root, key, fallback: None }.path();
         let wanted: BTreeSet<String> = wanted.iter().map(path).collect();
         known.retain(|path, _| wanted.contains(path));
-        options.placeholders = PlaceholderValues(known);
-        expect_room(instructions, |it| options.placeholders.in_instructions(it, &options.variables))
+        let values = PlaceholderValues(known);
+        expect_room(instructions, |it| values.in_instructions(it, &variables))?;
+        Ok((variables, values))
     }
 
     /// Reads the values of the contact that the run answers.
     fn of_contact(
-        &self,
+        self,
         read: &mut Read,
         workspace: WorkspaceId,
-        options: &RunOptions,
+        contact: Option<ContactId>,
     ) -> Result<BTreeMap<String, Value>> {
-        let Some(contact) = options.contact else { return Ok(BTreeMap::new()) };
-        let card = match self.0.parts.people.find(read, workspace, &contact.into()) {
+        let Some(contact) = contact else { return Ok(BTreeMap::new()) };
+        let card = match self.people.find(read, workspace, &contact.into()) {
             Ok(card) => card,
             Err(error) if error.code() == Code::NotFound => return Ok(BTreeMap::new()),
             Err(error) => return Err(error),

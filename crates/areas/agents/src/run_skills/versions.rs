@@ -1,16 +1,30 @@
 //! Choice of the versions of skills and code functions that a run has.
 
-use crate::engine::RunEngine;
-use agents::{KeptSkill, KeptVersions, RunSkills, Settings, SkillRef, ToolKind, ToolRow};
+use super::kept::{KeptSkill, KeptVersions};
+use super::offered::RunSkills;
+use crate::settings::{Settings, SkillRef};
+use crate::tools::{ToolKind, ToolRow};
 use model::{JsonText, Result, WorkspaceId};
-use ports::{OfferedSkill, SkillPin};
+use ports::{OfferedSkill, SkillLibrary, SkillPin, WorkspaceFunctions};
 use store::Read;
 
-impl RunEngine {
+/// What has the versions of skills and code functions.
+#[derive(Debug, Clone, Copy)]
+pub struct VersionReader<'a> {
+    /// The skills.
+    pub skills: &'a SkillLibrary,
+    /// The code functions.
+    pub functions: &'a WorkspaceFunctions,
+}
+
+impl VersionReader<'_> {
     /// Chooses the versions for a new run, which are stored in its options. Returns the skills, and the tools with the schemas of
     /// their code functions.
-    pub(crate) fn choose_versions(
-        &self,
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn choose(
+        self,
         read: &mut Read,
         workspace: WorkspaceId,
         settings: &Settings,
@@ -26,8 +40,11 @@ impl RunEngine {
     }
 
     /// Loads the versions that a run began with.
-    pub(crate) fn kept_versions(
-        &self,
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub fn kept(
+        self,
         read: &mut Read,
         workspace: WorkspaceId,
         tools: Vec<ToolRow>,
@@ -41,19 +58,19 @@ impl RunEngine {
     }
 
     fn offered(
-        &self,
+        self,
         read: &mut Read,
         workspace: WorkspaceId,
         pins: &[SkillPin],
     ) -> Result<Vec<OfferedSkill>> {
-        if pins.is_empty() { Ok(Vec::new()) } else { self.0.parts.skills.offered(read, workspace, pins) }
+        if pins.is_empty() { Ok(Vec::new()) } else { self.skills.offered(read, workspace, pins) }
     }
 
     /// Gives tools of type `function` the schema of the version that is called: of the kept one, else of the one that the tool
     /// names or that is published now, which is then kept. A tool whose function cannot be called stays as it was attached; its
     /// calls say why.
     fn with_functions(
-        &self,
+        self,
         read: &mut Read,
         workspace: WorkspaceId,
         mut tools: Vec<ToolRow>,
@@ -64,7 +81,7 @@ impl RunEngine {
             let Some(code) = &mut settings.code else { continue };
             code.version = kept.functions.get(&tool.name).copied().or(code.version);
             let (id, version) = (code.id, code.version);
-            if let Ok(function) = self.0.parts.functions.callable(read, workspace, id, version)? {
+            if let Ok(function) = self.functions.callable(read, workspace, id, version)? {
                 kept.functions.insert(tool.name.clone(), function.version);
                 settings.take_version(function);
             }
