@@ -11,7 +11,7 @@ use crate::network::Fixture;
 use auth::keys;
 use model::{
     Actor, ActorType, Caller, Chain, Code, ContactId, Env, Error, EventId, FunctionId, InvocationId,
-    JsonText, Result, RunId, ScopeSet,
+    JsonText, Result, RunId, ScopeSet, Timestamp,
 };
 use operation::{Resource, Version};
 use ports::{FunctionEffect, KnownVariable};
@@ -152,29 +152,7 @@ impl FunctionCalls {
         let deadline = asked.patience.map_or(deadline, |patience| patience.min(deadline));
         // The effects of a call are one step after what led to it.
         let chain = asked.caller.chain.as_ref().map(Chain::next).or_else(|| started_by(&id));
-        let row = InvocationRow {
-            id: id.clone(),
-            workspace_id: workspace,
-            function_id: asked.function,
-            version: content.version,
-            mode: asked.mode,
-            status: InvocationStatus::Running,
-            input: asked.input.clone(),
-            output: None,
-            error: None,
-            logs: None,
-            fetches: None,
-            warnings: None,
-            duration_ms: None,
-            memory_peak_bytes: None,
-            caller: JsonText::of(&asked.by),
-            chain: chain.as_ref().map(JsonText::of),
-            once_key: asked.once,
-            lease_until: (settings.effect == FunctionEffect::Write)
-                .then(|| now.plus_seconds(LEASE_SLACK_SECONDS + 2 * settings.timeout_ms / 1000)),
-            created_at: now,
-            ended_at: None,
-        };
+        let row = begun(&asked, &content, id.clone(), chain.as_ref(), now);
         let (secrets, vars) = split(variables);
         let version = content.version.map_or_else(|| "draft".to_owned(), |version| version.to_string());
         let call = sandbox::Call {
@@ -209,6 +187,39 @@ impl FunctionCalls {
             version: format!("{}/{version}", asked.function),
         };
         Prepared { row, key, call, host, content: content.clone() }
+    }
+}
+
+/// The row of a call that begins.
+fn begun(
+    asked: &Asked,
+    content: &Content,
+    id: InvocationId,
+    chain: Option<&Chain>,
+    now: Timestamp,
+) -> InvocationRow {
+    InvocationRow {
+        id,
+        workspace_id: asked.caller.workspace_id(),
+        function_id: asked.function,
+        version: content.version,
+        mode: asked.mode,
+        status: InvocationStatus::Running,
+        input: asked.input.clone(),
+        output: None,
+        error: None,
+        logs: None,
+        fetches: None,
+        warnings: None,
+        duration_ms: None,
+        memory_peak_bytes: None,
+        caller: JsonText::of(&asked.by),
+        chain: chain.map(JsonText::of),
+        once_key: asked.once.clone(),
+        lease_until: (content.settings.effect == FunctionEffect::Write)
+            .then(|| now.plus_seconds(LEASE_SLACK_SECONDS + 2 * content.settings.timeout_ms / 1000)),
+        created_at: now,
+        ended_at: None,
     }
 }
 
