@@ -1,6 +1,6 @@
 //! Preparation of a call: its content, its rights, its variables, and its row.
 
-use super::content::{Content, Publisher};
+use super::content::{Content, Prepared, Publisher};
 use super::service::FunctionCalls;
 use crate::draft::model::{FunctionRow, FunctionStatus};
 use crate::draft::versions::VersionRow;
@@ -59,17 +59,6 @@ pub(super) struct Asked {
     pub(super) idempotency_key: Option<String>,
     /// The longest time that the caller waits.
     pub(super) patience: Option<Duration>,
-}
-
-/// A call that can be made.
-pub(super) struct Prepared {
-    /// Its row. It has a lease if it has to be written before the call begins.
-    pub(super) row: InvocationRow,
-    pub(super) content: Arc<Content>,
-    pub(super) key: sandbox::Key,
-    /// Without its secrets.
-    pub(super) call: sandbox::Call,
-    pub(super) host: HostSettings,
 }
 
 /// What the database knows of a call.
