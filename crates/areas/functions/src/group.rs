@@ -2,7 +2,7 @@
 
 use crate::calls::invoke;
 use crate::calls::service::FunctionCalls;
-use crate::draft::{operations, publish, versions};
+use crate::draft::{operations, publish, version_operations};
 use crate::history::interrupted::end_interrupted;
 use crate::history::log::INVOCATION_LOG;
 use crate::history::operations as history;
@@ -16,10 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The group of functions.
-pub const GROUP: Group = Group {
-    declare: |declarations| Ok(declarations.area::<Functions>().log(INVOCATION_LOG)),
-    start,
-};
+pub const GROUP: Group =
+    Group { declare: |declarations| Ok(declarations.area::<Functions>().log(INVOCATION_LOG)), start };
 
 fn start(services: &Services) -> Result<Parts> {
     let host = HostServices {
@@ -60,8 +58,8 @@ impl Domain for Functions {
             Box::new(operations::DeleteFunction),
             Box::new(publish::PublishFunction),
             Box::new(invoke::InvokeFunction),
-            Box::new(versions::ListFunctionVersions),
-            Box::new(versions::RestoreFunctionVersion),
+            Box::new(version_operations::ListFunctionVersions),
+            Box::new(version_operations::RestoreFunctionVersion),
             Box::new(history::ListFunctionInvocations),
             Box::new(history::GetFunctionInvocation),
         ]

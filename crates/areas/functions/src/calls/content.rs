@@ -2,6 +2,8 @@
 
 use crate::draft::settings::Settings;
 use crate::draft::versions::VersionRow;
+use crate::history::rows::InvocationRow;
+use crate::host::HostSettings;
 use fields::json_schema::Schema;
 use model::{Env, FunctionId, KeyId, Result};
 use sandbox::Program;
@@ -51,6 +53,17 @@ impl Content {
         let schema = self.output.as_ref()?;
         serde_json::from_str(output).ok().and_then(|output| schema.mismatch(&output))
     }
+}
+
+/// A call that can be made.
+pub(super) struct Prepared {
+    /// Its row. It has a lease if it has to be written before the call begins.
+    pub(super) row: InvocationRow,
+    pub(super) content: Arc<Content>,
+    pub(super) key: sandbox::Key,
+    /// Without its secrets.
+    pub(super) call: sandbox::Call,
+    pub(super) host: HostSettings,
 }
 
 /// Published versions that were called lately. They never change.

@@ -1,6 +1,6 @@
 //! Preparation of a call: its content, its rights, its variables, and its row.
 
-use super::content::{Content, Publisher};
+use super::content::{Content, Prepared, Publisher};
 use super::service::FunctionCalls;
 use crate::draft::model::{FunctionRow, FunctionStatus};
 use crate::draft::versions::VersionRow;
@@ -10,8 +10,8 @@ use crate::host::HostSettings;
 use crate::network::Fixture;
 use auth::keys;
 use model::{
-    Actor, ActorType, Caller, Chain, Code, ContactId, Env, Error, EventId, FunctionId, InvocationId, JsonText,
-    Result, RunId, ScopeSet,
+    Actor, ActorType, Caller, Chain, Code, ContactId, Env, Error, EventId, FunctionId, InvocationId,
+    JsonText, Result, RunId, ScopeSet, Timestamp,
 };
 use operation::{Resource, Version};
 use ports::{FunctionEffect, KnownVariable};
@@ -59,17 +59,6 @@ pub(super) struct Asked {
     pub(super) idempotency_key: Option<String>,
     /// The longest time that the caller waits.
     pub(super) patience: Option<Duration>,
-}
-
-/// A call that can be made.
-pub(super) struct Prepared {
-    /// Its row. It has a lease if it has to be written before the call begins.
-    pub(super) row: InvocationRow,
-    pub(super) content: Arc<Content>,
-    pub(super) key: sandbox::Key,
-    /// Without its secrets.
-    pub(super) call: sandbox::Call,
-    pub(super) host: HostSettings,
 }
 
 /// What the database knows of a call.
@@ -152,29 +141,7 @@ impl FunctionCalls {
         let deadline = asked.patience.map_or(deadline, |patience| patience.min(deadline));
         // The effects of a call are one step after what led to it.
         let chain = asked.caller.chain.as_ref().map(Chain::next).or_else(|| started_by(&id));
-        let row = InvocationRow {
-            id: id.clone(),
-            workspace_id: workspace,
-            function_id: asked.function,
-            version: content.version,
-            mode: asked.mode,
-            status: InvocationStatus::Running,
-            input: asked.input.clone(),
-            output: None,
-            error: None,
-            logs: None,
-            fetches: None,
-            warnings: None,
-            duration_ms: None,
-            memory_peak_bytes: None,
-            caller: JsonText::of(&asked.by),
-            chain: chain.as_ref().map(JsonText::of),
-            once_key: asked.once,
-            lease_until: (settings.effect == FunctionEffect::Write)
-                .then(|| now.plus_seconds(LEASE_SLACK_SECONDS + 2 * settings.timeout_ms / 1000)),
-            created_at: now,
-            ended_at: None,
-        };
+        let row = begun(&asked, &content, id.clone(), chain.as_ref(), now);
         let (secrets, vars) = split(variables);
         let version = content.version.map_or_else(|| "draft".to_owned(), |version| version.to_string());
         let call = sandbox::Call {
@@ -212,6 +179,39 @@ impl FunctionCalls {
     }
 }
 
+/// The row of a call that begins.
+fn begun(
+    asked: &Asked,
+    content: &Content,
+    id: InvocationId,
+    chain: Option<&Chain>,
+    now: Timestamp,
+) -> InvocationRow {
+    InvocationRow {
+        id,
+        workspace_id: asked.caller.workspace_id(),
+        function_id: asked.function,
+        version: content.version,
+        mode: asked.mode,
+        status: InvocationStatus::Running,
+        input: asked.input.clone(),
+        output: None,
+        error: None,
+        logs: None,
+        fetches: None,
+        warnings: None,
+        duration_ms: None,
+        memory_peak_bytes: None,
+        caller: JsonText::of(&asked.by),
+        chain: chain.map(JsonText::of),
+        once_key: asked.once.clone(),
+        lease_until: (content.settings.effect == FunctionEffect::Write)
+            .then(|| now.plus_seconds(LEASE_SLACK_SECONDS + 2 * content.settings.timeout_ms / 1000)),
+        created_at: now,
+        ended_at: None,
+    }
+}
+
 /// The error for a function that cannot be called now.
 fn refusal(reason: &str, message: &str) -> Error {
     Error::new(Code::InvalidState, message).with("details", json!({ "reason": reason }))
@@ -225,7 +225,8 @@ fn standing(read: &mut Read, caller: &Caller, publisher: &Publisher) -> Result<S
     }
     let scopes = keys::standing_scopes(read, &publisher.lineage, caller.workspace_id())?;
     if scopes.is_empty() {
-        let message = "The key that published the version was revoked or has expired. Publish the function again.";
+        let message =
+            "The key that published the version was revoked or has expired. Publish the function again.";
         return Err(refusal("key_lost", message));
     }
     Ok(scopes)

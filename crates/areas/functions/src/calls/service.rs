@@ -1,8 +1,7 @@
 //! The service that makes calls.
 
-use super::content::Contents;
+use super::content::{Contents, Prepared};
 use super::outcome::{Ending, ending};
-use super::prepare::Prepared;
 use crate::draft::compile::refused;
 use crate::history::rows::{InvocationRow, NewInvocation};
 use crate::host::{CallHost, HostServices};

@@ -6,4 +6,5 @@ pub(crate) mod model;
 pub(crate) mod operations;
 pub(crate) mod publish;
 pub(crate) mod settings;
+pub(crate) mod version_operations;
 pub(crate) mod versions;

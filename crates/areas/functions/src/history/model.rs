@@ -1,8 +1,7 @@
 //! Invocations as callers see them.
 
-use super::rows::InvocationRow;
 use crate::network::FetchRecord;
-use model::{ContactId, FunctionId, InvocationId, JsonText, Result, Timestamp, text_enum};
+use model::{ContactId, FunctionId, InvocationId, JsonText, Timestamp, text_enum};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -184,49 +183,4 @@ pub struct InvocationQuery {
     /// Only invocations in this state.
     #[serde(default)]
     pub(super) status: Option<InvocationStatus>,
-}
-
-fn parsed<T: serde::de::DeserializeOwned + Default>(text: Option<&JsonText>) -> Result<T> {
-    text.map_or_else(|| Ok(T::default()), JsonText::parse)
-}
-
-impl InvocationRow {
-    pub(crate) fn failure(&self) -> Result<Option<InvocationError>> {
-        self.error.as_ref().map(JsonText::parse).transpose()
-    }
-
-    /// The fields of the list.
-    pub(crate) fn summary(&self) -> Result<InvocationSummary> {
-        let chain = model::Chain::stored(self.chain.as_ref());
-        Ok(InvocationSummary {
-            id: self.id.clone(),
-            object: "function_invocation",
-            function_id: self.function_id,
-            version: self.version,
-            mode: self.mode,
-            status: self.status,
-            error: self.failure()?,
-            duration_ms: self.duration_ms,
-            memory_peak_bytes: self.memory_peak_bytes,
-            caller: self.caller.parse()?,
-            root_event_id: chain.as_ref().map(|chain| chain.root.to_string()),
-            depth: chain.map(|chain| chain.depth),
-            created_at: self.created_at,
-            ended_at: self.ended_at,
-        })
-    }
-
-    /// The response.
-    pub(crate) fn invocation(self) -> Result<Invocation> {
-        let logs: Logs = parsed(self.logs.as_ref())?;
-        Ok(Invocation {
-            summary: self.summary()?,
-            logs: logs.lines,
-            logs_truncated: logs.truncated,
-            fetches: parsed(self.fetches.as_ref())?,
-            warnings: parsed(self.warnings.as_ref())?,
-            input: self.input,
-            output: self.output,
-        })
-    }
 }

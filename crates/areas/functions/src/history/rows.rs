@@ -3,11 +3,12 @@
 //! A call that may write has its row before it begins, with a lease that is longer than any call. A call that only reads has one
 //! when it ends. A row that is still `running` after its lease belongs to a process that is gone (see `interrupted`).
 
-use super::log::{count, count_growth, count_out};
-use super::model::{InvocationError, InvocationMode, InvocationStatus};
+use super::log::{INVOCATION_LOG, ROW_BYTES};
+use super::model::{Invocation, InvocationError, InvocationMode, InvocationStatus, InvocationSummary, Logs};
 use crate::schema::function_invocations as table;
 use diesel::prelude::*;
 use model::{FunctionId, InvocationId, JsonText, Result, Timestamp, WorkspaceId};
+use store::logs::{self, Size};
 use store::{Batched, OneRow, Read, Tx, each};
 
 /// How long a key of a call makes a repetition get the first outcome, in seconds.
@@ -145,7 +146,9 @@ impl InvocationRow {
     pub(crate) fn interrupted(&self, now: Timestamp) -> Self {
         let error = InvocationError {
             name: "Interrupted".to_owned(),
-            message: "The process that made the call ended before the call did, so nobody knows what it has done.".to_owned(),
+            message:
+                "The process that made the call ended before the call did, so nobody knows what it has done."
+                    .to_owned(),
             stack: String::new(),
             code: "function_interrupted".to_owned(),
             retry_after_ms: None,
@@ -182,5 +185,79 @@ impl Batched for NewInvocation {
             count(tx, rows.into_iter());
         }
         Ok(batch.iter().map(|new| new.0.once_key.is_none().then_some(true)).collect())
+    }
+}
+
+impl InvocationRow {
+    /// The bytes of the texts.
+    fn text_bytes(&self) -> i64 {
+        let optional = [&self.output, &self.error, &self.logs, &self.fetches, &self.warnings, &self.chain];
+        let texts = optional.into_iter().flatten().chain([&self.input, &self.caller]);
+        texts.map(|text: &JsonText| i64::try_from(text.as_str().len()).unwrap_or(0)).sum()
+    }
+}
+
+/// Counts rows that this transaction adds.
+fn count<'a>(tx: &mut Tx, rows: impl Iterator<Item = &'a InvocationRow>) {
+    let fixed = ROW_BYTES.on(tx);
+    let sizes = rows.map(|row| (row.workspace_id, Size::row(fixed + row.text_bytes())));
+    logs::add(tx, INVOCATION_LOG.name, &logs::sum(sizes));
+}
+
+/// Counts the growth of a row whose call ended.
+fn count_growth(tx: &mut Tx, before: &InvocationRow, after: &InvocationRow) {
+    let growth = Size::part(after.text_bytes() - before.text_bytes());
+    logs::add(tx, INVOCATION_LOG.name, &logs::sum([(after.workspace_id, growth)]));
+}
+
+/// Counts a row that this transaction deletes.
+fn count_out(tx: &mut Tx, row: &InvocationRow) {
+    let bytes = ROW_BYTES.on(tx) + row.text_bytes();
+    let sizes: [(WorkspaceId, Size); 1] = [(row.workspace_id, Size { rows: -1, bytes: -bytes })];
+    logs::add(tx, INVOCATION_LOG.name, &logs::sum(sizes));
+}
+
+fn parsed<T: serde::de::DeserializeOwned + Default>(text: Option<&JsonText>) -> Result<T> {
+    text.map_or_else(|| Ok(T::default()), JsonText::parse)
+}
+
+impl InvocationRow {
+    pub(crate) fn failure(&self) -> Result<Option<InvocationError>> {
+        self.error.as_ref().map(JsonText::parse).transpose()
+    }
+
+    /// The fields of the list.
+    pub(crate) fn summary(&self) -> Result<InvocationSummary> {
+        let chain = model::Chain::stored(self.chain.as_ref());
+        Ok(InvocationSummary {
+            id: self.id.clone(),
+            object: "function_invocation",
+            function_id: self.function_id,
+            version: self.version,
+            mode: self.mode,
+            status: self.status,
+            error: self.failure()?,
+            duration_ms: self.duration_ms,
+            memory_peak_bytes: self.memory_peak_bytes,
+            caller: self.caller.parse()?,
+            root_event_id: chain.as_ref().map(|chain| chain.root.to_string()),
+            depth: chain.map(|chain| chain.depth),
+            created_at: self.created_at,
+            ended_at: self.ended_at,
+        })
+    }
+
+    /// The response.
+    pub(crate) fn invocation(self) -> Result<Invocation> {
+        let logs: Logs = parsed(self.logs.as_ref())?;
+        Ok(Invocation {
+            summary: self.summary()?,
+            logs: logs.lines,
+            logs_truncated: logs.truncated,
+            fetches: parsed(self.fetches.as_ref())?,
+            warnings: parsed(self.warnings.as_ref())?,
+            input: self.input,
+            output: self.output,
+        })
     }
 }
