@@ -46,12 +46,12 @@ CREATE TABLE skill_files (
 );
 CREATE INDEX skill_files_by_content ON skill_files (skill_id, sha256);
 
--- The bytes of the files of a skill, each once: in the row, or in a file if there are many.
+-- The bytes of the files of a skill, each once: in the row if they are few, else in object storage.
 CREATE TABLE skill_contents (
     skill_id BIGINT NOT NULL REFERENCES skills (id),
     sha256 TEXT NOT NULL,
     bytes BLOB,
-    file_id BIGINT REFERENCES files (id),
+    storage_key TEXT,
     PRIMARY KEY (skill_id, sha256)
 );
-CREATE INDEX skill_contents_by_file ON skill_contents (file_id) WHERE file_id IS NOT NULL;
+CREATE INDEX skill_contents_by_object ON skill_contents (storage_key) WHERE storage_key IS NOT NULL;

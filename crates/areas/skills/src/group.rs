@@ -13,10 +13,10 @@ use std::sync::Arc;
 pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<Skills>()), start };
 
 fn start(services: &Services) -> Result<Parts> {
-    let library = Library { db: services.cloned()?, sandbox: services.cloned()? };
+    let library = Library { db: services.cloned()?, objects: services.get()?, sandbox: services.cloned()? };
     let links = download::links(services)?;
     Ok(Parts::default()
-        .raw_route(PackageRoute { db: services.cloned()?, links: links.clone() })
+        .raw_route(PackageRoute { db: services.cloned()?, objects: services.get()?, links: links.clone() })
         .service(links)
         .service(SkillLibrary::new(library))
         .one_of::<Arc<dyn VariableUsers>>(Arc::new(SkillVariables)))

@@ -7,16 +7,19 @@ use crate::files::scripts::{runs, unavailable};
 use crate::model::SkillStatus;
 use crate::schema::{skill_versions, skills};
 use diesel::prelude::*;
+use files::Files;
 use model::{JsonText, Result, SkillId, WorkspaceId};
 use operation::BoxFuture;
 use ports::{MissingSkill, OfferedFile, OfferedSkill, SkillFileText, SkillPin, SkillScript, Skills};
 use sandbox::{Call, Effect, Key, NoHost, Program, Sandbox};
 use std::collections::HashMap;
+use std::sync::Arc;
 use store::{Db, Read};
 
 /// The implementation of [`Skills`].
 pub(crate) struct Library {
     pub(crate) db: Db,
+    pub(crate) objects: Arc<Files>,
     pub(crate) sandbox: Sandbox,
 }
 
@@ -84,9 +87,9 @@ impl Skills for Library {
         version: i64,
         path: String,
     ) -> BoxFuture<Result<SkillFileText>> {
-        let db = self.db.clone();
+        let (db, objects) = (self.db.clone(), self.objects.clone());
         Box::pin(async move {
-            let bytes = db.read(move |read| file_bytes(read, workspace, skill, version, &path)).await?;
+            let bytes = file_bytes(&db, &objects, workspace, skill, version, path).await?;
             Ok(match bytes.map(String::from_utf8) {
                 None => SkillFileText::Missing,
                 Some(Ok(text)) if !text.contains('\0') => SkillFileText::Text(text),
@@ -96,14 +99,14 @@ impl Skills for Library {
     }
 
     fn run_script(&self, script: SkillScript) -> BoxFuture<Result<std::result::Result<JsonText, String>>> {
-        let (db, sandbox) = (self.db.clone(), self.sandbox.clone());
+        let (db, objects, sandbox) = (self.db.clone(), self.objects.clone(), self.sandbox.clone());
         Box::pin(async move {
             if !runs(&script.path) {
                 return Ok(Err("Only JavaScript in scripts/ is run here.".to_owned()));
             }
             let SkillScript { workspace, skill, version, path, input, livemode, patience } = script;
             let named = format!("skill-{skill}-{version}-{path}");
-            let source = db.read(move |read| file_bytes(read, workspace, skill, version, &path)).await?;
+            let source = file_bytes(&db, &objects, workspace, skill, version, path).await?;
             let Some(Ok(source)) = source.map(String::from_utf8) else {
                 return Ok(Err("The skill has no such script.".to_owned()));
             };
@@ -163,16 +166,24 @@ fn offer(read: &mut Read, row: VersionRow) -> Result<OfferedSkill> {
     })
 }
 
-fn file_bytes(
-    read: &mut Read,
+/// The bytes of a file of a version.
+async fn file_bytes(
+    db: &Db,
+    objects: &Files,
     workspace: WorkspaceId,
     skill: SkillId,
     version: i64,
-    path: &str,
+    path: String,
 ) -> Result<Option<Vec<u8>>> {
-    if version_row(read, workspace, skill, version)?.is_none() {
-        return Ok(None);
+    let found = db.read(move |read| {
+        if version_row(read, workspace, skill, version)?.is_none() {
+            return Ok(None);
+        }
+        let Some(file) = contents::one(read, skill, version, &path)? else { return Ok(None) };
+        contents::content(read, skill, &file.sha256).map(Some)
+    });
+    match found.await? {
+        Some(content) => content.load(objects).await.map(Some),
+        None => Ok(None),
     }
-    let Some(file) = contents::one(read, skill, version, path)? else { return Ok(None) };
-    contents::bytes(read, skill, &file.sha256).map(Some)
 }

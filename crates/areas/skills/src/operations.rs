@@ -195,6 +195,7 @@ pub fn delete_skill(
     uses: State<ObjectUses>,
 ) -> Result<Deleted<Skill>> {
     let workspace = caller.workspace_id();
+    SkillRow::lock_set(tx, workspace)?;
     let row = SkillRow::find_locked(tx, workspace, &skill_id)?;
     ExpectedVersion::from(if_match).check(row.version)?;
     let used_by = uses.0.of(tx, workspace, UsedObject::Skill(skill_id))?;

@@ -15,8 +15,8 @@ use store::{Read, Tx};
 
 use crate::operations::tagged;
 
-/// The tools that a run with skills has by itself.
-const OWN_TOOLS: [&str; 3] = ["load_skill", "read_skill_file", "run_skill_script"];
+/// The tools that runs have without a tool of their agent.
+const OWN_TOOLS: [&str; 4] = ["find_tools", "load_skill", "read_skill_file", "run_skill_script"];
 
 /// The longest description, in characters.
 const LONGEST_DESCRIPTION: usize = 1024;

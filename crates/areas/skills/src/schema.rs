@@ -53,7 +53,7 @@ diesel::table! {
         skill_id -> BigInt,
         sha256 -> Text,
         bytes -> Nullable<Binary>,
-        file_id -> Nullable<BigInt>,
+        storage_key -> Nullable<Text>,
     }
 }
 

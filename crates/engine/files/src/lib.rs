@@ -5,6 +5,7 @@
 //! the file inserts its row and ends the reservation. A reservation that still exists after a day is deleted with its
 //! object ([`sweep`](mod@sweep)).
 
+mod blobs;
 mod content;
 mod download;
 mod duration;
@@ -22,6 +23,7 @@ mod sweep;
 mod targets;
 pub mod uploads;
 
+pub use blobs::{Blob, drop_blob, keep_blob};
 pub use content::utf16_without_mark;
 pub use download::{DownloadRoute, Generator, PermanentRoute, attachment, guarded};
 pub use links::Link;

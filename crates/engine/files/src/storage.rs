@@ -136,27 +136,38 @@ impl Files {
         bytes: impl Stream<Item = Result<Bytes, E>> + Send,
     ) -> Result<Stored> {
         let NewFile { name, most_bytes, workspace, uploaded_by } = new;
+        let (storage_key, mut content) = self.write_reserved(db, workspace, bytes, most_bytes).await?;
+        // Read the duration from the stored object: containers may have their index at the end.
+        if content.is_timed() {
+            content.duration_ms = duration_ms(&self.objects, &path(&storage_key)?).await;
+        }
+        let details = Details { name, ..Details::default() };
+        Ok(Stored { details, workspace, uploaded_by, storage_key, content })
+    }
+
+    /// Writes an object at a new place, which stays reserved.
+    pub(crate) async fn write_reserved<E: Into<Error>>(
+        &self,
+        db: &Db,
+        workspace: WorkspaceId,
+        bytes: impl Stream<Item = Result<Bytes, E>> + Send,
+        most_bytes: u64,
+    ) -> Result<(String, Content)> {
         let storage_key = format!("{workspace}/{}", token(&*db.random()));
         let place = path(&storage_key)?;
         let reserved = storage_key.clone();
         db.write(move |tx| reserve(tx, &reserved)).await?;
-        let mut content = match self.write(&place, bytes, most_bytes).await {
-            Ok(content) => content,
+        match self.write(&place, bytes, most_bytes).await {
+            Ok(content) => Ok((storage_key, content)),
             Err(error) => {
                 // The storage may have stored the object without confirming it, so have it deleted. If this fails
                 // too, the sweep deletes it after a day.
                 if let Err(failed) = db.write(move |tx| abandon(tx, &storage_key)).await {
                     tracing::warn!(error = ?failed, "what is left of a failed upload could not be noted");
                 }
-                return Err(error);
+                Err(error)
             }
-        };
-        // Read the duration from the stored object: containers may have their index at the end.
-        if content.is_timed() {
-            content.duration_ms = duration_ms(&self.objects, &place).await;
         }
-        let details = Details { name, ..Details::default() };
-        Ok(Stored { details, workspace, uploaded_by, storage_key, content })
     }
 
     /// Writes an object. On an error nothing is stored.

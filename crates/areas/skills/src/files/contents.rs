@@ -6,15 +6,19 @@
 use crate::draft::row::sha256;
 use crate::model::SkillFile;
 use crate::schema::{skill_contents, skill_files};
+use ::files::{Blob, Files, drop_blob, keep_blob};
 use diesel::prelude::*;
-use model::{Error, Result, SkillId};
+use model::{Error, Result, SkillId, WorkspaceId};
 use skill_packages::{PackageFile, media_type};
-use store::{OptInPage, Read, Tx, each};
+use store::{Db, OptInPage, Read, Tx, each};
 
 use super::scripts::runs;
 
 /// The version of the files of the draft.
 pub(crate) const DRAFT: i64 = 0;
+
+/// The most bytes that a row holds. More are in object storage. SKILL.md is always smaller.
+const MOST_IN_ROW: usize = 256 << 10;
 
 /// The path of the document.
 pub(crate) const DOCUMENT: &str = "SKILL.md";
@@ -45,20 +49,63 @@ impl SkillFileRow {
     }
 }
 
+/// The bytes with a digest.
+#[derive(Debug, Queryable, Selectable, Insertable)]
+#[diesel(table_name = skill_contents)]
+struct ContentRow {
+    skill_id: SkillId,
+    sha256: String,
+    bytes: Option<Vec<u8>>,
+    storage_key: Option<String>,
+}
+
 /// A file to store.
 #[derive(Debug, Clone)]
 pub(crate) struct NewContent {
     path: String,
     media_type: String,
     sha256: String,
-    bytes: Vec<u8>,
+    size: i64,
+    bytes: NewBytes,
+}
+
+/// The bytes of a file to store.
+#[derive(Debug, Clone)]
+enum NewBytes {
+    /// Few, for the row.
+    Row(Vec<u8>),
+    /// Many, which are in object storage already.
+    Object(Blob),
+}
+
+/// The bytes of a content.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// They were in the row.
+    Bytes(Vec<u8>),
+    /// They are in object storage, under this key.
+    Object(String),
+}
+
+impl Content {
+    /// Reads the bytes.
+    ///
+    /// # Errors
+    /// `not_found` if the file was deleted meanwhile, or errors of the storage.
+    pub(crate) async fn load(self, objects: &Files) -> Result<Vec<u8>> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            Self::Object(key) => Ok(objects.read_blob(&key).await?.into()),
+        }
+    }
 }
 
 impl NewContent {
     /// A file with the media type of its path, if no other is given.
     pub(crate) fn new(path: String, given_type: Option<String>, bytes: Vec<u8>) -> Self {
         let media_type = given_type.unwrap_or_else(|| media_type(&path).to_owned());
-        Self { path, media_type, sha256: sha256(&bytes), bytes }
+        let size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
+        Self { path, media_type, sha256: sha256(&bytes), size, bytes: NewBytes::Row(bytes) }
     }
 
     /// SKILL.md.
@@ -79,7 +126,21 @@ impl NewContent {
 
     /// The size in bytes.
     pub(crate) fn size(&self) -> i64 {
-        i64::try_from(self.bytes.len()).unwrap_or(i64::MAX)
+        self.size
+    }
+
+    /// Moves many bytes to object storage, before the transaction that needs them.
+    ///
+    /// # Errors
+    /// Errors of the storage.
+    pub(crate) async fn stored(self, db: &Db, objects: &Files, workspace: WorkspaceId) -> Result<Self> {
+        match self.bytes {
+            NewBytes::Row(bytes) if bytes.len() > MOST_IN_ROW => {
+                let blob = objects.put_blob(db, workspace, bytes.into()).await?;
+                Ok(Self { bytes: NewBytes::Object(blob), ..self })
+            }
+            bytes => Ok(Self { bytes, ..self }),
+        }
     }
 
     fn row(&self, skill: SkillId) -> SkillFileRow {
@@ -88,7 +149,7 @@ impl NewContent {
             version: DRAFT,
             path: self.path.clone(),
             media_type: self.media_type.clone(),
-            size: self.size(),
+            size: self.size,
             sha256: self.sha256.clone(),
         }
     }
@@ -129,18 +190,24 @@ pub(crate) fn one(read: &mut Read, skill: SkillId, version: i64, path: &str) -> 
     Ok(skill_files::table.find((skill, version, path)).first(read.connection()).optional()?)
 }
 
-/// The bytes with a digest.
-pub(crate) fn bytes(read: &mut Read, skill: SkillId, sha256: &str) -> Result<Vec<u8>> {
-    let found: Option<Vec<u8>> =
-        skill_contents::table.find((skill, sha256)).select(skill_contents::bytes).first(read.connection())?;
-    found.ok_or_else(|| Error::internal("a file of a skill has no content"))
+/// The content with a digest.
+pub(crate) fn content(read: &mut Read, skill: SkillId, sha256: &str) -> Result<Content> {
+    let row: ContentRow = skill_contents::table.find((skill, sha256)).first(read.connection())?;
+    match (row.bytes, row.storage_key) {
+        (Some(bytes), _) => Ok(Content::Bytes(bytes)),
+        (None, Some(key)) => Ok(Content::Object(key)),
+        (None, None) => Err(Error::internal("a file of a skill has no content")),
+    }
 }
 
 /// The bytes of SKILL.md.
 pub(crate) fn document(read: &mut Read, skill: SkillId, version: i64) -> Result<Vec<u8>> {
     let file = one(read, skill, version, DOCUMENT)?;
     let file = file.ok_or_else(|| Error::internal("a skill has no SKILL.md"))?;
-    bytes(read, skill, &file.sha256)
+    match content(read, skill, &file.sha256)? {
+        Content::Bytes(bytes) => Ok(bytes),
+        Content::Object(_) => Err(Error::internal("a SKILL.md is larger than any can be")),
+    }
 }
 
 /// The digest of a list of files, which are in the order of their paths.
@@ -159,14 +226,7 @@ pub(crate) fn digest_of(files: &[NewContent]) -> String {
 /// Adds files to the draft, or replaces those with the same paths.
 pub(crate) fn put(tx: &mut Tx, skill: SkillId, files: &[NewContent]) -> Result<()> {
     for file in files {
-        each!(tx.connection(), |connection| diesel::insert_into(skill_contents::table)
-            .values((
-                skill_contents::skill_id.eq(skill),
-                skill_contents::sha256.eq(&file.sha256),
-                skill_contents::bytes.eq(&file.bytes),
-            ))
-            .on_conflict_do_nothing()
-            .execute(connection))?;
+        put_content(tx, skill, file)?;
         let row = file.row(skill);
         each!(tx.connection(), |connection| diesel::insert_into(skill_files::table)
             .values(&row)
@@ -179,6 +239,21 @@ pub(crate) fn put(tx: &mut Tx, skill: SkillId, files: &[NewContent]) -> Result<(
             ))
             .execute(connection))?;
     }
+    Ok(())
+}
+
+fn put_content(tx: &mut Tx, skill: SkillId, file: &NewContent) -> Result<()> {
+    let known = skill_contents::table.find((skill, &file.sha256)).select(skill_contents::sha256);
+    if known.first::<String>(tx.connection()).optional()?.is_some() {
+        // An object that was stored meanwhile stays reserved, and is deleted after a day.
+        return Ok(());
+    }
+    let (bytes, storage_key) = match &file.bytes {
+        NewBytes::Row(bytes) => (Some(bytes.clone()), None),
+        NewBytes::Object(blob) => (None, Some(keep_blob(tx, blob)?)),
+    };
+    let row = ContentRow { skill_id: skill, sha256: file.sha256.clone(), bytes, storage_key };
+    diesel::insert_into(skill_contents::table).values(row).execute(tx.connection())?;
     Ok(())
 }
 
@@ -210,21 +285,16 @@ fn insert(tx: &mut Tx, files: &[SkillFileRow]) -> Result<()> {
     Ok(())
 }
 
-/// Gives a new skill the files of the draft of another, with their bytes.
+/// Gives a new skill the files of the draft of another. Bytes in rows are copied, objects are shared.
 pub(crate) fn duplicate(tx: &mut Tx, from: SkillId, to: SkillId) -> Result<()> {
     let mut files = all(tx, from, DRAFT)?;
     let mut contents: Vec<&str> = files.iter().map(|file| file.sha256.as_str()).collect();
     contents.sort_unstable();
     contents.dedup();
     for sha256 in contents {
-        let bytes = bytes(tx, from, sha256)?;
-        diesel::insert_into(skill_contents::table)
-            .values((
-                skill_contents::skill_id.eq(to),
-                skill_contents::sha256.eq(sha256),
-                skill_contents::bytes.eq(bytes),
-            ))
-            .execute(tx.connection())?;
+        let row: ContentRow = skill_contents::table.find((from, sha256)).first(tx.connection())?;
+        let row = ContentRow { skill_id: to, ..row };
+        diesel::insert_into(skill_contents::table).values(row).execute(tx.connection())?;
     }
     for file in &mut files {
         file.skill_id = to;
@@ -232,18 +302,30 @@ pub(crate) fn duplicate(tx: &mut Tx, from: SkillId, to: SkillId) -> Result<()> {
     insert(tx, &files)
 }
 
-/// Deletes the bytes to which neither the draft nor a version refers.
+/// Deletes the bytes to which neither the draft nor a version refers. The caller has locked the set of skills, because an
+/// object can be that of several.
 pub(crate) fn drop_unused(tx: &mut Tx, skill: SkillId) -> Result<()> {
-    let used = skill_files::table.filter(skill_files::skill_id.eq(skill)).select(skill_files::sha256);
-    let unused = skill_contents::table.filter(skill_contents::skill_id.eq(skill));
-    diesel::delete(unused.filter(skill_contents::sha256.ne_all(used))).execute(tx.connection())?;
+    let used = || skill_files::table.filter(skill_files::skill_id.eq(skill)).select(skill_files::sha256);
+    let unused = || {
+        let of_skill = skill_contents::table.filter(skill_contents::skill_id.eq(skill));
+        of_skill.filter(skill_contents::sha256.ne_all(used()))
+    };
+    let keys: Vec<Option<String>> = unused()
+        .filter(skill_contents::storage_key.is_not_null())
+        .select(skill_contents::storage_key)
+        .load(tx.connection())?;
+    diesel::delete(unused()).execute(tx.connection())?;
+    for key in keys.into_iter().flatten() {
+        let others = skill_contents::table.filter(skill_contents::storage_key.eq(&key));
+        if others.count().get_result::<i64>(tx.connection())? == 0 {
+            drop_blob(tx, &key)?;
+        }
+    }
     Ok(())
 }
 
-/// Deletes all files and bytes of a skill.
+/// Deletes all files and bytes of a skill. The caller has locked the set of skills.
 pub(crate) fn drop_all(tx: &mut Tx, skill: SkillId) -> Result<()> {
     diesel::delete(skill_files::table.filter(skill_files::skill_id.eq(skill))).execute(tx.connection())?;
-    let contents = skill_contents::table.filter(skill_contents::skill_id.eq(skill));
-    diesel::delete(contents).execute(tx.connection())?;
-    Ok(())
+    drop_unused(tx, skill)
 }

@@ -5,7 +5,7 @@ use super::scripts::{self, Fault, runs};
 use crate::draft::row::{SkillRow, VersionRow};
 use crate::draft::write::files_changed;
 use crate::model::{SkillFile, SkillFileContent};
-use ::files::composed;
+use ::files::{Files, composed};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::{Caller, Code, Error, Result, SkillId, WorkspaceId};
@@ -64,16 +64,22 @@ pub fn list_skill_files(
 /// Text is returned in `content`, anything else in `content_base64`. The path can contain slashes, which may be encoded as
 /// `%2F`. `SKILL.md` is the document itself, with its front matter.
 #[operation(get "/skills/{skillId}/files/{path}", scope = "skills:read")]
-pub fn get_skill_file(
-    read: &mut Read,
-    caller: &Caller,
+pub async fn get_skill_file(
+    cx: &Cx,
     Path(skill_id): Path<SkillId>,
     Path(path): Path<String>,
     Query(query): Query<FileQuery>,
+    State(objects): State<Files>,
 ) -> Result<Json<SkillFileContent>> {
-    let version = query.of(read, caller.workspace_id(), skill_id)?;
-    let row = contents::one(read, skill_id, version, &path)?.ok_or_else(|| Error::not_found("file"))?;
-    let bytes = contents::bytes(read, skill_id, &row.sha256)?;
+    let workspace = cx.caller.workspace_id();
+    let found = cx.db.read(move |read| {
+        let version = query.of(read, workspace, skill_id)?;
+        let row = contents::one(read, skill_id, version, &path)?.ok_or_else(|| Error::not_found("file"))?;
+        let content = contents::content(read, skill_id, &row.sha256)?;
+        Ok((row, content))
+    });
+    let (row, content) = found.await?;
+    let bytes = content.load(&objects).await?;
     let (content, content_base64) = match String::from_utf8(bytes) {
         // JSON can carry NUL, but most programs that read it cannot.
         Ok(text) if !text.contains('\0') => (Some(text), None),
@@ -129,6 +135,7 @@ pub async fn put_skill_file(
     Body(new): Body<NewSkillFile>,
     if_match: IfMatch,
     State(sandbox): State<Sandbox>,
+    State(objects): State<Files>,
 ) -> Result<Json<SkillFile>> {
     let (workspace, mut new, expected) = (cx.caller.workspace_id(), new, ExpectedVersion::from(if_match));
     if cx.made::<String>()?.is_none() {
@@ -149,7 +156,8 @@ pub async fn put_skill_file(
             }
         }
     }
-    let (content, put) = (NewContent::new(path.clone(), new.media_type, bytes), path.clone());
+    let content = NewContent::new(path.clone(), new.media_type, bytes);
+    let (content, put) = (content.stored(&cx.db, &objects, workspace).await?, path.clone());
     cx.change(move |tx| {
         let mut update = Update::<SkillRow>::begin(tx, workspace, &skill_id, expected)?;
         expect_room(tx, skill_id, &content)?;

@@ -4,7 +4,7 @@ use super::export::{Packed, packed};
 use auth::Seal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use files::{attachment, guarded};
+use files::{Files, attachment, guarded};
 use model::{Code, Result, SkillId, WorkspaceId};
 use operation::{BaseUrl, BoxFuture, RawAnswer, RawRequest, RawRoute};
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,7 @@ impl PackageLinks {
 /// The route of the links.
 pub(crate) struct PackageRoute {
     pub(crate) db: Db,
+    pub(crate) objects: Arc<Files>,
     pub(crate) links: PackageLinks,
 }
 
@@ -74,7 +75,8 @@ impl RawRoute for PackageRoute {
     }
 
     fn answer(&self, request: RawRequest) -> BoxFuture<RawAnswer> {
-        let (db, link) = (self.db.clone(), self.links.read(&request.rest));
+        let (db, objects) = (self.db.clone(), self.objects.clone());
+        let link = self.links.read(&request.rest);
         Box::pin(async move {
             if request.method != "GET" && request.method != "HEAD" {
                 return said(405, "The link can only be read.").header("allow", "GET, HEAD");
@@ -83,7 +85,7 @@ impl RawRoute for PackageRoute {
             if link.until <= db.now().millis() {
                 return said(410, "The link has expired. Ask for a new one.");
             }
-            match packed(&db, link.workspace, link.skill, link.version).await {
+            match packed(&db, &objects, link.workspace, link.skill, link.version).await {
                 Ok(packed) if packed.digest == link.digest => sent(packed, request.method == "HEAD"),
                 Ok(_) => said(410, "The skill has changed. Ask for a new link."),
                 Err(error) if error.code() == Code::NotFound => said(410, "The skill was deleted."),

@@ -4,12 +4,13 @@ use super::download::{PackageLink, PackageLinks};
 use super::import::refusal;
 use crate::draft::facts::stored;
 use crate::draft::row::{SkillRow, VersionRow, sha256};
-use crate::files::contents::{self, DOCUMENT, DRAFT};
+use crate::files::contents::{self, Content, DOCUMENT, DRAFT};
 use crate::files::operations::FileQuery;
+use files::Files;
 use model::{Error, Result, SkillId, Timestamp, WorkspaceId};
 use operation::{Cx, Json, Path, Query, Resource, State, Version, operation};
 use serde::Serialize;
-use skill_packages::{Package, PackageFile};
+use skill_packages::{Package, PackageFile, SkillDocument};
 use store::{Db, Read};
 use utoipa::ToSchema;
 
@@ -53,9 +54,10 @@ pub async fn export_skill(
     Path(skill_id): Path<SkillId>,
     Query(query): Query<FileQuery>,
     State(links): State<PackageLinks>,
+    State(objects): State<Files>,
 ) -> Result<Json<SkillExport>> {
     let workspace = cx.caller.workspace_id();
-    let packed = packed(&cx.db, workspace, skill_id, query.version).await?;
+    let packed = packed(&cx.db, &objects, workspace, skill_id, query.version).await?;
     let url_expires_at = cx.db.now().plus_seconds(LINK_SECONDS);
     let link = PackageLink {
         workspace,
@@ -92,23 +94,32 @@ pub(super) struct Packed {
 /// `not_found`.
 pub(super) async fn packed(
     db: &Db,
+    objects: &Files,
     workspace: WorkspaceId,
     skill: SkillId,
     version: Option<i64>,
 ) -> Result<Packed> {
-    let read = db.read(move |read| load(read, workspace, skill, version));
-    let (name, digest, package) = read.await?;
+    let Loaded { name, digest, document, files } =
+        db.read(move |read| load(read, workspace, skill, version)).await?;
+    let mut package = Package { document, files: Vec::new(), folder: Some(name.clone()) };
+    for (path, content) in files {
+        package.files.push(PackageFile { path, bytes: content.load(objects).await? });
+    }
     let bytes = tokio::task::spawn_blocking(move || package.write()).await.map_err(Error::internal)?;
     let bytes = bytes.map_err(|error| refusal("skillId", error))?;
     Ok(Packed { name: format!("{name}.zip"), digest, bytes })
 }
 
-fn load(
-    read: &mut Read,
-    workspace: WorkspaceId,
-    skill: SkillId,
-    version: Option<i64>,
-) -> Result<(String, String, Package)> {
+/// A skill to pack.
+struct Loaded {
+    name: String,
+    digest: String,
+    document: SkillDocument,
+    /// The other files by path.
+    files: Vec<(String, Content)>,
+}
+
+fn load(read: &mut Read, workspace: WorkspaceId, skill: SkillId, version: Option<i64>) -> Result<Loaded> {
     let row = SkillRow::find(read, workspace, &skill)?;
     let (name, digest) = match version {
         None => (row.name, row.files_digest),
@@ -122,7 +133,7 @@ fn load(
     let document = stored(&contents::document(read, skill, at)?)?;
     let mut files = Vec::new();
     for file in contents::all(read, skill, at)?.into_iter().filter(|file| file.path != DOCUMENT) {
-        files.push(PackageFile { bytes: contents::bytes(read, skill, &file.sha256)?, path: file.path });
+        files.push((file.path, contents::content(read, skill, &file.sha256)?));
     }
-    Ok((name.clone(), digest, Package { document, files, folder: Some(name) }))
+    Ok(Loaded { name, digest, document, files })
 }

@@ -30,6 +30,9 @@ use utoipa::ToSchema;
 /// Scripts that are compiled at a time.
 const COMPILED_AT_ONCE: usize = 4;
 
+/// Large files that are written at a time.
+const STORED_AT_ONCE: usize = 4;
+
 /// The largest upload, in bytes: a package that does not compress, with room for the zip's own data.
 const LARGEST_UPLOAD: i64 = 12 << 20;
 
@@ -114,12 +117,14 @@ pub async fn import_skill(
     let mut read = read.await.map_err(Error::internal)??;
     check_scripts(&sandbox, workspace, param, &mut read).await?;
     let (report, warnings) = (ImportReport::of(read.report), read.warnings);
+    let new = stream::iter(read.files).map(|file| file.stored(&cx.db, &stored, workspace));
+    let files = new.buffered(STORED_AT_ONCE).try_collect().await?;
     let import = Import {
         name: request.name,
         on_conflict: request.on_conflict,
         folder: read.folder,
         document: read.document,
-        files: read.files,
+        files,
     };
     let (caller, publish) = (cx.caller.clone(), request.publish);
     let id = cx

@@ -152,3 +152,28 @@ async fn scripts_must_compile(kind: Kind) {
     // Elsewhere nothing runs it.
     put("assets/x.js", "not a program (").await.expect(200);
 }
+
+#[testkit::both]
+async fn large_files_are_objects_that_end_with_their_last_skill(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = bare(&app).await;
+    let made = skill(&app, &key, "made", json!({})).await;
+    let file = format!("{}/files/large", path(&made));
+    let large = "x".repeat(300 << 10);
+    app.put(&file, &key, json!({ "content": large })).await.expect(200);
+    app.put(&file, &key, json!({ "content": large })).await.expect(200);
+    assert_eq!(count(&app, "skill_contents WHERE storage_key IS NOT NULL AND bytes IS NULL").await, 1);
+    assert_eq!(app.get(&file, &key).await.expect(200)["content"], large);
+    app.post(&format!("{}/publish", path(&made)), &key, json!({})).await.expect(200);
+    let copy = app.post(&format!("{}/duplicate", path(&made)), &key, json!({})).await.expect(201);
+    app.put(&file, &key, json!({ "content": "small" })).await.expect(200);
+    let old = app.get(&format!("{file}?version=1"), &key).await.expect(200);
+    assert_eq!(old["content"], large, "the version keeps it");
+    app.delete(&path(&made), &key).await.expect(200);
+    assert_eq!(count(&app, "unused_objects").await, 0, "the copy has it");
+    let copied = app.get(&format!("{}/files/large", path(&copy)), &key).await.expect(200);
+    assert_eq!(copied["content"], large);
+    app.delete(&path(&copy), &key).await.expect(200);
+    assert_eq!(count(&app, "unused_objects").await, 1);
+    assert_eq!(count(&app, "skill_contents").await, 0);
+}

@@ -12,9 +12,14 @@ fn library(app: &TestApp) -> SkillLibrary {
     let test = std::env::current_exe().unwrap();
     let program = test.ancestors().nth(2).unwrap().join("sandbox-fixture");
     let sandbox = sandbox::Sandbox::new(sandbox::Settings::new(program));
-    let services = operation::Services::default().with(app.db().clone()).with(sandbox);
-    let services =
-        services.with(auth::Seal::new(&[7; 32]).unwrap()).with(operation::BaseUrl(app.origin.clone()));
+    let seal = || auth::Seal::new(&[7; 32]).unwrap();
+    let objects = ::files::Files::new(app.objects.clone(), seal().into(), app.origin.clone());
+    let services = operation::Services::default()
+        .with(app.db().clone())
+        .with(sandbox)
+        .with(seal())
+        .with(objects)
+        .with(operation::BaseUrl(app.origin.clone()));
     (skills::GROUP.start)(&services).unwrap().services.cloned().unwrap()
 }
 

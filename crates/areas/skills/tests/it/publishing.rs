@@ -150,3 +150,46 @@ async fn variables_know_the_skills_that_need_them(kind: Kind) {
     assert_eq!(found, [(&id, &json!("variables")), (&id, &json!("instructions"))], "{usages}");
     app.delete(&format!("/variables/{}", variable["id"]), &key).await.expect_error(409, "variable_in_use");
 }
+
+#[testkit::both]
+async fn a_skill_of_an_agent_stays(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = bare(&app).await;
+    let made = skill(&app, &key, "made", json!({ "publish": true })).await;
+    let first = app.post("/agents", &key, json!({ "name": "First" })).await.expect(201);
+    let second = app.post("/agents", &key, json!({ "name": "Second", "status": "active" })).await.expect(201);
+    for (agent, version) in [(&first, json!(1)), (&second, Value::Null)] {
+        let skills = json!({ "skills": [{ "skill_id": made["id"], "version": version }] });
+        app.put(&format!("/agents/{}/skills", agent["id"]), &key, skills).await.expect(200);
+    }
+    app.patch(&path(&made), &key, json!({ "description": "Another." })).await.expect(200);
+    app.post(&format!("{}/publish", path(&made)), &key, json!({})).await.expect(200);
+    let agents = app.get(&format!("{}/agents", path(&made)), &key).await.expect(200);
+    let expected = json!([
+        { "id": first["id"], "object": "agent", "name": "First", "version": 1, "is_active": false },
+        { "id": second["id"], "object": "agent", "name": "Second", "version": null, "is_active": true },
+    ]);
+    assert_eq!(agents, expected);
+    let refused = app.delete(&path(&made), &key).await;
+    refused.expect_error(409, "resource_in_use");
+    let used_by = &refused.body["error"]["details"]["used_by"];
+    assert_eq!(
+        (&used_by[0]["name"], &used_by[1]["name"]),
+        (&json!("First"), &json!("Second")),
+        "{}",
+        refused.text
+    );
+    for (agent, version) in [(&first, 1), (&second, 2)] {
+        let body = json!({ "text": "goods, another customer", "agent_id": agent["id"] });
+        let matches = app.post("/skills/match", &key, body).await.expect(200);
+        assert_eq!(matches["skills"][0]["version"], version, "{matches}");
+    }
+    for agent in [first, second] {
+        app.delete(&format!("/agents/{}/skills", agent["id"]), &key)
+            .await
+            .expect_error(405, "method_not_allowed");
+        app.put(&format!("/agents/{}/skills", agent["id"]), &key, json!({ "skills": [] })).await.expect(200);
+    }
+    assert_eq!(app.get(&format!("{}/agents", path(&made)), &key).await.expect(200), json!([]));
+    app.delete(&path(&made), &key).await.expect(200);
+}
