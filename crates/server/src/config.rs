@@ -217,14 +217,7 @@ pub struct Config {
     pub default_rpm: i64,
 
     /// Whether code of functions and skills runs: `on`, `required` (only with landlock and seccomp), or `off`.
-    #[arg(
-        long,
-        env = "SVC_SANDBOX",
-        global = true,
-        value_name = "MODE",
-        default_value = "on",
-        hide_possible_values = true
-    )]
+    #[arg(long, env = "SVC_SANDBOX", global = true, value_name = "MODE", default_value = "on")]
     pub sandbox: SandboxMode,
 
     /// Calls that a process of the sandbox serves before it ends. With 1, each call has a process of its own.
@@ -334,6 +327,30 @@ pub struct Config {
         allow_negative_numbers = true
     )]
     pub inbound_size: i64,
+
+    /// Days after which calls of functions are deleted.
+    #[arg(
+        long,
+        env = "SVC_INVOCATION_DAYS",
+        global = true,
+        value_name = "DAYS",
+        default_value = "14",
+        value_parser = whole::<i64, 1, 3_650>,
+        allow_negative_numbers = true
+    )]
+    pub invocation_days: i64,
+
+    /// The size of the calls of functions, with their inputs, outputs and logs.
+    #[arg(
+        long,
+        env = "SVC_INVOCATION_SIZE",
+        global = true,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = size,
+        allow_negative_numbers = true
+    )]
+    pub invocation_size: i64,
 
     /// Days after which callbacks of chat networks are deleted.
     #[arg(
@@ -450,6 +467,7 @@ impl Config {
             .with("events", retention(self.event_days, self.event_size))
             .with("webhook_deliveries", retention(self.delivery_days, self.delivery_size))
             .with("inbound_requests", retention(self.inbound_days, self.inbound_size))
+            .with("function_invocations", retention(self.invocation_days, self.invocation_size))
     }
 
     /// The embedded model's file: the one that is set, or the one that the package `svc-model` installs.

@@ -30,6 +30,8 @@ text_enum! {
         Agent = "agent",
         /// A flow.
         Flow = "flow",
+        /// A code function.
+        Function = "function",
         /// An import.
         Import = "import",
         /// A contact, by what it wrote.

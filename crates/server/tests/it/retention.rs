@@ -385,6 +385,13 @@ async fn sizes_are_those_on_disk_within_a_tenth(kind: Kind) {
             app.ask_beside("POST", &inbound).json(&order).send().await;
         }
     }
+    let code = "export default (ctx) => ctx.input";
+    let function = json!({ "name": "echo", "code": code, "effect": "read", "publish": true });
+    let function = app.post("/functions", &tenant.key, function).await.expect(201)["id"].clone();
+    for _ in 0..500 {
+        let call = json!({ "input": "x".repeat(270) });
+        app.post(&format!("/functions/{function}/invoke"), &tenant.key, call).await.expect(200);
+    }
     let line = Line::connect(&app, tenant.key.workspace).await;
     line.receive(&app, 500).await;
     app.service.channels.run_due().await.unwrap();

@@ -84,6 +84,7 @@ fn created_via(actor: ActorType) -> &'static str {
         ActorType::User => "user",
         ActorType::Agent => "agent",
         ActorType::Flow => "flow",
+        ActorType::Function => "function",
         ActorType::Import => "import",
         ActorType::InboundWebhook => "webhook",
         ActorType::Contact => "message",
