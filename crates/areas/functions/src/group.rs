@@ -16,10 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The group of functions.
-pub const GROUP: Group = Group {
-    declare: |declarations| Ok(declarations.area::<Functions>().log(INVOCATION_LOG)),
-    start,
-};
+pub const GROUP: Group =
+    Group { declare: |declarations| Ok(declarations.area::<Functions>().log(INVOCATION_LOG)), start };
 
 fn start(services: &Services) -> Result<Parts> {
     let host = HostServices {

@@ -34,7 +34,8 @@ impl VariableUsers for FunctionVariables {
             let settings: Settings = settings.parse()?;
             for key in settings.variables {
                 let (object, field) = (<FunctionRow as operation::Resource>::NOUN, "variables");
-                let reference = VariableReference { key, object, id: id.to_string(), name: name.clone(), field };
+                let reference =
+                    VariableReference { key, object, id: id.to_string(), name: name.clone(), field };
                 if !all.contains(&reference) {
                     all.push(reference);
                 }

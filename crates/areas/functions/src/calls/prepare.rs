@@ -10,8 +10,8 @@ use crate::host::HostSettings;
 use crate::network::Fixture;
 use auth::keys;
 use model::{
-    Actor, ActorType, Caller, Chain, Code, ContactId, Env, Error, EventId, FunctionId, InvocationId, JsonText,
-    Result, RunId, ScopeSet,
+    Actor, ActorType, Caller, Chain, Code, ContactId, Env, Error, EventId, FunctionId, InvocationId,
+    JsonText, Result, RunId, ScopeSet,
 };
 use operation::{Resource, Version};
 use ports::{FunctionEffect, KnownVariable};
@@ -225,7 +225,8 @@ fn standing(read: &mut Read, caller: &Caller, publisher: &Publisher) -> Result<S
     }
     let scopes = keys::standing_scopes(read, &publisher.lineage, caller.workspace_id())?;
     if scopes.is_empty() {
-        let message = "The key that published the version was revoked or has expired. Publish the function again.";
+        let message =
+            "The key that published the version was revoked or has expired. Publish the function again.";
         return Err(refusal("key_lost", message));
     }
     Ok(scopes)

@@ -80,7 +80,13 @@ fn compare_bounds(old: &Map<String, Value>, new: &Map<String, Value>, path: &str
             is_tighter |= match (bound(old, keyword), bound(new, keyword)) {
                 (_, None) => false,
                 (None, Some(_)) => true,
-                (Some(before), Some(after)) => if is_lower { after > before } else { after < before },
+                (Some(before), Some(after)) => {
+                    if is_lower {
+                        after > before
+                    } else {
+                        after < before
+                    }
+                }
             };
         }
     }
@@ -93,9 +99,15 @@ fn compare_bounds(old: &Map<String, Value>, new: &Map<String, Value>, path: &str
     }
 }
 
-fn compare_properties(old: &Map<String, Value>, new: &Map<String, Value>, path: &str, changes: &mut Vec<String>) {
+fn compare_properties(
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+    path: &str,
+    changes: &mut Vec<String>,
+) {
     let empty = Map::new();
-    let properties = |schema: &'_ Map<String, Value>| schema.get("properties").and_then(Value::as_object).cloned();
+    let properties =
+        |schema: &'_ Map<String, Value>| schema.get("properties").and_then(Value::as_object).cloned();
     let (before, after) = (properties(old).unwrap_or_default(), properties(new).unwrap_or(empty));
     let required = |schema: &Map<String, Value>| -> BTreeSet<String> {
         let names = schema.get("required").and_then(Value::as_array).into_iter().flatten();
@@ -111,7 +123,8 @@ fn compare_properties(old: &Map<String, Value>, new: &Map<String, Value>, path: 
             None => changes.push(format!("`{path}` is removed")),
         }
     }
-    let is_closed = |schema: &Map<String, Value>| schema.get("additionalProperties") == Some(&Value::Bool(false));
+    let is_closed =
+        |schema: &Map<String, Value>| schema.get("additionalProperties") == Some(&Value::Bool(false));
     if is_closed(new) && !is_closed(old) {
         changes.push(format!("`{path}` refuses further properties"));
     }
@@ -124,16 +137,18 @@ mod tests {
 
     #[test]
     fn changes_that_refuse_inputs_are_found() {
-        let object = |properties: Value, required: Value| {
-            json!({ "type": "object", "properties": properties, "required": required })
-        };
+        let object = |properties: Value, required: Value| json!({ "type": "object", "properties": properties, "required": required });
         for (old, new, changes) in [
             (json!({}), json!({}), vec![]),
             (json!({ "type": "object" }), json!({}), vec![]),
             (json!({}), json!({ "type": "object" }), vec!["`input` has a narrower type"]),
             (json!({ "type": "integer" }), json!({ "type": "number" }), vec![]),
             (json!({ "type": "number" }), json!({ "type": "integer" }), vec!["`input` has a narrower type"]),
-            (json!({ "type": ["string", "null"] }), json!({ "type": "string" }), vec!["`input` has a narrower type"]),
+            (
+                json!({ "type": ["string", "null"] }),
+                json!({ "type": "string" }),
+                vec!["`input` has a narrower type"],
+            ),
             (json!({ "enum": [1, 2] }), json!({ "enum": [2, 1, 3] }), vec![]),
             (json!({ "enum": [1, 2] }), json!({ "enum": [1] }), vec!["`input` allows fewer values"]),
             (json!({ "enum": [1, 2] }), json!({ "const": 1 }), vec!["`input` allows fewer values"]),
@@ -157,8 +172,16 @@ mod tests {
                 json!({ "type": "object", "additionalProperties": false }),
                 vec!["`input` refuses further properties"],
             ),
-            (json!({ "properties": { "a": true } }), json!({ "properties": { "a": false } }), vec!["`input.a` is not allowed any more"]),
-            (json!({ "properties": { "a": { "type": "string" } } }), json!({ "properties": { "a": true } }), vec![]),
+            (
+                json!({ "properties": { "a": true } }),
+                json!({ "properties": { "a": false } }),
+                vec!["`input.a` is not allowed any more"],
+            ),
+            (
+                json!({ "properties": { "a": { "type": "string" } } }),
+                json!({ "properties": { "a": true } }),
+                vec![],
+            ),
         ] {
             assert_eq!(breaking_changes(&old, &new), changes, "{old} → {new}");
         }

@@ -41,7 +41,9 @@ pub(crate) fn refused(error: &sandbox::Error) -> Error {
         sandbox::Error::Given { what: what @ ("input" | "code"), why } => {
             Error::invalid(*what, format_args!("must fit the sandbox: {why}"))
         }
-        sandbox::Error::Given { .. } => Error::new(Code::InvalidState, format!("The call does not fit: {error}.")),
+        sandbox::Error::Given { .. } => {
+            Error::new(Code::InvalidState, format!("The call does not fit: {error}."))
+        }
         sandbox::Error::Busy => {
             let message = "Too many functions are running. Try again.";
             Error::new(Code::ServiceUnavailable, message).retry_after(2)

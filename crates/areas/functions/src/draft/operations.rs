@@ -11,8 +11,8 @@ use super::versions::VersionRow;
 use crate::host;
 use model::{Caller, Code, Error, FunctionId, JsonText, Result};
 use operation::{
-    Body, Created, Cx, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, Resource, State,
-    Update, Version, With, operation,
+    Body, Created, Cx, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, Resource,
+    State, Update, Version, With, operation,
 };
 use ports::{ObjectUses, UsedObject, WorkspaceVariables, in_use};
 use sandbox::Sandbox;

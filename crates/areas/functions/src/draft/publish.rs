@@ -5,9 +5,7 @@ use super::model::{Function, FunctionRow, FunctionStatus};
 use super::settings::Settings;
 use super::versions::VersionRow;
 use model::{Caller, Code, Error, FunctionId, Result};
-use operation::{
-    Body, Draft, ExpectedVersion, IfMatch, Json, Path, State, Update, Version, With, operation,
-};
+use operation::{Body, Draft, ExpectedVersion, IfMatch, Json, Path, State, Update, Version, With, operation};
 use ports::{ObjectUses, UsedObject, WorkspaceVariables};
 use serde::Deserialize;
 use serde_json::json;

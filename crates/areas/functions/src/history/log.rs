@@ -16,7 +16,7 @@ pub const INVOCATION_LOG: LogKind = LogKind {
 };
 
 /// What a row takes besides its texts.
-const ROW_BYTES: PerRow = PerRow { sqlite: 330, postgres: 480 };
+const ROW_BYTES: PerRow = PerRow { sqlite: 460, postgres: 620 };
 
 impl InvocationRow {
     /// The bytes of the texts.

@@ -145,7 +145,9 @@ impl InvocationRow {
     pub(crate) fn interrupted(&self, now: Timestamp) -> Self {
         let error = InvocationError {
             name: "Interrupted".to_owned(),
-            message: "The process that made the call ended before the call did, so nobody knows what it has done.".to_owned(),
+            message:
+                "The process that made the call ended before the call did, so nobody knows what it has done."
+                    .to_owned(),
             stack: String::new(),
             code: "function_interrupted".to_owned(),
             retry_after_ms: None,

@@ -19,7 +19,8 @@ async fn a_call_has_an_output_or_an_error(kind: Kind) {
     assert_eq!(app.get(&one, &key).await.expect(200), made);
     let list = app.get(&format!("{path}/invocations"), &key).await.expect(200);
     assert_eq!((&list[0]["id"], &list[0]["output"]), (&made["id"], &Value::Null));
-    let throws = "export default (ctx) => {\n  console.warn('w', 1);\n  throw new RangeError('no ' + ctx.input);\n}";
+    let throws =
+        "export default (ctx) => {\n  console.warn('w', 1);\n  throw new RangeError('no ' + ctx.input);\n}";
     let path = create(&app, &key, body("throws", throws)).await;
     let made = invoke(&app, &key, &path, json!({ "input": 7, "mode": "test" })).await.expect(200);
     assert_eq!((&made["status"], &made["output"]), (&json!("failed"), &Value::Null));
@@ -39,7 +40,11 @@ async fn programs_end_as_they_deserve(kind: Kind) {
     let path = create(&app, &key, with(body("f", ECHO), json!({ "timeout_ms": 300, "memory_mb": 8 }))).await;
     for (code, status, error) in [
         ("export default () => { for (;;) {} }", "timed_out", "function_timeout"),
-        ("export default () => { const a = []; for (;;) a.push('x'.repeat(65536) + a.length) }", "failed", "function_memory"),
+        (
+            "export default () => { const a = []; for (;;) a.push('x'.repeat(65536) + a.length) }",
+            "failed",
+            "function_memory",
+        ),
         ("export default () => { const f = () => f() + 1; return f() }", "failed", "function_error"),
         ("export default () => new Promise(() => {})", "failed", "function_error"),
         ("export default () => { const a = {}; a.a = a; return a }", "failed", "function_output_invalid"),
@@ -76,18 +81,22 @@ async fn inputs_and_outputs_fit_their_schemas(kind: Kind) {
     assert_eq!((&live["status"], &live["output"]["price"]), (&json!("succeeded"), &json!(1)));
     assert_eq!(live["warnings"].as_array().unwrap().len(), 1);
     let test = invoke(&app, &key, &path, json!({ "input": { "kg": 1 }, "mode": "test" })).await.expect(200);
-    assert_eq!((&test["status"], &test["error"]["code"]), (&json!("failed"), &json!("function_output_invalid")));
-    for input in [json!(null), json!({}), json!({ "kg": "3" }), json!({ "kg": 3, "a": "x".repeat(262_144) })] {
+    assert_eq!(
+        (&test["status"], &test["error"]["code"]),
+        (&json!("failed"), &json!("function_output_invalid"))
+    );
+    for input in [json!(null), json!({}), json!({ "kg": "3" }), json!({ "kg": 3, "a": "x".repeat(262_144) })]
+    {
         let refused = invoke(&app, &key, &path, json!({ "input": input })).await;
         assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("input"));
     }
     for number in ["9007199254740993", "0.12345678901234567890123", "1e400"] {
-        let input = format!("{{\"input\":{{\"kg\":{number}}}}}");
-        let input: Value = serde_json::from_str(&input).unwrap_or(Value::Null);
-        if input != Value::Null {
-            let refused = invoke(&app, &key, &path, input).await;
-            assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("input"), "{number}");
-        }
+        let raw = format!("{{\"input\":{{\"kg\":{number}}}}}");
+        let ask =
+            app.ask("POST", &format!("{path}/invoke")).key(&key).bytes("application/json", raw.as_bytes());
+        let refused = ask.send().await;
+        let param = refused.expect_error(400, "validation_error").unwrap_or_default();
+        assert!(param.starts_with("input"), "{number}: {param}");
     }
     for (field, value) in [
         ("mode", json!("both")),
@@ -104,7 +113,9 @@ async fn inputs_and_outputs_fit_their_schemas(kind: Kind) {
         invoke(&app, &key, &path, fixtures).await.expect_error(400, "validation_error").as_deref(),
         Some("fixtures")
     );
-    invoke(&app, &key, &path, json!({ "input": { "kg": 3 }, "version": 2 })).await.expect_error(404, "not_found");
+    invoke(&app, &key, &path, json!({ "input": { "kg": 3 }, "version": 2 }))
+        .await
+        .expect_error(404, "not_found");
 }
 
 #[testkit::both]

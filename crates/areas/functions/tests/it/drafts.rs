@@ -101,7 +101,7 @@ async fn code_and_settings_are_checked(kind: Kind) {
     let key = app.bare_key().await;
     let secret = json!({ "key": "token", "type": "secret", "value": "s3cret-value" });
     app.post("/variables", &key, secret).await.expect(201);
-    let big = format!("export default () => 1 //{}", "x".repeat(262_144 - 25));
+    let big = format!("export default () => 1 //{}", "x".repeat(262_145 - 25));
     assert_eq!(big.len(), 262_145);
     let wide = format!("export default () => '{}'", "é".repeat(131_072));
     let broken = "export default async () => {\n  return 1 +;\n}";
@@ -152,11 +152,14 @@ async fn code_and_settings_are_checked(kind: Kind) {
     let refused = app.post("/functions", &key, unknown).await;
     assert_eq!(refused.expect_error(400, "unknown_variable").as_deref(), Some("variables[0]"));
     assert_eq!(app.get("/functions", &key).await.expect(200), json!([]));
-    let hosts = json!({ "variables": ["token"], "network": { "mode": "allowlist", "hosts": ["*.example.com"] } });
+    let hosts =
+        json!({ "variables": ["token"], "network": { "mode": "allowlist", "hosts": ["*.example.com"] } });
     let path = create(&app, &key, with(body("a", ECHO), hosts)).await;
     let refused = app.patch(&path, &key, json!({ "code": "export default () => {" })).await;
     assert_eq!(refused.expect_error(400, "validation_error").as_deref(), Some("code"));
-    app.patch(&path, &key, json!({ "network": { "mode": "public" } })).await.expect_error(400, "validation_error");
+    app.patch(&path, &key, json!({ "network": { "mode": "public" } }))
+        .await
+        .expect_error(400, "validation_error");
     let usages = app.get("/variables", &key).await.expect(200);
     assert_eq!(usages[0]["used_by_count"], json!(1));
     let usages = app.get(&format!("/variables/{}/usages", usages[0]["id"]), &key).await.expect(200);
