@@ -92,7 +92,7 @@ fn parameters(query: Value) -> Result<Vec<(String, String)>, HostError> {
         match value {
             Value::Object(filter) if name == "filter" => nested(&name, Value::Object(filter), &mut pairs),
             Value::Array(_) | Value::Object(_) if name == "filter_tree" => {
-                pairs.push((name, value.to_string()))
+                pairs.push((name, value.to_string()));
             }
             Value::Array(values) if values.iter().all(is_plain) => {
                 pairs.push((name, values.iter().map(plain).collect::<Vec<_>>().join(",")));
