@@ -217,14 +217,7 @@ pub struct Config {
     pub default_rpm: i64,
 
     /// Whether code of functions and skills runs: `on`, `required` (only with landlock and seccomp), or `off`.
-    #[arg(
-        long,
-        env = "SVC_SANDBOX",
-        global = true,
-        value_name = "MODE",
-        default_value = "on",
-        hide_possible_values = true
-    )]
+    #[arg(long, env = "SVC_SANDBOX", global = true, value_name = "MODE", default_value = "on")]
     pub sandbox: SandboxMode,
 
     /// Calls that a process of the sandbox serves before it ends. With 1, each call has a process of its own.

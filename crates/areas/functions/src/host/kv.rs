@@ -121,7 +121,6 @@ fn full() -> HostError {
     HostError::new("LimitError", &message).code("kv_full")
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it maps an error")]
 fn failed(error: model::Error) -> HostError {
     tracing::error!(?error, "the values of a function could not be read or written");
     HostError::new("ServiceError", "the service failed").code("internal_error")

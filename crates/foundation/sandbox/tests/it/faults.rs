@@ -108,7 +108,7 @@ async fn cve_2025_62495_and_native_loops_that_never_ask() {
     for body in [
         "return new Array(1e9).join()",
         "const a = { length: 2 ** 53 - 1 }; Array.prototype.reverse.call(a)",
-        "return (2n ** 2000000n).toString().length",
+        "return (2n ** 1000000n).toString().length",
         "const a = []; a.length = 4e9; a.sort(() => 0)",
     ] {
         let result = run_with(&sandbox, &function(body), &within(100), &Answers).await.result;

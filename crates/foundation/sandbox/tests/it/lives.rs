@@ -80,7 +80,7 @@ async fn one_key_with_another_program_gets_another_process() {
         let outcome = sandbox.call(&key("1"), &program, &Call::new("null"), &NoHost).await.unwrap();
         assert_eq!(outcome.result, Ok(n.to_owned()));
     }
-    assert_eq!(sandbox.stats().workers, 4);
+    assert_eq!(sandbox.stats().workers, 3);
 }
 
 #[tokio::test]
