@@ -79,7 +79,7 @@ pub fn create_quick_reply(
         updated_at: now,
     };
     let row = row.create(tx)?;
-    row.put_files(tx, &new.attachments)?;
+    row.add_files(tx, &new.attachments)?;
     let reply = row.quick_reply(new.attachments)?;
     publish(tx, caller, QuickReplyEvent::Created, &reply)?;
     Ok(Created(reply))
@@ -130,7 +130,7 @@ pub fn update_quick_reply(
     let files = patch.attachments.unwrap_or_else(|| files_before.clone());
     if files != files_before {
         expect_files(tx, workspace, &files)?;
-        row.put_files(tx, &files)?;
+        row.replace_files(tx, &files)?;
         update.touch();
     }
     if !update.is_change() {
