@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use store::{Read, Tx};
 
 /// The most buttons of a message.
-const MOST_BUTTONS: usize = 3;
+const MAX_BUTTONS: usize = 3;
 
 /// Saved answers
 ///
@@ -199,8 +199,8 @@ fn expect_values(
 }
 
 fn expect_buttons(buttons: &[MessageButton]) -> Result<()> {
-    if buttons.len() > MOST_BUTTONS {
-        let message = format!("A message has at most {MOST_BUTTONS} buttons.");
+    if buttons.len() > MAX_BUTTONS {
+        let message = format!("A message has at most {MAX_BUTTONS} buttons.");
         return Err(Error::new(Code::TooManyButtons, message).param("buttons"));
     }
     let mut ids = BTreeSet::new();
