@@ -22,7 +22,7 @@ const PIECE: i64 = 1_000;
 /// How long errors are kept, in days.
 const ERROR_DAYS: i64 = 30;
 /// The maximum number of errors kept per channel.
-const MOST_ERRORS: i64 = 10_000;
+const MAX_ERRORS: i64 = 10_000;
 
 /// The jobs of channels.
 pub(crate) fn jobs(network: &Network, seal: &Arc<Seal>) -> [Job; 2] {
@@ -143,7 +143,7 @@ async fn purge(job: JobContext) -> Result<(), JobError> {
 fn purge_errors(tx: &mut Tx, channel: ChannelId) -> Result<usize> {
     let own = channel_errors::table.filter(channel_errors::channel_id.eq(channel)).select(channel_errors::id);
     let newest: Option<i64> =
-        own.order(channel_errors::id.desc()).offset(MOST_ERRORS).first(tx.connection()).optional()?;
+        own.order(channel_errors::id.desc()).offset(MAX_ERRORS).first(tx.connection()).optional()?;
     let Some(newest) = newest else { return Ok(0) };
     let surplus: Vec<i64> = own
         .filter(channel_errors::id.le(newest))

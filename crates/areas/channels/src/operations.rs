@@ -16,9 +16,9 @@ use store::Read;
 use utoipa::ToSchema;
 
 /// The maximum number of errors in the health of a channel.
-const MOST_ERRORS: i64 = 20;
+const MAX_ERRORS: i64 = 20;
 /// The bound for counting, so that a long queue costs no more than a short one.
-const MOST_COUNTED: i64 = 10_000;
+const MAX_COUNTED: i64 = 10_000;
 
 /// How a channel is doing.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -126,12 +126,12 @@ pub fn get_channel_health(
 ) -> Result<Json<ChannelHealth>> {
     let channel = live(read, caller.workspace_id(), channel_id)?;
     let now = read.now();
-    let queue = queue.0.state(read, channel.id, MOST_COUNTED)?;
+    let queue = queue.0.state(read, channel.id, MAX_COUNTED)?;
     let oldest = queue.oldest.map(|at| ((now.millis() - at.millis()) / 1_000).max(0));
     let last_errors = channel_errors::table
         .filter(channel_errors::channel_id.eq(channel.id))
         .order(channel_errors::id.desc())
-        .limit(MOST_ERRORS)
+        .limit(MAX_ERRORS)
         .select((
             channel_errors::code,
             channel_errors::message,
@@ -163,8 +163,8 @@ fn callbacks(read: &mut Read, channel: ChannelId, status: &str) -> Result<i64> {
         .filter(channel_callbacks::channel_id.eq(channel))
         .filter(channel_callbacks::status.eq(status))
         .filter(not_done())
-        .limit(MOST_COUNTED)
+        .limit(MAX_COUNTED)
         .select(channel_callbacks::id)
         .load(read.connection())?;
-    Ok(i64::try_from(found.len()).unwrap_or(MOST_COUNTED))
+    Ok(i64::try_from(found.len()).unwrap_or(MAX_COUNTED))
 }

@@ -7,7 +7,7 @@ use chrono_tz::Tz;
 use model::Timestamp;
 
 /// The most hours by which local time is ahead of UTC.
-const MOST_AHEAD_HOURS: i64 = 14;
+const MAX_AHEAD_HOURS: i64 = 14;
 
 /// The times at which the messages of a broadcast may be sent.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +42,7 @@ impl Clock {
         if !self.is_local {
             return Some(send_at);
         }
-        let earliest = local(self.zone, send_at) - Duration::hours(MOST_AHEAD_HOURS);
+        let earliest = local(self.zone, send_at) - Duration::hours(MAX_AHEAD_HOURS);
         Some(Timestamp::from_millis(earliest.and_utc().timestamp_millis()))
     }
 

@@ -14,13 +14,13 @@ use transfer::tables::{self, Dialect, Encoding, Fault, Lines, Row, Rows, is_shor
 /// The parameter in errors.
 const PARAM: &str = "audience.file_id";
 /// The largest file, in bytes.
-const MOST_BYTES: i64 = 100 << 20;
+const MAX_BYTES: i64 = 100 << 20;
 /// The number of bytes at the start that determine encoding and delimiter.
 const HEAD_BYTES: u64 = 64 << 10;
 /// The number of bytes per chunk. No line may be longer.
 const CHUNK_BYTES: u64 = 256 << 10;
 /// The most lines per chunk.
-const MOST_LINES: usize = 1_000;
+const MAX_LINES: usize = 1_000;
 
 /// The columns that identify a contact, each with the prefix for [`ContactRef`].
 const COLUMNS: [(&str, &str); 5] =
@@ -55,7 +55,7 @@ pub(crate) fn file(read: &mut Read, workspace: WorkspaceId, id: FileId) -> Resul
     if let Some(reason) = tables::refusal(&file.mime_type) {
         return Err(Error::invalid(PARAM, format_args!("{rule}; the file {reason}")));
     }
-    if file.size > MOST_BYTES { Err(Error::invalid(PARAM, rule)) } else { Ok(file) }
+    if file.size > MAX_BYTES { Err(Error::invalid(PARAM, rule)) } else { Ok(file) }
 }
 
 /// Reads the next lines after an offset.
@@ -135,7 +135,7 @@ impl Header {
         let whole = lines.text.len() as u64;
         let mut rows = Rows::new(lines.text.as_bytes(), self.delimiter);
         let (mut contacts, mut end) = (Vec::new(), 0);
-        while contacts.len() < MOST_LINES {
+        while contacts.len() < MAX_LINES {
             let row = rows.next_row().map_err(Error::internal)?;
             // The last line may continue after the chunk.
             if row.is_some() && rows.place() >= whole && !is_last {
@@ -194,7 +194,7 @@ fn unclosed(fault: &Fault) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{Header, ListedContact, MOST_LINES};
+    use super::{Header, ListedContact, MAX_LINES};
 
     /// Returns the contacts in these bytes, read in chunks of this size.
     fn listed(bytes: &[u8], chunk: usize) -> Vec<String> {
@@ -205,7 +205,7 @@ mod tests {
             let some = &bytes[from..end];
             let lines = header.lines(some, end == bytes.len());
             let (contacts, read) = lines.unwrap_or_else(|error| panic!("{error}: {from} {chunk} {some:?}"));
-            assert!(read > 0 && contacts.len() <= MOST_LINES);
+            assert!(read > 0 && contacts.len() <= MAX_LINES);
             from += usize::try_from(read).unwrap();
             all.extend(contacts.iter().map(spelled));
         }

@@ -8,7 +8,7 @@ use model::{BroadcastRecipientId, JsonText, MessageId, Result, Timestamp};
 use store::Tx;
 
 /// The most recipients to retry that the network refused before the pause.
-const MOST_REFUSED: i64 = 20_000;
+const MAX_REFUSED: i64 = 20_000;
 
 /// The columns that a retry resets.
 #[derive(AsChangeset)]
@@ -52,7 +52,7 @@ pub(crate) fn beyond_the_limit(tx: &mut Tx, row: &BroadcastRow) -> Result<()> {
         .filter(table::state.eq(State::Failed))
         .filter(table::settled_at.ge(row.judged_from.unwrap_or(row.created_at)))
         .filter(table::error.like("%\"code\":\"messaging_limit\"%"))
-        .limit(MOST_REFUSED)
+        .limit(MAX_REFUSED)
         .select(table::id)
         .load(tx.connection())?;
     diesel::update(table::table.filter(table::id.eq_any(refused)))

@@ -35,7 +35,7 @@ const EXPIRES_SECONDS: i64 = 4 * 3_600;
 /// The number of last messages by which the failure rate is judged.
 const JUDGED: i64 = 200;
 /// The number of failures among them above which the broadcast pauses.
-const MOST_FAILED: usize = 20;
+const MAX_FAILED: usize = 20;
 
 /// Writes the next messages.
 pub(crate) fn piece(tx: &mut Tx, parts: &SendParts, due: Due) -> Result<Next> {
@@ -136,7 +136,7 @@ fn obstacle(read: &mut Read, row: &BroadcastRow, ready: &Ready) -> Result<Option
     if failed.iter().any(|error| error.code == RefusalCode::MessagingLimit) {
         return Ok(Some(Reason::MessagingLimit));
     }
-    Ok((failed.len() > MOST_FAILED).then_some(Reason::FailureRate))
+    Ok((failed.len() > MAX_FAILED).then_some(Reason::FailureRate))
 }
 
 /// The decision for a recipient who is due.

@@ -7,7 +7,7 @@ use model::{ChannelId, Result};
 use store::{Cached, Read, Tx};
 
 /// The maximum number of attempts to apply a callback.
-const MOST_ATTEMPTS: i64 = 8;
+const MAX_ATTEMPTS: i64 = 8;
 
 /// Returns the next callbacks of a channel, with their bodies and the number of attempts so far.
 pub fn next(read: &mut Read, channel: ChannelId, most: i64) -> Result<Vec<(i64, Vec<u8>, i64)>> {
@@ -35,7 +35,7 @@ pub fn mark_done(tx: &mut Tx, ids: Vec<i64>) -> Result<()> {
 
 /// Retries a callback later, or marks it as failed after the last attempt.
 pub fn put_off(tx: &mut Tx, id: i64, attempts: i64, error: &str) -> Result<()> {
-    let is_over = attempts >= MOST_ATTEMPTS;
+    let is_over = attempts >= MAX_ATTEMPTS;
     // The delay doubles with each attempt.
     let due = tx.now().plus_seconds(1 << attempts.min(10));
     diesel::update(table::table.find(id))

@@ -17,7 +17,7 @@ use store::{Batched, Batches, Db, Tx, each};
 use url::form_urlencoded;
 
 /// The maximum size of a callback. The network sends no larger ones.
-const MOST_BYTES: usize = 3 << 20;
+const MAX_BYTES: usize = 3 << 20;
 
 /// The route for callbacks. Each channel has its own URL.
 pub struct Callbacks {
@@ -49,7 +49,7 @@ impl RawRoute for Callbacks {
     }
 
     fn body_limit(&self) -> usize {
-        MOST_BYTES
+        MAX_BYTES
     }
 
     fn answer(&self, request: RawRequest) -> BoxFuture<RawAnswer> {

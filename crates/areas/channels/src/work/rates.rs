@@ -7,7 +7,7 @@ use std::time::Duration;
 /// The number of messages that may be sent to one contact without delay.
 const PAIR_BURST: f64 = 10.0;
 /// The maximum number of buckets for contacts. Full buckets are removed first.
-const MOST_PAIRS: usize = 10_000;
+const MAX_PAIRS: usize = 10_000;
 /// Tolerance for rounding errors when fractions of a token are added.
 const ROUNDING: f64 = 1e-6;
 /// The share of the number's rate that broadcasts leave for replies.
@@ -63,7 +63,7 @@ impl Rates {
         self.number = self.number.filled(rate, rate, now);
         let per_second = 1.0 / self.pair_interval.as_secs_f64().max(0.001);
         // A full bucket is the same as none.
-        if self.pairs.len() >= MOST_PAIRS {
+        if self.pairs.len() >= MAX_PAIRS {
             self.pairs.retain(|_, bucket| bucket.filled(per_second, PAIR_BURST, now).tokens < PAIR_BURST);
         }
         let full = Bucket { tokens: PAIR_BURST, at: now };

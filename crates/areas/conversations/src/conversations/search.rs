@@ -1,7 +1,7 @@
 //! Search over the words of messages.
 //!
 //! Messages are looked through newest first, led by the rarest of the words, or by the contact where one is given. The
-//! work for a page is bounded: of the messages that lead, [`MOST_LOOKED_AT`] are looked at, and the next page goes on behind
+//! work for a page is bounded: of the messages that lead, [`MAX_LOOKED_AT`] are looked at, and the next page goes on behind
 //! them.
 
 use super::model::MessageSearch;
@@ -19,13 +19,13 @@ use store::Read;
 /// How many messages are looked at together.
 const AT_ONCE: i64 = 500;
 /// How many messages are looked at for one page.
-const MOST_LOOKED_AT: i64 = 5_000;
+const MAX_LOOKED_AT: i64 = 5_000;
 /// The most words of a search.
-const MOST_WORDS: usize = 8;
+const MAX_WORDS: usize = 8;
 /// The most terms of a search. A long run of writing without spaces is found by the first of its own.
-const MOST_TERMS: usize = 16;
+const MAX_TERMS: usize = 16;
 /// If more words than this have the beginning that is looked for, it is found in most messages.
-const MOST_ENDINGS: usize = 24;
+const MAX_ENDINGS: usize = 24;
 
 /// Search message text
 ///
@@ -86,14 +86,14 @@ impl Wanted {
         let Some(last) = parts.last_mut() else { return Ok(None) };
         let Some(beginning) = last.words.pop() else { return Ok(None) };
         let distinct: BTreeSet<&[String]> = parts.iter().map(|part| part.words.as_slice()).collect();
-        if distinct.len() > MOST_WORDS {
-            return Err(Error::invalid("q", format_args!("must have at most {MOST_WORDS} words")));
+        if distinct.len() > MAX_WORDS {
+            return Err(Error::invalid("q", format_args!("must have at most {MAX_WORDS} words")));
         }
         let (open, closed): (Vec<_>, Vec<_>) =
             parts.into_iter().filter(|part| !part.words.is_empty()).partition(|part| part.open);
         let list = |parts: Vec<terms::Wanted>| {
             let mut words: Vec<String> =
-                parts.into_iter().flat_map(|part| part.words).take(MOST_TERMS).collect();
+                parts.into_iter().flat_map(|part| part.words).take(MAX_TERMS).collect();
             words.sort_unstable();
             words.dedup();
             words
@@ -124,7 +124,7 @@ impl Seeker {
         let lead = self.lead(read, after)?;
         let mut rows: Vec<MessageRow> = Vec::new();
         let (mut next, mut looked_at) = (after, 0);
-        while looked_at < MOST_LOOKED_AT {
+        while looked_at < MAX_LOOKED_AT {
             let ids = self.next(read, &lead, next)?;
             let is_end = ids.len() < usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
             looked_at += AT_ONCE;
@@ -162,7 +162,7 @@ impl Seeker {
             Some((_, _, word)) => Ok(Lead::Word(word.clone())),
             None => {
                 let endings = self.endings(read)?;
-                Ok(if endings.len() > MOST_ENDINGS { Lead::All } else { Lead::Beginning(endings) })
+                Ok(if endings.len() > MAX_ENDINGS { Lead::All } else { Lead::Beginning(endings) })
             }
         }
     }
@@ -229,7 +229,7 @@ impl Seeker {
     fn endings(&self, read: &mut Read) -> Result<Vec<String>> {
         let end = end_of(&self.wanted.beginning);
         let mut words: Vec<String> = Vec::new();
-        while words.len() <= MOST_ENDINGS {
+        while words.len() <= MAX_ENDINGS {
             let from = words.last().unwrap_or(&self.wanted.beginning);
             let own = message_terms::table
                 .filter(message_terms::workspace_id.eq(self.workspace))

@@ -12,9 +12,9 @@ use store::{OneRow as _, Tx, lock_row};
 /// The job that opens snoozed conversations.
 const JOB: &str = "conversations.unsnooze";
 /// The most characters of a reason.
-const MOST_REASON: usize = 200;
+const MAX_REASON: usize = 200;
 /// For how many days a conversation can be snoozed.
-const MOST_DAYS: i64 = 366;
+const MAX_DAYS: i64 = 366;
 
 /// The state of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Queryable, Selectable)]
@@ -90,10 +90,10 @@ impl ConversationState {
             StateChange::Reopen => open,
             StateChange::Close { reason } => {
                 let reason = reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
-                if reason.is_some_and(|reason| reason.chars().count() > MOST_REASON) {
+                if reason.is_some_and(|reason| reason.chars().count() > MAX_REASON) {
                     return Err(Error::invalid(
                         "reason",
-                        format!("must have at most {MOST_REASON} characters"),
+                        format!("must have at most {MAX_REASON} characters"),
                     ));
                 }
                 let closed_at = self.closed_at.or(Some(now));
@@ -105,8 +105,8 @@ impl ConversationState {
                 }
             }
             StateChange::Snooze { until } => {
-                if *until <= now || *until > now.plus_seconds(MOST_DAYS * 86_400) {
-                    return Err(Error::invalid("until", format!("must be in the next {MOST_DAYS} days")));
+                if *until <= now || *until > now.plus_seconds(MAX_DAYS * 86_400) {
+                    return Err(Error::invalid("until", format!("must be in the next {MAX_DAYS} days")));
                 }
                 Self { status: ConversationStatus::Snoozed, snoozed_until: Some(*until), ..open }
             }

@@ -12,7 +12,7 @@ use model::{Result, Timestamp, WorkspaceId, text_enum};
 use store::{Read, Tx, each};
 
 /// The most changes that are made up for.
-const MOST_FOLLOWING: usize = 20;
+const MAX_FOLLOWING: usize = 20;
 
 text_enum! {
     /// What a person changed.
@@ -109,7 +109,7 @@ fn follow(
     mut at: Timestamp,
 ) -> Result<()> {
     let workspace = of.channel.workspace_id;
-    for _ in 0..MOST_FOLLOWING {
+    for _ in 0..MAX_FOLLOWING {
         let Some((next, then)) = following(tx, workspace, kind, &value, at)? else { break };
         let (old, new) = (kind.party(&value), kind.party(&next));
         of.areas.people.relink(tx, workspace, &identity(&old), &identity(&new))?;

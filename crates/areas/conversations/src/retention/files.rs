@@ -13,7 +13,7 @@ use store::{Db, Tx};
 /// The most files of one transaction.
 const PIECE: i64 = 50;
 /// How many of the objects that refer to a file are looked at.
-const MOST_USES: i64 = 20;
+const MAX_USES: i64 = 20;
 
 /// A file that is old.
 #[derive(Debug, Clone, Copy)]
@@ -105,7 +105,7 @@ async fn decide(db: &Db, uses: &FileUses, workspace: WorkspaceId, old: Vec<Old>)
     for one in old {
         let uses = uses.clone();
         // Finding references can take a while, so it is not part of the transaction.
-        let using = db.read(move |read| uses.of(read, workspace, one.file, MOST_USES)).await?;
+        let using = db.read(move |read| uses.of(read, workspace, one.file, MAX_USES)).await?;
         let fate = match using.iter().any(|using| using.r#type == MESSAGE) {
             true => Fate::Wait,
             false if using.is_empty() => Fate::Delete,

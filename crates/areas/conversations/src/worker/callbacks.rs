@@ -10,11 +10,11 @@ use std::sync::Arc;
 use store::{Backend, LockMode, Tx};
 
 /// The most callbacks of one transaction on SQLite: while it applies them, new ones wait to be stored.
-const MOST_ON_SQLITE: i64 = 16;
+const MAX_ON_SQLITE: i64 = 16;
 /// The most on PostgreSQL: while statuses are applied, nothing is sent.
-const MOST_ON_POSTGRES: i64 = 250;
+const MAX_ON_POSTGRES: i64 = 250;
 /// The most messages of contacts of one transaction: those contacts are locked meanwhile.
-const MOST_MESSAGES: usize = 64;
+const MAX_MESSAGES: usize = 64;
 
 /// A callback that was taken apart.
 struct Callback {
@@ -42,7 +42,7 @@ impl Worker {
     pub(super) async fn callbacks(&self) -> Result<bool> {
         let channel = self.channel.id;
         let is_sqlite = matches!(self.parts.db.backend(), Backend::Sqlite(_));
-        let most = if is_sqlite { MOST_ON_SQLITE } else { MOST_ON_POSTGRES };
+        let most = if is_sqlite { MAX_ON_SQLITE } else { MAX_ON_POSTGRES };
         let pending: Vec<(i64, Vec<u8>, i64)> =
             self.parts.db.read(move |read| callbacks::next(read, channel, most)).await?;
         if pending.is_empty() {
@@ -65,7 +65,7 @@ impl Worker {
         }
         let all_messages =
             |one: &Arc<Callback>, next: &Arc<Callback>| one.message().is_some() && next.message().is_some();
-        let together = others.chunk_by(all_messages).flat_map(|some| some.chunks(MOST_MESSAGES));
+        let together = others.chunk_by(all_messages).flat_map(|some| some.chunks(MAX_MESSAGES));
         for together in together {
             let Some(left) = self.apply_messages(together).await? else { return Ok(false) };
             for callback in left {

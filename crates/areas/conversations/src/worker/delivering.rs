@@ -17,7 +17,7 @@ use std::sync::Arc;
 use store::Tx;
 
 /// The most messages that one answer becomes.
-const MOST_PARTS: usize = 5;
+const MAX_PARTS: usize = 5;
 
 /// A run that has ended.
 pub(super) struct EndedRun {
@@ -86,7 +86,7 @@ fn finish(tx: &mut Tx, channel: &ChannelRow, people: &People, ended: &[Arc<Ended
         ends.push(end);
     }
     // The first messages of all answers, then the second ones of those that are longer, and so on.
-    for number in 0..MOST_PARTS {
+    for number in 0..MAX_PARTS {
         let out = texts.iter().filter_map(|text| Some((&text.answered.conversation, text.part(number)?)));
         messages::enqueue_all(tx, out.collect())?;
     }
@@ -187,7 +187,7 @@ impl Answer<'_> {
 /// A text in as many pieces as the network needs, parted between paragraphs or words where that is possible.
 fn parts(text: &str) -> Vec<String> {
     let (mut all, mut rest) = (Vec::new(), text);
-    while !rest.is_empty() && all.len() < MOST_PARTS {
+    while !rest.is_empty() && all.len() < MAX_PARTS {
         let end = rest.char_indices().nth(LONGEST_TEXT).map_or(rest.len(), |(place, _)| place);
         let (head, _) = rest.split_at(end);
         let cut = if end == rest.len() {
@@ -205,7 +205,7 @@ fn parts(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_PARTS, parts};
+    use super::{MAX_PARTS, parts};
     use crate::messages::LONGEST_TEXT;
 
     #[test]
@@ -217,6 +217,6 @@ mod tests {
         assert_eq!(all.join(" "), words.trim());
         let paragraphs = format!("{}\n\n{}", "a".repeat(4_000), "b".repeat(200));
         assert_eq!(parts(&paragraphs), ["a".repeat(4_000), "b".repeat(200)]);
-        assert_eq!(parts(&"ä".repeat(50_000)).len(), MOST_PARTS);
+        assert_eq!(parts(&"ä".repeat(50_000)).len(), MAX_PARTS);
     }
 }

@@ -21,7 +21,7 @@ const WAITS: [i64; 8] = [1, 5, 30, 120, 600, 3_600, 21_600, 43_200];
 /// The most that are read at once.
 const AT_ONCE: usize = 8;
 /// The largest file.
-const MOST_BYTES: usize = 100 << 20;
+const MAX_BYTES: usize = 100 << 20;
 
 /// A file to read or to transcribe.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -114,12 +114,12 @@ impl Worker {
             return Ok((file, content));
         }
         let media_id = due.provider_media_id.as_deref().unwrap_or_default();
-        let fetched = self.parts.network.0.fetch_media(account, media_id, MOST_BYTES).await;
+        let fetched = self.parts.network.0.fetch_media(account, media_id, MAX_BYTES).await;
         let media = fetched.map_err(|error| (error.message, error.is_retryable && !error.is_gone))?;
         let actor = Actor { kind: ActorType::Contact, id: due.contact_id.to_string(), run_id: None };
         let new = NewFile {
             name: due.name.clone().unwrap_or_else(|| format!("{}-{}", due.media_type.as_str(), due.id)),
-            most_bytes: MOST_BYTES as u64,
+            most_bytes: MAX_BYTES as u64,
             workspace: self.channel.workspace_id,
             uploaded_by: JsonText::of(&actor),
         };

@@ -18,9 +18,9 @@ use store::{Read, Tx};
 /// The most answers that are being started at a time.
 const MOST: i64 = 100;
 /// The most messages that one answer takes in, the newest.
-const MOST_MESSAGES: i64 = 50;
+const MAX_MESSAGES: i64 = 50;
 /// The most characters that an agent is given.
-const MOST_CHARS: usize = 20_000;
+const MAX_CHARS: usize = 20_000;
 /// What an agent is to answer.
 pub(super) struct Question {
     pub(super) conversation: ConversationId,
@@ -213,7 +213,7 @@ pub(super) fn unanswered(read: &mut Read, conversation: &Conversation) -> Result
         .filter(rows::id.gt(conversation.reply_upto))
         .filter(is_from_contact.and(is_answerable).or(is_from_person))
         .order(rows::id.desc())
-        .limit(MOST_MESSAGES)
+        .limit(MAX_MESSAGES)
         .select(MessageRow::as_select())
         .load(read.connection())?;
     let from_contact = newest.into_iter().take_while(|row| row.direction == MessageDirection::Inbound);
@@ -227,7 +227,7 @@ fn input(read: &mut Read, messages: &[MessageRow]) -> Result<String> {
     let transcripts = transcripts(read, messages)?;
     let line = |row: &MessageRow| readable(row, transcripts.get(&row.id).map(String::as_str));
     let text = messages.iter().map(line).collect::<Result<Vec<_>>>()?.join("\n");
-    let excess = text.chars().count().saturating_sub(MOST_CHARS);
+    let excess = text.chars().count().saturating_sub(MAX_CHARS);
     Ok(text.chars().skip(excess).collect())
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use store::{Rows, Tx};
 
 /// How often a message is handed to the network that asks to try again.
-const MOST_ATTEMPTS: i64 = 6;
+const MAX_ATTEMPTS: i64 = 6;
 /// The longest wait between two attempts, in seconds.
 const LONGEST_WAIT: i64 = 600;
 
@@ -151,7 +151,7 @@ fn unanswered(tx: &mut Tx, channel: &ChannelRow, areas: &OtherAreas, id: Message
 fn attempts_left(tx: &mut Tx, id: MessageId) -> Result<Option<i64>> {
     let attempts: Option<i64> =
         outbox::table.find(id).select(outbox::attempts).first(tx.connection()).optional()?;
-    Ok(attempts.filter(|attempts| *attempts < MOST_ATTEMPTS))
+    Ok(attempts.filter(|attempts| *attempts < MAX_ATTEMPTS))
 }
 
 /// Puts a message back into the outbox, for later: twice as late each time, with chance, so that not all come at once.

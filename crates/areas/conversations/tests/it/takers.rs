@@ -189,7 +189,20 @@ async fn an_offer_that_fails_leaves_no_trace_and_is_made_again(kind: Kind) {
 }
 
 #[testkit::both]
-async fn a_choice_that_is_awaited_is_not_kept_waiting(kind: Kind) {
+async fn a_button_that_is_awaited_is_not_kept_waiting(kind: Kind) {
+    let buttons = json!([{ "id": "yes", "title": "Yes" }, { "id": "no", "title": "No" }]);
+    expect_choice_at_once(kind, json!({ "body": "Go on?", "buttons": buttons })).await;
+}
+
+#[testkit::both]
+async fn a_row_that_is_awaited_is_not_kept_waiting(kind: Kind) {
+    let rows = json!([{ "id": "yes", "title": "Yes" }, { "id": "no", "title": "No" }]);
+    let list = json!({ "button": "Choose", "sections": [{ "title": "Answers", "rows": rows }] });
+    expect_choice_at_once(kind, json!({ "body": "Go on?", "list": list })).await;
+}
+
+/// Expects that a choice is due at once if a taker waits for it, and otherwise after the debounce.
+async fn expect_choice_at_once(kind: Kind, interactive: Value) {
     for (awaits, seconds) in [(true, 0), (false, 31)] {
         let shop = Shop::open(kind, 30_000).await;
         let waiting = Recorder {
@@ -200,10 +213,7 @@ async fn a_choice_that_is_awaited_is_not_kept_waiting(kind: Kind) {
         shop.desk.let_pass(31).await;
         let path = shop.desk.path("/chatnet/send-interactive");
         let contact = shop.desk.only_contact().await["id"].clone();
-        let buttons: Vec<Value> =
-            ["Yes", "No"].iter().map(|title| json!({ "id": title, "title": title })).collect();
-        let ask = json!({ "contact_id": contact, "interactive": { "body": "Go on?", "buttons": buttons } });
-        shop.desk.post(&path, ask).await.expect(200);
+        shop.desk.post(&path, json!({ "contact_id": contact, "interactive": interactive })).await.expect(200);
         shop.desk.settle().await;
         let waiting = Arc::new(waiting);
         shop.connect(&[&waiting]);

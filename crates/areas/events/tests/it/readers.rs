@@ -4,7 +4,7 @@ use chrono::Duration;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 use events::{Catalogue, EVENT_LOG, EventConsumer, EventReader, Feed, LoggedEvent, Readers, Turn};
-use model::{Error, EventId, Random, Result, SeededRandom};
+use model::{Error, EventId, Random, Result, SeededRandom, WorkspaceId};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use store::logs::{Logs, Retention, Retentions};
@@ -86,6 +86,16 @@ async fn open(kind: Kind) -> TestApp {
 fn reader(app: &TestApp, db: &Db, consumer: &Arc<Copying>) -> EventReader {
     let catalogue = app.service.pipeline.services.get::<Catalogue>().unwrap();
     EventReader::new(db.clone(), catalogue, consumer.clone())
+}
+
+/// Emits events about sent messages, and places them in the log. Returns their ids.
+async fn emitted(app: &TestApp, workspace: WorkspaceId, count: i64) -> Vec<EventId> {
+    let mut sent = Vec::new();
+    for number in 1..=count {
+        sent.push(app.emit(workspace, MessageSent::new(number, "a")).await);
+    }
+    app.deliver().await;
+    sent
 }
 
 /// The ids that were copied, in the order in which they were.
@@ -203,11 +213,7 @@ async fn an_event_that_fails_holds_up_only_what_comes_after_it(kind: Kind) {
     let consumer = Copying::messages();
     let mut reader = reader(&app, app.db(), &consumer);
     reader.turn().await.unwrap();
-    let mut sent = Vec::new();
-    for number in 1..=3 {
-        sent.push(app.emit(workspace, MessageSent::new(number, "a")).await);
-    }
-    app.deliver().await;
+    let sent = emitted(&app, workspace, 3).await;
     // SQLite tries a transaction that fails again, apart from the others of its group.
     for _ in 0..3 {
         consumer.fails(Fault::AfterWriting);
@@ -227,11 +233,7 @@ async fn the_log_is_not_trimmed_past_a_reader(kind: Kind) {
     let consumer = Copying::messages();
     let mut reader = reader(&app, app.db(), &consumer);
     reader.turn().await.unwrap();
-    let mut sent = Vec::new();
-    for number in 1..=10 {
-        sent.push(app.emit(workspace, MessageSent::new(number, "a")).await);
-    }
-    app.deliver().await;
+    let sent = emitted(&app, workspace, 10).await;
     assert_eq!(trim(&app).await, 0);
     assert_eq!(reader.run_due().await.unwrap(), 10);
     assert_eq!(taken(&app).await, sent);

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use store::{Read, Tx};
 
 /// The most buttons of a message.
-const MOST_BUTTONS: usize = 3;
+const MAX_BUTTONS: usize = 3;
 
 /// Saved answers
 ///
@@ -79,7 +79,7 @@ pub fn create_quick_reply(
         updated_at: now,
     };
     let row = row.create(tx)?;
-    row.put_files(tx, &new.attachments)?;
+    row.add_files(tx, &new.attachments)?;
     let reply = row.quick_reply(new.attachments)?;
     publish(tx, caller, QuickReplyEvent::Created, &reply)?;
     Ok(Created(reply))
@@ -130,7 +130,7 @@ pub fn update_quick_reply(
     let files = patch.attachments.unwrap_or_else(|| files_before.clone());
     if files != files_before {
         expect_files(tx, workspace, &files)?;
-        row.put_files(tx, &files)?;
+        row.replace_files(tx, &files)?;
         update.touch();
     }
     if !update.is_change() {
@@ -199,8 +199,8 @@ fn expect_values(
 }
 
 fn expect_buttons(buttons: &[MessageButton]) -> Result<()> {
-    if buttons.len() > MOST_BUTTONS {
-        let message = format!("A message has at most {MOST_BUTTONS} buttons.");
+    if buttons.len() > MAX_BUTTONS {
+        let message = format!("A message has at most {MAX_BUTTONS} buttons.");
         return Err(Error::new(Code::TooManyButtons, message).param("buttons"));
     }
     let mut ids = BTreeSet::new();

@@ -62,8 +62,13 @@ impl QuickReplyRow {
     }
 
     /// Replaces the files.
-    pub(super) fn put_files(&self, tx: &mut Tx, files: &[FileId]) -> Result<()> {
+    pub(super) fn replace_files(&self, tx: &mut Tx, files: &[FileId]) -> Result<()> {
         self.drop_files(tx)?;
+        self.add_files(tx, files)
+    }
+
+    /// Adds the files to a reply that has none.
+    pub(super) fn add_files(&self, tx: &mut Tx, files: &[FileId]) -> Result<()> {
         for (file, place) in files.iter().zip(0_i64..) {
             diesel::insert_into(quick_reply_files::table)
                 .values((
