@@ -22,7 +22,7 @@ const MOST_WORDS: usize = 200;
 
 text_enum! {
     /// Why a skill would be loaded, or not.
-    pub enum MatchReason {
+    pub enum SkillMatchReason {
         /// Its name or description has words of the text.
         Words = "words",
         /// Its activation is `always`.
@@ -92,7 +92,7 @@ pub struct SkillMatch {
     /// The words of the text that the skill has.
     pub words: Vec<MatchedWord>,
     /// Why the skill would be loaded, or not.
-    pub reason: MatchReason,
+    pub reason: SkillMatchReason,
 }
 
 /// A word of the text that a skill has.
@@ -147,7 +147,7 @@ struct Candidate {
     activation: SkillActivation,
     terms: String,
     /// What keeps it from being loaded.
-    obstacle: Option<MatchReason>,
+    obstacle: Option<SkillMatchReason>,
 }
 
 /// A row of a published version.
@@ -195,9 +195,9 @@ fn candidates(
     let versions = versions(read, workspace, pins)?.into_values();
     let published = versions.map(|(id, status, version, name, display_name, activation, terms)| {
         let obstacle = match status {
-            _ if is_other(&id) => Some(MatchReason::OtherAgent),
+            _ if is_other(&id) => Some(SkillMatchReason::OtherAgent),
             SkillStatus::Active => None,
-            SkillStatus::Draft | SkillStatus::Inactive => Some(MatchReason::Disabled),
+            SkillStatus::Draft | SkillStatus::Inactive => Some(SkillMatchReason::Disabled),
         };
         Candidate { id, name, display_name, version: Some(version), activation, terms, obstacle }
     });
@@ -216,7 +216,7 @@ fn candidates(
             display_name: row.display_name,
             version: None,
             activation: row.activation,
-            obstacle: Some(MatchReason::NotPublished),
+            obstacle: Some(SkillMatchReason::NotPublished),
         });
     }
     Ok(all)
@@ -277,10 +277,10 @@ impl Text {
             words.sort_by(|one, other| other.score.total_cmp(&one.score));
             let (is_loaded, reason) = match (candidate.obstacle, candidate.activation) {
                 (Some(obstacle), _) => (false, obstacle),
-                _ if self.named.contains(&candidate.name) => (true, MatchReason::Named),
-                (None, SkillActivation::Always) => (true, MatchReason::Always),
-                (None, SkillActivation::Manual) => (false, MatchReason::Manual),
-                (None, SkillActivation::Auto) => (!words.is_empty(), MatchReason::Words),
+                _ if self.named.contains(&candidate.name) => (true, SkillMatchReason::Named),
+                (None, SkillActivation::Always) => (true, SkillMatchReason::Always),
+                (None, SkillActivation::Manual) => (false, SkillMatchReason::Manual),
+                (None, SkillActivation::Auto) => (!words.is_empty(), SkillMatchReason::Words),
             };
             if !is_loaded && words.is_empty() && !self.named.contains(&candidate.name) {
                 continue;
@@ -311,7 +311,7 @@ impl Text {
 }
 
 impl Candidate {
-    fn matched(self, words: Vec<MatchedWord>, reason: MatchReason) -> SkillMatch {
+    fn matched(self, words: Vec<MatchedWord>, reason: SkillMatchReason) -> SkillMatch {
         SkillMatch {
             id: self.id,
             object: "skill_match",
@@ -328,7 +328,8 @@ impl Candidate {
 
 /// Skills that are loaded whatever the text says come first, then the best ones.
 fn by_score(one: &SkillMatch, other: &SkillMatch) -> std::cmp::Ordering {
-    let is_certain = |skill: &SkillMatch| matches!(skill.reason, MatchReason::Always | MatchReason::Named);
+    let is_certain =
+        |skill: &SkillMatch| matches!(skill.reason, SkillMatchReason::Always | SkillMatchReason::Named);
     is_certain(other)
         .cmp(&is_certain(one))
         .then_with(|| other.score.total_cmp(&one.score))

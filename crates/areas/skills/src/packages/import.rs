@@ -1,6 +1,6 @@
 //! The import of a package.
 
-use super::report::{ImportReport, ImportWarning};
+use super::report::{SkillImportReport, SkillImportWarning};
 use crate::draft::facts::{is_name, name_of};
 use crate::draft::row::SkillRow;
 use crate::draft::write::{self, NewDraft};
@@ -39,7 +39,7 @@ const LARGEST_UPLOAD: i64 = 12 << 20;
 text_enum! {
     /// What to do if another skill has the name.
     #[derive(Default)]
-    pub enum ImportConflict {
+    pub enum SkillImportConflict {
         /// The import is refused with 409 `duplicate_value`.
         #[default]
         Error = "error",
@@ -76,7 +76,7 @@ pub struct SkillPackage {
     strict: bool,
     /// What to do if another skill has the name.
     #[serde(default)]
-    on_conflict: ImportConflict,
+    on_conflict: SkillImportConflict,
     /// Whether to publish the skill at once.
     #[serde(default)]
     publish: bool,
@@ -91,9 +91,9 @@ pub struct ImportedSkill {
     /// The skill.
     pub skill: Skill,
     /// What was accepted although the format does not allow it.
-    pub warnings: Vec<ImportWarning>,
+    pub warnings: Vec<SkillImportWarning>,
     /// What a careful person would look at before trusting the package.
-    pub report: ImportReport,
+    pub report: SkillImportReport,
 }
 
 /// Import a SKILL.md package
@@ -116,7 +116,7 @@ pub async fn import_skill(
     let read = tokio::task::spawn_blocking(move || upload.read(is_strict));
     let mut read = read.await.map_err(Error::internal)??;
     check_scripts(&sandbox, workspace, param, &mut read).await?;
-    let (report, warnings) = (ImportReport::of(read.report), read.warnings);
+    let (report, warnings) = (SkillImportReport::of(read.report), read.warnings);
     let new = stream::iter(read.files).map(|file| file.stored(&cx.db, &stored, workspace));
     let files = new.buffered(STORED_AT_ONCE).try_collect().await?;
     let import = Import {
@@ -159,7 +159,7 @@ struct ReadPackage {
     document: SkillDocument,
     files: Vec<NewContent>,
     folder: Option<String>,
-    warnings: Vec<ImportWarning>,
+    warnings: Vec<SkillImportWarning>,
     report: skill_packages::Report,
     /// The scripts that agents can run.
     scripts: Vec<PackageFile>,
@@ -224,7 +224,7 @@ impl Upload {
             files: NewContent::of_package(document.bytes(), files),
             document,
             folder,
-            warnings: warnings.into_iter().map(ImportWarning::of).collect(),
+            warnings: warnings.into_iter().map(SkillImportWarning::of).collect(),
             report,
             scripts,
         })
@@ -261,7 +261,7 @@ async fn check_scripts(
         match fault {
             None => {}
             Some(Fault::Source(error)) => return Err(error),
-            Some(Fault::Program(why)) => read.warnings.push(ImportWarning {
+            Some(Fault::Program(why)) => read.warnings.push(SkillImportWarning {
                 code: "script_not_callable".to_owned(),
                 file: path,
                 line: None,
@@ -275,7 +275,7 @@ async fn check_scripts(
 /// A package to store.
 struct Import {
     name: Option<String>,
-    on_conflict: ImportConflict,
+    on_conflict: SkillImportConflict,
     folder: Option<String>,
     document: SkillDocument,
     files: Vec<NewContent>,
@@ -290,10 +290,10 @@ impl Import {
             .unwrap_or_else(|| name_of(self.document.name().or(self.folder.as_deref()).unwrap_or_default()));
         let holder = holder(tx, workspace, &name)?;
         let name = match (holder, self.on_conflict) {
-            (Some(id), ImportConflict::Replace) => return self.replace(tx, workspace, id, &name),
-            (Some(_), ImportConflict::Rename) => write::unused_name(tx, workspace, &name)?,
+            (Some(id), SkillImportConflict::Replace) => return self.replace(tx, workspace, id, &name),
+            (Some(_), SkillImportConflict::Rename) => write::unused_name(tx, workspace, &name)?,
             // `create` refuses it.
-            (Some(_), ImportConflict::Error) | (None, _) => name,
+            (Some(_), SkillImportConflict::Error) | (None, _) => name,
         };
         let (document, files) = self.renamed(&name)?;
         let draft = NewDraft {

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 /// Something that was accepted although the format does not allow it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({ "code": "unknown_field", "file": "SKILL.md", "line": 4, "message": "The format has no field `version`." }))]
-pub struct ImportWarning {
+pub struct SkillImportWarning {
     /// A code for programs, such as `unknown_field`.
     pub code: String,
     /// The path of the file.
@@ -19,7 +19,7 @@ pub struct ImportWarning {
     pub message: String,
 }
 
-impl ImportWarning {
+impl SkillImportWarning {
     pub(super) fn of(warning: Warning) -> Self {
         let Warning { code, file, line, message } = warning;
         Self { code: code.to_owned(), file, line, message }
@@ -29,7 +29,7 @@ impl ImportWarning {
 /// A script of a package.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({ "path": "scripts/total.js", "kind": "javascript", "runs": true }))]
-pub struct ImportedScript {
+pub struct SkillImportScript {
     /// The path.
     pub path: String,
     /// The language: `javascript`, `typescript`, `python`, `shell`, `windows` or `other`.
@@ -41,7 +41,7 @@ pub struct ImportedScript {
 /// Characters of a line that a reader does not see.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({ "file": "SKILL.md", "line": 9, "column": 4, "kind": "zero_width", "count": 1 }))]
-pub struct ImportedHiddenCharacters {
+pub struct SkillImportHiddenCharacters {
     /// The path of the file.
     pub file: String,
     /// The line, from 1.
@@ -57,7 +57,7 @@ pub struct ImportedHiddenCharacters {
 /// A text that asks for credentials.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({ "file": "SKILL.md", "line": 12, "text": "your API key" }))]
-pub struct ImportedCredentials {
+pub struct SkillImportCredentials {
     /// The path of the file.
     pub file: String,
     /// The line, from 1.
@@ -68,25 +68,25 @@ pub struct ImportedCredentials {
 
 /// What a careful person would look at before trusting a package. Nothing of it prevents an import.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct ImportReport {
+pub struct SkillImportReport {
     /// The scripts.
-    pub scripts: Vec<ImportedScript>,
+    pub scripts: Vec<SkillImportScript>,
     /// The hosts that texts name, sorted, at most 100.
     pub hosts: Vec<String>,
     /// Characters that a reader does not see, at most 100 places.
-    pub hidden_characters: Vec<ImportedHiddenCharacters>,
+    pub hidden_characters: Vec<SkillImportHiddenCharacters>,
     /// Texts that ask for credentials, at most 100 places.
-    pub credentials: Vec<ImportedCredentials>,
+    pub credentials: Vec<SkillImportCredentials>,
 }
 
-impl ImportReport {
+impl SkillImportReport {
     pub(super) fn of(report: Report) -> Self {
-        let scripts = report.scripts.into_iter().map(|script| ImportedScript {
+        let scripts = report.scripts.into_iter().map(|script| SkillImportScript {
             kind: script.kind.as_str(),
             runs: runs(&script.path),
             path: script.path,
         });
-        let hidden = report.hidden_characters.into_iter().map(|place| ImportedHiddenCharacters {
+        let hidden = report.hidden_characters.into_iter().map(|place| SkillImportHiddenCharacters {
             file: place.file,
             line: place.line,
             column: place.column,
@@ -99,7 +99,7 @@ impl ImportReport {
             hosts: report.hosts,
             hidden_characters: hidden.collect(),
             credentials: credentials
-                .map(|place| ImportedCredentials { file: place.file, line: place.line, text: place.text })
+                .map(|place| SkillImportCredentials { file: place.file, line: place.line, text: place.text })
                 .collect(),
         }
     }
