@@ -7,12 +7,13 @@ use super::queries::{self, Fresh};
 use super::tools::ToolRow;
 use model::{AgentId, Caller, Code, Error, JsonText, Result};
 use operation::{
-    Body, Created, Deleted, ExpectedVersion, IfMatch, Json, OptIn, OptInList, Path, Query, Resource, State,
-    Update, With, operation,
+    Body, Created, Deleted, Describe, ExpectedVersion, FromInput, IfMatch, Input, Json, OptIn, OptInList,
+    Path, Query, Resource, State, Update, With, operation,
 };
 use ports::{ObjectUses, UsedObject, WorkspaceFunctions, in_use};
 use providers::Tiers;
 use serde::Deserialize;
+use std::sync::Arc;
 use store::{Read, Tx};
 use utoipa::IntoParams;
 
@@ -41,6 +42,21 @@ pub fn list_agents(
     Ok(page.answer(agents, |agent| agent.id.to_string()))
 }
 
+/// The services that check the settings of agents.
+pub struct SettingsServices {
+    placeholders: PlaceholderServices,
+    functions: Arc<WorkspaceFunctions>,
+}
+
+impl FromInput for SettingsServices {
+    fn from_input(input: &Input<'_>, name: &'static str) -> Result<Self> {
+        let placeholders = PlaceholderServices::from_input(input, name)?;
+        Ok(Self { placeholders, functions: input.services.get()? })
+    }
+
+    fn describe(_: &mut Describe, _: &'static str) {}
+}
+
 /// Create an agent
 ///
 /// The agent is created as a `draft`, which does not run, unless `status` is `active`. The first agent of a workspace
@@ -51,12 +67,11 @@ pub fn create_agent(
     caller: &Caller,
     Body(new): Body<NewAgent>,
     tiers: State<Tiers>,
-    placeholders: PlaceholderServices,
-    functions: State<WorkspaceFunctions>,
+    services: SettingsServices,
 ) -> Result<Created<Agent>> {
     check_metadata(new.metadata.as_ref())?;
     let settings = new.settings()?;
-    let checks = placeholders.checks(caller.workspace_id());
+    let checks = services.placeholders.checks(caller.workspace_id());
     checks.check(tx, &settings.instructions, "instructions")?;
     let status = match new.status {
         Some(NewAgentStatus::Active) => AgentStatus::Active,
@@ -64,7 +79,7 @@ pub fn create_agent(
     };
     let metadata = new.metadata.unwrap_or_default();
     let fresh = Fresh { name: &new.name, status, settings: &settings, metadata: &metadata };
-    guardrail_functions::check(tx, &functions.0, caller, &settings.guardrails, &[])?;
+    guardrail_functions::check(tx, &services.functions, caller, &settings.guardrails, &[])?;
     let row = queries::insert(tx, caller.workspace_id(), &fresh)?;
     queries::keep_version(tx, Some(caller), &row, None)?;
     Ok(Created(row.agent(&tiers.0)?))
@@ -105,8 +120,7 @@ pub fn update_agent(
     Body(patch): Body<AgentPatch>,
     if_match: IfMatch,
     tiers: State<Tiers>,
-    placeholders: PlaceholderServices,
-    functions: State<WorkspaceFunctions>,
+    services: SettingsServices,
 ) -> Result<With<Json<Agent>>> {
     check_metadata(patch.metadata.as_ref())?;
     let expected = ExpectedVersion::new(if_match, patch.version)?.or_deprecated(patch.expected_version)?;
@@ -126,9 +140,9 @@ pub fn update_agent(
     if !update.is_change() {
         return Ok(shown(update.row.agent(&tiers.0)?));
     }
-    guardrail_functions::check(tx, &functions.0, caller, &settings.guardrails, &before.guardrails)?;
+    guardrail_functions::check(tx, &services.functions, caller, &settings.guardrails, &before.guardrails)?;
     if settings.instructions != before.instructions {
-        let checks = placeholders.checks(caller.workspace_id());
+        let checks = services.placeholders.checks(caller.workspace_id());
         checks.check(tx, &settings.instructions, "instructions")?;
     }
     Ok(shown(queries::store_version(tx, caller, update, None)?.agent(&tiers.0)?))

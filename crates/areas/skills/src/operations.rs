@@ -108,11 +108,6 @@ pub fn get_skill(
     Ok(tagged(write::shown(read, row)?))
 }
 
-/// Builds the response with a skill and its version as `ETag`.
-pub(crate) fn tagged(skill: Skill) -> With<Json<Skill>> {
-    With::etag(skill.version, Json(skill))
-}
-
 /// Change the draft of a skill
 ///
 /// Fields that are not sent stay unchanged, and so do the lines of SKILL.md that hold them. Agents see the change after the

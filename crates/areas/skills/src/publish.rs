@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use store::{Read, Tx};
 
-use crate::operations::tagged;
+use crate::draft::write::tagged;
 
 /// The tools that runs have without a tool of their agent.
 const OWN_TOOLS: [&str; 4] = ["find_tools", "load_skill", "read_skill_file", "run_skill_script"];

@@ -3,9 +3,9 @@
 use crate::draft::facts::stored;
 use crate::draft::row::{SkillRow, VersionRow};
 use crate::draft::write;
+use crate::draft::write::tagged;
 use crate::files::contents::{self, DOCUMENT, DRAFT, SkillFileRow};
 use crate::model::{Skill, SkillVersion};
-use crate::operations::tagged;
 use model::{Caller, Code, Error, Result, SkillId};
 use operation::{ExpectedVersion, Json, OptIn, OptInList, Path, Resource, Update, Version, With, operation};
 use store::{Read, Tx};

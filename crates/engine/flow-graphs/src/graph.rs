@@ -1,6 +1,6 @@
 //! What a flow consists of: nodes, edges and variables.
 
-use crate::nodes::{NodeType, compiled, schema};
+use crate::nodes::{ERROR, NEXT, NodeType, compiled, schema};
 use input::{field_errors, read_json};
 use model::{Error, FieldError, Result, string_enum};
 use serde::{Deserialize, Serialize};
@@ -118,9 +118,9 @@ fn next() -> String {
 
 impl Edge {
     /// The port of success.
-    pub const NEXT: &'static str = "next";
+    pub const NEXT: &'static str = NEXT;
     /// The port of failure.
-    pub const ERROR: &'static str = "error";
+    pub const ERROR: &'static str = ERROR;
 }
 
 /// Where an editor draws a node.

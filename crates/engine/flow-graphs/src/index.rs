@@ -182,7 +182,7 @@ impl<'a> Index<'a> {
             let from_here = self.reachable(&[place], is_left);
             let group: Vec<Place> = (0..self.len())
                 .filter(|other| is_left(*other) && from_here.get(*other) == Some(&true))
-                .filter(|other| self.leads_to(*other, place, &is_left))
+                .filter(|other| self.leads_to(*other, place, is_left))
                 .collect();
             for member in &group {
                 if let Some(is_left) = left.get_mut(*member) {

@@ -14,4 +14,4 @@ pub use graph::{
     Variable,
 };
 pub use index::{Index, Place};
-pub use nodes::{NodeType, Role, config};
+pub use nodes::{NamedSchema, NodeType, Role, config};

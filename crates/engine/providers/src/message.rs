@@ -61,3 +61,13 @@ pub struct ToolCall {
     /// The arguments as the model wrote them: JSON, if all is well.
     pub arguments: String,
 }
+
+impl ToolCall {
+    /// Adds ids to calls without one, for providers that send none.
+    pub fn with_ids(mut calls: Vec<Self>, position: i64) -> Vec<Self> {
+        for (place, call) in calls.iter_mut().enumerate().filter(|(_, call)| call.id.is_empty()) {
+            call.id = format!("call_{position}_{place}");
+        }
+        calls
+    }
+}

@@ -8,8 +8,7 @@ mod connections;
 mod db;
 pub mod dialect;
 mod full_text;
-mod leases;
-mod lock_order;
+mod locks;
 mod log_changes;
 pub mod logs;
 mod many_rows;
@@ -39,8 +38,8 @@ pub use connections::locked::{
     for_update_skip_locked,
 };
 pub use db::{Db, Options, Stats};
-pub use leases::HeldLease;
-pub use lock_order::{LockLevel, LockMode};
+pub use locks::leases::HeldLease;
+pub use locks::order::{LockLevel, LockMode};
 pub use many_rows::{Insertion, OnConflict, Rows, insert_all};
 pub use metrics::MOST_COUNTED;
 pub use migrations::SchemaState;

@@ -1,7 +1,7 @@
 //! What an operation gets of the database: a reader, or a transaction.
 
 use crate::full_text::FullText;
-use crate::lock_order::{LockLevel, LockMode, LockOrder};
+use crate::locks::order::{LockLevel, LockMode, LockOrder};
 use crate::log_changes::Changes;
 use crate::outbox::{EventRow, Origin, Outbox};
 use crate::schema::jobs;

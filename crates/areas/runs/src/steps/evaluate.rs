@@ -43,7 +43,7 @@ pub(crate) fn take_answer(
 ) -> Next {
     let ModelAnswer { completion, usage, usage_estimated, label } = answered;
     let position = execution.last_position();
-    let mut calls = prompt::with_ids(completion.tool_calls, position);
+    let mut calls = ToolCall::with_ids(completion.tool_calls, position);
     for call in &mut calls {
         call.name = storable(&call.name).chars().take(LONGEST_NAME).collect();
     }

@@ -91,7 +91,10 @@ async fn skills_that_are_always_there_or_are_named_are_loaded_at_the_start(kind:
     let (_, app, key, _) = set_up(kind, &[("greeting", SkillActivation::Always, None), manual]).await;
     ask(&app, &key, json!({ "input": "Hello, no refunds" })).await.expect(200);
     let told = system(&app, 0);
-    assert!(told.contains("<skill name=\"greeting\" version=\"3\">") && !told.contains("refunds"), "{told}");
+    assert!(
+        told.contains("<skill name=\"greeting\" version=\"3\">") && !told.contains("<skill name=\"refunds\""),
+        "{told}"
+    );
     let tools: Vec<String> = app.model.prompts()[0].tools.iter().map(|tool| tool.name.clone()).collect();
     assert_eq!(tools, ["read_skill_file", "run_skill_script"], "there is nothing to load");
     assert_eq!(

@@ -156,3 +156,8 @@ pub(crate) fn check_fields(
     }
     Error::all_invalid(errors).map_or(Ok(()), Err)
 }
+
+/// Builds the response with a skill and its version as `ETag`.
+pub(crate) fn tagged(skill: Skill) -> With<Json<Skill>> {
+    With::etag(skill.version, Json(skill))
+}

@@ -1,6 +1,6 @@
 //! The route `/skill-packages/…`: signed links to packages, which need no API key.
 
-use super::export::{Packed, packed};
+use super::pack::{Packed, packed};
 use auth::Seal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -3,4 +3,5 @@
 pub(crate) mod download;
 pub(crate) mod export;
 pub(crate) mod import;
+mod pack;
 mod report;

@@ -99,7 +99,8 @@ fn rule_errors(node: &Node, config: &Value, param: &str) -> Vec<FieldError> {
             is_empty.then(|| error("time", "is required without `business_hours`"))
         })),
         NodeType::WaitForEvent => {
-            let is_empty = config.get("match").and_then(Value::as_object).is_some_and(|all| all.is_empty());
+            let is_empty =
+                config.get("match").and_then(Value::as_object).is_some_and(serde_json::Map::is_empty);
             if is_empty {
                 let rule = "needs an equality by which the wait is found";
                 errors.push(error("match", rule).code(IssueCode::UnindexedWait.as_str()));
@@ -115,10 +116,8 @@ fn rule_errors(node: &Node, config: &Value, param: &str) -> Vec<FieldError> {
                 (has("if") == has("equals")).then(|| error(&format!("cases[{place}]"), rule))
             }));
         }
-        NodeType::Transform => {
-            if config.get("fields").is_some() == config.get("list").is_some() {
-                errors.push(error("", "must have either `fields` or `list`"));
-            }
+        NodeType::Transform if config.get("fields").is_some() == config.get("list").is_some() => {
+            errors.push(error("", "must have either `fields` or `list`"));
         }
         NodeType::Join => errors.extend(typed(config).and_then(|join: config::Join| {
             let is_counted = join.mode == config::FlowJoinMode::Count;
@@ -126,7 +125,7 @@ fn rule_errors(node: &Node, config: &Value, param: &str) -> Vec<FieldError> {
                 .then(|| error("count", "is required with `mode: count`, and only then"))
         })),
         NodeType::WriteItem => {
-            errors.extend(typed(config).and_then(|item: config::WriteItem| item_error(&item, &error)))
+            errors.extend(typed(config).and_then(|item: config::WriteItem| item_error(&item, &error)));
         }
         _ => {}
     }

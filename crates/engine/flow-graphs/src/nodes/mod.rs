@@ -2,7 +2,6 @@
 
 pub mod config;
 
-use crate::graph::Edge;
 use config::ids_of;
 use jsonschema::Validator;
 use model::{Scope, string_enum};
@@ -10,6 +9,14 @@ use serde_json::{Value, json};
 use std::sync::OnceLock;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
+
+/// The port of success.
+pub(crate) const NEXT: &str = "next";
+/// The port of failure.
+pub(crate) const ERROR: &str = "error";
+
+/// A schema with its name, and the schemas that it refers to.
+pub type NamedSchema = (String, RefOr<Schema>, Vec<(String, RefOr<Schema>)>);
 
 /// What executing a node means for the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +44,10 @@ struct Entry {
     verbatim: &'static [&'static str],
     /// What the node needs and the service does not have.
     missing: Option<&'static str>,
-    schema: fn() -> (String, RefOr<Schema>, Vec<(String, RefOr<Schema>)>),
+    schema: fn() -> NamedSchema,
 }
 
-pub(crate) fn schema<T: ToSchema>() -> (String, RefOr<Schema>, Vec<(String, RefOr<Schema>)>) {
+pub(crate) fn schema<T: ToSchema>() -> NamedSchema {
     let mut used = Vec::new();
     T::schemas(&mut used);
     (T::name().into_owned(), T::schema(), used)
@@ -232,10 +239,10 @@ impl NodeType {
         let entry = self.entry();
         let mut ports = (entry.ports)(config);
         if entry.has_next {
-            ports.insert(0, Edge::NEXT.to_owned());
+            ports.insert(0, NEXT.to_owned());
         }
         if !matches!(self, Self::Trigger | Self::Jump | Self::End) {
-            ports.push(Edge::ERROR.to_owned());
+            ports.push(ERROR.to_owned());
         }
         ports
     }
@@ -251,7 +258,7 @@ impl NodeType {
     }
 
     /// Returns the schema of the settings with its name, and the schemas that it refers to, for the contract.
-    pub fn schemas(self) -> (String, RefOr<Schema>, Vec<(String, RefOr<Schema>)>) {
+    pub fn schemas(self) -> NamedSchema {
         (self.entry().schema)()
     }
 
@@ -265,9 +272,7 @@ impl NodeType {
 }
 
 /// Compiles a schema with those that it refers to.
-pub(crate) fn compiled(
-    (_, schema, used): (String, RefOr<Schema>, Vec<(String, RefOr<Schema>)>),
-) -> Option<Validator> {
+pub(crate) fn compiled((_, schema, used): NamedSchema) -> Option<Validator> {
     let used: serde_json::Map<String, Value> =
         used.into_iter().map(|(name, schema)| (name, json!(schema))).collect();
     let whole = json!({ "allOf": [schema], "components": { "schemas": used } });
