@@ -205,7 +205,7 @@ pub struct SkillPatch {
 #[schema(example = json!({
     "name": "returns", "version": 2, "activation": "auto", "variables": [], "metadata": {}, "token_estimate": 120,
     "description": "Explains how customers return goods. Use it when somebody wants to send something back.",
-    "created_by": "key_01m7w4n5e0k3p8r2v6x9b1d4f7",
+    "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "created_by": "key_01m7w4n5e0k3p8r2v6x9b1d4f7",
 }))]
 pub struct SkillVersion {
     /// Always `skill_version`.
@@ -252,8 +252,14 @@ pub struct SkillVersion {
 
 /// A file of a skill.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(example = json!({ "path": "references/policy.md", "media_type": "text/markdown", "size": 1200, "runs": false }))]
+#[schema(example = json!({
+    "path": "references/policy.md", "media_type": "text/markdown", "size": 1200, "runs": false,
+    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+}))]
 pub struct SkillFile {
+    /// The id of the file within the skill, which is its path.
+    #[schema(example = "references/policy.md")]
+    pub id: String,
     /// Always `skill_file`.
     pub object: &'static str,
     /// The path within the skill.

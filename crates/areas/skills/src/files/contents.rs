@@ -39,6 +39,7 @@ impl SkillFileRow {
     /// Builds the response.
     pub(crate) fn skill_file(self) -> SkillFile {
         SkillFile {
+            id: self.path.clone(),
             object: "skill_file",
             runs: runs(&self.path),
             path: self.path,
@@ -180,6 +181,8 @@ pub(crate) fn page(
         .select(SkillFileRow::as_select())
         .into_boxed();
     if let Some(after) = page.after::<String>()? {
+        // PostgreSQL cannot compare with NUL, and no path has one.
+        let after = after.replace('\0', "");
         files = files.filter(skill_files::path.gt(after));
     }
     Ok(files.load(read.connection())?)

@@ -101,7 +101,7 @@ pub struct NewSkillFile {
     #[serde(default)]
     content_base64: Option<String>,
     /// The media type. That of the path's ending if not given.
-    #[schema(max_length = 127, pattern = r"^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+$")]
+    #[schema(min_length = 3, max_length = 127)]
     #[serde(default)]
     media_type: Option<String>,
 }
@@ -139,9 +139,13 @@ pub async fn put_skill_file(
 ) -> Result<Json<SkillFile>> {
     let (workspace, mut new, expected) = (cx.caller.workspace_id(), new, ExpectedVersion::from(if_match));
     if cx.made::<String>()?.is_none() {
-        cx.db.read(move |read| SkillRow::find(read, workspace, &skill_id)).await?;
+        let row = cx.db.read(move |read| SkillRow::find(read, workspace, &skill_id)).await?;
+        expected.check(row.version)?;
     }
     let path = checked(path)?;
+    if new.media_type.as_deref().is_some_and(|kind| !is_media_type(kind)) {
+        return Err(Error::invalid("media_type", "must be a media type, such as `text/markdown`"));
+    }
     let (param, bytes) = new.bytes()?;
     let most = Limits::default().bytes;
     if bytes.len() > most {
@@ -171,6 +175,14 @@ pub async fn put_skill_file(
     .await?;
     let found = cx.db.read(move |read| contents::one(read, skill_id, DRAFT, &path)).await?;
     Ok(Json(found.ok_or_else(|| Error::not_found("file"))?.skill_file()))
+}
+
+fn is_media_type(text: &str) -> bool {
+    let is_word = |word: &str| {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
+        !word.is_empty() && word.bytes().all(fits)
+    };
+    text.split_once('/').is_some_and(|(kind, rest)| is_word(kind) && is_word(rest))
 }
 
 fn checked(path: String) -> Result<String> {

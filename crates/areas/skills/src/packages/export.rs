@@ -17,6 +17,7 @@ const LINK_SECONDS: i64 = 3600;
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({
     "version": 2, "file_name": "returns.zip", "media_type": "application/zip", "size": 1830,
+    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "url": "https://api.example.com/skill-packages/eyJz…",
 }))]
 pub struct SkillExport {

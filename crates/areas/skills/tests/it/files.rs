@@ -13,7 +13,7 @@ async fn files_are_put_read_listed_and_deleted(kind: Kind) {
     let put =
         app.put(&format!("{files}/references/a%20b.md"), &key, json!({ "content": "ünï" })).await.expect(200);
     let expected = json!({
-        "object": "skill_file", "path": "references/a b.md", "media_type": "text/markdown", "size": 5, "runs": false,
+        "id": "references/a b.md", "object": "skill_file", "path": "references/a b.md", "media_type": "text/markdown", "size": 5, "runs": false,
         "sha256": put["sha256"],
     });
     assert_eq!(put, expected);

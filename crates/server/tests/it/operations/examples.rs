@@ -16,12 +16,14 @@ use testkit::Kind;
 const PLACEHOLDERS: [&str; 9] = ["", "string", "text", "example", "foo", "bar", "test", "value", "x"];
 
 /// Operations that need another object than the one that most of them need: operation, parameter and id.
-const OTHERS: [(&str, &str, &str); 6] = [
+const OTHERS: [(&str, &str, &str); 7] = [
     ("deleteAgent", "agentId", "2"),
     ("deleteField", "fieldId", "8"),
     ("deleteFieldOption", "optionId", "6"),
     // No message waits to be sent with it.
     ("deleteFile", "fileId", "2"),
+    // No agent has it.
+    ("deleteSkill", "skillId", "2"),
     ("restoreItem", "itemId", "3"),
     // A draft, and not the one that was sent.
     ("updateBroadcast", "broadcastId", "1"),
