@@ -43,6 +43,7 @@ pub fn list_agents(
 }
 
 /// The services that check the settings of agents.
+#[derive(Clone)]
 pub struct SettingsServices {
     placeholders: PlaceholderServices,
     functions: Arc<WorkspaceFunctions>,

@@ -3,7 +3,7 @@
 use crate::library::Library;
 use crate::packages::download::{self, PackageRoute};
 use crate::variables::SkillVariables;
-use crate::{files, matching, operations, packages, publish, versions};
+use crate::{file_operations, matching, operations, packages, publish, versions};
 use model::Result;
 use operation::{Domain, Group, Operations, Parts, Services};
 use ports::{SkillLibrary, VariableUsers};
@@ -47,10 +47,10 @@ impl Domain for Skills {
             Box::new(versions::ListSkillVersions),
             Box::new(versions::GetSkillVersion),
             Box::new(versions::RestoreSkillVersion),
-            Box::new(files::operations::ListSkillFiles),
-            Box::new(files::operations::GetSkillFile),
-            Box::new(files::operations::PutSkillFile),
-            Box::new(files::operations::DeleteSkillFile),
+            Box::new(file_operations::ListSkillFiles),
+            Box::new(file_operations::GetSkillFile),
+            Box::new(file_operations::PutSkillFile),
+            Box::new(file_operations::DeleteSkillFile),
             Box::new(operations::ListSkillAgents),
             Box::new(packages::export::ExportSkill),
         ]

@@ -4,6 +4,7 @@
 //! freezes the draft with its files as a version. Agents load versions only.
 
 mod draft;
+mod file_operations;
 mod files;
 mod group;
 mod library;

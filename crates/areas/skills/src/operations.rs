@@ -2,7 +2,7 @@
 
 use crate::draft::facts::stored;
 use crate::draft::row::SkillRow;
-use crate::draft::write::{self, NewDraft};
+use crate::draft::write::{self, NewDraft, tagged};
 use crate::files::contents::{self, DRAFT, NewContent};
 use crate::model::{NewSkill, NewSkillStatus, Skill, SkillAgent, SkillPatch, SkillSource, SkillStatus};
 use crate::publish::{self, Publishing};

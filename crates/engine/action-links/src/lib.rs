@@ -8,10 +8,12 @@
 mod decision;
 mod link;
 pub mod page;
+mod required;
 mod route;
 mod shown;
 
 pub use decision::{Decision, LONGEST_NOTE};
 pub use link::Links;
+pub use required::{RequiredAction, RequiredCall};
 pub use route::{Action, Answered, Form, LinkRoute};
 pub use shown::{cut, visible};

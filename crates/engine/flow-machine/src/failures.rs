@@ -20,11 +20,8 @@ impl Program {
         values: &Values,
     ) -> Option<Task> {
         let node = state.token(id).and_then(|token| self.node(&token.node))?;
-        let (code, message, is_transient, retry_after) = match outcome {
-            Outcome::Failed { code, message, is_transient, retry_after } => {
-                (code, message, is_transient, retry_after)
-            }
-            _ => return self.unknown(state, id, node, values),
+        let Outcome::Failed { code, message, is_transient, retry_after } = outcome else {
+            return self.unknown(state, id, node, values);
         };
         let attempt = state.token(id)?.attempt;
         match delay(node, attempt, &code, is_transient, retry_after) {

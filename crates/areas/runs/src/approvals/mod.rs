@@ -18,7 +18,8 @@ pub(crate) use route::Approvals;
 
 use self::link::ApprovalRef;
 use crate::engine::RunEngine;
-use crate::run::{ApprovalRequest, RequiredAction, RequiredCall, Run, RunRow, RunStatus, StepRow};
+use crate::run::{ApprovalRequest, Run, RunRow, RunStatus, StepRow};
+use action_links::{RequiredAction, RequiredCall};
 use model::{ContactId, JsonText, Result, RunId, WorkspaceId};
 use std::collections::HashMap;
 use store::Read;

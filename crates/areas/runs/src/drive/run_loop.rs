@@ -6,7 +6,7 @@ use crate::execution::{Execution, FirstStep, ModelRequest, TopicCheck};
 use crate::guardrails::GuardrailFinding;
 use crate::memory::Summarization;
 use crate::queries::runs;
-use crate::run::{Ended, Ending, StepRow};
+use crate::run::{Ended, Ending, RunRow, StepRow};
 use crate::steps::{Advance, Checked, Next, evaluate};
 use crate::tools::ToolResults;
 use crate::{approvals, spans};
@@ -76,20 +76,9 @@ impl RunEngine {
         claim: Option<Claim>,
     ) -> Result<Ended> {
         let mut execution = Arc::new(execution);
-        let start = start.or_else(|| execution.early_end.clone().map(FirstStep::End));
-        let mut phase = match start {
-            Some(start) => Phase::of(start),
-            None if !execution.pending.is_empty() => self.resume_pending_calls(&mut execution).await?,
-            // Its worker died before the input was checked.
-            None if execution.row.started_at.is_some() && Self::is_input_unasked(&execution) => Phase::Ask,
-            None if execution.row.started_at.is_some() && self.due_input_check(&execution).is_some() => {
-                self.continue_checked(&mut execution, 0).await?
-            }
-            None if execution.row.started_at.is_some() => self.continue_with_model(&mut execution, 0).await?,
-            None => match self.await_turn(&mut execution).await? {
-                QueueOutcome::Begun(start) => Phase::of(start),
-                QueueOutcome::Ended(row) => return self.keep_end(*row, claim).await,
-            },
+        let mut phase = match self.first_phase(&mut execution, start).await? {
+            Ok(phase) => phase,
+            Err(row) => return self.keep_end(*row, claim).await,
         };
         loop {
             if matches!(phase, Phase::Check(_) | Phase::Summarize(_) | Phase::CallModel(_)) {
@@ -144,6 +133,31 @@ impl RunEngine {
                 Next::Tools(calls) => self.call_requested_tools(&mut execution, energy, calls).await?,
             };
         }
+    }
+
+    /// Returns the phase with which a run begins, or goes on where its last worker left it. The inner error is the row of a run
+    /// that ended in the queue.
+    async fn first_phase(
+        &self,
+        execution: &mut Arc<Execution>,
+        start: Option<FirstStep>,
+    ) -> Result<std::result::Result<Phase, Box<RunRow>>> {
+        let start = start.or_else(|| execution.early_end.clone().map(FirstStep::End));
+        let has_started = execution.row.started_at.is_some();
+        Ok(Ok(match start {
+            Some(start) => Phase::of(start),
+            None if !execution.pending.is_empty() => self.resume_pending_calls(execution).await?,
+            // Its worker died before the input was checked.
+            None if has_started && Self::is_input_unasked(execution) => Phase::Ask,
+            None if has_started && self.due_input_check(execution).is_some() => {
+                self.continue_checked(execution, 0).await?
+            }
+            None if has_started => self.continue_with_model(execution, 0).await?,
+            None => match self.await_turn(execution).await? {
+                QueueOutcome::Begun(start) => Phase::of(start),
+                QueueOutcome::Ended(row) => return Ok(Err(row)),
+            },
+        }))
     }
 
     /// Takes in what the model said, as far as guardrails let it through.

@@ -22,7 +22,7 @@ pub use new_run::{NewRun, OnBusy};
 pub use object::{Run, RunStatus};
 pub(crate) use object::{RunEnergyItem, RunFailure, RunStep, RunTrigger, RunTriggerKind};
 pub(crate) use options::{RunOptions, RunPurpose};
-pub(crate) use required_action::{ApprovalRequest, RequiredAction, RequiredCall};
+pub(crate) use required_action::ApprovalRequest;
 pub(crate) use response::RunAnswer;
 pub(crate) use row::RunRow;
 pub(crate) use step::{StepKind, StepRow, StepStatus};

@@ -1,6 +1,6 @@
 //! API objects: a run and its steps.
 
-use super::required_action::RequiredAction;
+use action_links::RequiredAction;
 use model::{AgentId, JsonText, Metadata, RunId, StepId, Timestamp, WorkspaceId, text_enum};
 use providers::Tier;
 use serde::{Deserialize, Serialize};

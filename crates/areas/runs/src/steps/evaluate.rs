@@ -1,7 +1,6 @@
 //! Evaluation of a model's answer: what the run does next.
 
 use crate::execution::{Execution, PlannedTool};
-use crate::prompt;
 use crate::run::{Ending, ModelOutput, RunRow, StepKind, StepRow, StepStatus, effect_key};
 use model::{Code, JsonText};
 use providers::{FailedAttempt, Finish, ModelAnswer, ProviderError, ToolCall, json};

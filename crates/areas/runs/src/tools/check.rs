@@ -23,12 +23,7 @@ pub(crate) fn check_call<'a>(
     done: &[StepRow],
 ) -> CallCheck<'a> {
     if step.name == FIND_TOOLS && !execution.plan.deferred.is_empty() {
-        let arguments = step.tool_input().map_or_else(|| JsonText::of(&()), |input| input.arguments);
-        let tools = execution.plan.tools.iter().map(|tool| &tool.callable);
-        return CallCheck::Answer(match find_tools(tools, &execution.plan.deferred, &arguments) {
-            Ok(found) => ToolOutput::new(true, &found),
-            Err(why) => ToolOutput::bad_arguments(why),
-        });
+        return CallCheck::Answer(found(execution, step));
     }
     if execution.is_deferred(&step.name) {
         let name = &step.name;
@@ -85,6 +80,16 @@ pub(crate) fn check_call<'a>(
         return CallCheck::Answer(execution.plan.skills.load(arguments, loaded()).into());
     }
     CallCheck::Call(tool, arguments.clone())
+}
+
+/// The result of a search for tools.
+fn found(execution: &Execution, step: &StepRow) -> ToolOutput {
+    let arguments = step.tool_input().map_or_else(|| JsonText::of(&()), |input| input.arguments);
+    let tools = execution.plan.tools.iter().map(|tool| &tool.callable);
+    match find_tools(tools, &execution.plan.deferred, &arguments) {
+        Ok(found) => ToolOutput::new(true, &found),
+        Err(why) => ToolOutput::bad_arguments(why),
+    }
 }
 
 /// The result of a call that loaded a skill.

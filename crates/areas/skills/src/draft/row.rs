@@ -1,6 +1,7 @@
 //! The rows of skills and of their versions.
 
 use super::facts::Facts;
+use crate::files::contents::sha256;
 use crate::model::{Skill, SkillSource, SkillStatus, SkillVersion};
 use crate::schema::{skill_versions, skills};
 use crate::terms::terms;
@@ -8,7 +9,6 @@ use diesel::prelude::*;
 use model::{Caller, JsonText, KeyId, Result, SkillId, Timestamp, WorkspaceId};
 use operation::Draft;
 use ports::SkillActivation;
-use ring::digest::{Context, SHA256};
 
 /// A skill with its draft.
 #[derive(Debug, Clone, PartialEq, Queryable, Selectable, Insertable, AsChangeset)]
@@ -71,13 +71,6 @@ fn digest(
 ) -> String {
     let frozen = JsonText::of(&(files, display_name, activation, variables.as_str()));
     sha256(frozen.as_str().as_bytes())
-}
-
-/// The SHA-256 of bytes, in hexadecimal.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    let mut digest = Context::new(&SHA256);
-    digest.update(bytes);
-    digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl SkillRow {

@@ -7,7 +7,7 @@ use crate::model::{Skill, SkillSource, SkillStatus};
 use crate::schema::skills;
 use diesel::prelude::*;
 use model::{Error, FieldError, JsonText, Result, SkillId, WorkspaceId};
-use operation::{Resource, Update};
+use operation::{Json, Resource, Update, With};
 use ports::SkillActivation;
 use skill_packages::{Limits, Mistake, SkillDocument};
 use std::collections::BTreeSet;

@@ -3,12 +3,12 @@
 //! A file is a row with the digest of its content. The bytes of each content are stored once for each skill, whichever
 //! versions have it, and deleted as soon as neither the draft nor a version refers to them.
 
-use crate::draft::row::sha256;
 use crate::model::SkillFile;
 use crate::schema::{skill_contents, skill_files};
 use ::files::{Blob, Files, drop_blob, keep_blob};
 use diesel::prelude::*;
 use model::{Error, Result, SkillId, WorkspaceId};
+use ring::digest::{Context, SHA256};
 use skill_packages::{PackageFile, media_type};
 use store::{Db, OptInPage, Read, Tx, each};
 
@@ -331,4 +331,11 @@ pub(crate) fn drop_unused(tx: &mut Tx, skill: SkillId) -> Result<()> {
 pub(crate) fn drop_all(tx: &mut Tx, skill: SkillId) -> Result<()> {
     diesel::delete(skill_files::table.filter(skill_files::skill_id.eq(skill))).execute(tx.connection())?;
     drop_unused(tx, skill)
+}
+
+/// The SHA-256 of bytes, in hexadecimal.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    let mut digest = Context::new(&SHA256);
+    digest.update(bytes);
+    digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -2,8 +2,8 @@
 
 use super::download::{PackageLink, PackageLinks};
 use super::pack::packed;
-use crate::draft::row::sha256;
-use crate::files::operations::FileQuery;
+use crate::file_operations::FileQuery;
+use crate::files::contents::sha256;
 use files::Files;
 use model::{Result, SkillId, Timestamp};
 use operation::{Cx, Json, Path, Query, State, operation};

@@ -1,4 +1,9 @@
 //! The checks of flows, from JSON as owners send it.
+#![expect(
+    clippy::unwrap_used,
+    reason = "clippy excuses the bodies of tests only, and here helpers are most of them"
+)]
+#![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
 mod checks;
 mod cycles;

@@ -1,4 +1,10 @@
 //! Runs of flows in memory.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "clippy excuses the bodies of tests only, and here helpers are most of them"
+)]
+#![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
 mod model;
 mod nodes;

@@ -69,9 +69,11 @@ mod tests {
 
     const LENGTH: Duration = Duration::from_secs(30);
 
+    type Answer = fn() -> Result<bool>;
+
     /// After how many seconds a lease is lost whose renewals answer like this, and how often it was renewed. The last answer is
     /// repeated.
-    async fn lost_after(answers: &[fn() -> Result<bool>]) -> (Option<u64>, usize) {
+    async fn lost_after(answers: &[Answer]) -> (Option<u64>, usize) {
         let (began, count) = (Instant::now(), Cell::new(0));
         let lost = HeldLease::new(LENGTH).until_lost(|| {
             let answer = answers[count.get().min(answers.len() - 1)];
@@ -84,8 +86,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_lease_is_lost_when_somebody_took_it_or_nobody_knows() {
-        let (yes, no): (fn() -> Result<bool>, fn() -> Result<bool>) = (|| Ok(true), || Ok(false));
-        let failure: fn() -> Result<bool> = || Err(Error::internal("no database"));
+        let (yes, no): (Answer, Answer) = (|| Ok(true), || Ok(false));
+        let failure: Answer = || Err(Error::internal("no database"));
         assert_eq!(lost_after(&[yes]).await.0, None);
         assert_eq!(lost_after(&[yes, no]).await, (Some(20), 2));
         // It lasts for 30 seconds from the last renewal that succeeded.

@@ -1,9 +1,9 @@
 //! Operations on the files of a skill.
 
-use super::contents::{self, DOCUMENT, DRAFT, NewContent, SkillFileRow};
-use super::scripts::{self, Fault, runs};
 use crate::draft::row::{SkillRow, VersionRow};
 use crate::draft::write::files_changed;
+use crate::files::contents::{self, DOCUMENT, DRAFT, NewContent, SkillFileRow};
+use crate::files::scripts::{self, Fault, runs};
 use crate::model::{SkillFile, SkillFileContent};
 use ::files::{Files, composed};
 use base64::Engine;
