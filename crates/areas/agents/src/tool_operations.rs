@@ -426,7 +426,7 @@ pub fn list_agent_tools(
 /// `contacts`, `tasks`, `collection_items`, `collection_search` and `messages` give the model functions that call operations
 /// of this API in your workspace: `contacts_find` for a tool with the id `contacts`. The type `agent` lets the model give a
 /// text to another agent of the workspace, whose answer is the result; your key needs the scope `runs:execute` for it. The
-/// type `function` lets the model call a published code function, which acts with the scopes of whoever published it; your key
+/// type `function` lets the model call a published code function, which acts with the scopes of the key that published it; your key
 /// needs the scope `functions:write` for it.
 #[operation(put "/agents/{agentId}/tools/{toolId}", scope = "agents:write")]
 pub fn attach_agent_tool(

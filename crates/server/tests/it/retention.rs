@@ -88,6 +88,17 @@ impl Tenant {
         number(app, format!("SELECT count(*) AS n FROM {table} WHERE workspace_id = {workspace}")).await
     }
 
+    /// Calls a function.
+    async fn call(&self, app: &TestApp, count: usize) {
+        let code = "export default (ctx) => ctx.input";
+        let function = json!({ "name": "echo", "code": code, "effect": "read", "publish": true });
+        let function = app.post("/functions", &self.key, function).await.expect(201)["id"].clone();
+        for _ in 0..count {
+            let call = json!({ "input": "x".repeat(270) });
+            app.post(&format!("/functions/{function}/invoke"), &self.key, call).await.expect(200);
+        }
+    }
+
     /// Writes rows of the request log.
     async fn request(&self, app: &TestApp, count: i64) {
         let before = self.rows(app, "request_logs").await;
@@ -280,6 +291,7 @@ async fn old_rows_are_deleted_from_each_log(kind: Kind) {
     app.service.channels.run_due().await.unwrap();
     tenant.write(&app, 700).await;
     tenant.request(&app, 700).await;
+    tenant.call(&app, 1).await;
     app.ask_beside("POST", &inbound).json(&json!({ "order": 1 })).send().await;
     ten_seconds(&app).await;
     ten_seconds(&app).await;
@@ -385,13 +397,7 @@ async fn sizes_are_those_on_disk_within_a_tenth(kind: Kind) {
             app.ask_beside("POST", &inbound).json(&order).send().await;
         }
     }
-    let code = "export default (ctx) => ctx.input";
-    let function = json!({ "name": "echo", "code": code, "effect": "read", "publish": true });
-    let function = app.post("/functions", &tenant.key, function).await.expect(201)["id"].clone();
-    for _ in 0..500 {
-        let call = json!({ "input": "x".repeat(270) });
-        app.post(&format!("/functions/{function}/invoke"), &tenant.key, call).await.expect(200);
-    }
+    tenant.call(&app, 500).await;
     let line = Line::connect(&app, tenant.key.workspace).await;
     line.receive(&app, 500).await;
     app.service.channels.run_due().await.unwrap();

@@ -48,7 +48,10 @@ text_enum! {
 
 /// What called a function.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[schema(as = FunctionInvocationCaller, example = json!({ "type": "run", "contact_id": null }))]
+#[schema(as = FunctionInvocationCaller, example = json!({
+    "type": "run", "key_id": "key_01m7w4n5e0k3p8r2v6x9b1d4f7", "request_id": "req_01m7w4n5e0k3p8r2v6x9b1d4f7",
+    "contact_id": null,
+}))]
 pub struct InvocationCaller {
     /// The type.
     pub(crate) r#type: InvocationCallerType,

@@ -23,13 +23,15 @@ const RESTRICTED: [&str; 8] = [
 ];
 
 /// Operations whose smallest request is refused, because of what no schema can state: the code and the parameter.
-const DEMANDING: [(&str, &str, &str); 9] = [
+const DEMANDING: [(&str, &str, &str); 10] = [
     // A tool of the type `http` needs a request.
     ("attachAgentTool", "validation_error", "http"),
     // One of several fields identifies a contact.
     ("createContact", "validation_error", "data"),
     ("upsertContact", "validation_error", "data"),
     ("bulkUpsertContacts", "validation_error", "rows[0].data"),
+    // A program.
+    ("createFunction", "validation_error", "code"),
     // A date or a recurrence.
     ("createReminder", "validation_error", "due_at"),
     // A filter or a list of contacts.
