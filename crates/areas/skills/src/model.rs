@@ -34,7 +34,7 @@ text_enum! {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({
     "name": "returns", "display_name": "Returns", "status": "active", "source": "custom", "activation": "auto",
-    "description": "Explains how customers return goods. Use it when somebody wants to send something back.",
+    "description": "Explains how customers return goods. Use it when a customer wants to send something back.",
     "allowed_tools": ["orders"], "variables": [], "metadata": {}, "token_estimate": 120, "published_version": 2, "version": 4,
 }))]
 pub struct Skill {
@@ -102,7 +102,7 @@ text_enum! {
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({
     "name": "returns",
-    "description": "Explains how customers return goods. Use it when somebody wants to send something back.",
+    "description": "Explains how customers return goods. Use it when a customer wants to send something back.",
     "instructions": "1. Ask for the number of the order.\n2. Goods can be returned within 30 days.\n",
 }))]
 pub struct NewSkill {
@@ -204,7 +204,7 @@ pub struct SkillPatch {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(example = json!({
     "name": "returns", "version": 2, "activation": "auto", "variables": [], "metadata": {}, "token_estimate": 120,
-    "description": "Explains how customers return goods. Use it when somebody wants to send something back.",
+    "description": "Explains how customers return goods. Use it when a customer wants to send something back.",
     "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "created_by": "key_01m7w4n5e0k3p8r2v6x9b1d4f7",
 }))]
 pub struct SkillVersion {

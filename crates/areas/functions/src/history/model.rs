@@ -20,7 +20,7 @@ text_enum! {
     /// The state of a call of a function.
     #[schema(as = FunctionInvocationStatus)]
     pub enum InvocationStatus {
-        /// It goes on.
+        /// It has not ended.
         Running = "running",
         /// It has an output.
         Succeeded = "succeeded",
