@@ -55,6 +55,7 @@ check: ## check formatting, lints, layers, tests, licences, the OpenAPI document
 	scripts/check-dependencies
 	scripts/validate-openapi --incomplete '$(INCOMPLETE_AREAS)' openapi.public.json openapi.partner.json
 	scripts/vendor-scalar --check
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --locked
 	cargo test --workspace --no-run --locked
 	scripts/check-clients
 	scripts/check-chat-page

@@ -101,8 +101,8 @@ pub struct NewTool {
     #[serde(default)]
     http: Option<NewHttpTool>,
     /// The id of what the tool covers: of the collection, for `collection_items` and `collection_search`, of the agent that is
-    /// to run, for `agent`, and of the published code function, for `function`. Other tools have none. Agents that are each other's tools must not form a cycle, nor a chain of
-    /// more than three tools.
+    /// to run, for `agent`, and of the published code function, for `function`. Other tools have none. Agents that are each
+    /// other's tools must not form a cycle, nor a chain of more than three tools.
     #[serde(default, rename = "ref")]
     #[schema(minimum = 1)]
     reference: Option<i64>,
@@ -111,8 +111,9 @@ pub struct NewTool {
     #[serde(default)]
     #[schema(minimum = 1)]
     version: Option<i64>,
-    /// What the functions of the tool may do; `read` if not given. An `http`, `agent` or `function` tool has none, `collection_search` only
-    /// reads, and `messages` needs `read_write`. Your key needs the scopes of the operations that the functions call.
+    /// What the functions of the tool may do; `read` if not given. An `http`, `agent` or `function` tool has none,
+    /// `collection_search` only reads, and `messages` needs `read_write`. Your key needs the scopes of the operations that the
+    /// functions call.
     #[serde(default)]
     access: Option<ToolAccess>,
     /// Whose data the functions of the tool reach. If not given, it is `contact` in runs that answer a contact over a channel,
@@ -172,6 +173,17 @@ pub struct NewHttpTool {
 }
 
 impl NewTool {
+    fn common(&self) -> Common {
+        Common {
+            approval: self.approval,
+            max_calls_per_run: self.max_calls_per_run,
+            timeout_seconds: self.timeout_seconds,
+            repeatable: self.repeatable.unwrap_or_default(),
+            deferred: self.deferred.unwrap_or_default(),
+            verify_with: self.verify_with.clone(),
+        }
+    }
+
     /// Builds the settings of an `http` tool.
     fn request(
         self,
@@ -237,6 +249,7 @@ impl NewTool {
 
     /// Builds the settings of a tool that calls a code function.
     fn code_function(self, read: &mut Read, checks: &Checks<'_>) -> Result<ToolSettings> {
+        let common = self.common();
         let refused = [
             ("http", self.http.is_some()),
             ("parameters", self.parameters.is_some()),
@@ -255,19 +268,12 @@ impl NewTool {
         checks.placeholders.check_fixed(read, &fixed_arguments)?;
         let description = self.description.unwrap_or_default();
         let settings = ToolSettings::of_function(function, self.version, description, fixed_arguments);
-        Ok(ToolSettings {
-            approval: self.approval,
-            max_calls_per_run: self.max_calls_per_run.unwrap_or(settings.max_calls_per_run),
-            timeout_seconds: self.timeout_seconds.unwrap_or(settings.timeout_seconds),
-            repeatable: self.repeatable.unwrap_or_default(),
-            deferred: self.deferred.unwrap_or_default(),
-            verify_with: self.verify_with,
-            ..settings
-        })
+        Ok(common.of(settings))
     }
 
     /// Builds the settings of a tool that runs another agent.
     fn agent(self, checks: &Checks<'_>) -> Result<ToolSettings> {
+        let common = self.common();
         let refused = [
             ("http", self.http.is_some()),
             ("parameters", self.parameters.is_some()),
@@ -283,19 +289,12 @@ impl NewTool {
             self.description.ok_or_else(|| required("description", "is required for an `agent` tool"))?;
         checks.grants.may_run_agents()?;
         let settings = ToolSettings::of_agent(AgentId(id), description);
-        Ok(ToolSettings {
-            approval: self.approval,
-            max_calls_per_run: self.max_calls_per_run.unwrap_or(settings.max_calls_per_run),
-            timeout_seconds: self.timeout_seconds.unwrap_or(settings.timeout_seconds),
-            repeatable: self.repeatable.unwrap_or_default(),
-            deferred: self.deferred.unwrap_or_default(),
-            verify_with: self.verify_with,
-            ..settings
-        })
+        Ok(common.of(settings))
     }
 
     /// Builds the settings of a tool that calls operations of the service.
     fn grant(self, read: &mut Read, checks: &Checks<'_>) -> Result<ToolSettings> {
+        let common = self.common();
         let refused = [("http", self.http.is_some()), ("parameters", self.parameters.is_some())];
         refuse(&refused, "can only be sent for an `http` tool")?;
         let wanted = Wanted {
@@ -311,15 +310,32 @@ impl NewTool {
         grants::check_fixed(&fixed_arguments, self.kind, grant.access)?;
         checks.placeholders.check_fixed(read, &fixed_arguments)?;
         let settings = ToolSettings::granted(grant, self.description.unwrap_or_default(), fixed_arguments);
-        Ok(ToolSettings {
+        Ok(common.of(settings))
+    }
+}
+
+/// The settings that tools of all types have, as far as they were sent.
+struct Common {
+    approval: ToolApproval,
+    max_calls_per_run: Option<i64>,
+    timeout_seconds: Option<i64>,
+    repeatable: bool,
+    deferred: bool,
+    verify_with: Option<String>,
+}
+
+impl Common {
+    /// Returns the settings with these in the place of their defaults.
+    fn of(self, settings: ToolSettings) -> ToolSettings {
+        ToolSettings {
             approval: self.approval,
             max_calls_per_run: self.max_calls_per_run.unwrap_or(settings.max_calls_per_run),
             timeout_seconds: self.timeout_seconds.unwrap_or(settings.timeout_seconds),
-            repeatable: self.repeatable.unwrap_or_default(),
-            deferred: self.deferred.unwrap_or_default(),
+            repeatable: self.repeatable,
+            deferred: self.deferred,
             verify_with: self.verify_with,
             ..settings
-        })
+        }
     }
 }
 

@@ -44,8 +44,8 @@ pub struct HostServices {
 pub struct HostSettings {
     /// The workspace.
     pub workspace: WorkspaceId,
-    /// The function. `None` for a script of a skill, which has no `kv`.
-    pub function: Option<FunctionId>,
+    /// The function.
+    pub function: FunctionId,
     /// Who calls, with exactly the scopes of this call, and with the chain of causes in which the call's effects are.
     pub caller: Caller,
     /// Whether effects are real.
@@ -108,11 +108,9 @@ impl CallHost {
         self.secrets.mask.json(text)
     }
 
-    fn kv(&self) -> Result<Kv, HostError> {
-        let HostSettings { workspace, livemode, .. } = self.settings;
-        let function = self.settings.function;
-        let function = function.ok_or_else(|| HostError::new("NotAvailable", "kv is not available here"))?;
-        Ok(Kv { workspace, function, livemode })
+    fn kv(&self) -> Kv {
+        let HostSettings { workspace, function, livemode, .. } = self.settings;
+        Kv { workspace, function, livemode }
     }
 
     fn expect_writing(&self, what: &str) -> Result<(), HostError> {
@@ -141,18 +139,16 @@ impl Host for CallHost {
     }
 
     async fn kv_get(&self, key: String) -> Result<Value, HostError> {
-        self.kv()?.get(&self.services.db, key).await
+        self.kv().get(&self.services.db, key).await
     }
 
     async fn kv_set(&self, key: String, value: Value) -> Result<(), HostError> {
-        let kv = self.kv()?;
         self.expect_writing("set values in `kv`")?;
-        kv.set(&self.services.db, key, &value).await
+        self.kv().set(&self.services.db, key, &value).await
     }
 
     async fn kv_delete(&self, key: String) -> Result<(), HostError> {
-        let kv = self.kv()?;
         self.expect_writing("delete values in `kv`")?;
-        kv.delete(&self.services.db, key).await
+        self.kv().delete(&self.services.db, key).await
     }
 }

@@ -2,6 +2,7 @@
 //! because an image of a few bytes can have billions of pixels.
 
 use bytes::Bytes;
+use model::hex;
 
 /// The number of bytes kept from the start of a file. The dimensions of a photo come after its preview.
 const HEAD: usize = 256 << 10;
@@ -86,7 +87,7 @@ impl Inspector {
         let is_image = detected.is_some_and(|kind| kind.starts_with("image/"));
         Content {
             size: i64::try_from(self.size).unwrap_or(i64::MAX),
-            sha256: self.digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect(),
+            sha256: hex(self.digest.finish()),
             detected,
             encoding,
             dimensions: is_image.then(|| dimensions(&self.head)).flatten(),

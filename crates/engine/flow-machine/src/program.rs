@@ -27,7 +27,7 @@ enum Setting {
 }
 
 impl Program {
-    /// Compiles a graph that [`flow_graphs::check`] accepts.
+    /// Compiles a graph that [`flow_graphs::check()`] accepts.
     ///
     /// # Errors
     /// The first expression that cannot be understood, with its path.

@@ -38,8 +38,6 @@ pub struct CallableFunction {
     pub output_schema: Option<Value>,
     /// What a call may do.
     pub effect: FunctionEffect,
-    /// Whether the same call may be made again.
-    pub is_idempotent: bool,
     /// Whether it runs for test keys only, because a test key published it.
     pub is_test_only: bool,
 }

@@ -265,6 +265,8 @@ pub enum Error {
     },
     /// The system lacks a protection that the settings require.
     Unprotected(Protection),
+    /// The settings say that no code is run.
+    Off,
     /// The processes cannot be started.
     Unavailable(String),
     /// The processes were ended from outside while the call ran.
@@ -305,6 +307,7 @@ impl std::fmt::Display for Error {
             Self::Unprotected(protection) => {
                 write!(f, "code is not run, because the system lacks a protection: {protection}")
             }
+            Self::Off => f.write_str("this installation runs no code (SVC_SANDBOX is off)"),
             Self::Unavailable(why) => write!(f, "the sandbox cannot be started: {why}"),
             Self::Interrupted => f.write_str("the process of the function was ended from outside"),
         }

@@ -3,7 +3,7 @@
 use crate::draft::settings::Settings;
 use crate::draft::versions::VersionRow;
 use crate::history::rows::InvocationRow;
-use crate::host::HostSettings;
+use crate::host::CallHost;
 use fields::json_schema::Schema;
 use model::{Env, FunctionId, KeyId, Result};
 use sandbox::Program;
@@ -61,9 +61,8 @@ pub(super) struct Prepared {
     pub(super) row: InvocationRow,
     pub(super) content: Arc<Content>,
     pub(super) key: sandbox::Key,
-    /// Without its secrets.
     pub(super) call: sandbox::Call,
-    pub(super) host: HostSettings,
+    pub(super) host: CallHost,
 }
 
 /// Published versions that were called lately. They never change.

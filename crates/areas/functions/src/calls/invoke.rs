@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 /// A call of a function.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = InvokeFunction, example = json!({ "input": { "kg": 3 }, "mode": "test" }))]
+#[schema(as = InvokeFunction, example = json!({ "input": { "kg": 3 }, "mode": "live" }))]
 pub struct Invoke {
     /// `ctx.input`: any JSON of up to 256 KB that fits the input schema; `null` if not given. A number with more digits than a
     /// program can hold is refused.

@@ -87,7 +87,6 @@ pub(super) fn ending(
     let fetches = host.fetches();
     InvocationRow {
         status,
-        input: JsonText::printed(host.mask_json(begun.input.as_str())),
         output,
         error: failure.as_ref().map(JsonText::of),
         logs: (!logs.lines.is_empty() || logs.truncated).then(|| JsonText::of(&logs)),

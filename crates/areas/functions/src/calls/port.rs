@@ -47,7 +47,6 @@ impl Functions for FunctionCalls {
             input_schema: settings.input_schema,
             output_schema: settings.output_schema,
             effect: settings.effect,
-            is_idempotent: settings.idempotent,
             is_test_only: version.env == Env::Test,
         }))
     }
@@ -74,7 +73,7 @@ impl FunctionCalls {
             return self.end_of(earlier, patience).await;
         }
         let prepared = self.prepare(asked(call)).await?;
-        if prepared.row.lease_until.is_some() && !self.begin(&prepared).await? {
+        if prepared.row.lease_until.is_some() && !self.insert(prepared.row.clone()).await? {
             let earlier = self.made_once(function, &once).await?;
             let earlier = earlier.ok_or_else(|| Error::internal("a call that was made is gone"))?;
             return self.end_of(earlier, patience).await;

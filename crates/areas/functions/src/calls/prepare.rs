@@ -6,7 +6,7 @@ use crate::draft::model::{FunctionRow, FunctionStatus};
 use crate::draft::versions::VersionRow;
 use crate::history::model::{InvocationCaller, InvocationMode, InvocationStatus};
 use crate::history::rows::InvocationRow;
-use crate::host::HostSettings;
+use crate::host::{CallHost, HostSettings};
 use crate::network::Fixture;
 use auth::keys;
 use model::{
@@ -130,7 +130,7 @@ impl FunctionCalls {
         Ok(Loaded { content, scopes, variables })
     }
 
-    fn ready(&self, asked: Asked, loaded: Loaded) -> Prepared {
+    fn ready(&self, mut asked: Asked, loaded: Loaded) -> Prepared {
         let Loaded { content, scopes, variables } = loaded;
         let (now, random) = (self.0.db.now(), self.0.db.random());
         let id = InvocationId::new(now, &*random);
@@ -141,35 +141,41 @@ impl FunctionCalls {
         let deadline = asked.patience.map_or(deadline, |patience| patience.min(deadline));
         // The effects of a call are one step after what led to it.
         let chain = asked.caller.chain.as_ref().map(Chain::next).or_else(|| started_by(&id));
-        let row = begun(&asked, &content, id.clone(), chain.as_ref(), now);
         let (secrets, vars) = split(variables);
+        let actor =
+            Actor { kind: ActorType::Function, id: asked.function.to_string(), run_id: asked.run.clone() };
+        let allowed = HostSettings {
+            workspace,
+            function: asked.function,
+            caller: Caller { chain: chain.clone(), ..asked.caller.acting(actor, scopes) },
+            livemode: is_live,
+            network: content.settings.network.clone(),
+            secrets,
+            fixtures: std::mem::take(&mut asked.fixtures),
+            effect: content.settings.effect,
+        };
+        let host = CallHost::new(&self.0.host, allowed);
+        let input = JsonText::printed(host.mask_json(asked.input.as_str()));
+        let row = begun(&asked, &content, id.clone(), input, chain.as_ref(), now);
         let version = content.version.map_or_else(|| "draft".to_owned(), |version| version.to_string());
         let call = sandbox::Call {
+            secrets: host.secrets(),
             vars: Value::Object(vars).to_string(),
             contact: asked.contact.map(|id| json!({ "id": id }).to_string()),
             run: asked.run.as_ref().map(|id| json!({ "id": id }).to_string()),
             idempotency_key: Some(asked.idempotency_key.unwrap_or_else(|| id.to_string())),
             livemode: is_live,
-            effect: match settings.effect {
-                FunctionEffect::Read => sandbox::Effect::Read,
-                FunctionEffect::Write => sandbox::Effect::Write,
+            // A repetition of an idempotent call has the same `ctx.idempotencyKey`.
+            effect: if settings.effect == FunctionEffect::Read || settings.idempotent {
+                sandbox::Effect::Read
+            } else {
+                sandbox::Effect::Write
             },
             fixed: (!is_live).then_some(sandbox::Fixed { now: TEST_CLOCK, seed: TEST_SEED }),
             strict: !is_live || content.version.is_none(),
             deadline: Some(deadline),
             memory: usize::try_from(settings.memory_mb << 20).ok(),
             ..sandbox::Call::new(asked.input.as_str())
-        };
-        let actor = Actor { kind: ActorType::Function, id: asked.function.to_string(), run_id: asked.run };
-        let host = HostSettings {
-            workspace,
-            function: Some(asked.function),
-            caller: Caller { chain, ..asked.caller.acting(actor, scopes) },
-            livemode: is_live,
-            network: settings.network.clone(),
-            secrets,
-            fixtures: asked.fixtures,
-            effect: settings.effect,
         };
         let key = sandbox::Key {
             workspace: workspace.to_string(),
@@ -179,11 +185,12 @@ impl FunctionCalls {
     }
 }
 
-/// The row of a call that begins.
+/// The row of a call that begins. `input` is without the values of secrets.
 fn begun(
     asked: &Asked,
     content: &Content,
     id: InvocationId,
+    input: JsonText,
     chain: Option<&Chain>,
     now: Timestamp,
 ) -> InvocationRow {
@@ -194,7 +201,7 @@ fn begun(
         version: content.version,
         mode: asked.mode,
         status: InvocationStatus::Running,
-        input: asked.input.clone(),
+        input,
         output: None,
         error: None,
         logs: None,

@@ -4,7 +4,7 @@ use super::content::{Contents, Prepared};
 use super::outcome::{Ending, ending};
 use crate::draft::compile::refused;
 use crate::history::rows::{InvocationRow, NewInvocation};
-use crate::host::{CallHost, HostServices};
+use crate::host::HostServices;
 use model::{Error, InvocationId, Result, WorkspaceId};
 use ports::WorkspaceVariables;
 use sandbox::Sandbox;
@@ -31,12 +31,8 @@ impl FunctionCalls {
         Self(Arc::new(Inner { db: host.db.clone(), sandbox, host, variables, contents, writes }))
     }
 
-    /// Writes the row of a call that may write, before it begins. `false` if another call has its key.
-    pub(super) async fn begin(&self, prepared: &Prepared) -> Result<bool> {
-        self.insert(prepared.row.clone()).await
-    }
-
-    async fn insert(&self, row: InvocationRow) -> Result<bool> {
+    /// Writes the row of a call. `false` if another call has its key.
+    pub(super) async fn insert(&self, row: InvocationRow) -> Result<bool> {
         self.0.db.write_batched(&self.0.writes, (), NewInvocation(row)).await
     }
 
@@ -47,8 +43,6 @@ impl FunctionCalls {
     pub(super) async fn make(&self, prepared: Prepared) -> Result<InvocationRow> {
         let Prepared { row: begun, content, key, call, host } = prepared;
         let is_begun = begun.lease_until.is_some();
-        let host = CallHost::new(&self.0.host, host);
-        let call = sandbox::Call { secrets: host.secrets(), ..call };
         let end = match self.0.sandbox.call(&key, &content.program, &call, &host).await {
             Ok(outcome) => Ending::of(outcome),
             Err(sandbox::Error::Interrupted) => Ending::interrupted(),

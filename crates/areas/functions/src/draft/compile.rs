@@ -48,6 +48,10 @@ pub(crate) fn refused(error: &sandbox::Error) -> Error {
             let message = "Too many functions are running. Try again.";
             Error::new(Code::ServiceUnavailable, message).retry_after(2)
         }
+        sandbox::Error::Off => {
+            // Waiting does not help, so there is no `Retry-After`.
+            Error::new(Code::ServiceUnavailable, "This installation does not run code.")
+        }
         sandbox::Error::Unprotected(_) | sandbox::Error::Unavailable(_) | sandbox::Error::Interrupted => {
             let message = "Code cannot be run at the moment.";
             Error::new(Code::ServiceUnavailable, message).retry_after(5).caused_by(error.clone())

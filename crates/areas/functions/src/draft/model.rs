@@ -5,9 +5,7 @@ use super::versions::VersionRow;
 use crate::network::Network;
 use crate::schema::functions;
 use diesel::prelude::*;
-use model::{
-    Caller, Error, FunctionId, JsonText, Metadata, Patch, Result, Timestamp, WorkspaceId, text_enum,
-};
+use model::{Caller, FunctionId, JsonText, Metadata, Patch, Result, Timestamp, WorkspaceId, hex, text_enum};
 use operation::Draft;
 use ports::FunctionEffect;
 use ring::digest::{SHA256, digest};
@@ -138,7 +136,8 @@ pub struct NewFunction {
     /// Whether a call may write; `write` if not given.
     #[serde(default)]
     pub(super) effect: Option<FunctionEffect>,
-    /// Whether the same call may be made again; `false` if not given.
+    /// Whether the same call may be made again: a call that may write and whose process is lost is then repeated, with the same
+    /// `ctx.idempotencyKey`; `false` if not given.
     #[serde(default)]
     pub(super) idempotent: Option<bool>,
     /// Whether the function is offered as a tool of agents; `false` if not given.
@@ -226,7 +225,8 @@ pub struct FunctionPatch {
     /// Whether a call may write.
     #[serde(default)]
     pub(super) effect: Option<FunctionEffect>,
-    /// Whether the same call may be made again.
+    /// Whether the same call may be made again: a call that may write and whose process is lost is then repeated, with the same
+    /// `ctx.idempotencyKey`.
     #[serde(default)]
     pub(super) idempotent: Option<bool>,
     /// Whether the function is offered as a tool of agents.
@@ -396,8 +396,11 @@ impl Draft for FunctionRow {
         self.published_version = Some(number);
     }
 
-    fn is_frozen_in(&self, version: &VersionRow) -> bool {
-        self.digest == version.digest && self.settings == version.settings
+    fn is_frozen_in(&self, version: &VersionRow, caller: &Caller) -> bool {
+        // The same content under another key has other rights, so it is another version.
+        version.lineage_id == caller.key.lineage
+            && self.digest == version.digest
+            && self.settings == version.settings
     }
 
     fn freeze(&self, number: i64, caller: &Caller, now: Timestamp) -> VersionRow {
@@ -424,26 +427,5 @@ impl Draft for FunctionRow {
 
 /// The SHA-256 digest of a code, in hexadecimal.
 pub(super) fn digest_of(code: &str) -> String {
-    use std::fmt::Write;
-    digest(&SHA256, code.as_bytes()).as_ref().iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// Checks the limits of metadata: at most 16 pairs, keys of 1 to 64 characters, and values of up to 512.
-pub(super) fn check_metadata(metadata: Option<&Metadata>) -> Result<()> {
-    let Some(metadata) = metadata else { return Ok(()) };
-    if metadata.len() > 16 {
-        return Err(Error::invalid("metadata", "must have at most 16 pairs"));
-    }
-    for (key, value) in metadata {
-        if key.is_empty() || key.chars().count() > 64 {
-            return Err(Error::invalid("metadata", "must have keys of 1 to 64 characters"));
-        }
-        if value.chars().count() > 512 {
-            return Err(Error::invalid(format!("metadata.{key}"), "must have at most 512 characters"));
-        }
-    }
-    Ok(())
+    hex(digest(&SHA256, code.as_bytes()))
 }

@@ -3,7 +3,7 @@
 use super::compile;
 use super::model::{
     Function, FunctionPatch, FunctionQuery, FunctionRow, FunctionStatus, FunctionSwitch,
-    FunctionVersionQuery, NewFunction, check_metadata, digest_of,
+    FunctionVersionQuery, NewFunction, digest_of,
 };
 use super::publish::freeze;
 use super::settings::Settings;
@@ -46,7 +46,6 @@ pub(crate) async fn create_function(
     State(variables): State<WorkspaceVariables>,
 ) -> Result<Created<Function>> {
     let (caller, workspace) = (cx.caller.clone(), cx.caller.workspace_id());
-    check_metadata(new.metadata.as_ref())?;
     let settings = new.settings()?;
     if cx.made::<FunctionId>()?.is_none() {
         compile::check(&sandbox, workspace, &new.code).await?;
@@ -117,7 +116,6 @@ pub(crate) async fn update_function(
     State(variables): State<WorkspaceVariables>,
 ) -> Result<With<Json<Function>>> {
     let workspace = cx.caller.workspace_id();
-    check_metadata(patch.metadata.as_ref())?;
     let expected = ExpectedVersion::new(if_match, patch.version)?;
     if let Some(code) = &patch.code
         && cx.made::<FunctionId>()?.is_none()

@@ -3,9 +3,8 @@
 use super::breaking::breaking_changes;
 use super::model::{Function, FunctionRow, FunctionStatus};
 use super::settings::Settings;
-use super::versions::VersionRow;
 use model::{Caller, Code, Error, FunctionId, Result};
-use operation::{Body, Draft, ExpectedVersion, IfMatch, Json, Path, State, Update, Version, With, operation};
+use operation::{Body, Draft, ExpectedVersion, IfMatch, Json, Path, State, Update, With, operation};
 use ports::{ObjectUses, UsedObject, WorkspaceVariables};
 use serde::Deserialize;
 use serde_json::json;
@@ -81,16 +80,7 @@ pub(super) fn freeze(
         caller.key.expect_scope(scope)?;
     }
     settings.check_variables(tx, caller.workspace_id(), variables)?;
-    let published = update.row.published(tx)?;
-    let is_anothers = |version: &VersionRow| version.lineage_id != caller.key.lineage;
-    if published.as_ref().is_some_and(is_anothers) {
-        // The same content under another key has other rights, so it is another version.
-        let number = update.row.published_version().unwrap_or_default() + 1;
-        update.row.freeze(number, caller, tx.now()).insert(tx)?;
-        update.row.set_published(number);
-    } else {
-        update.publish(tx, caller)?;
-    }
+    update.publish(tx, caller)?;
     if update.row.status == FunctionStatus::Draft {
         update.row.status = FunctionStatus::Active;
     }

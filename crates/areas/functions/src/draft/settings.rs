@@ -36,7 +36,8 @@ pub struct Settings {
     pub scopes: Vec<String>,
     /// Whether a call may write.
     pub effect: FunctionEffect,
-    /// Whether the same call may be made again.
+    /// Whether the same call may be made again: a call that may write and whose process is lost is then repeated, with the same
+    /// `ctx.idempotencyKey`.
     pub idempotent: bool,
     /// Whether the function is offered as a tool of agents.
     pub agent_tool: bool,

@@ -190,7 +190,7 @@ fn forms(value: &str) -> Vec<String> {
     let bytes = value.as_bytes();
     let component = utf8_percent_encode(value, COMPONENT).to_string();
     let strict = utf8_percent_encode(value, NON_ALPHANUMERIC).to_string();
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = model::hex(bytes);
     vec![
         value.to_owned(),
         in_json(value),

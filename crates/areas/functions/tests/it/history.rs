@@ -195,3 +195,22 @@ struct Number {
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     n: i64,
 }
+
+#[testkit::both]
+async fn secrets_are_not_in_the_history(kind: Kind) {
+    let app = TestApp::new(kind).await;
+    let key = app.bare_key().await;
+    let secret = "a-long-secret-of-the-shop";
+    let variable = json!({ "key": "shop.token", "type": "secret", "value": secret });
+    app.post("/variables", &key, variable).await.expect(201);
+    let listed = json!({
+        "effect": "write", "publish": true, "variables": ["shop.token"],
+        "network": { "mode": "allowlist", "hosts": ["api.example.com"] },
+    });
+    let function = create(&app, &key, with(body("echo", crate::ECHO), listed)).await;
+    let answer = invoke(&app, &key, &function, json!({ "input": { "said": secret } })).await.expect(200);
+    let masked = json!({ "said": "[secret]" });
+    assert_eq!((&answer["input"], &answer["output"]["got"]), (&masked, &masked));
+    let call = format!("{function}/invocations/{}", answer["id"].as_str().unwrap());
+    assert_eq!(app.get(&call, &key).await.expect(200)["input"], masked);
+}

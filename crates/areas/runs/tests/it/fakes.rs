@@ -61,7 +61,6 @@ impl Fakes {
             input_schema,
             output_schema: None,
             effect,
-            is_idempotent: false,
             is_test_only: false,
         });
     }

@@ -154,7 +154,7 @@ impl Draft for SkillRow {
         }
     }
 
-    fn is_frozen_in(&self, version: &VersionRow) -> bool {
+    fn is_frozen_in(&self, version: &VersionRow, _: &Caller) -> bool {
         let VersionRow { files_digest, display_name, activation, variables, .. } = version;
         self.digest() == digest(files_digest, display_name.as_deref(), *activation, variables)
     }

@@ -7,7 +7,7 @@ use crate::model::SkillFile;
 use crate::schema::{skill_contents, skill_files};
 use ::files::{Blob, Files, drop_blob, keep_blob};
 use diesel::prelude::*;
-use model::{Error, Result, SkillId, WorkspaceId};
+use model::{Error, Result, SkillId, WorkspaceId, hex};
 use ring::digest::{Context, SHA256};
 use skill_packages::{PackageFile, media_type};
 use store::{Db, OptInPage, Read, Tx, each};
@@ -337,5 +337,5 @@ pub(crate) fn drop_all(tx: &mut Tx, skill: SkillId) -> Result<()> {
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     let mut digest = Context::new(&SHA256);
     digest.update(bytes);
-    digest.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(digest.finish())
 }

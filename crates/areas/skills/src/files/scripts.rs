@@ -61,6 +61,9 @@ fn fault(param: &str, path: &str, failure: &Failure) -> Fault {
 
 /// The error for a sandbox that cannot run anything now.
 pub(crate) fn unavailable(error: sandbox::Error) -> Error {
+    if error == sandbox::Error::Off {
+        return Error::new(Code::ServiceUnavailable, "This installation does not run code.");
+    }
     let message = "Scripts cannot be run at the moment. Try again later.";
     Error::new(Code::ServiceUnavailable, message).retry_after(5).caused_by(error)
 }

@@ -13,8 +13,8 @@ pub trait Draft: Resource {
     fn published_version(&self) -> Option<i64>;
     /// Makes a version the published one.
     fn set_published(&mut self, number: i64);
-    /// Whether the draft is what this version froze.
-    fn is_frozen_in(&self, version: &Self::Version) -> bool;
+    /// Whether this caller would freeze the draft as what this version is.
+    fn is_frozen_in(&self, version: &Self::Version, caller: &Caller) -> bool;
     /// The draft as a version with this number.
     fn freeze(&self, number: i64, caller: &Caller, now: Timestamp) -> Self::Version;
     /// Makes the content of a version the draft.
@@ -37,7 +37,7 @@ impl<R: Draft> Update<R> {
     /// # Errors
     /// `internal_error`.
     pub fn publish(&mut self, tx: &mut Tx, caller: &Caller) -> Result<Option<R::Version>> {
-        if self.row.published(tx)?.is_some_and(|published| self.row.is_frozen_in(&published)) {
+        if self.row.published(tx)?.is_some_and(|published| self.row.is_frozen_in(&published, caller)) {
             return Ok(None);
         }
         let number = self.row.published_version().unwrap_or_default() + 1;

@@ -148,7 +148,7 @@ impl Sandbox {
     ) -> Result<Outcome, Error> {
         let Settings { limits, patience, off, .. } = &self.0.settings;
         if *off {
-            return Err(Error::Unavailable("this installation runs no code (SVC_SANDBOX is off)".to_owned()));
+            return Err(Error::Off);
         }
         self.0.admit(program, call)?;
         let deadline = call.deadline.map_or(limits.deadline, |deadline| deadline.min(limits.deadline));

@@ -153,7 +153,7 @@ impl Bed {
     pub async fn settings(&self) -> HostSettings {
         HostSettings {
             workspace: self.key.workspace,
-            function: Some(FunctionId(7)),
+            function: FunctionId(7),
             caller: self.caller(&["items:read"]).await,
             livemode: true,
             network: list(&["*.example.com"]),
