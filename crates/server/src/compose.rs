@@ -20,7 +20,7 @@ use operation::{
 use ports::{
     BusinessCalendar, ContactReferences, ContactUses, FileReferences, FileUses, LinkDirectory, LinkTargets,
     Members, MessageTaker, MessageTakers, ObjectUsers, ObjectUses, OpenWork, OpenWorkDirectory,
-    VariableUserDirectory, VariableUsers,
+    VariableUserDirectory, VariableUsers, WorkspaceFlows,
 };
 use providers::Tiers;
 use records::shape::{Kind, Shapes};
@@ -36,7 +36,7 @@ use tokio::sync::watch;
 use webhooks::Deliveries;
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
-const GROUPS: [Group; 20] = [
+const GROUPS: [Group; 22] = [
     operation::FOUNDATION,
     transfer::ENGINE,
     variables::GROUP,
@@ -57,6 +57,8 @@ const GROUPS: [Group; 20] = [
     events::GROUP,
     webhooks::GROUP,
     inbound::GROUP,
+    flows::GROUP,
+    automations::GROUP,
 ];
 
 /// What all groups declare.
@@ -276,6 +278,7 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with(MessageTakers::default())
         .with(FileUses::default())
         .with(ObjectUses::default())
+        .with(WorkspaceFlows::default())
         .with(contact_uses);
     Ok(services.with(db).with_shared(seal).with_shared(registry.clone()))
 }

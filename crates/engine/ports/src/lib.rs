@@ -5,6 +5,7 @@ mod agents;
 mod collections;
 mod contacts;
 mod conversations;
+mod flows;
 mod functions;
 mod messages;
 mod people;
@@ -25,6 +26,10 @@ pub use conversations::{
     AssignedConversations, AutoAssignment, ChannelQuestion, ChannelTurn, ChannelTurns, Speaker,
 };
 pub use expressions::placeholder::{Placeholder, placeholders, whole_placeholder, with_values};
+pub use flows::{
+    FlowAnswer, FlowResponse, FlowStart, FlowStarter, Flows, StartFlow, StartableFlow, Unstartable,
+    WorkspaceFlows,
+};
 pub use functions::{
     CallableFunction, FunctionCall, FunctionCaller, FunctionEffect, FunctionEnd, FunctionFailure, Functions,
     Uncallable, WorkspaceFunctions,

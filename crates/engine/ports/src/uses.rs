@@ -1,6 +1,6 @@
-//! Who uses functions, skills and agents, so that none of them is deleted or changed to the harm of what uses it.
+//! Who uses functions, skills, agents and flows, so that none of them is deleted or changed to the harm of what uses it.
 
-use model::{AgentId, Code, Error, FunctionId, Result, SkillId, WorkspaceId};
+use model::{AgentId, Code, Error, FlowId, FunctionId, Result, SkillId, WorkspaceId};
 use serde::Serialize;
 use serde_json::json;
 use std::fmt;
@@ -17,6 +17,8 @@ pub enum UsedObject {
     Skill(SkillId),
     /// An agent.
     Agent(AgentId),
+    /// A flow.
+    Flow(FlowId),
 }
 
 /// An object that uses another.
@@ -42,7 +44,7 @@ pub trait ObjectUsers: Send + Sync {
     fn uses(&self, read: &mut Read, workspace: WorkspaceId, used: UsedObject) -> Result<Vec<ObjectUse>>;
 }
 
-/// Everything that can use functions, skills and agents. A service that operations ask for, and that groups can be given
+/// Everything that can use functions, skills, agents and flows. A service that operations ask for, and that groups can be given
 /// before it is known who uses what. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct ObjectUses(Arc<OnceLock<Vec<Arc<dyn ObjectUsers>>>>);

@@ -126,6 +126,10 @@ integer_id! {
     FunctionId
 }
 integer_id! {
+    /// A flow of a workspace.
+    FlowId
+}
+integer_id! {
     /// An automation of a workspace.
     AutomationId
 }
@@ -282,6 +286,14 @@ string_id! {
 string_id! {
     /// One call of a function.
     InvocationId, "inv_"
+}
+string_id! {
+    /// One execution of a flow.
+    FlowRunId, "frun_"
+}
+string_id! {
+    /// One firing of an automation, or one that was held back.
+    FiringId, "atf_"
 }
 string_id! {
     /// One step of a run: a call of the model or of a tool.

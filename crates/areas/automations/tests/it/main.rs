@@ -1,0 +1,1 @@
+//! Automations through the whole service, on both databases.

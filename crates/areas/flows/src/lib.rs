@@ -1,0 +1,13 @@
+//! Flows: what an owner draws, and its runs.
+
+mod draft;
+mod engine;
+mod group;
+mod nodes;
+mod runs;
+#[expect(missing_docs, reason = "columns are described where their rows are")]
+pub mod schema;
+mod waits;
+
+pub use engine::FlowEngine;
+pub use group::GROUP;

@@ -1,0 +1,1 @@
+//! Who wakes runs: replies of contacts, events, and decisions of people.

@@ -1,0 +1,1 @@
+//! Flows through the whole service, on both databases.
