@@ -20,6 +20,7 @@ impl ObjectUsers for AgentsAsUsers {
             UsedObject::Agent(agent) => uses_of_agent(read, workspace, agent),
             UsedObject::Function(function) => uses_of_function(read, workspace, function),
             UsedObject::Skill(skill) => uses_of_skill(read, workspace, skill),
+            UsedObject::Flow(_) => Ok(Vec::new()),
         }
     }
 }
