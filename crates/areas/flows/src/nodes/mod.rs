@@ -1,10 +1,13 @@
 //! Nodes that act or wait: one handler for each type.
 
+mod calls;
+
 use crate::engine::FlowEngine;
 use crate::runs::row::RunRow;
-use crate::runs::waits::FlowWaitType;
+use crate::runs::waits::{FlowWaitType, WaitRow};
+use flow_graphs::NodeType;
 use flow_machine::{Outcome, Task};
-use model::{Caller, ContactId, Timestamp};
+use model::{Caller, ContactId, Error, Timestamp};
 use serde_json::Value;
 
 /// A node that is executed.
@@ -55,4 +58,75 @@ pub(crate) enum Arrival {
     Came(Value),
     /// Its time was over.
     TimedOut,
+}
+
+/// Why a node has failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NodeFailure {
+    /// The reason as a word.
+    pub(crate) code: String,
+    /// A sentence for people.
+    pub(crate) message: String,
+    /// Whether another attempt may succeed.
+    pub(crate) is_transient: bool,
+    /// After how many seconds the other side asks to be tried again.
+    pub(crate) retry_after: Option<u64>,
+}
+
+impl NodeFailure {
+    /// A failure that another attempt does not change.
+    pub(crate) fn new(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into(), is_transient: false, retry_after: None }
+    }
+
+    /// A failure that another attempt may change.
+    pub(crate) fn transient(code: &str, message: impl Into<String>) -> Self {
+        Self { is_transient: true, ..Self::new(code, message) }
+    }
+}
+
+impl From<Error> for NodeFailure {
+    fn from(error: Error) -> Self {
+        if let Some(cause) = error.cause() {
+            tracing::error!(%cause, "a node failed");
+        }
+        Self {
+            code: error.code().as_str().to_owned(),
+            message: error.message().to_owned(),
+            is_transient: matches!(error.code().status(), 429 | 500..),
+            retry_after: error.retry_after_seconds().and_then(|seconds| u64::try_from(seconds).ok()),
+        }
+    }
+}
+
+impl From<NodeFailure> for Outcome {
+    fn from(failure: NodeFailure) -> Self {
+        let NodeFailure { code, message, is_transient, retry_after } = failure;
+        Self::Failed { code, message, is_transient, retry_after }
+    }
+}
+
+impl NodeCall {
+    /// Executes the node, from the beginning.
+    ///
+    /// # Errors
+    /// What keeps it from ending.
+    pub(crate) async fn execute(&self) -> Result<Work, NodeFailure> {
+        match self.task.kind {
+            kind => Err(unavailable(kind)),
+        }
+    }
+
+    /// Goes on after a wait.
+    ///
+    /// # Errors
+    /// What keeps it from ending.
+    pub(crate) async fn go_on(&self, wait: &WaitRow, arrival: Arrival) -> Result<Work, NodeFailure> {
+        let _ = (wait, arrival);
+        Err(unavailable(self.task.kind))
+    }
+}
+
+fn unavailable(kind: NodeType) -> NodeFailure {
+    NodeFailure::new("not_available", format!("Nodes of the type `{}` cannot be executed.", kind.as_str()))
 }
