@@ -112,7 +112,7 @@ string_enum! {
 string_enum! {
     /// What a flow does while a person answers its contact.
     pub enum FlowWhenHumanActive {
-        /// It goes on.
+        /// It continues.
         Continue = "continue",
         /// It waits until the conversation is handed back.
         Hold = "hold",
