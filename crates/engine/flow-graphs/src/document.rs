@@ -42,7 +42,10 @@ fn section(text: &mut String, kind: NodeType) {
     let used: Map<String, Value> = used.into_iter().map(|(name, schema)| (name, json!(schema))).collect();
     let _ = write!(text, "\n## {}\n\n{}\n\n", kind.as_str(), kind.about());
     if let Some(missing) = kind.missing() {
-        let _ = write!(text, "The service has no {missing} yet, so a flow with such a node cannot be published.\n\n");
+        let _ = write!(
+            text,
+            "The service has no {missing} yet, so a flow with such a node cannot be published.\n\n"
+        );
     }
     let _ = write!(text, "Ports: {}.\n\n", ports(kind));
     let mut rows = Vec::new();
@@ -81,8 +84,13 @@ fn settings(path: &str, schema: &Value, used: &Map<String, Value>, rows: &mut Ve
     if path.split('.').count() > 4 {
         return;
     }
-    let required: Vec<&str> =
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     for (name, field) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
         let target = target(field, used);
         let about = field.get("description").or_else(|| target.get("description")).and_then(Value::as_str);
@@ -90,7 +98,10 @@ fn settings(path: &str, schema: &Value, used: &Map<String, Value>, rows: &mut Ve
         let is_required = if required.contains(&name.as_str()) { ", required" } else { "" };
         let name = format!("{path}{name}");
         let kind = kind_of(target, used);
-        rows.push(in_row(&format!("| `{name}` | {kind}{is_required} | {about}{} |", meanings(target, used, &about))));
+        rows.push(in_row(&format!(
+            "| `{name}` | {kind}{is_required} | {about}{} |",
+            meanings(target, used, &about)
+        )));
         let (below, inner) = match target.get("items") {
             Some(items) => (format!("{name}[]."), self::target(items, used)),
             None => (format!("{name}."), target),

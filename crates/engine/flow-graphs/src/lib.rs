@@ -10,8 +10,8 @@ mod index;
 mod nodes;
 
 pub use check::{
-    Anything, Issue, IssueCode, ObjectReference, ROOTS, Severity, Surroundings, VariableUse, check, missing_scopes,
-    objects, scopes, variables,
+    Anything, Issue, IssueCode, ObjectReference, ROOTS, Severity, Surroundings, VariableUse, check,
+    missing_scopes, objects, scopes, variables,
 };
 pub use document::document;
 pub use graph::{

@@ -40,8 +40,7 @@ pub(super) fn check(graph: &Graph, index: &Index<'_>, found: &mut Findings) {
         for Written { setting, is_condition, paths } in written(node) {
             let param = format!("{}.config.{setting}", node_param(place));
             // The filters of these read an event or an element of their own.
-            let reads_own =
-                is_condition && matches!(node.kind, NodeType::WaitForEvent | NodeType::Transform);
+            let reads_own = is_condition && matches!(node.kind, NodeType::WaitForEvent | NodeType::Transform);
             match paths {
                 Ok(paths) => reader.paths(&paths, &param, reads_own),
                 Err(mistake) => reader.mistake(mistake, &param),

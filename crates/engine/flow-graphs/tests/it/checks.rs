@@ -192,8 +192,12 @@ fn objects_are_named_with_their_place() {
     let nodes = json!([
         start(),
         node("a", "approval", json!({ "text": "?", "approver_ids": [1, 9] })),
-        node("m", "send_message", json!({ "if_window_closed": "template",
-            "template": { "channel_id": 9, "name": "x", "language": "en" } })),
+        node(
+            "m",
+            "send_message",
+            json!({ "if_window_closed": "template",
+            "template": { "channel_id": 9, "name": "x", "language": "en" } })
+        ),
         node("s", "sub_flow", json!({ "flow_id": 3 })),
         node("t", "task", json!({ "task_id": "{{ $flow.task }}", "fields": {} })),
     ]);
@@ -226,8 +230,16 @@ fn objects_are_named_with_their_place() {
 fn variables_are_named_with_their_setting() {
     let nodes = json!([
         start(),
-        node("greet", "note", json!({ "text": "{{ $vars.shop.phone }} {{vars.shop.phone}} {{ $vars.hours | upper }}" })),
-        node("call", "http_request", json!({ "url": "https://a.example", "headers": { "X": "{{ $vars.token }}" } })),
+        node(
+            "greet",
+            "note",
+            json!({ "text": "{{ $vars.shop.phone }} {{vars.shop.phone}} {{ $vars.hours | upper }}" })
+        ),
+        node(
+            "call",
+            "http_request",
+            json!({ "url": "https://a.example", "headers": { "X": "{{ $vars.token }}" } })
+        ),
         node("big", "condition", json!({ "if": "$vars.limit > 3" })),
         node("js", "code", json!({ "code": "export default () => '{{ $vars.no }}'" })),
     ]);

@@ -27,7 +27,8 @@ pub struct NodeConfig;
 
 impl PartialSchema for NodeConfig {
     fn schema() -> RefOr<Schema> {
-        let reference = |kind: &NodeType| json!({ "$ref": format!("#/components/schemas/{}", kind.schemas().0) });
+        let reference =
+            |kind: &NodeType| json!({ "$ref": format!("#/components/schemas/{}", kind.schemas().0) });
         let by_type: Map<String, Value> =
             NodeType::ALL.iter().map(|kind| (kind.as_str().to_owned(), reference(kind))).collect();
         let description = "The settings of a node. `x-schema-by-type` has the schema for each type of node. A draft is stored \
