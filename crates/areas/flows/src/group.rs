@@ -1,14 +1,18 @@
 //! Declares the group of flows.
 
 use crate::engine::{EngineParts, FlowEngine};
+use crate::events::FlowRunEvent;
+use crate::runs::operations as runs;
 use model::Result;
-use operation::{Domain, Group, Operations, Parts, Services};
+use operation::{Domain, EventType, Group, Operations, Parts, Services};
+use ports::WorkspaceFlows;
 
 /// The group of flows.
 pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<Flows>()), start };
 
 fn start(services: &Services) -> Result<Parts> {
     let engine = FlowEngine::new(EngineParts::of(services)?);
+    services.get::<WorkspaceFlows>()?.connect(engine.clone());
     Ok(Parts::default().service(engine))
 }
 
@@ -22,6 +26,17 @@ impl Domain for Flows {
          may wait for a reply, an event, a person or a moment for as long as a year.";
 
     fn operations() -> Operations {
-        vec![]
+        vec![
+            Box::new(runs::StartFlowRun),
+            Box::new(runs::ListFlowRuns),
+            Box::new(runs::GetFlowRun),
+            Box::new(runs::ListFlowRunSteps),
+            Box::new(runs::CancelFlowRun),
+            Box::new(runs::RetryFlowRun),
+        ]
+    }
+
+    fn event_types() -> Vec<EventType> {
+        EventType::of::<FlowRunEvent<'_>>()
     }
 }
