@@ -3,9 +3,11 @@
 use crate::draft::uses::{FlowVariables, FlowsAsUsers};
 use crate::draft::{mcp_tools, operations, publish, remove, validation, version_operations};
 use crate::engine::{EngineParts, FlowEngine};
+use crate::events::FlowRunEvent;
+use crate::runs::operations as runs;
 use model::Result;
-use operation::{Domain, Group, Operations, Parts, Services};
-use ports::{ObjectUsers, VariableUsers};
+use operation::{Domain, EventType, Group, Operations, Parts, Services};
+use ports::{ObjectUsers, VariableUsers, WorkspaceFlows};
 use std::sync::Arc;
 
 /// The group of flows.
@@ -13,11 +15,10 @@ pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<
 
 fn start(services: &Services) -> Result<Parts> {
     let engine = FlowEngine::new(EngineParts::of(services)?);
-    Ok(Parts::default().service(engine).one_of::<Arc<dyn ObjectUsers>>(Arc::new(FlowsAsUsers)).one_of::<Arc<
-        dyn VariableUsers,
-    >>(
-        Arc::new(FlowVariables),
-    ))
+    services.get::<WorkspaceFlows>()?.connect(engine.clone());
+    let (objects, variables): (Arc<dyn ObjectUsers>, Arc<dyn VariableUsers>) =
+        (Arc::new(FlowsAsUsers), Arc::new(FlowVariables));
+    Ok(Parts::default().service(engine).one_of(objects).one_of(variables))
 }
 
 /// The area of flows.
@@ -44,6 +45,16 @@ impl Domain for Flows {
             Box::new(version_operations::ListFlowVersions),
             Box::new(version_operations::GetFlowVersion),
             Box::new(version_operations::RestoreFlowVersion),
+            Box::new(runs::StartFlowRun),
+            Box::new(runs::ListFlowRuns),
+            Box::new(runs::GetFlowRun),
+            Box::new(runs::ListFlowRunSteps),
+            Box::new(runs::CancelFlowRun),
+            Box::new(runs::RetryFlowRun),
         ]
+    }
+
+    fn event_types() -> Vec<EventType> {
+        EventType::of::<FlowRunEvent<'_>>()
     }
 }

@@ -3,8 +3,10 @@
 use super::model::FlowRow;
 use super::object::Flow;
 use super::versions::VersionRow;
+use crate::engine::FlowEngine;
+use crate::runs::queries;
 use crate::runs::row::FlowRunStatus;
-use crate::schema::{flow_runs, flow_waits};
+use crate::schema::flow_runs;
 use diesel::prelude::*;
 use model::{Caller, Code, Error, FlowId, Result};
 use operation::{Deleted, ExpectedVersion, IfMatch, Path, Query, Resource, State, operation};
@@ -35,6 +37,7 @@ pub fn delete_flow(
     Query(query): Query<DeleteFlowQuery>,
     if_match: IfMatch,
     uses: State<ObjectUses>,
+    engine: State<FlowEngine>,
 ) -> Result<Deleted<Flow>> {
     let workspace = caller.workspace_id();
     FlowRow::lock_set(tx, workspace)?;
@@ -49,8 +52,8 @@ pub fn delete_flow(
         let message = "The flow has runs that have not ended. Send `force` to cancel them.";
         return Err(Error::new(Code::InvalidState, message).with("details", json!({ "open_runs": open })));
     }
-    if open > 0 {
-        cancel_all(tx, flow_id)?;
+    for run in queries::open_of(tx, flow_id, None)? {
+        engine.0.end_now(tx, run, FlowRunStatus::Cancelled)?;
     }
     VersionRow::forget(tx, flow_id)?;
     row.delete(tx)?;
@@ -60,23 +63,4 @@ pub fn delete_flow(
 fn open_runs(read: &mut Read, flow: FlowId) -> Result<i64> {
     let open = flow_runs::table.filter(flow_runs::flow_id.eq(flow)).filter(flow_runs::ended_at.is_null());
     Ok(open.count().get_result(read.connection())?)
-}
-
-/// Cancels all runs of a flow that have not ended.
-fn cancel_all(tx: &mut Tx, flow: FlowId) -> Result<()> {
-    let now = tx.now();
-    let open = || flow_runs::table.filter(flow_runs::flow_id.eq(flow)).filter(flow_runs::ended_at.is_null());
-    let waits = flow_waits::table.filter(flow_waits::run_id.eq_any(open().select(flow_runs::id)));
-    diesel::delete(waits).execute(tx.connection())?;
-    // The next epoch keeps a worker that has the lease from writing what it has done since.
-    diesel::update(open())
-        .set((
-            flow_runs::status.eq(FlowRunStatus::Cancelled),
-            flow_runs::ended_at.eq(now),
-            flow_runs::epoch.eq(flow_runs::epoch + 1),
-            flow_runs::wake_at.eq(None::<model::Timestamp>),
-            flow_runs::lease_until.eq(None::<model::Timestamp>),
-        ))
-        .execute(tx.connection())?;
-    Ok(())
 }
