@@ -91,9 +91,11 @@ pub(crate) fn end_from_outside(tx: &mut Tx, id: &FlowRunId, status: FlowRunStatu
     }
     diesel::delete(flow_waits::table.filter(flow_waits::run_id.eq(id))).execute(tx.connection())?;
     let idle = [FlowStepStatus::Pending, FlowStepStatus::Waiting];
-    diesel::update(flow_steps::table.filter(flow_steps::run_id.eq(id)).filter(flow_steps::status.eq_any(idle)))
-        .set((flow_steps::status.eq(FlowStepStatus::Cancelled), flow_steps::ended_at.eq(now)))
-        .execute(tx.connection())?;
+    diesel::update(
+        flow_steps::table.filter(flow_steps::run_id.eq(id)).filter(flow_steps::status.eq_any(idle)),
+    )
+    .set((flow_steps::status.eq(FlowStepStatus::Cancelled), flow_steps::ended_at.eq(now)))
+    .execute(tx.connection())?;
     Ok(true)
 }
 

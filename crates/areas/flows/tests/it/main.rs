@@ -1,1 +1,3 @@
 //! Flows through the whole service, on both databases.
+
+mod drafts;

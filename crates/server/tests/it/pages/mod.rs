@@ -39,6 +39,7 @@ pages! {
     data: "docs/data.md",
     errors: "docs/errors.md",
     files: "docs/files.md",
+    flows: "docs/flows.md",
     functions: "docs/functions.md",
     getting_started: "docs/getting-started.md",
     inbound_webhooks: "docs/inbound-webhooks.md",
