@@ -1,11 +1,15 @@
 //! Declares the group of flows.
 
+use crate::engine::metrics::{LATENESS, OPEN_RUNS};
 use crate::engine::{EngineParts, FlowEngine};
 use crate::events::FlowRunEvent;
 use crate::runs::operations as runs;
+use crate::runs::retention::purge;
+use jobs::Job;
 use model::Result;
 use operation::{Domain, EventType, Group, Operations, Parts, Services};
 use ports::WorkspaceFlows;
+use std::time::Duration;
 
 /// The group of flows.
 pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<Flows>()), start };
@@ -13,7 +17,13 @@ pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<
 fn start(services: &Services) -> Result<Parts> {
     let engine = FlowEngine::new(EngineParts::of(services)?);
     services.get::<WorkspaceFlows>()?.connect(engine.clone());
-    Ok(Parts::default().service(engine))
+    let purging = Job::every(
+        "flows.purge",
+        Duration::from_secs(600),
+        "deletes runs of flows whose time is over",
+        purge,
+    );
+    Ok(Parts::default().job(purging).table_gauge(OPEN_RUNS).table_gauge(LATENESS).service(engine))
 }
 
 /// The area of flows.
