@@ -1,5 +1,7 @@
 //! Declares the group of flows.
 
+use crate::draft::uses::{FlowVariables, FlowsAsUsers};
+use crate::draft::{mcp_tools, operations, publish, remove, validation, version_operations};
 use crate::engine::metrics::{LATENESS, OPEN_RUNS};
 use crate::engine::{EngineParts, FlowEngine};
 use crate::events::FlowRunEvent;
@@ -8,7 +10,8 @@ use crate::runs::retention::purge;
 use jobs::Job;
 use model::Result;
 use operation::{Domain, EventType, Group, Operations, Parts, Services};
-use ports::WorkspaceFlows;
+use ports::{ObjectUsers, VariableUsers, WorkspaceFlows};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The group of flows.
@@ -23,7 +26,10 @@ fn start(services: &Services) -> Result<Parts> {
         "deletes runs of flows whose time is over",
         purge,
     );
-    Ok(Parts::default().job(purging).table_gauge(OPEN_RUNS).table_gauge(LATENESS).service(engine))
+    let (objects, variables): (Arc<dyn ObjectUsers>, Arc<dyn VariableUsers>) =
+        (Arc::new(FlowsAsUsers), Arc::new(FlowVariables));
+    let parts = Parts::default().job(purging).table_gauge(OPEN_RUNS).table_gauge(LATENESS).service(engine);
+    Ok(parts.one_of(objects).one_of(variables))
 }
 
 /// The area of flows.
@@ -37,6 +43,19 @@ impl Domain for Flows {
 
     fn operations() -> Operations {
         vec![
+            Box::new(operations::ListFlows),
+            Box::new(operations::CreateFlow),
+            Box::new(mcp_tools::ListFlowMcpTools),
+            Box::new(operations::GetFlow),
+            Box::new(operations::UpdateFlow),
+            Box::new(remove::DeleteFlow),
+            Box::new(operations::DuplicateFlow),
+            Box::new(validation::ValidateFlow),
+            Box::new(publish::PublishFlow),
+            Box::new(publish::UnpublishFlow),
+            Box::new(version_operations::ListFlowVersions),
+            Box::new(version_operations::GetFlowVersion),
+            Box::new(version_operations::RestoreFlowVersion),
             Box::new(runs::StartFlowRun),
             Box::new(runs::ListFlowRuns),
             Box::new(runs::GetFlowRun),
