@@ -1,11 +1,19 @@
 //! Declares the group of flows.
 
 use crate::engine::{EngineParts, FlowEngine};
-use crate::events::FlowRunEvent;
+use crate::events::{ApprovalRequested, FlowRunEvent};
 use crate::runs::operations as runs;
+use crate::waits::approvals::FlowApprovals;
+use crate::waits::energy;
+use crate::waits::events::FlowEvents;
+use crate::waits::references::FlowReferences;
+use crate::waits::replies::Replies;
+use action_links::LinkRoute;
+use events::EventConsumer;
 use model::Result;
 use operation::{Domain, EventType, Group, Operations, Parts, Services};
-use ports::WorkspaceFlows;
+use ports::{ContactReferences, MessageTaker, WorkspaceFlows};
+use std::sync::Arc;
 
 /// The group of flows.
 pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<Flows>()), start };
@@ -13,7 +21,13 @@ pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<
 fn start(services: &Services) -> Result<Parts> {
     let engine = FlowEngine::new(EngineParts::of(services)?);
     services.get::<WorkspaceFlows>()?.connect(engine.clone());
-    Ok(Parts::default().service(engine))
+    let parts = Parts::default()
+        .jobs([energy::job(&engine)])
+        .raw_route(LinkRoute::new(FlowApprovals(engine.clone())))
+        .one_of::<Arc<dyn MessageTaker>>(Arc::new(Replies(engine.clone())))
+        .one_of::<Arc<dyn EventConsumer>>(Arc::new(FlowEvents(engine.clone())))
+        .one_of::<Arc<dyn ContactReferences>>(Arc::new(FlowReferences(engine.clone())));
+    Ok(parts.service(engine))
 }
 
 /// The area of flows.
@@ -37,6 +51,8 @@ impl Domain for Flows {
     }
 
     fn event_types() -> Vec<EventType> {
-        EventType::of::<FlowRunEvent<'_>>()
+        let mut all = EventType::of::<FlowRunEvent<'_>>();
+        all.extend(EventType::of::<ApprovalRequested>());
+        all
     }
 }

@@ -16,7 +16,9 @@ mod takers;
 mod uses;
 mod variables;
 
-pub use agents::{AgentDirectory, AgentRuns, AgentSkill, LiveAgents, RunEnd, StartRun, StartedBy};
+pub use agents::{
+    AgentDirectory, AgentRuns, AgentSkill, LiveAgents, RunEnd, RunResult, StartOptions, StartRun, StartedBy,
+};
 pub use collections::{CollectionDirectory, Collections, RecordField};
 pub use contacts::{
     Audience, ChatIdentity, ConsentStatement, ConsentTies, ContactBook, ContactCard, ContactKey, ContactRef,
