@@ -1,19 +1,16 @@
 //! Declares the group of flows.
 
+use crate::engine::metrics::{LATENESS, OPEN_RUNS};
 use crate::engine::{EngineParts, FlowEngine};
 use crate::events::{ApprovalRequested, FlowRunEvent};
 use crate::runs::operations as runs;
-use crate::waits::approvals::FlowApprovals;
-use crate::waits::energy;
-use crate::waits::events::FlowEvents;
-use crate::waits::references::FlowReferences;
-use crate::waits::replies::Replies;
-use action_links::LinkRoute;
-use events::EventConsumer;
+use crate::runs::retention::purge;
+use crate::waits;
+use jobs::Job;
 use model::Result;
 use operation::{Domain, EventType, Group, Operations, Parts, Services};
-use ports::{ContactReferences, MessageTaker, WorkspaceFlows};
-use std::sync::Arc;
+use ports::WorkspaceFlows;
+use std::time::Duration;
 
 /// The group of flows.
 pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<Flows>()), start };
@@ -21,13 +18,14 @@ pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<
 fn start(services: &Services) -> Result<Parts> {
     let engine = FlowEngine::new(EngineParts::of(services)?);
     services.get::<WorkspaceFlows>()?.connect(engine.clone());
-    let parts = Parts::default()
-        .jobs([energy::job(&engine)])
-        .raw_route(LinkRoute::new(FlowApprovals(engine.clone())))
-        .one_of::<Arc<dyn MessageTaker>>(Arc::new(Replies(engine.clone())))
-        .one_of::<Arc<dyn EventConsumer>>(Arc::new(FlowEvents(engine.clone())))
-        .one_of::<Arc<dyn ContactReferences>>(Arc::new(FlowReferences(engine.clone())));
-    Ok(parts.service(engine))
+    let purging = Job::every(
+        "flows.purge",
+        Duration::from_secs(600),
+        "deletes runs of flows whose time is over",
+        purge,
+    );
+    let parts = waits::add(Parts::default(), &engine);
+    Ok(parts.job(purging).table_gauge(OPEN_RUNS).table_gauge(LATENESS).service(engine))
 }
 
 /// The area of flows.

@@ -60,10 +60,9 @@ impl Secrets {
                 Value::String(pairs.fold(text.clone(), |text, (from, to)| text.replace(from, to)))
             }
             Value::Array(elements) => elements.iter().map(|element| self.replaced(element, pair)).collect(),
-            Value::Object(members) => members
-                .iter()
-                .map(|(name, member)| (name.clone(), self.replaced(member, pair)))
-                .collect(),
+            Value::Object(members) => {
+                members.iter().map(|(name, member)| (name.clone(), self.replaced(member, pair))).collect()
+            }
             plain => plain.clone(),
         }
     }
@@ -100,11 +99,15 @@ mod tests {
         let run = FlowRunId::parse("frun_01m7w4n5e0k3p8r2v6x9b1d4f7").unwrap();
         let mut secrets = Secrets::of(&seal, &run);
         let mark = secrets.hide("api.key", &json!("s3cret"));
-        let settings = json!({ "headers": { "authorization": format!("Bearer {}", mark.as_str().unwrap()) } });
+        let settings =
+            json!({ "headers": { "authorization": format!("Bearer {}", mark.as_str().unwrap()) } });
         assert!(secrets.are_in(&settings));
         assert!(!secrets.are_in(&json!({ "text": "«secret:0:api.key»" })));
         assert_eq!(secrets.reveal(&settings), json!({ "headers": { "authorization": "Bearer s3cret" } }));
         assert_eq!(secrets.mask(&json!(["a s3cret b"])), json!(["a *** b"]));
-        assert_eq!(shown(&settings.to_string()), r#"{"headers":{"authorization":"Bearer ‹secret api.key›"}}"#);
+        assert_eq!(
+            shown(&settings.to_string()),
+            r#"{"headers":{"authorization":"Bearer ‹secret api.key›"}}"#
+        );
     }
 }

@@ -14,10 +14,25 @@ use crate::engine::FlowEngine;
 use crate::runs::row::RunRow;
 use crate::runs::waits::{FlowWaitType, WaitRow, arrive};
 use crate::schema::flow_runs;
+use ::events::EventConsumer;
+use action_links::LinkRoute;
 use diesel::prelude::*;
 use model::{FlowRunId, Result, RunId};
+use operation::Parts;
+use ports::{ContactReferences, MessageTaker};
 use serde_json::json;
+use std::sync::Arc;
 use store::Tx;
+
+/// Adds what wakes runs to the parts of the group.
+pub(crate) fn add(parts: Parts, engine: &FlowEngine) -> Parts {
+    parts
+        .jobs([energy::job(engine)])
+        .raw_route(LinkRoute::new(approvals::FlowApprovals(engine.clone())))
+        .one_of::<Arc<dyn MessageTaker>>(Arc::new(replies::Replies(engine.clone())))
+        .one_of::<Arc<dyn EventConsumer>>(Arc::new(events::FlowEvents(engine.clone())))
+        .one_of::<Arc<dyn ContactReferences>>(Arc::new(references::FlowReferences(engine.clone())))
+}
 
 /// Looks for what a wait awaits among what has happened already: between the moment from which it counts and the moment at which
 /// others could find the wait.
