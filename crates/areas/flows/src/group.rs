@@ -1,11 +1,14 @@
 //! Declares the group of flows.
 
+use crate::draft::uses::{FlowVariables, FlowsAsUsers};
+use crate::draft::{mcp_tools, operations, publish, remove, validation, version_operations};
 use crate::engine::{EngineParts, FlowEngine};
 use crate::events::FlowRunEvent;
 use crate::runs::operations as runs;
 use model::Result;
 use operation::{Domain, EventType, Group, Operations, Parts, Services};
-use ports::WorkspaceFlows;
+use ports::{ObjectUsers, VariableUsers, WorkspaceFlows};
+use std::sync::Arc;
 
 /// The group of flows.
 pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<Flows>()), start };
@@ -13,7 +16,9 @@ pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<
 fn start(services: &Services) -> Result<Parts> {
     let engine = FlowEngine::new(EngineParts::of(services)?);
     services.get::<WorkspaceFlows>()?.connect(engine.clone());
-    Ok(Parts::default().service(engine))
+    let (objects, variables): (Arc<dyn ObjectUsers>, Arc<dyn VariableUsers>) =
+        (Arc::new(FlowsAsUsers), Arc::new(FlowVariables));
+    Ok(Parts::default().service(engine).one_of(objects).one_of(variables))
 }
 
 /// The area of flows.
@@ -27,6 +32,19 @@ impl Domain for Flows {
 
     fn operations() -> Operations {
         vec![
+            Box::new(operations::ListFlows),
+            Box::new(operations::CreateFlow),
+            Box::new(mcp_tools::ListFlowMcpTools),
+            Box::new(operations::GetFlow),
+            Box::new(operations::UpdateFlow),
+            Box::new(remove::DeleteFlow),
+            Box::new(operations::DuplicateFlow),
+            Box::new(validation::ValidateFlow),
+            Box::new(publish::PublishFlow),
+            Box::new(publish::UnpublishFlow),
+            Box::new(version_operations::ListFlowVersions),
+            Box::new(version_operations::GetFlowVersion),
+            Box::new(version_operations::RestoreFlowVersion),
             Box::new(runs::StartFlowRun),
             Box::new(runs::ListFlowRuns),
             Box::new(runs::GetFlowRun),

@@ -70,11 +70,7 @@ impl NodeCall {
     ///
     /// # Errors
     /// What the operation refuses.
-    pub(super) async fn call(
-        &self,
-        operation: &'static str,
-        request: Request,
-    ) -> Result<Value, NodeFailure> {
+    pub(super) async fn call(&self, operation: &'static str, request: Request) -> Result<Value, NodeFailure> {
         let key = request.part.map_or_else(|| self.key.clone(), |part| format!("{}:{part}", self.key));
         let mut path = request.path;
         path.push(("workspaceId", self.run.workspace_id.to_string()));
