@@ -5,25 +5,15 @@ use crate::draft::settings::FlowWhenHumanActive;
 use crate::runs::row::FlowRunStatus;
 use crate::runs::waits::FlowWaitType;
 use flow_graphs::NodeType;
-use model::ContactId;
 use ports::ContactCard;
 
 impl NodeCall {
-    /// The contact of the run.
-    ///
-    /// # Errors
-    /// `no_contact`.
-    pub(super) fn contact_id(&self) -> Result<ContactId, NodeFailure> {
-        let message = "The run has no contact. Start the flow with one, or create it with `update_contact`.";
-        self.run.contact_id.ok_or_else(|| NodeFailure::new("no_contact", message))
-    }
-
     /// The contact as it is now. It is another one if it was merged meanwhile.
     ///
     /// # Errors
     /// `no_contact`, `not_found`.
     pub(super) async fn contact_card(&self) -> Result<ContactCard, NodeFailure> {
-        let (id, workspace) = (self.contact_id()?, self.run.workspace_id);
+        let (id, workspace) = (self.contact()?, self.run.workspace_id);
         let people = self.engine.0.people.clone();
         Ok(self.engine.db().read(move |read| people.find(read, workspace, &id.into())).await?)
     }

@@ -5,9 +5,15 @@ mod answers;
 mod approvals;
 mod basic;
 mod calls;
+mod code;
+mod contacts;
 mod event_waits;
+mod http;
 mod human;
+mod messages;
 mod questions;
+mod records;
+mod tasks;
 mod times;
 
 use crate::engine::FlowEngine;
@@ -158,6 +164,20 @@ impl NodeCall {
             NodeType::Join => basic::join(self),
             NodeType::Respond => basic::respond(self),
             NodeType::SubFlow => basic::sub_flow(self).await,
+            NodeType::SendMessage => messages::send_message(self).await,
+            NodeType::SendTemplate => messages::send_template(self).await,
+            NodeType::UpdateContact => contacts::update_contact(self).await,
+            NodeType::ContactTag => contacts::contact_tag(self).await,
+            NodeType::Note => contacts::note(self).await,
+            NodeType::Handoff => contacts::handoff(self).await,
+            NodeType::Task => tasks::task(self).await,
+            NodeType::Reminder => tasks::reminder(self).await,
+            NodeType::FindItems => records::find_items(self).await,
+            NodeType::WriteItem => records::write_item(self).await,
+            NodeType::SearchCollection => records::search_collection(self).await,
+            NodeType::Code => code::code(self).await,
+            NodeType::Function => code::function(self).await,
+            NodeType::HttpRequest => http::http_request(self).await,
             kind => Err(unavailable(kind)),
         }
     }

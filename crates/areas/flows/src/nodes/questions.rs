@@ -1,17 +1,19 @@
 //! Nodes that wait for what the contact writes: `ask` and `wait_for_reply`.
 
 use super::answers::{Fitting, Locale, answer};
-use super::calls::{Request, done, done_at};
+use super::calls::{done, done_at};
+use super::messages::{Closed, send};
 use super::{Arrival, NodeCall, NodeFailure, Wait, Work};
 use crate::runs::waits::{FlowWaitType, WaitRow};
 use crate::schema::flow_steps;
 use crate::waits::replies::{BUTTON_PREFIX, Reply, ReplyDetails};
 use diesel::prelude::*;
-use flow_graphs::config::{Ask, FlowClosedWindow, WaitForReply};
+use flow_graphs::config::{Ask, FlowChoice, WaitForReply};
+use flow_machine::Outcome;
 use input::read_json;
 use model::{MessageId, Timestamp};
 use ring::digest;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The most buttons of a message. More choices become a list.
 const MOST_BUTTONS: usize = 3;
@@ -90,7 +92,7 @@ impl NodeCall {
         if wanted.buffer_seconds == 0 || due_at <= self.engine.now() {
             return Ok(gathered(&details.gathered));
         }
-        Ok(Work::Waits(reply_wait(self.contact_id()?, &details, Some(due_at))))
+        Ok(Work::Waits(reply_wait(self.contact()?, &details, Some(due_at))))
     }
 
     /// The beginning of the node before this one: what was written since then may answer it.
@@ -165,23 +167,19 @@ impl NodeCall {
         text: &str,
         key: &str,
     ) -> Result<Option<MessageId>, NodeFailure> {
-        let contact = self.contact_id()?;
-        let mut body = match self.choices(ask, text)? {
-            Some(interactive) => json!({ "interactive": interactive }),
-            None => json!({ "text": text }),
+        let mut body = json!({ "channel_id": ask.channel_id });
+        let (name, said) = match self.choices(ask, text)? {
+            Some(interactive) => ("interactive", interactive),
+            None => ("text", json!(text)),
         };
-        set_channel(&mut body, ask.channel_id);
+        if let Value::Object(members) = &mut body {
+            members.insert(name.to_owned(), said);
+        }
+        let closed = Closed { policy: ask.if_window_closed, template: ask.template.as_ref(), text };
         let call = Self { key: key.to_owned(), ..self.clone() };
-        let request = Request::with_body(body).at("contactId", contact);
-        let sent = match call.call("sendContactMessage", request).await {
-            Err(failure) if failure.code == "window_closed" => match ask.if_window_closed {
-                FlowClosedWindow::Fail => Err(failure),
-                FlowClosedWindow::Template => call.ask_by_template(ask).await,
-                FlowClosedWindow::Task => return call.ask_by_task(text).await.map(|()| None),
-            },
-            sent => sent,
-        };
-        Ok(sent?.get("message_id").and_then(Value::as_i64).map(MessageId))
+        let sent = send(&call, self.contact()?, body, &closed).await?;
+        let Work::Ended(Outcome::Done { output, .. }) = sent else { return Ok(None) };
+        Ok(output.get("message_id").and_then(Value::as_i64).map(MessageId))
     }
 
     /// The choices of a question, as a message with buttons or a list has them.
@@ -194,7 +192,7 @@ impl NodeCall {
             return Err(NodeFailure::new("validation_error", message));
         }
         let with_ids = || ask.choices.iter().zip(self.buttons(ask));
-        let fits = |choice: &flow_graphs::config::FlowChoice| choice.title.chars().count() <= LONGEST_BUTTON;
+        let fits = |choice: &FlowChoice| choice.title.chars().count() <= LONGEST_BUTTON;
         if ask.choices.len() <= MOST_BUTTONS && ask.choices.iter().all(fits) {
             let buttons: Vec<Value> =
                 with_ids().map(|(choice, id)| json!({ "id": id, "title": choice.title })).collect();
@@ -210,58 +208,6 @@ impl NodeCall {
             })
             .collect();
         Ok(Some(json!({ "body": text, "list": { "button": "▾", "sections": [{ "rows": rows }] } })))
-    }
-
-    /// Asks by a template, which is allowed when the window is closed.
-    async fn ask_by_template(&self, ask: &Ask) -> Result<Value, NodeFailure> {
-        let Some(template) = self.task.config.get("template").and_then(Value::as_object) else {
-            let message = "The window for free messages is closed, and the node has no `template`.";
-            return Err(NodeFailure::new("window_closed", message));
-        };
-        let mut body = json!({});
-        for (name, value) in template.iter().filter(|(_, value)| !value.is_null()) {
-            let name = if name == "file_id" { "media" } else { name.as_str() };
-            let value = if name.ends_with("params") { by_number(value) } else { value.clone() };
-            if let Value::Object(members) = &mut body {
-                members.insert(name.to_owned(), value);
-            }
-        }
-        set_channel(&mut body, ask.channel_id);
-        let request = Request::with_body(body).at("contactId", self.contact_id()?);
-        let call = Self { key: format!("{}:template", self.key), ..self.clone() };
-        call.call("sendContactTemplate", request).await
-    }
-
-    /// Leaves the question to a person, as a task. The answer still counts.
-    async fn ask_by_task(&self, text: &str) -> Result<(), NodeFailure> {
-        let title: String = text.chars().take(200).collect();
-        let body = json!({ "title": title, "contact_id": self.contact_id()? });
-        let call = Self { key: format!("{}:task", self.key), ..self.clone() };
-        call.call("createTask", Request::with_body(body)).await.map(drop)
-    }
-}
-
-/// Sets the channel of a message, where one is given.
-fn set_channel(body: &mut Value, channel: Option<i64>) {
-    if let (Some(channel), Value::Object(members)) = (channel, body) {
-        members.insert("channel_id".to_owned(), json!(channel));
-    }
-}
-
-/// The values of a template by number, from 1.
-fn by_number(values: &Value) -> Value {
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    match values {
-        Value::Array(list) => {
-            let numbered = list.iter().enumerate();
-            let members: Map<String, Value> =
-                numbered.map(|(place, value)| ((place + 1).to_string(), json!(text(value)))).collect();
-            Value::Object(members)
-        }
-        Value::Object(members) => {
-            members.iter().map(|(name, value)| (name.clone(), json!(text(value)))).collect()
-        }
-        other => other.clone(),
     }
 }
 
