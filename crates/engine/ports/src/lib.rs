@@ -16,8 +16,10 @@ mod takers;
 mod uses;
 mod variables;
 
-pub use agents::{AgentDirectory, AgentRuns, AgentSkill, LiveAgents, RunEnd, StartRun, StartedBy};
-pub use collections::{CollectionDirectory, Collections, RecordField};
+pub use agents::{
+    AgentDirectory, AgentRuns, AgentSkill, LiveAgents, RunEnd, RunResult, StartOptions, StartRun, StartedBy,
+};
+pub use collections::{CollectionDirectory, Collections, RecordField, item_query};
 pub use contacts::{
     Audience, ChatIdentity, ConsentStatement, ConsentTies, ContactBook, ContactCard, ContactKey, ContactRef,
     HandOver, HandoffReason, People,
@@ -32,7 +34,7 @@ pub use flows::{
 };
 pub use functions::{
     CallableFunction, FunctionCall, FunctionCaller, FunctionEffect, FunctionEnd, FunctionFailure, Functions,
-    Uncallable, WorkspaceFunctions,
+    InlineCall, Uncallable, WorkspaceFunctions,
 };
 pub use messages::{MessageContent, MessageSender, MessageToSend, Messenger, SentBy, TemplateToSend};
 pub use people::{

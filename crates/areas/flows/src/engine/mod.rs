@@ -11,6 +11,7 @@ mod serve;
 mod values;
 mod waiters;
 
+pub(crate) use drive::cause_of;
 pub use serve::Serving;
 
 use action_links::Links;

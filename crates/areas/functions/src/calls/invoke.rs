@@ -102,6 +102,7 @@ fn asked(cx: &Cx, function: FunctionId, invoke: Invoke) -> Result<Asked> {
         chosen,
         mode,
         input: JsonText::of(&invoke.input),
+        hidden: Vec::new(),
         fixtures: invoke.fixtures,
         by: InvocationCaller {
             r#type: InvocationCallerType::Request,

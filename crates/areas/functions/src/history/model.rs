@@ -43,6 +43,8 @@ text_enum! {
         Run = "run",
         /// A guardrail of a run.
         Guardrail = "guardrail",
+        /// A step of a flow's run.
+        Flow = "flow",
     }
 }
 
@@ -59,7 +61,7 @@ pub struct InvocationCaller {
     pub(crate) key_id: String,
     /// The request that called it, or that led to the run.
     pub(crate) request_id: String,
-    /// The run.
+    /// The run: that of an agent, or that of a flow.
     pub(crate) run_id: Option<String>,
     /// The step of the run.
     pub(crate) step_id: Option<String>,

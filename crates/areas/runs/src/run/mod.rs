@@ -17,7 +17,7 @@ mod step_content;
 pub(crate) use ending::{Ended, Ending};
 pub(crate) use failure::{failure_of, refusal_of};
 pub(crate) use inner::{CalledRun, InnerRun};
-pub(crate) use new_run::WantedVersion;
+pub(crate) use new_run::{VersionNumber, WantedVersion};
 pub use new_run::{NewRun, OnBusy};
 pub use object::{Run, RunStatus};
 pub(crate) use object::{RunEnergyItem, RunFailure, RunStep, RunTrigger, RunTriggerKind};

@@ -69,6 +69,8 @@ text_enum! {
         Channel = "channel",
         /// A tool of another run, whose id is that of the trigger.
         Agent = "agent",
+        /// A run of a flow.
+        Flow = "flow",
     }
 }
 

@@ -3,7 +3,7 @@
 use model::{Error, FunctionId, InvocationId, JsonText, Result, SkillId, WorkspaceId};
 use operation::{BoxFuture, Services};
 use ports::{
-    CallableFunction, FunctionCall, FunctionEffect, FunctionEnd, FunctionFailure, Functions, MissingSkill,
+    CallableFunction, FunctionCall, FunctionEffect, FunctionEnd, FunctionFailure, Functions, InlineCall, MissingSkill,
     OfferedFile, OfferedSkill, SkillActivation, SkillFileText, SkillLibrary, SkillPin, SkillScript, Skills,
     Uncallable, WorkspaceFunctions,
 };
@@ -142,6 +142,13 @@ impl Functions for Fakes {
             let now = model::Timestamp::from_millis(1);
             Ok(FunctionEnd { invocation: InvocationId::new(now, &model::SeededRandom::new(1)), result })
         })
+    }
+
+    fn run_inline(
+        &self,
+        call: InlineCall,
+    ) -> BoxFuture<Result<std::result::Result<JsonText, FunctionFailure>>> {
+        Box::pin(async move { Ok(Ok(call.input)) })
     }
 }
 
