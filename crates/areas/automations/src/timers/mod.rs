@@ -1,0 +1,5 @@
+//! Timers: what fires automations by a clock.
+
+mod dates;
+mod schedule;
+mod settings;
