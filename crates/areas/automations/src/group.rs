@@ -1,10 +1,11 @@
 //! Declares the group of automations.
 
+use crate::firings::log::FIRING_LOG;
 use model::Result;
 use operation::{Domain, Group, Operations, Parts, Services};
 
 /// The group of automations.
-pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<Automations>()), start };
+pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<Automations>().log(FIRING_LOG)), start };
 
 fn start(_services: &Services) -> Result<Parts> {
     Ok(Parts::default())

@@ -1,6 +1,6 @@
 //! When a date that a record has fires, and which dates can fire within a span of time.
 
-use super::settings::{DateFieldConfig, DateZone, Offset};
+use crate::triggers::timers::{DateField, DateZone, Offset};
 use calendar::{instant, local};
 use chrono::{Days, Duration, NaiveDate, NaiveTime, Timelike};
 use chrono_tz::Tz;
@@ -51,7 +51,7 @@ impl DateRule {
     ///
     /// # Errors
     /// `validation_error` about `trigger.config.at`.
-    pub(crate) fn of(config: &DateFieldConfig) -> Result<Self> {
+    pub(crate) fn of(config: &DateField) -> Result<Self> {
         let time = |text: &String| {
             NaiveTime::parse_from_str(text, "%H:%M")
                 .map_err(|_| Error::invalid("trigger.config.at", "must be a time of day such as `09:00`"))

@@ -1,5 +1,5 @@
 use super::*;
-use crate::timers::settings::DateObject;
+use crate::triggers::timers::DateObject;
 use proptest::prelude::*;
 
 fn at(text: &str) -> Timestamp {
@@ -13,7 +13,7 @@ fn day(text: &str) -> DateValue {
 fn rule(offset: Offset, time: Option<&str>, timezone: DateZone) -> DateRule {
     let at = time.map(str::to_owned);
     let (object, field) = (DateObject::Contact, "renewal".to_owned());
-    DateRule::of(&DateFieldConfig { object, collection_id: None, field, offset, at, timezone }).unwrap()
+    DateRule::of(&DateField { object, collection_id: None, field, offset, at, timezone }).unwrap()
 }
 
 #[test]

@@ -2,4 +2,3 @@
 
 mod dates;
 mod schedule;
-mod settings;

@@ -3,7 +3,7 @@
 //! A slot follows from the rule alone. The next one is looked for from the present moment, never from the last firing, so
 //! a slot that was missed moves no later one.
 
-use super::settings::{CatchUp, IntervalUnit, ScheduleConfig};
+use crate::triggers::timers::{CatchUp, IntervalUnit, Schedule};
 use calendar::{Cron, Rule, Series};
 use chrono::Duration;
 use chrono_tz::Tz;
@@ -20,16 +20,16 @@ const ON_TIME_SECONDS: i64 = 60;
 /// The most slots that `catch_up: all` makes up for.
 const MOST_MISSED: usize = 10;
 
-/// A schedule.
+/// The slots of a schedule.
 #[derive(Debug, Clone)]
-pub(crate) struct Schedule(Series);
+pub(crate) struct Slots(Series);
 
-impl Schedule {
+impl Slots {
     /// Reads a schedule. `business` is the time zone of a schedule that names none, and an interval counts from `anchor`.
     ///
     /// # Errors
     /// `validation_error` with the parameter below `trigger.config`.
-    pub(crate) fn of(config: &ScheduleConfig, business: Tz, anchor: Timestamp) -> Result<Self> {
+    pub(crate) fn of(config: &Schedule, business: Tz, anchor: Timestamp) -> Result<Self> {
         let zone = match &config.timezone {
             None => business,
             Some(name) => zone(name)?,

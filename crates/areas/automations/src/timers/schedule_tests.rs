@@ -1,5 +1,5 @@
 use super::*;
-use crate::timers::settings::{Interval, Overlap};
+use crate::triggers::timers::{Interval, Overlap};
 use calendar::{instant, local};
 use chrono::{Datelike, Days, NaiveDate, Timelike};
 use proptest::prelude::*;
@@ -18,8 +18,8 @@ fn at(text: &str) -> Timestamp {
     Timestamp::parse(text).unwrap()
 }
 
-fn config(cron: Option<&str>, every: Option<(i64, IntervalUnit)>, zone: Option<&str>) -> ScheduleConfig {
-    ScheduleConfig {
+fn config(cron: Option<&str>, every: Option<(i64, IntervalUnit)>, zone: Option<&str>) -> Schedule {
+    Schedule {
         cron: cron.map(str::to_owned),
         every: every.map(|(n, unit)| Interval { n, unit }),
         timezone: zone.map(str::to_owned),
@@ -28,8 +28,8 @@ fn config(cron: Option<&str>, every: Option<(i64, IntervalUnit)>, zone: Option<&
     }
 }
 
-fn cron(text: &str, zone: Tz) -> Schedule {
-    Schedule::of(&config(Some(text), None, Some(zone.name())), Tz::UTC, at("2026-01-01T00:00:00Z")).unwrap()
+fn cron(text: &str, zone: Tz) -> Slots {
+    Slots::of(&config(Some(text), None, Some(zone.name())), Tz::UTC, at("2026-01-01T00:00:00Z")).unwrap()
 }
 
 /// The sets of a random expression, and its text.
@@ -148,8 +148,8 @@ proptest! {
 #[test]
 fn rules_that_give_no_slots_are_refused() {
     let start = at("2026-01-01T00:00:00Z");
-    let refused = |config: &ScheduleConfig| {
-        let read = Schedule::of(config, Tz::UTC, start);
+    let refused = |config: &Schedule| {
+        let read = Slots::of(config, Tz::UTC, start);
         let error = read.and_then(|schedule| schedule.refuse_empty(start)).unwrap_err();
         error.param_name().map(str::to_owned)
     };
@@ -178,7 +178,7 @@ fn intervals_count_from_their_anchor() {
         (2, IntervalUnit::Days, "2026-03-28T00:00:00Z", "2026-03-29T07:30:00Z"),
         (1, IntervalUnit::Weeks, "2026-03-27T08:30:00Z", "2026-04-03T07:30:00Z"),
     ] {
-        let schedule = Schedule::of(&config(None, Some((n, unit)), madrid), Tz::UTC, anchor).unwrap();
+        let schedule = Slots::of(&config(None, Some((n, unit)), madrid), Tz::UTC, anchor).unwrap();
         assert_eq!(schedule.next(at(after)), Some(at(next)), "{n} {unit:?}");
     }
 }

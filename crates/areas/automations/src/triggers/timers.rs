@@ -1,7 +1,8 @@
-//! Settings of the triggers that a clock fires.
+//! Settings of triggers by the clock, and data as their occurrences have it.
 
-use model::{CollectionId, string_enum};
+use model::{ChannelId, CollectionId, string_enum};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 string_enum! {
@@ -89,7 +90,7 @@ pub struct Interval {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AutomationSchedule, example = json!({ "cron": "0 9 * * mon-fri", "timezone": "Europe/Madrid" }))]
-pub struct ScheduleConfig {
+pub struct Schedule {
     /// A cron expression with five fields: minute, hour, day of the month, month, day of the week. Where both fields of
     /// days are given, either matches. A time that clocks skip is as much later as they jump; one that occurs twice fires
     /// once, unless the hour is `*`.
@@ -136,7 +137,7 @@ pub struct Offset {
 #[schema(as = AutomationDateField, example = json!({
     "object": "contact", "field": "renewal", "offset": { "days": -3 }, "at": "09:00", "timezone": "contact"
 }))]
-pub struct DateFieldConfig {
+pub struct DateField {
     /// Whose dates.
     pub object: DateObject,
     /// The collection, for items.
@@ -161,18 +162,59 @@ pub struct DateFieldConfig {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AutomationTaskDue, example = json!({ "offset": { "hours": -2 } }))]
-pub struct TaskDueConfig {
+pub struct TaskDue {
     /// How long before or after the task is due.
     #[serde(default)]
     pub offset: Offset,
 }
 
-/// Settings of `no_reply` and `conversation.idle`: an automation fires when nothing was written for so long.
+/// Settings of `no_reply`: an automation fires when a contact has not answered our last message for so long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = AutomationSilence, example = json!({ "minutes": 120 }))]
-pub struct SilenceConfig {
+#[schema(as = AutomationNoReply, example = json!({ "minutes": 120 }))]
+pub struct NoReply {
     /// For how many minutes.
     #[schema(minimum = 1, maximum = 525_600)]
     pub minutes: i64,
+    /// Only messages over this channel. A reply over any channel counts.
+    #[serde(default)]
+    pub channel_id: Option<ChannelId>,
+}
+
+/// Settings of `conversation.idle`: an automation fires when nobody has written in a conversation for so long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = AutomationConversationIdle, example = json!({ "minutes": 1440 }))]
+pub struct ConversationIdle {
+    /// For how many minutes.
+    #[schema(minimum = 1, maximum = 525_600)]
+    pub minutes: i64,
+    /// Only conversations over this channel.
+    #[serde(default)]
+    pub channel_id: Option<ChannelId>,
+}
+
+pub(super) fn schedule_sample() -> Value {
+    json!({ "slot": "2027-01-04T08:00:00.000Z", "is_missed": false })
+}
+
+pub(super) fn date_field_sample() -> Value {
+    json!({
+        "field": "renewal", "value": "2027-01-07", "contact_id": 1,
+        "contact": { "id": 1, "name": "Ana Souza", "data": { "$name": "Ana Souza", "renewal": "2027-01-07" } },
+    })
+}
+
+pub(super) fn task_due_sample() -> Value {
+    json!({
+        "due_at": "2027-01-07T12:00:00.000Z", "task_id": 1,
+        "task": { "id": 1, "title": "Call Ana", "status": "todo", "contact_id": 1 },
+    })
+}
+
+pub(super) fn silence_sample() -> Value {
+    json!({
+        "contact_id": 1, "conversation_id": "conv_01m7w4n5e0k3p8r2v6x9b1d4f7", "channel_id": 1, "message_id": "4711",
+        "since": "2027-01-04T08:00:00.000Z", "minutes": 120,
+    })
 }

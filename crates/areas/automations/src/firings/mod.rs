@@ -1,0 +1,4 @@
+//! Firings: what became of each occurrence that fits a trigger.
+
+pub(crate) mod log;
+pub(crate) mod row;

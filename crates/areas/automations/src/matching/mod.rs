@@ -1,0 +1,5 @@
+//! Matching: which automations an occurrence fires, and what becomes of it.
+
+mod consider;
+
+pub(crate) use consider::{Matching, Occurrence, consider};
