@@ -12,7 +12,7 @@ use store::Read;
 /// The items of all workspaces.
 pub(crate) struct DatedItems {
     pub(crate) shapes: Arc<Shapes>,
-    pub(crate) planner: Planner,
+    pub(crate) planner: Arc<Planner>,
 }
 
 impl DatedItems {

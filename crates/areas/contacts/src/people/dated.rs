@@ -15,7 +15,7 @@ use store::Read;
 /// The contacts of all workspaces.
 pub(crate) struct DatedContacts {
     pub(crate) shapes: Arc<Shapes>,
-    pub(crate) planner: Planner,
+    pub(crate) planner: Arc<Planner>,
 }
 
 impl DatedRecords for DatedContacts {

@@ -15,7 +15,7 @@ use store::Read;
 /// The open tasks of all workspaces.
 pub(crate) struct DatedTasks {
     pub(crate) shapes: Arc<Shapes>,
-    pub(crate) planner: Planner,
+    pub(crate) planner: Arc<Planner>,
 }
 
 impl DatedRecords for DatedTasks {
