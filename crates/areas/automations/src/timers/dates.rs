@@ -67,6 +67,11 @@ impl DateRule {
         Self { days: offset.days, later, at: None, by_contact: false }
     }
 
+    /// Returns whether the clock is that of a contact.
+    pub(crate) fn is_by_contact(&self) -> bool {
+        self.by_contact
+    }
+
     /// Returns when a value fires by the clock of a time zone.
     pub(crate) fn moment(&self, value: DateValue, zone: Tz) -> Timestamp {
         let (day, time) = match value {

@@ -18,7 +18,7 @@ const EVERY: &str = "trigger.config.every";
 /// A slot that fires at most this many seconds late was not missed.
 const ON_TIME_SECONDS: i64 = 60;
 /// The most slots that `catch_up: all` makes up for.
-const MOST_MISSED: usize = 10;
+pub(crate) const MOST_MISSED: usize = 10;
 
 /// The slots of a schedule.
 #[derive(Debug, Clone)]
@@ -72,8 +72,13 @@ impl Slots {
         self.0.moments(after.plus(Duration::milliseconds(1))).next()
     }
 
+    /// Returns whether a moment is a slot.
+    pub(crate) fn has(&self, at: Timestamp) -> bool {
+        self.0.moments(at).next() == Some(at)
+    }
+
     /// Returns the last slots between two moments, both included: at most `most` of them, in order.
-    fn last(&self, from: Timestamp, until: Timestamp, most: usize) -> Vec<Timestamp> {
+    pub(crate) fn last(&self, from: Timestamp, until: Timestamp, most: usize) -> Vec<Timestamp> {
         // The search goes back further each time, because slots can only be enumerated forward, and after a long downtime
         // there may be very many of them.
         let mut back = Duration::minutes(i64::try_from(most).unwrap_or(1));

@@ -1,6 +1,6 @@
 //! Settings of triggers by the clock, and data as their occurrences have it.
 
-use model::{ChannelId, CollectionId, string_enum};
+use model::{CollectionId, string_enum};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -178,7 +178,7 @@ pub struct NoReply {
     pub minutes: i64,
     /// Only messages over this channel. A reply over any channel counts.
     #[serde(default)]
-    pub channel_id: Option<ChannelId>,
+    pub channel_id: Option<i64>,
 }
 
 /// Settings of `conversation.idle`: an automation fires when nobody has written in a conversation for so long.
@@ -191,7 +191,7 @@ pub struct ConversationIdle {
     pub minutes: i64,
     /// Only conversations over this channel.
     #[serde(default)]
-    pub channel_id: Option<ChannelId>,
+    pub channel_id: Option<i64>,
 }
 
 pub(super) fn schedule_sample() -> Value {
@@ -214,7 +214,7 @@ pub(super) fn task_due_sample() -> Value {
 
 pub(super) fn silence_sample() -> Value {
     json!({
-        "contact_id": 1, "conversation_id": "conv_01m7w4n5e0k3p8r2v6x9b1d4f7", "channel_id": 1, "message_id": "4711",
+        "contact_id": 1, "conversation_id": 1, "channel_id": 1, "message_id": 4711,
         "since": "2027-01-04T08:00:00.000Z", "minutes": 120,
     })
 }
