@@ -1,15 +1,29 @@
 //! Declares the group of flows.
 
+use crate::engine::metrics::{LATENESS, OPEN_RUNS};
 use crate::engine::{EngineParts, FlowEngine};
+use crate::events::FlowRunEvent;
+use crate::runs::operations as runs;
+use crate::runs::retention::purge;
+use jobs::Job;
 use model::Result;
-use operation::{Domain, Group, Operations, Parts, Services};
+use operation::{Domain, EventType, Group, Operations, Parts, Services};
+use ports::WorkspaceFlows;
+use std::time::Duration;
 
 /// The group of flows.
 pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<Flows>()), start };
 
 fn start(services: &Services) -> Result<Parts> {
     let engine = FlowEngine::new(EngineParts::of(services)?);
-    Ok(Parts::default().service(engine))
+    services.get::<WorkspaceFlows>()?.connect(engine.clone());
+    let purging = Job::every(
+        "flows.purge",
+        Duration::from_secs(600),
+        "deletes runs of flows whose time is over",
+        purge,
+    );
+    Ok(Parts::default().job(purging).table_gauge(OPEN_RUNS).table_gauge(LATENESS).service(engine))
 }
 
 /// The area of flows.
@@ -22,6 +36,17 @@ impl Domain for Flows {
          may wait for a reply, an event, a person or a moment for as long as a year.";
 
     fn operations() -> Operations {
-        vec![]
+        vec![
+            Box::new(runs::StartFlowRun),
+            Box::new(runs::ListFlowRuns),
+            Box::new(runs::GetFlowRun),
+            Box::new(runs::ListFlowRunSteps),
+            Box::new(runs::CancelFlowRun),
+            Box::new(runs::RetryFlowRun),
+        ]
+    }
+
+    fn event_types() -> Vec<EventType> {
+        EventType::of::<FlowRunEvent<'_>>()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::conversations::ChannelQuestion;
 use super::skills::SkillPin;
-use model::{AgentId, Answering, Chain, ChannelId, KeyId, ReminderId, Result, RunId, WorkspaceId};
+use model::{AgentId, Answering, AutomationId, Chain, ChannelId, KeyId, ReminderId, Result, RunId, WorkspaceId};
 use operation::BoxFuture;
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -43,6 +43,8 @@ pub enum StartedBy {
     Reminder(ReminderId),
     /// A contact that wrote over a channel.
     Channel(ChannelId),
+    /// An automation.
+    Automation(AutomationId),
 }
 
 /// How a run ended.

@@ -1,7 +1,7 @@
 //! Functions, for whoever calls them.
 
 use model::{
-    Caller, ContactId, FunctionId, InvocationId, JsonText, Result, RunId, StepId, WorkspaceId, text_enum,
+    AutomationId, Caller, ContactId, FunctionId, InvocationId, JsonText, Result, RunId, StepId, WorkspaceId, text_enum,
 };
 use operation::BoxFuture;
 use serde_json::Value;
@@ -68,6 +68,8 @@ pub enum FunctionCaller {
         /// The run.
         run: RunId,
     },
+    /// An automation.
+    Automation(AutomationId),
 }
 
 /// A call of a published version.

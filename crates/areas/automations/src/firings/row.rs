@@ -72,6 +72,8 @@ text_enum! {
         TargetRefused = "target_refused",
         /// The key that changed the automation last was revoked, or lacks a scope.
         KeyLost = "key_lost",
+        /// It is about data of a test key, and a run of an agent would be real.
+        TestMode = "test_mode",
         /// The automation was switched off, suspended or deleted while the firing waited.
         SwitchedOff = "switched_off",
         /// A person discarded it while it was held.
@@ -220,17 +222,79 @@ impl FiringRow {
 }
 
 /// Ends all firings of an automation that wait. Returns their number.
-pub(crate) fn discard_open(tx: &mut Tx, automation: AutomationId, reason: FiringReason) -> Result<usize> {
+pub(crate) fn discard_open(tx: &mut Tx, automation: AutomationId, reason: FiringReason) -> Result<i64> {
+    discard(tx, automation, &[FiringStatus::Pending, FiringStatus::Held], reason)
+}
+
+fn discard(
+    tx: &mut Tx,
+    automation: AutomationId,
+    those: &[FiringStatus],
+    reason: FiringReason,
+) -> Result<i64> {
     let now = tx.now();
-    let open = table::table
-        .filter(table::automation_id.eq(automation))
-        .filter(table::status.eq_any([FiringStatus::Pending, FiringStatus::Held]));
-    Ok(diesel::update(open)
+    let open = table::table.filter(table::automation_id.eq(automation)).filter(table::status.eq_any(those));
+    let discarded = diesel::update(open)
         .set((
             table::status.eq(FiringStatus::Discarded),
             table::reason.eq(reason),
             table::due_at.eq(None::<Timestamp>),
             table::ended_at.eq(now),
         ))
-        .execute(tx.connection())?)
+        .execute(tx.connection())?;
+    Ok(i64::try_from(discarded).unwrap_or(i64::MAX))
+}
+
+/// Finds the firing that waits with a key of `policy.debounce`, and when the first in its row occurred.
+pub(crate) fn debounced(
+    read: &mut Read,
+    automation: AutomationId,
+    key: &str,
+) -> Result<Option<(FiringId, Timestamp)>> {
+    let waiting: Option<(FiringId, Option<Timestamp>, Timestamp)> = table::table
+        .filter(table::automation_id.eq(automation))
+        .filter(table::debounce_key.eq(key))
+        .filter(table::status.eq(FiringStatus::Pending))
+        .select((table::id, table::waiting_since, table::created_at))
+        .first(read.connection())
+        .optional()?;
+    Ok(waiting.map(|(id, since, created)| (id, since.unwrap_or(created))))
+}
+
+/// Ends a firing whose place a later one takes.
+pub(crate) fn replace_debounced(tx: &mut Tx, id: &FiringId) -> Result<()> {
+    let now = tx.now();
+    diesel::update(table::table.filter(table::id.eq(id)).filter(table::status.eq(FiringStatus::Pending)))
+        .set((
+            table::status.eq(FiringStatus::Skipped),
+            table::reason.eq(FiringReason::Debounced),
+            table::due_at.eq(None::<Timestamp>),
+            table::ended_at.eq(now),
+        ))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// The most held firings that one request releases.
+const MOST_RELEASED: i64 = 1_000;
+
+/// Locks and finds the oldest firings of an automation that are held.
+pub(crate) fn held(tx: &mut Tx, automation: AutomationId) -> Result<Vec<FiringRow>> {
+    let ids: Vec<FiringId> = table::table
+        .filter(table::automation_id.eq(automation))
+        .filter(table::status.eq(FiringStatus::Held))
+        .order(table::number)
+        .limit(MOST_RELEASED)
+        .select(table::id)
+        .load(tx.connection())?;
+    let mut rows = Vec::with_capacity(ids.len());
+    for id in &ids {
+        rows.extend(FiringRow::locked(tx, id)?.filter(|row| row.status == FiringStatus::Held));
+    }
+    Ok(rows)
+}
+
+/// Discards the firings of an automation that are held. Returns their number.
+pub(crate) fn discard_held(tx: &mut Tx, automation: AutomationId) -> Result<i64> {
+    discard(tx, automation, &[FiringStatus::Held], FiringReason::Discarded)
 }

@@ -25,7 +25,7 @@ const PERCENT: i64 = 95;
 const WARNING_SECONDS: i64 = 24 * 3_600;
 
 /// Warns of an automation of which a run has failed, if nearly all have.
-pub(super) fn watch(tx: &mut Tx, id: AutomationId) -> Result<()> {
+pub(crate) fn watch(tx: &mut Tx, id: AutomationId) -> Result<()> {
     let row: Option<AutomationRow> = automations::table
         .find(id)
         .filter(automations::status.eq(AutomationStatus::On))
@@ -53,7 +53,8 @@ pub(super) fn watch(tx: &mut Tx, id: AutomationId) -> Result<()> {
     let (name, reason) = (row.name, SuspendedReason::Errors);
     let warning = AutomationWarning { automation_id: id, name, reason, suspends_at, details: &details };
     let is_live = row.env == Env::Live;
-    tx.emit(row.workspace_id, &Cause::system("automations"), is_live, &AutomationEvent::Warning(warning))
+    tx.emit(row.workspace_id, &Cause::system("automations"), is_live, &AutomationEvent::Warning(warning))?;
+    Ok(())
 }
 
 /// Decides about an automation a day after the warning: it is suspended if its runs still fail.

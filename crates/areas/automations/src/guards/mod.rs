@@ -6,4 +6,4 @@ pub(crate) mod errors;
 pub(crate) mod outcomes;
 mod rates;
 
-pub(crate) use rates::{Halt, before, flood, stop_loop};
+pub(crate) use rates::{before, flood, stop_loop};

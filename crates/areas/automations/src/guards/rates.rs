@@ -7,6 +7,7 @@ use crate::rules::row::SuspendedReason;
 use crate::rules::suspend::suspend;
 use crate::schema::automation_firings as table;
 use diesel::dsl::sql;
+use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use model::{AutomationId, JsonText, Result, Timestamp};
@@ -125,8 +126,9 @@ fn since(read: &Read, seconds: i64, earliest: Option<Timestamp>) -> Timestamp {
 /// The firings that count, after a moment.
 #[diesel::dsl::auto_type]
 fn counted(automation: AutomationId, since: Timestamp) -> _ {
+    let counts: SqlLiteral<Bool> = sql(COUNTED);
     table::table
         .filter(table::automation_id.eq(automation))
         .filter(table::created_at.gt(since))
-        .filter(sql::<Bool>(COUNTED))
+        .filter(counts)
 }

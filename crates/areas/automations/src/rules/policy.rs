@@ -121,6 +121,17 @@ fn middle() -> i64 {
     50
 }
 
+impl Policy {
+    /// Whether a firing depends on earlier ones.
+    pub(crate) fn remembers(&self) -> bool {
+        self.once_per_contact != OncePerContact::Never
+            || self.cooldown_seconds.is_some()
+            || self.dedupe.is_some()
+            || self.debounce.is_some()
+            || self.throttle.is_some()
+    }
+}
+
 impl Default for Policy {
     fn default() -> Self {
         Self {

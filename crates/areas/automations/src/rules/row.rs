@@ -4,7 +4,7 @@ use super::policy::Policy;
 use crate::schema::automations;
 use crate::triggers::TriggerType;
 use diesel::prelude::*;
-use model::{AutomationId, Env, JsonText, KeyId, Result, Timestamp, WorkspaceId, text_enum};
+use model::{AutomationId, Env, JsonText, KeyId, Result, Scope, Timestamp, WorkspaceId, text_enum};
 use store::{Read, Tx};
 
 text_enum! {
@@ -44,6 +44,17 @@ text_enum! {
         Agent = "agent",
         /// A call of a function.
         Function = "function",
+    }
+}
+
+impl TargetType {
+    /// The scope that starting it needs.
+    pub(crate) fn scope(self) -> Scope {
+        match self {
+            Self::Flow => Scope::AutomationsExecute,
+            Self::Agent => Scope::RunsExecute,
+            Self::Function => Scope::FunctionsWrite,
+        }
     }
 }
 

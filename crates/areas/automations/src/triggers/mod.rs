@@ -1,6 +1,9 @@
 //! The types of triggers: one table for matching, the contract, the checks and the documents.
 
+pub(crate) mod compiled;
 pub(crate) mod config;
+pub(crate) mod fits;
+pub(crate) mod keywords;
 pub(crate) mod timers;
 
 use model::text_enum;

@@ -113,9 +113,10 @@ impl FunctionCalls {
 }
 
 fn asked(call: FunctionCall) -> Asked {
-    let (kind, run, step) = match call.by {
-        FunctionCaller::Run { run, step } => (InvocationCallerType::Run, run, Some(step)),
-        FunctionCaller::Guardrail { run } => (InvocationCallerType::Guardrail, run, None),
+    let (kind, run, step, automation) = match call.by {
+        FunctionCaller::Run { run, step } => (InvocationCallerType::Run, Some(run), Some(step), None),
+        FunctionCaller::Guardrail { run } => (InvocationCallerType::Guardrail, Some(run), None, None),
+        FunctionCaller::Automation(id) => (InvocationCallerType::Automation, None, None, Some(id)),
     };
     Asked {
         function: call.function,
@@ -127,11 +128,12 @@ fn asked(call: FunctionCall) -> Asked {
             r#type: kind,
             key_id: call.caller.key.id.to_string(),
             request_id: call.caller.request.to_string(),
-            run_id: Some(run.to_string()),
+            run_id: run.as_ref().map(ToString::to_string),
             step_id: step.map(|step| step.to_string()),
+            automation_id: automation,
             contact_id: call.contact,
         },
-        run: Some(run),
+        run,
         contact: call.contact,
         idempotency_key: Some(call.once.clone()),
         once: Some(call.once),

@@ -39,6 +39,7 @@ fn trigger_of(by: StartedBy) -> RunTrigger {
     let (kind, id) = match by {
         StartedBy::Reminder(id) => (RunTriggerKind::Reminder, id.to_string()),
         StartedBy::Channel(id) => (RunTriggerKind::Channel, id.to_string()),
+        StartedBy::Automation(id) => (RunTriggerKind::Automation, id.to_string()),
     };
     RunTrigger { kind, id: Some(id) }
 }
