@@ -3,7 +3,7 @@
 use super::conversations::ChannelQuestion;
 use super::skills::SkillPin;
 use model::{
-    AgentId, Answering, Chain, ChannelId, FlowRunId, KeyId, ReminderId, Result, RunId, WorkspaceId,
+    AgentId, Answering, AutomationId, Chain, ChannelId, FlowRunId, KeyId, ReminderId, Result, RunId, WorkspaceId,
 };
 use operation::BoxFuture;
 use serde_json::Value;
@@ -63,6 +63,8 @@ pub enum StartedBy {
     Channel(ChannelId),
     /// A run of a flow.
     Flow(FlowRunId),
+    /// An automation.
+    Automation(AutomationId),
 }
 
 /// The result of a run that has ended.

@@ -77,6 +77,7 @@ fn trigger_of(by: StartedBy) -> RunTrigger {
         StartedBy::Reminder(id) => (RunTriggerKind::Reminder, id.to_string()),
         StartedBy::Channel(id) => (RunTriggerKind::Channel, id.to_string()),
         StartedBy::Flow(id) => (RunTriggerKind::Flow, id.to_string()),
+        StartedBy::Automation(id) => (RunTriggerKind::Automation, id.to_string()),
     };
     RunTrigger { kind, id: Some(id) }
 }
