@@ -40,11 +40,8 @@ fn start(services: &Services) -> Result<Parts> {
         business: services.cloned()?,
         dated: services.all::<Arc<dyn DatedRecords>>(),
     };
-    let reading = Reading {
-        people: services.cloned()?,
-        variables: services.cloned()?,
-        business: services.cloned()?,
-    };
+    let reading =
+        Reading { people: services.cloned()?, variables: services.cloned()?, business: services.cloned()? };
     let matching = Matching { reading: reading.clone(), rules: RuleSets::default() };
     let dispatcher = Dispatcher { around: around.clone(), reading, directory: services.get()? };
     let turns: Arc<dyn ChannelTurns> = services.cloned()?;
@@ -67,10 +64,15 @@ fn start(services: &Services) -> Result<Parts> {
 
 fn purge() -> Job {
     let hour = Duration::from_secs(3600);
-    Job::every("automations.purge", hour, "deletes what policies of automations need no longer", |job| async move {
-        while job.db.write(|tx| marks::purge(tx, PURGED)).await? > 0 {}
-        Ok(())
-    })
+    Job::every(
+        "automations.purge",
+        hour,
+        "deletes what policies of automations need no longer",
+        |job| async move {
+            while job.db.write(|tx| marks::purge(tx, PURGED)).await? > 0 {}
+            Ok(())
+        },
+    )
 }
 
 /// The area of automations.
