@@ -87,7 +87,12 @@ impl<'a> FlowRunEvent<'a> {
 
 /// A flow waits for the decision of a person. Everyone with the link can decide.
 #[derive(Serialize, ToSchema, Event)]
-#[event(name = "flow_run.approval_requested", scope = "automations:execute", subject = "flow_run", id = "run_id")]
+#[event(
+    name = "flow_run.approval_requested",
+    scope = "automations:execute",
+    subject = "flow_run",
+    id = "run_id"
+)]
 pub(crate) struct ApprovalRequested {
     /// The id of the run.
     pub(crate) run_id: FlowRunId,

@@ -115,7 +115,11 @@ fn compiled(
         let reads: Vec<Path> = condition.references().into_iter().cloned().collect();
         conditions.insert(path.to_owned(), condition);
         let is_later = kind == NodeType::WaitForEvent && !value.is_null();
-        return Ok(if is_later { Setting::Later(value.clone(), reads) } else { Setting::Plain(value.clone()) });
+        return Ok(if is_later {
+            Setting::Later(value.clone(), reads)
+        } else {
+            Setting::Plain(value.clone())
+        });
     }
     if kind.is_verbatim(pattern) {
         return Ok(Setting::Plain(value.clone()));

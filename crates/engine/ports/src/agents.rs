@@ -3,7 +3,8 @@
 use super::conversations::ChannelQuestion;
 use super::skills::SkillPin;
 use model::{
-    AgentId, Answering, AutomationId, Chain, ChannelId, FlowRunId, KeyId, ReminderId, Result, RunId, WorkspaceId,
+    AgentId, Answering, AutomationId, Chain, ChannelId, FlowRunId, KeyId, ReminderId, Result, RunId,
+    WorkspaceId,
 };
 use operation::BoxFuture;
 use serde_json::Value;

@@ -43,15 +43,22 @@ fn date_field(
     DateRule::of(config)?;
     match (config.object, config.collection_id) {
         (DateObject::Item, None) => return Err(Error::invalid(COLLECTION, "must be given for items")),
-        (DateObject::Contact, Some(_)) => return Err(Error::invalid(COLLECTION, "must be left out for contacts")),
-        (DateObject::Item, Some(id)) if id.0 < 1 || around.collections.name(read, workspace, id)?.is_none() => {
+        (DateObject::Contact, Some(_)) => {
+            return Err(Error::invalid(COLLECTION, "must be left out for contacts"));
+        }
+        (DateObject::Item, Some(id))
+            if id.0 < 1 || around.collections.name(read, workspace, id)?.is_none() =>
+        {
             return Err(Error::invalid(COLLECTION, "must be the id of a collection of the workspace"));
         }
         _ => {}
     }
     match Window::of_field(config)?.field_type(read, around, workspace)? {
         Some(FieldType::Date | FieldType::Datetime) => Ok(()),
-        _ => Err(Error::invalid("trigger.config.field", "must be the key of a field of type `date` or `datetime`")),
+        _ => Err(Error::invalid(
+            "trigger.config.field",
+            "must be the key of a field of type `date` or `datetime`",
+        )),
     }
 }
 

@@ -111,7 +111,9 @@ impl Sweep {
     async fn look(&self, db: &Db, id: AutomationId) -> Result<()> {
         let Self { around, matching } = self.clone();
         let reading = around.clone();
-        let Some(found) = db.read(move |read| windows::look(read, &reading, id)).await? else { return Ok(()) };
+        let Some(found) = db.read(move |read| windows::look(read, &reading, id)).await? else {
+            return Ok(());
+        };
         db.write(move |tx| found.fire(tx, &around, &matching)).await
     }
 

@@ -130,6 +130,9 @@ mod tests {
         let slash = secrets.hide("slash", &json!("a/b&c"));
         let url = format!("https://example.com/{}?x=1", slash.as_str().unwrap());
         assert_eq!(secrets.reveal_in_url(&url), "https://example.com/a%2Fb%26c?x=1");
-        assert_eq!(shown(&settings.to_string()), r#"{"headers":{"authorization":"Bearer ‹secret api.key›"}}"#);
+        assert_eq!(
+            shown(&settings.to_string()),
+            r#"{"headers":{"authorization":"Bearer ‹secret api.key›"}}"#
+        );
     }
 }

@@ -53,7 +53,8 @@ impl NodeCall {
     /// Lets a model read data.
     pub(super) async fn extract(&self) -> Result<Work, NodeFailure> {
         let wanted: Extract = self.config()?;
-        let task = "Read the data that the schema describes from the text. Leave out what the text does not say.";
+        let task =
+            "Read the data that the schema describes from the text. Leave out what the text does not say.";
         let input = format!("{task}\n\nText:\n\"\"\"\n{}\n\"\"\"", wanted.text);
         self.begin(self.start(input, reading(wanted.model, wanted.schema))).await
     }
@@ -86,7 +87,8 @@ impl NodeCall {
             return Err(NodeFailure::new("internal_error", "The wait names no run."));
         };
         let (agents, workspace, id) = (self.engine.0.agents.clone(), self.run.workspace_id, run.clone());
-        let Some(ended) = self.engine.db().read(move |read| agents.result(read, workspace, &id)).await? else {
+        let Some(ended) = self.engine.db().read(move |read| agents.result(read, workspace, &id)).await?
+        else {
             return Ok(Work::Waits(awaited(&run)));
         };
         match self.task.kind {
@@ -118,7 +120,11 @@ impl NodeCall {
 
 /// A wait for the end of a run.
 fn awaited(run: &RunId) -> Wait {
-    Wait { key: Some(run.to_string()), details: json!({ "run_id": run }), ..Wait::new(FlowWaitType::AgentRun) }
+    Wait {
+        key: Some(run.to_string()),
+        details: json!({ "run_id": run }),
+        ..Wait::new(FlowWaitType::AgentRun)
+    }
 }
 
 fn reading(tier: FlowModelTier, schema: Value) -> StartOptions {

@@ -27,7 +27,12 @@ pub(super) struct Locale<'a> {
 }
 
 /// Returns the answer among messages. The last message that fits counts. `None` if no message fits.
-pub(super) fn answer(ask: &Ask, buttons: &[String], replies: &[Reply], locale: &Locale<'_>) -> Option<Fitting> {
+pub(super) fn answer(
+    ask: &Ask,
+    buttons: &[String],
+    replies: &[Reply],
+    locale: &Locale<'_>,
+) -> Option<Fitting> {
     let choice = replies.iter().rev().find_map(|reply| {
         let choice = choice(&ask.choices, buttons, reply)?;
         Some(Fitting { port: choice.id.clone(), value: json!(choice.id), raw: reply.text.clone() })
@@ -89,7 +94,8 @@ fn number(said: &str) -> Option<Value> {
         None => said.to_owned(),
     };
     // People write `007`, which JSON does not know.
-    let (sign, digits) = with_point.strip_prefix('-').map_or(("", with_point.as_str()), |digits| ("-", digits));
+    let (sign, digits) =
+        with_point.strip_prefix('-').map_or(("", with_point.as_str()), |digits| ("-", digits));
     if !digits.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
     }
@@ -134,10 +140,20 @@ mod tests {
 
     #[test]
     fn numbers_are_exact() {
-        for (said, number) in
-            [("42", "42"), ("007", "7"), (" 0.30 ", "0.3"), ("12,5", "12.5"), ("-3", "-3"), ("+4", "4"), ("0", "0")]
-        {
-            assert_eq!(value("number", said).map(|value| value.to_string()).as_deref(), Some(number), "{said}");
+        for (said, number) in [
+            ("42", "42"),
+            ("007", "7"),
+            (" 0.30 ", "0.3"),
+            ("12,5", "12.5"),
+            ("-3", "-3"),
+            ("+4", "4"),
+            ("0", "0"),
+        ] {
+            assert_eq!(
+                value("number", said).map(|value| value.to_string()).as_deref(),
+                Some(number),
+                "{said}"
+            );
         }
         for said in ["", "many", "1,000", "1 000", "12a", "1e999", "NaN", "-", "9007199254740993.5"] {
             assert_eq!(value("number", said), None, "{said}");

@@ -15,7 +15,8 @@ impl NodeCall {
         let wanted: WaitForEvent = self.config()?;
         let filter = wanted.filter.map(|filter| read_json(filter, "filter", "node")).transpose()?;
         let Some(found) = details(wanted.matches.as_ref(), filter, self.run.contact_id) else {
-            let message = "The event is not named by a value: `match` has an empty value, or the run has no contact.";
+            let message =
+                "The event is not named by a value: `match` has an empty value, or the run has no contact.";
             return Err(NodeFailure::new("unindexed_wait", message));
         };
         let found = EventDetails { since: Some(self.before().await?), ..found };

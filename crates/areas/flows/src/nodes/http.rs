@@ -136,7 +136,9 @@ async fn exchange(call: &NodeCall, request: Request) -> Result<Response, Broken>
     let mut hop = request;
     for _ in 0..=MOST_REDIRECTS {
         if has_secrets && origin(&hop.url) != first {
-            return Err(Broken::Refused("A redirect leads to another origin, which would get the secrets of the request."));
+            return Err(Broken::Refused(
+                "A redirect leads to another origin, which would get the secrets of the request.",
+            ));
         }
         let mut sent = hop.clone();
         sent.headers.extend(cause(call, &hop.url));
@@ -294,7 +296,10 @@ mod tests {
             assert!(is_transient(&Method::POST, status) && is_transient(&Method::GET, status), "{status}");
         }
         for status in [500, 502, 504] {
-            assert!(!is_transient(&Method::POST, status) && !is_transient(&Method::PATCH, status), "{status}");
+            assert!(
+                !is_transient(&Method::POST, status) && !is_transient(&Method::PATCH, status),
+                "{status}"
+            );
             assert!(is_transient(&Method::PUT, status) && is_transient(&Method::GET, status), "{status}");
         }
         assert!(!is_transient(&Method::GET, 404));

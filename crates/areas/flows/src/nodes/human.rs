@@ -41,7 +41,10 @@ impl NodeCall {
             return Ok(None);
         }
         if policy == FlowWhenHumanActive::Hold {
-            return Ok(Some(Work::Waits(Wait { contact: Some(card.id), ..Wait::new(FlowWaitType::Handback) })));
+            return Ok(Some(Work::Waits(Wait {
+                contact: Some(card.id),
+                ..Wait::new(FlowWaitType::Handback)
+            })));
         }
         let (engine, row) = (self.engine.clone(), self.run.clone());
         let cancel = move |tx: &mut store::Tx| {

@@ -144,8 +144,7 @@ impl NodeCall {
         let look = move |read: &mut store::Read| {
             let country = engine.0.business.country(read, workspace)?;
             let read = std::cell::RefCell::new(read);
-            let phone =
-                |said: &str| engine.0.people.phone(&mut read.borrow_mut(), workspace, said).ok();
+            let phone = |said: &str| engine.0.people.phone(&mut read.borrow_mut(), workspace, said).ok();
             let locale = Locale { month_first: country.as_deref() == Some("US"), phone: &phone };
             Ok(answer(&ask, &buttons, &replies, &locale))
         };
@@ -212,12 +211,7 @@ impl NodeCall {
 }
 
 fn reply_wait(contact: model::ContactId, details: &ReplyDetails, due_at: Option<Timestamp>) -> Wait {
-    Wait {
-        contact: Some(contact),
-        details: json!(details),
-        due_at,
-        ..Wait::new(FlowWaitType::Reply)
-    }
+    Wait { contact: Some(contact), details: json!(details), due_at, ..Wait::new(FlowWaitType::Reply) }
 }
 
 /// The messages that arrived. `None` if the time was over.

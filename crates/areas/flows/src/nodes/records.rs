@@ -25,7 +25,8 @@ pub(super) async fn find_items(call: &NodeCall) -> Result<Work, NodeFailure> {
     query.insert("limit".to_owned(), config.limit.into());
     let wrong = |message: String| NodeFailure::new("validation_error", message);
     let pairs = item_query(Value::Object(query)).map_err(wrong)?;
-    let items = call.call("listItems", Request::default().at("collectionId", config.collection_id).queries(pairs));
+    let items =
+        call.call("listItems", Request::default().at("collectionId", config.collection_id).queries(pairs));
     let items = items.await?;
     let count = items.as_array().map_or(0, Vec::len);
     let port = if count == 0 { "empty" } else { "next" };

@@ -67,12 +67,17 @@ pub(super) fn wake_paused(
 /// The job that goes on.
 pub(crate) fn job(engine: &FlowEngine) -> Job {
     let engine = engine.clone();
-    Job::after(JOB, "a recharge continues more than 100 runs", "wakes runs that pause without Energy", move |job| {
-        let engine = engine.clone();
-        async move {
-            let from: Woken = job.payload.parse()?;
-            job.db.write(move |tx| wake_paused(&engine, tx, from.workspace, Some(&from))).await?;
-            Ok(())
-        }
-    })
+    Job::after(
+        JOB,
+        "a recharge continues more than 100 runs",
+        "wakes runs that pause without Energy",
+        move |job| {
+            let engine = engine.clone();
+            async move {
+                let from: Woken = job.payload.parse()?;
+                job.db.write(move |tx| wake_paused(&engine, tx, from.workspace, Some(&from))).await?;
+                Ok(())
+            }
+        },
+    )
 }

@@ -82,9 +82,9 @@ fn awaited<'a>(read: &mut Read, events: &'a [LoggedEvent]) -> Result<HashSet<(Wo
 impl FlowEvents {
     /// Wakes the runs that wait for the end of an agent's run.
     fn end_agent_runs(&self, tx: &mut Tx, events: &[LoggedEvent]) -> Result<()> {
-        let ended = events.iter().filter(|event| {
-            event.kind.strip_prefix("run.").is_some_and(|how| how != "requires_action")
-        });
+        let ended = events
+            .iter()
+            .filter(|event| event.kind.strip_prefix("run.").is_some_and(|how| how != "requires_action"));
         let mut runs = Vec::new();
         for event in ended {
             let data: Value = event.data.parse()?;

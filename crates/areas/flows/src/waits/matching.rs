@@ -4,10 +4,10 @@
 //! of the wait: `7:item.updated:item_id=12`. An event has a key for each value in its data, so the waits that it may concern are
 //! found by one look at an index, however many waits there are.
 
+use chrono_tz::Tz;
 use expressions::{Context, Failure, Number};
 use flow_graphs::ROOTS;
 use model::{Timestamp, WorkspaceId, hex};
-use chrono_tz::Tz;
 use ring::digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -89,7 +89,8 @@ pub(crate) fn keys(workspace: WorkspaceId, kind: &str, data: &Value) -> Vec<Stri
     while let Some((path, value)) = left.pop_front() {
         match value {
             Value::Object(members) => {
-                let below = |name: &String| if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                let below =
+                    |name: &String| if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 left.extend(members.iter().map(|(name, value)| (below(name), value)));
             }
             Value::Array(elements) => {
@@ -151,7 +152,9 @@ mod tests {
             assert_eq!(details.is_for(&event, Timestamp::from_millis(0), Tz::UTC), Ok(true), "{equality}");
         }
         assert_eq!(keys.len(), 5);
-        assert!(!keys.contains(&details(json!({ "item.id": 12 })).unwrap().key(WorkspaceId(8), "item.updated").unwrap()));
+        assert!(!keys.contains(
+            &details(json!({ "item.id": 12 })).unwrap().key(WorkspaceId(8), "item.updated").unwrap()
+        ));
     }
 
     #[test]

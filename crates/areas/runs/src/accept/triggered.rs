@@ -11,9 +11,9 @@ use crate::run::{
 use agents::{ResponseFormat, ResponseKind};
 use auth::idempotency::{Ask, Known, Outcome};
 use auth::keys;
+use fields::json_schema::Schema;
 use model::{AgentId, Caller, Chain, Code, Error, KeyId, RequestId, Result, RunId, Scope, WorkspaceId};
 use operation::BoxFuture;
-use fields::json_schema::Schema;
 use ports::{AgentRuns, RunEnd, RunResult, StartRun, StartedBy};
 use providers::{Tier, json};
 use serde_json::Value;
@@ -99,10 +99,10 @@ impl RunEngine {
             agent_version: run.options.version.map(|version| WantedVersion::Number(VersionNumber(version))),
             background: true,
             stream: false,
-            response_format: run.options.schema.map(|schema| ResponseFormat {
-                kind: ResponseKind::JsonSchema,
-                schema: Some(schema),
-            }),
+            response_format: run
+                .options
+                .schema
+                .map(|schema| ResponseFormat { kind: ResponseKind::JsonSchema, schema: Some(schema) }),
             max_steps: None,
             timeout_seconds: None,
             metadata: None,
