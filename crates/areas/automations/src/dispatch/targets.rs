@@ -6,7 +6,7 @@ use model::{
     AgentId, Answering, ApiKey, Caller, Chain, Env, FunctionId, JsonText, KeyOwner, RequestId, ScopeSet,
     Workspace,
 };
-use ports::{FunctionCall, FunctionCaller, StartRun, StartedBy};
+use ports::{FunctionCall, FunctionCaller, StartOptions, StartRun, StartedBy};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +45,7 @@ pub(super) fn agent_run(prepared: Prepared) -> StartRun {
         conversation: None,
         supersedes: false,
         chain: Chain::stored(firing.chain.as_ref()),
+        options: StartOptions::default(),
         once: once(&firing),
     }
 }
@@ -79,6 +80,7 @@ pub(super) fn function_call(db: &Db, prepared: Prepared, workspace: Arc<Workspac
         function: FunctionId(automation.target_id),
         version: None,
         input: JsonText::of(&input),
+        hidden: Vec::new(),
         by: FunctionCaller::Automation(automation.id),
         contact: firing.contact_id,
         once: once(&firing),

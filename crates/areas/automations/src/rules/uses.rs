@@ -60,7 +60,7 @@ impl VariableUsers for AutomationVariables {
                 let Some(text) = text else { continue };
                 for key in referenced_variables(text.as_str()) {
                     let (key, id, name) = (key.to_owned(), id.to_string(), name.clone());
-                    all.push(VariableReference { key, object: "automation", id, name, field });
+                    all.push(VariableReference { key, object: "automation", id, name, field: field.into() });
                 }
             }
         }
