@@ -2,13 +2,18 @@
 
 use crate::draft::uses::{FlowVariables, FlowsAsUsers};
 use crate::draft::{mcp_tools, operations, publish, remove, validation, version_operations};
+use crate::engine::metrics::{LATENESS, OPEN_RUNS};
 use crate::engine::{EngineParts, FlowEngine};
-use crate::events::FlowRunEvent;
+use crate::events::{ApprovalRequested, FlowRunEvent};
 use crate::runs::operations as runs;
+use crate::runs::retention::purge;
+use crate::waits;
+use jobs::Job;
 use model::Result;
 use operation::{Domain, EventType, Group, Operations, Parts, Services};
 use ports::{ObjectUsers, VariableUsers, WorkspaceFlows};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The group of flows.
 pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<Flows>()), start };
@@ -18,7 +23,14 @@ fn start(services: &Services) -> Result<Parts> {
     services.get::<WorkspaceFlows>()?.connect(engine.clone());
     let (objects, variables): (Arc<dyn ObjectUsers>, Arc<dyn VariableUsers>) =
         (Arc::new(FlowsAsUsers), Arc::new(FlowVariables));
-    Ok(Parts::default().service(engine).one_of(objects).one_of(variables))
+    let purging = Job::every(
+        "flows.purge",
+        Duration::from_secs(600),
+        "deletes runs of flows whose time is over",
+        purge,
+    );
+    let parts = waits::add(Parts::default(), &engine).one_of(objects).one_of(variables);
+    Ok(parts.job(purging).table_gauge(OPEN_RUNS).table_gauge(LATENESS).service(engine))
 }
 
 /// The area of flows.
@@ -55,6 +67,8 @@ impl Domain for Flows {
     }
 
     fn event_types() -> Vec<EventType> {
-        EventType::of::<FlowRunEvent<'_>>()
+        let mut all = EventType::of::<FlowRunEvent<'_>>();
+        all.extend(EventType::of::<ApprovalRequested>());
+        all
     }
 }

@@ -1,10 +1,4 @@
 //! Flows as resources: drafts, validation, versions, publishing.
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "clippy excuses the bodies of tests only, and here helpers are most of them"
-)]
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
 mod impact;
