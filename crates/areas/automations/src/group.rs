@@ -40,18 +40,17 @@ fn start(services: &Services) -> Result<Parts> {
         business: services.cloned()?,
         dated: services.all::<Arc<dyn DatedRecords>>(),
     };
-    let reading = Reading {
-        people: services.cloned()?,
-        variables: services.cloned()?,
-        business: services.cloned()?,
-    };
+    let reading =
+        Reading { people: services.cloned()?, variables: services.cloned()?, business: services.cloned()? };
     let matching = Matching { reading: reading.clone(), rules: RuleSets::default() };
     let dispatcher = Dispatcher { around: around.clone(), reading, directory: services.get()? };
+    let sweep = Sweep { around: around.clone(), matching: matching.clone() };
     let turns: Arc<dyn ChannelTurns> = services.cloned()?;
     let mut parts = Parts::default()
         .job(dispatch::job(&dispatcher))
         .job(purge())
-        .job(Sweep { around: around.clone(), matching: matching.clone() }.job())
+        .job(sweep.clone().job())
+        .service(sweep)
         .one_of::<Arc<dyn EventConsumer>>(Arc::new(Silences))
         .one_of::<Arc<dyn EventConsumer>>(Arc::new(Outcomes))
         .one_of::<Arc<dyn ContactReferences>>(Arc::new(SilenceReferences))
@@ -67,10 +66,15 @@ fn start(services: &Services) -> Result<Parts> {
 
 fn purge() -> Job {
     let hour = Duration::from_secs(3600);
-    Job::every("automations.purge", hour, "deletes what policies of automations need no longer", |job| async move {
-        while job.db.write(|tx| marks::purge(tx, PURGED)).await? > 0 {}
-        Ok(())
-    })
+    Job::every(
+        "automations.purge",
+        hour,
+        "deletes what policies of automations need no longer",
+        |job| async move {
+            while job.db.write(|tx| marks::purge(tx, PURGED)).await? > 0 {}
+            Ok(())
+        },
+    )
 }
 
 /// The area of automations.

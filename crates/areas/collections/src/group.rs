@@ -27,7 +27,10 @@ fn start(services: &Services) -> Result<Parts> {
     let shapes = services.get::<Shapes>()?;
     let parts = Parts::default()
         .jobs(collections::jobs(&shapes))
-        .one_of::<Arc<dyn DatedRecords>>(Arc::new(DatedItems { shapes: shapes.clone(), planner: services.get()? }))
+        .one_of::<Arc<dyn DatedRecords>>(Arc::new(DatedItems {
+            shapes: shapes.clone(),
+            planner: services.get()?,
+        }))
         .service(CollectionDirectory::new(collections::CollectionNames(shapes)))
         .one_of::<Arc<dyn FileReferences>>(Arc::new(ItemReferences));
     Ok(parts)

@@ -45,7 +45,10 @@ fn start(services: &Services) -> Result<Parts> {
         .job(reassign_job(&shapes, &assigned))
         .job(forget::job(&uses))
         .one_of::<Arc<dyn LinkTargets>>(Arc::new(ContactTargets { shapes: shapes.clone() }))
-        .one_of::<Arc<dyn DatedRecords>>(Arc::new(DatedContacts { shapes: shapes.clone(), planner: services.get()? }))
+        .one_of::<Arc<dyn DatedRecords>>(Arc::new(DatedContacts {
+            shapes: shapes.clone(),
+            planner: services.get()?,
+        }))
         .one_of::<Arc<dyn OpenWork>>(Arc::new(AssignedContacts { shapes }))
         .one_of::<Arc<dyn ContactReferences>>(Arc::new(ContactRecords));
     Ok(parts)

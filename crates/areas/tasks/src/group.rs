@@ -24,7 +24,10 @@ fn start(services: &Services) -> Result<Parts> {
     let parts = Parts::default()
         .jobs(reminders::jobs(&actions))
         .service(actions)
-        .one_of::<Arc<dyn DatedRecords>>(Arc::new(DatedTasks { shapes: services.get()?, planner: services.get()? }))
+        .one_of::<Arc<dyn DatedRecords>>(Arc::new(DatedTasks {
+            shapes: services.get()?,
+            planner: services.get()?,
+        }))
         .one_of::<Arc<dyn LinkTargets>>(Arc::new(TaskTargets(services.get()?)))
         .one_of::<Arc<dyn OpenWork>>(Arc::new(TaskWork))
         .one_of::<Arc<dyn ContactReferences>>(Arc::new(ReminderReferences))

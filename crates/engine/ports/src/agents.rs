@@ -2,7 +2,9 @@
 
 use super::conversations::ChannelQuestion;
 use super::skills::SkillPin;
-use model::{AgentId, Answering, AutomationId, Chain, ChannelId, KeyId, ReminderId, Result, RunId, WorkspaceId};
+use model::{
+    AgentId, Answering, AutomationId, Chain, ChannelId, KeyId, ReminderId, Result, RunId, WorkspaceId,
+};
 use operation::BoxFuture;
 use std::collections::BTreeSet;
 use std::ops::Deref;

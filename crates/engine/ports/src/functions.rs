@@ -1,7 +1,8 @@
 //! Functions, for whoever calls them.
 
 use model::{
-    AutomationId, Caller, ContactId, FunctionId, InvocationId, JsonText, Result, RunId, StepId, WorkspaceId, text_enum,
+    AutomationId, Caller, ContactId, FunctionId, InvocationId, JsonText, Result, RunId, StepId, WorkspaceId,
+    text_enum,
 };
 use operation::BoxFuture;
 use serde_json::Value;

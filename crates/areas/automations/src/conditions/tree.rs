@@ -117,7 +117,8 @@ impl Leaf {
             Value::Object(members) => members.clone(),
             expression => Map::from_iter([("expression".to_owned(), expression.clone())]),
         };
-        for (side, template) in self.operands.iter().filter(|(_, template)| !template.references().is_empty()) {
+        for (side, template) in self.operands.iter().filter(|(_, template)| !template.references().is_empty())
+        {
             let value = template.evaluate(context).and_then(expressions::Value::into_json);
             shown.insert(format!("{side}_value"), value.map_or(Value::Null, shortened));
         }

@@ -156,9 +156,9 @@ pub(crate) fn evaluated(json: &Json, context: &Context<'_>) -> std::result::Resu
             let value = template.evaluate(context).and_then(Value::into_json);
             value.map_err(|failure| format!("`{text}` {failure}"))?
         }
-        Json::Array(parts) => {
-            Json::Array(parts.iter().map(|part| evaluated(part, context)).collect::<std::result::Result<_, _>>()?)
-        }
+        Json::Array(parts) => Json::Array(
+            parts.iter().map(|part| evaluated(part, context)).collect::<std::result::Result<_, _>>()?,
+        ),
         Json::Object(members) => {
             let members = members.iter().map(|(name, value)| Ok((name.clone(), evaluated(value, context)?)));
             Json::Object(members.collect::<std::result::Result<_, String>>()?)

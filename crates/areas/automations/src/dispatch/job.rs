@@ -67,14 +67,16 @@ impl Dispatcher {
             TargetType::Agent => Started::Agent(self.around.agents.start(agent_run(*prepared)).await?),
             _ => {
                 let workspace = self.directory.workspace(prepared.firing.workspace_id).await?;
-                let workspace = workspace.ok_or_else(|| Error::internal("the workspace of a firing is gone"))?;
+                let workspace =
+                    workspace.ok_or_else(|| Error::internal("the workspace of a firing is gone"))?;
                 if let Some(reason) = &workspace.blocked_reason {
                     return Err(Error::new(Code::WorkspaceBlocked, reason.clone()));
                 }
                 let call = function_call(db, *prepared, workspace);
                 let end = self.around.functions.call(call).await?;
                 let failed = end.result.err();
-                let failed = failed.map(|failure| Failed { code: failure.code.to_owned(), message: failure.message });
+                let failed =
+                    failed.map(|failure| Failed { code: failure.code.to_owned(), message: failure.message });
                 Started::Function(end.invocation, failed)
             }
         };
@@ -88,7 +90,8 @@ impl Dispatcher {
 
     /// Starts a flow, or prepares the start of something else.
     fn begin(&self, tx: &mut Tx, id: &FiringId) -> Result<Next> {
-        let Some(firing) = FiringRow::locked(tx, id)?.filter(|row| row.status == FiringStatus::Pending) else {
+        let Some(firing) = FiringRow::locked(tx, id)?.filter(|row| row.status == FiringStatus::Pending)
+        else {
             return Ok(Next::Done);
         };
         let stop = |tx: &mut Tx, reason, failed: Option<&Failed>| {
@@ -110,7 +113,8 @@ impl Dispatcher {
             let failed = Failed { code: Code::MissingScope.as_str().to_owned(), message };
             return stop(tx, FiringReason::KeyLost, Some(&failed));
         }
-        let input = match input(tx, &self.reading, &automation, firing.contact_id, &firing.payload.parse()?)? {
+        let input = match input(tx, &self.reading, &automation, firing.contact_id, &firing.payload.parse()?)?
+        {
             Ok(input) => input,
             Err(message) => {
                 let failed = Failed { code: "template_error".to_owned(), message };
@@ -119,7 +123,10 @@ impl Dispatcher {
         };
         if automation.target_type != TargetType::Flow {
             let answering = self.answering(tx, &firing)?;
-            if automation.target_type == TargetType::Agent && !firing.livemode && automation.env == model::Env::Live {
+            if automation.target_type == TargetType::Agent
+                && !firing.livemode
+                && automation.env == model::Env::Live
+            {
                 return stop(tx, FiringReason::TestMode, None);
             }
             return Ok(Next::Start(Box::new(Prepared { automation, firing, input, answering })));

@@ -2,7 +2,10 @@
 
 use crate::firings::row::FiringRow;
 use crate::rules::row::AutomationRow;
-use model::{AgentId, Answering, ApiKey, Caller, Chain, Env, FunctionId, JsonText, KeyOwner, RequestId, ScopeSet, Workspace};
+use model::{
+    AgentId, Answering, ApiKey, Caller, Chain, Env, FunctionId, JsonText, KeyOwner, RequestId, ScopeSet,
+    Workspace,
+};
 use ports::{FunctionCall, FunctionCaller, StartRun, StartedBy};
 use serde_json::Value;
 use std::sync::Arc;

@@ -88,7 +88,8 @@ fn note(tx: &mut Tx, run: &str, outcome: Outcome) -> Result<Option<AutomationId>
 /// Returns whether a firing of an automation waits, or has started something that has not ended.
 pub(crate) fn has_open_run(read: &mut Read, automation: AutomationId) -> Result<bool> {
     let of = || table::table.filter(table::automation_id.eq(automation));
-    let running = diesel::select(exists(of().filter(sql::<Bool>(RUNNING)))).get_result::<bool>(read.connection())?;
+    let running =
+        diesel::select(exists(of().filter(sql::<Bool>(RUNNING)))).get_result::<bool>(read.connection())?;
     if running {
         return Ok(true);
     }

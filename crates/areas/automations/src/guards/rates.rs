@@ -102,10 +102,8 @@ pub(crate) fn flood(read: &mut Read, rule: &Rule) -> Result<Option<Halt>> {
     }
     let begin = since(read, USUAL_SECONDS, rule.row.enabled_at);
     let seconds = (minute.seconds() - begin.seconds()).max(FLOOD_SECONDS);
-    let before: i64 = counted(id, begin)
-        .filter(table::created_at.le(minute))
-        .count()
-        .get_result(read.connection())?;
+    let before: i64 =
+        counted(id, begin).filter(table::created_at.le(minute)).count().get_result(read.connection())?;
     let most = (before.saturating_mul(FLOOD_SECONDS * FLOOD_FACTOR) / seconds).max(FLOOD_FIRINGS);
     if !beyond(read, most)? {
         return Ok(None);

@@ -136,7 +136,8 @@ fn by_policy(read: &mut Read, rule: &Rule, mut judgement: Judgement) -> Result<J
         return Ok(judgement.skip(reason));
     }
     if let Some(debounce) = &rule.policy.debounce {
-        let of_contact = || judgement.contact.map_or_else(String::new, |contact| format!("contact:{contact}"));
+        let of_contact =
+            || judgement.contact.map_or_else(String::new, |contact| format!("contact:{contact}"));
         let key = judgement.keys.debounce.clone().map_or_else(of_contact, |key| format!("key:{key}"));
         judgement.debounce = Some(marks::debounced(read, rule, debounce, key)?);
     }

@@ -86,12 +86,7 @@ pub(crate) fn refusal(read: &mut Read, rule: &Rule, judgement: &Judgement) -> Re
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn debounced(
-    read: &mut Read,
-    rule: &Rule,
-    debounce: &Debounce,
-    key: String,
-) -> Result<Debounced> {
+pub(crate) fn debounced(read: &mut Read, rule: &Rule, debounce: &Debounce, key: String) -> Result<Debounced> {
     let now = read.now();
     let key = of_text("debounce", &key);
     let before = row::debounced(read, rule.row.id, &key)?;
@@ -124,7 +119,10 @@ pub(crate) fn note(tx: &mut Tx, rule: &Rule, occurrence: &Occurrence, judgement:
             store(tx, &mark(of_contact("once", contact), contact, None))?;
         }
         OncePerContact::PerDay if contact.is_some() => {
-            store(tx, &mark(of_contact("once", contact), contact, Some(judgement.day_ends_at.unwrap_or(now))))?;
+            store(
+                tx,
+                &mark(of_contact("once", contact), contact, Some(judgement.day_ends_at.unwrap_or(now))),
+            )?;
         }
         _ => {}
     }
@@ -187,7 +185,12 @@ pub(crate) fn purge(tx: &mut Tx, most: i64) -> Result<usize> {
 ///
 /// # Errors
 /// When the database fails.
-pub(crate) fn move_contact(tx: &mut Tx, workspace: WorkspaceId, from: ContactId, to: ContactId) -> Result<()> {
+pub(crate) fn move_contact(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    from: ContactId,
+    to: ContactId,
+) -> Result<()> {
     let of = |contact: ContactId| {
         table::table.filter(table::workspace_id.eq(workspace)).filter(table::contact_id.eq(contact))
     };

@@ -10,7 +10,8 @@ use crate::triggers::compiled::Settings;
 use crate::triggers::config::BusinessHours;
 use model::{ContactId, Result, WorkspaceId};
 use ports::{
-    ChannelQuestion, ChannelTurns, IncomingMessage, IncomingMessages, MessageTaker, Opening, TakerRank, Taking,
+    ChannelQuestion, ChannelTurns, IncomingMessage, IncomingMessages, MessageTaker, Opening, TakerRank,
+    Taking,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -92,7 +93,8 @@ impl Taker {
                     return None;
                 }
                 let whole = whole_text(&messages.messages);
-                let texts = messages.messages.iter().map(|message| message.text.as_str()).chain([whole.as_str()]);
+                let texts =
+                    messages.messages.iter().map(|message| message.text.as_str()).chain([whole.as_str()]);
                 let found = texts.filter_map(|text| words.longest(text));
                 let (length, word) = found.max_by_key(|(length, _)| *length)?;
                 Some(Fitting { rule, word: Some((length, word.to_owned())) })

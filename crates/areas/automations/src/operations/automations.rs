@@ -3,9 +3,7 @@
 use super::check;
 use crate::firings::row::{FiringReason, discard_open};
 use crate::matching::marks;
-use crate::rules::model::{
-    Automation, AutomationPatch, AutomationQuery, NewAutomation, SwitchOff, SwitchOn,
-};
+use crate::rules::model::{Automation, AutomationPatch, AutomationQuery, NewAutomation, SwitchOff, SwitchOn};
 use crate::rules::row::{AutomationRow, AutomationStatus};
 use crate::rules::set;
 use crate::schema::automations;

@@ -9,8 +9,8 @@ use crate::timers;
 use crate::triggers::compiled::Settings;
 use expressions::{Path, Step, Template};
 use model::{
-    AgentId, Caller, ChannelId, Code, CollectionId, Error, FieldError, FlowId, FunctionId, InboundWebhookId, Result,
-    Timestamp, WorkspaceId,
+    AgentId, Caller, ChannelId, Code, CollectionId, Error, FieldError, FlowId, FunctionId, InboundWebhookId,
+    Result, Timestamp, WorkspaceId,
 };
 use ports::{Uncallable, Unstartable};
 use serde_json::{Map, Value};
@@ -66,7 +66,9 @@ pub(super) fn trigger(
         _ => timers::check(read, around, workspace, settings)?,
     }
     match channel {
-        Some(id) if !channels::is_of(read, ChannelId(id), workspace)? => Err(unknown("channel_id", "a channel")),
+        Some(id) if !channels::is_of(read, ChannelId(id), workspace)? => {
+            Err(unknown("channel_id", "a channel"))
+        }
         _ => Ok(()),
     }
 }
@@ -83,7 +85,8 @@ fn collection(
         let rule = "must be the id of a collection of the workspace";
         return Err(Error::invalid("trigger.config.collection_id", rule));
     }
-    let known = if fields.is_empty() { Vec::new() } else { around.collections.fields(read, workspace, id)? };
+    let known =
+        if fields.is_empty() { Vec::new() } else { around.collections.fields(read, workspace, id)? };
     for (place, key) in fields.iter().enumerate() {
         if !known.iter().any(|field| field.key == *key) {
             let param = format!("trigger.config.fields[{place}]");
@@ -134,12 +137,16 @@ fn known_fields(
     }
     let fields = around.people.fields(read, workspace)?;
     for name in names {
-        let is_known = fields.iter().any(|field| field.key == name || field.key.strip_prefix('$') == Some(name));
+        let is_known =
+            fields.iter().any(|field| field.key == name || field.key.strip_prefix('$') == Some(name));
         if !is_known {
             let bare = fields.iter().map(|field| field.key.trim_start_matches('$'));
             let near = input::nearest(name, bare);
             let hint = near.map(|near| format!("; did you mean `$contact.{near}`?")).unwrap_or_default();
-            return Err(Error::invalid(param, format!("reads `$contact.{name}`, which contacts do not have{hint}")));
+            return Err(Error::invalid(
+                param,
+                format!("reads `$contact.{name}`, which contacts do not have{hint}"),
+            ));
         }
     }
     Ok(())
@@ -213,7 +220,8 @@ pub(super) fn target(read: &mut Read, around: &Surroundings, caller: &Caller, ta
 fn templates(json: &Value, param: &str, paths: &mut Vec<Path>) -> Result<()> {
     match json {
         Value::String(text) => {
-            let template = Template::parse(text, &ROOTS).map_err(|mistake| invalid(mistake.of_param(param)))?;
+            let template =
+                Template::parse(text, &ROOTS).map_err(|mistake| invalid(mistake.of_param(param)))?;
             paths.extend(template.references().into_iter().cloned());
             Ok(())
         }
@@ -234,7 +242,9 @@ fn templates(json: &Value, param: &str, paths: &mut Vec<Path>) -> Result<()> {
 /// `invalid_state` with `details.reason` `target_inactive`.
 pub(super) fn startable(read: &mut Read, around: &Surroundings, row: &AutomationRow) -> Result<()> {
     let is_startable = match row.target_type {
-        TargetType::Flow => around.flows.get()?.startable(read, row.workspace_id, FlowId(row.target_id))?.is_ok(),
+        TargetType::Flow => {
+            around.flows.get()?.startable(read, row.workspace_id, FlowId(row.target_id))?.is_ok()
+        }
         TargetType::Agent => {
             let found = around.agents.expect_active(read, row.workspace_id, Some(AgentId(row.target_id)));
             match found {

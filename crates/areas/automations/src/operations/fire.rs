@@ -120,9 +120,11 @@ fn expect_contact(read: &mut Read, matching: &Matching, row: &AutomationRow, id:
 fn expect_input(rule: &Rule, data: &Map<String, Value>) -> Result<()> {
     let Settings::Manual(manual) = &rule.settings else { return Ok(()) };
     let Some(schema) = &manual.input_schema else { return Ok(()) };
-    let validator: Validator = jsonschema::validator_for(schema).map_err(|_| Error::internal("a schema is damaged"))?;
+    let validator: Validator =
+        jsonschema::validator_for(schema).map_err(|_| Error::internal("a schema is damaged"))?;
     let data = Value::Object(data.clone());
-    let errors: Vec<String> = validator.iter_errors(&data).take(5).map(|error| input::sentence(&error)).collect();
+    let errors: Vec<String> =
+        validator.iter_errors(&data).take(5).map(|error| input::sentence(&error)).collect();
     if errors.is_empty() { Ok(()) } else { Err(Error::invalid("data", errors.join("; "))) }
 }
 
@@ -226,7 +228,10 @@ pub fn test_automation(
         }
         Source::Messages => {
             let contact = data.get("contact_id").and_then(Value::as_i64).map(ContactId);
-            (row.trigger_type.as_str().to_owned(), message_fits(&rule, &data).then(|| (data.clone(), contact)))
+            (
+                row.trigger_type.as_str().to_owned(),
+                message_fits(&rule, &data).then(|| (data.clone(), contact)),
+            )
         }
         Source::Timer | Source::Requests => {
             let contact = data.get("contact_id").and_then(Value::as_i64).map(ContactId);

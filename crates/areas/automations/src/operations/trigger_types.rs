@@ -62,8 +62,7 @@ pub fn list_trigger_types() -> Result<Rows<AutomationTriggerInfo>> {
 /// A schema with those that it refers to, as one document.
 fn whole((_, schema, used): NamedSchema) -> Value {
     let mut schema = json!(schema);
-    let mut parts: Map<String, Value> =
-        used.into_iter().map(|(name, part)| (name, json!(part))).collect();
+    let mut parts: Map<String, Value> = used.into_iter().map(|(name, part)| (name, json!(part))).collect();
     point_inside(&mut schema);
     parts.values_mut().for_each(point_inside);
     if let (Value::Object(members), false) = (&mut schema, parts.is_empty()) {

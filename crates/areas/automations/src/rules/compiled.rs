@@ -55,10 +55,8 @@ impl Rule {
     /// Whether it is skipped while a person answers the contact.
     pub(crate) fn yields_to_people(&self) -> bool {
         use TriggerType::{ConversationIdle, Keyword, MessageReceived, NoReply};
-        let by_default = matches!(
-            self.row.trigger_type,
-            Keyword | MessageReceived | NoReply | ConversationIdle
-        );
+        let by_default =
+            matches!(self.row.trigger_type, Keyword | MessageReceived | NoReply | ConversationIdle);
         self.policy.when_human_active.map_or(by_default, |when| when == WhenHumanActive::Skip)
     }
 

@@ -1,8 +1,8 @@
 //! Suspending: the service switches an automation off, and says why in an event.
 
+use super::events::{AutomationEvent, AutomationSuspended};
 use super::row::{AutomationStatus, SuspendedReason};
 use super::set;
-use super::events::{AutomationEvent, AutomationSuspended};
 use crate::firings::row::{FiringReason, discard_open};
 use crate::schema::automations;
 use diesel::prelude::*;

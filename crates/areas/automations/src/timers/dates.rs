@@ -87,9 +87,8 @@ impl DateRule {
 
     /// Returns days between which all values are that can fire between two moments, wherever the clock is.
     pub(crate) fn candidates(&self, since: Timestamp, until: Timestamp) -> (NaiveDate, NaiveDate) {
-        let day = |at: Timestamp, slack: i64| {
-            shifted(at.plus(-self.later).day(), slack.saturating_sub(self.days))
-        };
+        let day =
+            |at: Timestamp, slack: i64| shifted(at.plus(-self.later).day(), slack.saturating_sub(self.days));
         (day(since, -SLACK_DAYS), day(until, SLACK_DAYS))
     }
 
@@ -110,7 +109,8 @@ impl DateRule {
             return next(ZONE_STEP, shift * MINUTE);
         }
         let today = local(zone, now.plus(-self.later)).date();
-        let times = (-1..=2).map(|ahead| instant(zone, shifted(today, ahead).and_time(time)).plus(self.later));
+        let times =
+            (-1..=2).map(|ahead| instant(zone, shifted(today, ahead).and_time(time)).plus(self.later));
         times.filter(|at| *at > now).min().unwrap_or_else(|| next(MINUTE, 0))
     }
 }

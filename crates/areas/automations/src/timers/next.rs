@@ -43,15 +43,22 @@ fn date_field(
     DateRule::of(config)?;
     match (config.object, config.collection_id) {
         (DateObject::Item, None) => return Err(Error::invalid(COLLECTION, "must be given for items")),
-        (DateObject::Contact, Some(_)) => return Err(Error::invalid(COLLECTION, "must be left out for contacts")),
-        (DateObject::Item, Some(id)) if id.0 < 1 || around.collections.name(read, workspace, id)?.is_none() => {
+        (DateObject::Contact, Some(_)) => {
+            return Err(Error::invalid(COLLECTION, "must be left out for contacts"));
+        }
+        (DateObject::Item, Some(id))
+            if id.0 < 1 || around.collections.name(read, workspace, id)?.is_none() =>
+        {
             return Err(Error::invalid(COLLECTION, "must be the id of a collection of the workspace"));
         }
         _ => {}
     }
     match Window::of_field(config)?.field_type(read, around, workspace)? {
         Some(FieldType::Date | FieldType::Datetime) => Ok(()),
-        _ => Err(Error::invalid("trigger.config.field", "must be the key of a field of type `date` or `datetime`")),
+        _ => Err(Error::invalid(
+            "trigger.config.field",
+            "must be the key of a field of type `date` or `datetime`",
+        )),
     }
 }
 
@@ -88,7 +95,13 @@ pub(crate) fn next_fire_at(
             None
         }
         settings => match Window::of(&settings)? {
-            Some(window) => Some(window.next_look(tx, around, row.workspace_id, after)?),
+            Some(window) => {
+                // Dates that the new rule would have fired before now are not made up for.
+                if row.id.0 > 0 {
+                    Clock { since: Some(after), ..clock }.store(tx, row)?;
+                }
+                Some(window.next_look(tx, around, row.workspace_id, after)?)
+            }
             None => None,
         },
     };

@@ -45,7 +45,13 @@ impl Drawn {
     fn text(&self) -> String {
         let list = |set: &BTreeSet<u32>| set.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let part = |set: &Option<BTreeSet<u32>>| set.as_ref().map_or_else(|| "*".to_owned(), list);
-        format!("{} {} {} * {}", list(&self.minutes), part(&self.hours), part(&self.days), part(&self.weekdays))
+        format!(
+            "{} {} {} * {}",
+            list(&self.minutes),
+            part(&self.hours),
+            part(&self.days),
+            part(&self.weekdays)
+        )
     }
 
     fn is_on(&self, day: NaiveDate) -> bool {
@@ -153,17 +159,35 @@ fn rules_that_give_no_slots_are_refused() {
         let error = read.and_then(|schedule| schedule.refuse_empty(start)).unwrap_err();
         error.param_name().map(str::to_owned)
     };
-    for text in ["0 0 31 2 *", "0 0 30 2 *", "* * * *", "* * * * * *", "", "60 * * * *", "0 0 * * 8", "@daily", "\u{1F552}"] {
+    for text in [
+        "0 0 31 2 *",
+        "0 0 30 2 *",
+        "* * * *",
+        "* * * * * *",
+        "",
+        "60 * * * *",
+        "0 0 * * 8",
+        "@daily",
+        "\u{1F552}",
+    ] {
         assert_eq!(refused(&config(Some(text), None, None)).as_deref(), Some(CRON), "{text}");
     }
     for zone in ["Mars/Olympus", "", "Europe/Madrid ", "+02:00", "CETX"] {
-        assert_eq!(refused(&config(Some("0 9 * * *"), None, Some(zone))).as_deref(), Some(TIMEZONE), "{zone}");
+        assert_eq!(
+            refused(&config(Some("0 9 * * *"), None, Some(zone))).as_deref(),
+            Some(TIMEZONE),
+            "{zone}"
+        );
     }
     let every = Some((1, IntervalUnit::Days));
     assert_eq!(refused(&config(Some("0 9 * * *"), every, None)).as_deref(), Some(EVERY));
     assert_eq!(refused(&config(None, None, None)).as_deref(), Some(CRON));
     for n in [0, -1, 70_000] {
-        assert_eq!(refused(&config(None, Some((n, IntervalUnit::Days)), None)).as_deref(), Some(EVERY), "{n}");
+        assert_eq!(
+            refused(&config(None, Some((n, IntervalUnit::Days)), None)).as_deref(),
+            Some(EVERY),
+            "{n}"
+        );
     }
 }
 

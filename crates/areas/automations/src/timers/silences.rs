@@ -12,7 +12,8 @@ use crate::triggers::compiled::Settings;
 use diesel::prelude::*;
 use events::{EventConsumer, LoggedEvent};
 use model::{
-    AutomationId, ChannelId, ContactId, ConversationId, Env, JsonText, MessageId, Result, Timestamp, WorkspaceId,
+    AutomationId, ChannelId, ContactId, ConversationId, Env, JsonText, MessageId, Result, Timestamp,
+    WorkspaceId,
 };
 use ports::ContactReferences;
 use serde::{Deserialize, Serialize};
@@ -145,11 +146,20 @@ fn waiting(tx: &mut Tx, workspaces: &BTreeSet<WorkspaceId>) -> Result<Vec<Waitin
 }
 
 /// Fires a wait that is over, or lets it go on if the rule has become longer.
-pub(super) fn fire(tx: &mut Tx, matching: &Matching, row: Option<&AutomationRow>, timer: &TimerRow) -> Result<()> {
+pub(super) fn fire(
+    tx: &mut Tx,
+    matching: &Matching,
+    row: Option<&AutomationRow>,
+    timer: &TimerRow,
+) -> Result<()> {
     let now = tx.now();
     // Messages from before the automation was switched on do not count.
     let row = row.filter(|row| row.is_active(now) && row.enabled_at.is_none_or(|at| at <= timer.since));
-    let Some(waiting) = row.cloned().and_then(Waiting::of) else { return timer.delete(tx) };
+    // A wait of the other kind is left from an earlier trigger.
+    let waiting = row.cloned().and_then(Waiting::of);
+    let Some(waiting) = waiting.filter(|waiting| waiting.is_reply == timer.key.starts_with("reply:")) else {
+        return timer.delete(tx);
+    };
     let (row, due) = (&waiting.row, due(timer.since, waiting.minutes));
     if due > now {
         return timer.postpone(tx, due);

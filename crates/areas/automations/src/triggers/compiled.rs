@@ -1,11 +1,12 @@
 //! The settings of a trigger as matching uses them, and their checks.
 
 use super::config::{
-    Custom, Fields, Handoff, ItemFields, Items, Keyword, KeywordMatch, Manual, MessageReceived, Run, Tags, Webhook,
+    Custom, Fields, Handoff, ItemFields, Items, Keyword, KeywordMatch, Manual, MessageReceived, Run, Tags,
+    Webhook,
 };
+use super::keywords::Matcher;
 use super::timers::{ConversationIdle, DateField, NoReply, Schedule, TaskDue};
 use super::{NamedSchema, TriggerType};
-use super::keywords::Matcher;
 use expressions::text;
 use input::field_errors;
 use jsonschema::Validator;
@@ -85,8 +86,9 @@ impl Settings {
         Ok(match kind {
             TriggerType::Keyword => {
                 let settings: Keyword = typed(config)?;
-                let matcher = Matcher::new(&settings.words, settings.how)
-                    .map_err(|(place, rule)| Error::invalid(format!("trigger.config.words[{place}]"), rule))?;
+                let matcher = Matcher::new(&settings.words, settings.how).map_err(|(place, rule)| {
+                    Error::invalid(format!("trigger.config.words[{place}]"), rule)
+                })?;
                 Self::Keyword(settings, matcher)
             }
             TriggerType::MessageReceived => Self::Message(typed(config)?),

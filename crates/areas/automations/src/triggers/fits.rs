@@ -63,18 +63,13 @@ pub(crate) fn fit(trigger: TriggerType, settings: &Settings, kind: &str, data: &
 
 /// The contact that an event is about.
 fn contact_of(data: &Value) -> Option<ContactId> {
-    let places = ["/contact_id", "/contact/id", "/contact/contact_id", "/task/contact_id", "/task/contact/id"];
+    let places =
+        ["/contact_id", "/contact/id", "/contact/contact_id", "/task/contact_id", "/task/contact/id"];
     places.into_iter().find_map(|place| data.pointer(place)?.as_i64()).map(ContactId)
 }
 
-
 /// Whether one of these fields changed in this way. No fields are all fields.
-fn is_change(
-    data: &Value,
-    fields: &[String],
-    from: Option<&Value>,
-    to: Option<&Value>,
-) -> bool {
+fn is_change(data: &Value, fields: &[String], from: Option<&Value>, to: Option<&Value>) -> bool {
     let Some(changed) = data.get("changed").and_then(Value::as_object) else { return false };
     if fields.is_empty() {
         return !changed.is_empty();
@@ -137,7 +132,10 @@ mod tests {
         let added = fits(TriggerType::TagAdded, json!({ "tags": ["VIP"] }), "contact.updated", data.clone());
         let added = added.unwrap();
         assert_eq!((&added.payload["tags"], added.contact), (&json!(["vip"]), Some(ContactId(7))));
-        assert_eq!(fits(TriggerType::TagAdded, json!({ "tags": ["a"] }), "contact.updated", data.clone()), None);
+        assert_eq!(
+            fits(TriggerType::TagAdded, json!({ "tags": ["a"] }), "contact.updated", data.clone()),
+            None
+        );
         assert_eq!(fits(TriggerType::TagRemoved, json!({}), "contact.updated", data), None);
     }
 

@@ -56,7 +56,10 @@ impl Matcher {
     pub(crate) fn longest(&self, text: &str) -> Option<(usize, &str)> {
         let text = beginning(text);
         let plain = folded(text);
-        let fits = self.words.iter().filter_map(|word| Some((word.finder.length(text, &plain)?, word.shown.as_str())));
+        let fits = self
+            .words
+            .iter()
+            .filter_map(|word| Some((word.finder.length(text, &plain)?, word.shown.as_str())));
         // Of several of one length the first counts.
         fits.reduce(|best, next| if next.0 > best.0 { next } else { best })
     }

@@ -72,8 +72,8 @@ macro_rules! trigger_types {
     };
 }
 
-use serde_json::json;
 use Source::{Events, Messages, Requests, Timer};
+use serde_json::json;
 
 trigger_types! {
     /// A contact wrote one of these words.
