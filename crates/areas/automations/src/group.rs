@@ -44,11 +44,13 @@ fn start(services: &Services) -> Result<Parts> {
         Reading { people: services.cloned()?, variables: services.cloned()?, business: services.cloned()? };
     let matching = Matching { reading: reading.clone(), rules: RuleSets::default() };
     let dispatcher = Dispatcher { around: around.clone(), reading, directory: services.get()? };
+    let sweep = Sweep { around: around.clone(), matching: matching.clone() };
     let turns: Arc<dyn ChannelTurns> = services.cloned()?;
     let mut parts = Parts::default()
         .job(dispatch::job(&dispatcher))
         .job(purge())
-        .job(Sweep { around: around.clone(), matching: matching.clone() }.job())
+        .job(sweep.clone().job())
+        .service(sweep)
         .one_of::<Arc<dyn EventConsumer>>(Arc::new(Silences))
         .one_of::<Arc<dyn EventConsumer>>(Arc::new(Outcomes))
         .one_of::<Arc<dyn ContactReferences>>(Arc::new(SilenceReferences))

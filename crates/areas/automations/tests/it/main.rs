@@ -8,11 +8,13 @@
 
 mod dispatch;
 mod events;
+mod guards;
 mod messages;
 mod policies;
 mod requests;
 mod rules;
 mod scripted;
+mod timers;
 
 use scripted::ScriptedFlows;
 use serde_json::{Value, json};
