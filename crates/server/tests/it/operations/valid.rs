@@ -40,10 +40,8 @@ fn refusals() -> Vec<(String, String)> {
 
 /// The address of an operation on the sample objects.
 pub fn address(op: &Op, document: &Document, ids: &BTreeMap<String, String>) -> String {
-    document.ids(op).iter().fold(op.path.clone(), |path, name| {
-        let id = ids.get(name).unwrap_or_else(|| panic!("{}: seed a {name}", op.id));
-        path.replace(&format!("{{{name}}}"), id)
-    })
+    let named = document.sample_ids(op, ids);
+    named.iter().fold(op.path.clone(), |path, (name, id)| path.replace(&format!("{{{name}}}"), id))
 }
 
 /// Queries and bodies that the contract allows.
@@ -105,8 +103,10 @@ async fn ids_have_one_spelling(kind: Kind) {
     let ids = seed(&sweep).await;
     for (document, op) in sweep.operations() {
         let body = minimal(document, &op);
-        for name in document.ids(&op).into_iter().filter(|name| ids[name].parse::<i64>().is_ok()) {
-            let id = &ids[&name];
+        for (name, id) in document.sample_ids(&op, &ids) {
+            if id.parse::<i64>().is_err() {
+                continue;
+            }
             for other in [
                 format!("+{id}"),
                 format!("%2B{id}"),
