@@ -65,7 +65,10 @@ impl<'a> FlowRunEvent<'a> {
             FlowRunStatus::Failed => Self::Failed,
             FlowRunStatus::Cancelled => Self::Cancelled,
             FlowRunStatus::Expired => Self::Expired,
-            FlowRunStatus::Queued | FlowRunStatus::Running | FlowRunStatus::Waiting | FlowRunStatus::Paused => {
+            FlowRunStatus::Queued
+            | FlowRunStatus::Running
+            | FlowRunStatus::Waiting
+            | FlowRunStatus::Paused => {
                 return Ok(None);
             }
         };

@@ -2,13 +2,17 @@
 
 use crate::draft::uses::{FlowVariables, FlowsAsUsers};
 use crate::draft::{mcp_tools, operations, publish, remove, validation, version_operations};
+use crate::engine::metrics::{LATENESS, OPEN_RUNS};
 use crate::engine::{EngineParts, FlowEngine};
 use crate::events::FlowRunEvent;
 use crate::runs::operations as runs;
+use crate::runs::retention::purge;
+use jobs::Job;
 use model::Result;
 use operation::{Domain, EventType, Group, Operations, Parts, Services};
 use ports::{ObjectUsers, VariableUsers, WorkspaceFlows};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The group of flows.
 pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<Flows>()), start };
@@ -18,7 +22,19 @@ fn start(services: &Services) -> Result<Parts> {
     services.get::<WorkspaceFlows>()?.connect(engine.clone());
     let (objects, variables): (Arc<dyn ObjectUsers>, Arc<dyn VariableUsers>) =
         (Arc::new(FlowsAsUsers), Arc::new(FlowVariables));
-    Ok(Parts::default().service(engine).one_of(objects).one_of(variables))
+    let purging = Job::every(
+        "flows.purge",
+        Duration::from_secs(600),
+        "deletes runs of flows whose time is over",
+        purge,
+    );
+    Ok(Parts::default()
+        .job(purging)
+        .table_gauge(OPEN_RUNS)
+        .table_gauge(LATENESS)
+        .service(engine)
+        .one_of(objects)
+        .one_of(variables))
 }
 
 /// The area of flows.

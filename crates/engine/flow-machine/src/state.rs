@@ -296,7 +296,8 @@ impl State {
 
     /// Gives the places of the run new ids, by which the keys of effects are made.
     pub fn renew_keys(&mut self) {
-        let renewed: Vec<(u32, u32)> = (self.next_id..).zip(&self.tokens).map(|(new, token)| (token.id, new)).collect();
+        let renewed: Vec<(u32, u32)> =
+            (self.next_id..).zip(&self.tokens).map(|(new, token)| (token.id, new)).collect();
         let of = |id: u32| renewed.iter().find(|(old, _)| *old == id).map_or(id, |(_, new)| *new);
         for token in &mut self.tokens {
             token.id = of(token.id);

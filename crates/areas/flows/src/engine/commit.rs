@@ -22,12 +22,6 @@ pub(crate) struct Changes {
     pub(crate) over: Vec<i64>,
 }
 
-impl Changes {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.begun.is_empty() && self.changed.is_empty() && self.waits.is_empty() && self.over.is_empty()
-    }
-}
-
 /// What becomes of the run itself.
 #[derive(Debug, Clone)]
 pub(crate) struct Progress {
@@ -40,6 +34,8 @@ pub(crate) struct Progress {
     pub(crate) contact: Option<ContactId>,
     pub(crate) step_count: i64,
     pub(crate) energy: i64,
+    /// For how many days a run that has ended is kept.
+    pub(crate) kept_days: i64,
     /// Whether this process goes on with the run.
     pub(crate) is_held: bool,
 }
@@ -48,6 +44,8 @@ pub(crate) struct Progress {
 pub(crate) fn write(tx: &mut Tx, row: &RunRow, changes: &Changes, progress: &Progress) -> Result<bool> {
     let now = tx.now();
     let is_final = progress.status.is_final();
+    let kept_until = now.plus_seconds(progress.kept_days.saturating_mul(86_400));
+    let expires_at = if is_final { kept_until } else { row.expires_at };
     let lease = progress.is_held.then(|| now.plus_seconds(LEASE_SECONDS));
     let updated = diesel::update(
         flow_runs::table
@@ -68,6 +66,7 @@ pub(crate) fn write(tx: &mut Tx, row: &RunRow, changes: &Changes, progress: &Pro
         flow_runs::started_at.eq(row.started_at.unwrap_or(now)),
         flow_runs::lease_until.eq(lease),
         flow_runs::ended_at.eq(is_final.then_some(now)),
+        flow_runs::expires_at.eq(expires_at),
     ))
     .execute(tx.connection())?;
     if updated == 0 {

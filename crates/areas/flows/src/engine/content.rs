@@ -59,8 +59,7 @@ impl Content {
     }
 
     fn published(row: &VersionRow) -> Result<Self> {
-        let publisher =
-            Publisher { key: row.key_id.clone(), lineage: row.lineage_id.clone(), env: row.env };
+        let publisher = Publisher { key: row.key_id.clone(), lineage: row.lineage_id.clone(), env: row.env };
         Self::new(row.graph.parse()?, row.settings.parse()?, Some(publisher))
     }
 

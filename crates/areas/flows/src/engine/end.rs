@@ -1,6 +1,7 @@
 //! Ends of runs from outside: cancelled, or expired.
 
 use super::FlowEngine;
+use crate::draft::settings::Settings;
 use crate::runs::queries;
 use crate::runs::row::{FlowRunStatus, RunRow};
 use model::Result;
@@ -13,7 +14,8 @@ impl FlowEngine {
     /// # Errors
     /// When the database fails.
     pub(crate) fn end_now(&self, tx: &mut Tx, mut row: RunRow, status: FlowRunStatus) -> Result<bool> {
-        if !queries::end_from_outside(tx, &row.id, status)? {
+        let kept_days = self.kept_days(tx, &row)?;
+        if !queries::end_from_outside(tx, &row.id, status, kept_days)? {
             return Ok(false);
         }
         row.status = status;
@@ -22,5 +24,11 @@ impl FlowEngine {
         }
         self.after_end(tx, &row, None)?;
         Ok(true)
+    }
+
+    /// For how many days a run is kept after its end.
+    fn kept_days(&self, tx: &mut Tx, row: &RunRow) -> Result<i64> {
+        let Some(version) = row.version else { return Ok(Settings::default().retention_days) };
+        Ok(self.version(tx, row.workspace_id, row.flow_id, version)?.settings.retention_days)
     }
 }

@@ -5,6 +5,7 @@ mod commit;
 pub(crate) mod content;
 mod drive;
 mod end;
+pub(crate) mod metrics;
 pub(crate) mod secrets;
 mod serve;
 mod values;

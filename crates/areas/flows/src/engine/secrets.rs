@@ -80,10 +80,9 @@ impl Secrets {
                 Value::String(pairs.fold(text.clone(), |text, (from, to)| text.replace(from, to)))
             }
             Value::Array(elements) => elements.iter().map(|element| self.replaced(element, pair)).collect(),
-            Value::Object(members) => members
-                .iter()
-                .map(|(name, member)| (name.clone(), self.replaced(member, pair)))
-                .collect(),
+            Value::Object(members) => {
+                members.iter().map(|(name, member)| (name.clone(), self.replaced(member, pair))).collect()
+            }
             plain => plain.clone(),
         }
     }
@@ -120,7 +119,8 @@ mod tests {
         let run = FlowRunId::parse("frun_01m7w4n5e0k3p8r2v6x9b1d4f7").unwrap();
         let mut secrets = Secrets::of(&seal, &run);
         let mark = secrets.hide("api.key", &json!("s3cret"));
-        let settings = json!({ "headers": { "authorization": format!("Bearer {}", mark.as_str().unwrap()) } });
+        let settings =
+            json!({ "headers": { "authorization": format!("Bearer {}", mark.as_str().unwrap()) } });
         assert!(secrets.are_in(&settings));
         assert!(!secrets.are_in(&json!({ "text": "«secret:0:api.key»" })));
         assert_eq!(secrets.reveal(&settings), json!({ "headers": { "authorization": "Bearer s3cret" } }));
@@ -130,6 +130,9 @@ mod tests {
         let slash = secrets.hide("slash", &json!("a/b&c"));
         let url = format!("https://example.com/{}?x=1", slash.as_str().unwrap());
         assert_eq!(secrets.reveal_in_url(&url), "https://example.com/a%2Fb%26c?x=1");
-        assert_eq!(shown(&settings.to_string()), r#"{"headers":{"authorization":"Bearer ‹secret api.key›"}}"#);
+        assert_eq!(
+            shown(&settings.to_string()),
+            r#"{"headers":{"authorization":"Bearer ‹secret api.key›"}}"#
+        );
     }
 }

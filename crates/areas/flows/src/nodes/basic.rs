@@ -102,5 +102,8 @@ pub(super) fn sub_flow_ended(wait: &Value, arrival: &Arrival) -> Result<Work, No
         return Ok(done_at("next", json!({ "output": output, "run_id": run })));
     }
     let reason = end.pointer("/error/message").and_then(Value::as_str).unwrap_or("It gave no reason.");
-    Err(NodeFailure::new("sub_flow_failed", format!("The run {} is {status}. {reason}", run.map_or_else(String::new, |run| run.to_string()))))
+    Err(NodeFailure::new(
+        "sub_flow_failed",
+        format!("The run {} is {status}. {reason}", run.map_or_else(String::new, |run| run.to_string())),
+    ))
 }

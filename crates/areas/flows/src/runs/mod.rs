@@ -4,6 +4,7 @@ pub(crate) mod model;
 pub(crate) mod operations;
 mod port;
 pub(crate) mod queries;
+pub(crate) mod retention;
 mod retry;
 pub(crate) mod row;
 pub(crate) mod start;

@@ -63,7 +63,7 @@ pub struct Run {
     step_count: i64,
     /// The Energy that its nodes spent.
     energy: i64,
-    /// When it expires.
+    /// When it expires; after its end, when it is deleted.
     expires_at: Timestamp,
     /// When the object was created.
     created_at: Timestamp,

@@ -74,13 +74,19 @@ pub(crate) fn park(tx: &mut Tx, row: &RunRow, reason: FlowPauseReason, error: &R
 
 /// Ends a run from outside, with its waits, in whatever state it is. Nodes that act are left to end. Returns whether it had not
 /// ended.
-pub(crate) fn end_from_outside(tx: &mut Tx, id: &FlowRunId, status: FlowRunStatus) -> Result<bool> {
+pub(crate) fn end_from_outside(
+    tx: &mut Tx,
+    id: &FlowRunId,
+    status: FlowRunStatus,
+    kept_days: i64,
+) -> Result<bool> {
     let now = tx.now();
     let open = flow_runs::table.find(id).filter(flow_runs::ended_at.is_null());
     let ended = diesel::update(open)
         .set((
             flow_runs::status.eq(status),
             flow_runs::ended_at.eq(now),
+            flow_runs::expires_at.eq(now.plus_seconds(kept_days.saturating_mul(86_400))),
             flow_runs::pause_reason.eq(None::<FlowPauseReason>),
             flow_runs::wake_at.eq(None::<Timestamp>),
             flow_runs::lease_until.eq(None::<Timestamp>),
@@ -91,9 +97,11 @@ pub(crate) fn end_from_outside(tx: &mut Tx, id: &FlowRunId, status: FlowRunStatu
     }
     diesel::delete(flow_waits::table.filter(flow_waits::run_id.eq(id))).execute(tx.connection())?;
     let idle = [FlowStepStatus::Pending, FlowStepStatus::Waiting];
-    diesel::update(flow_steps::table.filter(flow_steps::run_id.eq(id)).filter(flow_steps::status.eq_any(idle)))
-        .set((flow_steps::status.eq(FlowStepStatus::Cancelled), flow_steps::ended_at.eq(now)))
-        .execute(tx.connection())?;
+    diesel::update(
+        flow_steps::table.filter(flow_steps::run_id.eq(id)).filter(flow_steps::status.eq_any(idle)),
+    )
+    .set((flow_steps::status.eq(FlowStepStatus::Cancelled), flow_steps::ended_at.eq(now)))
+    .execute(tx.connection())?;
     Ok(true)
 }
 

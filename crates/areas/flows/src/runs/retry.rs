@@ -82,7 +82,10 @@ pub(super) fn retry(
     match &body.node_id {
         Some(node) => {
             if !program.restart_at(&mut state, node) {
-                return Err(Error::invalid("node_id", "must name a node of the flow that is not its trigger"));
+                return Err(Error::invalid(
+                    "node_id",
+                    "must name a node of the flow that is not its trigger",
+                ));
             }
         }
         None => program.resume(&mut state),
@@ -105,13 +108,7 @@ pub(super) fn retry(
 }
 
 /// Lets a run go on with a state, as another attempt.
-fn reopen(
-    tx: &mut Tx,
-    engine: &FlowEngine,
-    row: &RunRow,
-    state: &State,
-    days: i64,
-) -> Result<()> {
+fn reopen(tx: &mut Tx, engine: &FlowEngine, row: &RunRow, state: &State, days: i64) -> Result<()> {
     let now = tx.now();
     let open = [FlowStepStatus::Pending, FlowStepStatus::Running, FlowStepStatus::Waiting];
     diesel::update(

@@ -4,9 +4,9 @@ use super::queries;
 use super::row::{FlowRunMode, FlowRunStatus, FlowTriggerType, RunContent, RunRow};
 use crate::draft::model::{FlowRow, FlowStatus};
 use crate::draft::settings::{FlowOnLimit, FlowPerContact};
+use crate::engine::FlowEngine;
 use crate::engine::claim::is_live;
 use crate::engine::content::Content;
-use crate::engine::FlowEngine;
 use crate::schema::flow_runs;
 use diesel::prelude::*;
 use flow_graphs::Graph;
@@ -152,12 +152,7 @@ fn executed(
 }
 
 /// Applies the limits of the flow. Returns the run that keeps this one from starting.
-fn make_room(
-    engine: &FlowEngine,
-    tx: &mut Tx,
-    new: &NewRun,
-    content: &Content,
-) -> Result<Option<FlowRunId>> {
+fn make_room(engine: &FlowEngine, tx: &mut Tx, new: &NewRun, content: &Content) -> Result<Option<FlowRunId>> {
     if new.test.is_some() {
         return Ok(None);
     }

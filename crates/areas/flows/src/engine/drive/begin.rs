@@ -165,7 +165,9 @@ impl Drive {
 /// Whether the effect of a node is outside the service, where nobody is known to remember its key.
 fn has_foreign_effect(task: &Task) -> bool {
     match task.kind {
-        NodeType::HttpRequest => task.config.get("method").and_then(Value::as_str).is_some_and(|it| it != "GET"),
+        NodeType::HttpRequest => {
+            task.config.get("method").and_then(Value::as_str).is_some_and(|it| it != "GET")
+        }
         NodeType::IntegrationAction | NodeType::McpTool => true,
         _ => false,
     }

@@ -19,7 +19,8 @@ impl Drive {
         match ending {
             Ending::Completed { output } => self.finish(FlowRunStatus::Completed, Some(output), None).await,
             Ending::Failed { output } => {
-                let message = output.as_str().unwrap_or("An `end` node says that the flow failed.").to_owned();
+                let message =
+                    output.as_str().unwrap_or("An `end` node says that the flow failed.").to_owned();
                 let error = RunError { node_id: None, code: "ended_as_failed".to_owned(), message };
                 self.finish(FlowRunStatus::Failed, Some(output), Some(error)).await
             }

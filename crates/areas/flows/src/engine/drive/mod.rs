@@ -163,6 +163,7 @@ impl Drive {
             contact: self.row.contact_id,
             step_count: self.row.step_count,
             energy: self.row.energy,
+            kept_days: self.content.settings.retention_days,
             is_held,
         }
     }

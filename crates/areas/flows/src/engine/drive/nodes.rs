@@ -19,8 +19,7 @@ impl Drive {
     pub(super) async fn advance(&mut self, at_work: &mut AtWork) -> Result<()> {
         loop {
             let mut trace = Vec::new();
-            let tasks =
-                self.content.program.advance_traced(&mut self.state, &self.around.values, &mut trace);
+            let tasks = self.content.program.advance_traced(&mut self.state, &self.around.values, &mut trace);
             for step in trace {
                 self.note_computed(step);
             }
@@ -144,7 +143,8 @@ impl Drive {
 
     /// A run without a contact gets the one that `update_contact` has created.
     fn take_contact(&mut self, kind: NodeType, outcome: &Outcome) {
-        if let (NodeType::UpdateContact, None, Outcome::Done { output, .. }) = (kind, self.row.contact_id, outcome)
+        if let (NodeType::UpdateContact, None, Outcome::Done { output, .. }) =
+            (kind, self.row.contact_id, outcome)
             && let Some(id) = output.get("id").and_then(Value::as_i64)
         {
             self.row.contact_id = Some(ContactId(id));

@@ -47,7 +47,9 @@ impl Drive {
     }
 
     pub(super) fn note_trigger(&mut self, payload: &Value) {
-        let Some(node) = self.content.graph.nodes.iter().find(|node| node.kind == NodeType::Trigger) else { return };
+        let Some(node) = self.content.graph.nodes.iter().find(|node| node.kind == NodeType::Trigger) else {
+            return;
+        };
         let id = node.id.clone();
         let row = self.step_of(&id, NodeType::Trigger, "", FlowStepStatus::Completed, None);
         let (output, port) = (Some(JsonText::of(payload)), Some(Edge::NEXT.to_owned()));
@@ -94,11 +96,8 @@ pub(super) fn ended(row: StepRow, outcome: &Outcome, now: Timestamp) -> StepRow 
             StepRow { status: FlowStepStatus::Completed, port: Some(port.clone()), output, energy, ..row }
         }
         Outcome::Failed { code, message, .. } => {
-            let error = RunError {
-                node_id: Some(row.node_id.clone()),
-                code: code.clone(),
-                message: message.clone(),
-            };
+            let error =
+                RunError { node_id: Some(row.node_id.clone()), code: code.clone(), message: message.clone() };
             StepRow { status: FlowStepStatus::Failed, error: Some(JsonText::of(&error)), ..row }
         }
         Outcome::Unknown => StepRow { status: FlowStepStatus::Unknown, ..row },
