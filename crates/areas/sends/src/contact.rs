@@ -28,11 +28,8 @@ pub fn send_contact_message(
     let contact = parts.0.people.find(tx, caller.workspace_id(), &contact_id)?;
     let channel = channel_for(tx, caller.workspace_id(), contact.id, body.channel_id)?;
     let sending = Sending::new(caller, &parts.0, query.dry_run, body.attempt())?;
-    let message = TextOrReply {
-        interactive: body.interactive.as_ref(),
-        files: &body.file_ids,
-        ..body.text_or_reply()
-    };
+    let message =
+        TextOrReply { interactive: body.interactive.as_ref(), files: &body.file_ids, ..body.text_or_reply() };
     let message = (message, body.preview_url);
     sending.send_text_or_reply(tx, caller, &channel, &contact, &variables.0, message).map(Json)
 }

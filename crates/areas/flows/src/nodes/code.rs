@@ -75,7 +75,8 @@ mod tests {
 
     #[test]
     fn a_function_that_asks_for_another_attempt_gets_one() {
-        let failure = |code, retry_after_ms| FunctionFailure { code, message: "No.".to_owned(), retry_after_ms };
+        let failure =
+            |code, retry_after_ms| FunctionFailure { code, message: "No.".to_owned(), retry_after_ms };
         let asked = failed(failure("function_error", Some(1500)));
         assert_eq!((asked.is_transient, asked.retry_after), (true, Some(2)));
         let thrown = failed(failure("function_error", None));

@@ -72,7 +72,8 @@ pub(super) async fn handoff(call: &NodeCall) -> Result<Work, NodeFailure> {
     let contact = call.contact()?;
     let changed = match config.assignee_id {
         Some(member) => {
-            let body = json!({ "assignee_id": member, "autopilot": config.autopilot, "summary": config.note });
+            let body =
+                json!({ "assignee_id": member, "autopilot": config.autopilot, "summary": config.note });
             call.call("assignContact", Request::with_body(body).at("contactId", contact)).await?
         }
         None => {

@@ -56,7 +56,9 @@ pub(super) async fn send(
     closed: &Closed<'_>,
 ) -> Result<Work, NodeFailure> {
     if call.is_test() {
-        return Ok(simulated(json!({ "operation": "sendContactMessage", "contact_id": contact, "body": body })));
+        return Ok(simulated(
+            json!({ "operation": "sendContactMessage", "contact_id": contact, "body": body }),
+        ));
     }
     let request = Request::with_body(body).at("contactId", contact).part("message");
     match call.call("sendContactMessage", request).await {
@@ -64,9 +66,10 @@ pub(super) async fn send(
         Err(failure) if failure.code == "window_closed" => match (closed.policy, closed.template) {
             (FlowClosedWindow::Fail, _) => Err(failure),
             (FlowClosedWindow::Template, Some(config)) => template(call, contact, config, Some(false)).await,
-            (FlowClosedWindow::Template, None) => {
-                Err(NodeFailure::new("validation_error", "`template`: is required, because the window is closed."))
-            }
+            (FlowClosedWindow::Template, None) => Err(NodeFailure::new(
+                "validation_error",
+                "The setting `template` is required, because the window is closed.",
+            )),
             (FlowClosedWindow::Task, _) => task(call, contact, closed.text).await,
         },
         Err(failure) => Err(failure),
@@ -92,7 +95,9 @@ async fn template(
         "media": config.file_id,
     });
     if call.is_test() {
-        return Ok(simulated(json!({ "operation": "sendContactTemplate", "contact_id": contact, "body": body })));
+        return Ok(simulated(
+            json!({ "operation": "sendContactTemplate", "contact_id": contact, "body": body }),
+        ));
     }
     let request = Request::with_body(body).at("contactId", contact).part("template");
     let sent = call.call("sendContactTemplate", request).await?;

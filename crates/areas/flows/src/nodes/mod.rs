@@ -121,7 +121,7 @@ impl From<Error> for NodeFailure {
         }
         Self {
             code: error.code().as_str().to_owned(),
-            message: error.message().to_owned(),
+            message: calls::about_param(error.message(), error.param_name()),
             is_transient: matches!(error.code().status(), 429 | 500..),
             retry_after: error.retry_after_seconds().and_then(|seconds| u64::try_from(seconds).ok()),
         }

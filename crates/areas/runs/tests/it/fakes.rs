@@ -3,9 +3,9 @@
 use model::{Error, FunctionId, InvocationId, JsonText, Result, SkillId, WorkspaceId};
 use operation::{BoxFuture, Services};
 use ports::{
-    CallableFunction, FunctionCall, FunctionEffect, FunctionEnd, FunctionFailure, Functions, InlineCall, MissingSkill,
-    OfferedFile, OfferedSkill, SkillActivation, SkillFileText, SkillLibrary, SkillPin, SkillScript, Skills,
-    Uncallable, WorkspaceFunctions,
+    CallableFunction, FunctionCall, FunctionEffect, FunctionEnd, FunctionFailure, Functions, InlineCall,
+    MissingSkill, OfferedFile, OfferedSkill, SkillActivation, SkillFileText, SkillLibrary, SkillPin,
+    SkillScript, Skills, Uncallable, WorkspaceFunctions,
 };
 use serde_json::{Value, json};
 use std::collections::VecDeque;
