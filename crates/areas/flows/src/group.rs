@@ -5,6 +5,7 @@ use crate::draft::{mcp_tools, operations, publish, remove, validation, version_o
 use crate::engine::metrics::{LATENESS, OPEN_RUNS};
 use crate::engine::{EngineParts, FlowEngine};
 use crate::events::FlowRunEvent;
+use crate::nodes::custom_events::CustomEvent;
 use crate::runs::operations as runs;
 use crate::runs::retention::purge;
 use jobs::Job;
@@ -71,6 +72,8 @@ impl Domain for Flows {
     }
 
     fn event_types() -> Vec<EventType> {
-        EventType::of::<FlowRunEvent<'_>>()
+        let mut types = EventType::of::<FlowRunEvent<'_>>();
+        types.extend(EventType::of::<CustomEvent>());
+        types
     }
 }

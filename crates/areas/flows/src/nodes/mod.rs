@@ -4,6 +4,7 @@ mod basic;
 mod calls;
 mod code;
 mod contacts;
+pub(crate) mod custom_events;
 mod http;
 mod messages;
 mod records;
@@ -159,6 +160,7 @@ impl NodeCall {
             NodeType::SearchCollection => records::search_collection(self).await,
             NodeType::Code => code::code(self).await,
             NodeType::Function => code::function(self).await,
+            NodeType::EmitEvent => custom_events::emit_event(self).await,
             NodeType::HttpRequest => http::http_request(self).await,
             kind => Err(unavailable(kind)),
         }

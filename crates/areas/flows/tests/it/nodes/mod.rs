@@ -2,8 +2,10 @@
 
 mod code;
 mod contacts;
+mod custom_events;
 mod http;
 mod messages;
+mod once;
 mod records;
 
 use serde_json::{Value, json};
