@@ -6,5 +6,6 @@
 )]
 
 mod drafts;
+mod nodes;
 mod runs;
 mod support;
