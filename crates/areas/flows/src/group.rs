@@ -1,14 +1,18 @@
 //! Declares the group of flows.
 
+use crate::draft::uses::{FlowVariables, FlowsAsUsers};
+use crate::draft::{mcp_tools, operations, publish, remove, validation, version_operations};
 use crate::engine::metrics::{LATENESS, OPEN_RUNS};
 use crate::engine::{EngineParts, FlowEngine};
-use crate::events::FlowRunEvent;
+use crate::events::{ApprovalRequested, FlowRunEvent};
 use crate::runs::operations as runs;
 use crate::runs::retention::purge;
+use crate::waits;
 use jobs::Job;
 use model::Result;
 use operation::{Domain, EventType, Group, Operations, Parts, Services};
-use ports::WorkspaceFlows;
+use ports::{ObjectUsers, VariableUsers, WorkspaceFlows};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The group of flows.
@@ -17,13 +21,16 @@ pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<
 fn start(services: &Services) -> Result<Parts> {
     let engine = FlowEngine::new(EngineParts::of(services)?);
     services.get::<WorkspaceFlows>()?.connect(engine.clone());
+    let (objects, variables): (Arc<dyn ObjectUsers>, Arc<dyn VariableUsers>) =
+        (Arc::new(FlowsAsUsers), Arc::new(FlowVariables));
     let purging = Job::every(
         "flows.purge",
         Duration::from_secs(600),
         "deletes runs of flows whose time is over",
         purge,
     );
-    Ok(Parts::default().job(purging).table_gauge(OPEN_RUNS).table_gauge(LATENESS).service(engine))
+    let parts = waits::add(Parts::default(), &engine).one_of(objects).one_of(variables);
+    Ok(parts.job(purging).table_gauge(OPEN_RUNS).table_gauge(LATENESS).service(engine))
 }
 
 /// The area of flows.
@@ -37,6 +44,19 @@ impl Domain for Flows {
 
     fn operations() -> Operations {
         vec![
+            Box::new(operations::ListFlows),
+            Box::new(operations::CreateFlow),
+            Box::new(mcp_tools::ListFlowMcpTools),
+            Box::new(operations::GetFlow),
+            Box::new(operations::UpdateFlow),
+            Box::new(remove::DeleteFlow),
+            Box::new(operations::DuplicateFlow),
+            Box::new(validation::ValidateFlow),
+            Box::new(publish::PublishFlow),
+            Box::new(publish::UnpublishFlow),
+            Box::new(version_operations::ListFlowVersions),
+            Box::new(version_operations::GetFlowVersion),
+            Box::new(version_operations::RestoreFlowVersion),
             Box::new(runs::StartFlowRun),
             Box::new(runs::ListFlowRuns),
             Box::new(runs::GetFlowRun),
@@ -47,6 +67,8 @@ impl Domain for Flows {
     }
 
     fn event_types() -> Vec<EventType> {
-        EventType::of::<FlowRunEvent<'_>>()
+        let mut all = EventType::of::<FlowRunEvent<'_>>();
+        all.extend(EventType::of::<ApprovalRequested>());
+        all
     }
 }

@@ -75,7 +75,8 @@ impl RunEngine {
         }
         let Some(code) = &settings.code else { return Ok(ToolOutput::error("it has nothing to call")) };
         let (function, version, by) = (code.id, code.version, FunctionCaller::Run { run, step });
-        let call = FunctionCall { caller, function, version, input, by, contact, once, patience };
+        let hidden = Vec::new();
+        let call = FunctionCall { caller, function, version, input, hidden, by, contact, once, patience };
         Ok(match self.0.parts.functions.call(call).await?.result {
             Ok(output) => ToolOutput::new(true, &bounded_output(output)),
             Err(failure) => failed(code, &failure),

@@ -1,6 +1,7 @@
 //! The types of nodes: one table for the engine, the contract, the checks and the documents.
 
 pub mod config;
+pub(crate) mod contract;
 
 use config::ids_of;
 use jsonschema::Validator;
@@ -31,6 +32,7 @@ pub enum Role {
 
 /// A row of the table of types.
 struct Entry {
+    about: &'static str,
     role: Role,
     /// The ports beside `next` and `error`, with these settings.
     ports: fn(&Value) -> Vec<String>,
@@ -85,6 +87,7 @@ macro_rules! node_types {
                     $(Self::$variant => {
                         #[allow(unused_mut, reason = "most rows state few of the columns")]
                         let mut entry = Entry {
+                            about: concat!($($doc),+),
                             role: Role::$role,
                             ports: no_ports,
                             has_next: true,
@@ -134,11 +137,11 @@ node_types! {
     Approval = "approval" {
         config::Approval, Waits, only |_| named(["approved", "rejected", "timeout"]), verbatim &["form"]
     }
-    /// The run goes on at `true` or `false`.
+    /// The run continues at `true` or `false`.
     Condition = "condition" {
         config::Condition, Computes, only |_| named(["true", "false"]), conditions &["if"]
     }
-    /// The run goes on at the port of a case, or at `default`.
+    /// The run continues at the port of a case, or at `default`.
     Switch = "switch" {
         config::Switch, Computes, only |config| [ids_of(config, "cases"), named(["default"])].concat(),
         conditions &["cases[].if"]
@@ -191,7 +194,7 @@ node_types! {
     ForEach = "for_each" { config::ForEach, Computes, ports |_| named(["each"]) }
     /// Executes the nodes behind `each` while a condition holds. Its output has `iterations`.
     While = "while" { config::While, Computes, ports |_| named(["each", "limit"]), conditions &["if"] }
-    /// The run goes on at all branches at once.
+    /// The run continues at all branches at once.
     Parallel = "parallel" { config::Parallel, Computes, only |config| ids_of(config, "branches") }
     /// Branches come together. Its output has theirs.
     Join = "join" { config::Join, Computes, ports |_| named(["timeout"]) }
@@ -207,13 +210,18 @@ node_types! {
     EmitEvent = "emit_event" { config::EmitEvent, Acts }
     /// Answers the request that started the run and waits for it.
     Respond = "respond" { config::Respond, Acts }
-    /// The run goes on at another node.
+    /// The run continues at another node.
     Jump = "jump" { config::Jump, Computes, only no_ports }
     /// The run ends, with all its branches.
     End = "end" { config::End, Computes, only no_ports }
 }
 
 impl NodeType {
+    /// Returns what nodes of this type do, in a few sentences.
+    pub fn about(self) -> &'static str {
+        self.entry().about.trim()
+    }
+
     /// Returns what executing a node of this type means.
     pub fn role(self) -> Role {
         self.entry().role
@@ -227,6 +235,21 @@ impl NodeType {
     /// Returns the scope that nodes of this type use.
     pub fn scope(self) -> Option<Scope> {
         self.entry().scope
+    }
+
+    /// Returns the scopes that a node with these settings uses: that of its type, and those of what it may do besides.
+    pub fn scopes(self, config: &serde_json::Map<String, Value>) -> Vec<Scope> {
+        let mut scopes: Vec<Scope> = self.scope().into_iter().collect();
+        let action = || config.get("fields")?.get("action")?.get("type")?.as_str();
+        let closed = || config.get("if_window_closed")?.as_str();
+        scopes.extend(match self {
+            Self::SendMessage | Self::Ask if closed() == Some("task") => Some(Scope::TasksWrite),
+            Self::Reminder if action() == Some("send_message") => Some(Scope::ChannelsSend),
+            Self::Reminder if action() == Some("run_agent") => Some(Scope::RunsExecute),
+            Self::Reminder if action() == Some("start_flow") => Some(Scope::AutomationsExecute),
+            _ => None,
+        });
+        scopes
     }
 
     /// Returns what nodes of this type need and the service does not have.

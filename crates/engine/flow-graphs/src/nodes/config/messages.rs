@@ -63,7 +63,9 @@ pub struct FlowChoice {
 /// Settings of `send_template`: a message template of the network.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = FlowSendTemplate, example = json!({ "name": "order_shipped", "language": "en", "params": ["1042"] }))]
+#[schema(as = FlowSendTemplate, example = json!({
+    "name": "order_shipped", "language": "en", "namespace": "business-1", "params": ["1042"],
+}))]
 pub struct SendTemplate {
     /// The channel. `null` uses the one that the contact wrote over last.
     #[serde(default)]
@@ -74,10 +76,24 @@ pub struct SendTemplate {
     /// The language, such as `en`.
     #[schema(min_length = 2, max_length = 20)]
     pub language: String,
-    /// The values of the template's placeholders.
+    /// The namespace of the template.
+    #[schema(min_length = 1, max_length = 200)]
+    pub namespace: String,
+    /// The values of the variables in the text, in order.
     #[schema(max_items = 50)]
     #[serde(default)]
     pub params: Vec<Value>,
+    /// The values of the variables in the header, in order.
+    #[schema(max_items = 10)]
+    #[serde(default)]
+    pub header_params: Vec<Value>,
+    /// The values of the buttons, by their places from 0.
+    #[schema(value_type = Object)]
+    #[serde(default)]
+    pub button_params: Map<String, Value>,
+    /// The file above the text, if the template has one.
+    #[serde(default)]
+    pub file_id: Option<i64>,
 }
 
 string_enum! {
@@ -123,7 +139,7 @@ pub struct Ask {
     /// The variable of the flow that gets the answer.
     #[serde(default)]
     pub save_to: Option<String>,
-    /// How often the question is repeated after an answer that does not fit. Then the run goes on at `invalid`.
+    /// How often the question is repeated after an answer that does not fit. Then the run continues at `invalid`.
     #[schema(minimum = 0, maximum = 10)]
     #[serde(default = "two")]
     pub retries: i64,
@@ -131,7 +147,7 @@ pub struct Ask {
     #[schema(min_length = 1, max_length = 4096)]
     #[serde(default)]
     pub invalid_text: Option<String>,
-    /// How long the run waits for an answer, in seconds. Then it goes on at `timeout`.
+    /// How long the run waits for an answer, in seconds. Then it continues at `timeout`.
     #[schema(minimum = 1, maximum = 31_536_000)]
     #[serde(default = "a_day")]
     pub timeout_seconds: i64,
@@ -156,7 +172,7 @@ pub(super) const fn a_day() -> i64 {
 #[serde(deny_unknown_fields)]
 #[schema(as = FlowWaitForReply, example = json!({ "timeout_seconds": 3600 }))]
 pub struct WaitForReply {
-    /// How long the run waits, in seconds. Then it goes on at `timeout`.
+    /// How long the run waits, in seconds. Then it continues at `timeout`.
     #[schema(minimum = 1, maximum = 31_536_000)]
     #[serde(default = "a_day")]
     pub timeout_seconds: i64,
@@ -186,7 +202,7 @@ pub struct Handoff {
     #[serde(default)]
     pub assignee_id: Option<i64>,
     /// A note for them.
-    #[schema(min_length = 1, max_length = 4000)]
+    #[schema(min_length = 1, max_length = 2000)]
     #[serde(default)]
     pub note: Option<String>,
 }
