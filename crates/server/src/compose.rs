@@ -11,6 +11,7 @@ use conversations::{Transcriber, Workers};
 use egress::Connector;
 use events::{EventConsumer, Readers, readers_behind};
 use files::{Files, Objects};
+use flows::FlowEngine;
 use jobs::Runner;
 use model::Result;
 use operation::{
@@ -140,6 +141,8 @@ pub struct Service {
     pub deliveries: Deliveries,
     /// Reads the log of events for consumers. Not started either.
     pub readers: Readers,
+    /// Executes runs of flows. Not started either.
+    pub flows: FlowEngine,
     /// Talks to contacts. Not started either.
     pub channels: Workers,
     /// Whether requests should come here.
@@ -200,6 +203,7 @@ impl Service {
             engine: services.cloned::<RunEngine>()?,
             jobs: Runner::new(db.clone()).with(jobs),
             deliveries: services.cloned::<Deliveries>()?,
+            flows: services.cloned::<FlowEngine>()?,
             readers: Readers::new(
                 db.background(),
                 services.get()?,

@@ -77,6 +77,7 @@ async fn serve(config: Config, demo: Option<Given>, runtime: Handle) -> anyhow::
         jobs: service.jobs.start(),
         deliveries: service.deliveries.start(),
         readers: service.readers.start(),
+        flows: service.flows.start(),
         channels: service.channels.start(),
     };
     let key_refresh = tokio::spawn(follow(config.clone(), followed, service.pipeline.seal.clone()));
@@ -193,6 +194,7 @@ struct Background {
     jobs: Running,
     deliveries: Delivering,
     readers: Reading,
+    flows: flows::Serving,
     channels: conversations::Working,
 }
 
@@ -204,7 +206,7 @@ async fn stop(
     exporting: Option<Exporting>,
     patience: Duration,
 ) -> anyhow::Result<()> {
-    let Background { jobs, deliveries, readers, channels } = background;
+    let Background { jobs, deliveries, readers, flows, channels } = background;
     let deadline = Instant::now() + patience;
     let left = || deadline.saturating_duration_since(Instant::now());
     let handle = server.handle();
@@ -218,6 +220,7 @@ async fn stop(
     channels.stop(left()).await;
     deliveries.stop(left()).await;
     readers.stop(left()).await;
+    flows.stop(left()).await;
     service.stop(left()).await;
     if let Some(exporting) = exporting {
         exporting.stop(left().min(LAST_EXPORT)).await;

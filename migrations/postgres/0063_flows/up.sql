@@ -73,7 +73,7 @@ CREATE INDEX flow_runs_of_contact ON flow_runs (workspace_id, contact_id) WHERE 
 CREATE INDEX flow_runs_of_parent ON flow_runs (parent_run_id) WHERE parent_run_id IS NOT NULL;
 CREATE INDEX flow_runs_of_automation ON flow_runs (automation_id) WHERE automation_id IS NOT NULL AND ended_at IS NULL;
 CREATE INDEX flow_runs_paused ON flow_runs (workspace_id, created_at) WHERE status = 'paused';
-CREATE INDEX flow_runs_ended ON flow_runs (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX flow_runs_ended ON flow_runs (expires_at) WHERE ended_at IS NOT NULL;
 
 -- The trace of a run. A node that acts has its row before it acts.
 CREATE TABLE flow_steps (

@@ -31,7 +31,7 @@ impl VariableUsers for AgentVariables {
                     object: "agent",
                     id: row.id.to_string(),
                     name: row.name.clone(),
-                    field: "instructions",
+                    field: "instructions".into(),
                 }
             }));
         }
@@ -64,7 +64,7 @@ fn references_of_tools(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<Va
                 object: "agent",
                 id: id.to_string(),
                 name: name.clone(),
-                field: "tools",
+                field: "tools".into(),
             };
             if !all.contains(&reference) {
                 all.push(reference);

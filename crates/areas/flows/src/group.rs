@@ -1,15 +1,35 @@
 //! Declares the group of flows.
 
+use crate::draft::uses::{FlowVariables, FlowsAsUsers};
+use crate::draft::{mcp_tools, operations, publish, remove, validation, version_operations};
+use crate::engine::metrics::{LATENESS, OPEN_RUNS};
 use crate::engine::{EngineParts, FlowEngine};
+use crate::events::FlowRunEvent;
+use crate::runs::operations as runs;
+use crate::runs::retention::purge;
+use jobs::Job;
 use model::Result;
-use operation::{Domain, Group, Operations, Parts, Services};
+use operation::{Domain, EventType, Group, Operations, Parts, Services};
+use ports::{ObjectUsers, VariableUsers, WorkspaceFlows};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// The group of flows.
 pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<Flows>()), start };
 
 fn start(services: &Services) -> Result<Parts> {
     let engine = FlowEngine::new(EngineParts::of(services)?);
-    Ok(Parts::default().service(engine))
+    services.get::<WorkspaceFlows>()?.connect(engine.clone());
+    let purging = Job::every(
+        "flows.purge",
+        Duration::from_secs(600),
+        "deletes runs of flows whose time is over",
+        purge,
+    );
+    let (objects, variables): (Arc<dyn ObjectUsers>, Arc<dyn VariableUsers>) =
+        (Arc::new(FlowsAsUsers), Arc::new(FlowVariables));
+    let parts = Parts::default().job(purging).table_gauge(OPEN_RUNS).table_gauge(LATENESS).service(engine);
+    Ok(parts.one_of(objects).one_of(variables))
 }
 
 /// The area of flows.
@@ -22,6 +42,30 @@ impl Domain for Flows {
          may wait for a reply, an event, a person or a moment for as long as a year.";
 
     fn operations() -> Operations {
-        vec![]
+        vec![
+            Box::new(operations::ListFlows),
+            Box::new(operations::CreateFlow),
+            Box::new(mcp_tools::ListFlowMcpTools),
+            Box::new(operations::GetFlow),
+            Box::new(operations::UpdateFlow),
+            Box::new(remove::DeleteFlow),
+            Box::new(operations::DuplicateFlow),
+            Box::new(validation::ValidateFlow),
+            Box::new(publish::PublishFlow),
+            Box::new(publish::UnpublishFlow),
+            Box::new(version_operations::ListFlowVersions),
+            Box::new(version_operations::GetFlowVersion),
+            Box::new(version_operations::RestoreFlowVersion),
+            Box::new(runs::StartFlowRun),
+            Box::new(runs::ListFlowRuns),
+            Box::new(runs::GetFlowRun),
+            Box::new(runs::ListFlowRunSteps),
+            Box::new(runs::CancelFlowRun),
+            Box::new(runs::RetryFlowRun),
+        ]
+    }
+
+    fn event_types() -> Vec<EventType> {
+        EventType::of::<FlowRunEvent<'_>>()
     }
 }

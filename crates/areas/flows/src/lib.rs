@@ -2,6 +2,7 @@
 
 mod draft;
 mod engine;
+mod events;
 mod group;
 mod nodes;
 mod runs;
@@ -9,5 +10,5 @@ mod runs;
 pub mod schema;
 mod waits;
 
-pub use engine::FlowEngine;
+pub use engine::{FlowEngine, Serving};
 pub use group::GROUP;

@@ -33,7 +33,7 @@ impl VariableUsers for FunctionVariables {
         for (id, name, settings) in rows {
             let settings: Settings = settings.parse()?;
             for key in settings.variables {
-                let (object, field) = (<FunctionRow as operation::Resource>::NOUN, "variables");
+                let (object, field) = (<FunctionRow as operation::Resource>::NOUN, "variables".into());
                 let reference =
                     VariableReference { key, object, id: id.to_string(), name: name.clone(), field };
                 if !all.contains(&reference) {

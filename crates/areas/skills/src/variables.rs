@@ -21,14 +21,14 @@ impl VariableUsers for SkillVariables {
             .load(read.connection())?;
         let mut all = Vec::new();
         for (id, name, variables, fields) in rows {
-            let reference = |field| {
+            let reference = |field: &'static str| {
                 let name = name.clone();
                 move |key| VariableReference {
                     key,
                     object: "skill",
                     id: id.to_string(),
                     name: name.clone(),
-                    field,
+                    field: field.into(),
                 }
             };
             all.extend(variables.parse::<Vec<String>>()?.into_iter().map(reference("variables")));

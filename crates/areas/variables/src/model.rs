@@ -158,7 +158,7 @@ pub struct VariableUsage {
     /// The name of the object.
     pub name: String,
     /// The field of the object that refers to the variable.
-    pub field: &'static str,
+    pub field: String,
 }
 
 impl From<VariableReference> for VariableUsage {
@@ -168,7 +168,7 @@ impl From<VariableReference> for VariableUsage {
             kind: reference.object,
             id: reference.id,
             name: reference.name,
-            field: reference.field,
+            field: reference.field.into_owned(),
         }
     }
 }

@@ -414,6 +414,11 @@ impl TestApp {
         self.service.deliveries.run_due().await.unwrap()
     }
 
+    /// Executes all runs of flows that have work, and what follows from them. Returns how many were claimed.
+    pub async fn run_flows(&self) -> usize {
+        self.service.flows.run_all_due().await.unwrap()
+    }
+
     /// Stops the service and waits until everything is written.
     pub async fn stop(self) -> TestDb {
         self.handle.stop(true).await;

@@ -1,5 +1,6 @@
 //! What a flow consists of: nodes, edges and variables.
 
+use crate::nodes::config::NodeConfig;
 use crate::nodes::{ERROR, NEXT, NodeType, compiled, schema};
 use input::{field_errors, read_json};
 use model::{Error, FieldError, Result, string_enum};
@@ -65,7 +66,7 @@ pub struct Node {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// The settings of a node of this type. Texts in it are templates: `{{ $contact.$name }}`.
-    #[schema(value_type = Object)]
+    #[schema(value_type = NodeConfig)]
     #[serde(default)]
     pub config: Map<String, Value>,
     /// What happens when the node has failed for the last time.
@@ -141,11 +142,11 @@ string_enum! {
         /// The run fails.
         #[default]
         Fail = "fail",
-        /// The run goes on at `next`, with the output `null`.
+        /// The run continues at `next`, with the output `null`.
         Continue = "continue",
-        /// The run goes on at `next`, with `default_output`.
+        /// The run continues at `next`, with `default_output`.
         Default = "default",
-        /// The run goes on at the port `error`.
+        /// The run continues at the port `error`.
         Branch = "branch",
         /// The run pauses until a person retries it.
         Pause = "pause",
@@ -159,7 +160,7 @@ string_enum! {
         /// The node is tried again, with the same idempotency key.
         #[default]
         Retry = "retry",
-        /// The node is not tried again: its step is `unknown`, and the run goes on at the port `error`.
+        /// The node is not tried again: its step is `unknown`, and the run continues at the port `error`.
         Once = "once",
         /// The run pauses until a person decides.
         Pause = "pause",

@@ -4,11 +4,16 @@
 //! all types of nodes: what the engine executes, what the contract publishes and what the documents list comes from it.
 
 pub mod check;
+mod document;
 mod graph;
 mod index;
 mod nodes;
 
-pub use check::{Anything, Issue, IssueCode, ROOTS, Severity, Surroundings, check, scopes};
+pub use check::{
+    Anything, Issue, IssueCode, ObjectReference, ROOTS, Severity, Surroundings, VariableUse, check,
+    missing_scopes, objects, scopes, variables,
+};
+pub use document::document;
 pub use graph::{
     Edge, FlowBackoff, FlowEffectPolicy, FlowOnError, FlowVariableType, Graph, Node, Position, Retry,
     Variable,

@@ -2,7 +2,7 @@
 
 use crate::compute::Computed;
 use crate::program::Program;
-use crate::state::{Ending, Fault, Iteration, Outcome, Phase, State, Task};
+use crate::state::{ComputedStep, Ending, Fault, Iteration, Outcome, Phase, State, Task};
 use crate::values::{Reading, Values};
 use flow_graphs::{Edge, Node, NodeType, Role};
 use serde_json::{Map, Value};
@@ -29,6 +29,16 @@ impl Program {
     /// Executes everything that only computes, until each place waits for the outside or the run has ended. Returns the new
     /// tasks.
     pub fn advance(&self, state: &mut State, values: &Values) -> Vec<Task> {
+        self.advance_traced(state, values, &mut Vec::new())
+    }
+
+    /// The same, and adds the nodes that only computed to a trace.
+    pub fn advance_traced(
+        &self,
+        state: &mut State,
+        values: &Values,
+        trace: &mut Vec<ComputedStep>,
+    ) -> Vec<Task> {
         let mut tasks = Vec::new();
         while state.ending.is_none() {
             let Some(token) = state.tokens.iter().find(|token| token.phase == Phase::Ready) else { break };
@@ -39,7 +49,7 @@ impl Program {
                 break;
             }
             state.steps += 1;
-            tasks.extend(self.execute(state, id, values));
+            tasks.extend(self.execute(state, id, values, trace));
             self.settle(state);
         }
         // The end of a branch may have made tasks of others needless.
@@ -67,26 +77,67 @@ impl Program {
         again
     }
 
-    /// Continues a run that pauses: its nodes that failed are tried once more.
+    /// Continues a run that pauses, that a node has failed, or that was ended from outside: the nodes at which it stopped are
+    /// executed once more.
     pub fn resume(&self, state: &mut State) {
-        for token in state.tokens.iter_mut().filter(|token| token.phase == Phase::Paused) {
-            token.phase = Phase::Ready;
-            token.attempt = 1;
-            token.error = None;
+        state.ending = None;
+        for token in &mut state.tokens {
+            if matches!(token.phase, Phase::Paused | Phase::Busy) {
+                token.phase = Phase::Ready;
+                token.attempt = 1;
+                token.error = None;
+            }
         }
     }
 
-    fn execute(&self, state: &mut State, id: u32, values: &Values) -> Option<Task> {
+    /// Lets a run go on at a node outside loops, and nowhere else. What nodes gave before stays. Returns whether there is such a
+    /// node.
+    pub fn restart_at(&self, state: &mut State, node: &str) -> bool {
+        if self.node(node).is_none_or(|node| node.kind == NodeType::Trigger) {
+            return false;
+        }
+        state.ending = None;
+        state.tokens.clear();
+        state.loops.clear();
+        state.add(node, None, None);
+        true
+    }
+
+    /// Gives a node other settings for the next time that it is executed.
+    pub fn edit(&self, state: &mut State, node: &str, config: Value) {
+        state.edited.insert(node.to_owned(), config);
+    }
+
+    fn execute(
+        &self,
+        state: &mut State,
+        id: u32,
+        values: &Values,
+        trace: &mut Vec<ComputedStep>,
+    ) -> Option<Task> {
         let token = state.token(id)?.clone();
         let node = self.node(&token.node)?;
+        let step = |state: &State, config: Option<Value>, result| ComputedStep {
+            node: node.id.clone(),
+            kind: node.kind,
+            path: self.path(state, token.iteration),
+            config,
+            result,
+            is_skipped: node.disabled,
+        };
         if node.disabled {
+            trace.push(step(state, None, Ok((vec![Edge::NEXT.to_owned()], Value::Null))));
             self.leave(state, id, Edge::NEXT, &Value::Null);
             return None;
         }
+        let edited = state.edited.remove(&node.id);
         let reading = Reading::new(values, state, &token);
-        let config = match self.settings(&node.id, &reading.context()) {
+        let config = edited.map_or_else(|| self.settings(&node.id, &reading.context()), Ok);
+        let config = match config {
             Ok(config) => config,
             Err(failure) => {
+                let fault = self.fault_at(node, failure.code(), &failure.to_string());
+                trace.push(step(state, None, Err(fault)));
                 self.fail(state, id, failure.code(), &failure.to_string());
                 return None;
             }
@@ -94,7 +145,26 @@ impl Program {
         if node.kind.role() != Role::Computes {
             return self.task(state, id, node, config);
         }
-        match self.compute(state, &token, node, config, values) {
+        let shown = config.clone();
+        let computed = self.compute(state, &token, node, config, values);
+        let result = match &computed {
+            Computed::Leaves { ports, output } => Ok((ports.clone(), output.clone())),
+            Computed::Begins(elements) => {
+                let count = elements.as_ref().map(Vec::len);
+                Ok((vec!["each".to_owned()], serde_json::json!({ "elements": count })))
+            }
+            Computed::Arrives => Ok((Vec::new(), Value::Null)),
+            Computed::Ends(Ending::Completed { output } | Ending::Failed { output }) => {
+                Ok((Vec::new(), output.clone()))
+            }
+            Computed::Ends(Ending::Fault(fault)) => Err(fault.clone()),
+            Computed::Fails { code, message } => Err(self.fault_at(node, code, message)),
+        };
+        // A `while` comes to its node again after each iteration.
+        if !(node.kind == NodeType::While && state.loop_of(id).is_some()) {
+            trace.push(step(state, Some(shown), result));
+        }
+        match computed {
             Computed::Leaves { ports, output } => self.leave_by(state, id, &ports, &output),
             Computed::Begins(elements) => self.begin_loop(state, id, elements, values),
             Computed::Arrives => return self.arrive(state, id, node),
@@ -102,6 +172,10 @@ impl Program {
             Computed::Fails { code, message } => self.fail(state, id, &code, &message),
         }
         None
+    }
+
+    fn fault_at(&self, node: &Node, code: &str, message: &str) -> Fault {
+        Fault { node_id: node.id.clone(), code: code.to_owned(), message: message.to_owned() }
     }
 
     /// Hands a node to the outside.
@@ -176,7 +250,7 @@ impl Program {
     fn end_by_fault(&self, state: &mut State, id: u32, code: &str, message: &str) {
         let node_id = state.token(id).map(|token| token.node.clone()).unwrap_or_default();
         let fault = Fault { node_id, code: code.to_owned(), message: message.to_owned() };
-        end(state, Ending::Fault(fault));
+        end_at(state, id, fault);
     }
 }
 
@@ -186,4 +260,13 @@ pub(crate) fn end(state: &mut State, ending: Ending) {
     state.tokens.clear();
     state.loops.clear();
     state.outputs = Map::new();
+}
+
+/// Ends a run by the failure of a node. The run keeps its places and what its nodes gave, so that it can be
+/// [resumed](Program::resume).
+pub(crate) fn end_at(state: &mut State, id: u32, fault: Fault) {
+    if let Some(token) = state.token_mut(id) {
+        token.phase = Phase::Paused;
+    }
+    state.ending = Some(Ending::Fault(fault));
 }

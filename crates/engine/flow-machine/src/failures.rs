@@ -1,8 +1,8 @@
 //! What happens when a node fails.
 
-use crate::advance::end;
+use crate::advance::end_at;
 use crate::program::Program;
-use crate::state::{Ending, Fault, Outcome, Phase, State, Task};
+use crate::state::{Fault, Outcome, Phase, State, Task};
 use crate::values::{Reading, Values};
 use flow_graphs::{Edge, FlowBackoff, FlowEffectPolicy, FlowOnError, Node, Retry};
 use serde_json::Value;
@@ -89,7 +89,7 @@ impl Program {
                     }
                     at = around;
                 }
-                end(state, Ending::Fault(fault));
+                end_at(state, id, fault);
             }
         }
     }

@@ -17,5 +17,5 @@ mod values;
 
 pub use program::Program;
 pub use simulation::{SimulatedStep, Simulation};
-pub use state::{Ending, Fault, Outcome, State, Task};
+pub use state::{ComputedStep, Ending, Fault, Outcome, State, Task};
 pub use values::Values;

@@ -62,7 +62,7 @@ impl Simulation {
     }
 
     /// Returns the port and the output of a node: the pinned one, an answer of the contact, or a note that nothing was done.
-    fn outcome(&mut self, program: &Program, task: &Task) -> (String, Value) {
+    pub fn outcome(&mut self, program: &Program, task: &Task) -> (String, Value) {
         let next = || "next".to_owned();
         if let Some(pinned) = program.node(&task.node).and_then(|node| node.pinned_output.clone()) {
             return (next(), pinned);

@@ -24,6 +24,9 @@ pub struct State {
     /// The loops that are under way. Those inside others come after them.
     pub(crate) loops: Vec<Loop>,
     pub(crate) next_id: u32,
+    /// Settings that a person has edited, for the next time that their node is executed.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub(crate) edited: Map<String, Value>,
 }
 
 /// A place at which a run is.
@@ -155,6 +158,23 @@ pub struct Task {
     pub delay_seconds: u64,
 }
 
+/// A node that only computed, for the trace of the run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComputedStep {
+    /// The id of the node.
+    pub node: String,
+    /// Its type.
+    pub kind: NodeType,
+    /// The iterations of loops to which it belongs.
+    pub path: String,
+    /// The settings, with the values of their templates. `None` if these could not be computed.
+    pub config: Option<Value>,
+    /// The ports by which the run goes on, and the output; or what failed.
+    pub result: Result<(Vec<String>, Value), Fault>,
+    /// Whether the node was passed over.
+    pub is_skipped: bool,
+}
+
 /// What came of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
@@ -272,6 +292,33 @@ impl State {
         }
         self.loops.retain(|one| !ids.contains(&one.token));
         self.tokens.retain(|token| !ids.contains(&token.id));
+    }
+
+    /// Gives the places of the run new ids, by which the keys of effects are made.
+    pub fn renew_keys(&mut self) {
+        let renewed: Vec<(u32, u32)> =
+            (self.next_id..).zip(&self.tokens).map(|(new, token)| (token.id, new)).collect();
+        let of = |id: u32| renewed.iter().find(|(old, _)| *old == id).map_or(id, |(_, new)| *new);
+        for token in &mut self.tokens {
+            token.id = of(token.id);
+            if let Some(iteration) = &mut token.iteration {
+                iteration.of = of(iteration.of);
+            }
+        }
+        for one in &mut self.loops {
+            one.token = of(one.token);
+        }
+        self.next_id = self.next_id.saturating_add(u32::try_from(renewed.len()).unwrap_or(u32::MAX));
+    }
+
+    /// Returns whether the run still has a token.
+    pub fn has(&self, token: u32) -> bool {
+        self.token(token).is_some()
+    }
+
+    /// Returns the nodes at which the run is.
+    pub fn nodes(&self) -> impl Iterator<Item = &str> {
+        self.tokens.iter().map(|token| token.node.as_str())
     }
 
     /// Returns whether tasks are with the outside.

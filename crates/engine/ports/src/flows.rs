@@ -5,6 +5,7 @@ use model::{
     WorkspaceId,
 };
 use operation::BoxFuture;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -95,7 +96,7 @@ pub enum FlowStart {
 }
 
 /// The answer of a `respond` node.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowResponse {
     /// The HTTP status.
     pub status: u16,

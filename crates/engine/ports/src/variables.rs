@@ -3,6 +3,7 @@
 use expressions::placeholder::{Placeholder, placeholders, with_values};
 use model::{Env, Result, WorkspaceId};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::Read;
@@ -67,7 +68,7 @@ pub struct VariableReference {
     /// The name of the object.
     pub name: String,
     /// The field of the object, such as `instructions`.
-    pub field: &'static str,
+    pub field: Cow<'static, str>,
 }
 
 /// Objects of one type that can refer to variables. Each group that keeps such objects implements it.

@@ -3,9 +3,11 @@
 use super::versions::VersionRow;
 use crate::schema::flows;
 use diesel::prelude::*;
+use diesel::sql_types::Text;
 use flow_graphs::{Graph, scopes};
-use model::{Caller, FlowId, JsonText, Timestamp, WorkspaceId, text_enum};
+use model::{Caller, FlowId, JsonText, Result, Timestamp, WorkspaceId, text_enum};
 use operation::Draft;
+use store::{OptInPage, Read};
 
 text_enum! {
     /// Whether a flow starts runs.
@@ -39,6 +41,48 @@ operation::resource! {
     FlowRow, flows, FlowId, "flow";
     unique "name": name;
     at most 300 "flows per workspace";
+}
+
+impl FlowRow {
+    /// Lists flows without their graphs, newest first.
+    pub(super) fn list_heads(
+        read: &mut Read,
+        workspace: WorkspaceId,
+        status: Option<FlowStatus>,
+        page: &OptInPage,
+    ) -> Result<Vec<Self>> {
+        let mut query = flows::table
+            .filter(flows::workspace_id.eq(workspace))
+            .order(flows::id.desc())
+            .limit(page.fetch())
+            .select((
+                flows::id,
+                flows::workspace_id,
+                flows::name,
+                flows::status,
+                flows::settings,
+                "".into_sql::<Text>(),
+                flows::published_version,
+                flows::metadata,
+                flows::version,
+                flows::created_at,
+                flows::updated_at,
+            ))
+            .into_boxed();
+        if let Some(status) = status {
+            query = query.filter(flows::status.eq(status));
+        }
+        if let Some(after) = page.after::<FlowId>()? {
+            query = query.filter(flows::id.lt(after));
+        }
+        Ok(query.load(read.connection())?)
+    }
+
+    /// Lists the names of all flows of a workspace.
+    pub(super) fn names(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<String>> {
+        let names = flows::table.filter(flows::workspace_id.eq(workspace)).select(flows::name);
+        Ok(names.load(read.connection())?)
+    }
 }
 
 impl Draft for FlowRow {

@@ -1,7 +1,7 @@
 //! The settings of a flow: what a version freezes beside the graph.
 
 use flow_graphs::Graph;
-use model::string_enum;
+use model::{Patch, string_enum};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -54,6 +54,88 @@ impl Default for Settings {
             when_human_active: FlowWhenHumanActive::Hold,
             mcp_tool: false,
         }
+    }
+}
+
+/// A change of the settings of a flow. Members that are not sent stay unchanged.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = FlowSettingsPatch, example = json!({ "description": "Answers questions about prices.", "per_contact": "one" }))]
+pub struct SettingsPatch {
+    /// What the flow does. Agents and MCP clients read it. `null` removes it.
+    #[schema(value_type = Option<String>, max_length = 1000)]
+    #[serde(default)]
+    description: Patch<String>,
+    /// How many runs are executed at a time.
+    #[serde(default)]
+    concurrency: Option<ConcurrencyPatch>,
+    /// How many runs a contact has at a time.
+    #[serde(default)]
+    per_contact: Option<FlowPerContact>,
+    /// After how many days a run that has not ended expires.
+    #[schema(minimum = 1, maximum = 365)]
+    #[serde(default)]
+    run_timeout_days: Option<i64>,
+    /// What publishing does with runs that are under way.
+    #[serde(default)]
+    on_publish: Option<FlowOnPublish>,
+    /// Events that cancel a run. They replace those that are stored.
+    #[schema(max_items = 10)]
+    #[serde(default)]
+    cancel_on: Option<Vec<FlowCancelOn>>,
+    /// The flow that is started when a run fails. `null` removes it.
+    #[schema(value_type = Option<i64>)]
+    #[serde(default)]
+    error_flow_id: Patch<i64>,
+    /// For how many days runs that have ended are kept.
+    #[schema(minimum = 1, maximum = 90)]
+    #[serde(default)]
+    retention_days: Option<i64>,
+    /// What messages to the contact and questions do while a person answers the contact.
+    #[serde(default)]
+    when_human_active: Option<FlowWhenHumanActive>,
+    /// Whether MCP clients and agents can call the flow as a tool.
+    #[serde(default)]
+    mcp_tool: Option<bool>,
+}
+
+/// A change of how many runs of a flow are executed at a time.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = FlowConcurrencyPatch, example = json!({ "limit": 10 }))]
+pub struct ConcurrencyPatch {
+    /// The most runs.
+    #[schema(minimum = 1, maximum = 1000)]
+    #[serde(default)]
+    limit: Option<i64>,
+    /// What happens to a further run.
+    #[serde(default)]
+    on_limit: Option<FlowOnLimit>,
+}
+
+impl SettingsPatch {
+    /// The settings after the change.
+    pub(super) fn applied_to(self, mut settings: Settings) -> Settings {
+        self.description.apply(&mut settings.description);
+        self.error_flow_id.apply(&mut settings.error_flow_id);
+        if let Some(ConcurrencyPatch { limit, on_limit }) = self.concurrency {
+            set(&mut settings.concurrency.limit, limit);
+            set(&mut settings.concurrency.on_limit, on_limit);
+        }
+        set(&mut settings.per_contact, self.per_contact);
+        set(&mut settings.run_timeout_days, self.run_timeout_days);
+        set(&mut settings.on_publish, self.on_publish);
+        set(&mut settings.cancel_on, self.cancel_on);
+        set(&mut settings.retention_days, self.retention_days);
+        set(&mut settings.when_human_active, self.when_human_active);
+        set(&mut settings.mcp_tool, self.mcp_tool);
+        settings
+    }
+}
+
+pub(super) fn set<T>(stored: &mut T, sent: Option<T>) {
+    if let Some(sent) = sent {
+        *stored = sent;
     }
 }
 
@@ -112,7 +194,7 @@ string_enum! {
 string_enum! {
     /// What a flow does while a person answers its contact.
     pub enum FlowWhenHumanActive {
-        /// It goes on.
+        /// It continues.
         Continue = "continue",
         /// It waits until the conversation is handed back.
         Hold = "hold",

@@ -48,11 +48,7 @@ impl NodeCall {
     ///
     /// # Errors
     /// What the operation refuses.
-    pub(super) async fn call(
-        &self,
-        operation: &'static str,
-        request: Request,
-    ) -> Result<Value, NodeFailure> {
+    pub(super) async fn call(&self, operation: &'static str, request: Request) -> Result<Value, NodeFailure> {
         let mut path = request.path;
         path.push(("workspaceId", self.run.workspace_id.to_string()));
         let answer = self.engine.0.operations.call(LocalCall {

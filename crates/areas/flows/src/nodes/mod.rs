@@ -1,25 +1,39 @@
 //! Nodes that act or wait: one handler for each type.
 
+mod basic;
 mod calls;
 
 use crate::engine::FlowEngine;
+use crate::engine::content::Content;
+use crate::engine::secrets::Secrets;
 use crate::runs::row::RunRow;
 use crate::runs::waits::{FlowWaitType, WaitRow};
+use chrono_tz::Tz;
 use flow_graphs::NodeType;
 use flow_machine::{Outcome, Task};
-use model::{Caller, ContactId, Error, Timestamp};
+use model::{Caller, ContactId, Error, StepId, Timestamp};
+use ports::FlowResponse;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// A node that is executed.
 #[derive(Clone)]
 pub(crate) struct NodeCall {
     pub(crate) engine: FlowEngine,
-    /// The run, as it was when it was claimed.
     pub(crate) run: RunRow,
+    /// What the run executes.
+    pub(crate) content: Arc<Content>,
     pub(crate) task: Task,
     /// The flow as the caller of what the node calls: with the scopes of the version as far as its key still has them, and one
     /// step further in the chain of causes.
     pub(crate) caller: Caller,
+    /// The secrets that the settings may mention.
+    pub(crate) secrets: Arc<Secrets>,
+    /// The time zone of the business.
+    pub(crate) zone: Tz,
+    /// The id and the position of the step.
+    pub(crate) step_id: StepId,
+    pub(crate) position: i64,
     /// The key under which the effect of the node happens once: the same for each attempt that nobody knows the outcome of.
     pub(crate) key: String,
     /// When the step began.
@@ -31,6 +45,8 @@ pub(crate) struct NodeCall {
 pub(crate) enum Work {
     /// The node has ended.
     Ended(Outcome),
+    /// The node has ended, and answers whoever waits for the run.
+    Answers(FlowResponse),
     /// The run waits.
     Waits(Wait),
 }
@@ -49,6 +65,13 @@ pub(crate) struct Wait {
     pub(crate) details: Value,
     /// When it ends without anything.
     pub(crate) due_at: Option<Timestamp>,
+}
+
+impl Wait {
+    /// A wait of a kind, for nothing in particular.
+    pub(crate) fn new(kind: FlowWaitType) -> Self {
+        Self { kind, topic: None, key: None, contact: None, details: Value::Null, due_at: None }
+    }
 }
 
 /// What ended a wait.
@@ -113,6 +136,10 @@ impl NodeCall {
     /// What keeps it from ending.
     pub(crate) async fn execute(&self) -> Result<Work, NodeFailure> {
         match self.task.kind {
+            NodeType::Delay => basic::delay(self),
+            NodeType::Join => basic::join(self),
+            NodeType::Respond => basic::respond(self),
+            NodeType::SubFlow => basic::sub_flow(self).await,
             kind => Err(unavailable(kind)),
         }
     }
@@ -122,8 +149,12 @@ impl NodeCall {
     /// # Errors
     /// What keeps it from ending.
     pub(crate) async fn go_on(&self, wait: &WaitRow, arrival: Arrival) -> Result<Work, NodeFailure> {
-        let _ = (wait, arrival);
-        Err(unavailable(self.task.kind))
+        let details = wait.details.parse()?;
+        match self.task.kind {
+            NodeType::Delay => Ok(basic::resumed(self)),
+            NodeType::SubFlow => basic::sub_flow_ended(&details, &arrival),
+            kind => Err(unavailable(kind)),
+        }
     }
 }
 

@@ -3,12 +3,13 @@
 use crate::schema::flow_runs;
 use diesel::prelude::*;
 use flow_graphs::Graph;
+use flow_machine::Fault;
 use model::{
     AutomationId, Chain, ContactId, FlowId, FlowRunId, JsonText, KeyId, RequestId, Result, Timestamp,
     WorkspaceId, text_enum,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use store::{OneRow, Read};
 
 text_enum! {
@@ -179,7 +180,20 @@ pub(crate) struct RunRow {
     pub(crate) ended_at: Option<Timestamp>,
 }
 
+impl RunError {
+    /// The fault of a node.
+    pub(crate) fn of(fault: &Fault) -> Self {
+        let Fault { node_id, code, message } = fault.clone();
+        Self { node_id: Some(node_id), code, message }
+    }
+}
+
 impl RunRow {
+    /// How the run ended, for those who wait for it.
+    pub(crate) fn end(&self) -> Value {
+        json!({ "status": self.status, "output": self.output, "error": self.error })
+    }
+
     /// Finds a run of the workspace.
     ///
     /// # Errors

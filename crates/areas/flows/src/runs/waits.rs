@@ -83,3 +83,10 @@ pub(crate) fn arrive(tx: &mut Tx, run: &FlowRunId, token: i64, what: &Value) -> 
         diesel::update(wait).set(flow_waits::arrived.eq(JsonText::of(what))).execute(tx.connection())?;
     Ok(woken == 1 && written == 1)
 }
+
+impl WaitRow {
+    /// Whether what is awaited may have happened before the wait could be found.
+    pub(crate) fn looks_back(&self) -> bool {
+        matches!(self.kind, FlowWaitType::Event | FlowWaitType::AgentRun | FlowWaitType::FlowRun)
+    }
+}

@@ -1,1 +1,9 @@
 //! Flows through the whole service, on both databases.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "clippy excuses the bodies of tests only, and here helpers are most of them"
+)]
+
+mod runs;
+mod support;

@@ -40,7 +40,7 @@ impl VariableUsers for QuickReplyVariables {
                 object: "quick_reply",
                 id: id.to_string(),
                 name: title.clone(),
-                field: "body",
+                field: "body".into(),
             }));
         }
         Ok(all)

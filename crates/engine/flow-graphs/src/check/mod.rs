@@ -1,10 +1,12 @@
 //! The checks before a flow is published. They find everything at once and never stop at the first mistake.
 
+mod objects;
 mod references;
 mod settings;
 mod shape;
 
-pub use references::ROOTS;
+pub use objects::{ObjectReference, objects};
+pub use references::{ROOTS, VariableUse, variables};
 
 use crate::graph::Graph;
 use crate::index::{Index, Place};
@@ -64,8 +66,14 @@ string_enum! {
         UnindexedWait = "unindexed_wait",
         /// The service does not have what the node needs yet.
         NotAvailable = "not_available",
-        /// The node refers to an object that does not exist.
+        /// The flow refers to an object that does not exist.
         MissingObject = "missing_object",
+        /// The flow refers to an object that runs could not use now: it was never published, or is switched off.
+        UnusableObject = "unusable_object",
+        /// The flow would start itself: by a `sub_flow` node, also one of another published flow, or as its own error flow.
+        Recursion = "recursion",
+        /// The node uses a scope that your key lacks.
+        MissingScope = "missing_scope",
         /// A port that decides something leads nowhere.
         OpenPort = "open_port",
     }
@@ -74,7 +82,7 @@ string_enum! {
 /// Something that is wrong with a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = FlowIssue, example = json!({
-    "severity": "error", "code": "unknown_port", "node_id": "greet", "param": "edges[1].port",
+    "severity": "error", "code": "unknown_port", "node_id": "greet", "param": "draft.edges[1].port",
     "message": "`greet` has no port `timeout`.",
 }))]
 pub struct Issue {
@@ -84,7 +92,7 @@ pub struct Issue {
     pub code: IssueCode,
     /// The node. `null` for an issue of the whole flow.
     pub node_id: Option<String>,
-    /// The place in the flow, such as `nodes[3].config.url`.
+    /// The place in the flow, such as `draft.nodes[3].config.url`.
     pub param: String,
     /// A sentence for people.
     pub message: String,
@@ -95,6 +103,12 @@ pub trait Surroundings {
     /// Returns a sentence about the object that a setting of a node names if there is no such object: `("agent", 7)` for the
     /// setting `agent_id: 7`.
     fn missing(&self, object: &str, id: i64) -> Option<String>;
+
+    /// Returns a sentence about why runs could not use an object now that exists, if they could not: it was never published, or
+    /// is switched off. `version` is the version that the node pins.
+    fn unusable(&self, _object: &str, _id: i64, _version: Option<i64>) -> Option<String> {
+        None
+    }
 }
 
 /// Surroundings in which every object exists: for checks without a workspace.
@@ -122,6 +136,19 @@ pub fn check(graph: &Graph, surroundings: &dyn Surroundings) -> Vec<Issue> {
 /// Returns the scopes that the nodes of a graph use.
 pub fn scopes(graph: &Graph) -> BTreeSet<Scope> {
     graph.nodes.iter().filter(|node| !node.disabled).filter_map(|node| node.kind.scope()).collect()
+}
+
+/// Finds the nodes whose scopes a key lacks. `has` says whether it has one.
+pub fn missing_scopes(graph: &Graph, has: impl Fn(Scope) -> bool) -> Vec<Issue> {
+    let mut found = Findings { issues: Vec::new() };
+    for (place, node) in graph.nodes.iter().enumerate().filter(|(_, node)| !node.disabled) {
+        if let Some(scope) = node.kind.scope().filter(|scope| !has(*scope)) {
+            let message = format!("Nodes of the type `{}` need the scope `{scope}`.", node.kind.as_str());
+            let param = format!("{}.type", node_param(place));
+            found.error_at(IssueCode::MissingScope, &node.id, param, message);
+        }
+    }
+    found.issues
 }
 
 struct Findings {

@@ -7,6 +7,7 @@ use crate::nodes::NodeType;
 use expressions::{Condition, Mistake, Path, Roots, Step, Template};
 use input::nearest;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// The roots that expressions of flows can read.
 pub const ROOTS: Roots<'static> = Roots::new(&[
@@ -36,12 +37,99 @@ pub(super) fn check(graph: &Graph, index: &Index<'_>, found: &mut Findings) {
     for (place, node) in graph.nodes.iter().enumerate() {
         let in_loop = bodies.iter().any(|body| body.get(place) == Some(&true));
         let mut reader = Reader { graph, index, dominators: &dominators, place, node, in_loop, found };
-        let param = format!("{}.config", node_param(place));
-        for (name, value) in &node.config {
-            if !node.kind.is_verbatim(name) {
-                reader.setting(name, value, &format!("{param}.{name}"));
+        for Written { setting, is_condition, paths } in written(node) {
+            let param = format!("{}.config.{setting}", node_param(place));
+            // The filters of these read an event or an element of their own.
+            let reads_own = is_condition && matches!(node.kind, NodeType::WaitForEvent | NodeType::Transform);
+            match paths {
+                Ok(paths) => reader.paths(&paths, &param, reads_own),
+                Err(mistake) => reader.mistake(mistake, &param),
             }
         }
+    }
+}
+
+/// A variable of the workspace that a setting of a node reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VariableUse<'a> {
+    /// The id of the node.
+    pub node_id: &'a str,
+    /// The path of the setting, such as `text` or `headers.Authorization`.
+    pub setting: String,
+    /// The place in the graph, such as `nodes[3].config.text`.
+    pub param: String,
+    /// The key of the variable.
+    pub key: String,
+}
+
+/// Returns the variables of the workspace that the nodes of a graph read, each once for a setting.
+pub fn variables(graph: &Graph) -> Vec<VariableUse<'_>> {
+    let mut all: Vec<VariableUse<'_>> = Vec::new();
+    for (place, node) in graph.nodes.iter().enumerate() {
+        for Written { setting, paths, .. } in written(node) {
+            let keys: BTreeSet<String> = paths.into_iter().flatten().filter_map(key).collect();
+            let param = format!("{}.config.{setting}", node_param(place));
+            all.extend(keys.into_iter().map(|key| VariableUse {
+                node_id: &node.id,
+                setting: setting.clone(),
+                param: param.clone(),
+                key,
+            }));
+        }
+    }
+    all
+}
+
+/// The key of the variable of the workspace that a path reads.
+fn key(path: Path) -> Option<String> {
+    match path.steps.into_iter().next() {
+        Some(Step::Name(key)) if path.root == "vars" => Some(key),
+        _ => None,
+    }
+}
+
+/// A setting that is an expression, or has some.
+struct Written {
+    /// Its path.
+    setting: String,
+    is_condition: bool,
+    /// What it reads, or why it cannot be understood.
+    paths: Result<Vec<Path>, Mistake>,
+}
+
+/// Returns the settings of a node that are expressions or texts.
+fn written(node: &Node) -> Vec<Written> {
+    let mut found = Vec::new();
+    for (name, value) in node.config.iter().filter(|(name, _)| !node.kind.is_verbatim(name)) {
+        read(node.kind, name, value, name.clone(), &mut found);
+    }
+    found
+}
+
+/// Reads a setting. `name` is its path with `[]` for the elements of lists, as the table of types has it.
+fn read(kind: NodeType, name: &str, value: &Value, setting: String, found: &mut Vec<Written>) {
+    let owned = |paths: Vec<&Path>| paths.into_iter().cloned().collect();
+    if kind.is_condition(name) {
+        let paths = Condition::parse(value, &ROOTS).map(|condition| owned(condition.references()));
+        found.push(Written { setting, is_condition: true, paths });
+        return;
+    }
+    match value {
+        Value::String(text) => {
+            let paths = Template::parse(text, &ROOTS).map(|template| owned(template.references()));
+            found.push(Written { setting, is_condition: false, paths });
+        }
+        Value::Array(elements) => {
+            for (place, element) in elements.iter().enumerate() {
+                read(kind, &format!("{name}[]"), element, format!("{setting}[{place}]"), found);
+            }
+        }
+        Value::Object(members) => {
+            for (member, value) in members {
+                read(kind, &format!("{name}.{member}"), value, format!("{setting}.{member}"), found);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -56,43 +144,13 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Checks a setting. `name` is its path within the settings, with `[]` for the elements of lists.
-    fn setting(&mut self, name: &str, value: &Value, param: &str) {
-        if self.node.kind.is_condition(name) {
-            // The filters of these read an event or an element of their own.
-            let reads_own = matches!(self.node.kind, NodeType::WaitForEvent | NodeType::Transform);
-            match Condition::parse(value, &ROOTS) {
-                Ok(condition) => self.paths(&condition.references(), param, reads_own),
-                Err(mistake) => self.mistake(mistake, param),
-            }
-            return;
-        }
-        match value {
-            Value::String(text) => match Template::parse(text, &ROOTS) {
-                Ok(template) => self.paths(&template.references(), param, false),
-                Err(mistake) => self.mistake(mistake, param),
-            },
-            Value::Array(elements) => {
-                for (place, element) in elements.iter().enumerate() {
-                    self.setting(&format!("{name}[]"), element, &format!("{param}[{place}]"));
-                }
-            }
-            Value::Object(members) => {
-                for (member, value) in members {
-                    self.setting(&format!("{name}.{member}"), value, &format!("{param}.{member}"));
-                }
-            }
-            _ => {}
-        }
-    }
-
     fn mistake(&mut self, mistake: Mistake, param: &str) {
         let error = mistake.of_param(param);
         let message = format!("The expression {}.", error.message);
         self.found.error_at(IssueCode::InvalidExpression, &self.node.id, error.param, message);
     }
 
-    fn paths(&mut self, paths: &[&Path], param: &str, reads_own: bool) {
+    fn paths(&mut self, paths: &[Path], param: &str, reads_own: bool) {
         for path in paths {
             match path.root.as_str() {
                 "nodes" => self.node_reference(path, param),

@@ -1,5 +1,6 @@
 //! Checks of the settings of nodes.
 
+use super::objects::{ObjectReference, objects_of};
 use super::{Findings, IssueCode, Surroundings, node_param};
 use crate::graph::{FlowOnError, Node};
 use crate::index::Place;
@@ -10,19 +11,6 @@ use input::field_errors;
 use model::FieldError;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-
-/// The settings that name objects of the workspace.
-const OBJECTS: [(&str, &str); 9] = [
-    ("agent_id", "agent"),
-    ("function_id", "function"),
-    ("flow_id", "flow"),
-    ("collection_id", "collection"),
-    ("channel_id", "channel"),
-    ("connection_id", "connection"),
-    ("assignee_id", "member"),
-    ("task_id", "task"),
-    ("file_id", "file"),
-];
 
 pub(super) fn check(place: Place, node: &Node, surroundings: &dyn Surroundings, found: &mut Findings) {
     let param = format!("{}.config", node_param(place));
@@ -43,10 +31,12 @@ pub(super) fn check(place: Place, node: &Node, surroundings: &dyn Surroundings, 
         };
         found.error_at(code, &node.id, error.param.clone(), sentence(&error, &param));
     }
-    for (setting, object) in OBJECTS {
-        let id = node.config.get(setting).and_then(Value::as_i64);
-        if let Some(message) = id.and_then(|id| surroundings.missing(object, id)) {
-            found.error_at(IssueCode::MissingObject, &node.id, format!("{param}.{setting}"), message);
+    for reference in objects_of(place, node) {
+        let ObjectReference { object, id, .. } = reference;
+        if let Some(message) = surroundings.missing(object, id) {
+            found.error_at(IssueCode::MissingObject, &node.id, reference.param, message);
+        } else if let Some(message) = surroundings.unusable(object, id, reference.version) {
+            found.warning_at(IssueCode::UnusableObject, &node.id, reference.param, message);
         }
     }
     if node.on_error == FlowOnError::Default && node.default_output.is_none() {

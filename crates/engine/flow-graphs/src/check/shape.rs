@@ -111,7 +111,7 @@ fn jumps_nowhere(node: &Node, index: &Index<'_>) -> bool {
     node.config.get("node_id").and_then(Value::as_str).is_some_and(|id| index.place(id).is_none())
 }
 
-/// Every cycle needs a node that waits for time or for somebody. Otherwise a run turns in it until its limit of steps.
+/// Every cycle needs a node that waits for time or for a person. Otherwise a run turns in it until its limit of steps.
 fn cycles(index: &Index<'_>, found: &mut Findings) {
     let runs_through = |place: Place| index.node(place).is_some_and(|node| node.disabled || !waits(node));
     for cycle in index.cycles(runs_through) {

@@ -31,6 +31,7 @@ pub enum Role {
 
 /// A row of the table of types.
 struct Entry {
+    about: &'static str,
     role: Role,
     /// The ports beside `next` and `error`, with these settings.
     ports: fn(&Value) -> Vec<String>,
@@ -85,6 +86,7 @@ macro_rules! node_types {
                     $(Self::$variant => {
                         #[allow(unused_mut, reason = "most rows state few of the columns")]
                         let mut entry = Entry {
+                            about: concat!($($doc),+),
                             role: Role::$role,
                             ports: no_ports,
                             has_next: true,
@@ -134,11 +136,11 @@ node_types! {
     Approval = "approval" {
         config::Approval, Waits, only |_| named(["approved", "rejected", "timeout"]), verbatim &["form"]
     }
-    /// The run goes on at `true` or `false`.
+    /// The run continues at `true` or `false`.
     Condition = "condition" {
         config::Condition, Computes, only |_| named(["true", "false"]), conditions &["if"]
     }
-    /// The run goes on at the port of a case, or at `default`.
+    /// The run continues at the port of a case, or at `default`.
     Switch = "switch" {
         config::Switch, Computes, only |config| [ids_of(config, "cases"), named(["default"])].concat(),
         conditions &["cases[].if"]
@@ -191,7 +193,7 @@ node_types! {
     ForEach = "for_each" { config::ForEach, Computes, ports |_| named(["each"]) }
     /// Executes the nodes behind `each` while a condition holds. Its output has `iterations`.
     While = "while" { config::While, Computes, ports |_| named(["each", "limit"]), conditions &["if"] }
-    /// The run goes on at all branches at once.
+    /// The run continues at all branches at once.
     Parallel = "parallel" { config::Parallel, Computes, only |config| ids_of(config, "branches") }
     /// Branches come together. Its output has theirs.
     Join = "join" { config::Join, Computes, ports |_| named(["timeout"]) }
@@ -207,13 +209,18 @@ node_types! {
     EmitEvent = "emit_event" { config::EmitEvent, Acts }
     /// Answers the request that started the run and waits for it.
     Respond = "respond" { config::Respond, Acts }
-    /// The run goes on at another node.
+    /// The run continues at another node.
     Jump = "jump" { config::Jump, Computes, only no_ports }
     /// The run ends, with all its branches.
     End = "end" { config::End, Computes, only no_ports }
 }
 
 impl NodeType {
+    /// Returns what nodes of this type do, in a few sentences.
+    pub fn about(self) -> &'static str {
+        self.entry().about.trim()
+    }
+
     /// Returns what executing a node of this type means.
     pub fn role(self) -> Role {
         self.entry().role

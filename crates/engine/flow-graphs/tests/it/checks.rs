@@ -1,7 +1,7 @@
 //! Nodes, edges and settings.
 
 use crate::{errors, graph, issues, node, start};
-use flow_graphs::{Anything, Graph, Surroundings, check, scopes};
+use flow_graphs::{Anything, Graph, Surroundings, check, missing_scopes, objects, scopes, variables};
 use serde_json::json;
 
 #[test]
@@ -175,4 +175,99 @@ fn what_the_schema_refuses_is_named() {
     let params: Vec<&str> =
         body["errors"].as_array().unwrap().iter().map(|error| error["param"].as_str().unwrap()).collect();
     assert_eq!(params, ["nodes[0].id", "nodes[0].type", "edges[0].to", "more"]);
+}
+
+#[test]
+fn objects_are_named_with_their_place() {
+    struct Shop;
+    impl Surroundings for Shop {
+        fn missing(&self, object: &str, id: i64) -> Option<String> {
+            (id == 9).then(|| format!("There is no {object} 9."))
+        }
+
+        fn unusable(&self, object: &str, _: i64, version: Option<i64>) -> Option<String> {
+            (object == "flow" && version.is_none()).then(|| "It is off.".to_owned())
+        }
+    }
+    let nodes = json!([
+        start(),
+        node("a", "approval", json!({ "text": "?", "approver_ids": [1, 9] })),
+        node(
+            "m",
+            "send_message",
+            json!({ "if_window_closed": "template",
+            "template": { "channel_id": 9, "name": "x", "language": "en" } })
+        ),
+        node("s", "sub_flow", json!({ "flow_id": 3 })),
+        node("t", "task", json!({ "task_id": "{{ $flow.task }}", "fields": {} })),
+    ]);
+    let graph = graph(nodes, &["start>a", "a.approved>m", "m>s", "s>t"]);
+    let named: Vec<(String, &str, i64)> =
+        objects(&graph).into_iter().map(|one| (one.param, one.object, one.id)).collect();
+    let expected = [
+        ("nodes[1].config.approver_ids[0]", "member", 1),
+        ("nodes[1].config.approver_ids[1]", "member", 9),
+        ("nodes[2].config.template.channel_id", "channel", 9),
+        ("nodes[3].config.flow_id", "flow", 3),
+    ];
+    assert_eq!(named, expected.map(|(param, object, id)| (param.to_owned(), object, id)));
+    let found: Vec<String> = check(&graph, &Shop)
+        .into_iter()
+        .filter(|issue| issue.code.as_str().ends_with("_object"))
+        .map(|issue| format!("{} {} {}", issue.severity.as_str(), issue.code.as_str(), issue.param))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "error missing_object nodes[1].config.approver_ids[1]",
+            "error missing_object nodes[2].config.template.channel_id",
+            "warning unusable_object nodes[3].config.flow_id",
+        ]
+    );
+}
+
+#[test]
+fn variables_are_named_with_their_setting() {
+    let nodes = json!([
+        start(),
+        node(
+            "greet",
+            "note",
+            json!({ "text": "{{ $vars.shop.phone }} {{vars.shop.phone}} {{ $vars.hours | upper }}" })
+        ),
+        node(
+            "call",
+            "http_request",
+            json!({ "url": "https://a.example", "headers": { "X": "{{ $vars.token }}" } })
+        ),
+        node("big", "condition", json!({ "if": "$vars.limit > 3" })),
+        node("js", "code", json!({ "code": "export default () => '{{ $vars.no }}'" })),
+    ]);
+    let graph = graph(nodes, &[]);
+    let found: Vec<String> = variables(&graph)
+        .into_iter()
+        .map(|one| format!("{}.{} {} {}", one.node_id, one.setting, one.param, one.key))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "greet.text nodes[1].config.text hours",
+            "greet.text nodes[1].config.text shop.phone",
+            "call.headers.X nodes[2].config.headers.X token",
+            "big.if nodes[3].config.if limit",
+        ]
+    );
+}
+
+#[test]
+fn scopes_that_a_key_lacks_are_issues() {
+    let nodes = json!([
+        start(),
+        node("a", "note", json!({ "text": "x" })),
+        { "id": "b", "type": "task", "config": { "fields": {} }, "disabled": true },
+        node("c", "find_items", json!({ "collection_id": 1 })),
+    ]);
+    let found = missing_scopes(&graph(nodes, &[]), |scope| scope.as_str() == "contacts:write");
+    let found: Vec<&str> = found.iter().map(|issue| issue.param.as_str()).collect();
+    assert_eq!(found, ["nodes[3].type"]);
 }

@@ -23,8 +23,11 @@ pub(crate) struct Openapi {
     /// The functions, operators and conditions of expressions (docs/expressions.md).
     #[arg(long, conflicts_with_all = ["partner", "table", "events", "formulas"])]
     expressions: bool,
+    /// The types of nodes of flows (docs/flow-nodes.md).
+    #[arg(long, conflicts_with_all = ["partner", "table", "events", "formulas", "expressions"])]
+    flow_nodes: bool,
     /// Print JSON, as the documents are anyway.
-    #[arg(long, conflicts_with_all = ["table", "events", "formulas", "expressions"])]
+    #[arg(long, conflicts_with_all = ["table", "events", "formulas", "expressions", "flow_nodes"])]
     json: bool,
 }
 
@@ -38,6 +41,8 @@ pub(crate) fn print(arguments: &Openapi) -> anyhow::Result<()> {
         super::formulas_document::formulas_document()
     } else if arguments.expressions {
         expressions::document()
+    } else if arguments.flow_nodes {
+        flow_graphs::document()
     } else {
         let contract = if arguments.partner { Contract::Partner } else { Contract::Public };
         document(&registry, contract, VERSION).map_err(cause)?

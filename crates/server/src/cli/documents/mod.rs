@@ -1,4 +1,4 @@
-//! `svc openapi`: the documents of the contract, of events, of formulas and of expressions.
+//! `svc openapi`: the documents of the contract, of events, of formulas, of expressions and of the nodes of flows.
 
 pub(crate) mod contract;
 pub(crate) mod events_document;

@@ -16,7 +16,7 @@ pub struct Trigger {
     pub sample: Option<Value>,
 }
 
-/// Settings of `condition`: the run goes on at `true` or `false`.
+/// Settings of `condition`: the run continues at `true` or `false`.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = FlowCondition, example = json!({ "if": { "left": "$contact.$country", "op": "eq", "right": "ES" } }))]
@@ -33,12 +33,12 @@ string_enum! {
         /// The first that fits.
         #[default]
         First = "first",
-        /// All that fit: the run goes on at each of them.
+        /// All that fit: the run continues at each of them.
         All = "all",
     }
 }
 
-/// Settings of `switch`: the run goes on at the port of a case, or at `default`.
+/// Settings of `switch`: the run continues at the port of a case, or at `default`.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = FlowSwitch, example = json!({ "cases": [{ "id": "vip", "if": "'vip' in $contact.tags" }] }))]
@@ -215,7 +215,7 @@ pub struct While {
     /// The condition, checked before each time.
     #[serde(rename = "if")]
     pub condition: Value,
-    /// The most times. Then the run goes on at `limit`.
+    /// The most times. Then the run continues at `limit`.
     #[schema(minimum = 1, maximum = 100)]
     #[serde(default = "hundred")]
     pub max_iterations: i64,
@@ -225,7 +225,7 @@ const fn hundred() -> i64 {
     100
 }
 
-/// Settings of `parallel`: the run goes on at all branches at once.
+/// Settings of `parallel`: the run continues at all branches at once.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = FlowParallel, example = json!({ "branches": [{ "id": "mail" }, { "id": "task" }] }))]
@@ -269,13 +269,13 @@ pub struct Join {
     /// The number of branches, with `count`.
     #[schema(minimum = 1, maximum = 10)]
     pub count: Option<i64>,
-    /// How long it waits, in seconds. Then the branches that have not arrived end, and the run goes on at `timeout`. `null`
+    /// How long it waits, in seconds. Then the branches that have not arrived end, and the run continues at `timeout`. `null`
     /// waits as long as the run may take.
     #[schema(minimum = 1, maximum = 31_536_000)]
     pub timeout_seconds: Option<i64>,
 }
 
-/// Settings of `jump`: the run goes on at another node.
+/// Settings of `jump`: the run continues at another node.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = FlowJump, example = json!({ "node_id": "question" }))]

@@ -123,7 +123,7 @@ pub struct Ask {
     /// The variable of the flow that gets the answer.
     #[serde(default)]
     pub save_to: Option<String>,
-    /// How often the question is repeated after an answer that does not fit. Then the run goes on at `invalid`.
+    /// How often the question is repeated after an answer that does not fit. Then the run continues at `invalid`.
     #[schema(minimum = 0, maximum = 10)]
     #[serde(default = "two")]
     pub retries: i64,
@@ -131,7 +131,7 @@ pub struct Ask {
     #[schema(min_length = 1, max_length = 4096)]
     #[serde(default)]
     pub invalid_text: Option<String>,
-    /// How long the run waits for an answer, in seconds. Then it goes on at `timeout`.
+    /// How long the run waits for an answer, in seconds. Then it continues at `timeout`.
     #[schema(minimum = 1, maximum = 31_536_000)]
     #[serde(default = "a_day")]
     pub timeout_seconds: i64,
@@ -156,7 +156,7 @@ pub(super) const fn a_day() -> i64 {
 #[serde(deny_unknown_fields)]
 #[schema(as = FlowWaitForReply, example = json!({ "timeout_seconds": 3600 }))]
 pub struct WaitForReply {
-    /// How long the run waits, in seconds. Then it goes on at `timeout`.
+    /// How long the run waits, in seconds. Then it continues at `timeout`.
     #[schema(minimum = 1, maximum = 31_536_000)]
     #[serde(default = "a_day")]
     pub timeout_seconds: i64,

@@ -65,7 +65,7 @@ pub struct WaitUntil {
     /// The date or time. A date alone begins at 9:00. `null` with `business_hours` is the next opening.
     #[serde(default)]
     pub time: Option<String>,
-    /// Whether the run goes on at the next time at which the business is open, not before `time`.
+    /// Whether the run continues at the next time at which the business is open, not before `time`.
     #[serde(default)]
     pub business_hours: bool,
     /// The time zone of a time without one.
@@ -90,7 +90,7 @@ pub struct WaitForEvent {
     /// A condition that narrows it down: it reads the event as `$trigger`.
     #[serde(default)]
     pub filter: Option<Value>,
-    /// How long the run waits, in seconds. Then it goes on at `timeout`.
+    /// How long the run waits, in seconds. Then it continues at `timeout`.
     #[schema(minimum = 1, maximum = 31_536_000)]
     #[serde(default = "a_day")]
     pub timeout_seconds: i64,
@@ -104,14 +104,14 @@ pub struct Approval {
     /// What is to be decided.
     #[schema(min_length = 1, max_length = 4000)]
     pub text: String,
-    /// The members of the team who are told. Empty tells nobody: the link is in the step.
+    /// The members of the team who get a message with the link. Empty sends none: the link is in the step.
     #[schema(max_items = 20)]
     #[serde(default)]
     pub approver_ids: Vec<i64>,
     /// A JSON Schema of a form that the person fills in.
     #[serde(default)]
     pub form: Option<Value>,
-    /// How long the run waits, in seconds. Then it goes on at `timeout`.
+    /// How long the run waits, in seconds. Then it continues at `timeout`.
     #[schema(minimum = 1, maximum = 31_536_000)]
     #[serde(default = "a_day")]
     pub timeout_seconds: i64,

@@ -1,0 +1,3 @@
+mod basics;
+mod limits;
+mod repeated;
