@@ -4,9 +4,10 @@ use crate::draft::uses::{FlowVariables, FlowsAsUsers};
 use crate::draft::{mcp_tools, operations, publish, remove, validation, version_operations};
 use crate::engine::metrics::{LATENESS, OPEN_RUNS};
 use crate::engine::{EngineParts, FlowEngine};
-use crate::events::FlowRunEvent;
+use crate::events::{ApprovalRequested, FlowRunEvent};
 use crate::runs::operations as runs;
 use crate::runs::retention::purge;
+use crate::waits;
 use jobs::Job;
 use model::Result;
 use operation::{Domain, EventType, Group, Operations, Parts, Services};
@@ -20,16 +21,16 @@ pub const GROUP: Group = Group { declare: |declarations| Ok(declarations.area::<
 fn start(services: &Services) -> Result<Parts> {
     let engine = FlowEngine::new(EngineParts::of(services)?);
     services.get::<WorkspaceFlows>()?.connect(engine.clone());
+    let (objects, variables): (Arc<dyn ObjectUsers>, Arc<dyn VariableUsers>) =
+        (Arc::new(FlowsAsUsers), Arc::new(FlowVariables));
     let purging = Job::every(
         "flows.purge",
         Duration::from_secs(600),
         "deletes runs of flows whose time is over",
         purge,
     );
-    let (objects, variables): (Arc<dyn ObjectUsers>, Arc<dyn VariableUsers>) =
-        (Arc::new(FlowsAsUsers), Arc::new(FlowVariables));
-    let parts = Parts::default().job(purging).table_gauge(OPEN_RUNS).table_gauge(LATENESS).service(engine);
-    Ok(parts.one_of(objects).one_of(variables))
+    let parts = waits::add(Parts::default(), &engine).one_of(objects).one_of(variables);
+    Ok(parts.job(purging).table_gauge(OPEN_RUNS).table_gauge(LATENESS).service(engine))
 }
 
 /// The area of flows.
@@ -66,6 +67,8 @@ impl Domain for Flows {
     }
 
     fn event_types() -> Vec<EventType> {
-        EventType::of::<FlowRunEvent<'_>>()
+        let mut all = EventType::of::<FlowRunEvent<'_>>();
+        all.extend(EventType::of::<ApprovalRequested>());
+        all
     }
 }

@@ -54,6 +54,8 @@ pub struct HostSettings {
     pub network: Network,
     /// Names and values of the secrets that it may use. Only a function with a list of hosts gets them.
     pub secrets: Vec<(String, String)>,
+    /// Values of other secrets, which its input has.
+    pub hidden: Vec<String>,
     /// Recorded answers, which are used in test mode only.
     pub fixtures: Vec<Fixture>,
     /// What the function may change.
@@ -84,7 +86,7 @@ impl CallHost {
         let secrets = std::mem::take(&mut settings.secrets);
         // A function that may call anybody could send secrets to anybody.
         let usable = if settings.network.mode == NetworkMode::Allowlist { secrets } else { Vec::new() };
-        let secrets = Secrets::new(usable, &*services.db.random());
+        let secrets = Secrets::new(usable, &settings.hidden, &*services.db.random());
         Self { services: services.clone(), settings, secrets, records: Records::default() }
     }
 

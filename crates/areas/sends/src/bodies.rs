@@ -112,7 +112,7 @@ macro_rules! body {
     (@ [$($meta:tt)*] $name:ident [$($fields:tt)*] text_or_reply $($rest:ident)*) => {
         body!(@ [$($meta)*] $name [
             $($fields)*
-            /// The text. Either this or `quick_reply_id` is required.
+            /// The text. This or `quick_reply_id` is required, unless the body has something else to send.
             #[serde(default)]
             #[schema(min_length = 1, max_length = 4_096, pattern = r"\S")]
             pub(crate) text: Option<String>,
@@ -126,12 +126,14 @@ macro_rules! body {
         ] $($rest)*);
 
         impl $name {
-            /// What is said.
+            /// The text or the quick reply.
             pub(super) fn text_or_reply(&self) -> TextOrReply<'_> {
                 TextOrReply {
                     text: self.text.as_deref(),
                     quick_reply: self.quick_reply_id,
                     answers: &self.answers,
+                    interactive: None,
+                    files: &[],
                     reply_to: self.reply_to,
                 }
             }
@@ -247,9 +249,16 @@ pub struct ReadMark {
 }
 
 body! {
-    /// A text to send to a contact.
+    /// A message to send to a contact.
     #[schema(example = json!({ "text": "Your order is on its way." }))]
     pub struct ContactTextMessage {
+        /// A text with buttons or a list, instead of `text`.
+        #[serde(default)]
+        pub(crate) interactive: Option<Interactive>,
+        /// The ids of files, which follow as messages of their own.
+        #[serde(default)]
+        #[schema(max_items = 10)]
+        pub(crate) file_ids: Vec<FileId>,
         /// Whether the network shows a preview of the first link of `text`.
         #[serde(default)]
         pub(crate) preview_url: bool,

@@ -5,6 +5,7 @@ use super::content::Content;
 use super::recipient::channel_for;
 use super::result::SendResult;
 use super::send::{SendParts, Sending};
+use super::text_or_reply::TextOrReply;
 use model::{Caller, Result};
 use operation::{Body, Json, Path, Query, State, operation};
 use ports::{ContactRef, WorkspaceVariables};
@@ -12,7 +13,7 @@ use store::Tx;
 
 /// Send text to a contact over its channel
 ///
-/// Sends a text or a quick reply. Without `channel_id` it goes over the channel on which the contact was last spoken to. The
+/// Sends a text, a text with buttons or a list, or a quick reply, and files behind it. Without `channel_id` it goes over the channel on which the contact was last spoken to. The
 /// 24-hour window must be open. A workspace without channels answers 409 `no_channel`.
 #[operation(post "/contacts/{contactId}/send-message", scope = "channels:send")]
 pub fn send_contact_message(
@@ -27,16 +28,10 @@ pub fn send_contact_message(
     let contact = parts.0.people.find(tx, caller.workspace_id(), &contact_id)?;
     let channel = channel_for(tx, caller.workspace_id(), contact.id, body.channel_id)?;
     let sending = Sending::new(caller, &parts.0, query.dry_run, body.attempt())?;
-    sending
-        .send_text_or_reply(
-            tx,
-            caller,
-            &channel,
-            &contact,
-            &variables.0,
-            (body.text_or_reply(), body.preview_url),
-        )
-        .map(Json)
+    let message =
+        TextOrReply { interactive: body.interactive.as_ref(), files: &body.file_ids, ..body.text_or_reply() };
+    let message = (message, body.preview_url);
+    sending.send_text_or_reply(tx, caller, &channel, &contact, &variables.0, message).map(Json)
 }
 
 /// Send an approved template to a contact

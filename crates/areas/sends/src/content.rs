@@ -1,8 +1,8 @@
 //! What is sent: a template, or a message of any other type.
 
-use chatnet::{ResolvedMessage, SentTemplate};
+use chatnet::{Interactive, ResolvedMessage, SentTemplate};
 use conversations::messages::{Detail, MessageType, NewAttachment};
-use model::{FileId, JsonText, MessageId};
+use model::{FileId, JsonText, MessageId, Result};
 
 /// What is sent.
 pub(super) enum Content {
@@ -48,4 +48,28 @@ pub(super) fn text(text: String, preview_url: bool, reply_to: Option<MessageId>)
         attachment: None,
         reply_to,
     }
+}
+
+/// A text with buttons or a list.
+///
+/// # Errors
+/// `too_many_buttons`, `validation_error`.
+pub(super) fn interactive(interactive: Interactive, reply_to: Option<MessageId>) -> Result<FreeMessage> {
+    interactive.check()?;
+    let buttons = interactive.buttons.iter().map(|button| button.title.clone());
+    let list = interactive.list.iter().map(|list| list.button.clone());
+    let shown = ResolvedMessage {
+        header: interactive.header.clone(),
+        body: interactive.body.clone(),
+        footer: interactive.footer.clone(),
+        buttons: buttons.chain(list).collect(),
+    };
+    Ok(FreeMessage {
+        message_type: MessageType::Interactive,
+        content: interactive.body.clone(),
+        detail: Detail { interactive: Some(interactive), ..Detail::default() },
+        attachment: None,
+        shown,
+        reply_to,
+    })
 }

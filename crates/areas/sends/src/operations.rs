@@ -4,7 +4,7 @@ use super::bodies::{
     ChannelInteractiveMessage, ChannelMediaMessage, ChannelReaction, ChannelTemplateMessage,
     ChannelTextMessage, DryRun, ReadMark,
 };
-use super::content::{Content, FreeMessage, text};
+use super::content::{Content, FreeMessage, interactive, text};
 use super::result::SendResult;
 use super::retry::Attempt;
 use super::send::{SendParts, Sending};
@@ -113,24 +113,8 @@ pub fn send_channel_interactive(
 ) -> Result<Json<SendResult>> {
     let channel = channels::live(tx, caller.workspace_id(), channel_id)?;
     let contact = known(body.to().contact(tx, &parts.0.people, channel.workspace_id, true)?)?;
-    body.interactive.check()?;
     let attempt = body.attempt();
-    let buttons = body.interactive.buttons.iter().map(|button| button.title.clone());
-    let list = body.interactive.list.iter().map(|list| list.button.clone());
-    let shown = ResolvedMessage {
-        header: body.interactive.header.clone(),
-        body: body.interactive.body.clone(),
-        footer: body.interactive.footer.clone(),
-        buttons: buttons.chain(list).collect(),
-    };
-    let free = FreeMessage {
-        message_type: MessageType::Interactive,
-        content: body.interactive.body.clone(),
-        detail: Detail { interactive: Some(body.interactive), ..Detail::default() },
-        attachment: None,
-        shown,
-        reply_to: body.reply_to,
-    };
+    let free = interactive(body.interactive, body.reply_to)?;
     let sending = Sending::new(caller, &parts.0, query.dry_run, attempt)?;
     sending.send(tx, &channel, Some(contact), Content::Free(Box::new(free))).map(Json)
 }

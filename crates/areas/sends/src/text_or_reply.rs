@@ -1,23 +1,26 @@
 //! What is said to a contact: a text, or a quick reply with all that it has.
 
-use super::content::{Content, FreeMessage, text};
+use super::content::{Content, FreeMessage, interactive, text};
 use super::result::SendResult;
 use super::send::Sending;
 use crate::quick_replies::{self, Filling, Rendered};
 use channels::ChannelRow;
 use chatnet::Interactive;
-use conversations::messages::{Detail, MessageType};
-use model::{Caller, Code, Error, MessageId, QuickReplyId, Result};
+use conversations::messages::MessageType;
+use model::{Caller, Code, Error, FileId, MessageId, QuickReplyId, Result};
 use ports::{ContactCard, WorkspaceVariables};
 use std::collections::BTreeMap;
 use store::Tx;
 
-/// A text or a quick reply.
+/// A text or a quick reply, and files behind it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextOrReply<'a> {
     pub(super) text: Option<&'a str>,
     pub(super) quick_reply: Option<QuickReplyId>,
     pub(super) answers: &'a BTreeMap<String, String>,
+    /// A text with buttons or a list, instead of the text.
+    pub(super) interactive: Option<&'a Interactive>,
+    pub(super) files: &'a [FileId],
     pub(super) reply_to: Option<MessageId>,
 }
 
@@ -35,9 +38,9 @@ impl Sending<'_> {
         variables: &WorkspaceVariables,
         (message, preview_url): (TextOrReply<'_>, bool),
     ) -> Result<SendResult> {
-        let messages = match (message.text, message.quick_reply) {
-            (Some(words), None) => vec![text(words.to_owned(), preview_url, message.reply_to)],
-            (None, Some(reply)) => {
+        let mut messages = match (message.text, message.quick_reply, message.interactive) {
+            (Some(words), None, None) => vec![text(words.to_owned(), preview_url, message.reply_to)],
+            (None, Some(reply), None) => {
                 let filling = Filling { contact, variables, answers: message.answers };
                 let rendered = quick_replies::rendered(tx, caller, reply, &filling, !self.dry_run);
                 let rendered = rendered.map_err(|error| match error.code() {
@@ -46,10 +49,16 @@ impl Sending<'_> {
                 })?;
                 self.messages(tx, channel, rendered, message.reply_to)?
             }
-            _ => return Err(Error::invalid("text", "or `quick_reply_id` is required, and not both")),
+            (None, None, Some(shown)) => vec![interactive(shown.clone(), message.reply_to)?],
+            (None, None, None) if !message.files.is_empty() => Vec::new(),
+            _ => {
+                let rule = "or `quick_reply_id` is required, and not both; `interactive` stands in the place of a text";
+                return Err(Error::invalid("text", rule));
+            }
         };
+        messages.extend(self.file_messages(tx, channel, message.files, "file_ids")?);
         if messages.len() > 1 && self.attempt.retry_of.is_some() {
-            return Err(Error::invalid("retry_of", "is for one message, and the quick reply has several"));
+            return Err(Error::invalid("retry_of", "is for one message, and the request has several"));
         }
         let mut first = None;
         for message in messages {
@@ -67,29 +76,40 @@ impl Sending<'_> {
         reply: Rendered,
         reply_to: Option<MessageId>,
     ) -> Result<Vec<FreeMessage>> {
-        let mut first = text(reply.body.clone(), false, reply_to);
-        if !reply.buttons.is_empty() {
-            let interactive = Interactive {
+        let first = if reply.buttons.is_empty() {
+            text(reply.body, false, reply_to)
+        } else {
+            let shown = Interactive {
                 header: None,
                 body: reply.body,
                 footer: None,
                 buttons: reply.buttons,
                 list: None,
             };
-            interactive.check()?;
-            first.message_type = MessageType::Interactive;
-            first.detail = Detail { interactive: Some(interactive), ..Detail::default() };
-        }
+            interactive(shown, reply_to)?
+        };
         let mut all = vec![first];
+        all.extend(self.file_messages(tx, channel, &reply.attachments, "quick_reply_id")?);
+        Ok(all)
+    }
+
+    /// A message for each file.
+    fn file_messages(
+        &self,
+        tx: &mut Tx,
+        channel: &ChannelRow,
+        files: &[FileId],
+        param: &str,
+    ) -> Result<Vec<FreeMessage>> {
         // None of them is deleted before the messages wait to be sent, and so refer to them.
-        files::held(tx, channel.workspace_id, &reply.attachments)?;
-        for file in reply.attachments {
-            let attachment = self.parts.file(tx, channel.workspace_id, file, None, "quick_reply_id")?;
+        files::held(tx, channel.workspace_id, files)?;
+        let message = |file: &FileId| {
+            let attachment = self.parts.file(tx, channel.workspace_id, *file, None, param)?;
             let mut message = text(String::new(), false, None);
             message.message_type = MessageType::of_media(attachment.kind);
             message.attachment = Some(attachment);
-            all.push(message);
-        }
-        Ok(all)
+            Ok(message)
+        };
+        files.iter().map(message).collect()
     }
 }

@@ -1,7 +1,8 @@
 //! Functions, for whoever calls them.
 
 use model::{
-    Caller, ContactId, FunctionId, InvocationId, JsonText, Result, RunId, StepId, WorkspaceId, text_enum,
+    AutomationId, Caller, ContactId, FlowRunId, FunctionId, InvocationId, JsonText, Result, RunId, StepId,
+    WorkspaceId, text_enum,
 };
 use operation::BoxFuture;
 use serde_json::Value;
@@ -68,6 +69,15 @@ pub enum FunctionCaller {
         /// The run.
         run: RunId,
     },
+    /// A step of a flow's run.
+    Flow {
+        /// The run.
+        run: FlowRunId,
+        /// The step.
+        step: StepId,
+    },
+    /// An automation.
+    Automation(AutomationId),
 }
 
 /// A call of a published version.
@@ -82,6 +92,8 @@ pub struct FunctionCall {
     pub version: Option<i64>,
     /// The input.
     pub input: JsonText,
+    /// Values of secrets in the input, which the history of calls does not show.
+    pub hidden: Vec<String>,
     /// What calls.
     pub by: FunctionCaller,
     /// The contact whom the run answers, if there is one.
@@ -113,6 +125,27 @@ pub struct FunctionFailure {
     pub retry_after_ms: Option<u64>,
 }
 
+/// A call of code that belongs to no function. It has no outside: neither `ctx.fetch` nor `ctx.items` nor `ctx.kv`.
+#[derive(Debug, Clone)]
+pub struct InlineCall {
+    /// The workspace, whose places the call uses.
+    pub workspace: WorkspaceId,
+    /// An ECMAScript module with a function as its default export.
+    pub code: String,
+    /// The input.
+    pub input: JsonText,
+    /// `ctx.run.id`.
+    pub run: String,
+    /// `ctx.contact.id`.
+    pub contact: Option<ContactId>,
+    /// `ctx.idempotencyKey`.
+    pub once: String,
+    /// `ctx.livemode`.
+    pub livemode: bool,
+    /// The longest time that the caller waits.
+    pub patience: Duration,
+}
+
 /// The functions of all workspaces. The group that keeps them implements it.
 pub trait Functions: Send + Sync {
     /// Finds the version of a function that a call would run; of `None` the published one.
@@ -133,6 +166,15 @@ pub trait Functions: Send + Sync {
     /// `not_found`, `invalid_state` (not published, inactive, its publisher's key revoked), `validation_error` for the input,
     /// `service_unavailable` when no place came free in time.
     fn call(&self, call: FunctionCall) -> BoxFuture<Result<FunctionEnd>>;
+
+    /// Runs code that belongs to no function, and waits for its output. It is not in the history of calls.
+    ///
+    /// # Errors
+    /// `validation_error` for the code or the input, `service_unavailable` when no place came free in time.
+    fn run_inline(
+        &self,
+        call: InlineCall,
+    ) -> BoxFuture<Result<std::result::Result<JsonText, FunctionFailure>>>;
 }
 
 /// The functions of all workspaces. A service that operations and groups ask for.

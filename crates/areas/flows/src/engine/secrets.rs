@@ -6,7 +6,11 @@
 
 use auth::Seal;
 use model::{FlowRunId, hex};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
+
+/// A secret must not end the part of a URL that it stands in. A colon stays, as tokens in paths have it.
+const IN_URL: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':');
 
 /// The secrets that the settings of a run mention.
 pub(crate) struct Secrets {
@@ -38,6 +42,22 @@ impl Secrets {
     /// Puts the secrets in the place of their marks.
     pub(crate) fn reveal(&self, settings: &Value) -> Value {
         self.replaced(settings, |(mark, secret)| (mark, secret))
+    }
+
+    /// Puts the secrets in the place of their marks, in the form that they have in a URL.
+    pub(crate) fn reveal_in_url(&self, url: &str) -> String {
+        let encoded = |secret: &str| utf8_percent_encode(secret, IN_URL).to_string();
+        self.known.iter().fold(url.to_owned(), |url, (mark, secret)| url.replace(mark, &encoded(secret)))
+    }
+
+    /// The secrets whose marks settings contain.
+    pub(crate) fn mentioned_in(&self, settings: &Value) -> Vec<String> {
+        if !self.are_in(settings) {
+            return Vec::new();
+        }
+        let text = settings.to_string();
+        let mentioned = self.known.iter().filter(|(mark, _)| text.contains(mark.as_str()));
+        mentioned.map(|(_, secret)| secret.clone()).collect()
     }
 
     /// Puts asterisks in the place of secrets: in what a node gave.
@@ -105,6 +125,11 @@ mod tests {
         assert!(!secrets.are_in(&json!({ "text": "«secret:0:api.key»" })));
         assert_eq!(secrets.reveal(&settings), json!({ "headers": { "authorization": "Bearer s3cret" } }));
         assert_eq!(secrets.mask(&json!(["a s3cret b"])), json!(["a *** b"]));
+        assert_eq!(secrets.mentioned_in(&settings), ["s3cret"]);
+        assert_eq!(secrets.mentioned_in(&json!({ "text": "s3cret" })), [""; 0]);
+        let slash = secrets.hide("slash", &json!("a/b&c"));
+        let url = format!("https://example.com/{}?x=1", slash.as_str().unwrap());
+        assert_eq!(secrets.reveal_in_url(&url), "https://example.com/a%2Fb%26c?x=1");
         assert_eq!(
             shown(&settings.to_string()),
             r#"{"headers":{"authorization":"Bearer ‹secret api.key›"}}"#

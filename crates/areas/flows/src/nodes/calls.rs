@@ -1,11 +1,14 @@
 //! Calls of operations by nodes, and what their answers mean.
 
 use super::{NodeCall, NodeFailure, Work};
+use flow_graphs::{FlowEffectPolicy, Node};
 use flow_machine::Outcome;
 use input::read_json;
+use model::{ContactId, Env};
 use operation::{LocalAnswer, LocalCall};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The parts of a call of an operation.
 #[derive(Debug, Default)]
@@ -13,6 +16,8 @@ pub(super) struct Request {
     path: Vec<(&'static str, String)>,
     query: Vec<(String, String)>,
     body: Option<Value>,
+    /// What names the effect among several of one node.
+    part: Option<String>,
 }
 
 impl Request {
@@ -21,9 +26,26 @@ impl Request {
         Self { body: Some(body), ..Self::default() }
     }
 
+    /// Sets the body.
+    pub(super) fn body(self, body: Value) -> Self {
+        Self { body: Some(body), ..self }
+    }
+
     /// Sets a parameter of the path.
     pub(super) fn at(mut self, name: &'static str, value: impl ToString) -> Self {
         self.path.push((name, value.to_string()));
+        self
+    }
+
+    /// Names the effect, for a node that has several.
+    pub(super) fn part(mut self, name: impl ToString) -> Self {
+        self.part = Some(name.to_string());
+        self
+    }
+
+    /// Adds several parameters of the query.
+    pub(super) fn queries(mut self, pairs: Vec<(String, String)>) -> Self {
+        self.query.extend(pairs);
         self
     }
 
@@ -49,6 +71,7 @@ impl NodeCall {
     /// # Errors
     /// What the operation refuses.
     pub(super) async fn call(&self, operation: &'static str, request: Request) -> Result<Value, NodeFailure> {
+        let key = request.part.map_or_else(|| self.key.clone(), |part| format!("{}:{part}", self.key));
         let mut path = request.path;
         path.push(("workspaceId", self.run.workspace_id.to_string()));
         let answer = self.engine.0.operations.call(LocalCall {
@@ -58,9 +81,54 @@ impl NodeCall {
             query: request.query,
             body: request.body,
             if_match: None,
-            idempotency_key: Some(self.key.clone()),
+            idempotency_key: Some(key),
         });
         data_of(answer.await?)
+    }
+}
+
+impl NodeCall {
+    /// The node, as it was drawn.
+    fn node(&self) -> Option<&Node> {
+        self.content.graph.nodes.iter().find(|node| node.id == self.task.node)
+    }
+
+    /// How long the node may take: as long as it says, or `default` seconds, but no longer than `most` seconds.
+    pub(super) fn patience(&self, default: u64, most: u64) -> Duration {
+        let own = self.node().and_then(|node| node.timeout_seconds);
+        let seconds = own.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(default);
+        Duration::from_secs(seconds.clamp(1, most))
+    }
+
+    /// What comes of an attempt of which nobody knows whether it had its effect. It is not tried again unless the owner wants so.
+    pub(super) fn unknown(&self, message: &str) -> Result<Work, NodeFailure> {
+        match self.node().map(|node| node.effect_policy) {
+            None | Some(FlowEffectPolicy::Retry) => Err(NodeFailure::new("outcome_unknown", message)),
+            Some(FlowEffectPolicy::Once | FlowEffectPolicy::Pause) => Ok(Work::Ended(Outcome::Unknown)),
+        }
+    }
+
+    /// The contact of the run.
+    ///
+    /// # Errors
+    /// `no_contact`.
+    pub(super) fn contact(&self) -> Result<ContactId, NodeFailure> {
+        let missing = || NodeFailure::new("no_contact", "The run has no contact.");
+        self.run.contact_id.ok_or_else(missing)
+    }
+
+    /// Whether effects outside are simulated, because the run acts for a test key.
+    pub(super) fn is_test(&self) -> bool {
+        self.caller.key.env == Env::Test
+    }
+}
+
+/// A value as a text has it: `null` is empty.
+pub(super) fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 

@@ -5,5 +5,6 @@
     reason = "clippy excuses the bodies of tests only, and here helpers are most of them"
 )]
 
+mod drafts;
 mod runs;
 mod support;

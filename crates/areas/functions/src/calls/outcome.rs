@@ -55,6 +55,11 @@ impl Ending {
     }
 }
 
+/// What a call gave, without the lines that it logged.
+pub(super) fn result_of(outcome: Outcome) -> std::result::Result<JsonText, InvocationError> {
+    Ending::of(outcome).result.map(JsonText::printed)
+}
+
 /// The row of a call that ended, without the values of secrets.
 pub(super) fn ending(
     begun: &InvocationRow,

@@ -5,12 +5,13 @@ use super::service::FunctionCalls;
 use crate::draft::model::{FunctionRow, FunctionStatus};
 use crate::draft::settings::Settings;
 use crate::draft::versions::VersionRow;
-use crate::history::model::{InvocationCaller, InvocationCallerType, InvocationMode};
+use crate::history::model::{InvocationCaller, InvocationCallerType, InvocationError, InvocationMode};
 use crate::history::rows::InvocationRow;
 use model::{Code, Env, Error, FunctionId, JsonText, Result, WorkspaceId};
 use operation::{BoxFuture, Resource, Version};
 use ports::{
-    CallableFunction, FunctionCall, FunctionCaller, FunctionEnd, FunctionFailure, Functions, Uncallable,
+    CallableFunction, FunctionCall, FunctionCaller, FunctionEnd, FunctionFailure, Functions, InlineCall,
+    Uncallable,
 };
 use std::time::Duration;
 use store::Read;
@@ -54,6 +55,14 @@ impl Functions for FunctionCalls {
     fn call(&self, call: FunctionCall) -> BoxFuture<Result<FunctionEnd>> {
         let calls = self.clone();
         Box::pin(async move { calls.call_once(call).await })
+    }
+
+    fn run_inline(
+        &self,
+        call: InlineCall,
+    ) -> BoxFuture<Result<std::result::Result<JsonText, FunctionFailure>>> {
+        let calls = self.clone();
+        Box::pin(async move { calls.run_code(call).await })
     }
 }
 
@@ -113,25 +122,36 @@ impl FunctionCalls {
 }
 
 fn asked(call: FunctionCall) -> Asked {
+    let (mut flow_run, mut automation) = (None, None);
     let (kind, run, step) = match call.by {
-        FunctionCaller::Run { run, step } => (InvocationCallerType::Run, run, Some(step)),
-        FunctionCaller::Guardrail { run } => (InvocationCallerType::Guardrail, run, None),
+        FunctionCaller::Run { run, step } => (InvocationCallerType::Run, Some(run), Some(step)),
+        FunctionCaller::Guardrail { run } => (InvocationCallerType::Guardrail, Some(run), None),
+        FunctionCaller::Flow { run, step } => {
+            flow_run = Some(run.to_string());
+            (InvocationCallerType::Flow, None, Some(step))
+        }
+        FunctionCaller::Automation(id) => {
+            automation = Some(id);
+            (InvocationCallerType::Automation, None, None)
+        }
     };
     Asked {
         function: call.function,
         chosen: call.version.map_or(Chosen::Published, Chosen::Version),
         mode: if call.caller.livemode() { InvocationMode::Live } else { InvocationMode::Test },
         input: call.input,
+        hidden: call.hidden,
         fixtures: Vec::new(),
         by: InvocationCaller {
             r#type: kind,
             key_id: call.caller.key.id.to_string(),
             request_id: call.caller.request.to_string(),
-            run_id: Some(run.to_string()),
+            run_id: run.as_ref().map(ToString::to_string).or(flow_run),
             step_id: step.map(|step| step.to_string()),
+            automation_id: automation,
             contact_id: call.contact,
         },
-        run: Some(run),
+        run,
         contact: call.contact,
         idempotency_key: Some(call.once.clone()),
         once: Some(call.once),
@@ -154,11 +174,16 @@ const CODES: [&str; 7] = [
 fn ended(row: &InvocationRow) -> Result<FunctionEnd> {
     let result = match row.failure()? {
         None => Ok(row.output.clone().unwrap_or_else(|| JsonText::of(&()))),
-        Some(error) => Err(FunctionFailure {
-            code: CODES.into_iter().find(|code| *code == error.code).unwrap_or("function_error"),
-            message: error.message,
-            retry_after_ms: error.retry_after_ms,
-        }),
+        Some(error) => Err(failure(error)),
     };
     Ok(FunctionEnd { invocation: row.id.clone(), result })
+}
+
+/// A failure, as the port has it.
+pub(super) fn failure(error: InvocationError) -> FunctionFailure {
+    FunctionFailure {
+        code: CODES.into_iter().find(|code| *code == error.code).unwrap_or("function_error"),
+        message: error.message,
+        retry_after_ms: error.retry_after_ms,
+    }
 }

@@ -47,6 +47,8 @@ pub(super) struct Asked {
     pub(super) chosen: Chosen,
     pub(super) mode: InvocationMode,
     pub(super) input: JsonText,
+    /// Values of secrets in the input.
+    pub(super) hidden: Vec<String>,
     pub(super) fixtures: Vec<Fixture>,
     /// What calls.
     pub(super) by: InvocationCaller,
@@ -151,6 +153,7 @@ impl FunctionCalls {
             livemode: is_live,
             network: content.settings.network.clone(),
             secrets,
+            hidden: std::mem::take(&mut asked.hidden),
             fixtures: std::mem::take(&mut asked.fixtures),
             effect: content.settings.effect,
         };
@@ -162,7 +165,7 @@ impl FunctionCalls {
             secrets: host.secrets(),
             vars: Value::Object(vars).to_string(),
             contact: asked.contact.map(|id| json!({ "id": id }).to_string()),
-            run: asked.run.as_ref().map(|id| json!({ "id": id }).to_string()),
+            run: asked.by.run_id.as_ref().map(|id| json!({ "id": id }).to_string()),
             idempotency_key: Some(asked.idempotency_key.unwrap_or_else(|| id.to_string())),
             livemode: is_live,
             // A repetition of an idempotent call has the same `ctx.idempotencyKey`.

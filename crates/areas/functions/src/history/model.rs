@@ -1,7 +1,7 @@
 //! Invocations as callers see them.
 
 use crate::network::FetchRecord;
-use model::{ContactId, FunctionId, InvocationId, JsonText, Timestamp, text_enum};
+use model::{AutomationId, ContactId, FunctionId, InvocationId, JsonText, Timestamp, text_enum};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -43,6 +43,10 @@ text_enum! {
         Run = "run",
         /// A guardrail of a run.
         Guardrail = "guardrail",
+        /// A step of a flow's run.
+        Flow = "flow",
+        /// An automation.
+        Automation = "automation",
     }
 }
 
@@ -59,11 +63,14 @@ pub struct InvocationCaller {
     pub(crate) key_id: String,
     /// The request that called it, or that led to the run.
     pub(crate) request_id: String,
-    /// The run.
+    /// The run: that of an agent, or that of a flow.
     pub(crate) run_id: Option<String>,
     /// The step of the run.
     pub(crate) step_id: Option<String>,
-    /// The contact whom the run answers.
+    /// The automation.
+    #[serde(default)]
+    pub(crate) automation_id: Option<AutomationId>,
+    /// The contact whom the call is about.
     pub(crate) contact_id: Option<ContactId>,
 }
 

@@ -12,7 +12,7 @@ pub(super) async fn find(
     collection: String,
     query: Value,
 ) -> Result<Value, HostError> {
-    let query = parameters(query)?;
+    let query = ports::item_query(query).map_err(|message| HostError::new("TypeError", &message))?;
     let mut body = answer(calls, call(caller, "listItems", collection, None, query)).await?;
     body.remove("success");
     Ok(Value::Object(body))
@@ -81,90 +81,10 @@ fn error_name(code: &str) -> String {
         .collect()
 }
 
-/// The parameters of the operation: `{ filter: { price: { gt: 5 } }, limit: 10 }` is `filter[price][gt]=5&limit=10`, a
-/// `filter_tree` is JSON, and an array in any other place is a list with commas.
-fn parameters(query: Value) -> Result<Vec<(String, String)>, HostError> {
-    let Value::Object(query) = query else {
-        return Err(HostError::new("TypeError", "the query is an object"));
-    };
-    let mut pairs = Vec::new();
-    for (name, value) in query {
-        match value {
-            Value::Object(filter) if name == "filter" => nested(&name, Value::Object(filter), &mut pairs),
-            Value::Array(_) | Value::Object(_) if name == "filter_tree" => {
-                pairs.push((name, value.to_string()));
-            }
-            Value::Array(values) if values.iter().all(is_plain) => {
-                pairs.push((name, values.iter().map(plain).collect::<Vec<_>>().join(",")));
-            }
-            Value::Null => {}
-            value if is_plain(&value) => pairs.push((name, plain(&value))),
-            _ => {
-                let message =
-                    format!("`{name}` of the query is a string, a number, a boolean or an array of them");
-                return Err(HostError::new("TypeError", &message));
-            }
-        }
-    }
-    Ok(pairs)
-}
-
-fn nested(name: &str, value: Value, pairs: &mut Vec<(String, String)>) {
-    match value {
-        Value::Object(fields) => {
-            for (field, value) in fields {
-                nested(&format!("{name}[{field}]"), value, pairs);
-            }
-        }
-        Value::Array(values) => {
-            for value in values {
-                nested(&format!("{name}[]"), value, pairs);
-            }
-        }
-        value => pairs.push((name.to_owned(), plain(&value))),
-    }
-}
-
-fn is_plain(value: &Value) -> bool {
-    matches!(value, Value::String(_) | Value::Number(_) | Value::Bool(_))
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn a_query_becomes_parameters() {
-        let query = json!({
-            "filter": { "status": "open", "price": { "gt": 5 }, "tag": { "in": ["a", "b"] } },
-            "filter_tree": { "field": "x", "op": "eq", "value": 1 },
-            "fields": ["name", "price"], "limit": 3, "trashed": true, "sort": "-price", "starting_after": null,
-        });
-        let mut pairs = parameters(query).unwrap();
-        pairs.sort();
-        let expected = [
-            ("fields", "name,price"),
-            ("filter[price][gt]", "5"),
-            ("filter[status]", "open"),
-            ("filter[tag][in][]", "a"),
-            ("filter[tag][in][]", "b"),
-            ("filter_tree", r#"{"field":"x","op":"eq","value":1}"#),
-            ("limit", "3"),
-            ("sort", "-price"),
-            ("trashed", "true"),
-        ];
-        let expected: Vec<_> =
-            expected.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        assert_eq!(pairs, expected);
-        for wrong in [json!([]), json!("a"), json!(null), json!({ "limit": {} }), json!({ "sort": [[]] })] {
-            assert!(parameters(wrong).is_err());
-        }
-    }
 
     #[test]
     fn errors_are_named_by_their_codes() {

@@ -35,16 +35,17 @@ pub(super) enum Form {
 }
 
 impl Secrets {
-    /// Draws placeholders.
-    pub(super) fn new(secrets: Vec<(String, String)>, random: &dyn Random) -> Self {
+    /// Draws placeholders. `hidden` has values that are masked, and which the program does not get by a placeholder.
+    pub(super) fn new(secrets: Vec<(String, String)>, hidden: &[String], random: &dyn Random) -> Self {
         let entries: Vec<Entry> = secrets
             .into_iter()
             // An empty value is no secret, and would be found everywhere.
             .filter(|(_, value)| !value.is_empty())
             .map(|(name, value)| Entry { name, value, placeholder: placeholder(random) })
             .collect();
+        let hidden = hidden.iter().map(String::as_str).filter(|value| !value.is_empty());
         let mask = Mask::new(
-            entries.iter().map(|entry| entry.value.as_str()),
+            entries.iter().map(|entry| entry.value.as_str()).chain(hidden),
             entries.iter().map(|entry| entry.placeholder.as_str()),
         );
         Self { entries, mask }
@@ -141,6 +142,7 @@ mod tests {
         let value = "a b&c\"d\\é:";
         let secrets = Secrets::new(
             vec![("k".into(), value.into()), ("none".into(), String::new())],
+            &["hidden".to_owned()],
             &SeededRandom::new(1),
         );
         let [secret] = secrets.placeholders().try_into().unwrap();
@@ -157,6 +159,7 @@ mod tests {
         let filled = secrets.filled_header("authorization", &format!("Basic {basic}"));
         assert_eq!(filled, format!("Basic {}", STANDARD.encode(format!("user:{value}"))));
         assert_eq!(secrets.filled_header("x-key", &placeholder), value);
+        assert_eq!(secrets.mask.text("a hidden value"), "a [secret] value");
         assert!(secrets.are_in(text.as_bytes()) && !secrets.are_in(b"secret_"));
     }
 }

@@ -51,6 +51,7 @@ fn call(caller: &Caller, path: &str, once: &str) -> FunctionCall {
         function: id_of(path),
         version: None,
         input: JsonText::of(&json!({})),
+        hidden: Vec::new(),
         by: FunctionCaller::Run { run: RunId::new(now, &random), step: StepId::new(now, &random) },
         contact: None,
         once: once.to_owned(),

@@ -187,6 +187,7 @@ impl RunEngine {
                 function: rule.function,
                 version: None,
                 input,
+                hidden: Vec::new(),
                 by: FunctionCaller::Guardrail { run: execution.row.id.clone() },
                 contact: execution.plan.caller.answering.map(|answering| answering.contact),
                 once: StepId::new(now, &*self.db().random()).to_string(),

@@ -69,6 +69,7 @@ impl RunEngine {
             function: code.id,
             version: code.version,
             input,
+            hidden: Vec::new(),
             by: FunctionCaller::Run { run: execution.row.id.clone(), step: step.id.clone() },
             contact: execution.plan.caller.answering.map(|answering| answering.contact),
             once,

@@ -3,9 +3,9 @@
 use model::{Error, FunctionId, InvocationId, JsonText, Result, SkillId, WorkspaceId};
 use operation::{BoxFuture, Services};
 use ports::{
-    CallableFunction, FunctionCall, FunctionEffect, FunctionEnd, FunctionFailure, Functions, MissingSkill,
-    OfferedFile, OfferedSkill, SkillActivation, SkillFileText, SkillLibrary, SkillPin, SkillScript, Skills,
-    Uncallable, WorkspaceFunctions,
+    CallableFunction, FunctionCall, FunctionEffect, FunctionEnd, FunctionFailure, Functions, InlineCall,
+    MissingSkill, OfferedFile, OfferedSkill, SkillActivation, SkillFileText, SkillLibrary, SkillPin,
+    SkillScript, Skills, Uncallable, WorkspaceFunctions,
 };
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -142,6 +142,13 @@ impl Functions for Fakes {
             let now = model::Timestamp::from_millis(1);
             Ok(FunctionEnd { invocation: InvocationId::new(now, &model::SeededRandom::new(1)), result })
         })
+    }
+
+    fn run_inline(
+        &self,
+        call: InlineCall,
+    ) -> BoxFuture<Result<std::result::Result<JsonText, FunctionFailure>>> {
+        Box::pin(async move { Ok(Ok(call.input)) })
     }
 }
 

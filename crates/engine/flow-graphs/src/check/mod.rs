@@ -135,7 +135,7 @@ pub fn check(graph: &Graph, surroundings: &dyn Surroundings) -> Vec<Issue> {
 
 /// Returns the scopes that the nodes of a graph use.
 pub fn scopes(graph: &Graph) -> BTreeSet<Scope> {
-    graph.nodes.iter().filter(|node| !node.disabled).filter_map(|node| node.kind.scope()).collect()
+    graph.nodes.iter().filter(|node| !node.disabled).flat_map(|node| node.kind.scopes(&node.config)).collect()
 }
 
 /// Finds the nodes whose scopes a key lacks. `has` says whether it has one.

@@ -1,6 +1,7 @@
 //! The types of nodes: one table for the engine, the contract, the checks and the documents.
 
 pub mod config;
+pub(crate) mod contract;
 
 use config::ids_of;
 use jsonschema::Validator;
@@ -234,6 +235,21 @@ impl NodeType {
     /// Returns the scope that nodes of this type use.
     pub fn scope(self) -> Option<Scope> {
         self.entry().scope
+    }
+
+    /// Returns the scopes that a node with these settings uses: that of its type, and those of what it may do besides.
+    pub fn scopes(self, config: &serde_json::Map<String, Value>) -> Vec<Scope> {
+        let mut scopes: Vec<Scope> = self.scope().into_iter().collect();
+        let action = || config.get("fields")?.get("action")?.get("type")?.as_str();
+        let closed = || config.get("if_window_closed")?.as_str();
+        scopes.extend(match self {
+            Self::SendMessage | Self::Ask if closed() == Some("task") => Some(Scope::TasksWrite),
+            Self::Reminder if action() == Some("send_message") => Some(Scope::ChannelsSend),
+            Self::Reminder if action() == Some("run_agent") => Some(Scope::RunsExecute),
+            Self::Reminder if action() == Some("start_flow") => Some(Scope::AutomationsExecute),
+            _ => None,
+        });
+        scopes
     }
 
     /// Returns what nodes of this type need and the service does not have.

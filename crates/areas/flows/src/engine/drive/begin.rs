@@ -4,7 +4,7 @@ use super::{AtWork, Changes, Drive, OpenStep};
 use crate::engine::FlowEngine;
 use crate::engine::claim::Loaded;
 use crate::nodes::{Arrival, NodeCall};
-use crate::runs::row::{FlowRunMode, RunRow};
+use crate::runs::row::{FlowRunMode, FlowRunStatus, RunRow};
 use crate::runs::steps::{FlowStepStatus, StepRow};
 use crate::runs::waits::{FlowWaitType, WaitRow};
 use crate::schema::{flow_steps, flow_waits};
@@ -77,6 +77,7 @@ impl Drive {
             open,
             left: left.waits,
             changes: Changes::default(),
+            look_back: Vec::new(),
             simulation,
             pause: None,
             response: response.map(|response| (response, true)),
@@ -94,12 +95,18 @@ impl Drive {
             self.state = self.content.program.start(&payload);
             self.note_trigger(&payload);
             let cancels = waits::cancels(&self.row, &self.content.settings, &self.around.values)?;
+            self.look_back.extend(cancels.iter().cloned());
             self.changes.waits.extend(cancels);
             return Ok(false);
         }
         let left = std::mem::take(&mut self.left);
         if left.iter().any(|wait| wait.token < 0 && wait.arrived.is_some()) {
             return Ok(true);
+        }
+        if self.row.status == FlowRunStatus::Running {
+            // The worker before died before it had looked back.
+            let missed = left.iter().filter(|wait| wait.looks_back() && wait.arrived.is_none());
+            self.look_back.extend(missed.cloned());
         }
         let busy: Vec<u32> = self.state.busy().map(|(token, _)| token).collect();
         let now = self.engine.now();

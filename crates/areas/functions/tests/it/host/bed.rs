@@ -158,6 +158,7 @@ impl Bed {
             livemode: true,
             network: list(&["*.example.com"]),
             secrets: Vec::new(),
+            hidden: Vec::new(),
             fixtures: Vec::new(),
             effect: FunctionEffect::Write,
         }

@@ -13,9 +13,12 @@ pub struct UpdateContact {
     /// The values by key of field.
     #[schema(value_type = Object)]
     pub fields: Map<String, Value>,
-    /// Whether a run without a contact creates one.
+    /// Whether a run without a contact gets one: the contact that has one of the identities among the fields, or a new one.
     #[serde(default)]
     pub create_if_missing: bool,
+    /// Whether text is converted to the type of its field.
+    #[serde(default)]
+    pub typecast: bool,
 }
 
 /// Settings of `contact_tag`: tags of the contact of the run.
@@ -51,7 +54,8 @@ pub struct Task {
     /// The task to change. `null` creates one.
     #[serde(default)]
     pub task_id: Option<Value>,
-    /// The fields, as in a request to create or change a task.
+    /// The fields, as in a request to create or change a task. A new task is about the contact of the run if `contact_id` is not
+    /// given.
     #[schema(value_type = Object)]
     pub fields: Map<String, Value>,
 }
@@ -59,9 +63,9 @@ pub struct Task {
 /// Settings of `reminder`: a reminder is created.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = FlowReminder, example = json!({ "fields": { "text": "Renewal is due", "due_at": "{{ $contact.renewal }}" } }))]
+#[schema(as = FlowReminder, example = json!({ "fields": { "title": "Renewal is due", "due_at": "{{ $contact.renewal }}" } }))]
 pub struct Reminder {
-    /// The fields, as in a request to create a reminder.
+    /// The fields, as in a request to create a reminder. It is about the contact of the run if `contact_id` is not given.
     #[schema(value_type = Object)]
     pub fields: Map<String, Value>,
 }
@@ -73,7 +77,8 @@ pub struct Reminder {
 pub struct FindItems {
     /// The collection.
     pub collection_id: i64,
-    /// The filter, as in a query.
+    /// The filter: values by key of field, as in `{ "status": "open", "price": { "gt": 5 } }`, or a tree as in `filter_tree` of
+    /// the list of items.
     #[serde(default)]
     pub filter: Option<Value>,
     /// The order, as in a query.
@@ -119,7 +124,7 @@ pub struct WriteItem {
     /// The item, for `update` and `delete`.
     #[serde(default)]
     pub item_id: Option<Value>,
-    /// The field by which `upsert` finds the item.
+    /// The field by which `upsert` finds the item, or `external_key`.
     #[schema(max_length = 100)]
     #[serde(default)]
     pub key: Option<String>,
@@ -127,6 +132,13 @@ pub struct WriteItem {
     #[schema(value_type = Object)]
     #[serde(default)]
     pub values: Map<String, Value>,
+    /// Your own key of the item, unique in the collection.
+    #[schema(max_length = 255)]
+    #[serde(default)]
+    pub external_key: Option<String>,
+    /// Whether text is converted to the type of its field. Missing choices are created.
+    #[serde(default)]
+    pub typecast: bool,
 }
 
 /// Settings of `search_collection`: passages that answer a question.
@@ -143,6 +155,10 @@ pub struct SearchCollection {
     #[schema(minimum = 1, maximum = 50)]
     #[serde(default = "five")]
     pub top_k: i64,
+    /// The lowest score of a result: the share of the words of the text that are in the item, from 0 to 1.
+    #[schema(minimum = 0, maximum = 1)]
+    #[serde(default)]
+    pub min_score: f64,
 }
 
 const fn five() -> i64 {

@@ -63,7 +63,9 @@ pub struct FlowChoice {
 /// Settings of `send_template`: a message template of the network.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = FlowSendTemplate, example = json!({ "name": "order_shipped", "language": "en", "params": ["1042"] }))]
+#[schema(as = FlowSendTemplate, example = json!({
+    "name": "order_shipped", "language": "en", "namespace": "business-1", "params": ["1042"],
+}))]
 pub struct SendTemplate {
     /// The channel. `null` uses the one that the contact wrote over last.
     #[serde(default)]
@@ -74,10 +76,24 @@ pub struct SendTemplate {
     /// The language, such as `en`.
     #[schema(min_length = 2, max_length = 20)]
     pub language: String,
-    /// The values of the template's placeholders.
+    /// The namespace of the template.
+    #[schema(min_length = 1, max_length = 200)]
+    pub namespace: String,
+    /// The values of the variables in the text, in order.
     #[schema(max_items = 50)]
     #[serde(default)]
     pub params: Vec<Value>,
+    /// The values of the variables in the header, in order.
+    #[schema(max_items = 10)]
+    #[serde(default)]
+    pub header_params: Vec<Value>,
+    /// The values of the buttons, by their places from 0.
+    #[schema(value_type = Object)]
+    #[serde(default)]
+    pub button_params: Map<String, Value>,
+    /// The file above the text, if the template has one.
+    #[serde(default)]
+    pub file_id: Option<i64>,
 }
 
 string_enum! {
@@ -186,7 +202,7 @@ pub struct Handoff {
     #[serde(default)]
     pub assignee_id: Option<i64>,
     /// A note for them.
-    #[schema(min_length = 1, max_length = 4000)]
+    #[schema(min_length = 1, max_length = 2000)]
     #[serde(default)]
     pub note: Option<String>,
 }
