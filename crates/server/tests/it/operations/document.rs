@@ -1,6 +1,5 @@
 //! The served contract, read as a client reads it.
 
-use super::samples::Ids;
 use serde_json::{Map, Value, json};
 use testkit::{Answer, TestApp};
 
@@ -179,19 +178,6 @@ impl Document {
     pub fn ids(&self, op: &Op) -> Vec<String> {
         let in_path = op.parameters.iter().filter(|parameter| parameter["in"] == "path");
         in_path.map(|parameter| parameter["name"].as_str().unwrap().to_owned()).collect()
-    }
-
-    /// The names of the operation's path parameters, with the ids of the sample objects. A name that several areas use is known by
-    /// the path that ends with it: `/workspaces/{workspaceId}/flow-runs/{runId}`.
-    pub fn sample_ids(&self, op: &Op, ids: &Ids) -> Vec<(String, String)> {
-        let known = |name: String| {
-            let parameter = format!("{{{name}}}");
-            let before = op.path.split_once(&parameter).map_or("", |(before, _)| before);
-            let id = ids.get(&format!("{before}{parameter}")).or_else(|| ids.get(&name));
-            let id = id.unwrap_or_else(|| panic!("{}: seed a {name}", op.id)).clone();
-            (name, id)
-        };
-        self.ids(op).into_iter().map(known).collect()
     }
 
     /// What a `$ref` stands for; what is none stands for itself.

@@ -5,6 +5,7 @@ use crate::operations::answers::seed;
 use crate::operations::document::{Document, Op, well_formed};
 use crate::operations::samples::Ids;
 use crate::operations::sweep::Sweep;
+use crate::operations::valid::sample_id;
 use auth::Seal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -76,7 +77,8 @@ struct List<'a> {
 
 impl<'a> List<'a> {
     fn new(sweep: &Sweep, document: &Document, op: &'a Op, ids: &Ids) -> Self {
-        let named: BTreeMap<String, String> = document.sample_ids(op, ids).into_iter().collect();
+        let named: BTreeMap<String, String> =
+            document.ids(op).into_iter().map(|name| (name.clone(), sample_id(op, ids, &name).clone())).collect();
         let path =
             named.iter().fold(op.path.clone(), |path, (name, id)| path.replace(&format!("{{{name}}}"), id));
         let filters = match op.id.as_str() {
