@@ -35,6 +35,7 @@ pub struct FlowDecision {
     pub form: Option<Value>,
     /// Who decided, as stated by that person.
     pub by: Option<String>,
+    /// A note of the person.
     pub note: Option<String>,
 }
 

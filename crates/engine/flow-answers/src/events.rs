@@ -34,7 +34,9 @@ pub struct EventDetails {
 /// A condition, and the values that it reads besides the event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Filter {
+    /// The condition.
     pub condition: Value,
+    /// The values of the run that it reads.
     #[serde(default)]
     pub values: Map<String, Value>,
 }

@@ -2,7 +2,7 @@
 
 use crate::compute::Computed;
 use crate::program::Program;
-use crate::state::{ComputedStep, Ending, Fault, Iteration, Outcome, Phase, State, Task};
+use crate::state::{ComputedStep, Ending, Fault, Iteration, Outcome, Phase, State, Task, Token};
 use crate::values::{Reading, Values};
 use flow_graphs::{Edge, Node, NodeType, Role};
 use serde_json::{Map, Value};
@@ -79,8 +79,21 @@ impl Program {
 
     /// Continues a run that pauses, that a node has failed, or that was ended from outside: the nodes at which it stopped are
     /// executed once more.
+    ///
+    /// A node that failed for a known reason has had no effect, so its next effect has a key of its own: under the old one, the
+    /// refusal would be remembered.
     pub fn resume(&self, state: &mut State) {
-        state.ending = None;
+        let ended_by = match state.ending.take() {
+            Some(Ending::Fault(fault)) => Some(fault),
+            _ => None,
+        };
+        let is_known = |token: &Token| {
+            let fault = token.error.as_ref().or(ended_by.as_ref());
+            token.phase == Phase::Paused && fault.is_none_or(|fault| fault.code != "outcome_unknown")
+        };
+        let failed: Vec<u32> =
+            state.tokens.iter().filter(|token| is_known(token)).map(|token| token.id).collect();
+        state.renew_keys(&failed);
         for token in &mut state.tokens {
             if matches!(token.phase, Phase::Paused | Phase::Busy) {
                 token.phase = Phase::Ready;

@@ -294,21 +294,33 @@ impl State {
         self.tokens.retain(|token| !ids.contains(&token.id));
     }
 
-    /// Gives the places of the run new ids, by which the keys of effects are made.
-    pub fn renew_keys(&mut self) {
-        let renewed: Vec<(u32, u32)> =
-            (self.next_id..).zip(&self.tokens).map(|(new, token)| (token.id, new)).collect();
-        let of = |id: u32| renewed.iter().find(|(old, _)| *old == id).map_or(id, |(_, new)| *new);
-        for token in &mut self.tokens {
-            token.id = of(token.id);
-            if let Some(iteration) = &mut token.iteration {
-                iteration.of = of(iteration.of);
+    /// Gives all places of the run new ids, by which the keys of effects are made.
+    pub fn renew_all_keys(&mut self) {
+        let all: Vec<u32> = self.tokens.iter().map(|token| token.id).collect();
+        self.renew_keys(&all);
+    }
+
+    /// Gives places of the run new ids.
+    pub(crate) fn renew_keys(&mut self, ids: &[u32]) {
+        for old in ids {
+            let new = self.next_id;
+            self.next_id += 1;
+            for token in &mut self.tokens {
+                if token.id == *old {
+                    token.id = new;
+                }
+                if let Some(iteration) = &mut token.iteration
+                    && iteration.of == *old
+                {
+                    iteration.of = new;
+                }
+            }
+            for one in &mut self.loops {
+                if one.token == *old {
+                    one.token = new;
+                }
             }
         }
-        for one in &mut self.loops {
-            one.token = of(one.token);
-        }
-        self.next_id = self.next_id.saturating_add(u32::try_from(renewed.len()).unwrap_or(u32::MAX));
     }
 
     /// Returns whether the run still has a token.

@@ -13,7 +13,7 @@ use model::{
     Result, Timestamp, WorkspaceId,
 };
 use ports::{Uncallable, Unstartable};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use store::Read;
 
 /// What `$contact` has besides the contact's fields.

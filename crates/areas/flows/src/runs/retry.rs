@@ -100,7 +100,7 @@ pub(super) fn retry(
         return Err(Error::new(Code::InvalidState, message).param("from"));
     }
     if body.fresh_effects {
-        state.renew_keys();
+        state.renew_all_keys();
     }
     reopen(tx, engine, &row, &state, executed.settings.run_timeout_days)?;
     Ok(row.id)

@@ -8,7 +8,7 @@ use crate::schema::flow_waits;
 use diesel::prelude::*;
 use expressions::text;
 use flow_answers::Reply;
-use model::{ContactId, FileId, JsonText, MessageId, Result, Timestamp, WorkspaceId};
+use model::{ContactId, JsonText, MessageId, Result, Timestamp, WorkspaceId};
 use ports::{IncomingMessage, IncomingMessages, MessageTaker, TakerRank, Taking};
 use regex::RegexBuilder;
 use serde::{Deserialize, Serialize};
