@@ -8,7 +8,7 @@ use crate::matching::consumer::FiringEvents;
 use crate::matching::rule_sets::RuleSets;
 use crate::matching::{Matching, marks};
 use crate::messages::takers;
-use crate::operations::{automations, executions, fire, trigger_types};
+use crate::operations::{automations, executions, fire, trial, trigger_types};
 use crate::references::AutomationReferences;
 use crate::rules::events::AutomationEvent;
 use crate::rules::uses::{AutomationVariables, AutomationsAsUsers};
@@ -44,11 +44,13 @@ fn start(services: &Services) -> Result<Parts> {
         Reading { people: services.cloned()?, variables: services.cloned()?, business: services.cloned()? };
     let matching = Matching { reading: reading.clone(), rules: RuleSets::default() };
     let dispatcher = Dispatcher { around: around.clone(), reading, directory: services.get()? };
+    let sweep = Sweep { around: around.clone(), matching: matching.clone() };
     let turns: Arc<dyn ChannelTurns> = services.cloned()?;
     let mut parts = Parts::default()
         .job(dispatch::job(&dispatcher))
         .job(purge())
-        .job(Sweep { around: around.clone(), matching: matching.clone() }.job())
+        .job(sweep.clone().job())
+        .service(sweep)
         .one_of::<Arc<dyn EventConsumer>>(Arc::new(Silences))
         .one_of::<Arc<dyn EventConsumer>>(Arc::new(Outcomes))
         .one_of::<Arc<dyn ContactReferences>>(Arc::new(SilenceReferences))
@@ -95,7 +97,7 @@ impl Domain for Automations {
             Box::new(automations::EnableAutomation),
             Box::new(automations::DisableAutomation),
             Box::new(fire::TriggerAutomation),
-            Box::new(fire::TestAutomation),
+            Box::new(trial::TestAutomation),
             Box::new(executions::ListAutomationExecutions),
             Box::new(executions::GetAutomationExecution),
         ]

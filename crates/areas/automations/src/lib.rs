@@ -21,3 +21,4 @@ mod timers;
 mod triggers;
 
 pub use group::GROUP;
+pub use timers::Sweep;

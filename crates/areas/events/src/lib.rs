@@ -24,7 +24,7 @@ pub use queries::{placed_between, placed_event, placed_of_kind, placed_since};
 pub use reader::{EventConsumer, EventReader, Readers, Reading, Turn, readers_behind};
 pub use rows::{LoggedEvent, NewPosition, hour};
 pub use size::{EVENT_LOG, purge_counts};
-pub use types::{Catalogue, EventTypeInfo, matches};
+pub use types::{Catalogue, EventTypeInfo, matches, may_match};
 
 use operation::{Domain, EventType, Operations};
 

@@ -2,21 +2,21 @@
 
 use super::model::{Event, EventQuery};
 use super::rows::{EventRow, LoggedEvent};
-use super::types::{Catalogue, matches};
-use diesel::dsl::exists;
+use super::types::{Catalogue, is_family, matches, may_match};
 use diesel::prelude::*;
+use diesel::sql_types::Bool;
 use input::comma_list;
 use model::{ContactId, Error, EventId, Result, Timestamp, WorkspaceId};
 use ports::People;
 use std::collections::BTreeSet;
 use store::schema::events;
-use store::{OffsetPage, OneRow, Read};
+use store::{AnyConnection, OffsetPage, OneRow, Read};
 
 /// What narrows a list of events.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Chosen {
     /// Names of types; all where there are none.
-    kinds: Option<Vec<&'static str>>,
+    kinds: Option<Vec<String>>,
     livemode: Option<bool>,
     /// All ids of the contact that events are about.
     contacts: Option<Vec<ContactId>>,
@@ -59,11 +59,14 @@ impl Chosen {
     }
 }
 
-fn kinds(catalogue: &Catalogue, param: &str, text: &str) -> Result<Vec<&'static str>> {
+fn kinds(catalogue: &Catalogue, param: &str, text: &str) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for pattern in comma_list(text, param)? {
+        let kinds = catalogue.types().iter().map(|kind| kind.name).filter(|kind| may_match(pattern, kind));
+        // Of a family, what the pattern means of it.
+        let meant = kinds.map(|kind| if matches(pattern, kind) { kind } else { pattern }.to_owned());
         let before = names.len();
-        names.extend(catalogue.types().iter().map(|kind| kind.name).filter(|name| matches(pattern, name)));
+        names.extend(meant);
         if names.len() == before {
             return Err(Error::invalid(
                 param,
@@ -73,6 +76,21 @@ fn kinds(catalogue: &Catalogue, param: &str, text: &str) -> Result<Vec<&'static 
     }
     Ok(names)
 }
+
+/// The condition that an event has one of these names, or is of one of these families.
+fn named(kinds: &[impl AsRef<str>]) -> Named {
+    let (families, names): (Vec<&str>, Vec<&str>) =
+        kinds.iter().map(AsRef::as_ref).partition(|kind| is_family(kind));
+    let names = names.into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let mut condition: Named = Box::new(events::kind.eq_any(names));
+    for family in families {
+        condition = Box::new(condition.or(events::kind.like(format!("{}%", family.trim_end_matches('*')))));
+    }
+    condition
+}
+
+type Named =
+    Box<dyn BoxableExpression<events::table, <AnyConnection as Connection>::Backend, SqlType = Bool>>;
 
 /// A page of a workspace's events, and how many there are in all. The newest first, unless they are read on from a
 /// place.
@@ -88,7 +106,7 @@ pub(super) fn page(
             .filter(events::position.gt(chosen.after.unwrap_or(0)))
             .into_boxed();
         if let Some(kinds) = &chosen.kinds {
-            rows = rows.filter(events::kind.eq_any(kinds.clone()));
+            rows = rows.filter(named(kinds));
         }
         if let Some(livemode) = chosen.livemode {
             rows = rows.filter(events::livemode.eq(livemode));
@@ -246,8 +264,9 @@ pub(crate) fn wants_any(read: &mut Read, after: i64, last: i64, kinds: &[&str]) 
     let wanted = events::table
         .filter(events::position.gt(after))
         .filter(events::position.le(last))
-        .filter(events::kind.eq_any(kinds));
-    Ok(diesel::select(exists(wanted)).get_result(read.connection())?)
+        .filter(named(kinds))
+        .select(events::position.assume_not_null());
+    Ok(wanted.first::<i64>(read.connection()).optional()?.is_some())
 }
 
 /// The first events of these types from behind one place up to another, in their order.
@@ -261,7 +280,7 @@ pub(crate) fn placed_after(
     Ok(events::table
         .filter(events::position.gt(after))
         .filter(events::position.le(last))
-        .filter(events::kind.eq_any(kinds))
+        .filter(named(kinds))
         .order(events::position)
         .limit(limit)
         .select(placed_columns())

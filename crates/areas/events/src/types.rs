@@ -24,7 +24,7 @@ pub struct Catalogue {
     "schema": { "type": "object", "required": ["run_id"], "properties": { "run_id": { "type": "string" } } },
 }))]
 pub struct EventTypeInfo {
-    /// The name.
+    /// The name. A name such as `custom.*` stands for all names that begin with what stands before the star.
     #[serde(rename = "type")]
     pub name: &'static str,
     /// Always `event_type`.
@@ -57,9 +57,12 @@ impl Catalogue {
         self.shown.get_or_init(|| self.types.iter().map(EventTypeInfo::of).collect())
     }
 
-    /// The type with this name.
+    /// The type with this name, or the family that the name belongs to.
     pub fn find(&self, name: &str) -> Option<&EventType> {
-        self.by_name.get(name).and_then(|place| self.types.get(*place))
+        match self.by_name.get(name) {
+            Some(place) => self.types.get(*place),
+            None => self.types.iter().find(|kind| is_family(kind.name) && matches(kind.name, name)),
+        }
     }
 
     /// Whether a key with these scopes may see events of this type. Types that nobody registered are for nobody.
@@ -81,7 +84,7 @@ impl Catalogue {
                 return Err(Error::invalid(param, format_args!("contains `{pattern}` twice")));
             }
             let matching: Vec<&EventType> =
-                self.types.iter().filter(|kind| matches(pattern, kind.name)).collect();
+                self.types.iter().filter(|kind| may_match(pattern, kind.name)).collect();
             let Some(first) = matching.first() else {
                 return Err(Error::invalid(
                     param,
@@ -98,7 +101,7 @@ impl Catalogue {
     /// The scope of an event that is subscribed to by its name and that `scopes` may no longer see.
     pub fn lost_scope(&self, patterns: &[String], scopes: ScopeSet) -> bool {
         patterns.iter().any(|pattern| {
-            let mut matching = self.types.iter().filter(|kind| matches(pattern, kind.name)).peekable();
+            let mut matching = self.types.iter().filter(|kind| may_match(pattern, kind.name)).peekable();
             matching.peek().is_some() && !matching.any(|kind| self.may_see(scopes, kind.name))
         })
     }
@@ -144,6 +147,16 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
+/// Whether a name is that of a family of types, such as `custom.*`.
+pub(crate) fn is_family(name: &str) -> bool {
+    name.ends_with(".*")
+}
+
+/// Whether a pattern of a subscription may mean events of a type, which may be a family.
+pub fn may_match(pattern: &str, kind: &str) -> bool {
+    matches(pattern, kind) || (is_family(kind) && matches(kind, pattern))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +180,27 @@ mod tests {
         ] {
             assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
         }
+    }
+
+    #[test]
+    fn a_family_is_found_by_the_names_of_its_events() {
+        let schema = || serde_json::json!({ "type": "object" });
+        let catalogue =
+            Catalogue::new(vec![EventType::announced("custom.*", "Your own.", Scope::EventsRead, schema)]);
+        let all: ScopeSet = std::iter::once(Scope::EventsRead).collect();
+        assert!(catalogue.may_see(all, "custom.order.paid") && !catalogue.may_see(all, "customs.paid"));
+        for (pattern, expected) in [
+            ("custom.*", Ok(())),
+            ("custom.order.paid", Ok(())),
+            ("custom.order.*", Ok(())),
+            ("*", Ok(())),
+            ("custom", Err(Code::ValidationError)),
+            ("customs.*", Err(Code::ValidationError)),
+        ] {
+            let checked = catalogue.check_patterns(&[pattern.to_owned()], all).map_err(|error| error.code());
+            assert_eq!(checked, expected, "{pattern}");
+        }
+        assert!(catalogue.lost_scope(&["custom.order.paid".to_owned()], ScopeSet::default()));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::draft::{mcp_tools, operations, publish, remove, validation, version_o
 use crate::engine::metrics::{LATENESS, OPEN_RUNS};
 use crate::engine::{EngineParts, FlowEngine};
 use crate::events::{ApprovalRequested, FlowRunEvent};
+use crate::nodes::custom_events::CustomEvent;
 use crate::runs::operations as runs;
 use crate::runs::retention::purge;
 use crate::waits;
@@ -67,8 +68,9 @@ impl Domain for Flows {
     }
 
     fn event_types() -> Vec<EventType> {
-        let mut all = EventType::of::<FlowRunEvent<'_>>();
-        all.extend(EventType::of::<ApprovalRequested>());
-        all
+        let mut types = EventType::of::<FlowRunEvent<'_>>();
+        types.extend(EventType::of::<ApprovalRequested>());
+        types.extend(EventType::of::<CustomEvent>());
+        types
     }
 }

@@ -99,12 +99,18 @@ fn made_up(
     test: &EndpointTest,
 ) -> Result<LoggedEvent> {
     let patterns = row.enabled_events()?;
-    let kind = match &test.kind {
-        Some(kind) => catalogue.find(kind).ok_or_else(|| Error::invalid("type", "is not a type of event"))?,
+    let (name, kind) = match &test.kind {
+        Some(name) => {
+            let kind = catalogue.find(name).filter(|_| !name.ends_with('*'));
+            (name.clone(), kind.ok_or_else(|| Error::invalid("type", "is not a type of event"))?)
+        }
         None => {
             let mut types = catalogue.types().iter();
-            let first = types.find(|kind| patterns.iter().any(|p| events::matches(p, kind.name)));
-            first.ok_or_else(|| {
+            let meant = types.find_map(|kind| {
+                let pattern = patterns.iter().find(|pattern| events::may_match(pattern, kind.name))?;
+                Some((example_name(pattern, kind.name), kind))
+            });
+            meant.ok_or_else(|| {
                 Error::invalid("type", "is required, because the endpoint's types of events no longer exist")
             })?
         }
@@ -119,7 +125,7 @@ fn made_up(
         position: 0,
         id: EventId::new(now, &*tx.random()),
         workspace_id: row.workspace_id,
-        kind: kind.name.to_owned(),
+        kind: name,
         livemode: false,
         data: JsonText::of(&data),
         created_at: now,
@@ -129,6 +135,19 @@ fn made_up(
         depth: 0,
         automations: None,
     })
+}
+
+/// The name of an event that a pattern means of a type: of a family, one that the family may have.
+fn example_name(pattern: &str, kind: &str) -> String {
+    match kind.strip_suffix('*') {
+        None => kind.to_owned(),
+        Some(_) if !pattern.ends_with('*') => pattern.to_owned(),
+        Some(start) => {
+            let start =
+                pattern.strip_suffix('*').filter(|pattern| pattern.starts_with(start)).unwrap_or(start);
+            format!("{start}example")
+        }
+    }
 }
 
 /// Counts a test.

@@ -66,8 +66,12 @@ fn check(name: &str, data: &JsonText) -> Result<(), String> {
     if name.starts_with("test.") {
         return Ok(());
     }
-    let known = KNOWN.get(name).ok_or_else(|| format!("no area registers the event {name}"))?;
-    note(name);
+    let family = |name: &str| {
+        KNOWN.iter().find(|(kind, _)| kind.strip_suffix('*').is_some_and(|start| name.starts_with(start)))
+    };
+    let known = KNOWN.get_key_value(name).or_else(|| family(name));
+    let (kind, known) = known.ok_or_else(|| format!("no area registers the event {name}"))?;
+    note(kind);
     let text = data.as_str();
     let value: Value = serde_json::from_str(text).map_err(|error| format!("{name}: {error}: {text}"))?;
     let errors: Vec<String> = known

@@ -3,12 +3,14 @@
 use crate::{Error, JsonText, Result, Scope};
 use serde::Serialize;
 use serde_json::Value;
+use std::borrow::Cow;
 use utoipa::ToSchema;
 
 /// What is known of a type of event before one happens.
 #[derive(Debug, Clone, Copy)]
 pub struct EventMeta {
-    /// Its name, such as `run.completed`.
+    /// Its name, such as `run.completed`. A name such as `custom.*` is that of a family: its events have names of their own that
+    /// begin with what stands before the star.
     pub name: &'static str,
     /// What happened, in a sentence.
     pub description: &'static str,
@@ -28,6 +30,11 @@ pub trait Event {
 
     /// The type that this one is of.
     fn meta(&self) -> &'static EventMeta;
+
+    /// Its name: that of its type, unless the type is a family.
+    fn name(&self) -> Cow<'static, str> {
+        Cow::Borrowed(self.meta().name)
+    }
 
     /// Its data as JSON.
     ///

@@ -15,6 +15,7 @@ struct Settings {
     subject: Option<LitStr>,
     id: Option<LitStr>,
     contact: Option<Ident>,
+    named: Option<Ident>,
 }
 
 impl Parse for Settings {
@@ -32,8 +33,12 @@ impl Parse for Settings {
                     let field: LitStr = input.parse()?;
                     settings.contact = Some(field.parse()?);
                 }
+                "named" => {
+                    let field: LitStr = input.parse()?;
+                    settings.named = Some(field.parse()?);
+                }
                 _ => {
-                    let known = "known here: name, scope, subject, id, contact";
+                    let known = "known here: name, named, scope, subject, id, contact";
                     return Err(Error::new(word.span(), known));
                 }
             }
@@ -59,6 +64,7 @@ impl Settings {
             subject: self.subject.or_else(|| all.subject.clone()),
             id: self.id.or_else(|| all.id.clone()),
             contact: self.contact.or_else(|| all.contact.clone()),
+            named: self.named,
         }
     }
 }
@@ -161,6 +167,16 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }),
         })
         .collect();
+    let names: Vec<_> = kinds
+        .iter()
+        .map(|kind| match &kind.settings.named {
+            Some(field) => quote!(::std::borrow::Cow::Owned(::core::clone::Clone::clone(&data.#field))),
+            None => quote!({
+                let _ = data;
+                ::std::borrow::Cow::Borrowed(::model::Event::meta(self).name)
+            }),
+        })
+        .collect();
     let (name, (generics, arguments, bounds)) = (&input.ident, input.generics.split_for_impl());
     Ok(quote! {
         // An associated constant is only looked at where it is used; a scope that does not exist must not wait for that.
@@ -177,6 +193,10 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 #[allow(unused_variables, reason = "the type is asked for, not the data")]
                 let place = match self { #(#patterns => #places),* };
                 &<Self as ::model::Event>::TYPES[place]
+            }
+
+            fn name(&self) -> ::std::borrow::Cow<'static, str> {
+                match self { #(#patterns => #names),* }
             }
 
             fn data(&self) -> ::model::Result<::model::JsonText> {

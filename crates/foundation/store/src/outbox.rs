@@ -8,12 +8,13 @@ use crate::{AnyConnection, CachedChange, PgConnection, SqliteConnection};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp as SqlTimestamp};
 use model::{ActorType, Cause, Chain, EventId, JsonText, Result, Timestamp, WorkspaceId};
+use std::borrow::Cow;
 
 /// An event as it is stored.
 pub(crate) struct EventRow {
     pub(crate) id: EventId,
     pub(crate) workspace_id: WorkspaceId,
-    pub(crate) kind: &'static str,
+    pub(crate) kind: Cow<'static, str>,
     pub(crate) livemode: bool,
     pub(crate) data: JsonText,
     pub(crate) created_at: Timestamp,
@@ -101,7 +102,7 @@ fn write_on_sqlite(connection: &mut SqliteConnection, rows: &[EventRow]) -> Resu
         statement
             .bind::<Text, _>(row.id.as_str())
             .bind::<BigInt, _>(row.workspace_id)
-            .bind::<Text, _>(row.kind)
+            .bind::<Text, _>(&*row.kind)
             .bind::<Bool, _>(row.livemode)
             .bind::<Text, _>(row.data.as_str())
             .bind::<SqlTimestamp, _>(row.created_at)
@@ -127,7 +128,7 @@ fn write_on_postgres(connection: &mut PgConnection, rows: &[EventRow]) -> QueryR
     )
     .bind::<Array<Text>, _>(column(rows, |row| row.id.as_str()))
     .bind::<Array<BigInt>, _>(column(rows, |row| row.workspace_id))
-    .bind::<Array<Text>, _>(column(rows, |row| row.kind))
+    .bind::<Array<Text>, _>(column(rows, |row| &*row.kind))
     .bind::<Array<Bool>, _>(column(rows, |row| row.livemode))
     .bind::<Array<Text>, _>(column(rows, |row| row.data.as_str()))
     .bind::<Array<SqlTimestamp>, _>(column(rows, |row| row.created_at))

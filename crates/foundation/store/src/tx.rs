@@ -263,16 +263,37 @@ impl Tx {
         let row = EventRow {
             id,
             workspace_id: workspace,
-            kind: event.meta().name,
+            kind: event.name(),
             livemode,
             data: event.data()?,
             created_at: self.now(),
             contact_id: event.contact_id(),
             origin: Origin::of(cause, self.chain.as_ref()),
         };
-        self.events.observe(row.kind, &row.data);
+        self.events.observe(&row.kind, &row.data);
         self.outbox.push(row);
         Ok(())
+    }
+
+    /// Records an event as [`Self::emit_as`] does, unless there is one with this id. Returns whether it was recorded.
+    ///
+    /// # Errors
+    /// When its data cannot be JSON.
+    pub fn emit_once(
+        &mut self,
+        id: EventId,
+        workspace: WorkspaceId,
+        cause: &Cause,
+        livemode: bool,
+        event: &impl Event,
+    ) -> Result<bool> {
+        use crate::schema::events;
+        let found = events::table.filter(events::id.eq(id.as_str())).count();
+        if found.get_result::<i64>(self.connection())? > 0 {
+            return Ok(false);
+        }
+        self.emit_as(id, workspace, cause, livemode, event)?;
+        Ok(true)
     }
 
     /// Asks for background work at `run_at`: on behalf of a workspace, whose jobs then leave room for those of others,

@@ -1,19 +1,16 @@
 //! The demo's second agent: it computes with a code function and follows a skill. The first has few tools, because small models
 //! answer best with few.
 
-use anyhow::{Context, ensure};
+use super::requests::Requests;
 use model::FunctionId;
-use operation::{Head, Pipeline, ResponseBody};
 use serde_json::{Value, json};
-use std::net::{IpAddr, Ipv4Addr};
 
 const INSTRUCTIONS: &str = "You answer questions about shipping and returns of a shop in Spain, in one to three short sentences. Compute \
                             each price of shipping with shipping_cost.";
 
-/// Makes the agent with its function and its skill, by requests with this key, as a person would. Code is compiled in the sandbox,
+/// Makes the agent with its function and its skill, by requests, as a person would. Code is compiled in the sandbox,
 /// so they need the composed service. Returns the function.
-pub(super) async fn make(service: &Pipeline, key: &str) -> anyhow::Result<FunctionId> {
-    let requests = Requests { service, authorization: format!("Bearer {key}") };
+pub(super) async fn make(requests: &Requests<'_>) -> anyhow::Result<FunctionId> {
     let function = requests.create("/functions", &shipping_cost()).await?;
     let skill = requests.create("/skills", &returns()).await?;
     let agent = json!({
@@ -55,39 +52,4 @@ fn returns() -> Value {
         "description": "Explains how customers return what they bought and get their money back. Use it when somebody wants to \
                         return, exchange or complain about an article.",
     })
-}
-
-/// Requests to the service from within, with a key.
-struct Requests<'a> {
-    service: &'a Pipeline,
-    authorization: String,
-}
-
-impl Requests<'_> {
-    /// Creates an object and returns its id.
-    async fn create(&self, path: &str, body: &Value) -> anyhow::Result<i64> {
-        let answer = self.send("POST", path, body).await?;
-        answer
-            .pointer("/data/id")
-            .and_then(Value::as_i64)
-            .with_context(|| format!("{path} answers without an id"))
-    }
-
-    /// Sends a request and returns the body of the answer.
-    async fn send(&self, method: &str, path: &str, body: &Value) -> anyhow::Result<Value> {
-        let headers = |name: &str| match name {
-            "authorization" => Some(self.authorization.as_bytes()),
-            "content-type" => Some(&b"application/json"[..]),
-            _ => None,
-        };
-        let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let head = Head { method, path, query: "", peer, headers: &headers };
-        let response = match self.service.admit(&head).await {
-            Ok(admitted) => self.service.run(admitted, body.to_string().as_bytes()).await,
-            Err(refusal) => refusal,
-        };
-        let ResponseBody::Json(text) = response.body else { anyhow::bail!("{path} answers with a stream") };
-        ensure!(response.status < 300, "{method} {path}: {text}");
-        serde_json::from_str(&text).context("an answer without JSON")
-    }
 }

@@ -1,4 +1,4 @@
-//! The demo workspace of `svc serve --demo`: a plan, two agents, Energy, a collection of products, contacts, a team, tasks,
+//! The demo workspace of `svc serve --demo`: a plan, two agents, Energy, a collection of products, a flow, contacts, a team, tasks,
 //! reminders, a business profile, a function, a skill, keys that are printed once, and a channel to a simulated chat network.
 
 mod agent;
@@ -6,9 +6,11 @@ mod chat;
 mod contacts;
 mod desk;
 mod model_server;
+mod offers;
 mod people;
 mod products;
 mod reminders;
+mod requests;
 mod settings;
 mod tasks;
 
@@ -25,6 +27,7 @@ use conversations::Transcriber;
 use egress::Connector;
 use model::{Code, CollectionId, Env, FunctionId, KeyId, Result, Scope, SubscriptionStatus, WorkspaceId};
 use operation::Pipeline;
+use requests::Requests;
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -103,7 +106,11 @@ impl Demo {
         listeners: &[TcpListener],
     ) -> anyhow::Result<()> {
         if let Some((live, _)) = &self.welcome.keys {
-            match desk::make(service, live).await {
+            let requests = Requests::new(service, live);
+            if let Some(products) = self.welcome.products {
+                offers::make(&requests, self.workspace, products).await?;
+            }
+            match desk::make(&requests).await {
                 Ok(function) => self.welcome.shipping_cost = Some(function),
                 // An installation without a sandbox has the rest of the demo.
                 Err(error) => {
@@ -239,6 +246,7 @@ impl Welcome {
         }
         writeln!(text)?;
         writeln!(text, "Chat with the agent as a customer: {}", self.chat)?;
+        writeln!(text, "Write \"offer\" there, and a flow asks what you would like to buy.")?;
         for note in &self.notes {
             writeln!(text)?;
             writeln!(text, "{note}")?;

@@ -1,5 +1,6 @@
 //! What became of a dispatch, as the row of the firing keeps it.
 
+use crate::firings::once;
 use crate::firings::row::{FiringReason, FiringRow, FiringStatus};
 use crate::guards::errors;
 use crate::guards::outcomes::Outcome;
@@ -23,15 +24,20 @@ pub(super) enum Started {
 pub(super) struct Failed {
     pub(super) code: String,
     pub(super) message: String,
+    pub(super) param: Option<String>,
 }
 
 impl Failed {
     pub(super) fn of(error: &Error) -> Self {
-        Self { code: error.code().as_str().to_owned(), message: error.message().to_owned() }
+        Self {
+            code: error.code().as_str().to_owned(),
+            message: error.message().to_owned(),
+            param: error.param_name().map(str::to_owned),
+        }
     }
 
     fn json(&self) -> JsonText {
-        JsonText::of(&json!({ "code": self.code, "message": self.message }))
+        JsonText::of(&json!({ "code": self.code, "message": self.message, "param": self.param }))
     }
 }
 
@@ -75,6 +81,7 @@ pub(super) fn note_stopped(
     row.end(status, reason, tx.now());
     row.error = failed.map(Failed::json);
     row.store(before, tx)?;
+    once::forget(tx, &row)?;
     let suspended = match reason {
         FiringReason::KeyLost => SuspendedReason::KeyLost,
         FiringReason::TargetInactive => SuspendedReason::TargetInactive,

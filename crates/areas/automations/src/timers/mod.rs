@@ -16,4 +16,4 @@ mod windows;
 pub(crate) use next::{check, next_fire_at};
 pub(crate) use row::{TimerRow, forget};
 pub(crate) use silences::{SilenceReferences, Silences};
-pub(crate) use sweep::Sweep;
+pub use sweep::Sweep;

@@ -95,7 +95,13 @@ pub(crate) fn next_fire_at(
             None
         }
         settings => match Window::of(&settings)? {
-            Some(window) => Some(window.next_look(tx, around, row.workspace_id, after)?),
+            Some(window) => {
+                // Dates that the new rule would have fired before now are not made up for.
+                if row.id.0 > 0 {
+                    Clock { since: Some(after), ..clock }.store(tx, row)?;
+                }
+                Some(window.next_look(tx, around, row.workspace_id, after)?)
+            }
             None => None,
         },
     };

@@ -134,7 +134,7 @@ pub(crate) fn rebase(tx: &mut Tx, automation: AutomationId, minutes: i64) -> Res
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Clock {
     /// The rule to which it belongs. If the automation has another one, the place means nothing.
-    rule: String,
+    pub(super) rule: String,
     /// A slot that waits for the end of an earlier run, or could not be fired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) slot: Option<Timestamp>,

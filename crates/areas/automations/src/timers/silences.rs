@@ -155,7 +155,11 @@ pub(super) fn fire(
     let now = tx.now();
     // Messages from before the automation was switched on do not count.
     let row = row.filter(|row| row.is_active(now) && row.enabled_at.is_none_or(|at| at <= timer.since));
-    let Some(waiting) = row.cloned().and_then(Waiting::of) else { return timer.delete(tx) };
+    // A wait of the other kind is left from an earlier trigger.
+    let waiting = row.cloned().and_then(Waiting::of);
+    let Some(waiting) = waiting.filter(|waiting| waiting.is_reply == timer.key.starts_with("reply:")) else {
+        return timer.delete(tx);
+    };
     let (row, due) = (&waiting.row, due(timer.since, waiting.minutes));
     if due > now {
         return timer.postpone(tx, due);

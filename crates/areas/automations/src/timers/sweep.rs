@@ -26,7 +26,7 @@ const ASIDE_SECONDS: i64 = 300;
 
 /// Fires what is due by the clock. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Sweep {
+pub struct Sweep {
     pub(crate) around: Surroundings,
     pub(crate) matching: Matching,
 }
@@ -55,7 +55,7 @@ impl Sweep {
     ///
     /// # Errors
     /// When the database fails.
-    pub(crate) async fn round(&self, db: &Db) -> Result<bool> {
+    pub async fn round(&self, db: &Db) -> Result<bool> {
         let due = db.read(due).await?;
         let mut did = !due.is_empty();
         let (schedules, dates): (Vec<Due>, Vec<Due>) =

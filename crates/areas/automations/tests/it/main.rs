@@ -8,11 +8,13 @@
 
 mod dispatch;
 mod events;
+mod guards;
 mod messages;
 mod policies;
 mod requests;
 mod rules;
 mod scripted;
+mod timers;
 
 use scripted::ScriptedFlows;
 use serde_json::{Value, json};
@@ -30,7 +32,10 @@ impl Shop {
         let flows = ScriptedFlows::default();
         let app = TestApp::with_services(kind, flows.services()).await;
         let key = app.full_key().await;
-        Self { app, key, flows }
+        let shop = Self { app, key, flows };
+        // Readers begin behind the last event.
+        shop.work().await;
+        shop
     }
 
     /// Creates an automation of flow 1 that is on, and returns its path.

@@ -132,6 +132,15 @@ pub(super) fn text_of(value: &Value) -> String {
     }
 }
 
+/// The message of an error, with the name of the field that it is about.
+pub(super) fn about_param(message: &str, param: Option<&str>) -> String {
+    match param {
+        Some(_) if message.starts_with('`') => format!("The field {message}"),
+        Some(param) if !message.contains(param) => format!("{message} ({param})"),
+        _ => message.to_owned(),
+    }
+}
+
 /// The `data` of an answer.
 fn data_of(answer: LocalAnswer) -> Result<Value, NodeFailure> {
     let LocalAnswer { status, mut body } = answer;
@@ -141,11 +150,14 @@ fn data_of(answer: LocalAnswer) -> Result<Value, NodeFailure> {
     let error = body.get("error").cloned().unwrap_or_default();
     let text = |name: &str| error.get(name).and_then(Value::as_str);
     let message = text("message").unwrap_or("The operation failed.");
-    let message = text("param").map_or_else(|| message.to_owned(), |param| format!("`{param}`: {message}"));
+    let message = about_param(message, text("param"));
+    let code = text("code").unwrap_or("internal_error");
+    // A worker that lost the run may still be at it.
+    let is_under_way = code == "idempotency_in_progress";
     Err(NodeFailure {
-        code: text("code").unwrap_or("internal_error").to_owned(),
+        code: code.to_owned(),
         message,
-        is_transient: matches!(status, 408 | 425 | 429 | 500..),
+        is_transient: is_under_way || matches!(status, 408 | 425 | 429 | 500..),
         retry_after: error.get("retry_after").and_then(Value::as_u64),
     })
 }

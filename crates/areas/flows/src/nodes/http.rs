@@ -27,7 +27,7 @@ const EXCERPT: usize = 300;
 pub(super) async fn http_request(call: &NodeCall) -> Result<Work, NodeFailure> {
     let config: config::HttpRequest = call.config()?;
     let method = Method::from_bytes(config.method.as_str().as_bytes())
-        .map_err(|_| NodeFailure::new("validation_error", "`method`: is not accepted."))?;
+        .map_err(|_| NodeFailure::new("validation_error", "The method is not accepted."))?;
     if call.is_test() && method != Method::GET {
         let shown = json!({ "method": config.method, "url": config.url, "body": config.body });
         return Ok(simulated(shown));
@@ -94,7 +94,7 @@ fn checked(name: &str) -> Result<&str, NodeFailure> {
     let is_ours = name.to_ascii_lowercase().starts_with("x-svc-");
     let parsed = HeaderName::from_bytes(name.as_bytes());
     if is_ours || !parsed.is_ok_and(|name| !egress::frames_message(&name)) {
-        let message = format!("`headers`: `{}` cannot be set.", name.escape_debug());
+        let message = format!("The header `{}` cannot be set.", name.escape_debug());
         return Err(NodeFailure::new("validation_error", message));
     }
     Ok(name)

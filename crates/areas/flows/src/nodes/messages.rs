@@ -68,7 +68,7 @@ pub(super) async fn send(
             (FlowClosedWindow::Template, Some(config)) => template(call, contact, config, Some(false)).await,
             (FlowClosedWindow::Template, None) => Err(NodeFailure::new(
                 "validation_error",
-                "`template`: is required, because the window is closed.",
+                "The setting `template` is required, because the window is closed.",
             )),
             (FlowClosedWindow::Task, _) => task(call, contact, closed.text).await,
         },

@@ -1,12 +1,12 @@
 //! Nodes that act or wait: one handler for each type.
 
 mod agents;
-mod answers;
 mod approvals;
 mod basic;
 mod calls;
 mod code;
 mod contacts;
+pub(crate) mod custom_events;
 mod event_waits;
 mod http;
 mod human;
@@ -128,7 +128,7 @@ impl From<Error> for NodeFailure {
         }
         Self {
             code: error.code().as_str().to_owned(),
-            message: error.message().to_owned(),
+            message: calls::about_param(error.message(), error.param_name()),
             is_transient: matches!(error.code().status(), 429 | 500..),
             retry_after: error.retry_after_seconds().and_then(|seconds| u64::try_from(seconds).ok()),
         }
@@ -177,6 +177,7 @@ impl NodeCall {
             NodeType::SearchCollection => records::search_collection(self).await,
             NodeType::Code => code::code(self).await,
             NodeType::Function => code::function(self).await,
+            NodeType::EmitEvent => custom_events::emit_event(self).await,
             NodeType::HttpRequest => http::http_request(self).await,
             kind => Err(unavailable(kind)),
         }

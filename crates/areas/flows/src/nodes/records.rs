@@ -23,7 +23,8 @@ pub(super) async fn find_items(call: &NodeCall) -> Result<Work, NodeFailure> {
     }
     query.insert("sort".to_owned(), config.sort.into());
     query.insert("limit".to_owned(), config.limit.into());
-    let wrong = |message: String| NodeFailure::new("validation_error", message);
+    let wrong =
+        |message: String| NodeFailure::new("validation_error", format!("The filter is wrong: {message}."));
     let pairs = item_query(Value::Object(query)).map_err(wrong)?;
     let items =
         call.call("listItems", Request::default().at("collectionId", config.collection_id).queries(pairs));
@@ -73,13 +74,16 @@ fn set(body: &mut Value, name: &str, value: Option<&str>) {
 
 fn item_id(config: &WriteItem) -> Result<String, NodeFailure> {
     let id = config.item_id.as_ref().map(text_of).filter(|id| !id.is_empty());
-    id.ok_or_else(|| NodeFailure::new("validation_error", "`item_id`: is required for this operation."))
+    id.ok_or_else(|| {
+        NodeFailure::new("validation_error", "The setting `item_id` is required for this operation.")
+    })
 }
 
 /// Changes the item that has the values of the key, or creates one.
 async fn upsert(call: &NodeCall, config: &WriteItem) -> Result<Value, NodeFailure> {
     let key = config.key.as_deref().filter(|key| !key.is_empty());
-    let key = key.ok_or_else(|| NodeFailure::new("validation_error", "`key`: is required for `upsert`."))?;
+    let key = key
+        .ok_or_else(|| NodeFailure::new("validation_error", "The setting `key` is required for `upsert`."))?;
     let mut row = json!({ "data": config.values });
     set(&mut row, "external_key", config.external_key.as_deref());
     let body = json!({ "match_on": [key], "typecast": config.typecast, "rows": [row] });

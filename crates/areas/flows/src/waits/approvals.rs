@@ -4,7 +4,6 @@
 //! decided question decides no later one. A link works once: of two people who decide at the same moment one wins, because what
 //! arrives at a wait is written only where nothing has arrived.
 
-use super::decision::{FlowDecision, decided_page, question_page};
 use crate::engine::FlowEngine;
 use crate::runs::row::RunRow;
 use crate::runs::waits::{FlowWaitType, WaitRow, arrive};
@@ -12,11 +11,11 @@ use crate::schema::{flow_steps, flow_waits};
 use action_links::{Action, Answered, Form, Links};
 use bytes::Bytes;
 use diesel::prelude::*;
+use flow_answers::{ApprovalDetails, FlowDecision, decided_page, question_page};
 use maud::Markup;
 use model::{Code, Error, FlowRunId, Result, WorkspaceId};
 use operation::BoxFuture;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fmt;
 use store::{Db, Read, Tx};
 
@@ -45,18 +44,6 @@ impl ApprovalRef {
             position: position.parse().ok()?,
         })
     }
-}
-
-/// What is stored with a wait for a decision.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ApprovalDetails {
-    /// What is to be decided.
-    pub(crate) text: String,
-    /// A JSON Schema of the form.
-    #[serde(default)]
-    pub(crate) form: Option<Value>,
-    /// The link.
-    pub(crate) url: String,
 }
 
 /// Decides on the approvals of flows.

@@ -6,5 +6,7 @@
 )]
 
 mod drafts;
+mod nodes;
 mod runs;
 mod support;
+mod waits;

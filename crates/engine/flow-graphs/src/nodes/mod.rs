@@ -114,7 +114,7 @@ macro_rules! node_types {
 node_types! {
     /// Where a run begins. Its output is the payload.
     Trigger = "trigger" { config::Trigger, Computes, verbatim &["input_schema", "sample"] }
-    /// Sends a message to the contact. Its output has `message_id`.
+    /// Sends a message to the contact. Its output has `message_id` and `window_open`.
     SendMessage = "send_message" { config::SendMessage, Acts, scope ChannelsSend }
     /// Sends a message template of the network. Its output has `message_id`.
     SendTemplate = "send_template" { config::SendTemplate, Acts, scope ChannelsSend }
@@ -164,7 +164,8 @@ node_types! {
     Function = "function" { config::Function, Acts, scope FunctionsWrite }
     /// JavaScript of the flow itself. Its output is what it returns.
     Code = "code" { config::Code, Acts, verbatim &["code"] }
-    /// An HTTP request. Its output has `status`, `headers` and `body`.
+    /// An HTTP request, with an `Idempotency-Key` if it writes. Its output has `status`, `headers` and `body`: JSON as its value, and any
+    /// other text as a text.
     HttpRequest = "http_request" { config::HttpRequest, Acts }
     /// An action of an integration.
     IntegrationAction = "integration_action" { config::IntegrationAction, Acts, scope IntegrationsExecute, needs "integrations" }
@@ -174,7 +175,7 @@ node_types! {
     SetVariables = "set_variables" { config::SetVariables, Computes }
     /// Computes an object, or changes a list. Its output is the result.
     Transform = "transform" { config::Transform, Computes, conditions &["filter"] }
-    /// Changes fields of the contact. Its output is the contact.
+    /// Changes fields of the contact. Its output is the contact, which a run without one gets.
     UpdateContact = "update_contact" { config::UpdateContact, Acts, scope ContactsWrite }
     /// Adds tags to the contact, and removes tags. Its output has `tags`.
     ContactTag = "contact_tag" { config::ContactTag, Acts, scope ContactsWrite }
@@ -186,9 +187,9 @@ node_types! {
     Reminder = "reminder" { config::Reminder, Acts, scope RemindersWrite }
     /// Finds items of a collection. Its output has `items` and `count`. No item is the port `empty`, if it has an edge.
     FindItems = "find_items" { config::FindItems, Acts, ports |_| named(["empty"]), scope ItemsRead }
-    /// Creates, changes or deletes an item. Its output is the item.
+    /// Creates, changes or deletes an item. Its output is the item, with `upsert_status` if it was matched by a key.
     WriteItem = "write_item" { config::WriteItem, Acts, scope ItemsWrite }
-    /// Finds passages of a collection that answer a question. Its output has `passages`.
+    /// Finds items of a collection that answer a question. Its output has `passages`, each with `item_id`, `text` and `score`.
     SearchCollection = "search_collection" { config::SearchCollection, Acts, scope ItemsRead }
     /// Executes the nodes behind `each` for each element of a list. Its output has `results` and `failed`.
     ForEach = "for_each" { config::ForEach, Computes, ports |_| named(["each"]) }
@@ -206,7 +207,7 @@ node_types! {
     Image = "image" { config::Image, Acts, scope IntegrationsExecute, needs "images" }
     /// Reports a conversion to an advertising platform.
     Conversion = "conversion" { config::Conversion, Acts, ports |_| named(["discarded"]), scope ConversionsWrite, needs "conversions" }
-    /// Publishes an event of your own. Its output has `event_id`.
+    /// Publishes an event of your own, which webhooks, automations and other flows can wait for. Its output has `event_id`.
     EmitEvent = "emit_event" { config::EmitEvent, Acts }
     /// Answers the request that started the run and waits for it.
     Respond = "respond" { config::Respond, Acts }

@@ -48,7 +48,7 @@ const HOSTILE: [&str; 27] = [
 ];
 
 /// Each list reads one of these. A list with positions of another kind adds one.
-const READABLE: [&str; 9] = [
+const READABLE: [&str; 11] = [
     "1",
     "AAAAAAAAAAA",
     "1:1",
@@ -58,6 +58,8 @@ const READABLE: [&str; 9] = [
     "we_00000000000000000000000000",
     "wh_00000000000000000000000000",
     "imp_00000000000000000000000000",
+    "frun_00000000000000000000000000",
+    "atf_00000000000000000000000000",
 ];
 
 /// What is no cursor at all.
@@ -75,8 +77,11 @@ struct List<'a> {
 
 impl<'a> List<'a> {
     fn new(sweep: &Sweep, document: &Document, op: &'a Op, ids: &Ids) -> Self {
-        let named: BTreeMap<String, String> =
-            document.ids(op).into_iter().map(|name| (name.clone(), sample_id(op, ids, &name).clone())).collect();
+        let named: BTreeMap<String, String> = document
+            .ids(op)
+            .into_iter()
+            .map(|name| (name.clone(), sample_id(op, ids, &name).clone()))
+            .collect();
         let path =
             named.iter().fold(op.path.clone(), |path, (name, id)| path.replace(&format!("{{{name}}}"), id));
         let filters = match op.id.as_str() {

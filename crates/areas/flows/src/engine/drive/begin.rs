@@ -2,9 +2,10 @@
 
 use super::{AtWork, Changes, Drive, OpenStep};
 use crate::engine::FlowEngine;
-use crate::engine::claim::Loaded;
+use crate::engine::content::Content;
+use crate::engine::values::Surroundings;
 use crate::nodes::{Arrival, NodeCall};
-use crate::runs::row::{FlowRunMode, FlowRunStatus, RunRow};
+use crate::runs::row::{FlowRunMode, FlowRunStatus, RunContent, RunRow};
 use crate::runs::steps::{FlowStepStatus, StepRow};
 use crate::runs::waits::{FlowWaitType, WaitRow};
 use crate::schema::{flow_steps, flow_waits};
@@ -20,6 +21,15 @@ use store::Read;
 
 /// How long the memory of keys lasts that makes an effect happen once, in seconds.
 const KEYS_REMEMBERED_SECONDS: i64 = 24 * 3600;
+
+/// What a drive needs of the database.
+pub(crate) struct Loaded {
+    pub(crate) row: RunRow,
+    pub(crate) content: Arc<Content>,
+    pub(crate) started_with: RunContent,
+    pub(crate) around: Surroundings,
+    pub(crate) left: Left,
+}
 
 /// What the database knows of a run that goes on.
 #[derive(Default)]

@@ -9,7 +9,7 @@ mod finish;
 mod nodes;
 mod trace;
 
-pub(crate) use begin::Left;
+pub(crate) use begin::{Left, Loaded};
 pub(crate) use finish::cause_of;
 
 use super::FlowEngine;

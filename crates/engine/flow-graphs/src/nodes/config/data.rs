@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 /// Settings of `update_contact`: fields of the contact of the run.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = FlowUpdateContact, example = json!({ "fields": { "$city": "{{ $flow.city }}" } }))]
+#[schema(as = FlowUpdateContact, example = json!({ "fields": { "$company": "{{ $flow.company }}" } }))]
 pub struct UpdateContact {
     /// The values by key of field.
     #[schema(value_type = Object)]

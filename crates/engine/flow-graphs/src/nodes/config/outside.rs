@@ -151,10 +151,10 @@ pub struct HttpRequest {
     /// The method.
     #[serde(default)]
     pub method: FlowHttpMethod,
-    /// The URL.
+    /// The URL. Up to 3 redirects are followed.
     #[schema(min_length = 1, max_length = 2000)]
     pub url: String,
-    /// Headers. Secrets of the workspace can be used in them.
+    /// Headers. Secrets of the workspace can be used in all settings, but not in the host of the URL.
     #[schema(value_type = Object)]
     #[serde(default)]
     pub headers: Map<String, Value>,
@@ -165,7 +165,8 @@ pub struct HttpRequest {
     /// The body: a text as it is, everything else as JSON.
     #[serde(default)]
     pub body: Option<Value>,
-    /// The statuses that count as success. Empty for all below 300.
+    /// The statuses that count as success. Empty for all below 300. Any other one is the failure `http_` with the status: GET,
+    /// PUT and DELETE are tried again after 408, 425, 429 and all from 500 on; POST and PATCH after 408, 425, 429 and 503.
     #[schema(max_items = 20)]
     #[serde(default)]
     pub success_codes: Vec<i64>,
