@@ -6,7 +6,7 @@ use crate::index::Place;
 use serde_json::Value;
 
 /// The settings that name objects: their paths, and the words for the objects.
-const OBJECTS: [(&str, &str); 11] = [
+const OBJECTS: [(&str, &str); 13] = [
     ("agent_id", "agent"),
     ("function_id", "function"),
     ("flow_id", "flow"),
@@ -17,6 +17,8 @@ const OBJECTS: [(&str, &str); 11] = [
     ("assignee_id", "member"),
     ("approver_ids", "member"),
     ("task_id", "task"),
+    ("file_id", "file"),
+    ("template.file_id", "file"),
     ("file_ids", "file"),
 ];
 

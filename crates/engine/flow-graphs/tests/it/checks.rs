@@ -196,7 +196,7 @@ fn objects_are_named_with_their_place() {
             "m",
             "send_message",
             json!({ "if_window_closed": "template",
-            "template": { "channel_id": 9, "name": "x", "language": "en" } })
+            "template": { "channel_id": 9, "name": "x", "language": "en", "namespace": "n", "file_id": 3 } })
         ),
         node("s", "sub_flow", json!({ "flow_id": 3 })),
         node("t", "task", json!({ "task_id": "{{ $flow.task }}", "fields": {} })),
@@ -208,6 +208,7 @@ fn objects_are_named_with_their_place() {
         ("nodes[1].config.approver_ids[0]", "member", 1),
         ("nodes[1].config.approver_ids[1]", "member", 9),
         ("nodes[2].config.template.channel_id", "channel", 9),
+        ("nodes[2].config.template.file_id", "file", 3),
         ("nodes[3].config.flow_id", "flow", 3),
     ];
     assert_eq!(named, expected.map(|(param, object, id)| (param.to_owned(), object, id)));
