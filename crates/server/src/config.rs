@@ -352,6 +352,30 @@ pub struct Config {
     )]
     pub invocation_size: i64,
 
+    /// Days after which firings of automations are deleted.
+    #[arg(
+        long,
+        env = "SVC_FIRING_DAYS",
+        global = true,
+        value_name = "DAYS",
+        default_value = "30",
+        value_parser = whole::<i64, 1, 3_650>,
+        allow_negative_numbers = true
+    )]
+    pub firing_days: i64,
+
+    /// The size of the firings of automations, with their data.
+    #[arg(
+        long,
+        env = "SVC_FIRING_SIZE",
+        global = true,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = size,
+        allow_negative_numbers = true
+    )]
+    pub firing_size: i64,
+
     /// Days after which callbacks of chat networks are deleted.
     #[arg(
         long,
@@ -468,6 +492,7 @@ impl Config {
             .with("webhook_deliveries", retention(self.delivery_days, self.delivery_size))
             .with("inbound_requests", retention(self.inbound_days, self.inbound_size))
             .with("function_invocations", retention(self.invocation_days, self.invocation_size))
+            .with("automation_firings", retention(self.firing_days, self.firing_size))
     }
 
     /// The embedded model's file: the one that is set, or the one that the package `svc-model` installs.

@@ -112,7 +112,7 @@ pub struct Tags {
 #[serde(deny_unknown_fields)]
 #[schema(as = AutomationWebhookReceived, example = json!({ "event_type": "order.paid" }))]
 pub struct Webhook {
-    /// Only requests to this inbound webhook, such as `iwh_…`.
+    /// Only requests to this inbound webhook, such as `wh_…`.
     #[schema(max_length = 100)]
     #[serde(default)]
     pub inbound_webhook_id: Option<String>,
@@ -232,7 +232,7 @@ pub(super) fn tag_sample() -> Value {
 
 pub(super) fn webhook_sample() -> Value {
     json!({
-        "inbound_webhook_id": "iwh_01m7w4n5e0k3p8r2v6x9b1d4f7", "name": "Shop", "event_type": "order.paid",
+        "inbound_webhook_id": "wh_01m7w4n5e0k3p8r2v6x9b1d4f7", "name": "Shop", "event_type": "order.paid",
         "vars": { "order": "4711" }, "contact": null, "body": { "order": { "id": "4711" } }, "body_truncated": false,
     })
 }

@@ -29,6 +29,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md",
     approvals: "docs/approvals.md",
+    automations: "docs/automations.md",
     broadcasts: "docs/broadcasts.md",
     channels: "docs/channels.md",
     clients: "docs/clients.md",
