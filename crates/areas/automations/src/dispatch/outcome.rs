@@ -1,5 +1,6 @@
 //! What became of a dispatch, as the row of the firing keeps it.
 
+use crate::firings::once;
 use crate::firings::row::{FiringReason, FiringRow, FiringStatus};
 use crate::guards::errors;
 use crate::guards::outcomes::{self, Outcome};
@@ -79,6 +80,7 @@ pub(super) fn note_stopped(
     row.end(status, reason, tx.now());
     row.error = failed.map(Failed::json);
     row.store(before, tx)?;
+    once::forget(tx, &row)?;
     let suspended = match reason {
         FiringReason::KeyLost => SuspendedReason::KeyLost,
         FiringReason::TargetInactive => SuspendedReason::TargetInactive,

@@ -2,4 +2,5 @@
 
 pub(crate) mod log;
 pub(crate) mod model;
+pub(crate) mod once;
 pub(crate) mod row;

@@ -19,7 +19,7 @@ text_enum! {
         Dispatched = "dispatched",
         /// It did not fire, for the reason in `reason`.
         Skipped = "skipped",
-        /// It waits for somebody to release or discard it.
+        /// It waits until a person releases or discards it.
         Held = "held",
         /// It waited, and was discarded.
         Discarded = "discarded",

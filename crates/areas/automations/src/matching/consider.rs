@@ -1,6 +1,7 @@
 //! The one way in which an occurrence becomes a firing.
 
-use super::judge::{Judgement, judge};
+use super::judge::judge;
+use super::judgement::Judgement;
 use super::marks;
 use super::rule_sets::RuleSets;
 use crate::conditions::Reading;

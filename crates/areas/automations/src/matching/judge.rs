@@ -1,5 +1,6 @@
 //! Whether an occurrence fires an automation, and why not. Nothing is written here: `POST …/test` asks the same.
 
+use super::judgement::{JudgedKeys, Judgement};
 use super::marks;
 use crate::conditions::{Reading, Values};
 use crate::firings::row::{FiringReason, FiringStatus};
@@ -7,72 +8,9 @@ use crate::guards;
 use crate::occurrence::Occurrence;
 use crate::rules::compiled::Rule;
 use expressions::Template;
-use model::{ContactId, Result, Timestamp};
+use model::Result;
 use serde_json::{Value, json};
 use store::Read;
-
-/// What an occurrence means for an automation.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Judgement {
-    pub(crate) status: FiringStatus,
-    pub(crate) reason: Option<FiringReason>,
-    /// What a guard or a template saw.
-    pub(crate) details: Option<Value>,
-    /// The conditions with their values.
-    pub(crate) evaluation: Option<Value>,
-    /// The contact: that into which the contact of the occurrence was merged, if it was.
-    pub(crate) contact: Option<ContactId>,
-    /// The keys of the policy.
-    pub(crate) keys: JudgedKeys,
-    pub(crate) debounce: Option<Debounced>,
-    /// When the day of the business ends, for `once_per_contact: per_day`.
-    pub(crate) day_ends_at: Option<Timestamp>,
-}
-
-/// The values of the keys of a policy.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct JudgedKeys {
-    pub(crate) dedupe: Option<String>,
-    pub(crate) throttle: Option<String>,
-    pub(crate) debounce: Option<String>,
-}
-
-/// When a firing that is debounced starts its target.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Debounced {
-    pub(crate) key: String,
-    /// When the first firing in the row occurred.
-    pub(crate) since: Timestamp,
-    pub(crate) due_at: Timestamp,
-    /// The firing that it takes the place of.
-    pub(crate) replaces: Option<model::FiringId>,
-}
-
-impl Judgement {
-    fn fires() -> Self {
-        Self {
-            status: FiringStatus::Pending,
-            reason: None,
-            details: None,
-            evaluation: None,
-            contact: None,
-            keys: JudgedKeys::default(),
-            debounce: None,
-            day_ends_at: None,
-        }
-    }
-
-    fn skip(mut self, reason: FiringReason) -> Self {
-        self.status = FiringStatus::Skipped;
-        self.reason = Some(reason);
-        self
-    }
-
-    fn because(mut self, details: Value) -> Self {
-        self.details = Some(details);
-        self
-    }
-}
 
 /// Judges an occurrence that fits the trigger.
 ///
@@ -132,14 +70,17 @@ pub(crate) fn judge(
 
 /// What the policy and the guard of floods make of an occurrence whose conditions hold.
 fn by_policy(read: &mut Read, rule: &Rule, mut judgement: Judgement) -> Result<Judgement> {
-    if let Some(reason) = marks::refusal(read, rule, &judgement)? {
-        return Ok(judgement.skip(reason));
-    }
     if let Some(debounce) = &rule.policy.debounce {
         let of_contact =
             || judgement.contact.map_or_else(String::new, |contact| format!("contact:{contact}"));
         let key = judgement.keys.debounce.clone().map_or_else(of_contact, |key| format!("key:{key}"));
         judgement.debounce = Some(marks::debounced(read, rule, debounce, key)?);
+    }
+    // What takes the place of a firing that waits is let in as that one was.
+    let is_new = judgement.debounce.as_ref().is_none_or(|debounce| debounce.replaces.is_none());
+    if is_new && let Some(reason) = marks::refusal(read, rule, &judgement)? {
+        judgement.debounce = None;
+        return Ok(judgement.skip(reason));
     }
     if let Some(halt) = guards::flood(read, rule)? {
         judgement.status = FiringStatus::Held;

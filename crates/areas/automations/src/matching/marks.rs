@@ -1,6 +1,7 @@
 //! What policies remember of earlier firings: once per contact, cooldown, dedupe and throttle.
 
-use super::judge::{Debounced, Judgement};
+use super::judgement::{Debounced, Judgement};
+use crate::firings::once;
 use crate::firings::row::{self, FiringReason};
 use crate::occurrence::Occurrence;
 use crate::rules::compiled::Rule;
@@ -28,8 +29,8 @@ pub(crate) struct MarkRow {
     pub(crate) expires_at: Option<Timestamp>,
 }
 
-/// The key of a mark of a contact: `once:7`.
-pub(crate) fn of_contact(word: &str, contact: Option<ContactId>) -> String {
+/// The key of a mark of a contact: `cooldown:7`.
+fn of_contact(word: &str, contact: Option<ContactId>) -> String {
     contact.map_or_else(|| format!("{word}:"), |contact| format!("{word}:{contact}"))
 }
 
@@ -61,8 +62,10 @@ fn find(read: &mut Read, automation: AutomationId, key: &str) -> Result<Option<M
 /// When the database fails.
 pub(crate) fn refusal(read: &mut Read, rule: &Rule, judgement: &Judgement) -> Result<Option<FiringReason>> {
     let (id, policy, contact) = (rule.row.id, &rule.policy, judgement.contact);
-    let is_once = policy.once_per_contact != OncePerContact::Never && contact.is_some();
-    if is_once && find(read, id, &of_contact("once", contact))?.is_some() {
+    if policy.once_per_contact != OncePerContact::Never
+        && let Some(contact) = contact
+        && find(read, id, &once::key(contact))?.is_some()
+    {
         return Ok(Some(FiringReason::OncePerContact));
     }
     if policy.cooldown_seconds.is_some() && find(read, id, &of_contact("cooldown", contact))?.is_some() {
@@ -82,7 +85,7 @@ pub(crate) fn refusal(read: &mut Read, rule: &Rule, judgement: &Judgement) -> Re
     Ok(None)
 }
 
-/// When an occurrence fires whose row of firings may go on.
+/// When an occurrence fires that is debounced.
 ///
 /// # Errors
 /// When the database fails.
@@ -104,6 +107,7 @@ pub(crate) fn note(tx: &mut Tx, rule: &Rule, occurrence: &Occurrence, judgement:
     let (now, policy, contact) = (tx.now(), &rule.policy, judgement.contact.or(occurrence.contact));
     if let Some(replaced) = judgement.debounce.as_ref().and_then(|debounce| debounce.replaces.as_ref()) {
         row::replace_debounced(tx, replaced)?;
+        return Ok(());
     }
     let mark = |key: String, contact: Option<ContactId>, expires_at: Option<Timestamp>| MarkRow {
         automation_id: rule.row.id,
@@ -114,17 +118,12 @@ pub(crate) fn note(tx: &mut Tx, rule: &Rule, occurrence: &Occurrence, judgement:
         count: 1,
         expires_at,
     };
-    match policy.once_per_contact {
-        OncePerContact::Once if contact.is_some() => {
-            store(tx, &mark(of_contact("once", contact), contact, None))?;
-        }
-        OncePerContact::PerDay if contact.is_some() => {
-            store(
-                tx,
-                &mark(of_contact("once", contact), contact, Some(judgement.day_ends_at.unwrap_or(now))),
-            )?;
-        }
-        _ => {}
+    if policy.once_per_contact != OncePerContact::Never
+        && let Some(of) = contact
+    {
+        let is_daily = policy.once_per_contact == OncePerContact::PerDay;
+        let until = judgement.day_ends_at.filter(|_| is_daily);
+        store(tx, &mark(once::key(of), contact, until))?;
     }
     if let Some(seconds) = policy.cooldown_seconds {
         let until = now.plus_seconds(seconds);

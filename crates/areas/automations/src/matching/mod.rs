@@ -3,6 +3,7 @@
 mod consider;
 pub(crate) mod consumer;
 mod judge;
+mod judgement;
 pub(crate) mod marks;
 pub(crate) mod rule_sets;
 

@@ -224,7 +224,7 @@ fn change(
 
 /// Delete an automation
 ///
-/// Firings that wait are discarded at once. Runs that it has started go on.
+/// Firings that wait are discarded at once. Runs that it has started are not affected.
 #[operation(delete "/automations/{automationId}", scope = "automations:write")]
 pub fn delete_automation(
     tx: &mut Tx,
@@ -271,7 +271,7 @@ pub fn enable_automation(
 
 /// Switch it off
 ///
-/// Firings that wait or are held are discarded at once. Runs that it has started go on, unless you send `cancel_runs`, which
+/// Firings that wait or are held are discarded at once. Runs that it has started are not affected, unless you send `cancel_runs`, which
 /// cancels its runs of flows.
 #[operation(post "/automations/{automationId}/disable", scope = "automations:write")]
 pub fn disable_automation(

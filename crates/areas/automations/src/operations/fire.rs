@@ -10,7 +10,7 @@ use crate::rules::row::{AutomationRow, AutomationStatus};
 use crate::triggers::compiled::Settings;
 use crate::triggers::fits::fit;
 use crate::triggers::{Source, TriggerType};
-use jsonschema::Validator;
+use fields::json_schema::Schema;
 use model::{AutomationId, Caller, Code, ContactId, Error, JsonText, Result, text_enum};
 use operation::{Body, Json, Path, Resource, State, operation};
 use serde::{Deserialize, Serialize};
@@ -120,12 +120,10 @@ fn expect_contact(read: &mut Read, matching: &Matching, row: &AutomationRow, id:
 fn expect_input(rule: &Rule, data: &Map<String, Value>) -> Result<()> {
     let Settings::Manual(manual) = &rule.settings else { return Ok(()) };
     let Some(schema) = &manual.input_schema else { return Ok(()) };
-    let validator: Validator =
-        jsonschema::validator_for(schema).map_err(|_| Error::internal("a schema is damaged"))?;
-    let data = Value::Object(data.clone());
-    let errors: Vec<String> =
-        validator.iter_errors(&data).take(5).map(|error| input::sentence(&error)).collect();
-    if errors.is_empty() { Ok(()) } else { Err(Error::invalid("data", errors.join("; "))) }
+    match Schema::new(schema.clone()).mismatch(&Value::Object(data.clone())) {
+        Some(mismatch) => Err(Error::invalid("data", mismatch)),
+        None => Ok(()),
+    }
 }
 
 /// Starts or discards the firings that are held.

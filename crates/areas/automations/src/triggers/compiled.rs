@@ -8,6 +8,7 @@ use super::keywords::Matcher;
 use super::timers::{ConversationIdle, DateField, NoReply, Schedule, TaskDue};
 use super::{NamedSchema, TriggerType};
 use expressions::text;
+use fields::json_schema;
 use input::field_errors;
 use jsonschema::Validator;
 use model::{Error, FieldError, Result};
@@ -72,6 +73,9 @@ impl Settings {
             return Err(error);
         }
         let settings = Self::read(kind, &config)?;
+        if let Self::Manual(Manual { input_schema: Some(schema) }) = &settings {
+            json_schema::check(schema, &below("input_schema"))?;
+        }
         match settings.mistake() {
             Some((name, rule)) => Err(Error::invalid(below(name), rule)),
             None => Ok(settings),

@@ -105,6 +105,11 @@ async fn what_cannot_be_is_refused_with_its_place(kind: Kind) {
         ),
         (json!({ "type": "manual", "config": { "extra": 1 } }), json!({}), "trigger.config.extra"),
         (json!({ "type": "schedule", "config": { "cron": "0 0 31 2 *" } }), json!({}), "trigger.config.cron"),
+        (
+            json!({ "type": "manual", "config": { "input_schema": { "type": "nope" } } }),
+            json!({}),
+            "trigger.config.input_schema",
+        ),
         (manual(), json!({ "target": { "type": "flow", "id": 3 } }), "target.id"),
         (manual(), json!({ "target": { "type": "agent", "id": 99 } }), "target.id"),
         (manual(), json!({ "target": { "type": "function", "id": 99 } }), "target.id"),
