@@ -3,7 +3,7 @@
 use crate::firings::once;
 use crate::firings::row::{FiringReason, FiringRow, FiringStatus};
 use crate::guards::errors;
-use crate::guards::outcomes::Outcome;
+use crate::guards::outcomes::{self, Outcome};
 use crate::rules::row::{AutomationRow, SuspendedReason};
 use crate::rules::suspend::suspend;
 use model::{Code, Error, FiringId, FlowRunId, InvocationId, JsonText, Result, RunId};
@@ -50,7 +50,11 @@ pub(super) fn note_started(tx: &mut Tx, before: &FiringRow, started: Started) ->
     row.ended_at = Some(tx.now());
     match started {
         Started::Flow(run) => row.flow_run_id = Some(run),
-        Started::Agent(run) => row.run_id = Some(run),
+        Started::Agent(run) => {
+            let early = outcomes::early(tx, row.automation_id, &run)?;
+            row.outcome = early.map(|outcome| outcome.as_str().to_owned());
+            row.run_id = Some(run);
+        }
         Started::Function(call, failed) => {
             row.invocation_id = Some(call);
             let outcome = if failed.is_some() { Outcome::Failed } else { Outcome::Completed };

@@ -76,7 +76,7 @@ fn seen(read: &mut Read, row: &AutomationRow) -> Result<Option<Value>> {
     let since = row.enabled_at.map_or(since, |enabled| since.max(enabled));
     let counts: Vec<(Option<String>, i64)> = firings::table
         .filter(firings::automation_id.eq(row.id))
-        .filter(firings::ended_at.gt(since))
+        .filter(firings::ended_at.ge(since))
         .filter(sql::<Bool>("automation_firings.outcome IS NOT NULL"))
         .group_by(firings::outcome)
         .select((firings::outcome, count_star()))

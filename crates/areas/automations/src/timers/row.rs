@@ -78,6 +78,16 @@ impl TimerRow {
         Ok(diesel::select(diesel::dsl::exists(due)).get_result(read.connection())?)
     }
 
+    /// Deletes a row and returns it.
+    pub(crate) fn take(tx: &mut Tx, automation: AutomationId, key: &str) -> Result<Option<Self>> {
+        let row = table::table.find((automation, key));
+        let row = row.select(Self::as_select()).get_result(tx.connection()).optional()?;
+        if row.is_some() {
+            delete(tx, automation, &[key])?;
+        }
+        Ok(row)
+    }
+
     /// Deletes the row.
     pub(crate) fn delete(&self, tx: &mut Tx) -> Result<()> {
         delete(tx, self.automation_id, &[&self.key])

@@ -44,7 +44,7 @@ async fn a_date_of_a_contact_fires_once_for_each_value(kind: Kind) {
         assert_eq!(ids().await, expected, "{at}");
     }
     // The same value does not fire again, and another one does.
-    for (value, expected) in [("2026-02-10", vec![ana, bea]), ("2026-02-20", vec![ana, bea, ana])] {
+    for (value, expected) in [("2026-02-10", vec![ana, bea]), ("2026-02-28", vec![ana, bea, ana])] {
         shop.update_contact(ana, json!({ "renewal": value })).await;
         shop.wait(10 * 24 * 60).await;
         assert_eq!(ids().await, expected, "{value}");
@@ -91,7 +91,7 @@ async fn many_dates_at_once_all_fire(kind: Kind) {
     }
     shop.at(moment("2026-02-11T09:00Z")).await;
     let values = shop.fired(&path, "value").await;
-    assert_eq!(values.iter().filter(|(value, _)| *value == json!("2026-02-11")).count(), 105 + 4);
+    assert_eq!(values.iter().filter(|(value, _)| *value == json!("2026-02-11")).count(), 105 + 5);
     assert!(values.iter().all(|(value, _)| value.as_str().unwrap() <= "2026-02-11"));
 }
 

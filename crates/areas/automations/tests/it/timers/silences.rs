@@ -83,6 +83,7 @@ async fn a_reply_ends_the_wait_and_both_kinds_see_it(kind: Kind) {
         }
         counts
     };
+    assert_eq!(pass(0).await, [0, 0, 0]);
     let ana = channels.customer("Ana", "+5511987650001");
     // The agent answers, and Ana answers it in time.
     channels.hear(&ana, "Hi").await;
