@@ -10,6 +10,7 @@ mod demo;
 mod file_storage;
 #[cfg(feature = "local-llm")]
 mod local;
+mod log_settings;
 mod logging;
 mod open;
 mod operator_error;

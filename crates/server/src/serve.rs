@@ -57,7 +57,7 @@ async fn serve(config: Config, demo: Option<Given>, runtime: Handle) -> anyhow::
     }
     let db = open_database(&config)?;
     let seal = open_seal(&config, settings.keys.take(), &db).await?;
-    let demo = prepare_demo(&db, &config, &settings.connector, notes).await?;
+    let mut demo = prepare_demo(&db, &config, &settings.connector, notes).await?;
     let followed = db.background();
     let (traces, exporting) = Traces::start(settings.collector.take(), &db, &runtime).map_err(cause)?;
     let mut parts = settings.parts(&config, db, seal, traces, runtime)?;
@@ -67,7 +67,7 @@ async fn serve(config: Config, demo: Option<Given>, runtime: Handle) -> anyhow::
     }
     let service = Service::new(parts).map_err(cause)?;
 
-    if let Some(demo) = &demo {
+    if let Some(demo) = &mut demo {
         demo.connect(&service.pipeline, &listeners).await?;
     }
     let mut server = serve_api(&service, demo.as_ref(), listeners, &config)?;

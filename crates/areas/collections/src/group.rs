@@ -2,10 +2,11 @@
 
 use crate::imports::ItemImports;
 use crate::items::{ITEMS, ItemReferences};
+use crate::query::DatedItems;
 use crate::{Collections, ItemLinks, Items, collections};
 use model::Result;
 use operation::{Declarations, Group, Parts, Services};
-use ports::{CollectionDirectory, FileReferences};
+use ports::{CollectionDirectory, DatedRecords, FileReferences};
 use records::shape::{Kind, Shapes};
 use std::sync::Arc;
 use transfer::imports::Target;
@@ -26,6 +27,10 @@ fn start(services: &Services) -> Result<Parts> {
     let shapes = services.get::<Shapes>()?;
     let parts = Parts::default()
         .jobs(collections::jobs(&shapes))
+        .one_of::<Arc<dyn DatedRecords>>(Arc::new(DatedItems {
+            shapes: shapes.clone(),
+            planner: services.get()?,
+        }))
         .service(CollectionDirectory::new(collections::CollectionNames(shapes)))
         .one_of::<Arc<dyn FileReferences>>(Arc::new(ItemReferences));
     Ok(parts)

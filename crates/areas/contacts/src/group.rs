@@ -7,7 +7,7 @@ use crate::handoff::open_work::AssignedContacts;
 use crate::handoff::operations::resume_job;
 use crate::handoff::reassigning::reassign_job;
 use crate::imports::ContactImports;
-use crate::people::people;
+use crate::people::{DatedContacts, people};
 use crate::record::find::count_up_to;
 use crate::record::forget;
 use crate::record::kind::CONTACTS;
@@ -15,7 +15,7 @@ use crate::references::{ContactRecords, ContactTargets};
 use auth::CountContacts;
 use model::Result;
 use operation::{Group, Parts, Services};
-use ports::{ContactReferences, ContactUses, LinkTargets, OpenWork};
+use ports::{ContactReferences, ContactUses, DatedRecords, LinkTargets, OpenWork};
 use records::shape::{Kind, Shapes};
 use std::sync::Arc;
 use store::Db;
@@ -45,6 +45,10 @@ fn start(services: &Services) -> Result<Parts> {
         .job(reassign_job(&shapes, &assigned))
         .job(forget::job(&uses))
         .one_of::<Arc<dyn LinkTargets>>(Arc::new(ContactTargets { shapes: shapes.clone() }))
+        .one_of::<Arc<dyn DatedRecords>>(Arc::new(DatedContacts {
+            shapes: shapes.clone(),
+            planner: services.get()?,
+        }))
         .one_of::<Arc<dyn OpenWork>>(Arc::new(AssignedContacts { shapes }))
         .one_of::<Arc<dyn ContactReferences>>(Arc::new(ContactRecords));
     Ok(parts)

@@ -229,6 +229,36 @@ pub fn placed_since(
         .load(read.connection())?)
 }
 
+/// The first events of a type from a moment on, in their order.
+pub fn placed_of_kind(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    kind: &str,
+    since: Timestamp,
+    limit: i64,
+) -> Result<Vec<LoggedEvent>> {
+    let of_kind = || {
+        events::table
+            .filter(events::workspace_id.eq(workspace))
+            .filter(events::kind.eq(kind))
+            .filter(events::position.is_not_null())
+    };
+    // Positions rise with time, so the index is read backwards only as far as the last event before that moment.
+    let before: Option<i64> = of_kind()
+        .filter(events::created_at.lt(since))
+        .order(events::position.desc())
+        .select(events::position.assume_not_null())
+        .first(read.connection())
+        .optional()?;
+    Ok(of_kind()
+        .filter(events::position.gt(before.unwrap_or(0)))
+        .filter(events::created_at.ge(since))
+        .order(events::position)
+        .limit(limit)
+        .select(placed_columns())
+        .load(read.connection())?)
+}
+
 /// Whether there are events of these types from behind one place up to another.
 pub(crate) fn wants_any(read: &mut Read, after: i64, last: i64, kinds: &[&str]) -> Result<bool> {
     let wanted = events::table

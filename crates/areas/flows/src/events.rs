@@ -1,7 +1,7 @@
 //! Events of runs.
 
 use crate::runs::row::{FlowRunStatus, RunError, RunRow};
-use model::{ContactId, FlowId, FlowRunId, JsonText, Result};
+use model::{ContactId, FlowId, FlowRunId, JsonText, MemberId, Result, StepId, Timestamp};
 use operation::Event;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -83,4 +83,31 @@ impl<'a> FlowRunEvent<'a> {
             energy: row.energy,
         })))
     }
+}
+
+/// A flow waits for the decision of a person. Everyone with the link can decide.
+#[derive(Serialize, ToSchema, Event)]
+#[event(
+    name = "flow_run.approval_requested",
+    scope = "automations:execute",
+    subject = "flow_run",
+    id = "run_id"
+)]
+pub(crate) struct ApprovalRequested {
+    /// The id of the run.
+    pub(crate) run_id: FlowRunId,
+    /// The id of the flow.
+    pub(crate) flow_id: FlowId,
+    /// The id of the step.
+    pub(crate) step_id: StepId,
+    /// The id of the node.
+    pub(crate) node_id: String,
+    /// What is to be decided.
+    pub(crate) text: String,
+    /// The members of the team who are asked.
+    pub(crate) approver_ids: Vec<MemberId>,
+    /// The page of the decision. It takes one decision.
+    pub(crate) approval_url: String,
+    /// When the run stops waiting.
+    pub(crate) expires_at: Timestamp,
 }

@@ -4,10 +4,11 @@ use crate::draft::uses::{FlowVariables, FlowsAsUsers};
 use crate::draft::{mcp_tools, operations, publish, remove, validation, version_operations};
 use crate::engine::metrics::{LATENESS, OPEN_RUNS};
 use crate::engine::{EngineParts, FlowEngine};
-use crate::events::FlowRunEvent;
+use crate::events::{ApprovalRequested, FlowRunEvent};
 use crate::nodes::custom_events::CustomEvent;
 use crate::runs::operations as runs;
 use crate::runs::retention::purge;
+use crate::waits;
 use jobs::Job;
 use model::Result;
 use operation::{Domain, EventType, Group, Operations, Parts, Services};
@@ -29,13 +30,8 @@ fn start(services: &Services) -> Result<Parts> {
         "deletes runs of flows whose time is over",
         purge,
     );
-    Ok(Parts::default()
-        .job(purging)
-        .table_gauge(OPEN_RUNS)
-        .table_gauge(LATENESS)
-        .service(engine)
-        .one_of(objects)
-        .one_of(variables))
+    let parts = waits::add(Parts::default(), &engine).one_of(objects).one_of(variables);
+    Ok(parts.job(purging).table_gauge(OPEN_RUNS).table_gauge(LATENESS).service(engine))
 }
 
 /// The area of flows.
@@ -72,8 +68,9 @@ impl Domain for Flows {
     }
 
     fn event_types() -> Vec<EventType> {
-        let mut types = EventType::of::<FlowRunEvent<'_>>();
-        types.extend(EventType::of::<CustomEvent>());
-        types
+        let mut all = EventType::of::<FlowRunEvent<'_>>();
+        all.extend(EventType::of::<ApprovalRequested>());
+        all.extend(EventType::of::<CustomEvent>());
+        all
     }
 }

@@ -24,6 +24,7 @@ mod token;
 mod verify;
 
 pub use group::GROUP;
+pub use queries::exists;
 pub use receive::receiver::Receiver;
 
 use self::events::InboundEvent;

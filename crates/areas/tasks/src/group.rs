@@ -1,12 +1,13 @@
 //! Declares the group of tasks and reminders.
 
 use crate::Tasks;
+use crate::dates::DatedTasks;
 use crate::record::kind::TASKS;
 use crate::references::{TaskFileReferences, TaskTargets, TaskWork};
 use crate::reminders::{self, Actions, ReminderFiles, ReminderReferences, Reminders};
 use model::Result;
 use operation::{Group, Parts, Services};
-use ports::{ContactReferences, FileReferences, LinkTargets, OpenWork};
+use ports::{ContactReferences, DatedRecords, FileReferences, LinkTargets, OpenWork};
 use records::shape::Kind;
 use std::sync::Arc;
 
@@ -23,6 +24,10 @@ fn start(services: &Services) -> Result<Parts> {
     let parts = Parts::default()
         .jobs(reminders::jobs(&actions))
         .service(actions)
+        .one_of::<Arc<dyn DatedRecords>>(Arc::new(DatedTasks {
+            shapes: services.get()?,
+            planner: services.get()?,
+        }))
         .one_of::<Arc<dyn LinkTargets>>(Arc::new(TaskTargets(services.get()?)))
         .one_of::<Arc<dyn OpenWork>>(Arc::new(TaskWork))
         .one_of::<Arc<dyn ContactReferences>>(Arc::new(ReminderReferences))

@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use store::Db;
 use store::logs::Retentions;
+use tokio::runtime::Handle;
 
 /// A running service.
 pub struct TestApp {
@@ -61,11 +62,13 @@ struct Settings {
     knows_address: bool,
     /// Services in place of those of groups.
     replacing: Services,
+    /// Where runs live. `None` for the runtime of the test.
+    runtime: Option<Handle>,
 }
 
 fn settings() -> Settings {
     let (limits, retention) = (short_limits(), Retentions::default());
-    Settings { limits, retention, knows_address: false, replacing: Services::default() }
+    Settings { limits, retention, knows_address: false, replacing: Services::default(), runtime: None }
 }
 
 impl TestApp {
@@ -149,7 +152,7 @@ impl TestApp {
         rates: RateWindows,
         provider: Option<Arc<dyn Provider>>,
         objects: Objects,
-        Settings { limits, retention, knows_address, replacing }: Settings,
+        Settings { limits, retention, knows_address, replacing, runtime }: Settings,
         transcriber: Option<Arc<dyn Transcriber>>,
     ) -> Self {
         let model = Arc::new(ScriptedModel::default());
@@ -182,7 +185,7 @@ impl TestApp {
             sandbox: sandbox_settings(),
             replacing: replacing.clone(),
             traces,
-            runtime: tokio::runtime::Handle::current(),
+            runtime: runtime.unwrap_or_else(Handle::current),
         })
         .unwrap();
         let api = service.api();
@@ -215,6 +218,15 @@ impl TestApp {
         let db = data.db.clone();
         let settings = Settings { replacing: self.replacing.clone(), ..settings() };
         Self::start_with(data, db, rates, None, self.objects.clone(), settings, None)
+    }
+
+    /// Starts a replica whose runs live in another runtime. When that is shut down, they end wherever they are, as in a crash.
+    pub async fn replica_on(&self, runtime: &Handle) -> Self {
+        let data = self.data.share();
+        let db = data.db.clone();
+        let runtime = Some(runtime.clone());
+        let settings = Settings { replacing: self.replacing.clone(), runtime, ..settings() };
+        Self::start_with(data, db, RateWindows::local(), None, self.objects.clone(), settings, None)
     }
 
     /// Creates a webhook endpoint for contact events. `more` contains further settings.

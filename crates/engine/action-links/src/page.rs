@@ -45,8 +45,8 @@ pub fn page(title: &str, content: &Markup) -> Markup {
 pub(crate) fn refusal(error: &Error, request: &RequestId) -> Markup {
     let title = match error.code() {
         Code::NotFound => "Not found",
-        Code::InvalidState => "Answered already",
-        Code::ApprovalExpired => "Too late",
+        Code::InvalidState | Code::LinkUsed => "Answered already",
+        Code::ApprovalExpired | Code::LinkExpired => "Too late",
         Code::ValidationError => "That did not work",
         Code::WorkspaceBlocked => "Not possible now",
         _ => "Something went wrong",

@@ -1,6 +1,6 @@
 //! What a flow consists of: nodes, edges and variables.
 
-use crate::nodes::config::NodeConfig;
+use crate::nodes::contract::NodeConfig;
 use crate::nodes::{ERROR, NEXT, NodeType, compiled, schema};
 use input::{field_errors, read_json};
 use model::{Error, FieldError, Result, string_enum};

@@ -8,6 +8,8 @@ use flow_graphs::config::{FlowAssignment, FlowSwitchMode};
 use flow_graphs::{Edge, Node, NodeType, config};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value, json};
+use std::cmp::Ordering;
+use std::collections::HashMap;
 
 /// What a node that computes does with its run.
 pub(crate) enum Computed {
@@ -143,10 +145,11 @@ impl Program {
                 Err(failure) => return failure.into(),
             }
         }
-        if let Some(by) = &settings.sort
-            && let Err(failure) = sort(&mut kept, by, values)
-        {
-            return failure.into();
+        if let Some(by) = &settings.sort {
+            kept = match sorted(kept, by, values) {
+                Ok(sorted) => sorted,
+                Err(failure) => return failure.into(),
+            };
         }
         let count = |number: Option<i64>| number.and_then(|number| usize::try_from(number).ok());
         let kept = kept.into_iter().skip(count(settings.offset).unwrap_or_default());
@@ -169,33 +172,53 @@ fn at<'a>(item: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(item, |value, name| value.get(name).unwrap_or(&Value::Null))
 }
 
-fn sort(list: &mut [Value], by: &str, values: &Values) -> Result<(), Failure> {
+fn sorted(list: Vec<Value>, by: &str, values: &Values) -> Result<Vec<Value>, Failure> {
     let (path, descends) = by.strip_prefix('-').map_or((by, false), |path| (path, true));
-    let mut failure = None;
-    list.sort_by(|left, right| {
+    merge_sort(list, &|left, right| {
         let (left, right) = (at(left, path), at(right, path));
-        let order = match (left.is_null(), right.is_null()) {
+        match (left.is_null(), right.is_null()) {
             // Elements without a value come last in either direction.
-            (true, true) => return std::cmp::Ordering::Equal,
-            (true, false) => return std::cmp::Ordering::Greater,
-            (false, true) => return std::cmp::Ordering::Less,
-            (false, false) => expressions::order(&Computable::of(left), &Computable::of(right), values.zone),
-        };
-        let order = order.unwrap_or_else(|error| {
-            failure.get_or_insert(error);
-            None
-        });
-        let order = order.unwrap_or(std::cmp::Ordering::Equal);
-        if descends { order.reverse() } else { order }
-    });
-    failure.map_or(Ok(()), Err)
+            (true, _) => return Ok(false),
+            (false, true) => return Ok(true),
+            (false, false) => {}
+        }
+        let (first, second) = if descends { (right, left) } else { (left, right) };
+        let order = expressions::order(&Computable::of(first), &Computable::of(second), values.zone)?;
+        Ok(order == Some(Ordering::Less))
+    })
+}
+
+/// Sorts stably. The sort of the standard library may panic where the order contradicts itself, as that of texts and numbers can:
+/// `"10"` is before `"9"` as a text, and behind it beside the number 9.5.
+fn merge_sort(
+    mut list: Vec<Value>,
+    is_before: &impl Fn(&Value, &Value) -> Result<bool, Failure>,
+) -> Result<Vec<Value>, Failure> {
+    if list.len() < 2 {
+        return Ok(list);
+    }
+    let right = list.split_off(list.len() / 2);
+    let mut merged = Vec::with_capacity(list.len() + right.len());
+    let mut left = merge_sort(list, is_before)?.into_iter().peekable();
+    for element in merge_sort(right, is_before)? {
+        while let Some(other) = left.peek()
+            && !is_before(&element, other)?
+        {
+            merged.extend(left.next());
+        }
+        merged.push(element);
+    }
+    merged.extend(left);
+    Ok(merged)
 }
 
 fn grouped(list: Vec<Value>, by: &str) -> Vec<Value> {
+    let mut places: HashMap<Value, usize> = HashMap::new();
     let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
     for item in list {
         let key = at(&item, by).clone();
-        match groups.iter_mut().find(|(other, _)| *other == key) {
+        let place = *places.entry(key.clone()).or_insert(groups.len());
+        match groups.get_mut(place) {
             Some((_, items)) => items.push(item),
             None => groups.push((key, vec![item])),
         }

@@ -1,8 +1,8 @@
 //! A graph, compiled: the expressions are parsed and the ways are known.
 
-use expressions::{Condition, Failure, Mistake, Roots, Template};
+use expressions::{Condition, Failure, Mistake, Path, Roots, Step, Template};
 use flow_graphs::{Edge, Graph, Index, Node, NodeType};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
 /// A compiled graph. It is the same for all runs of a version.
@@ -22,6 +22,8 @@ pub struct Program {
 enum Setting {
     Plain(Value),
     Template(Template),
+    /// A condition that is evaluated later, by whoever has the event that it is about.
+    Later(Value, Vec<Path>),
     List(Vec<Setting>),
     Object(Vec<(String, Setting)>),
 }
@@ -109,9 +111,15 @@ fn compiled(
 ) -> Result<Setting, Mistake> {
     let roots: &Roots<'_> = &flow_graphs::ROOTS;
     if kind.is_condition(pattern) {
-        conditions.insert(path.to_owned(), Condition::parse(value, roots)?);
-        // The condition of a wait for an event is evaluated by whoever has the event.
-        return Ok(Setting::Plain(value.clone()));
+        let condition = Condition::parse(value, roots)?;
+        let reads: Vec<Path> = condition.references().into_iter().cloned().collect();
+        conditions.insert(path.to_owned(), condition);
+        let is_later = kind == NodeType::WaitForEvent && !value.is_null();
+        return Ok(if is_later {
+            Setting::Later(value.clone(), reads)
+        } else {
+            Setting::Plain(value.clone())
+        });
     }
     if kind.is_verbatim(pattern) {
         return Ok(Setting::Plain(value.clone()));
@@ -143,6 +151,9 @@ impl Setting {
         match self {
             Self::Plain(value) => Ok(value.clone()),
             Self::Template(template) => template.evaluate(context)?.into_json(),
+            Self::Later(condition, reads) => {
+                Ok(json!({ "condition": condition, "values": read(reads, context)? }))
+            }
             Self::List(elements) => elements.iter().map(|element| element.value(context)).collect(),
             Self::Object(members) => members
                 .iter()
@@ -151,4 +162,21 @@ impl Setting {
                 .map(Value::Object),
         }
     }
+}
+
+/// Reads what a condition needs besides the event, in the shape of the roots: `{"contact": {"$name": …}}`.
+fn read(paths: &[Path], context: &expressions::Context<'_>) -> Result<Map<String, Value>, Failure> {
+    let mut values = Map::new();
+    for path in paths.iter().filter(|path| path.root != "trigger") {
+        if let Some(Step::Name(name)) = path.steps.first() {
+            let value = context.scope.member(&path.root, name)?.into_json()?;
+            let members = values.entry(path.root.clone()).or_insert_with(|| json!({}));
+            if let Value::Object(members) = members {
+                members.insert(name.clone(), value);
+            }
+        } else {
+            values.insert(path.root.clone(), context.scope.root(&path.root)?.into_json()?);
+        }
+    }
+    Ok(values)
 }

@@ -2,12 +2,16 @@
 
 use super::conversations::ChannelQuestion;
 use super::skills::SkillPin;
-use model::{AgentId, Answering, Chain, ChannelId, KeyId, ReminderId, Result, RunId, WorkspaceId};
+use model::{
+    AgentId, Answering, AutomationId, Chain, ChannelId, FlowRunId, KeyId, ReminderId, Result, RunId,
+    WorkspaceId,
+};
 use operation::BoxFuture;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::Arc;
-use store::Read;
+use store::{Read, Tx};
 
 /// A run that is started without a request.
 #[derive(Debug, Clone)]
@@ -34,15 +38,53 @@ pub struct StartRun {
     pub chain: Option<Chain>,
     /// What names this start among all: of several attempts with one name, one makes a run.
     pub once: String,
+    /// What differs from the settings of the agent.
+    pub options: StartOptions,
+}
+
+/// What differs from the settings of the agent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StartOptions {
+    /// A version of the agent. `None` for the current one.
+    pub version: Option<i64>,
+    /// A JSON Schema of the answer.
+    pub schema: Option<Value>,
+    /// The most Energy that the run may use. The limits of the agent count as well.
+    pub energy_limit: Option<i64>,
+    /// The tier of a model that only reads the input: the run has no instructions, tools, skills or memory of the agent.
+    pub reading_tier: Option<String>,
 }
 
 /// What starts a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StartedBy {
     /// A reminder.
     Reminder(ReminderId),
     /// A contact that wrote over a channel.
     Channel(ChannelId),
+    /// A run of a flow.
+    Flow(FlowRunId),
+    /// An automation.
+    Automation(AutomationId),
+}
+
+/// The result of a run that has ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunResult {
+    /// The word for how it ended, such as `completed`.
+    pub status: &'static str,
+    /// The agent.
+    pub agent: AgentId,
+    /// The text of the answer. An incomplete run may have one too.
+    pub output: Option<String>,
+    /// The answer as JSON, if a schema was asked for and the answer fits it.
+    pub data: Option<Value>,
+    /// Why the run is incomplete, cancelled or expired.
+    pub reason: Option<String>,
+    /// Why the run failed: a word, and a sentence for people.
+    pub failure: Option<(String, String)>,
+    /// The Energy spent, after refunds.
+    pub energy: i64,
 }
 
 /// How a run ended.
@@ -78,6 +120,18 @@ pub trait AgentRuns: Send + Sync {
     /// # Errors
     /// `not_found`.
     fn ended(&self, workspace: WorkspaceId, run: RunId) -> BoxFuture<Result<RunEnd>>;
+
+    /// Returns the result of a run. `None` while it has not ended.
+    ///
+    /// # Errors
+    /// `not_found`.
+    fn result(&self, read: &mut Read, workspace: WorkspaceId, run: &RunId) -> Result<Option<RunResult>>;
+
+    /// Cancels a run that has not ended, because what started it was cancelled.
+    ///
+    /// # Errors
+    /// When the database fails.
+    fn cancel(&self, tx: &mut Tx, workspace: WorkspaceId, run: &RunId) -> Result<()>;
 }
 
 /// The agents of all workspaces. The group that keeps them implements it.

@@ -1,8 +1,8 @@
 //! Functions, for whoever calls them.
 
 use model::{
-    Caller, ContactId, FlowRunId, FunctionId, InvocationId, JsonText, Result, RunId, StepId, WorkspaceId,
-    text_enum,
+    AutomationId, Caller, ContactId, FlowRunId, FunctionId, InvocationId, JsonText, Result, RunId, StepId,
+    WorkspaceId, text_enum,
 };
 use operation::BoxFuture;
 use serde_json::Value;
@@ -76,6 +76,8 @@ pub enum FunctionCaller {
         /// The step.
         step: StepId,
     },
+    /// An automation.
+    Automation(AutomationId),
 }
 
 /// A call of a published version.

@@ -5,6 +5,7 @@ mod agents;
 mod collections;
 mod contacts;
 mod conversations;
+mod dated;
 mod flows;
 mod functions;
 mod messages;
@@ -16,7 +17,9 @@ mod takers;
 mod uses;
 mod variables;
 
-pub use agents::{AgentDirectory, AgentRuns, AgentSkill, LiveAgents, RunEnd, StartRun, StartedBy};
+pub use agents::{
+    AgentDirectory, AgentRuns, AgentSkill, LiveAgents, RunEnd, RunResult, StartOptions, StartRun, StartedBy,
+};
 pub use collections::{CollectionDirectory, Collections, RecordField, item_query};
 pub use contacts::{
     Audience, ChatIdentity, ConsentStatement, ConsentTies, ContactBook, ContactCard, ContactKey, ContactRef,
@@ -25,6 +28,7 @@ pub use contacts::{
 pub use conversations::{
     AssignedConversations, AutoAssignment, ChannelQuestion, ChannelTurn, ChannelTurns, Speaker,
 };
+pub use dated::{DateWindow, DatedRecord, DatedRecords, DatedSet};
 pub use expressions::placeholder::{Placeholder, placeholders, whole_placeholder, with_values};
 pub use flows::{
     FlowAnswer, FlowResponse, FlowStart, FlowStarter, Flows, StartFlow, StartableFlow, Unstartable,

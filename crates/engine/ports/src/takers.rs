@@ -1,7 +1,7 @@
 //! Who takes what contacts write, before the agent that answers by itself: waiting runs and automations.
 
 use super::contacts::ContactCard;
-use model::{ChannelId, ContactId, ConversationId, MessageId, Result, WorkspaceId};
+use model::{ChannelId, ContactId, ConversationId, FileId, MessageId, Result, Timestamp, WorkspaceId};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use store::{Read, Tx};
@@ -28,6 +28,10 @@ pub struct IncomingMessage {
     pub text: String,
     /// The id of the button or row that the contact chose.
     pub reply_id: Option<String>,
+    /// The files that the contact sent.
+    pub files: Vec<FileId>,
+    /// When it was received.
+    pub at: Timestamp,
 }
 
 /// What a contact wrote in a conversation before it paused, as far as it was not offered before.

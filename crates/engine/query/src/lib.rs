@@ -10,6 +10,7 @@ mod column_scan;
 mod columns;
 mod counting;
 mod cursor;
+mod dated;
 mod ordered;
 mod params;
 mod planning;
@@ -26,6 +27,7 @@ mod visit;
 
 pub use auto_index::{counted_aggregate, counted_counts, counted_page, grant_index};
 pub use cursor::{ListPosition, cursor_at, place_behind};
+pub use dated::{DateSpan, DatedRow, dated_rows};
 pub use params::{ParsedQuery, QueryParams};
 pub use planning::planner::{Budget, Planner};
 pub use related::{RelatedRecords, check_related};

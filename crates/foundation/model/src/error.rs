@@ -155,6 +155,10 @@ codes! {
     CursorExpired = 410 "cursor_expired";
     /// The time for an answer is over.
     ApprovalExpired = 410 "approval_expired";
+    /// The link works once, and was used.
+    LinkUsed = 410 "link_used";
+    /// What the link was about is over.
+    LinkExpired = 410 "link_expired";
     /// The file was deleted.
     FileDeleted = 410 "file_deleted";
     /// The endpoint was retired.

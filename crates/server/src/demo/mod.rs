@@ -1,13 +1,16 @@
-//! The demo workspace of `svc serve --demo`: a plan, an agent, Energy, a collection of products, contacts, a team, tasks,
-//! reminders, a business profile, keys that are printed once, and a channel to a simulated chat network.
+//! The demo workspace of `svc serve --demo`: a plan, two agents, Energy, a collection of products, a flow, contacts, a team, tasks,
+//! reminders, a business profile, a function, a skill, keys that are printed once, and a channel to a simulated chat network.
 
 mod agent;
 mod chat;
 mod contacts;
+mod desk;
 mod model_server;
+mod offers;
 mod people;
 mod products;
 mod reminders;
+mod requests;
 mod settings;
 mod tasks;
 
@@ -22,8 +25,9 @@ use billing::plans;
 use chat::Chat;
 use conversations::Transcriber;
 use egress::Connector;
-use model::{Code, CollectionId, Env, KeyId, Result, Scope, SubscriptionStatus, WorkspaceId};
+use model::{Code, CollectionId, Env, FunctionId, KeyId, Result, Scope, SubscriptionStatus, WorkspaceId};
 use operation::Pipeline;
+use requests::Requests;
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -54,6 +58,8 @@ struct Welcome {
     keys: Option<(String, String)>,
     /// The collection of products, where it is there.
     products: Option<CollectionId>,
+    /// The function that computes the price of shipping, where it was just made.
+    shipping_cost: Option<FunctionId>,
     /// The page on which a person chats as a customer.
     chat: String,
     /// The settings that the demo chose, in sentences.
@@ -86,14 +92,33 @@ impl Demo {
             workspace,
             keys,
             products,
+            shipping_cost: None,
             chat: chat.page().to_owned(),
             notes,
         };
         Ok(Self { workspace, chat, network_connector, welcome })
     }
 
-    /// Connects the demo's channel to the chat network.
-    pub(crate) async fn connect(&self, service: &Pipeline, listeners: &[TcpListener]) -> anyhow::Result<()> {
+    /// Connects the demo's channel to the chat network. Completes a new workspace by what needs the service.
+    pub(crate) async fn connect(
+        &mut self,
+        service: &Pipeline,
+        listeners: &[TcpListener],
+    ) -> anyhow::Result<()> {
+        if let Some((live, _)) = &self.welcome.keys {
+            let requests = Requests::new(service, live);
+            if let Some(products) = self.welcome.products {
+                offers::make(&requests, self.workspace, products).await?;
+            }
+            match desk::make(&requests).await {
+                Ok(function) => self.welcome.shipping_cost = Some(function),
+                // An installation without a sandbox has the rest of the demo.
+                Err(error) => {
+                    let error = format!("{error:#}");
+                    tracing::warn!(error, "the demo has no agent for shipping and returns");
+                }
+            }
+        }
         self.chat.connect(service, self.workspace, listeners).await
     }
 
@@ -187,6 +212,18 @@ impl Welcome {
                     text,
                     "    -H 'Content-Type: application/json' -d '{{\"input\": \"Do you have wooden trains?\"}}'"
                 )?;
+                if let Some(function) = self.shipping_cost {
+                    writeln!(text)?;
+                    writeln!(text, "Call the function that its second agent computes with:")?;
+                    writeln!(
+                        text,
+                        "  curl -s {url}/functions/{function}/invoke -H 'Authorization: Bearer {live}' \\"
+                    )?;
+                    writeln!(
+                        text,
+                        "    -H 'Content-Type: application/json' -d '{{\"input\": {{\"country\": \"FR\", \"kg\": 3}}}}'"
+                    )?;
+                }
                 if let Some(products) = self.products {
                     writeln!(text)?;
                     writeln!(text, "List the toys among its products, most expensive first:")?;
@@ -209,6 +246,7 @@ impl Welcome {
         }
         writeln!(text)?;
         writeln!(text, "Chat with the agent as a customer: {}", self.chat)?;
+        writeln!(text, "Write \"offer\" there, and a flow asks what you would like to buy.")?;
         for note in &self.notes {
             writeln!(text)?;
             writeln!(text, "{note}")?;

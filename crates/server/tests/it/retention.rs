@@ -99,6 +99,22 @@ impl Tenant {
         }
     }
 
+    /// Makes firings that start nothing.
+    async fn fire(&self, app: &TestApp, count: usize) {
+        let code = "export default (ctx) => ctx.input";
+        let function = json!({ "name": "fired", "code": code, "effect": "read", "publish": true });
+        let function = app.post("/functions", &self.key, function).await.expect(201)["id"].clone();
+        let automation = json!({
+            "name": "idle", "trigger": { "type": "manual" }, "conditions": "1 = 2", "enable": true,
+            "target": { "type": "function", "id": function },
+        });
+        let automation = app.post("/automations", &self.key, automation).await.expect(201)["id"].clone();
+        for _ in 0..count {
+            let fire = json!({ "data": { "text": "x".repeat(270) } });
+            app.post(&format!("/automations/{automation}/trigger"), &self.key, fire).await.expect(200);
+        }
+    }
+
     /// Writes rows of the request log.
     async fn request(&self, app: &TestApp, count: i64) {
         let before = self.rows(app, "request_logs").await;
@@ -292,6 +308,7 @@ async fn old_rows_are_deleted_from_each_log(kind: Kind) {
     tenant.write(&app, 700).await;
     tenant.request(&app, 700).await;
     tenant.call(&app, 1).await;
+    tenant.fire(&app, 1).await;
     app.ask_beside("POST", &inbound).json(&json!({ "order": 1 })).send().await;
     ten_seconds(&app).await;
     ten_seconds(&app).await;
@@ -398,6 +415,7 @@ async fn sizes_are_those_on_disk_within_a_tenth(kind: Kind) {
         }
     }
     tenant.call(&app, 500).await;
+    tenant.fire(&app, 500).await;
     let line = Line::connect(&app, tenant.key.workspace).await;
     line.receive(&app, 500).await;
     app.service.channels.run_due().await.unwrap();

@@ -1,10 +1,12 @@
 //! Operations that query items: list, search, aggregate.
 
 mod aggregate;
+mod dated;
 mod list;
 mod operators;
 mod search;
 
+pub(crate) use dated::DatedItems;
 use operation::Operations;
 
 pub(crate) fn operations() -> Operations {

@@ -4,6 +4,7 @@ use super::row::MessageRow;
 use crate::schema::{message_attachments, messages};
 use diesel::prelude::*;
 use model::{ChannelId, ConversationId, FileId, MessageId, Result, WorkspaceId};
+use std::collections::HashMap;
 use store::{OneRow as _, Read, Tx, lock_row};
 
 /// Returns a message of a channel.
@@ -68,6 +69,23 @@ pub fn files_of(read: &mut Read, id: MessageId) -> Result<Vec<Option<FileId>>> {
         .filter(message_attachments::message_id.eq(id))
         .select(message_attachments::file_id)
         .load(read.connection())?)
+}
+
+/// The files of messages that are still there.
+pub(crate) fn files_of_all(
+    read: &mut Read,
+    messages: &[MessageRow],
+) -> Result<HashMap<MessageId, Vec<FileId>>> {
+    let rows: Vec<(MessageId, Option<FileId>)> = message_attachments::table
+        .filter(message_attachments::message_id.eq_any(messages.iter().map(|row| row.id)))
+        .order(message_attachments::id)
+        .select((message_attachments::message_id, message_attachments::file_id))
+        .load(read.connection())?;
+    let mut all: HashMap<MessageId, Vec<FileId>> = HashMap::new();
+    for (message, file) in rows {
+        all.entry(message).or_default().extend(file);
+    }
+    Ok(all)
 }
 
 /// Locks a message.

@@ -28,6 +28,7 @@ pub(crate) use enqueue::{
 pub use enqueue::{NewAttachment, Outgoing, Priority, enqueue, enqueue_all};
 pub(crate) use forget::{is_locked, trash_unused};
 pub use list::ContactMessages;
+pub(crate) use lookup::files_of_all;
 pub use lookup::{by_client_key, expect_in, files_of, lock, of_channel, sent_in};
 pub use model::{Message, MessageAttachment, MessageReaction, MessageSender, MessageStatusChange};
 pub(crate) use outbox::{Outbox, may_come_twice};

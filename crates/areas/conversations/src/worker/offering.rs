@@ -3,7 +3,7 @@
 
 use super::replies::unanswered;
 use super::{Worker, reply_state};
-use crate::messages::{Conversation, Detail, MessageRow, readable, transcripts};
+use crate::messages::{Conversation, Detail, MessageRow, files_of_all, readable, transcripts};
 use crate::schema::conversations as table;
 use channels::work::leased;
 use diesel::prelude::*;
@@ -117,10 +117,17 @@ impl Due {
         messages: &[MessageRow],
     ) -> Result<IncomingMessages> {
         let transcripts = transcripts(read, messages)?;
+        let files = files_of_all(read, messages)?;
         let message = |row: &MessageRow| {
             let detail: Option<Detail> = row.detail.as_ref().map(JsonText::parse).transpose()?;
             let text = readable(row, transcripts.get(&row.id).map(String::as_str))?;
-            Ok(IncomingMessage { id: row.id, text, reply_id: detail.and_then(|detail| detail.reply_id) })
+            Ok(IncomingMessage {
+                id: row.id,
+                text,
+                reply_id: detail.and_then(|detail| detail.reply_id),
+                files: files.get(&row.id).cloned().unwrap_or_default(),
+                at: row.created_at,
+            })
         };
         Ok(IncomingMessages {
             channel: self.conversation.channel_id,

@@ -71,6 +71,7 @@ impl Worker {
             supersedes: question.supersedes,
             chain: None,
             once: format!("reply:{}:{}-{}", question.conversation, question.after, question.upto),
+            options: ports::StartOptions::default(),
         };
         let run = match self.parts.runs.start(start).await {
             Ok(run) => run,

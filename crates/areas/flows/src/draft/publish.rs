@@ -105,7 +105,8 @@ fn published(
 
 /// The error for a draft with issues.
 fn refusal(first: &Issue, issues: &[Issue]) -> Error {
-    Error::new(Code::ValidationError, first.message.clone())
+    let message = format!("The draft cannot be published. {}", first.message);
+    Error::new(Code::ValidationError, message)
         .param(&first.param)
         .with("details", json!({ "issues": issues }))
 }

@@ -2,8 +2,7 @@
 
 use super::FlowEngine;
 use super::content::{Content, Publisher};
-use super::drive::{Drive, Driven, Left};
-use super::values::Surroundings;
+use super::drive::{Drive, Driven, Left, Loaded};
 use crate::draft::model::FlowRow;
 use crate::draft::settings::Settings;
 use crate::draft::versions::VersionRow;
@@ -18,15 +17,6 @@ use tokio::sync::OwnedSemaphorePermit;
 
 /// The most runs that are claimed at a time.
 const CLAIM_BATCH: usize = 64;
-
-/// What a drive needs of the database.
-pub(crate) struct Loaded {
-    pub(crate) row: RunRow,
-    pub(crate) content: Arc<Content>,
-    pub(crate) started_with: RunContent,
-    pub(crate) around: Surroundings,
-    pub(crate) left: Left,
-}
 
 /// A run with its key, as far as it still stands.
 struct Found {

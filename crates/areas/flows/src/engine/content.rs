@@ -3,7 +3,7 @@
 use crate::draft::settings::{Settings, input_schema};
 use crate::draft::versions::VersionRow;
 use fields::json_schema::Schema;
-use flow_graphs::{Graph, NodeType, scopes};
+use flow_graphs::{Graph, scopes};
 use flow_machine::Program;
 use model::{Env, Error, FlowId, KeyId, Result, Scope};
 use serde_json::{Map, Value};
@@ -66,11 +66,6 @@ impl Content {
     /// Why an input does not fit.
     pub(crate) fn input_mismatch(&self, input: &Value) -> Option<String> {
         self.input.as_ref()?.mismatch(input)
-    }
-
-    /// The type of a node.
-    pub(crate) fn kind_of(&self, node: &str) -> Option<NodeType> {
-        self.graph.nodes.iter().find(|other| other.id == node).map(|node| node.kind)
     }
 }
 

@@ -4,7 +4,10 @@ use super::FlowEngine;
 use crate::draft::settings::Settings;
 use crate::runs::queries;
 use crate::runs::row::{FlowRunStatus, RunRow};
-use model::Result;
+use crate::runs::waits::FlowWaitType;
+use crate::schema::flow_waits;
+use diesel::prelude::*;
+use model::{Result, RunId};
 use store::Tx;
 
 impl FlowEngine {
@@ -15,6 +18,7 @@ impl FlowEngine {
     /// When the database fails.
     pub(crate) fn end_now(&self, tx: &mut Tx, mut row: RunRow, status: FlowRunStatus) -> Result<bool> {
         let kept_days = self.kept_days(tx, &row)?;
+        self.cancel_agents(tx, &row)?;
         if !queries::end_from_outside(tx, &row.id, status, kept_days)? {
             return Ok(false);
         }
@@ -24,6 +28,20 @@ impl FlowEngine {
         }
         self.after_end(tx, &row, None)?;
         Ok(true)
+    }
+
+    /// Cancels the runs of agents that a run waits for.
+    fn cancel_agents(&self, tx: &mut Tx, row: &RunRow) -> Result<()> {
+        let keys: Vec<Option<String>> = flow_waits::table
+            .filter(flow_waits::run_id.eq(&row.id))
+            .filter(flow_waits::kind.eq(FlowWaitType::AgentRun))
+            .filter(flow_waits::arrived.is_null())
+            .select(flow_waits::key)
+            .load(tx.connection())?;
+        for run in keys.into_iter().flatten().filter_map(|key| RunId::parse(&key)) {
+            self.0.agents.cancel(tx, row.workspace_id, &run)?;
+        }
+        Ok(())
     }
 
     /// For how many days a run is kept after its end.

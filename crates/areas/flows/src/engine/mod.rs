@@ -11,6 +11,7 @@ mod serve;
 mod values;
 mod waiters;
 
+pub(crate) use drive::cause_of;
 pub use serve::Serving;
 
 use action_links::Links;
@@ -20,7 +21,6 @@ use egress::Connector;
 use model::Result;
 use operation::{BaseUrl, CauseHeader, LocalCalls, Services};
 use ports::{AgentRuns, BusinessCalendar, People, WorkspaceFunctions, WorkspaceVariables};
-use sandbox::Sandbox;
 use std::sync::Arc;
 use store::{Db, Tx};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
@@ -41,7 +41,6 @@ pub(crate) struct EngineParts {
     pub(crate) functions: WorkspaceFunctions,
     pub(crate) agents: Arc<dyn AgentRuns>,
     pub(crate) business: Arc<dyn BusinessCalendar>,
-    pub(crate) sandbox: Sandbox,
     /// Outbound HTTP.
     pub(crate) connector: Arc<Connector>,
     /// Marks calls to the service's own address.
@@ -69,7 +68,6 @@ impl EngineParts {
             functions: services.cloned()?,
             agents: services.cloned()?,
             business: services.cloned()?,
-            sandbox: services.cloned()?,
             connector: services.get()?,
             causes: services.cloned()?,
             links: Links::new(seal.clone(), &base_url, "/flow-approvals/", "flow-approval"),

@@ -73,7 +73,7 @@ impl FlowEngine {
         let cards = self.0.people.cards(read, row.workspace_id, &[id])?;
         Ok(cards.into_iter().next().map_or(Value::Null, |card| {
             let mut members: Map<String, Value> =
-                card.data.iter().map(|(key, value)| (key.to_string(), value.clone())).collect();
+                card.data.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
             members.insert("id".to_owned(), json!(card.id));
             members.insert("app_url".to_owned(), json!(card.app_url));
             members.insert("autopilot".to_owned(), json!(card.autopilot));

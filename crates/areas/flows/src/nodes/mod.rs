@@ -1,14 +1,21 @@
 //! Nodes that act or wait: one handler for each type.
 
+mod agents;
+mod answers;
+mod approvals;
 mod basic;
 mod calls;
 mod code;
 mod contacts;
 pub(crate) mod custom_events;
+mod event_waits;
 mod http;
+mod human;
 mod messages;
+mod questions;
 mod records;
 mod tasks;
+mod times;
 
 use crate::engine::FlowEngine;
 use crate::engine::content::Content;
@@ -142,7 +149,18 @@ impl NodeCall {
     /// # Errors
     /// What keeps it from ending.
     pub(crate) async fn execute(&self) -> Result<Work, NodeFailure> {
+        if let Some(held) = self.held_by_person().await? {
+            return Ok(held);
+        }
         match self.task.kind {
+            NodeType::Ask => self.ask().await,
+            NodeType::WaitForReply => self.wait_for_reply().await,
+            NodeType::WaitUntil => self.wait_until().await,
+            NodeType::WaitForEvent => self.wait_for_event().await,
+            NodeType::Approval => self.approval().await,
+            NodeType::Agent => self.agent().await,
+            NodeType::Classify => self.classify().await,
+            NodeType::Extract => self.extract().await,
             NodeType::Delay => basic::delay(self),
             NodeType::Join => basic::join(self),
             NodeType::Respond => basic::respond(self),
@@ -171,9 +189,17 @@ impl NodeCall {
     /// # Errors
     /// What keeps it from ending.
     pub(crate) async fn go_on(&self, wait: &WaitRow, arrival: Arrival) -> Result<Work, NodeFailure> {
+        if wait.kind == FlowWaitType::Handback {
+            return self.execute().await;
+        }
         let details = wait.details.parse()?;
         match self.task.kind {
-            NodeType::Delay => Ok(basic::resumed(self)),
+            NodeType::Ask => self.answered(wait, arrival).await,
+            NodeType::WaitForReply => self.wrote(wait, arrival).await,
+            NodeType::WaitForEvent => Ok(event_waits::happened(arrival)),
+            NodeType::Approval => Ok(approvals::decided(arrival)),
+            NodeType::Agent | NodeType::Classify | NodeType::Extract => self.agent_ended(wait, arrival).await,
+            NodeType::Delay | NodeType::WaitUntil => Ok(basic::resumed(self)),
             NodeType::SubFlow => basic::sub_flow_ended(&details, &arrival),
             kind => Err(unavailable(kind)),
         }

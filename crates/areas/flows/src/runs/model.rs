@@ -230,17 +230,18 @@ impl Step {
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 pub struct RunQuery {
     /// Only runs of this flow.
-    #[param(minimum = 1)]
+    #[param(value_type = Option<i64>, minimum = 1)]
     #[serde(default)]
     pub(super) flow_id: Option<FlowId>,
     /// Only runs in this state.
     #[serde(default)]
     pub(super) status: Option<FlowRunStatus>,
     /// Only runs about this contact.
-    #[param(minimum = 1)]
+    #[param(value_type = Option<i64>, minimum = 1)]
     #[serde(default)]
     pub(super) contact_id: Option<ContactId>,
     /// Only runs that started each other: the id of the outermost.
+    #[param(value_type = Option<String>)]
     #[serde(default)]
     pub(super) root_run_id: Option<FlowRunId>,
 }

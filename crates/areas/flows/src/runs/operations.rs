@@ -211,13 +211,3 @@ pub fn retry_flow_run(
     let id = retry(tx, &engine.0, caller, row, &body)?;
     Ok(Json(shown(tx, workspace, &id)?))
 }
-
-/// Refuses what a run that has ended, or pauses, does not allow.
-pub(super) fn expect_stopped(row: &RunRow) -> Result<()> {
-    let is_stopped = row.status.is_final() || row.status == FlowRunStatus::Paused;
-    if is_stopped && row.status != FlowRunStatus::Completed {
-        return Ok(());
-    }
-    let message = format!("The run is {}.", row.status.as_str());
-    Err(Error::new(Code::InvalidState, message))
-}

@@ -1,6 +1,5 @@
 //! Retries of runs that failed, were cancelled, expired, or pause.
 
-use super::operations::expect_stopped;
 use super::row::{FlowPauseReason, FlowRunMode, FlowRunStatus, FlowTriggerType, RunContent, RunRow};
 use super::start::{self, NewRun, Started, TestRun};
 use super::steps::FlowStepStatus;
@@ -166,4 +165,14 @@ fn from_start(tx: &mut Tx, engine: &FlowEngine, caller: &Caller, row: &RunRow) -
             Err(Error::new(Code::InvalidState, message).with("details", details))
         }
     }
+}
+
+/// Refuses a run that is under way, or has done its work.
+fn expect_stopped(row: &RunRow) -> Result<()> {
+    let is_stopped = row.status.is_final() || row.status == FlowRunStatus::Paused;
+    if is_stopped && row.status != FlowRunStatus::Completed {
+        return Ok(());
+    }
+    let message = format!("The run is {}.", row.status.as_str());
+    Err(Error::new(Code::InvalidState, message))
 }

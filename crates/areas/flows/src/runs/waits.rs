@@ -87,6 +87,9 @@ pub(crate) fn arrive(tx: &mut Tx, run: &FlowRunId, token: i64, what: &Value) -> 
 impl WaitRow {
     /// Whether what is awaited may have happened before the wait could be found.
     pub(crate) fn looks_back(&self) -> bool {
-        matches!(self.kind, FlowWaitType::Event | FlowWaitType::AgentRun | FlowWaitType::FlowRun)
+        matches!(
+            self.kind,
+            FlowWaitType::Event | FlowWaitType::AgentRun | FlowWaitType::FlowRun | FlowWaitType::Handback
+        )
     }
 }

@@ -5,6 +5,7 @@
     reason = "clippy excuses the bodies of tests only, and here helpers are most of them"
 )]
 
+mod drafts;
 mod nodes;
 mod runs;
 mod support;

@@ -110,6 +110,7 @@ fn asked(cx: &Cx, function: FunctionId, invoke: Invoke) -> Result<Asked> {
             request_id: cx.caller.request.to_string(),
             run_id: None,
             step_id: None,
+            automation_id: None,
             contact_id: None,
         },
         run: None,

@@ -122,13 +122,17 @@ impl FunctionCalls {
 }
 
 fn asked(call: FunctionCall) -> Asked {
-    let mut flow_run = None;
+    let (mut flow_run, mut automation) = (None, None);
     let (kind, run, step) = match call.by {
         FunctionCaller::Run { run, step } => (InvocationCallerType::Run, Some(run), Some(step)),
         FunctionCaller::Guardrail { run } => (InvocationCallerType::Guardrail, Some(run), None),
         FunctionCaller::Flow { run, step } => {
             flow_run = Some(run.to_string());
             (InvocationCallerType::Flow, None, Some(step))
+        }
+        FunctionCaller::Automation(id) => {
+            automation = Some(id);
+            (InvocationCallerType::Automation, None, None)
         }
     };
     Asked {
@@ -144,6 +148,7 @@ fn asked(call: FunctionCall) -> Asked {
             request_id: call.caller.request.to_string(),
             run_id: run.as_ref().map(ToString::to_string).or(flow_run),
             step_id: step.map(|step| step.to_string()),
+            automation_id: automation,
             contact_id: call.contact,
         },
         run,

@@ -1,7 +1,7 @@
 //! Invocations as callers see them.
 
 use crate::network::FetchRecord;
-use model::{ContactId, FunctionId, InvocationId, JsonText, Timestamp, text_enum};
+use model::{AutomationId, ContactId, FunctionId, InvocationId, JsonText, Timestamp, text_enum};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -45,6 +45,8 @@ text_enum! {
         Guardrail = "guardrail",
         /// A step of a flow's run.
         Flow = "flow",
+        /// An automation.
+        Automation = "automation",
     }
 }
 
@@ -65,7 +67,10 @@ pub struct InvocationCaller {
     pub(crate) run_id: Option<String>,
     /// The step of the run.
     pub(crate) step_id: Option<String>,
-    /// The contact whom the run answers.
+    /// The automation.
+    #[serde(default)]
+    pub(crate) automation_id: Option<AutomationId>,
+    /// The contact whom the call is about.
     pub(crate) contact_id: Option<ContactId>,
 }
 

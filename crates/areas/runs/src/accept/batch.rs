@@ -169,7 +169,8 @@ impl Acceptance {
     /// Returns whether the batch can accept it: a live run of the agent's current version, without a guardrail report.
     fn is_ordinary(&self) -> bool {
         let RunRequest { caller, new, .. } = &*self.request;
-        caller.livemode() && new.agent_version.is_none() && self.inspection.is_none()
+        let is_of_agent = new.agent_version.is_none() && new.reading_tier.is_none();
+        caller.livemode() && is_of_agent && self.inspection.is_none()
     }
 }
 

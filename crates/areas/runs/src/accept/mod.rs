@@ -12,4 +12,5 @@ mod submit;
 mod test_runs;
 mod triggered;
 
+pub(crate) use agent::narrowed;
 pub(crate) use submit::Submitted;

@@ -3,6 +3,7 @@
 //! The Energy of the failed attempt was refunded; its steps stay in the trace. The new attempt starts with the first model
 //! call, but keeps the tool calls of earlier attempts, so that no side effect happens twice.
 
+use super::agent::narrowed;
 use crate::engine::{RunEngine, superseded};
 use crate::execution::{Execution, FirstStep, Plan};
 use crate::memory;
@@ -49,13 +50,14 @@ impl RunEngine {
         // Its place in the conversation is behind it, so it cannot wait for another turn.
         let on_busy = if new.on_busy == OnBusy::Enqueue { OnBusy::Reject } else { new.on_busy };
         self.must_wait(tx, on_busy, &row)?;
-        let (settings, tools) =
+        let mut options = row.options()?;
+        let version =
             agents::queries::version_settings(tx, row.workspace_id, row.agent_id, row.agent_version)?;
+        let (settings, tools) = narrowed(version, options.reading_tier);
         self.tiers().expect_model(settings.model)?;
         let guardrails = Arc::new(CompiledGuardrails::new(&settings.guardrails)?);
         let memory = memory::read(self.turns(), tx, &row, &settings, &guardrails)?;
         let earlier = steps::of_run(tx, row.workspace_id, &row.id)?;
-        let mut options = row.options()?;
         options.attempt_from = Some(earlier.last().map_or(0, |step| step.position) + 1);
         options.idempotency_key.clone_from(&caller.idempotency_key);
         options.trace.clone_from(&caller.trace);

@@ -160,6 +160,8 @@ fn options(caller: &Caller, new: &NewRun, settings: &Settings, base: &RunOptions
         contact_epoch: new.answering.map(|answering| answering.epoch),
         question: new.question,
         inner: new.inner.clone(),
+        energy_limit: new.energy_limit,
+        reading_tier: new.reading_tier,
         ..base.clone()
     }
 }

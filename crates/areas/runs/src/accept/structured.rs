@@ -63,6 +63,8 @@ impl RunEngine {
             answering: task.contact,
             question: None,
             inner: None,
+            energy_limit: None,
+            reading_tier: None,
         };
         // The request's key names the outcome of its own operation, not that of the run.
         let caller = Caller { idempotency_key: None, ..caller };

@@ -5,16 +5,21 @@ use super::submit::Submitted;
 use crate::engine::{RunEngine, chain_of};
 use crate::memory::without_marks;
 use crate::queries::runs;
-use crate::run::{NewRun, OnBusy, RunRow, RunStatus, RunTrigger, RunTriggerKind};
+use crate::run::{
+    NewRun, OnBusy, RunRow, RunStatus, RunTrigger, RunTriggerKind, VersionNumber, WantedVersion,
+};
+use agents::{ResponseFormat, ResponseKind};
 use auth::idempotency::{Ask, Known, Outcome};
 use auth::keys;
+use fields::json_schema::Schema;
 use model::{AgentId, Caller, Chain, Code, Error, KeyId, RequestId, Result, RunId, Scope, WorkspaceId};
 use operation::BoxFuture;
-use ports::{AgentRuns, RunEnd, StartRun, StartedBy};
+use ports::{AgentRuns, RunEnd, RunResult, StartRun, StartedBy};
+use providers::{Tier, json};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
-use store::Read;
+use store::{Read, Tx};
 
 impl AgentRuns for RunEngine {
     fn expect_active(&self, read: &mut Read, workspace: WorkspaceId, agent: Option<AgentId>) -> Result<()> {
@@ -30,6 +35,38 @@ impl AgentRuns for RunEngine {
         let engine = self.clone();
         Box::pin(async move { engine.end_of(workspace, run).await })
     }
+
+    fn result(&self, read: &mut Read, workspace: WorkspaceId, run: &RunId) -> Result<Option<RunResult>> {
+        let row = runs::by_id(read, workspace, run)?;
+        if !row.status.is_final() {
+            return Ok(None);
+        }
+        let options = row.options()?;
+        let is_json = options.json && row.status == RunStatus::Completed;
+        let data = row.output.as_deref().filter(|_| is_json).and_then(json::text_of);
+        let data = data.map(|text| json::parsed(&text));
+        let fits = |data: &Value| {
+            let schema = options.response_format.as_ref().and_then(ResponseFormat::schema);
+            schema.is_none_or(|schema| Schema::new(schema.clone()).mismatch(data).is_none())
+        };
+        Ok(Some(RunResult {
+            status: row.status.as_str(),
+            agent: row.agent_id,
+            data: data.filter(fits),
+            reason: row.incomplete_reason.clone(),
+            failure: row.failure().map(|failure| (failure.code.as_str().to_owned(), failure.message)),
+            energy: row.energy,
+            output: row.output,
+        }))
+    }
+
+    fn cancel(&self, tx: &mut Tx, workspace: WorkspaceId, run: &RunId) -> Result<()> {
+        let row = runs::locked(tx, workspace, run)?;
+        if !row.status.is_final() {
+            RunEngine::cancel(self, tx, &row, "cancelled")?;
+        }
+        Ok(())
+    }
 }
 
 /// Poll interval for the end of a run that another process executes.
@@ -39,6 +76,8 @@ fn trigger_of(by: StartedBy) -> RunTrigger {
     let (kind, id) = match by {
         StartedBy::Reminder(id) => (RunTriggerKind::Reminder, id.to_string()),
         StartedBy::Channel(id) => (RunTriggerKind::Channel, id.to_string()),
+        StartedBy::Flow(id) => (RunTriggerKind::Flow, id.to_string()),
+        StartedBy::Automation(id) => (RunTriggerKind::Automation, id.to_string()),
     };
     RunTrigger { kind, id: Some(id) }
 }
@@ -57,10 +96,13 @@ impl RunEngine {
             input: if run.question.is_some() { without_marks(&run.input) } else { run.input },
             conversation_id: run.conversation,
             agent_id: run.agent,
-            agent_version: None,
+            agent_version: run.options.version.map(|version| WantedVersion::Number(VersionNumber(version))),
             background: true,
             stream: false,
-            response_format: None,
+            response_format: run
+                .options
+                .schema
+                .map(|schema| ResponseFormat { kind: ResponseKind::JsonSchema, schema: Some(schema) }),
             max_steps: None,
             timeout_seconds: None,
             metadata: None,
@@ -69,6 +111,8 @@ impl RunEngine {
             answering: run.answering,
             question: run.question,
             inner: None,
+            energy_limit: run.options.energy_limit,
+            reading_tier: run.options.reading_tier.as_deref().and_then(Tier::parse),
         };
         self.start_named(&caller, &run.once, new).await
     }

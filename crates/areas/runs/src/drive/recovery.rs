@@ -1,5 +1,6 @@
 //! Recovery of runs whose workers died, and retention of their texts.
 
+use crate::accept::narrowed;
 use crate::engine::{RunEngine, chain_of};
 use crate::execution::{Execution, Plan, PlannedTool};
 use crate::memory::{self, ConversationMemory};
@@ -106,9 +107,10 @@ impl RunEngine {
             let (settings, tools, options) = if closes {
                 (Settings::default(), Vec::new(), RunOptions::default())
             } else {
-                let (settings, tools) =
-                    agents::queries::version_settings(tx, workspace, agent, row.agent_version)?;
-                (settings, tools, row.options()?)
+                let version = agents::queries::version_settings(tx, workspace, agent, row.agent_version)?;
+                let options = row.options()?;
+                let (settings, tools) = narrowed(version, options.reading_tier);
+                (settings, tools, options)
             };
             let attempt_from = row.options()?.attempt_from.unwrap_or(0);
             let guardrails = Arc::new(CompiledGuardrails::new(&settings.guardrails)?);

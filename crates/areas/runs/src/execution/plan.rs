@@ -92,6 +92,8 @@ impl Plan {
         let waited_ms = options.questions.waited_ms;
         settings.max_steps = options.max_steps.unwrap_or(settings.max_steps);
         settings.timeout_seconds = options.timeout_seconds.unwrap_or(settings.timeout_seconds);
+        let limits = [settings.energy_limit_per_run, options.energy_limit];
+        settings.energy_limit_per_run = limits.into_iter().flatten().min();
         if let Some(inner) = &options.inner {
             settings.timeout_seconds = settings.timeout_seconds.min(inner.timeout_seconds);
         }

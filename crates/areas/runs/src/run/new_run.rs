@@ -5,6 +5,7 @@ use super::object::RunTrigger;
 use agents::ResponseFormat;
 use model::{AgentId, Answering, Metadata, text_enum};
 use ports::ChannelQuestion;
+use providers::Tier;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -84,6 +85,14 @@ pub struct NewRun {
     #[serde(skip)]
     #[schema(ignore)]
     pub(crate) inner: Option<InnerRun>,
+    /// The most Energy that it may use, besides the limits of the agent.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) energy_limit: Option<i64>,
+    /// The tier of a model that only reads the input.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub(crate) reading_tier: Option<Tier>,
 }
 
 /// The version of an agent to run.

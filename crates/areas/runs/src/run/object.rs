@@ -67,8 +67,12 @@ text_enum! {
         Reminder = "reminder",
         /// A contact that wrote over a channel.
         Channel = "channel",
+        /// An automation.
+        Automation = "automation",
         /// A tool of another run, whose id is that of the trigger.
         Agent = "agent",
+        /// A run of a flow.
+        Flow = "flow",
     }
 }
 

@@ -6,6 +6,7 @@ use super::required_action::ApprovalState;
 use agents::{KeptVersions, PlaceholderValues, PromptVariables, ResponseFormat, Settings};
 use model::{Answering, Chain, ContactId, Trace, text_enum};
 use ports::{ChannelQuestion, with_values};
+use providers::Tier;
 use serde::{Deserialize, Serialize};
 
 /// Options of a run beyond the settings of its agent. Stored with the run.
@@ -73,6 +74,12 @@ pub(crate) struct RunOptions {
     /// The bounds of a run that the tool of another run started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) inner: Option<InnerRun>,
+    /// The most Energy that it may use, besides the limits of the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) energy_limit: Option<i64>,
+    /// The tier of a model that only reads the input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reading_tier: Option<Tier>,
 }
 
 impl RunOptions {

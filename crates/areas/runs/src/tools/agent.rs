@@ -119,6 +119,8 @@ impl RunEngine {
             answering: execution.plan.caller.answering,
             question: None,
             inner: Some(inner),
+            energy_limit: None,
+            reading_tier: None,
         };
         let once = format!("run:{}", context.step.id);
         let late = |_| Error::new(Code::ServiceUnavailable, "The agent could not be started in time.");

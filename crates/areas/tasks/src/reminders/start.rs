@@ -62,6 +62,7 @@ pub(super) async fn start(actions: Actions, job: JobContext) -> Result<(), JobEr
         supersedes: false,
         chain: job.chain.clone(),
         once: name(wanted.reminder, wanted.slot),
+        options: ports::StartOptions::default(),
     };
     match actions.agents.start(run).await {
         Ok(_) => Ok(()),

@@ -1,6 +1,7 @@
 //! The types of nodes: one table for the engine, the contract, the checks and the documents.
 
 pub mod config;
+pub(crate) mod contract;
 
 use config::ids_of;
 use jsonschema::Validator;

@@ -6,6 +6,7 @@
 )]
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
+mod conformance;
 mod model;
 mod nodes;
 mod simulation;

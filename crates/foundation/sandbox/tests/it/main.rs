@@ -11,6 +11,8 @@ mod hostile;
 #[cfg(test)]
 mod hosts;
 #[cfg(test)]
+mod language;
+#[cfg(test)]
 mod lives;
 #[cfg(test)]
 mod messages;

@@ -6,6 +6,7 @@ pub(crate) mod client_commands;
 pub(crate) mod command_line;
 pub(crate) mod demo_answers;
 pub(crate) mod demo_chat;
+pub(crate) mod demo_desk;
 pub(crate) mod demo_settings;
 pub(crate) mod doctor;
 pub(crate) mod installation;

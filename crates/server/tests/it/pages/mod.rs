@@ -29,6 +29,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md",
     approvals: "docs/approvals.md",
+    automations: "docs/automations.md",
     broadcasts: "docs/broadcasts.md",
     channels: "docs/channels.md",
     clients: "docs/clients.md",
@@ -39,6 +40,7 @@ pages! {
     data: "docs/data.md",
     errors: "docs/errors.md",
     files: "docs/files.md",
+    flows: "docs/flows.md",
     functions: "docs/functions.md",
     getting_started: "docs/getting-started.md",
     inbound_webhooks: "docs/inbound-webhooks.md",

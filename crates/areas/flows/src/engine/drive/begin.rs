@@ -2,9 +2,10 @@
 
 use super::{AtWork, Changes, Drive, OpenStep};
 use crate::engine::FlowEngine;
-use crate::engine::claim::Loaded;
+use crate::engine::content::Content;
+use crate::engine::values::Surroundings;
 use crate::nodes::{Arrival, NodeCall};
-use crate::runs::row::{FlowRunMode, RunRow};
+use crate::runs::row::{FlowRunMode, FlowRunStatus, RunContent, RunRow};
 use crate::runs::steps::{FlowStepStatus, StepRow};
 use crate::runs::waits::{FlowWaitType, WaitRow};
 use crate::schema::{flow_steps, flow_waits};
@@ -20,6 +21,15 @@ use store::Read;
 
 /// How long the memory of keys lasts that makes an effect happen once, in seconds.
 const KEYS_REMEMBERED_SECONDS: i64 = 24 * 3600;
+
+/// What a drive needs of the database.
+pub(crate) struct Loaded {
+    pub(crate) row: RunRow,
+    pub(crate) content: Arc<Content>,
+    pub(crate) started_with: RunContent,
+    pub(crate) around: Surroundings,
+    pub(crate) left: Left,
+}
 
 /// What the database knows of a run that goes on.
 #[derive(Default)]
@@ -77,6 +87,7 @@ impl Drive {
             open,
             left: left.waits,
             changes: Changes::default(),
+            look_back: Vec::new(),
             simulation,
             pause: None,
             response: response.map(|response| (response, true)),
@@ -94,12 +105,18 @@ impl Drive {
             self.state = self.content.program.start(&payload);
             self.note_trigger(&payload);
             let cancels = waits::cancels(&self.row, &self.content.settings, &self.around.values)?;
+            self.look_back.extend(cancels.iter().cloned());
             self.changes.waits.extend(cancels);
             return Ok(false);
         }
         let left = std::mem::take(&mut self.left);
         if left.iter().any(|wait| wait.token < 0 && wait.arrived.is_some()) {
             return Ok(true);
+        }
+        if self.row.status == FlowRunStatus::Running {
+            // The worker before died before it had looked back.
+            let missed = left.iter().filter(|wait| wait.looks_back() && wait.arrived.is_none());
+            self.look_back.extend(missed.cloned());
         }
         let busy: Vec<u32> = self.state.busy().map(|(token, _)| token).collect();
         let now = self.engine.now();

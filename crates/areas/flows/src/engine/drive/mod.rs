@@ -9,7 +9,8 @@ mod finish;
 mod nodes;
 mod trace;
 
-pub(crate) use begin::Left;
+pub(crate) use begin::{Left, Loaded};
+pub(crate) use finish::cause_of;
 
 use super::FlowEngine;
 use super::commit::{self, Changes, Progress};
@@ -47,6 +48,8 @@ pub(crate) struct Drive {
     /// What the run waited for when it was left.
     left: Vec<WaitRow>,
     changes: Changes,
+    /// Waits for which something may have happened before others could find them.
+    look_back: Vec<WaitRow>,
     /// Answers for the nodes of a test run.
     simulation: Option<Simulation>,
     /// Why the run pauses as soon as no node acts any more.
@@ -134,14 +137,15 @@ impl Drive {
             let is_unknown = fault.code == "outcome_unknown";
             Some(if is_unknown { FlowPauseReason::OutcomeUnknown } else { FlowPauseReason::NodeFailed })
         });
-        let looks_back: Vec<WaitRow> =
-            self.changes.waits.iter().filter(|wait| wait.looks_back()).cloned().collect();
-        if !looks_back.is_empty() {
+        let look_back = std::mem::take(&mut self.look_back);
+        let look_back: Vec<WaitRow> =
+            look_back.into_iter().filter(|wait| wait.token < 0 || self.waits_at(wait.token)).collect();
+        if !look_back.is_empty() {
             // What is awaited may have happened before the wait was there for others to find.
             if !self.write(self.progress(FlowRunStatus::Running, true)).await? {
                 return Ok(Driven::Lost);
             }
-            for wait in looks_back {
+            for wait in look_back {
                 waits::look_back(&self.engine, &self.row, wait).await?;
             }
         }
@@ -150,6 +154,11 @@ impl Drive {
         progress.pause_reason = reason;
         progress.error = fault.filter(|_| reason.is_some()).map(|fault| JsonText::of(&fault));
         Ok(if self.write(progress).await? { Driven::Rests } else { Driven::Lost })
+    }
+
+    /// Whether the run still waits at a token.
+    fn waits_at(&self, token: i64) -> bool {
+        u32::try_from(token).is_ok_and(|token| self.open.get(&token).is_some_and(OpenStep::is_waiting))
     }
 
     fn progress(&self, status: FlowRunStatus, is_held: bool) -> Progress {

@@ -173,7 +173,7 @@ impl Drive {
         let Some(step) = self.open.get(&token) else { return };
         self.changes.over.retain(|over| *over != i64::from(token));
         self.changes.waits.retain(|other| other.token != i64::from(token));
-        self.changes.waits.push(WaitRow {
+        let row = WaitRow {
             run_id: self.row.id.clone(),
             token: i64::from(token),
             workspace_id: self.row.workspace_id,
@@ -187,7 +187,12 @@ impl Drive {
             arrived: None,
             since: step.row.started_at,
             due_at: wait.due_at,
-        });
+        };
+        self.look_back.retain(|other| other.token != row.token);
+        if row.looks_back() {
+            self.look_back.push(row.clone());
+        }
+        self.changes.waits.push(row);
     }
 
     fn set_status(&mut self, token: u32, status: FlowStepStatus) {

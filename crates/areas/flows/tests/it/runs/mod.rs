@@ -1,3 +1,4 @@
 mod basics;
+mod crashes;
 mod limits;
 mod repeated;

@@ -8,7 +8,7 @@ use testkit::Kind;
 fn failing() -> serde_json::Value {
     json!({
         "half": ["transform", { "fields": { "value": "{{ 10 / $input.by }}" } }],
-        "end": ["end", { "output": "{{ $nodes.half.output.value }}" }],
+        "end": ["end", { "output": "{{ $nodes.half.output.data.value }}" }],
     })
 }
 
@@ -38,7 +38,7 @@ async fn a_run_is_repeated_from_a_node_with_what_others_gave(kind: Kind) {
     let nodes = json!({
         "one": ["transform", { "fields": { "value": "{{ $input.by }}" } }],
         "later": ["delay", { "seconds": 10 }],
-        "end": ["end", { "status": "failed", "output": "{{ $nodes.one.output.value }}" }],
+        "end": ["end", { "status": "failed", "output": "{{ $nodes.one.output.data.value }}" }],
     });
     let flow = bed.flow(nodes, &["start>one", "one>later", "later>end"]).await;
     let run = bed.run(&flow, json!({ "input": { "by": 3 } })).await;

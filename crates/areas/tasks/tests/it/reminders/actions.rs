@@ -47,6 +47,7 @@ async fn a_start_that_is_tried_again_makes_no_second_run(kind: Kind) {
         supersedes: false,
         chain: None,
         once: "reminder:7:1".into(),
+        options: ports::StartOptions::default(),
     };
     let replica = fixture.app.replica(auth::RateWindows::local()).await;
     let (engine, other) = (&fixture.app.service.engine, &replica.service.engine);

@@ -1,0 +1,5 @@
+//! What contacts write: automations by keyword, and for any message.
+
+mod takers;
+
+pub(crate) use takers::takers;

@@ -1,0 +1,4 @@
+DROP TABLE automation_marks;
+DROP TABLE automation_firings;
+DROP TABLE automation_sets;
+DROP TABLE automations;
