@@ -39,8 +39,9 @@ pub use settings::{
 };
 pub use tool_operations::ToolName;
 pub use tools::{
-    AgentTool, Callable, CodeFunction, FIND_TOOLS, FoundTools, Function, Grant, HttpFailure, HttpMethod,
-    HttpResult, HttpTool, LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT, Reach, Records, Takes, ToolAccess,
-    ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, bounded_answer, bounded_output,
-    call_http, fenced, find_tools, header_place, scopes, shorten, split_deferred,
+    AgentTool, Callable, CalledFlow, CodeFunction, FIND_TOOLS, FoundTools, Function, Grant, HttpFailure,
+    HttpMethod, HttpResult, HttpTool, LOAD_SKILL, READ_SKILL_FILE, RUN_SKILL_SCRIPT, Reach, Records, Takes,
+    ToolAccess, ToolApproval, ToolFunction, ToolKind, ToolRow, ToolScope, ToolSettings, bounded_answer,
+    bounded_output, call_http, fenced, find_tools, flow_result, header_place, scopes, shorten,
+    split_deferred,
 };

@@ -12,17 +12,17 @@ use super::sealed::SEALED_TOOLS;
 use super::tools::grants::{self, GrantChecks, Wanted};
 use super::tools::{
     AgentTool, HttpMethod, HttpTool, MOST_CALLS, PATIENCE, ToolAccess, ToolApproval, ToolKind, ToolRow,
-    ToolScope, ToolSettings, code_functions, header_place, http_rules, verification,
+    ToolScope, ToolSettings, code_functions, flow, header_place, http_rules, verification,
 };
 use auth::Seal;
 use egress::Connector;
 use fields::json_schema;
-use model::{AgentId, Caller, Code, Error, FunctionId, JsonText, Random, Result};
+use model::{AgentId, Caller, Code, Error, FlowId, FunctionId, JsonText, Random, Result};
 use operation::{
     Body, Deleted, Describe, ExpectedVersion, FromInput, Input, Json, LocalCalls, OptIn, OptInList, Path,
     Resource, Update, operation,
 };
-use ports::{CollectionDirectory, WorkspaceFunctions, referenced_variables};
+use ports::{CollectionDirectory, WorkspaceFlows, WorkspaceFunctions, referenced_variables};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,8 +86,8 @@ pub struct NewTool {
     #[schema(min_length = 1, max_length = 1024, pattern = r"\S")]
     description: Option<String>,
     /// A JSON Schema of the arguments of an `http` tool; an object without properties if not given. Other tools have their
-    /// own: an `agent` tool takes a text `input`, and a `function` tool takes the
-    /// input of the code function.
+    /// own: an `agent` tool takes a text `input`, and a `function` or `flow` tool takes the
+    /// input of the code function or flow.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     parameters: Option<Value>,
@@ -101,7 +101,8 @@ pub struct NewTool {
     #[serde(default)]
     http: Option<NewHttpTool>,
     /// The id of what the tool covers: of the collection, for `collection_items` and `collection_search`, of the agent that is
-    /// to run, for `agent`, and of the published code function, for `function`. Other tools have none. Agents that are each
+    /// to run, for `agent`, of the published code function, for `function`, and of the published and active flow, for `flow`.
+    /// Other tools have none. Agents that are each
     /// other's tools must not form a cycle, nor a chain of more than three tools.
     #[serde(default, rename = "ref")]
     #[schema(minimum = 1)]
@@ -111,7 +112,7 @@ pub struct NewTool {
     #[serde(default)]
     #[schema(minimum = 1)]
     version: Option<i64>,
-    /// What the functions of the tool may do; `read` if not given. An `http`, `agent` or `function` tool has none,
+    /// What the functions of the tool may do; `read` if not given. An `http`, `agent`, `function` or `flow` tool has none,
     /// `collection_search` only reads, and `messages` needs `read_write`. Your key needs the scopes of the operations that the
     /// functions call.
     #[serde(default)]
@@ -119,7 +120,7 @@ pub struct NewTool {
     /// Whose data the functions of the tool reach. If not given, it is `contact` in runs that answer a contact over a channel,
     /// and `all` in other runs. With `contact` the model does not choose the contact, and a run that answers none reaches
     /// nothing. A collection without a field of type `contact` can be read in both scopes, and changed only with `all`. An
-    /// `http`, `agent` or `function` tool has none.
+    /// `http`, `agent`, `function` or `flow` tool has none.
     #[serde(default)]
     scope: Option<ToolScope>,
     /// For `collection_items` and `collection_search`: the key of the field of type `contact` that names the contact of an
@@ -135,7 +136,7 @@ pub struct NewTool {
     #[schema(minimum = 1, maximum = 200)]
     max_calls_per_run: Option<i64>,
     /// The maximum duration of a call in seconds; 15 if not given. For an `agent` tool up to 600, and 120 if not given; for other
-    /// tools up to 60.
+    /// tools up to 60, and 20 for a `flow` tool if not given.
     #[serde(default)]
     #[schema(minimum = 1, maximum = 600)]
     timeout_seconds: Option<i64>,
@@ -244,12 +245,13 @@ impl NewTool {
             grant: None,
             agent: None,
             code: None,
+            flow: None,
         })
     }
 
-    /// Builds the settings of a tool that calls a code function.
-    fn code_function(self, read: &mut Read, checks: &Checks<'_>) -> Result<ToolSettings> {
-        let common = self.common();
+    /// Builds the settings of a tool that calls a code function or a flow.
+    fn program(self, read: &mut Read, checks: &Checks<'_>) -> Result<ToolSettings> {
+        let (common, called) = (self.common(), self.kind.as_str());
         let refused = [
             ("http", self.http.is_some()),
             ("parameters", self.parameters.is_some()),
@@ -257,17 +259,24 @@ impl NewTool {
             ("scope", self.scope.is_some()),
             ("contact_field", self.contact_field.is_some()),
         ];
-        refuse(&refused, "cannot be sent for a `function` tool")?;
-        let id = self.reference.ok_or_else(|| Error::invalid("ref", "is required: the id of a function"))?;
-        checks.grants.may_call_functions()?;
-        let workspace = checks.grants.workspace;
-        let function = code_functions::find(read, checks.functions, workspace, FunctionId(id), self.version)?;
-        let fixed_arguments = self.fixed_arguments.unwrap_or_default();
-        http_rules::check_fixed(&fixed_arguments, &function.input_schema)?;
-        code_functions::check_fixed(&fixed_arguments, &function.input_schema)?;
-        checks.placeholders.check_fixed(read, &fixed_arguments)?;
+        refuse(&refused, &format!("cannot be sent for a `{called}` tool"))?;
+        let required = || Error::invalid("ref", format!("is required: the id of a {called}"));
+        let id = self.reference.ok_or_else(required)?;
+        let fixed = self.fixed_arguments.unwrap_or_default();
         let description = self.description.unwrap_or_default();
-        let settings = ToolSettings::of_function(function, self.version, description, fixed_arguments);
+        let workspace = checks.grants.workspace;
+        let settings = if self.kind == ToolKind::Flow {
+            checks.grants.may_start_flows()?;
+            ToolSettings::of_flow(flow::find(read, checks.flows, workspace, FlowId(id))?, description, fixed)
+        } else {
+            checks.grants.may_call_functions()?;
+            let function =
+                code_functions::find(read, checks.functions, workspace, FunctionId(id), self.version)?;
+            ToolSettings::of_function(function, self.version, description, fixed)
+        };
+        http_rules::check_fixed(&settings.fixed_arguments, &settings.parameters)?;
+        code_functions::check_fixed(&settings.fixed_arguments, &settings.parameters, called)?;
+        checks.placeholders.check_fixed(read, &settings.fixed_arguments)?;
         Ok(common.of(settings))
     }
 
@@ -355,6 +364,7 @@ pub struct ToolServices {
     operations: Arc<LocalCalls>,
     collections: Arc<CollectionDirectory>,
     functions: Arc<WorkspaceFunctions>,
+    flows: Arc<WorkspaceFlows>,
     placeholders: PlaceholderServices,
 }
 
@@ -367,6 +377,7 @@ impl FromInput for ToolServices {
             operations: services.get()?,
             collections: services.get()?,
             functions: services.get()?,
+            flows: services.get()?,
             placeholders: PlaceholderServices::from_input(input, name)?,
         })
     }
@@ -383,8 +394,8 @@ impl ToolServices {
             key: &caller.key,
         };
         let placeholders = self.placeholders.checks(caller.workspace_id());
-        let functions = &*self.functions;
-        Checks { connector: &self.connector, seal: &self.seal, grants, functions, placeholders }
+        let (functions, flows) = (&*self.functions, &*self.flows);
+        Checks { connector: &self.connector, seal: &self.seal, grants, functions, flows, placeholders }
     }
 }
 
@@ -394,6 +405,7 @@ struct Checks<'a> {
     seal: &'a Seal,
     grants: GrantChecks<'a>,
     functions: &'a WorkspaceFunctions,
+    flows: &'a WorkspaceFlows,
     placeholders: PlaceholderChecks<'a>,
 }
 
@@ -410,7 +422,7 @@ impl Checks<'_> {
         match new.kind {
             ToolKind::Http => new.request(tx, name, self, &*random),
             ToolKind::Agent => new.agent(self),
-            ToolKind::Function => new.code_function(tx, self),
+            ToolKind::Function | ToolKind::Flow => new.program(tx, self),
             _ => new.grant(tx, self),
         }
     }
@@ -443,7 +455,8 @@ pub fn list_agent_tools(
 /// of this API in your workspace: `contacts_find` for a tool with the id `contacts`. The type `agent` lets the model give a
 /// text to another agent of the workspace, whose answer is the result; your key needs the scope `runs:execute` for it. The
 /// type `function` lets the model call a published code function, which acts with the scopes of the key that published it; your key
-/// needs the scope `functions:write` for it.
+/// needs the scope `functions:write` for it. The type `flow` lets the model start a run of a published flow, whose answer or
+/// output is the result; your key needs the scope `automations:execute` for it.
 #[operation(put "/agents/{agentId}/tools/{toolId}", scope = "agents:write")]
 pub fn attach_agent_tool(
     tx: &mut Tx,

@@ -1,4 +1,4 @@
-//! Agents as users of functions, skills and other agents.
+//! Agents as users of functions, skills, flows and other agents.
 
 use super::directory::WorkspaceAgents;
 use super::model::AgentStatus;
@@ -17,20 +17,29 @@ pub(crate) struct AgentsAsUsers;
 impl ObjectUsers for AgentsAsUsers {
     fn uses(&self, read: &mut Read, workspace: WorkspaceId, used: UsedObject) -> Result<Vec<ObjectUse>> {
         match used {
-            UsedObject::Agent(agent) => uses_of_agent(read, workspace, agent),
+            UsedObject::Agent(agent) => {
+                uses_by_tool(read, workspace, ToolKind::Agent, |tool| tool.agent == Some(agent))
+            }
             UsedObject::Function(function) => uses_of_function(read, workspace, function),
             UsedObject::Skill(skill) => uses_of_skill(read, workspace, skill),
-            UsedObject::Flow(_) => Ok(Vec::new()),
+            UsedObject::Flow(flow) => uses_by_tool(read, workspace, ToolKind::Flow, |tool| {
+                tool.flow.as_ref().is_some_and(|called| called.id == flow)
+            }),
         }
     }
 }
 
-/// Returns the agents that have `agent` as a tool.
-fn uses_of_agent(read: &mut Read, workspace: WorkspaceId, agent: AgentId) -> Result<Vec<ObjectUse>> {
+/// Returns the agents with a tool of this type whose settings are such.
+fn uses_by_tool(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    kind: ToolKind,
+    is_such: impl Fn(&ToolSettings) -> bool,
+) -> Result<Vec<ObjectUse>> {
     let rows: Vec<(AgentId, String, JsonText)> = agent_tools::table
         .inner_join(agents::table.on(agents::id.eq(agent_tools::agent_id)))
         .filter(agent_tools::workspace_id.eq(workspace))
-        .filter(agent_tools::kind.eq(ToolKind::Agent))
+        .filter(agent_tools::kind.eq(kind))
         .filter(agents::status.ne(AgentStatus::Archived))
         .order(agents::id)
         .select((agents::id, agents::name, agent_tools::settings))
@@ -38,7 +47,7 @@ fn uses_of_agent(read: &mut Read, workspace: WorkspaceId, agent: AgentId) -> Res
     let mut uses: Vec<ObjectUse> = Vec::new();
     for (id, name, settings) in rows {
         let is_known = uses.last().is_some_and(|last| last.id == id.to_string());
-        if !is_known && settings.parse::<ToolSettings>()?.agent == Some(agent) {
+        if !is_known && is_such(&settings.parse()?) {
             uses.push(ObjectUse { r#type: "agent", id: id.to_string(), name, version: None });
         }
     }

@@ -68,9 +68,9 @@ impl Domain for Flows {
     }
 
     fn event_types() -> Vec<EventType> {
-        let mut all = EventType::of::<FlowRunEvent<'_>>();
-        all.extend(EventType::of::<ApprovalRequested>());
-        all.extend(EventType::of::<CustomEvent>());
-        all
+        let mut types = EventType::of::<FlowRunEvent<'_>>();
+        types.extend(EventType::of::<ApprovalRequested>());
+        types.extend(EventType::of::<CustomEvent>());
+        types
     }
 }

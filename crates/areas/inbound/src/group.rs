@@ -1,11 +1,14 @@
 //! What inbound webhooks add to the service.
 
+use crate::flows::WebhooksAsUsers;
 use crate::receive::receiver::{Receiver, ReceiverParts};
 use crate::receive::size::INBOUND_LOG;
 use crate::{InboundWebhooks, jobs, sealed};
 use ::jobs::Job;
 use model::Result;
 use operation::{BaseUrl, Group, Parts, Services};
+use ports::ObjectUsers;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// URLs that receive requests from other systems.
@@ -25,8 +28,14 @@ fn start(services: &Services) -> Result<Parts> {
         rates: services.get()?,
         base_url,
         tracer: services.cloned()?,
+        flows: services.cloned()?,
+        people: services.cloned()?,
     });
-    Ok(Parts::default().jobs(inbound_jobs(&receiver)).raw_route(receiver.clone()).service(receiver))
+    Ok(Parts::default()
+        .jobs(inbound_jobs(&receiver))
+        .raw_route(receiver.clone())
+        .service(receiver)
+        .one_of::<Arc<dyn ObjectUsers>>(Arc::new(WebhooksAsUsers)))
 }
 
 fn inbound_jobs(receiver: &Receiver) -> [Job; 3] {

@@ -1,14 +1,19 @@
 //! Background jobs for received requests.
 
 use super::Receiver;
+use super::flows;
 use super::rows::WebhookRow;
+use crate::receive::evaluate::Ending;
+use crate::receive::hook::Hook;
 use crate::receive::received::{self, Which};
 use crate::receive::reprocessed::StoredRequest;
 use jobs::{JobContext, JobError};
-use model::{InboundWebhookId, WorkspaceId};
+use model::{Chain, InboundWebhookId, ReceivedRequestId, WorkspaceId};
 use operation::Resource;
+use ports::StartFlow;
 use serde::{Deserialize, Serialize};
-use store::OffsetPage;
+use std::sync::Arc;
+use store::{Db, OffsetPage, Read};
 
 /// Maps once more the requests of a webhook that have failed.
 pub const REPROCESS: &str = "inbound.reprocess";
@@ -53,9 +58,46 @@ pub async fn reprocess(job: JobContext, receiver: Receiver) -> Result<(), JobErr
             let Some(request) = request else { continue };
             let hook = receiver.compile(row)?;
             let ending = StoredRequest::stored(request).ending(&hook);
-            job.db.write(move |tx| received::finish_reprocessed(tx, workspace, &id, &ending)).await?;
+            finish(&job.db, &receiver, &hook, id, ending).await?;
         }
         after = Some(last);
+    }
+}
+
+/// Writes how a request ended that was mapped once more, and starts the flow that would have answered it. A flow that cannot be
+/// started now is left out: nobody waits for its answer any more.
+async fn finish(
+    db: &Db,
+    receiver: &Receiver,
+    hook: &Hook,
+    id: ReceivedRequestId,
+    mut ending: Ending,
+) -> Result<(), JobError> {
+    let (people, workspace, question) = (receiver.people().clone(), hook.workspace, ending.question.take());
+    let start = match question {
+        None => None,
+        Some(question) => {
+            let named = question.contact.clone();
+            let look = move |read: &mut Read| flows::find_contact(read, &people, workspace, named.as_ref());
+            question.start(hook, &id, db.read(look).await?, None)
+        }
+    };
+    let ending = Arc::new(ending);
+    let written = |start: Option<StartFlow>| {
+        let (flows, id, ending) = (receiver.flows().clone(), id.clone(), ending.clone());
+        db.write(move |tx| {
+            let event = received::finish_reprocessed(tx, workspace, &id, &ending)?;
+            let (Some(event), Some(start)) = (event, &start) else { return Ok(()) };
+            let start = StartFlow { chain: Some(Chain::after(&event, None)), ..start.clone() };
+            flows.get()?.start(tx, &start).map(drop)
+        })
+    };
+    match written(start).await {
+        Err(error) if error.code().status() < 500 => {
+            tracing::warn!(webhook = %hook.id, request = %id, ?error, "the flow of a request could not be started");
+            Ok(written(None).await?)
+        }
+        written => Ok(written?),
     }
 }
 

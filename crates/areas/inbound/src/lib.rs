@@ -7,6 +7,7 @@
 
 mod dedupe;
 mod events;
+mod flows;
 mod group;
 mod jobs;
 mod mapping;

@@ -1,6 +1,7 @@
 //! Operations on inbound webhooks: list, create, read, update, delete.
 
 use super::Receiver;
+use super::flows;
 use super::jobs::{FORGET, Of, REPROCESS};
 use super::model::{InboundWebhook, InboundWebhookPatch, NewInboundWebhook, TokenRotation};
 use super::rows::{Settings, Status, WebhookRow, seal_secrets, seal_token};
@@ -76,6 +77,7 @@ pub fn create_inbound_webhook(
         capture: new.capture.unwrap_or_default(),
     };
     settings.check()?;
+    flows::check(tx, caller, receiver.0.flows(), &settings.response)?;
     let (workspace, random) = (caller.workspace_id(), tx.random());
     let id = InboundWebhookId::new(tx.now(), &*random);
     let (token_hash, sealed_token) = fresh_token(&receiver.0, workspace, &id, &*random)?;
@@ -158,6 +160,9 @@ pub fn update_inbound_webhook(
     let mut update = Update::<WebhookRow>::begin(tx, caller.workspace_id(), &inbound_webhook_id, expected)?;
     let (sample, reprocess) = (patch.sample.clone(), patch.reprocess_failed.unwrap_or_default());
     let random = tx.random();
+    if let Some(response) = &patch.response {
+        flows::check(tx, caller, receiver.0.flows(), response)?;
+    }
     apply(&mut update.row, patch, &receiver.0, &*random)?;
     if is_dry {
         let hook = receiver.0.compile(update.row.clone())?;

@@ -9,7 +9,7 @@ use crate::verify::verification::{Secrets, Verification};
 use auth::Seal;
 use diesel::prelude::*;
 use ipnet::IpNet;
-use model::{Error, InboundWebhookId, JsonText, Random, Result, Timestamp, WorkspaceId, text_enum};
+use model::{Error, FlowId, InboundWebhookId, JsonText, Random, Result, Timestamp, WorkspaceId, text_enum};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use utoipa::ToSchema;
@@ -63,6 +63,8 @@ text_enum! {
         Ack = "ack",
         /// The given status and body for every accepted request.
         Static = "static",
+        /// The answer of a run of a flow: of its `respond` node, or its output.
+        Flow = "flow",
     }
 }
 
@@ -86,6 +88,36 @@ pub struct ResponseSettings {
     #[serde(default)]
     #[schema(max_length = 100)]
     pub content_type: Option<String>,
+    /// For `flow`: the flow, which is published and active. Your key needs the scope `automations:execute`.
+    #[serde(default)]
+    pub flow_id: Option<FlowId>,
+    /// For `flow`: how long a sender waits for the answer, in seconds; 25 if not given. A run that takes longer continues, and
+    /// the sender gets 202.
+    #[serde(default)]
+    #[schema(minimum = 1, maximum = 25)]
+    pub timeout_seconds: Option<i64>,
+}
+
+impl ResponseSettings {
+    /// Each field is sent where its type has it, and nowhere else.
+    fn check_presence(&self) -> Result<()> {
+        for (name, kind, is_given) in [
+            ("status", ResponseKind::Static, self.status.is_some()),
+            ("body", ResponseKind::Static, self.body.is_some()),
+            ("content_type", ResponseKind::Static, self.content_type.is_some()),
+            ("flow_id", ResponseKind::Flow, self.flow_id.is_some()),
+            ("timeout_seconds", ResponseKind::Flow, self.timeout_seconds.is_some()),
+        ] {
+            if is_given && self.kind != kind {
+                let rule = format!("is allowed only for `{}`", kind.as_str());
+                return Err(Error::invalid(format!("response.{name}"), rule));
+            }
+        }
+        if self.kind == ResponseKind::Flow && self.flow_id.is_none() {
+            return Err(Error::invalid("response.flow_id", "is required for `flow`"));
+        }
+        Ok(())
+    }
 }
 
 /// What callers set, beside name, status and notes.
@@ -124,17 +156,7 @@ impl Settings {
             mapping.compile()?;
         }
         let response = &self.response;
-        if response.kind == ResponseKind::Ack {
-            for (name, given) in [
-                ("status", response.status.is_some()),
-                ("body", response.body.is_some()),
-                ("content_type", response.content_type.is_some()),
-            ] {
-                if given {
-                    return Err(Error::invalid(format!("response.{name}"), "is allowed only for `static`"));
-                }
-            }
-        }
+        response.check_presence()?;
         let is_empty_by_nature = matches!(response.status, Some(204 | 205));
         if is_empty_by_nature && response.body.as_ref().is_some_and(|body| !body.is_empty()) {
             return Err(Error::invalid("response.body", "must be empty with this status"));

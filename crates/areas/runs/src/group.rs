@@ -77,6 +77,7 @@ fn start(services: &Services) -> Result<Parts> {
         people: services.cloned()?,
         collections: services.cloned()?,
         functions: services.cloned()?,
+        flows: services.cloned()?,
         skills: services.cloned()?,
         business: services.cloned()?,
         runtime: services.cloned()?,

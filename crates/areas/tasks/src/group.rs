@@ -4,10 +4,10 @@ use crate::Tasks;
 use crate::dates::DatedTasks;
 use crate::record::kind::TASKS;
 use crate::references::{TaskFileReferences, TaskTargets, TaskWork};
-use crate::reminders::{self, Actions, ReminderFiles, ReminderReferences, Reminders};
+use crate::reminders::{self, Actions, FlowReminders, ReminderFiles, ReminderReferences, Reminders};
 use model::Result;
 use operation::{Group, Parts, Services};
-use ports::{ContactReferences, DatedRecords, FileReferences, LinkTargets, OpenWork};
+use ports::{ContactReferences, DatedRecords, FileReferences, LinkTargets, ObjectUsers, OpenWork};
 use records::shape::Kind;
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ pub const GROUP: Group = Group {
 };
 
 fn start(services: &Services) -> Result<Parts> {
-    let actions = Actions { agents: services.cloned()?, messenger: services.cloned()? };
+    let actions =
+        Actions { agents: services.cloned()?, messenger: services.cloned()?, flows: services.cloned()? };
     let parts = Parts::default()
         .jobs(reminders::jobs(&actions))
         .service(actions)
@@ -31,6 +32,7 @@ fn start(services: &Services) -> Result<Parts> {
         .one_of::<Arc<dyn LinkTargets>>(Arc::new(TaskTargets(services.get()?)))
         .one_of::<Arc<dyn OpenWork>>(Arc::new(TaskWork))
         .one_of::<Arc<dyn ContactReferences>>(Arc::new(ReminderReferences))
+        .one_of::<Arc<dyn ObjectUsers>>(Arc::new(FlowReminders))
         .one_of::<Arc<dyn FileReferences>>(Arc::new(TaskFileReferences))
         .one_of::<Arc<dyn FileReferences>>(Arc::new(ReminderFiles));
     Ok(parts)

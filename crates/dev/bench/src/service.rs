@@ -1,6 +1,7 @@
 //! Serves the whole service as `svc serve` composes it, on a new database with workspaces and keys. It obeys commands
 //! on its input: `stats` returns the number of database queries, `callbacks` the number of callbacks that wait,
-//! `invocations` the number of calls in the history of functions,
+//! `invocations` the number of calls in the history of functions, `flow_runs` and `started_flow_runs` the numbers of runs of flows
+//! that have ended and that have begun,
 //! `deliver` starts deliveries that were held back, `claim` attempts the due deliveries and returns the time at which
 //! it began, and `stop` ends the service and checks the ledger.
 
@@ -120,6 +121,7 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     let running = (!arguments.quiet).then(|| service.jobs.start());
     let delivers = !arguments.quiet && !arguments.hold_deliveries;
     let channels = (!arguments.quiet).then(|| service.channels.start());
+    let flows = (!arguments.quiet).then(|| service.flows.start());
     let mut delivering = delivers.then(|| service.deliveries.start());
     let keys: Vec<&str> = made.iter().map(|made| made.secret.as_str()).collect();
     println!("{}", json!({ "address": address, "keys": keys }));
@@ -131,6 +133,9 @@ pub async fn serve(arguments: Arguments, runtime: Handle) -> Result<()> {
     }
     if let Some(channels) = channels {
         channels.stop(Duration::from_secs(5)).await;
+    }
+    if let Some(flows) = flows {
+        flows.stop(Duration::from_secs(5)).await;
     }
     if let Some(delivering) = delivering {
         delivering.stop(Duration::from_secs(5)).await;
@@ -184,6 +189,8 @@ async fn obey(service: &Service, delivering: &mut Option<Delivering>) -> Result<
         match word.as_str() {
             "callbacks" => println!("{}", counted(&service.pipeline, WAITING_CALLBACKS).await?),
             "invocations" => println!("{}", counted(&service.pipeline, INVOCATIONS).await?),
+            "flow_runs" => println!("{}", counted(&service.pipeline, ENDED_FLOW_RUNS).await?),
+            "started_flow_runs" => println!("{}", counted(&service.pipeline, STARTED_FLOW_RUNS).await?),
             "stats" => println!("{}", stats(&service.pipeline)),
             "deliver" => {
                 delivering.get_or_insert_with(|| service.deliveries.start());
@@ -296,6 +303,9 @@ const WAITING_CALLBACKS: &str =
     "SELECT COUNT(*) AS n FROM channel_callbacks WHERE status <> 'done' AND status = 'pending'";
 /// The calls of functions in the history.
 const INVOCATIONS: &str = "SELECT COUNT(*) AS n FROM function_invocations";
+/// Runs of flows that have ended, and those that have begun.
+const ENDED_FLOW_RUNS: &str = "SELECT COUNT(*) AS n FROM flow_runs WHERE ended_at IS NOT NULL";
+const STARTED_FLOW_RUNS: &str = "SELECT COUNT(*) AS n FROM flow_runs WHERE started_at IS NOT NULL";
 
 /// Returns the number that a statement counts.
 async fn counted(pipeline: &Pipeline, sql: &'static str) -> Result<Value> {
@@ -312,7 +322,7 @@ fn stats(pipeline: &Pipeline) -> Value {
 }
 
 /// The counts that must agree with the responses once everything is written.
-const BOOKS: [(&str, &str); 15] = [
+const BOOKS: [(&str, &str); 16] = [
     ("runs", "SELECT COUNT(*) AS n FROM runs"),
     ("completed", "SELECT COUNT(*) AS n FROM runs WHERE status = 'completed' AND output IS NOT NULL"),
     ("steps", "SELECT COUNT(*) AS n FROM run_steps WHERE status = 'completed'"),
@@ -326,6 +336,7 @@ const BOOKS: [(&str, &str); 15] = [
     ("delivered", "SELECT COUNT(*) AS n FROM webhook_deliveries WHERE status = 'succeeded'"),
     ("inbound_messages", "SELECT COUNT(*) AS n FROM messages WHERE direction = 'inbound'"),
     ("callbacks", "SELECT COUNT(*) AS n FROM channel_callbacks WHERE status = 'done'"),
+    ("items", "SELECT COUNT(*) AS n FROM items"),
     ("log_rows", "SELECT COUNT(*) AS n FROM request_logs"),
     ("counted", "SELECT CAST(COALESCE(SUM(requests), 0) AS BIGINT) AS n FROM key_requests"),
 ];

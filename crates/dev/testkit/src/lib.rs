@@ -26,6 +26,8 @@ mod energy;
 #[cfg(feature = "app")]
 mod events;
 #[cfg(feature = "app")]
+mod flows;
+#[cfg(feature = "app")]
 mod listening;
 mod plans;
 #[cfg(feature = "app")]
@@ -47,6 +49,8 @@ pub use client::{Answer, Asking, Client, Key, until};
 pub use database::{Kind, TestDb};
 #[cfg(feature = "app")]
 pub use events::{ConversionSent, MessageSent};
+#[cfg(feature = "app")]
+pub use flows::{FlowEnd, ScriptedFlows, StartedFlow};
 #[cfg(feature = "app")]
 pub use listening::{Heard, Listening};
 pub use plans::expect_indexes;

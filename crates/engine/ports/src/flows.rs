@@ -1,12 +1,12 @@
 //! Flows, for whoever starts their runs.
 
 use model::{
-    AutomationId, Chain, ContactId, Error, EventId, FlowId, FlowRunId, ReminderId, Result, RunId, StepId,
-    WorkspaceId,
+    AutomationId, Chain, Code, ContactId, Error, EventId, FlowId, FlowRunId, ReminderId, Result, RunId,
+    StepId, WorkspaceId,
 };
 use operation::BoxFuture;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -38,6 +38,18 @@ pub enum Unstartable {
     NotPublished,
     /// It was switched off.
     Inactive,
+}
+
+impl Unstartable {
+    /// The error of a request that names the flow: `not_found`, or `invalid_state` with `details.reason`.
+    pub fn error(self) -> Error {
+        let (reason, message) = match self {
+            Self::Missing => return Error::not_found("flow"),
+            Self::NotPublished => ("not_published", "The flow was never published. Publish it first."),
+            Self::Inactive => ("inactive", "The flow is inactive. Activate it first."),
+        };
+        Error::new(Code::InvalidState, message).with("details", json!({ "reason": reason }))
+    }
 }
 
 /// What starts a run of a flow.

@@ -185,10 +185,14 @@ codes! {
     InternalError = 500 "internal_error";
     /// The agent failed.
     AgentFailed = 502 "agent_failed";
+    /// The flow that was to answer failed.
+    FlowFailed = 502 "flow_failed";
     /// No model answered.
     ModelUnavailable = 502 "model_unavailable";
     /// The service is overloaded or stopping.
     ServiceUnavailable = 503 "service_unavailable";
+    /// The flow that is to answer cannot be started now.
+    FlowUnavailable = 503 "flow_unavailable";
     /// There is no room on a disk.
     StorageFull = 503 "storage_full";
     /// The agent took too long.

@@ -1,5 +1,5 @@
-//! The functions that a tool offers to the model: an HTTP request, another agent, a code function, or operations of a
-//! grant.
+//! The functions that a tool offers to the model: an HTTP request, another agent, a code function, a flow, or operations of
+//! a grant.
 
 use super::code_functions::presented;
 use super::functions::{Function, Reach, Records, functions};
@@ -18,7 +18,7 @@ pub struct Callable {
     pub tool: String,
     /// The settings of its tool.
     pub settings: Arc<ToolSettings>,
-    /// The operation, or `None` for an HTTP request, another agent and a code function.
+    /// The operation, or `None` for an HTTP request, another agent, a code function and a flow.
     pub function: Option<&'static Function>,
     /// Whether it reaches only the contact that the run answers.
     pub of_contact: bool,
@@ -69,19 +69,13 @@ fn callables(name: &str, kind: ToolKind, settings: ToolSettings, answers: bool) 
         of_contact,
         spec: ToolSpec { name: called, description, parameters: settings.open(parameters, of_contact) },
     };
-    if let Some(code) = &settings.code {
-        let mut called = callable(
-            None,
-            name.to_owned(),
-            code.description(&settings.description),
-            settings.parameters.clone(),
-        );
-        called.spec.parameters = presented(called.spec.parameters);
-        return vec![called];
-    }
     if kind.is_called_by_name() {
-        let (description, parameters) = (settings.description.clone(), settings.parameters.clone());
-        return vec![callable(None, name.to_owned(), description, parameters)];
+        let (description, parameters) = (settings.shown_description(), settings.parameters.clone());
+        let mut called = callable(None, name.to_owned(), description, parameters);
+        if settings.is_program() {
+            called.spec.parameters = presented(called.spec.parameters);
+        }
+        return vec![called];
     }
     let Grant { access, collection_name, contact_field, .. } = settings.grant.clone().unwrap_or_default();
     // Items of a collection without a contact field are visible to every contact, so the limit is not mentioned.
@@ -108,6 +102,7 @@ impl ToolRow {
         let specs: Vec<ToolSpec> = callables.iter().map(|callable| callable.spec.clone()).collect();
         let token_estimate = estimated_tool_tokens(&specs);
         let is_http = self.kind == ToolKind::Http;
+        let description = settings.shown_description();
         let grant = settings.grant;
         Ok(AgentTool {
             id: self.name.clone(),
@@ -115,10 +110,7 @@ impl ToolRow {
             agent_id: self.agent_id,
             name: self.name,
             kind: self.kind,
-            description: match &settings.code {
-                Some(code) => code.description(&settings.description),
-                None => settings.description,
-            },
+            description,
             version: settings.code.as_ref().and_then(|code| code.version),
             parameters: is_http.then_some(settings.parameters),
             fixed_arguments: Value::Object(settings.fixed_arguments),
@@ -127,6 +119,7 @@ impl ToolRow {
                 .agent
                 .map(|id| id.0)
                 .or_else(|| settings.code.as_ref().map(|code| code.id.0))
+                .or_else(|| settings.flow.as_ref().map(|flow| flow.id.0))
                 .or_else(|| grant.as_ref().and_then(|grant| grant.collection).map(|id| id.0)),
             access: grant.as_ref().map(|grant| grant.access),
             scope: grant.as_ref().and_then(|grant| grant.scope),

@@ -33,8 +33,12 @@ impl CodeFunction {
 
     /// Returns the description for the model: that of the tool, else that of the function.
     pub(crate) fn description(&self, of_tool: &str) -> String {
-        let texts = [of_tool.trim(), self.description.trim()];
-        let text = texts.into_iter().find(|text| !text.is_empty());
-        text.map_or_else(|| format!("Calls the function {}.", self.name), str::to_owned)
+        description_of(of_tool, &self.description, || format!("Calls the function {}.", self.name))
     }
+}
+
+/// Returns the description of the tool, else that of what it calls, else a sentence.
+pub(super) fn description_of(of_tool: &str, of_called: &str, otherwise: impl FnOnce() -> String) -> String {
+    let text = [of_tool.trim(), of_called.trim()].into_iter().find(|text| !text.is_empty());
+    text.map_or_else(otherwise, str::to_owned)
 }

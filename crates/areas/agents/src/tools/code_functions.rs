@@ -34,16 +34,17 @@ pub(crate) fn find(
     Ok(function)
 }
 
-/// Checks that fixed arguments are arguments of the function.
+/// Checks that fixed arguments are arguments of what is called: a `function` or a `flow`.
 ///
 /// # Errors
 /// `validation_error`.
-pub(crate) fn check_fixed(fixed: &Map<String, Value>, schema: &Value) -> Result<()> {
+pub(crate) fn check_fixed(fixed: &Map<String, Value>, schema: &Value, called: &str) -> Result<()> {
     let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
     let knows = |name: &str| schema.get("properties").is_some_and(|all| all.get(name).is_some());
     match fixed.keys().find(|name| is_closed && !knows(name)) {
         Some(name) => {
-            Err(Error::invalid(format!("fixed_arguments.{name}"), "is not an argument of the function"))
+            let rule = format!("is not an argument of the {called}");
+            Err(Error::invalid(format!("fixed_arguments.{name}"), rule))
         }
         None => Ok(()),
     }

@@ -131,7 +131,7 @@ impl Function {
 /// Returns the functions of a grant.
 pub(crate) fn functions(kind: ToolKind, access: ToolAccess) -> impl Iterator<Item = &'static Function> {
     let all: &[Function] = match kind {
-        ToolKind::Http | ToolKind::Agent | ToolKind::Function => &[],
+        ToolKind::Http | ToolKind::Agent | ToolKind::Function | ToolKind::Flow => &[],
         ToolKind::Contacts => &CONTACTS,
         ToolKind::Tasks => &TASKS,
         ToolKind::CollectionItems => &ITEMS,

@@ -115,6 +115,11 @@ impl GrantChecks<'_> {
         self.key.expect_scope(Scope::FunctionsWrite)
     }
 
+    /// Checks that the key may start flows.
+    pub(crate) fn may_start_flows(&self) -> Result<()> {
+        self.key.expect_scope(Scope::AutomationsExecute)
+    }
+
     fn check(&self, kind: ToolKind, function: &Function) -> Result<()> {
         let Some(meta) = self.operations.operation(function.operation)? else {
             let rule = format!(

@@ -1,6 +1,7 @@
 //! Responses and rows of tools.
 
 use super::code_function::CodeFunction;
+use super::flow::CalledFlow;
 use crate::schema::agent_tools;
 use diesel::prelude::*;
 use model::{AgentId, CollectionId, JsonText, Result, Timestamp, WorkspaceId, text_enum};
@@ -39,6 +40,8 @@ text_enum! {
         Agent = "agent",
         /// A code function of the workspace: JavaScript that was published.
         Function = "function",
+        /// A flow of the workspace, of which a run is started.
+        Flow = "flow",
     }
 }
 
@@ -51,7 +54,7 @@ impl ToolKind {
     /// Returns whether the model calls a tool of this type by its own name. Tools of other types offer operations, each with a
     /// name of its own.
     pub(crate) fn is_called_by_name(self) -> bool {
-        matches!(self, Self::Http | Self::Agent | Self::Function)
+        matches!(self, Self::Http | Self::Agent | Self::Function | Self::Flow)
     }
 }
 
@@ -87,8 +90,8 @@ text_enum! {
         Never = "never",
         /// Every call needs approval.
         Always = "always",
-        /// Calls with side effects need approval: for an `http` tool, all methods except `GET`; for an `agent` tool, all; for the
-        /// functions of other tools, those that change something.
+        /// Calls with side effects need approval: for an `http` tool, all methods except `GET`; for an `agent` or `flow` tool, all; for
+        /// the functions of other tools, those that change something.
         OnWrite = "on_write",
     }
 }
@@ -127,7 +130,7 @@ pub struct AgentTool {
     /// The HTTP request of an `http` tool.
     pub http: Option<HttpTool>,
     /// The id of what the tool covers: of the collection, for `collection_items` and `collection_search`, of the agent that
-    /// runs, for `agent`, and of the code function, for `function`.
+    /// runs, for `agent`, of the code function, for `function`, and of the flow, for `flow`.
     #[serde(rename = "ref")]
     pub reference: Option<i64>,
     /// For `function`: the version of the code function that is called. `null` for the version that is published when a run
@@ -231,6 +234,9 @@ pub struct ToolSettings {
     /// The code function of a `function` tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<CodeFunction>,
+    /// The flow of a `flow` tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<CalledFlow>,
     /// The values of the headers, sealed as one JSON object.
     pub sealed_headers: Option<String>,
     /// The variables in the values of the headers.
@@ -270,6 +276,7 @@ impl ToolSettings {
             grant: Some(grant),
             agent: None,
             code: None,
+            flow: None,
             sealed_headers: None,
             header_variables: Vec::new(),
             approval: ToolApproval::default(),
@@ -295,6 +302,20 @@ impl ToolSettings {
             agent: Some(agent),
             timeout_seconds: PATIENCE_WITH_AGENTS,
             ..Self::granted(Grant::default(), description, Map::new())
+        }
+    }
+
+    /// Returns whether the tool calls a code function or a flow.
+    pub fn is_program(&self) -> bool {
+        self.code.is_some() || self.flow.is_some()
+    }
+
+    /// Returns the description that the model receives, as far as it is not that of an operation.
+    pub(crate) fn shown_description(&self) -> String {
+        match (&self.code, &self.flow) {
+            (Some(code), _) => code.description(&self.description),
+            (None, Some(flow)) => flow.description(&self.description),
+            (None, None) => self.description.clone(),
         }
     }
 

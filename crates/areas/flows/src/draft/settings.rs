@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schema(as = FlowSettings, example = json!({
-    "description": "Answers questions about prices.", "per_contact": "one", "run_timeout_days": 30,
+    "description": "Answers questions about prices.", "per_contact": "one", "run_timeout_days": 30, "retention_days": 30,
     "when_human_active": "hold", "on_publish": "pin", "mcp_tool": false,
 }))]
 pub struct Settings {

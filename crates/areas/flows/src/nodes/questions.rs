@@ -8,6 +8,7 @@ use crate::runs::waits::{FlowWaitType, WaitRow};
 use crate::schema::flow_steps;
 use crate::waits::replies::{BUTTON_PREFIX, Reply, ReplyDetails};
 use diesel::prelude::*;
+use flow_graphs::NodeType;
 use flow_graphs::config::{Ask, FlowChoice, WaitForReply};
 use flow_machine::Outcome;
 use input::read_json;
@@ -95,18 +96,24 @@ impl NodeCall {
         Ok(Work::Waits(reply_wait(self.contact()?, &details, Some(due_at))))
     }
 
-    /// The beginning of the node before this one: what was written since then may answer it.
+    /// The beginning of the node before this one: what happened since then may be what this node waits for. What another wait has
+    /// taken does not count again.
     pub(super) async fn before(&self) -> Result<Timestamp, NodeFailure> {
         let (run, position, began_at) = (self.run.id.clone(), self.position, self.began_at);
         let before = self.engine.db().read(move |read| {
-            let before: Option<Timestamp> = flow_steps::table
+            let before: Option<(String, Timestamp, Option<Timestamp>)> = flow_steps::table
                 .filter(flow_steps::run_id.eq(&run))
                 .filter(flow_steps::position.lt(position))
                 .order(flow_steps::position.desc())
-                .select(flow_steps::started_at)
+                .select((flow_steps::node_type, flow_steps::started_at, flow_steps::ended_at))
                 .first(read.connection())
                 .optional()?;
-            Ok(before.unwrap_or(began_at))
+            let took = [NodeType::Ask, NodeType::WaitForReply, NodeType::WaitForEvent].map(NodeType::as_str);
+            Ok(match before {
+                None => began_at,
+                Some((kind, _, ended_at)) if took.contains(&kind.as_str()) => ended_at.unwrap_or(began_at),
+                Some((_, started_at, _)) => started_at,
+            })
         });
         Ok(before.await?)
     }

@@ -4,7 +4,7 @@
 //! decided question decides no later one. A link works once: of two people who decide at the same moment one wins, because what
 //! arrives at a wait is written only where nothing has arrived.
 
-use super::decision::{FlowDecision, decided_page, question_page};
+use super::decision::{ApprovalDetails, FlowDecision, decided_page, question_page};
 use crate::engine::FlowEngine;
 use crate::runs::row::RunRow;
 use crate::runs::waits::{FlowWaitType, WaitRow, arrive};
@@ -15,8 +15,7 @@ use diesel::prelude::*;
 use maud::Markup;
 use model::{Code, Error, FlowRunId, Result, WorkspaceId};
 use operation::BoxFuture;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fmt;
 use store::{Db, Read, Tx};
 
@@ -45,18 +44,6 @@ impl ApprovalRef {
             position: position.parse().ok()?,
         })
     }
-}
-
-/// What is stored with a wait for a decision.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ApprovalDetails {
-    /// What is to be decided.
-    pub(crate) text: String,
-    /// A JSON Schema of the form.
-    #[serde(default)]
-    pub(crate) form: Option<Value>,
-    /// The link.
-    pub(crate) url: String,
 }
 
 /// Decides on the approvals of flows.

@@ -1,12 +1,12 @@
 //! A decision: as JSON from programs or as a form from a page, and the pages.
 
-use super::approvals::ApprovalDetails;
 use action_links::LONGEST_NOTE;
 use action_links::page::{moment, page};
 use fields::json_schema::Schema;
 use input::parse_json;
 use maud::{Markup, html};
 use model::{Error, Result, Timestamp};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
@@ -14,6 +14,18 @@ use url::form_urlencoded;
 const FIELD: &str = "form.";
 /// The most characters of the name of the person.
 const LONGEST_NAME: usize = 100;
+
+/// What is stored with a wait for a decision.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct ApprovalDetails {
+    /// What is to be decided.
+    pub(crate) text: String,
+    /// A JSON Schema of the form.
+    #[serde(default)]
+    pub(crate) form: Option<Value>,
+    /// The link.
+    pub(crate) url: String,
+}
 
 /// What a person has decided.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,7 @@
 //! Who wakes runs: replies of contacts, events, and decisions of people.
 
 pub(crate) mod approvals;
-mod decision;
+pub(crate) mod decision;
 pub(crate) mod energy;
 pub(crate) mod events;
 pub(crate) mod matching;

@@ -9,3 +9,4 @@ mod drafts;
 mod nodes;
 mod runs;
 mod support;
+mod waits;

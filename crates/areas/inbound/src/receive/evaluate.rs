@@ -2,7 +2,9 @@
 
 use super::hook::Hook;
 use crate::events::{InboundEvent, Received};
+use crate::flows::Question;
 use crate::mapping::{Mapped, Outcome};
+use crate::rows::ResponseKind;
 use crate::verify::body::Form;
 use crate::verify::request::Incoming;
 use crate::verify::scheme::Refusal;
@@ -65,6 +67,8 @@ pub(crate) struct Ending {
     pub(crate) result: Option<JsonText>,
     /// What is published of it; nothing where it did not match or fit.
     pub(crate) event: Option<InboundEvent>,
+    /// What it asks the flow that answers it, if one does.
+    pub(crate) question: Option<Question>,
 }
 
 /// The result of an evaluation.
@@ -74,7 +78,7 @@ pub(crate) enum Evaluation {
     /// It could not be verified.
     Refused(Kept, Refusal),
     /// It is to be taken.
-    Taken(Taken),
+    Taken(Box<Taken>),
     /// Only `POST` is taken here.
     OtherMethod,
 }
@@ -107,7 +111,7 @@ pub(crate) fn evaluate(hook: &Hook, request: &Incoming<'_>, random: &dyn Random)
     let until = request.now.plus_seconds(hook.dedupe.window_seconds);
     let digest = hook.dedupe.digest(request, &body).map(|digest| (digest, until));
     let ending = ending(hook, request, &kept.id, form, body);
-    Evaluation::Taken(Taken { kept, digest, ending })
+    Evaluation::Taken(Box::new(Taken { kept, digest, ending }))
 }
 
 fn kept(hook: &Hook, request: &Incoming<'_>, random: &dyn Random) -> Kept {
@@ -166,8 +170,14 @@ pub(crate) fn ending(
         body_encoding: (is_short && form == Form::Binary).then_some("base64"),
         body_truncated: !is_short,
     };
+    let is_asked = hook.response.kind == ResponseKind::Flow;
+    let question = is_asked.then(|| {
+        let vars = hook.mapping.is_some().then(|| event.vars.clone());
+        let received = serde_json::to_value(&event).unwrap_or_default();
+        Question::new(vars, body, event.contact.as_ref(), received)
+    });
     let event = Some(InboundEvent::Received(Box::new(event)));
-    Ending { status, error: None, result, event }
+    Ending { status, error: None, result, event, question }
 }
 
 /// Whether a body may stand in an event. Printed as JSON a byte takes up to six.
@@ -177,5 +187,5 @@ fn fits_event(bytes: usize, body: &Value) -> bool {
 }
 
 fn quiet(status: RequestStatus, error: Option<FieldError>) -> Ending {
-    Ending { status, error: error.as_ref().map(JsonText::of), result: None, event: None }
+    Ending { status, error: error.as_ref().map(JsonText::of), result: None, event: None, question: None }
 }

@@ -23,8 +23,8 @@ const BATCH: i64 = 1000;
 /// Where a request was kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Appended {
-    /// It is new.
-    New,
+    /// It is new, and was published with this event.
+    New(Option<EventId>),
     /// It came before, under this id.
     Duplicate(ReceivedRequestId),
 }
@@ -47,15 +47,16 @@ pub(crate) fn append(
     if let Some((digest, until)) = digest
         && let Some(first) = remember(tx, kept, digest, *until)?
     {
-        let ending = Ending { status: RequestStatus::Duplicate, error: None, result: None, event: None };
+        let status = RequestStatus::Duplicate;
+        let ending = Ending { status, error: None, result: None, event: None, question: None };
         insert_request(tx, kept, &ending, b"", Some(&first), None)?;
         return Ok(Appended::Duplicate(first));
     }
     let cause = Cause { trace: trace.cloned(), ..sender(&kept.webhook) }.at(chain.cloned());
     let event =
         ending.event.as_ref().map(|event| tx.emit(kept.workspace, &cause, true, event)).transpose()?;
-    insert_request(tx, kept, ending, body, None, event)?;
-    Ok(Appended::New)
+    insert_request(tx, kept, ending, body, None, event.clone())?;
+    Ok(Appended::New(event))
 }
 
 /// Remembers a request by its digest; gives the request that is remembered already.
@@ -131,6 +132,7 @@ pub(crate) fn note_refusal(tx: &mut Tx, kept: &Kept, refusal: Refusal) -> Result
         error: Some(JsonText::of(&error)),
         result: None,
         event: None,
+        question: None,
     };
     insert_request(tx, kept, &ending, b"", None, None)?;
     let now = kept.received_at;
@@ -253,13 +255,13 @@ pub(crate) fn taken(
         .load(read.connection())?)
 }
 
-/// Writes how a request ended that had failed. One that was mapped meanwhile stays as it is.
+/// Writes how a request ended that had failed, and returns its event. One that was mapped meanwhile stays as it is.
 pub(crate) fn finish_reprocessed(
     tx: &mut Tx,
     workspace: WorkspaceId,
     id: &ReceivedRequestId,
     ending: &Ending,
-) -> Result<()> {
+) -> Result<Option<EventId>> {
     let row = || inbound_requests::table.find((workspace, id));
     lock_row!(tx, row().select(inbound_requests::id), for_update);
     let webhook: Option<InboundWebhookId> = row()
@@ -267,7 +269,7 @@ pub(crate) fn finish_reprocessed(
         .select(inbound_requests::webhook_id)
         .get_result(tx.connection())
         .optional()?;
-    let Some(webhook) = webhook else { return Ok(()) };
+    let Some(webhook) = webhook else { return Ok(None) };
     let event =
         ending.event.as_ref().map(|event| tx.emit(workspace, &sender(&webhook), true, event)).transpose()?;
     diesel::update(row())
@@ -275,10 +277,10 @@ pub(crate) fn finish_reprocessed(
             inbound_requests::status.eq(ending.status),
             inbound_requests::error.eq(&ending.error),
             inbound_requests::result.eq(&ending.result),
-            inbound_requests::event_id.eq(event),
+            inbound_requests::event_id.eq(&event),
         ))
         .execute(tx.connection())?;
-    Ok(())
+    Ok(event)
 }
 
 /// Ids of the requests of a webhook that have failed, oldest first, from after `after` on.

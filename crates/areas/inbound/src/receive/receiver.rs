@@ -8,6 +8,7 @@ use super::bucket::Bucket;
 use super::evaluate::{Evaluation, Taken, evaluate};
 use super::hook::Hook;
 use super::received::{self, Appended};
+use crate::flows::{self, Question};
 use crate::queries;
 use crate::rows::{ResponseKind, Status};
 use crate::token::{self, TokenHash};
@@ -15,12 +16,13 @@ use crate::verify::answer;
 use crate::verify::request::Incoming;
 use auth::{Cache, Directory, RateWindows, Seal};
 use bytes::Bytes;
-use model::{Chain, Code, Error, InboundWebhookId, RequestId, Result, Timestamp, Trace};
+use model::{Chain, Code, Error, InboundWebhookId, ReceivedRequestId, RequestId, Result, Timestamp, Trace};
 use operation::{BoxFuture, CauseHeader, RawAnswer, RawRequest, RawRoute, describe_raw, known_method};
+use ports::{People, WorkspaceFlows};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use store::{Db, Tx};
+use store::{Db, Read, Tx};
 use telemetry::{Span, Tracer};
 
 /// Bodies from here on are hashed and read on a thread where computing is fine.
@@ -44,6 +46,10 @@ pub struct ReceiverParts {
     pub base_url: String,
     /// Records spans of requests.
     pub tracer: Tracer,
+    /// The flows that answer requests.
+    pub flows: WorkspaceFlows,
+    /// The contacts whom requests name.
+    pub people: People,
 }
 
 /// What is kept of a request that is taken.
@@ -85,6 +91,16 @@ impl Receiver {
     /// What seals and opens.
     pub(crate) fn seal(&self) -> &Seal {
         &self.0.parts.seal
+    }
+
+    /// The flows that answer requests.
+    pub(crate) fn flows(&self) -> &WorkspaceFlows {
+        &self.0.parts.flows
+    }
+
+    /// The contacts whom requests name.
+    pub(crate) fn people(&self) -> &People {
+        &self.0.parts.people
     }
 
     /// A stored webhook, compiled, for mapping once more what it received.
@@ -170,7 +186,7 @@ impl Inner {
             }
             Evaluation::Taken(taken) => {
                 let trace = span.map(|span| span.trace().clone());
-                self.take(&hook, Receipt { taken, body, trace, chain }, id).await
+                self.take(&hook, Receipt { taken: *taken, body, trace, chain }, id).await
             }
         }
     }
@@ -241,30 +257,64 @@ impl Inner {
         if is_large { tokio::task::spawn_blocking(work).await.map_err(Error::internal) } else { Ok(work()) }
     }
 
-    async fn take(&self, hook: &Hook, receipt: Receipt, id: &RequestId) -> Result<RawAnswer> {
+    async fn take(&self, hook: &Hook, mut receipt: Receipt, id: &RequestId) -> Result<RawAnswer> {
         let new = receipt.taken.kept.id.clone();
+        let (question, sent) = (receipt.taken.ending.question.take(), receipt.chain.clone());
         let append = move |tx: &mut Tx| {
             let Receipt { taken, body, trace, chain } = &receipt;
             received::append(tx, taken, body, trace.as_ref(), chain.as_ref())
         };
         let appended = self.parts.db.write(append).await?;
-        let answer = if hook.response.kind == ResponseKind::Static {
-            let response = &hook.response;
-            let content_type = response.content_type.as_deref().unwrap_or("text/plain; charset=utf-8");
-            let answer = RawAnswer::status(response.status.unwrap_or(200));
-            match &response.body {
-                Some(body) => answer.body(content_type, body.clone()),
-                None => answer,
+        let answer = match question {
+            Some(question) => {
+                let (first, chain) = match appended {
+                    Appended::New(Some(event)) => (new, Some(Chain::after(&event, sent.as_ref()))),
+                    Appended::New(None) => (new, sent.map(|chain| chain.next())),
+                    Appended::Duplicate(first) => (first, sent.map(|chain| chain.next())),
+                };
+                self.ask(hook, question, first, chain).await?
             }
-        } else {
-            let success = |data: Value| json!({ "success": true, "data": data });
-            match appended {
-                Appended::New => answer::json(202, &success(json!({ "id": new }))),
-                Appended::Duplicate(first) => {
-                    answer::json(200, &success(json!({ "id": first, "duplicate": true })))
-                }
-            }
+            None if hook.response.kind == ResponseKind::Static => fixed(hook),
+            None => acknowledged(&new, &appended),
         };
         Ok(answer.header("x-request-id", id.as_str()))
+    }
+
+    /// Has a run of the webhook's flow answer. Requests that are the same as `first` share its run.
+    async fn ask(
+        &self,
+        hook: &Hook,
+        question: Question,
+        first: ReceivedRequestId,
+        chain: Option<Chain>,
+    ) -> Result<RawAnswer> {
+        let (people, workspace, contact) =
+            (self.parts.people.clone(), hook.workspace, question.contact.clone());
+        let look = move |read: &mut Read| flows::find_contact(read, &people, workspace, contact.as_ref());
+        let contact = self.parts.db.read(look).await?;
+        let start = question.start(hook, &first, contact, chain);
+        let start = start.ok_or_else(|| Error::internal("a webhook that a flow answers has no flow"))?;
+        let answer = self.parts.flows.get()?.answer(start, flows::patience(&hook.response)).await;
+        flows::answered(&first, answer.map_err(flows::unavailable)?)
+    }
+}
+
+/// The answer of a webhook that always answers the same.
+fn fixed(hook: &Hook) -> RawAnswer {
+    let response = &hook.response;
+    let content_type = response.content_type.as_deref().unwrap_or("text/plain; charset=utf-8");
+    let answer = RawAnswer::status(response.status.unwrap_or(200));
+    match &response.body {
+        Some(body) => answer.body(content_type, body.clone()),
+        None => answer,
+    }
+}
+
+/// The answer that says that a request was taken.
+fn acknowledged(new: &ReceivedRequestId, appended: &Appended) -> RawAnswer {
+    let success = |data: Value| json!({ "success": true, "data": data });
+    match appended {
+        Appended::New(_) => answer::json(202, &success(json!({ "id": new }))),
+        Appended::Duplicate(first) => answer::json(200, &success(json!({ "id": first, "duplicate": true }))),
     }
 }

@@ -8,6 +8,7 @@
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
 mod bodies;
+mod flows;
 mod mapping;
 mod receive;
 mod vendors;

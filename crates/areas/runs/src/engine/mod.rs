@@ -23,7 +23,7 @@ use egress::Connector;
 use model::{Cause, Chain, Error, EventId, RequestRef, Result, RunId};
 use operation::{CauseHeader, LocalCalls};
 use ports::{
-    BusinessCalendar, ChannelTurns, CollectionDirectory, EnergyMeter, People, SkillLibrary,
+    BusinessCalendar, ChannelTurns, CollectionDirectory, EnergyMeter, People, SkillLibrary, WorkspaceFlows,
     WorkspaceFunctions, WorkspaceVariables,
 };
 use prometheus::core::Collector;
@@ -64,6 +64,8 @@ pub struct RunEngineParts {
     pub collections: CollectionDirectory,
     /// The code functions that tools call.
     pub functions: WorkspaceFunctions,
+    /// The flows that tools start.
+    pub flows: WorkspaceFlows,
     /// The skills of agents.
     pub skills: SkillLibrary,
     /// Facts and time zones of businesses.
@@ -156,7 +158,8 @@ impl RunEngine {
     }
 
     pub(crate) fn versions(&self) -> VersionReader<'_> {
-        VersionReader { skills: &self.0.parts.skills, functions: &self.0.parts.functions }
+        let RunEngineParts { skills, functions, flows, .. } = &self.0.parts;
+        VersionReader { skills, functions, flows }
     }
 
     pub(crate) fn turns(&self) -> &dyn ChannelTurns {

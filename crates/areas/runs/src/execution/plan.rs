@@ -60,9 +60,10 @@ impl PlannedTool {
         self.skill.is_none() && self.callable.writes()
     }
 
-    /// Returns whether a writing call with a test key is not made. Agents and code functions run in test mode instead.
+    /// Returns whether a writing call with a test key is not made. Agents, code functions and flows run in test mode
+    /// instead.
     pub(crate) fn is_simulated(&self) -> bool {
-        self.settings().agent.is_none() && self.settings().code.is_none()
+        self.settings().agent.is_none() && !self.settings().is_program()
     }
 
     /// Returns whether a call that a crash interrupted is made once more: the id of its step makes what it did the first time
@@ -71,7 +72,7 @@ impl PlannedTool {
         let settings = self.settings();
         self.callable.function.is_some()
             || settings.agent.is_some()
-            || settings.code.is_some()
+            || settings.is_program()
             || self.skill.is_some()
     }
 }

@@ -1,12 +1,13 @@
-//! Calls of code functions, which tools of type `function` give to the model.
+//! Calls of code functions and flows, which tools of type `function` and `flow` give to the model.
 
 use super::function::refusal;
 use super::operation_call::CallContext;
 use crate::engine::{RunEngine, agent_caller};
 use crate::run::ToolOutput;
-use agents::{CodeFunction, bounded_output};
+use agents::{CodeFunction, bounded_output, flow_result};
 use model::{Code, JsonText, Result, ScopeSet};
-use ports::{FunctionCall, FunctionCaller, FunctionFailure};
+use ports::{FlowStarter, FunctionCall, FunctionCaller, FunctionFailure, StartFlow};
+use providers::json;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -20,60 +21,65 @@ struct Failure<'a> {
 }
 
 impl RunEngine {
-    /// Calls a code function. Every failure is an answer to the model, never an error of the run.
-    pub(crate) async fn call_code_function(
+    /// Calls a code function or a flow. Every failure is an answer to the model, never an error of the run.
+    pub(crate) async fn call_program(
         &self,
         context: &CallContext<'_>,
-        code: &CodeFunction,
         arguments: &JsonText,
         patience: Duration,
     ) -> ToolOutput {
-        let run_id = &context.execution.row.id;
-        let call = match self.function_call(context, code, arguments, patience) {
-            Ok(call) => call,
-            Err(error) if error.code() == Code::InvalidState => return ToolOutput::error(error.message()),
-            Err(error) => {
-                tracing::error!(%run_id, ?error, "a code function could not be called");
-                return ToolOutput::error("the function cannot be called");
-            }
+        let CallContext { execution, tool, .. } = context;
+        let fixed = match execution.plan.placeholders.filled(&tool.settings().fixed_arguments) {
+            Ok(fixed) => fixed,
+            Err(error) => return ToolOutput::error(error.message()),
         };
-        match self.0.parts.functions.call(call).await {
-            Ok(end) => match end.result {
-                Ok(output) => ToolOutput::new(true, &bounded_output(output)),
-                Err(failure) => failed(code, &failure),
-            },
+        let input = tool.settings().function_input(arguments, fixed);
+        match self.called(context, input, patience).await {
+            Ok(output) => output,
             Err(error) if error.code() == Code::InternalError => {
-                tracing::error!(%run_id, ?error, "a code function could not be called");
-                ToolOutput::error("the function cannot be called")
+                tracing::error!(run_id = %execution.row.id, ?error, "a function or flow could not be called");
+                ToolOutput::error("the function or flow cannot be called")
             }
             Err(error) => refusal(error.body()),
         }
     }
 
-    fn function_call(
+    async fn called(
         &self,
         context: &CallContext<'_>,
-        code: &CodeFunction,
-        arguments: &JsonText,
+        input: JsonText,
         patience: Duration,
-    ) -> Result<FunctionCall> {
+    ) -> Result<ToolOutput> {
         let CallContext { execution, step, tool, trace } = context;
-        let settings = tool.settings();
-        let fixed = execution.plan.placeholders.filled(&settings.fixed_arguments)?;
-        let input = settings.function_input(arguments, fixed);
-        // The same effect has one key, and what only reads may be read anew.
-        let effect = step.effect_key.as_ref().filter(|_| code.writes && !settings.repeatable);
+        let (row, settings) = (&execution.row, tool.settings());
+        let caller = agent_caller(execution, trace, ScopeSet::default())?;
+        let contact = execution.plan.caller.answering.map(|answering| answering.contact);
+        // The same effect has one name, and what only reads may be read anew.
+        let effect = step.effect_key.as_ref().filter(|_| tool.writes() && !settings.repeatable);
         let once = effect.cloned().unwrap_or_else(|| format!("{}:{}", step.id, tool.name()));
-        Ok(FunctionCall {
-            caller: agent_caller(execution, trace, ScopeSet::default())?,
-            function: code.id,
-            version: code.version,
-            input,
-            hidden: Vec::new(),
-            by: FunctionCaller::Run { run: execution.row.id.clone(), step: step.id.clone() },
-            contact: execution.plan.caller.answering.map(|answering| answering.contact),
-            once,
-            patience,
+        let (run, step) = (row.id.clone(), step.id.clone());
+        if let Some(flow) = &settings.flow {
+            let start = StartFlow {
+                workspace: row.workspace_id,
+                flow: flow.id,
+                livemode: row.livemode,
+                input: json::parsed(&input),
+                payload: serde_json::json!({ "agent_id": row.agent_id, "run_id": run }),
+                contact,
+                by: FlowStarter::Agent { run, step },
+                chain: caller.chain,
+                once,
+            };
+            let (ok, result) = flow_result(self.0.parts.flows.get()?.answer(start, patience).await?);
+            return Ok(ToolOutput::new(ok, &result));
+        }
+        let Some(code) = &settings.code else { return Ok(ToolOutput::error("it has nothing to call")) };
+        let (function, version, by) = (code.id, code.version, FunctionCaller::Run { run, step });
+        let hidden = Vec::new();
+        let call = FunctionCall { caller, function, version, input, hidden, by, contact, once, patience };
+        Ok(match self.0.parts.functions.call(call).await?.result {
+            Ok(output) => ToolOutput::new(true, &bounded_output(output)),
+            Err(failure) => failed(code, &failure),
         })
     }
 }

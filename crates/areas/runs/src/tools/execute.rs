@@ -119,20 +119,17 @@ impl RunEngine {
         let own = Duration::from_secs(u64::try_from(tool.settings().timeout_seconds).unwrap_or(15));
         let patience = left.min(own);
         let call = spans::tool(self.tracer(), execution, tool);
+        let context = CallContext { execution, step, tool, trace: call.trace() };
         if let Some(function) = tool.callable.function {
-            let context = CallContext { execution, step, tool, trace: call.trace() };
             return self.call_function(&context, function, &arguments, patience).await;
         }
         if let Some(agent) = tool.settings().agent {
-            let context = CallContext { execution, step, tool, trace: call.trace() };
             return self.call_agent(&context, agent, &arguments, patience).await;
         }
-        if let Some(code) = &tool.settings().code {
-            let context = CallContext { execution, step, tool, trace: call.trace() };
-            return self.call_code_function(&context, code, &arguments, patience).await;
+        if tool.settings().is_program() {
+            return self.call_program(&context, &arguments, patience).await;
         }
         if let Some(skill) = tool.skill {
-            let context = CallContext { execution, step, tool, trace: call.trace() };
             return self.call_skill(&context, skill, &arguments, patience).await;
         }
         let Some(http) = &tool.settings().http else {

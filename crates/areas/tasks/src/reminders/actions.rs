@@ -1,6 +1,6 @@
 //! The ports for the actions of reminders.
 
-use ports::{AgentRuns, Messenger};
+use ports::{AgentRuns, Messenger, WorkspaceFlows};
 use std::sync::Arc;
 
 /// The ports for the actions of reminders. They are a service, so that operations can request them.
@@ -10,4 +10,6 @@ pub struct Actions {
     pub agents: Arc<dyn AgentRuns>,
     /// The port that sends messages to contacts.
     pub messenger: Messenger,
+    /// The port that starts runs of flows.
+    pub flows: WorkspaceFlows,
 }

@@ -2,6 +2,7 @@
 
 use super::actions::Actions;
 use super::events::{AboutContact, ReminderFired};
+use super::flow;
 use super::message;
 use super::model::{ReminderError, ReminderRow, ReminderStatus};
 use super::queries;
@@ -18,8 +19,8 @@ const EVERY: Duration = Duration::from_secs(5);
 const BATCH: i64 = 50;
 
 /// Builds the jobs of reminders.
-pub(crate) fn jobs(actions: &Actions) -> [Job; 3] {
-    let (starting, sending) = (actions.clone(), actions.messenger.clone());
+pub(crate) fn jobs(actions: &Actions) -> [Job; 4] {
+    let (starting, sending, flows) = (actions.clone(), actions.messenger.clone(), actions.flows.clone());
     let fire = Job::every("reminders.fire", EVERY, "fires reminders that are due", |job| async move {
         loop {
             let fired = job.db.write(|tx| fire_due(tx, BATCH)).await?;
@@ -38,7 +39,13 @@ pub(crate) fn jobs(actions: &Actions) -> [Job; 3] {
         Job::after(message::JOB, "a reminder with `send_message` fires", "sends the message", move |job| {
             message::send(sending.clone(), job)
         });
-    [fire, start, send]
+    let start_flow = Job::after(
+        flow::JOB,
+        "a reminder with `start_flow` fires",
+        "starts the run of the flow",
+        move |job| flow::start(flows.clone(), job),
+    );
+    [fire, start, send, start_flow]
 }
 
 /// Fires at most `most` due reminders, and returns their number.
@@ -92,7 +99,8 @@ fn fire(tx: &mut Tx, mut row: ReminderRow) -> Result<()> {
     let event = tx.emit(row.workspace_id, &cause, row.livemode, &fired)?;
     tx.at_chain(Some(Chain::after(&event, chain.as_ref())), |tx| {
         start::enqueue(tx, &row, slot)?;
-        message::enqueue(tx, &row, slot)
+        message::enqueue(tx, &row, slot)?;
+        flow::enqueue(tx, &row, slot, &fired)
     })
 }
 

@@ -1,4 +1,5 @@
-//! Reminders: at a date, or at each date of a recurrence, they publish an event and can run an agent or send a message.
+//! Reminders: at a date, or at each date of a recurrence, they publish an event and can run an agent, send a
+//! message or start a flow.
 //!
 //! A scheduled reminder has the moment at which it fires next (`wake_at`). One transaction fires it: it locks the row, advances
 //! it to the next date and emits the event. So each date fires exactly once, across all replicas and crashes. The action is a
@@ -8,6 +9,7 @@ mod actions;
 mod add;
 mod events;
 mod fire;
+mod flow;
 mod message;
 mod model;
 mod operations;
@@ -21,6 +23,7 @@ pub use actions::Actions;
 pub use add::{Owner, add};
 pub use fire::fire_due;
 pub(crate) use fire::jobs;
+pub(crate) use flow::FlowReminders;
 pub use model::NewReminder;
 pub use queries::move_to_contact;
 pub(crate) use references::{ReminderFiles, ReminderReferences};
@@ -35,7 +38,7 @@ impl Domain for Reminders {
     const AREA: &'static str = "Reminders";
     const ORDER: u16 = 130;
     const DESCRIPTION: &'static str = "Reminders fire at a date, or at all dates of a recurrence in a time zone: they publish an event, and \
-         can run an agent or send a message. They can be snoozed and completed.";
+         can run an agent, send a message or start a flow. They can be snoozed and completed.";
 
     fn operations() -> Operations {
         vec![

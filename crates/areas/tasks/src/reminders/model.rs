@@ -3,11 +3,12 @@
 use crate::schema::reminders;
 use diesel::prelude::*;
 use model::{
-    AgentId, ChannelId, ContactId, Error, JsonText, KeyId, MemberId, Metadata, Patch, ReminderId, Result,
-    TaskId, Timestamp, WorkspaceId, text_enum,
+    AgentId, ChannelId, ContactId, Error, FlowId, JsonText, KeyId, MemberId, Metadata, Patch, ReminderId,
+    Result, TaskId, Timestamp, WorkspaceId, text_enum,
 };
 use ports::TemplateToSend;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 /// The most characters of a title.
@@ -71,7 +72,7 @@ text_enum! {
         SendMessage = "send_message",
         /// Runs an agent. The key needs `runs:execute`.
         RunAgent = "run_agent",
-        /// Starts a flow. Not available yet.
+        /// Starts a run of a flow. The key needs `automations:execute`.
         StartFlow = "start_flow",
     }
 }
@@ -89,6 +90,26 @@ pub struct ReminderAction {
     pub config: ReminderActionConfig,
 }
 
+/// The input of the run that a reminder starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum ReminderInput {
+    /// For an agent.
+    Text(ReminderText),
+    /// For a flow.
+    Values(ReminderValues),
+}
+
+/// The input of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(value_type = String, min_length = 1, max_length = 10_000, pattern = r"\S")]
+pub struct ReminderText(pub String);
+
+/// The input of a flow.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(value_type = Object)]
+pub struct ReminderValues(pub Map<String, Value>);
+
 /// The settings of an action.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -97,10 +118,13 @@ pub struct ReminderActionConfig {
     /// For `run_agent`: the agent; the workspace's default agent if not given.
     #[serde(default)]
     pub agent_id: Option<AgentId>,
-    /// For `run_agent`: the input of the run; the title and the note of the reminder if not given.
-    #[schema(min_length = 1, max_length = 10_000, pattern = r"\S")]
+    /// For `run_agent`: the input of the run as text; the title and the note of the reminder if not given. For `start_flow`: the
+    /// input of the run as an object of at most 10,000 characters of JSON; an empty object if not given.
     #[serde(default)]
-    pub input: Option<String>,
+    pub input: Option<ReminderInput>,
+    /// For `start_flow`: the flow, which is published and active.
+    #[serde(default)]
+    pub flow_id: Option<FlowId>,
     /// For `send_message`: the text. It can be sent only within 24 hours of the contact's last message. Either this or
     /// `template` is required.
     #[schema(min_length = 1, max_length = 4_096, pattern = r"\S")]

@@ -2,10 +2,11 @@
 
 use super::actions::Actions;
 use super::add::{Owner, add, first, not_past, whole_second, zone};
+use super::flow;
 use super::message;
 use super::model::{
     NewReminder, NewReminderStatus, Reminder, ReminderAction, ReminderActionConfig, ReminderActionType,
-    ReminderAssignee, ReminderPatch, ReminderRow, ReminderStatus,
+    ReminderAssignee, ReminderInput, ReminderPatch, ReminderRow, ReminderStatus,
 };
 use super::queries::{self, Filter};
 use crate::schema::reminders;
@@ -252,34 +253,43 @@ fn check_assignee(read: &mut Read, caller: &Caller, assignee: Option<ReminderAss
 }
 
 fn check_action(read: &mut Read, caller: &Caller, actions: &Actions, action: &ReminderAction) -> Result<()> {
-    let ReminderActionConfig { agent_id, input, text, template, channel_id } = &action.config;
-    let of_run = [("agent_id", agent_id.is_some()), ("input", input.is_some())];
-    let of_message =
-        [("text", text.is_some()), ("template", template.is_some()), ("channel_id", channel_id.is_some())];
-    let refuse = |fields: &[(&str, bool)], kind: ReminderActionType| match fields.iter().find(|(_, is)| *is) {
-        Some((field, _)) => {
-            Err(Error::invalid(format!("action.config.{field}"), format!("is for `{}`", kind.as_str())))
-        }
-        None => Ok(()),
-    };
-    if action.kind != ReminderActionType::RunAgent {
-        refuse(&of_run, ReminderActionType::RunAgent)?;
-    }
-    if action.kind != ReminderActionType::SendMessage {
-        refuse(&of_message, ReminderActionType::SendMessage)?;
-    }
+    check_fields(action)?;
+    let config = &action.config;
     match action.kind {
         ReminderActionType::Notify => Ok(()),
         ReminderActionType::RunAgent => {
             caller.key.expect_scope(Scope::RunsExecute)?;
-            actions.agents.expect_active(read, caller.workspace_id(), *agent_id).map_err(|error| {
+            actions.agents.expect_active(read, caller.workspace_id(), config.agent_id).map_err(|error| {
                 if error.code() == Code::NotFound { error.param("action.config.agent_id") } else { error }
             })
         }
-        ReminderActionType::SendMessage => message::expect_complete(caller, &action.config),
-        ReminderActionType::StartFlow => {
-            let rule = format!("cannot be `{}`, which is not available yet", action.kind.as_str());
-            Err(Error::invalid("action.type", rule))
-        }
+        ReminderActionType::SendMessage => message::expect_complete(caller, config),
+        ReminderActionType::StartFlow => flow::check(read, caller, &actions.flows, config),
     }
+}
+
+/// Checks that the settings of an action are those of its type.
+fn check_fields(action: &ReminderAction) -> Result<()> {
+    use ReminderActionType::{RunAgent, SendMessage, StartFlow};
+    let ReminderActionConfig { agent_id, input, flow_id, text, template, channel_id } = &action.config;
+    let fields: [(&str, bool, &[ReminderActionType]); 6] = [
+        ("agent_id", agent_id.is_some(), &[RunAgent]),
+        ("input", input.is_some(), &[RunAgent, StartFlow]),
+        ("flow_id", flow_id.is_some(), &[StartFlow]),
+        ("text", text.is_some(), &[SendMessage]),
+        ("template", template.is_some(), &[SendMessage]),
+        ("channel_id", channel_id.is_some(), &[SendMessage]),
+    ];
+    let misplaced = fields.iter().find(|(_, is_set, kinds)| *is_set && !kinds.contains(&action.kind));
+    if let Some((field, _, kinds)) = misplaced {
+        let kinds: Vec<String> = kinds.iter().map(|kind| format!("`{}`", kind.as_str())).collect();
+        let rule = format!("is for {}", kinds.join(" and "));
+        return Err(Error::invalid(format!("action.config.{field}"), rule));
+    }
+    let rule = match (action.kind, input) {
+        (RunAgent, Some(ReminderInput::Values(_))) => "must be a text for `run_agent`",
+        (StartFlow, Some(ReminderInput::Text(_))) => "must be an object for `start_flow`",
+        _ => return Ok(()),
+    };
+    Err(Error::invalid("action.config.input", rule))
 }

@@ -1,7 +1,7 @@
 //! The action `run_agent`: one run for each firing.
 
 use super::actions::Actions;
-use super::model::{ReminderActionType, ReminderError, ReminderRow, ReminderStatus};
+use super::model::{ReminderActionType, ReminderError, ReminderInput, ReminderRow, ReminderStatus};
 use super::queries;
 use jobs::{JobContext, JobError};
 use model::{AgentId, Code, Error, KeyId, ReminderId, Result, Timestamp, WorkspaceId};
@@ -41,7 +41,10 @@ pub(super) fn enqueue(tx: &mut Tx, row: &ReminderRow, slot: Timestamp) -> Result
         slot,
         key: row.key_id.clone(),
         agent: action.config.agent_id,
-        input: action.config.input.unwrap_or_else(about),
+        input: match action.config.input {
+            Some(ReminderInput::Text(text)) => text.0,
+            Some(ReminderInput::Values(_)) | None => about(),
+        },
     };
     let now = tx.now();
     tx.enqueue(row.workspace_id, JOB, Some(&name(row.id, slot)), &payload, now)

@@ -7,6 +7,7 @@ mod conversations;
 mod data_io;
 mod deliveries;
 mod files;
+mod flows;
 mod functions;
 mod gate;
 mod inbound;
@@ -73,6 +74,8 @@ pub enum Part {
     Files,
     /// Functions, compared with Node, and skills.
     Functions,
+    /// Flows, compared with n8n, Node-RED and DBOS.
+    Flows,
 }
 
 /// The plan, and the folder for temporary databases. The folder is next to the program, so that it is on a real disk.
@@ -89,7 +92,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
     let bench = Bench { plan, folder };
     let mut report = Report::new(circumstances(plan, bench.folder.path())?);
     let wanted = |part| plan.only.is_empty() || plan.only.contains(&part);
-    let parts: [(Part, Measure); 19] = [
+    let parts: [(Part, Measure); 20] = [
         (Part::Me, me::measure),
         (Part::Gate, gate::measure),
         (Part::Runs, runs::measure),
@@ -104,6 +107,7 @@ pub fn all(plan: &Plan) -> Result<Report> {
         (Part::Contacts, contacts::measure),
         (Part::Files, files::measure),
         (Part::Functions, functions::measure),
+        (Part::Flows, flows::measure),
         (Part::Channels, channels::measure),
         (Part::Conversations, conversations::measure),
         (Part::Broadcasts, broadcasts::measure),

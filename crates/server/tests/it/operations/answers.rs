@@ -3,6 +3,7 @@
 use crate::operations::channel_seeds::seed_channel;
 use crate::operations::samples::{Ids, Samples};
 use crate::operations::sweep::Sweep;
+use crate::operations::valid::sample_id;
 use billing::processor::{
     InvoiceLine, InvoiceStatus, NewInvoice, NewPaymentMethod, record_invoice, record_payment_method,
 };
@@ -212,8 +213,7 @@ async fn stored_objects_fit_the_contract(kind: Kind) {
     for (document, op) in sweep.operations().filter(|(_, op)| op.method == "GET") {
         let mut path = op.path.clone();
         for name in document.ids(&op) {
-            let id = ids.get(name.as_str()).unwrap_or_else(|| panic!("{}: seed a {name}", op.id));
-            path = path.replace(&format!("{{{name}}}"), id);
+            path = path.replace(&format!("{{{name}}}"), sample_id(&op, &ids, &name));
         }
         let mut queries = vec![String::new()];
         if op.paging.as_deref() == Some("opt_in") {

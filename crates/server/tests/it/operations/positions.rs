@@ -5,6 +5,7 @@ use crate::operations::answers::seed;
 use crate::operations::document::{Document, Op, well_formed};
 use crate::operations::samples::Ids;
 use crate::operations::sweep::Sweep;
+use crate::operations::valid::sample_id;
 use auth::Seal;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -47,7 +48,7 @@ const HOSTILE: [&str; 27] = [
 ];
 
 /// Each list reads one of these. A list with positions of another kind adds one.
-const READABLE: [&str; 9] = [
+const READABLE: [&str; 11] = [
     "1",
     "AAAAAAAAAAA",
     "1:1",
@@ -57,6 +58,8 @@ const READABLE: [&str; 9] = [
     "we_00000000000000000000000000",
     "wh_00000000000000000000000000",
     "imp_00000000000000000000000000",
+    "frun_00000000000000000000000000",
+    "atf_00000000000000000000000000",
 ];
 
 /// What is no cursor at all.
@@ -74,8 +77,11 @@ struct List<'a> {
 
 impl<'a> List<'a> {
     fn new(sweep: &Sweep, document: &Document, op: &'a Op, ids: &Ids) -> Self {
-        let named: BTreeMap<String, String> =
-            document.ids(op).into_iter().map(|name| (name.clone(), ids[&name].clone())).collect();
+        let named: BTreeMap<String, String> = document
+            .ids(op)
+            .into_iter()
+            .map(|name| (name.clone(), sample_id(op, ids, &name).clone()))
+            .collect();
         let path =
             named.iter().fold(op.path.clone(), |path, (name, id)| path.replace(&format!("{{{name}}}"), id));
         let filters = match op.id.as_str() {

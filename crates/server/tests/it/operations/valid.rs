@@ -41,9 +41,17 @@ fn refusals() -> Vec<(String, String)> {
 /// The address of an operation on the sample objects.
 pub fn address(op: &Op, document: &Document, ids: &BTreeMap<String, String>) -> String {
     document.ids(op).iter().fold(op.path.clone(), |path, name| {
-        let id = ids.get(name).unwrap_or_else(|| panic!("{}: seed a {name}", op.id));
+        let id = sample_id(op, ids, name);
         path.replace(&format!("{{{name}}}"), id)
     })
+}
+
+/// The id of the sample object that a parameter of a path names. Where paths of several areas have a parameter of one name, the
+/// samples name the id together with a part of the path before it, as in `flow-runs.runId`.
+pub fn sample_id<'a>(op: &Op, ids: &'a BTreeMap<String, String>, name: &str) -> &'a String {
+    let before = op.path.split('/').take_while(|part| *part != format!("{{{name}}}"));
+    let own = before.filter_map(|part| ids.get(&format!("{part}.{name}"))).last();
+    own.or_else(|| ids.get(name)).unwrap_or_else(|| panic!("{}: seed a {name}", op.id))
 }
 
 /// Queries and bodies that the contract allows.
@@ -105,7 +113,8 @@ async fn ids_have_one_spelling(kind: Kind) {
     let ids = seed(&sweep).await;
     for (document, op) in sweep.operations() {
         let body = minimal(document, &op);
-        for name in document.ids(&op).into_iter().filter(|name| ids[name].parse::<i64>().is_ok()) {
+        let is_number = |name: &String| sample_id(&op, &ids, name).parse::<i64>().is_ok();
+        for name in document.ids(&op).into_iter().filter(is_number) {
             let id = &ids[&name];
             for other in [
                 format!("+{id}"),

@@ -4,5 +4,6 @@ mod agents;
 mod calls;
 mod code_functions;
 mod deferred;
+mod flows;
 mod grants;
 mod verify;

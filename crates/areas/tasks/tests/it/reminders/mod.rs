@@ -2,6 +2,7 @@
 
 mod actions;
 mod firing;
+mod flows;
 mod of_tasks;
 mod operations;
 mod recurrence;
@@ -19,7 +20,10 @@ struct Fixture {
 
 impl Fixture {
     async fn open(kind: Kind) -> Self {
-        let app = TestApp::new(kind).await;
+        Self::of(TestApp::new(kind).await).await
+    }
+
+    async fn of(app: TestApp) -> Self {
         let key = app.full_key().await;
         Self { app, key }
     }
