@@ -97,7 +97,7 @@ async fn behind_a_closed_window_a_template_or_a_task_takes_its_place(kind: Kind)
     let mut wrong = template;
     wrong["params"] = json!(["Ana"]);
     let step = act(&desk.app, &desk.key, "send_template", wrong, run).await;
-    assert_eq!(failure(&step), "validation_error", "{step}");
+    assert_eq!(failure(&step), "template_params_mismatch", "{step}");
 }
 
 #[testkit::both]

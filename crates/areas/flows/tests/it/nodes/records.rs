@@ -117,8 +117,11 @@ async fn items_are_created_changed_matched_and_deleted(kind: Kind) {
     for (config, code) in [
         (write(json!({ "values": { "name": "Kite", "sku": "T1" } })), "duplicate_value"),
         (write(json!({ "values": { "name": "Kite", "price": "many" } })), "validation_error"),
-        (write(json!({ "op": "update", "values": {} })), "validation_error"),
-        (write(json!({ "op": "upsert", "values": {} })), "validation_error"),
+        (
+            write(json!({ "op": "update", "item_id": "{{ $input.nothing }}", "values": {} })),
+            "validation_error",
+        ),
+        (write(json!({ "op": "upsert", "key": "{{ $input.nothing }}", "values": {} })), "validation_error"),
         (write(json!({ "op": "delete", "item_id": 999_999 })), "not_found"),
     ] {
         assert_eq!(
