@@ -1,5 +1,4 @@
 //! How the program is linked.
-#![expect(clippy::print_stdout, reason = "cargo reads it")]
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -8,7 +8,7 @@ use crate::matching::consumer::FiringEvents;
 use crate::matching::rule_sets::RuleSets;
 use crate::matching::{Matching, marks};
 use crate::messages::takers;
-use crate::operations::{automations, executions, fire, trigger_types};
+use crate::operations::{automations, executions, fire, trial, trigger_types};
 use crate::references::AutomationReferences;
 use crate::rules::events::AutomationEvent;
 use crate::rules::uses::{AutomationVariables, AutomationsAsUsers};
@@ -97,7 +97,7 @@ impl Domain for Automations {
             Box::new(automations::EnableAutomation),
             Box::new(automations::DisableAutomation),
             Box::new(fire::TriggerAutomation),
-            Box::new(fire::TestAutomation),
+            Box::new(trial::TestAutomation),
             Box::new(executions::ListAutomationExecutions),
             Box::new(executions::GetAutomationExecution),
         ]

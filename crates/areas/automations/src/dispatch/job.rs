@@ -75,8 +75,11 @@ impl Dispatcher {
                 let call = function_call(db, *prepared, workspace);
                 let end = self.around.functions.call(call).await?;
                 let failed = end.result.err();
-                let failed =
-                    failed.map(|failure| Failed { code: failure.code.to_owned(), message: failure.message });
+                let failed = failed.map(|failure| Failed {
+                    code: failure.code.to_owned(),
+                    message: failure.message,
+                    param: None,
+                });
                 Started::Function(end.invocation, failed)
             }
         };
@@ -110,14 +113,14 @@ impl Dispatcher {
                 "The key that changed the automation last was revoked, or lacks the scope `{}`.",
                 automation.target_type.scope().as_str()
             );
-            let failed = Failed { code: Code::MissingScope.as_str().to_owned(), message };
+            let failed = Failed { code: Code::MissingScope.as_str().to_owned(), message, param: None };
             return stop(tx, FiringReason::KeyLost, Some(&failed));
         }
         let input = match input(tx, &self.reading, &automation, firing.contact_id, &firing.payload.parse()?)?
         {
             Ok(input) => input,
             Err(message) => {
-                let failed = Failed { code: "template_error".to_owned(), message };
+                let failed = Failed { code: "template_error".to_owned(), message, param: None };
                 return stop(tx, FiringReason::TemplateError, Some(&failed));
             }
         };

@@ -24,15 +24,20 @@ pub(super) enum Started {
 pub(super) struct Failed {
     pub(super) code: String,
     pub(super) message: String,
+    pub(super) param: Option<String>,
 }
 
 impl Failed {
     pub(super) fn of(error: &Error) -> Self {
-        Self { code: error.code().as_str().to_owned(), message: error.message().to_owned() }
+        Self {
+            code: error.code().as_str().to_owned(),
+            message: error.message().to_owned(),
+            param: error.param_name().map(str::to_owned),
+        }
     }
 
     fn json(&self) -> JsonText {
-        JsonText::of(&json!({ "code": self.code, "message": self.message }))
+        JsonText::of(&json!({ "code": self.code, "message": self.message, "param": self.param }))
     }
 }
 

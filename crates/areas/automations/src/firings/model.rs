@@ -10,12 +10,15 @@ use utoipa::{IntoParams, ToSchema};
 
 /// Why the target of a firing could not be started, or failed.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[schema(as = AutomationExecutionError, example = json!({ "code": "agent_inactive", "message": "The agent is inactive." }))]
+#[schema(as = AutomationExecutionError, example = json!({ "code": "agent_inactive", "message": "The agent is inactive.", "param": null }))]
 pub struct FiringError {
     /// The reason as a word.
     pub(crate) code: String,
     /// A sentence for people.
     pub(crate) message: String,
+    /// What of the input is wrong.
+    #[serde(default)]
+    pub(crate) param: Option<String>,
 }
 
 /// A firing of an automation, or an occurrence that did not fire it.

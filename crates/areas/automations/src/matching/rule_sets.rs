@@ -67,9 +67,12 @@ impl RuleSet {
     }
 }
 
+/// Sets with their versions, by workspace.
+type Known = HashMap<WorkspaceId, (i64, Arc<RuleSet>)>;
+
 /// The sets of all workspaces. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RuleSets(Arc<RwLock<HashMap<WorkspaceId, (i64, Arc<RuleSet>)>>>);
+pub(crate) struct RuleSets(Arc<RwLock<Known>>);
 
 impl RuleSets {
     /// Returns the sets of those of some workspaces that have automations.

@@ -210,7 +210,7 @@ pub(super) fn target(read: &mut Read, around: &Surroundings, caller: &Caller, ta
         let rule = format!("must be the id of a {} of the workspace", target.kind.as_str());
         return Err(Error::invalid("target.id", rule));
     }
-    let input = target.input.clone().unwrap_or_else(Map::new);
+    let input = target.input.clone().unwrap_or_default();
     let mut paths = Vec::new();
     templates(&Value::Object(input), "target.input", &mut paths)?;
     known_fields(read, around, workspace, &paths.iter().collect::<Vec<_>>(), "target.input")

@@ -4,4 +4,5 @@ pub(crate) mod automations;
 mod check;
 pub(crate) mod executions;
 pub(crate) mod fire;
+pub(crate) mod trial;
 pub(crate) mod trigger_types;

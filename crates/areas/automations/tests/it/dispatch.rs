@@ -31,7 +31,7 @@ async fn a_function_is_called_with_the_input(kind: Kind) {
     );
     let failed = fire(&shop, &path, json!({ "data": { "n": -1 } })).await;
     assert_eq!((&failed["status"], &failed["outcome"]), (&json!("dispatched"), &json!("failed")));
-    assert_eq!(failed["error"], json!({ "code": "function_error", "message": "no" }));
+    assert_eq!(failed["error"], json!({ "code": "function_error", "message": "no", "param": null }));
 }
 
 #[testkit::both]
@@ -88,7 +88,10 @@ async fn what_a_target_refuses_is_in_the_firing(kind: Kind) {
     shop.flows.refuse(Some((model::Code::ValidationError, "`input` is wrong")));
     let firing = fire(&shop, &path, data.clone()).await;
     assert_eq!((&firing["status"], &firing["reason"]), (&json!("failed"), &json!("target_refused")));
-    assert_eq!(firing["error"]["code"], "validation_error");
+    assert_eq!(
+        (&firing["error"]["code"], &firing["error"]["param"]),
+        (&json!("validation_error"), &json!("input"))
+    );
     shop.flows.refuse(None);
     shop.flows.deactivate(true);
     let firing = fire(&shop, &path, data).await;

@@ -182,7 +182,7 @@ async fn firings_follow_a_merge_and_are_forgotten_with_the_contact(kind: Kind) {
     shop.work().await;
     let firings = shop.executions(&path).await;
     assert!(firings.iter().all(|firing| firing["contact_id"] == json!(first)), "{firings:?}");
-    shop.app.delete(&format!("/contacts/{first}?permanent=true"), &shop.key).await.expect(200);
+    shop.app.delete(&format!("/contacts/{first}?erase=true"), &shop.key).await.expect(200);
     shop.work().await;
     assert_eq!(shop.firings(&path).await, []);
 }

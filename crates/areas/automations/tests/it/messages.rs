@@ -81,9 +81,9 @@ async fn who_does_not_stop_processing_lets_others_have_the_message(kind: Kind) {
 #[testkit::both]
 async fn an_interrupting_word_ends_what_waits(kind: Kind) {
     let line = Line::open(kind).await;
-    let trigger = json!({ "type": "keyword", "config": { "words": ["stop"], "interrupt": true } });
-    line.automation("stop", trigger, named("stop", json!({}))).await;
-    assert_eq!(line.hear("stop").await, ["stop"]);
+    let trigger = json!({ "type": "keyword", "config": { "words": ["menu"], "interrupt": true } });
+    line.automation("menu", trigger, named("menu", json!({}))).await;
+    assert_eq!(line.hear("menu").await, ["menu"]);
     assert_eq!(line.flows.interrupted(), 1);
     line.hear("go on").await;
     assert_eq!(line.flows.interrupted(), 1);

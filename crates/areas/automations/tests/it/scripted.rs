@@ -76,7 +76,7 @@ impl Flows for ScriptedFlows {
             return Err(Error::new(Code::InvalidState, "The flow is inactive."));
         }
         if let Some((code, message)) = state.refusal {
-            return Err(Error::new(code, message));
+            return Err(Error::new(code, message).param("input"));
         }
         state.started.push(start.clone());
         Ok(FlowStart::Run(FlowRunId::new(tx.now(), &*tx.random())))

@@ -4,7 +4,7 @@ use super::calls::{done, done_at};
 use super::{Arrival, NodeCall, NodeFailure, Wait, Work};
 use crate::runs::waits::FlowWaitType;
 use crate::waits::events::details;
-use crate::waits::matching::EventDetails;
+use flow_answers::EventDetails;
 use flow_graphs::config::WaitForEvent;
 use input::read_json;
 use serde_json::{Value, json};

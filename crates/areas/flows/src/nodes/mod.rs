@@ -1,7 +1,6 @@
 //! Nodes that act or wait: one handler for each type.
 
 mod agents;
-mod answers;
 mod approvals;
 mod basic;
 mod calls;

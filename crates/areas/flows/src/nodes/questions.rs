@@ -1,13 +1,13 @@
 //! Nodes that wait for what the contact writes: `ask` and `wait_for_reply`.
 
-use super::answers::{Fitting, Locale, answer};
 use super::calls::{done, done_at};
 use super::messages::{Closed, send};
 use super::{Arrival, NodeCall, NodeFailure, Wait, Work};
 use crate::runs::waits::{FlowWaitType, WaitRow};
 use crate::schema::flow_steps;
-use crate::waits::replies::{BUTTON_PREFIX, Reply, ReplyDetails};
+use crate::waits::replies::{BUTTON_PREFIX, ReplyDetails};
 use diesel::prelude::*;
+use flow_answers::{Fitting, Locale, Reply, answer};
 use flow_graphs::NodeType;
 use flow_graphs::config::{Ask, FlowChoice, WaitForReply};
 use flow_machine::Outcome;

@@ -4,7 +4,6 @@
 //! decided question decides no later one. A link works once: of two people who decide at the same moment one wins, because what
 //! arrives at a wait is written only where nothing has arrived.
 
-use super::decision::{ApprovalDetails, FlowDecision, decided_page, question_page};
 use crate::engine::FlowEngine;
 use crate::runs::row::RunRow;
 use crate::runs::waits::{FlowWaitType, WaitRow, arrive};
@@ -12,6 +11,7 @@ use crate::schema::{flow_steps, flow_waits};
 use action_links::{Action, Answered, Form, Links};
 use bytes::Bytes;
 use diesel::prelude::*;
+use flow_answers::{ApprovalDetails, FlowDecision, decided_page, question_page};
 use maud::Markup;
 use model::{Code, Error, FlowRunId, Result, WorkspaceId};
 use operation::BoxFuture;

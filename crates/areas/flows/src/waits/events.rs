@@ -7,7 +7,6 @@
 //! because a wait takes the first that arrives. If the worker dies in between, the lease of the run ends and the next worker
 //! executes the node again: waiting has no effect that could happen twice.
 
-use super::matching::{EventDetails, Filter, keys};
 use super::{energy, replies};
 use crate::draft::settings::Settings;
 use crate::engine::FlowEngine;
@@ -18,6 +17,7 @@ use diesel::dsl::exists;
 use diesel::prelude::*;
 use events::{EventConsumer, LoggedEvent};
 use expressions::{Context, Template};
+use flow_answers::{EventDetails, Filter, keys};
 use flow_graphs::ROOTS;
 use flow_machine::Values;
 use model::{ContactId, JsonText, Result, WorkspaceId};

@@ -1,10 +1,8 @@
 //! Who wakes runs: replies of contacts, events, and decisions of people.
 
 pub(crate) mod approvals;
-pub(crate) mod decision;
 pub(crate) mod energy;
 pub(crate) mod events;
-pub(crate) mod matching;
 pub(crate) mod references;
 pub(crate) mod replies;
 

@@ -7,6 +7,7 @@ use crate::runs::waits::{FlowWaitType, WaitRow, arrive};
 use crate::schema::flow_waits;
 use diesel::prelude::*;
 use expressions::text;
+use flow_answers::Reply;
 use model::{ContactId, FileId, JsonText, MessageId, Result, Timestamp, WorkspaceId};
 use ports::{IncomingMessage, IncomingMessages, MessageTaker, TakerRank, Taking};
 use regex::RegexBuilder;
@@ -90,7 +91,7 @@ impl ReplyDetails {
         if !counted.iter().any(|message| self.is_wanted(&message.text)) {
             return Vec::new();
         }
-        counted.into_iter().map(Reply::of).collect()
+        counted.into_iter().map(reply_of).collect()
     }
 
     /// Whether a text has a keyword and fits the pattern, as far as there are any.
@@ -121,26 +122,9 @@ fn has_words(text: &str, words: &str) -> bool {
     })
 }
 
-/// A message that answers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Reply {
-    /// The message.
-    pub(crate) id: MessageId,
-    /// The text, the caption, or the transcript of a voice note.
-    pub(crate) text: String,
-    /// The id of the button or row that the contact chose.
-    #[serde(default)]
-    pub(crate) reply_id: Option<String>,
-    /// The files.
-    #[serde(default)]
-    pub(crate) file_ids: Vec<FileId>,
-}
-
-impl Reply {
-    fn of(message: &IncomingMessage) -> Self {
-        let IncomingMessage { id, text, reply_id, files, .. } = message.clone();
-        Self { id, text, reply_id, file_ids: files }
-    }
+fn reply_of(message: &IncomingMessage) -> Reply {
+    let IncomingMessage { id, text, reply_id, files, .. } = message.clone();
+    Reply { id, text, reply_id, file_ids: files }
 }
 
 /// Takes messages for runs that wait for a reply.

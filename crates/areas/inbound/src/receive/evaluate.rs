@@ -78,7 +78,7 @@ pub(crate) enum Evaluation {
     /// It could not be verified.
     Refused(Kept, Refusal),
     /// It is to be taken.
-    Taken(Taken),
+    Taken(Box<Taken>),
     /// Only `POST` is taken here.
     OtherMethod,
 }
@@ -111,7 +111,7 @@ pub(crate) fn evaluate(hook: &Hook, request: &Incoming<'_>, random: &dyn Random)
     let until = request.now.plus_seconds(hook.dedupe.window_seconds);
     let digest = hook.dedupe.digest(request, &body).map(|digest| (digest, until));
     let ending = ending(hook, request, &kept.id, form, body);
-    Evaluation::Taken(Taken { kept, digest, ending })
+    Evaluation::Taken(Box::new(Taken { kept, digest, ending }))
 }
 
 fn kept(hook: &Hook, request: &Incoming<'_>, random: &dyn Random) -> Kept {

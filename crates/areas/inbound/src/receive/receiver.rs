@@ -186,7 +186,7 @@ impl Inner {
             }
             Evaluation::Taken(taken) => {
                 let trace = span.map(|span| span.trace().clone());
-                self.take(&hook, Receipt { taken, body, trace, chain }, id).await
+                self.take(&hook, Receipt { taken: *taken, body, trace, chain }, id).await
             }
         }
     }

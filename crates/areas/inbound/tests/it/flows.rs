@@ -1,6 +1,6 @@
 //! Requests that a flow answers, with scripted flows.
 
-use crate::webhooks::{at, bare, log, made, send};
+use crate::webhooks::{at, bare, log, made, next, send};
 use model::{Code, Env, Error, FlowId};
 use ports::{FlowResponse, FlowStarter, Unstartable};
 use serde_json::{Value, json};
@@ -146,18 +146,18 @@ async fn a_repeated_delivery_gets_the_answer_of_the_same_run(kind: Kind) {
     let hook = made(&app, &key, by_flow(json!({ "dedupe": dedupe }))).await;
     flows.then(response(201, &[], json!({ "n": 1 }))).then(response(201, &[], json!({ "n": 2 })));
     for (id, n) in [(1, 1), (1, 1), (2, 2), (1, 1)] {
-        let answer = send(&app, &hook, &json!({ "id": id })).await;
+        let answer = next(&app, &hook, &json!({ "id": id })).await;
         assert_eq!((answer.status, &answer.body), (201, &json!({ "n": n })));
     }
     assert_eq!(flows.started().len(), 2);
     // A run that could not be started is started by the next delivery, for the first request.
     flows.withdraw(key.workspace, 7, Unstartable::Inactive);
-    let answer = send(&app, &hook, &json!({ "id": 3 })).await;
+    let answer = next(&app, &hook, &json!({ "id": 3 })).await;
     answer.expect_error(503, "flow_unavailable");
     assert_eq!(answer.body["error"]["details"]["reason"], "inactive");
     let first = log(&app, &key, &hook).await[0]["id"].clone();
     flows.publish(key.workspace, 7, json!({}));
-    let answer = send(&app, &hook, &json!({ "id": 3 })).await;
+    let answer = next(&app, &hook, &json!({ "id": 3 })).await;
     assert_eq!((answer.status, &answer.body["data"]["id"]), (200, &first));
     assert_eq!(flows.started().len(), 3);
 }
@@ -231,7 +231,7 @@ async fn requests_that_are_mapped_once_more_start_the_flow(kind: Kind) {
     let required = json!({ "vars": { "n": { "from": "$.m", "required": true } } });
     let hook = made(&app, &key, by_flow(json!({ "mapping": required }))).await;
     for n in [1, 2] {
-        assert_eq!(send(&app, &hook, &json!({ "n": n })).await.status, 202, "it failed, so no flow is asked");
+        assert_eq!(next(&app, &hook, &json!({ "n": n })).await.status, 202, "it failed, so no flow is asked");
     }
     let mended = json!({ "vars": { "n": { "from": "$.n", "required": true } } });
     flows.then(FlowEnd::Refused(|| Error::new(Code::InvalidState, "Not now.")));

@@ -1,6 +1,7 @@
 //! Runs of flows in memory.
 #![expect(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::panic,
     reason = "clippy excuses the bodies of tests only, and here helpers are most of them"
 )]

@@ -77,8 +77,11 @@ struct List<'a> {
 
 impl<'a> List<'a> {
     fn new(sweep: &Sweep, document: &Document, op: &'a Op, ids: &Ids) -> Self {
-        let named: BTreeMap<String, String> =
-            document.ids(op).into_iter().map(|name| (name.clone(), sample_id(op, ids, &name).clone())).collect();
+        let named: BTreeMap<String, String> = document
+            .ids(op)
+            .into_iter()
+            .map(|name| (name.clone(), sample_id(op, ids, &name).clone()))
+            .collect();
         let path =
             named.iter().fold(op.path.clone(), |path, (name, id)| path.replace(&format!("{{{name}}}"), id));
         let filters = match op.id.as_str() {

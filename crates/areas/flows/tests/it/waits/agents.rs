@@ -24,7 +24,8 @@ async fn an_agent_answers(kind: Kind) {
 #[testkit::both]
 async fn an_agent_fails(kind: Kind) {
     let shop = Shop::open(kind).await;
-    let nodes = json!({ "agent": { "type": "agent", "config": { "input": "Hi" }, "retry": { "max_attempts": 1 } } });
+    let nodes =
+        json!({ "agent": { "type": "agent", "config": { "input": "Hi" }, "retry": { "max_attempts": 1 } } });
     let flow = shop.flow(nodes, &["start>agent"], json!({})).await;
     for _ in 0..10 {
         shop.desk.app.model.then(Script::Fail(ProviderError::Refused("no".into())));
@@ -40,7 +41,8 @@ async fn a_model_chooses_a_class_and_reads_data(kind: Kind) {
         { "id": "return", "description": "Wants to send something back" },
         { "id": "praise", "description": "Is happy" },
     ]);
-    let schema = json!({ "type": "object", "properties": { "order": { "type": "string" } }, "required": ["order"] });
+    let schema =
+        json!({ "type": "object", "properties": { "order": { "type": "string" } }, "required": ["order"] });
     let nodes = json!({
         "class": ["classify", { "text": "{{ $input.text }}", "classes": classes }],
         "data": ["extract", { "text": "{{ $input.text }}", "schema": schema }],
@@ -82,7 +84,8 @@ async fn a_flow_that_is_cancelled_cancels_its_agent(kind: Kind) {
     let flow = shop.flow(nodes, &["start>agent"], json!({})).await;
     shop.desk.app.model.then(Script::Wait("too late".into()));
     let body = json!({ "contact_id": shop.contact });
-    let run = shop.desk.post(&format!("{flow}/runs"), body).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let run =
+        shop.desk.post(&format!("{flow}/runs"), body).await.expect(201)["id"].as_str().unwrap().to_owned();
     shop.desk.app.run_flows().await;
     shop.expect(&run, "waiting").await;
     shop.cancel(&run).await;

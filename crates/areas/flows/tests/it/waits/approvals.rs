@@ -41,9 +41,11 @@ async fn each_question_has_a_link_of_its_own(kind: Kind) {
     assert_eq!(first.len(), 2);
     let page = shop.desk.app.ask_beside("GET", &first[0]).send().await;
     assert_eq!(page.status, 200);
-    let wrong = decide(&shop, &first[0], json!({ "decision": "approved", "form": { "amount": "much" } })).await;
+    let wrong =
+        decide(&shop, &first[0], json!({ "decision": "approved", "form": { "amount": "much" } })).await;
     wrong.expect_error(400, "validation_error");
-    let data = decide(&shop, &first[0], json!({ "decision": "approved", "form": { "amount": 12.5 }, "by": "Eva" }));
+    let data =
+        decide(&shop, &first[0], json!({ "decision": "approved", "form": { "amount": 12.5 }, "by": "Eva" }));
     assert_eq!(data.await.expect(200)["decision"], "approved");
     shop.settle().await;
     let all = links(&shop).await;

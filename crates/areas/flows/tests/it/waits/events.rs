@@ -37,7 +37,8 @@ async fn an_event_of_the_contact_wakes_the_run(kind: Kind) {
 async fn a_condition_narrows_an_equality_down(kind: Kind) {
     let shop = Shop::open(kind).await;
     let other = shop.desk.contact("Ben", "+5511900000000").await;
-    let filter = json!({ "left": "{{ $trigger.data.contact_id + 0 }}", "op": "gt", "right": "{{ $input.least }}" });
+    let filter =
+        json!({ "left": "{{ $trigger.data.contact_id + 0 }}", "op": "gt", "right": "{{ $input.least }}" });
     let nodes = json!({
         "wait": ["wait_for_event", {
             "type": "contact.updated", "match": { "contact_id": "{{ $input.who }}" }, "filter": filter,

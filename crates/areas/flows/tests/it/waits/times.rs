@@ -21,7 +21,9 @@ async fn a_run_waits_for_a_moment(kind: Kind) {
     shop.expect(&run, "completed").await;
     let run = until(&shop, json!({ "time": at })).await;
     assert_eq!(shop.port(&run, "until").await, "completed past");
-    for time in [now.plus_seconds(400 * 86_400).rfc3339(), "some day".to_owned(), "{{ $input.none }}".to_owned()] {
+    for time in
+        [now.plus_seconds(400 * 86_400).rfc3339(), "some day".to_owned(), "{{ $input.none }}".to_owned()]
+    {
         let run = until(&shop, json!({ "time": time })).await;
         assert_eq!(shop.expect(&run, "failed").await["error"]["code"], "invalid_time", "{time}");
     }

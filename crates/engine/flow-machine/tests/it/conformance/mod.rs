@@ -150,7 +150,7 @@ fn check(case: &Case) {
         let name = case.name;
         match (&case.expect, &state.ending) {
             (Expect::Output(wanted), Some(Ending::Completed { output })) => {
-                assert_eq!(output, wanted, "{name}")
+                assert_eq!(output, wanted, "{name}");
             }
             (Expect::Failed(wanted), Some(Ending::Failed { output })) => assert_eq!(output, wanted, "{name}"),
             (Expect::Variables(wanted), Some(Ending::Completed { .. })) => {

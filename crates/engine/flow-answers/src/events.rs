@@ -20,35 +20,35 @@ const LONGEST_VALUE: usize = 100;
 
 /// What is stored with a wait for an event.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct EventDetails {
+pub struct EventDetails {
     /// The values that the data must have, by their paths.
-    pub(crate) equals: BTreeMap<String, String>,
+    pub equals: BTreeMap<String, String>,
     /// A condition that narrows it down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) filter: Option<Filter>,
+    pub filter: Option<Filter>,
     /// Only events from then on count. Without it, those from the beginning of the step on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) since: Option<Timestamp>,
+    pub since: Option<Timestamp>,
 }
 
 /// A condition, and the values that it reads besides the event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Filter {
-    pub(crate) condition: Value,
+pub struct Filter {
+    pub condition: Value,
     #[serde(default)]
-    pub(crate) values: Map<String, Value>,
+    pub values: Map<String, Value>,
 }
 
 impl EventDetails {
     /// Reads equalities. `None` if there is none, or a value that nothing equals.
-    pub(crate) fn of(equalities: &Map<String, Value>) -> Option<Self> {
+    pub fn of(equalities: &Map<String, Value>) -> Option<Self> {
         let scalar = |(path, value): (&String, &Value)| Some((path.clone(), scalar(value)?));
         let equals: Option<BTreeMap<String, String>> = equalities.iter().map(scalar).collect();
         equals.filter(|equals| !equals.is_empty()).map(|equals| Self { equals, ..Self::default() })
     }
 
     /// The key of the wait.
-    pub(crate) fn key(&self, workspace: WorkspaceId, kind: &str) -> Option<String> {
+    pub fn key(&self, workspace: WorkspaceId, kind: &str) -> Option<String> {
         let (path, value) = self.equals.first_key_value()?;
         Some(key(workspace, kind, path, value))
     }
@@ -57,7 +57,7 @@ impl EventDetails {
     ///
     /// # Errors
     /// When the condition cannot be evaluated.
-    pub(crate) fn is_for(&self, event: &Value, now: Timestamp, zone: Tz) -> Result<bool, Failure> {
+    pub fn is_for(&self, event: &Value, now: Timestamp, zone: Tz) -> Result<bool, Failure> {
         let data = event.get("data").unwrap_or(&Value::Null);
         let equals = |(path, value): (&String, &String)| {
             at(data, path).and_then(scalar).is_some_and(|found| found == *value)
@@ -83,7 +83,7 @@ fn key(workspace: WorkspaceId, kind: &str, path: &str, value: &str) -> String {
 }
 
 /// The keys of an event: one for each value of its data, those on top first.
-pub(crate) fn keys(workspace: WorkspaceId, kind: &str, data: &Value) -> Vec<String> {
+pub fn keys(workspace: WorkspaceId, kind: &str, data: &Value) -> Vec<String> {
     let mut keys = Vec::new();
     let mut left = VecDeque::from([(String::new(), data)]);
     while let Some((path, value)) = left.pop_front() {

@@ -17,30 +17,30 @@ const LONGEST_NAME: usize = 100;
 
 /// What is stored with a wait for a decision.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ApprovalDetails {
+pub struct ApprovalDetails {
     /// What is to be decided.
-    pub(crate) text: String,
+    pub text: String,
     /// A JSON Schema of the form.
     #[serde(default)]
-    pub(crate) form: Option<Value>,
+    pub form: Option<Value>,
     /// The link.
-    pub(crate) url: String,
+    pub url: String,
 }
 
 /// What a person has decided.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct FlowDecision {
+pub struct FlowDecision {
     is_approved: bool,
     /// The form that was filled in.
-    pub(super) form: Option<Value>,
+    pub form: Option<Value>,
     /// Who decided, as stated by that person.
-    pub(super) by: Option<String>,
-    pub(super) note: Option<String>,
+    pub by: Option<String>,
+    pub note: Option<String>,
 }
 
 impl FlowDecision {
     /// The word for it.
-    pub(super) fn word(&self) -> &'static str {
+    pub fn word(&self) -> &'static str {
         if self.is_approved { "approved" } else { "rejected" }
     }
 
@@ -48,7 +48,7 @@ impl FlowDecision {
     ///
     /// # Errors
     /// `validation_error`.
-    pub(super) fn from_json(bytes: &[u8], schema: Option<&Value>) -> Result<Self> {
+    pub fn from_json(bytes: &[u8], schema: Option<&Value>) -> Result<Self> {
         let Value::Object(fields) = parse_json(bytes, "body")? else {
             return Err(Error::invalid("body", "must be a JSON object"));
         };
@@ -59,7 +59,7 @@ impl FlowDecision {
     ///
     /// # Errors
     /// `validation_error`.
-    pub(super) fn from_page(bytes: &[u8], schema: Option<&Value>) -> Result<Self> {
+    pub fn from_page(bytes: &[u8], schema: Option<&Value>) -> Result<Self> {
         let (mut fields, mut form) = (Map::new(), Map::new());
         for (name, text) in form_urlencoded::parse(bytes) {
             if text.is_empty() {
@@ -153,7 +153,7 @@ fn typed(schema: Option<&Value>, field: &str, said: &str) -> Value {
 }
 
 /// The page that asks.
-pub(super) fn question_page(
+pub fn question_page(
     workspace: &str,
     livemode: bool,
     details: &ApprovalDetails,
@@ -216,7 +216,7 @@ fn field_of(name: &str, field: &Value) -> Markup {
 }
 
 /// The page after a decision.
-pub(super) fn decided_page(decision: &FlowDecision) -> Markup {
+pub fn decided_page(decision: &FlowDecision) -> Markup {
     let title = if decision.is_approved { "Approved" } else { "Rejected" };
     let content = html! {
         h1 { (title) }

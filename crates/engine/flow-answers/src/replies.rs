@@ -1,38 +1,49 @@
 //! Checks of the answers to questions.
 
-use crate::waits::replies::Reply;
 use chrono::NaiveDate;
 use expressions::{decimal, text};
 use fields::value::email;
 use flow_graphs::config::{Ask, FlowChoice, FlowExpectedAnswer};
+use model::{FileId, MessageId};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+/// A message that answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// The message.
+    pub id: MessageId,
+    /// The text, the caption, or the transcript of a voice note.
+    pub text: String,
+    /// The id of the button or row that the contact chose.
+    #[serde(default)]
+    pub reply_id: Option<String>,
+    /// The files.
+    #[serde(default)]
+    pub file_ids: Vec<FileId>,
+}
 
 /// An answer that fits.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Fitting {
+pub struct Fitting {
     /// The port.
-    pub(super) port: String,
+    pub port: String,
     /// The value.
-    pub(super) value: Value,
+    pub value: Value,
     /// What the contact wrote.
-    pub(super) raw: String,
+    pub raw: String,
 }
 
 /// What a check needs besides the question.
-pub(super) struct Locale<'a> {
+pub struct Locale<'a> {
     /// Whether dates in numbers begin with the month.
-    pub(super) month_first: bool,
+    pub month_first: bool,
     /// Returns a telephone number in international form.
-    pub(super) phone: &'a dyn Fn(&str) -> Option<String>,
+    pub phone: &'a dyn Fn(&str) -> Option<String>,
 }
 
 /// Returns the answer among messages. The last message that fits counts. `None` if no message fits.
-pub(super) fn answer(
-    ask: &Ask,
-    buttons: &[String],
-    replies: &[Reply],
-    locale: &Locale<'_>,
-) -> Option<Fitting> {
+pub fn answer(ask: &Ask, buttons: &[String], replies: &[Reply], locale: &Locale<'_>) -> Option<Fitting> {
     let choice = replies.iter().rev().find_map(|reply| {
         let choice = choice(&ask.choices, buttons, reply)?;
         Some(Fitting { port: choice.id.clone(), value: json!(choice.id), raw: reply.text.clone() })
