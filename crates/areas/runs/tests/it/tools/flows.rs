@@ -130,7 +130,7 @@ async fn a_flow_is_an_effect_that_happens_once(kind: Kind) {
     let run = begin(&app, &key, json!({ "input": "Do it." })).await;
     let held = awaited(&app, &key, &run, "requires_action").await;
     assert_eq!(flows.started().len(), 3);
-    let approval = held["required_action"]["calls"][0]["id"].clone();
+    let approval = held["required_action"]["calls"][0]["step_id"].clone();
     assert!(approval.is_string(), "{held}");
     // A new version has another schema from the next run on, and a flow that is switched off says so.
     give(&app, &key, &agent, json!({})).await.expect(200);

@@ -30,7 +30,7 @@ async fn a_reminder_fires_once_at_its_date(kind: Kind) {
         ("recurrence", Value::Null),
         (
             "action",
-            json!({ "type": "notify", "config": { "agent_id": null, "input": null, "text": null, "template": null, "channel_id": null } }),
+            json!({ "type": "notify", "config": { "agent_id": null, "input": null, "flow_id": null, "text": null, "template": null, "channel_id": null } }),
         ),
         ("assignee", json!({ "type": "user", "id": member.id })),
         ("fire_count", json!(0)),
