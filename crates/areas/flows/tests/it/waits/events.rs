@@ -56,6 +56,18 @@ async fn a_condition_narrows_an_equality_down(kind: Kind) {
 }
 
 #[testkit::both]
+async fn what_the_node_before_caused_is_seen(kind: Kind) {
+    let shop = Shop::open(kind).await;
+    let nodes = json!({
+        "change": ["update_contact", { "fields": { "$name": "Ana Maria" } }],
+        "wait": ["wait_for_event", { "type": "contact.updated" }],
+    });
+    let flow = shop.flow(nodes, &["start>change", "change>wait"], json!({})).await;
+    let run = shop.start(&flow).await;
+    shop.expect(&run, "completed").await;
+}
+
+#[testkit::both]
 async fn what_happened_before_the_run_is_not_seen(kind: Kind) {
     let shop = Shop::open(kind).await;
     rename(&shop, shop.contact, "Ana Maria").await;

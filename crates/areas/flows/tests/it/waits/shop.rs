@@ -24,6 +24,8 @@ impl Shop {
         let desk = ChannelApp::around(app, |_| {}).await;
         let ana = desk.customer("Ana", "+5511987654321");
         desk.hear(&ana, "Hello").await;
+        // A reader begins behind the events that have a place at its first turn.
+        desk.app.service.readers.run_due().await.unwrap();
         let contact = desk.only_contact().await["id"].as_i64().unwrap();
         Self { desk, ana, contact, made: AtomicUsize::new(0) }
     }
