@@ -13,7 +13,7 @@ async fn an_agent_answers(kind: Kind) {
     let flow = shop.flow(nodes, &["start>agent"], json!({})).await;
     shop.desk.app.model.then(Script::Say("Hello, Ana".into()));
     let run = shop.start(&flow).await;
-    let run = shop.expect(&run, "completed").await;
+    let run = shop.becomes(&run, "completed").await;
     assert_eq!(run["output"]["output"], "Hello, Ana");
     let id = run["output"]["run_id"].as_str().unwrap();
     let agent_run = shop.desk.get(&format!("/runs/{id}")).await.expect(200);
@@ -31,7 +31,7 @@ async fn an_agent_fails(kind: Kind) {
         shop.desk.app.model.then(Script::Fail(ProviderError::Refused("no".into())));
     }
     let run = shop.start(&flow).await;
-    shop.expect(&run, "failed").await;
+    shop.becomes(&run, "failed").await;
 }
 
 #[testkit::both]
@@ -52,7 +52,7 @@ async fn a_model_chooses_a_class_and_reads_data(kind: Kind) {
     shop.desk.app.model.then(Script::Say(r#"{"class":"return"}"#.into()));
     shop.desk.app.model.then(Script::Say(r#"{"order":"1042"}"#.into()));
     let run = shop.start_with(&flow, json!({ "text": "Order 1042 is broken" })).await;
-    assert_eq!(shop.expect(&run, "completed").await["output"], "1042");
+    assert_eq!(shop.becomes(&run, "completed").await["output"], "1042");
     assert_eq!(shop.port(&run, "class").await, "completed return");
     let prompt = shop.desk.app.model.prompts().pop().unwrap();
     assert!(prompt.tools.is_empty(), "a model that reads has no tools");
@@ -65,16 +65,16 @@ async fn a_recharge_continues_a_run_that_pauses(kind: Kind) {
     let flow = shop.flow(nodes, &["start>agent"], json!({})).await;
     shop.desk.app.reserve_all_but(shop.desk.workspace, 0).await;
     let run = shop.start(&flow).await;
-    let paused = shop.expect(&run, "paused").await;
+    let paused = shop.becomes(&run, "paused").await;
     assert_eq!(paused["pause_reason"], "energy_depleted");
     shop.after(3600).await;
-    shop.expect(&run, "paused").await;
+    shop.becomes(&run, "paused").await;
     shop.desk.app.free_energy(shop.desk.workspace).await;
     let workspace = shop.desk.workspace;
     let recharge = move |tx: &mut store::Tx| grant(tx, workspace, &NewGrant::new(GrantKind::Purchase, 1000));
     shop.desk.app.db().write(recharge).await.unwrap();
     shop.settle().await;
-    shop.expect(&run, "completed").await;
+    shop.becomes(&run, "completed").await;
 }
 
 #[testkit::both]

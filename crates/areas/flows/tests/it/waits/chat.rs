@@ -81,7 +81,7 @@ async fn choose(shop: &Shop, count: usize) -> String {
     let flow = shop.flow(nodes, &["start>color", "color:red>red", "color>other"], json!({})).await;
     let run = shop.start(&flow).await;
     shop.expect(&run, "waiting").await;
-    assert_eq!(shop.last(), "Which color?");
+    assert_eq!(shop.last(), "interactive");
     run
 }
 

@@ -28,6 +28,7 @@ async fn an_event_of_the_contact_wakes_the_run(kind: Kind) {
     let run = shop.expect(&run, "completed").await;
     assert_eq!(run["output"]["type"], "contact.updated");
     assert_eq!(run["output"]["data"]["contact_id"], shop.contact);
+    shop.after(1).await;
     let run = wait_for(&shop, json!({ "type": "contact.updated", "timeout_seconds": 600 })).await;
     shop.after(601).await;
     assert_eq!(shop.port(&run, "wait").await, "completed timeout");

@@ -4,7 +4,7 @@ use crate::support::graph;
 use serde_json::{Value, json};
 use simulator::{Action, User};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use testkit::{ChannelApp, Kind, TestApp};
+use testkit::{ChannelApp, Kind, TestApp, until};
 
 pub struct Shop {
     pub desk: ChannelApp,
@@ -24,6 +24,8 @@ impl Shop {
         let desk = ChannelApp::around(app, |_| {}).await;
         let ana = desk.customer("Ana", "+5511987654321");
         desk.hear(&ana, "Hello").await;
+        // A reader begins behind the events that have a place at its first turn.
+        desk.app.service.readers.run_due().await.unwrap();
         let contact = desk.only_contact().await["id"].as_i64().unwrap();
         Self { desk, ana, contact, made: AtomicUsize::new(0) }
     }
@@ -128,6 +130,16 @@ impl Shop {
         let steps = self.steps(id).await;
         let step = steps.iter().rfind(|step| step["node_id"] == node).unwrap();
         format!("{} {}", step["status"].as_str().unwrap(), step["port"].as_str().unwrap_or("-"))
+    }
+
+    /// Waits until a run has a status that runs of agents lead to: these end on a runtime of their own.
+    pub async fn becomes(&self, id: &str, status: &str) -> Value {
+        until("the run goes on", async || {
+            self.settle().await;
+            let run = self.run(id).await;
+            (run["status"] == status).then_some(run)
+        })
+        .await
     }
 
     pub async fn expect(&self, id: &str, status: &str) -> Value {
