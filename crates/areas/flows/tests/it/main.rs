@@ -4,6 +4,7 @@
     clippy::indexing_slicing,
     reason = "clippy excuses the bodies of tests only, and here helpers are most of them"
 )]
+#![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
 mod drafts;
 mod nodes;

@@ -129,7 +129,7 @@ impl Shop {
         let mut kinds = BTreeSet::new();
         for kind in ToolKind::ALL {
             let tools = match kind {
-                ToolKind::Http | ToolKind::Agent | ToolKind::Function => Vec::new(),
+                ToolKind::Http | ToolKind::Agent | ToolKind::Function | ToolKind::Flow => Vec::new(),
                 ToolKind::Contacts | ToolKind::Tasks | ToolKind::Messages => {
                     vec![(kind.as_str().to_owned(), json!({}))]
                 }
