@@ -67,7 +67,7 @@ async fn a_changed_rule_does_not_fire_what_lies_behind(kind: Kind) {
     shop.renewal().await;
     let path = shop.automation(of_contacts(json!({ "offset": { "days": 30 } })), json!({})).await;
     for day in 10..30 {
-        shop.contact(json!({ "renewal": format!("2026-01-{day}") })).await;
+        shop.contact(json!({ "$name": "Ana", "renewal": format!("2026-01-{day}") })).await;
     }
     shop.at(moment("2026-01-25T12:00Z")).await;
     let trigger = of_contacts(json!({}));
@@ -84,10 +84,8 @@ async fn many_dates_at_once_all_fire(kind: Kind) {
     let path = shop.automation(of_contacts(json!({})), json!({})).await;
     // More than one transaction fires, and contacts of other days before and after them.
     for number in 0..130 {
-        shop.contact(
-            json!({ "renewal": format!("2026-02-{:02}", if number < 105 { 11 } else { 8 + number % 6 }) }),
-        )
-        .await;
+        let day = if number < 105 { 11 } else { 8 + number % 6 };
+        shop.contact(json!({ "$name": "Ana", "renewal": format!("2026-02-{day:02}") })).await;
     }
     shop.at(moment("2026-02-11T09:00Z")).await;
     let values = shop.fired(&path, "value").await;
