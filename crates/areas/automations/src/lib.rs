@@ -17,6 +17,7 @@ mod rules;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 mod surroundings;
+mod timer_rows;
 mod timers;
 mod triggers;
 

@@ -1,6 +1,6 @@
 //! What inbound webhooks add to the service.
 
-use crate::flows::WebhooksAsUsers;
+use crate::receive::flows::WebhooksAsUsers;
 use crate::receive::receiver::{Receiver, ReceiverParts};
 use crate::receive::size::INBOUND_LOG;
 use crate::{InboundWebhooks, jobs, sealed};

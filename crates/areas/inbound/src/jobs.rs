@@ -1,7 +1,7 @@
 //! Background jobs for received requests.
 
 use super::Receiver;
-use super::flows;
+use super::receive::flows;
 use super::rows::WebhookRow;
 use crate::receive::evaluate::Ending;
 use crate::receive::hook::Hook;

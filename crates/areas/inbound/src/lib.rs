@@ -7,7 +7,6 @@
 
 mod dedupe;
 mod events;
-mod flows;
 mod group;
 mod jobs;
 mod mapping;

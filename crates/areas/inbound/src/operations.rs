@@ -1,9 +1,9 @@
 //! Operations on inbound webhooks: list, create, read, update, delete.
 
 use super::Receiver;
-use super::flows;
 use super::jobs::{FORGET, Of, REPROCESS};
 use super::model::{InboundWebhook, InboundWebhookPatch, NewInboundWebhook, TokenRotation};
+use super::receive::flows;
 use super::rows::{Settings, Status, WebhookRow, seal_secrets, seal_token};
 use super::sample;
 use super::token;

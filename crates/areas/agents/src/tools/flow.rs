@@ -2,15 +2,14 @@
 
 use super::code_function::description_of;
 use super::outputs::bounded_output;
-use super::tool::ToolSettings;
 use model::{Error, FlowId, JsonText, Result, WorkspaceId};
 use ports::{FlowAnswer, StartableFlow, Unstartable, WorkspaceFlows};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use store::Read;
 
 /// The timeout of a call in seconds, if none was given.
-const PATIENCE: i64 = 20;
+pub(super) const PATIENCE: i64 = 20;
 
 /// The flow of a `flow` tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,28 +47,6 @@ pub(crate) fn find(
         Err(Unstartable::Inactive) => "is a flow that is switched off",
     };
     Err(Error::invalid("ref", rule))
-}
-
-impl ToolSettings {
-    /// Builds the settings of a tool that starts a flow, with the defaults for everything else.
-    pub(crate) fn of_flow(
-        flow: StartableFlow,
-        description: String,
-        fixed_arguments: Map<String, Value>,
-    ) -> Self {
-        let grant = super::Grant::default();
-        let plain = Self { grant: None, ..Self::granted(grant, description, fixed_arguments) };
-        let mut settings = Self { timeout_seconds: PATIENCE, ..plain };
-        settings.take_flow(flow);
-        settings
-    }
-
-    /// Takes over the version of the flow that is published now, which its runs execute.
-    pub(crate) fn take_flow(&mut self, flow: StartableFlow) {
-        let StartableFlow { id, name, description, input_schema, .. } = flow;
-        self.parameters = input_schema;
-        self.flow = Some(CalledFlow { id, name, description: description.unwrap_or_default() });
-    }
 }
 
 /// Returns whether a run of a flow went well so far, and what the model receives of it.

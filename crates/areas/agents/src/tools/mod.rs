@@ -6,6 +6,7 @@ pub(crate) mod code_functions;
 mod deferred;
 mod fences;
 pub(crate) mod flow;
+mod flow_settings;
 mod functions;
 pub(crate) mod grants;
 mod http_call;

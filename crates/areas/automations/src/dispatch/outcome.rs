@@ -3,7 +3,8 @@
 use crate::firings::once;
 use crate::firings::row::{FiringReason, FiringRow, FiringStatus};
 use crate::guards::errors;
-use crate::guards::outcomes::{self, Outcome};
+use crate::guards::outcome::Outcome;
+use crate::guards::outcomes;
 use crate::rules::row::{AutomationRow, SuspendedReason};
 use crate::rules::suspend::suspend;
 use model::{Code, Error, FiringId, FlowRunId, InvocationId, JsonText, Result, RunId};

@@ -1,11 +1,11 @@
 //! The guard against automations whose runs nearly always fail. It warns a day before it suspends.
 
-use super::outcomes::Outcome;
+use super::outcome::Outcome;
 use crate::rules::events::{AutomationEvent, AutomationWarning};
 use crate::rules::row::{AutomationRow, AutomationStatus, SuspendedReason};
 use crate::rules::suspend::suspend;
 use crate::schema::{automation_firings as firings, automations};
-use crate::timers::TimerRow;
+use crate::timer_rows::TimerRow;
 use diesel::dsl::{count_star, sql};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;

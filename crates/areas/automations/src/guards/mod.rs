@@ -3,6 +3,7 @@
 //! Guards count rows of firings. They hold nothing in memory, so they see the same in all processes and after a restart.
 
 pub(crate) mod errors;
+pub(crate) mod outcome;
 pub(crate) mod outcomes;
 mod rates;
 

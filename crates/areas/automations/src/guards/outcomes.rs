@@ -1,14 +1,15 @@
 //! How what firings started has ended: the events of runs say it.
 
 use super::errors;
+use super::outcome::Outcome;
 use crate::firings::row::FiringStatus;
 use crate::schema::automation_firings as table;
-use crate::timers::TimerRow;
+use crate::timer_rows::TimerRow;
 use diesel::dsl::{exists, sql};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use events::{EventConsumer, LoggedEvent};
-use model::{AutomationId, FlowRunId, JsonText, Result, RunId, text_enum};
+use model::{AutomationId, FlowRunId, JsonText, Result, RunId};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use store::{Read, Tx};
@@ -18,18 +19,6 @@ const RUNNING: &str = "automation_firings.status = 'dispatched' AND automation_f
 
 /// How long an outcome is kept for a firing that is being dispatched, in seconds.
 const EARLY_SECONDS: i64 = 3_600;
-
-text_enum! {
-    /// How a run has ended, as guards count it.
-    pub enum Outcome {
-        /// It did what it was to do, at least in part.
-        Completed = "completed",
-        /// It failed.
-        Failed = "failed",
-        /// It was cancelled.
-        Cancelled = "cancelled",
-    }
-}
 
 /// Notes the ends of runs that firings have started.
 pub(crate) struct Outcomes;

@@ -8,8 +8,8 @@ use crate::rules::row::{AutomationRow, AutomationStatus};
 use crate::rules::set;
 use crate::schema::automations;
 use crate::surroundings::Surroundings;
-use crate::timers;
 use crate::triggers::compiled::Settings;
+use crate::{timer_rows, timers};
 use diesel::prelude::*;
 use model::{AutomationId, Caller, JsonText, Result, WorkspaceId};
 use operation::{
@@ -236,7 +236,7 @@ pub fn delete_automation(
     AutomationRow::remove(tx, workspace, &automation_id, if_match)?;
     discard_open(tx, automation_id, FiringReason::SwitchedOff)?;
     marks::forget(tx, automation_id)?;
-    timers::forget(tx, automation_id)?;
+    timer_rows::forget(tx, automation_id)?;
     set::changed(tx, workspace)?;
     Ok(Deleted::of("automation", automation_id))
 }

@@ -6,7 +6,6 @@
 
 mod dates;
 mod next;
-mod row;
 mod schedule;
 mod schedules;
 mod silences;
@@ -14,6 +13,5 @@ mod sweep;
 mod windows;
 
 pub(crate) use next::{check, next_fire_at};
-pub(crate) use row::{TimerRow, forget};
 pub(crate) use silences::{SilenceReferences, Silences};
 pub use sweep::Sweep;

@@ -1,11 +1,11 @@
 //! The settings of timers that a request states, and when a timer is due first.
 
 use super::dates::DateRule;
-use super::row::{self, Clock};
 use super::schedule::Slots;
 use super::windows::Window;
 use crate::rules::row::AutomationRow;
 use crate::surroundings::Surroundings;
+use crate::timer_rows::{self as row, Clock, within};
 use crate::triggers::compiled::Settings;
 use crate::triggers::timers::{DateField, DateObject};
 use chrono::Duration;
@@ -117,9 +117,4 @@ pub(super) fn slots(
 ) -> Result<Slots> {
     let zone = around.business.time_zone(read, row.workspace_id)?;
     Slots::of(schedule, zone, row.active_from.unwrap_or(row.created_at))
-}
-
-/// Returns a moment at which the automation still fires.
-pub(super) fn within(row: &AutomationRow, next: Option<Timestamp>) -> Option<Timestamp> {
-    next.filter(|next| row.active_until.is_none_or(|until| *next < until))
 }

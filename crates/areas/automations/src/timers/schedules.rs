@@ -1,7 +1,6 @@
 //! Schedules: which slots fire now.
 
-use super::next::{slots, within};
-use super::row::Clock;
+use super::next::slots;
 use super::schedule::MOST_MISSED;
 use super::windows::set_next;
 use crate::firings::row::{FiringReason, FiringStatus};
@@ -11,6 +10,7 @@ use crate::occurrence::Occurrence;
 use crate::rules::row::{AutomationRow, AutomationStatus};
 use crate::schema::automations;
 use crate::surroundings::Surroundings;
+use crate::timer_rows::{Clock, within};
 use crate::triggers::compiled::Settings;
 use crate::triggers::timers::{CatchUp, Overlap, Schedule};
 use diesel::prelude::*;

@@ -2,11 +2,11 @@
 //!
 //! Events of messages begin and end waits, which are rows. A wait that is over fires, and its row goes in the same transaction.
 
-use super::row::{TimerRow, delete};
 use crate::matching::{Matching, consider};
 use crate::occurrence::Occurrence;
 use crate::rules::row::{AutomationRow, AutomationStatus};
 use crate::schema::{automation_timers, automations};
+use crate::timer_rows::{TimerRow, delete};
 use crate::triggers::TriggerType;
 use crate::triggers::compiled::Settings;
 use diesel::prelude::*;

@@ -1,12 +1,12 @@
 //! The job that looks for what is due by the clock.
 
-use super::row::TimerRow;
 use super::{schedules, silences, windows};
 use crate::guards::errors;
 use crate::matching::Matching;
 use crate::rules::row::{AutomationRow, AutomationStatus};
 use crate::schema::automations;
 use crate::surroundings::Surroundings;
+use crate::timer_rows::TimerRow;
 use crate::triggers::TriggerType;
 use diesel::prelude::*;
 use jobs::{Job, JobContext, JobError};

@@ -4,13 +4,12 @@
 //! once; the firing of an occurrence is unique too, also if a window is read twice.
 
 use super::dates::{DateRule, DateValue};
-use super::next::within;
-use super::row::{Clock, damaged};
 use crate::matching::{Matching, consider};
 use crate::occurrence::Occurrence;
 use crate::rules::row::{AutomationRow, AutomationStatus};
 use crate::schema::automations;
 use crate::surroundings::Surroundings;
+use crate::timer_rows::{Clock, damaged, within};
 use crate::triggers::compiled::Settings;
 use crate::triggers::timers::{DateField, DateObject};
 use chrono_tz::Tz;

@@ -119,7 +119,7 @@ async fn what_waits_is_discarded_when_the_automation_is_switched_off(kind: Kind)
     fire(&shop, &path, json!({})).await;
     shop.app.post(&format!("{path}/disable"), &shop.key, json!({})).await.expect(200);
     let discarded = ("discarded".to_owned(), json!("switched_off"));
-    assert_eq!(shop.firings(&path).await, [discarded.clone()]);
+    assert_eq!(shop.firings(&path).await, std::slice::from_ref(&discarded));
     shop.app.post(&format!("{path}/enable"), &shop.key, json!({})).await.expect(200);
     shop.app.data.clock.advance(Duration::seconds(61));
     shop.work().await;

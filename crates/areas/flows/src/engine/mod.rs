@@ -1,5 +1,6 @@
 //! The engine of flows: it claims runs that have work, and drives each to its end or to where it waits.
 
+mod answers;
 pub(crate) mod claim;
 mod commit;
 pub(crate) mod content;

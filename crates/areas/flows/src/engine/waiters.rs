@@ -1,17 +1,10 @@
 //! Requests of this process that wait for runs.
 
-use super::FlowEngine;
-use crate::runs::row::{FlowRunStatus, RunError, RunRow};
-use model::{FlowRunId, JsonText, Result, WorkspaceId};
-use ports::{FlowAnswer, FlowResponse};
+use model::FlowRunId;
+use ports::FlowAnswer;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout};
-
-/// How often the row of a run is read that another process may execute.
-const POLL: Duration = Duration::from_millis(500);
 
 /// Those who wait, by their runs.
 #[derive(Default)]
@@ -22,20 +15,20 @@ impl Waiters {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, run: &FlowRunId) -> oneshot::Receiver<FlowAnswer> {
+    pub(super) fn add(&self, run: &FlowRunId) -> oneshot::Receiver<FlowAnswer> {
         let (sender, receiver) = oneshot::channel();
         self.lock().entry(run.clone()).or_default().push(sender);
         receiver
     }
 
-    fn tell(&self, run: &FlowRunId, answer: &FlowAnswer) {
+    pub(super) fn tell(&self, run: &FlowRunId, answer: &FlowAnswer) {
         for waiter in self.lock().remove(run).into_iter().flatten() {
             // The request may be gone.
             let _ = waiter.send(answer.clone());
         }
     }
 
-    fn forget_closed(&self, run: &FlowRunId) {
+    pub(super) fn forget_closed(&self, run: &FlowRunId) {
         let mut all = self.lock();
         if let Some(waiters) = all.get_mut(run) {
             waiters.retain(|waiter| !waiter.is_closed());
@@ -43,70 +36,5 @@ impl Waiters {
                 all.remove(run);
             }
         }
-    }
-}
-
-impl FlowEngine {
-    /// The `respond` node of a run has answered.
-    pub(crate) fn answered(&self, run: &FlowRunId, response: &FlowResponse) {
-        self.0.waiters.tell(run, &FlowAnswer::Response(run.clone(), response.clone()));
-    }
-
-    /// A run has ended.
-    pub(crate) fn ended(&self, row: &RunRow) {
-        if let Some(answer) = answer_of(row) {
-            self.0.waiters.tell(&row.id, &answer);
-        }
-    }
-
-    /// Waits for the answer of a run, or its end.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub(crate) async fn await_answer(
-        &self,
-        workspace: WorkspaceId,
-        run: FlowRunId,
-        patience: Duration,
-    ) -> Result<FlowAnswer> {
-        let until = Instant::now() + patience;
-        loop {
-            let receiver = self.0.waiters.add(&run);
-            let id = run.clone();
-            let row = self.db().read(move |read| RunRow::find(read, workspace, &id)).await?;
-            if let Some(answer) = answer_of(&row) {
-                drop(receiver);
-                self.0.waiters.forget_closed(&run);
-                return Ok(answer);
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if let Ok(Ok(answer)) = timeout(left.min(POLL), receiver).await {
-                return Ok(answer);
-            }
-            self.0.waiters.forget_closed(&run);
-            if left <= POLL {
-                return Ok(FlowAnswer::Pending(run));
-            }
-        }
-    }
-}
-
-/// What a run says to those who wait for it. `None` as long as it says nothing.
-fn answer_of(row: &RunRow) -> Option<FlowAnswer> {
-    let id = row.id.clone();
-    if let Some(response) = row.response.as_ref().and_then(|response| response.parse().ok()) {
-        return Some(FlowAnswer::Response(id, response));
-    }
-    match row.status {
-        FlowRunStatus::Completed => {
-            let output = row.output.as_ref().and_then(|output| output.parse().ok());
-            Some(FlowAnswer::Completed(id, output.unwrap_or_default()))
-        }
-        status if status.is_final() => {
-            let error: Option<RunError> = row.error.as_ref().map(JsonText::parse).transpose().ok().flatten();
-            let message = error.map_or_else(|| format!("The run is {}.", status.as_str()), |it| it.message);
-            Some(FlowAnswer::Ended(id, status.as_str(), message))
-        }
-        _ => None,
     }
 }

@@ -1,8 +1,8 @@
 //! Request evaluation: verification, handshake and mapping, and what is to be kept of a request. No I/O.
 
+use super::flows::Question;
 use super::hook::Hook;
 use crate::events::{InboundEvent, Received};
-use crate::flows::Question;
 use crate::mapping::{Mapped, Outcome};
 use crate::rows::ResponseKind;
 use crate::verify::body::Form;

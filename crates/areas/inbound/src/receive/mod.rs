@@ -2,6 +2,7 @@
 
 pub(crate) mod bucket;
 pub(crate) mod evaluate;
+pub(crate) mod flows;
 pub(crate) mod hook;
 pub(crate) mod received;
 pub(crate) mod receiver;

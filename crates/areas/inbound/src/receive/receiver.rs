@@ -6,9 +6,9 @@
 
 use super::bucket::Bucket;
 use super::evaluate::{Evaluation, Taken, evaluate};
+use super::flows::{self, Question};
 use super::hook::Hook;
 use super::received::{self, Appended};
-use crate::flows::{self, Question};
 use crate::queries;
 use crate::rows::{ResponseKind, Status};
 use crate::token::{self, TokenHash};

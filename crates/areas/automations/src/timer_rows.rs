@@ -144,7 +144,7 @@ pub(crate) fn rebase(tx: &mut Tx, automation: AutomationId, minutes: i64) -> Res
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Clock {
     /// The rule to which it belongs. If the automation has another one, the place means nothing.
-    pub(super) rule: String,
+    pub(crate) rule: String,
     /// A slot that waits for the end of an earlier run, or could not be fired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) slot: Option<Timestamp>,
@@ -206,4 +206,9 @@ fn rule_of(row: &AutomationRow) -> String {
 /// The error of settings that do not fit their trigger.
 pub(crate) fn damaged() -> Error {
     Error::internal("the settings of a timer are damaged")
+}
+
+/// Returns a moment at which the automation still fires.
+pub(crate) fn within(row: &AutomationRow, next: Option<Timestamp>) -> Option<Timestamp> {
+    next.filter(|next| row.active_until.is_none_or(|until| *next < until))
 }

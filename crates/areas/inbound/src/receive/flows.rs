@@ -1,6 +1,6 @@
 //! The response `flow`: a run of a flow answers the sender of a request.
 
-use crate::receive::hook::Hook;
+use super::hook::Hook;
 use crate::rows::{ResponseKind, ResponseSettings, Settings};
 use crate::schema::inbound_webhooks;
 use crate::verify::answer;
