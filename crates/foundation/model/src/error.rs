@@ -206,7 +206,7 @@ impl Code {
             (Self::MissingScope, _) | (_, 400) => ErrorType::InvalidRequestError,
             (_, 401) => ErrorType::AuthenticationError,
             (_, 429) => ErrorType::RateLimitError,
-            (Self::AgentFailed | Self::ModelUnavailable | Self::AgentTimeout, _) => ErrorType::AgentError,
+            (_, 502 | 504) => ErrorType::AgentError,
             _ => ErrorType::ApiError,
         }
     }

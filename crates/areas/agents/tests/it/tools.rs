@@ -50,7 +50,7 @@ async fn bad_tools_are_refused(kind: Kind) {
     let (key, agent) = with_agent(&app, json!({})).await;
     let path = format!("/agents/{}/tools", agent["id"]);
     for (body, param) in [
-        (with("type", json!("flow")), "type"),
+        (with("type", json!("mcp_tool")), "type"),
         (with("description", json!(" ")), "description"),
         (with("parameters", json!({ "type": "strin" })), "parameters"),
         (with("parameters", json!({ "type": "array" })), "parameters.type"),

@@ -24,8 +24,8 @@ pub struct FiringError {
 /// A firing of an automation, or an occurrence that did not fire it.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = AutomationExecutionSummary, example = json!({
-    "kind": "contact.updated", "status": "skipped", "reason": "condition_false", "livemode": true,
-    "contact_id": 1, "depth": 1,
+    "kind": "contact.updated", "occurrence": "evt_01m7w4n5e0k3p8r2v6x9b1d4f7", "status": "skipped", "reason": "condition_false",
+    "livemode": true, "contact_id": 1, "depth": 1,
 }))]
 pub struct Firing {
     /// The id.
@@ -73,7 +73,8 @@ pub struct Firing {
 /// A firing with its data and the evaluated conditions.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = AutomationExecution, example = json!({
-    "kind": "contact.updated", "status": "skipped", "reason": "condition_false", "livemode": true, "contact_id": 1,
+    "kind": "contact.updated", "occurrence": "evt_01m7w4n5e0k3p8r2v6x9b1d4f7", "status": "skipped", "reason": "condition_false",
+    "livemode": true, "contact_id": 1, "data": { "contact_id": 1, "changed": { "$stage": { "old": "new", "new": "won" } } },
     "evaluation": { "left": "$contact.country", "op": "eq", "right": "BR", "left_value": "ES", "holds": false },
 }))]
 pub struct FiringDetail {
@@ -103,6 +104,7 @@ pub struct FiringQuery {
     #[serde(default)]
     pub(crate) reason: Option<FiringReason>,
     /// Only firings about this contact.
+    #[param(value_type = Option<i64>, minimum = 1)]
     #[serde(default)]
     pub(crate) contact_id: Option<ContactId>,
     /// Only the firing of this event.

@@ -5,8 +5,9 @@ use crate::firings::row::FiringRow;
 use crate::rules::row::AutomationRow;
 use crate::schema::automation_firings as table;
 use diesel::prelude::*;
-use model::{AutomationId, Caller, FiringId, Result, WorkspaceId};
-use operation::{Json, OptIn, OptInList, Path, Query, Resource, operation};
+use model::{AutomationId, Caller, ContactId, FiringId, Result, WorkspaceId};
+use operation::{Json, OptIn, OptInList, Path, Query, Resource, State, operation};
+use ports::People;
 use store::{OptInPage, Read};
 
 /// Past firings
@@ -20,10 +21,16 @@ pub fn list_automation_executions(
     Path(automation_id): Path<AutomationId>,
     Query(query): Query<FiringQuery>,
     page: OptIn,
+    people: State<People>,
 ) -> Result<OptInList<Firing>> {
     let workspace = caller.workspace_id();
     AutomationRow::find(read, workspace, &automation_id)?;
-    let rows = list(read, workspace, automation_id, &query, page.page())?;
+    let contact = match query.contact_id {
+        // The id of a contact that was merged finds the firings of the one that remains.
+        Some(id) => people.0.ids_of(read, workspace, id)?.first().copied(),
+        None => None,
+    };
+    let rows = list(read, workspace, automation_id, &query, contact, page.page())?;
     let all = rows.iter().map(FiringRow::summary).collect::<Result<Vec<_>>>()?;
     let numbers: Vec<i64> = rows.iter().map(|row| row.number).collect();
     let place = |firing: &Firing| {
@@ -38,6 +45,7 @@ fn list(
     workspace: WorkspaceId,
     automation: AutomationId,
     query: &FiringQuery,
+    contact: Option<ContactId>,
     page: &OptInPage,
 ) -> Result<Vec<FiringRow>> {
     let mut rows = table::table
@@ -53,7 +61,7 @@ fn list(
     if let Some(reason) = query.reason {
         rows = rows.filter(table::reason.eq(reason));
     }
-    if let Some(contact) = query.contact_id {
+    if let Some(contact) = contact {
         rows = rows.filter(table::contact_id.eq(contact));
     }
     if let Some(event) = &query.event_id {

@@ -86,15 +86,13 @@ pub fn trigger_automation(
     let rule = Rule::of(&row)?;
     let data = fire.data.unwrap_or_default();
     expect_input(&rule, &data)?;
-    if let Some(id) = fire.contact_id {
-        expect_contact(tx, &matching.0, &row, id)?;
-    }
+    let contact = named_contact(tx, &matching.0, &row, fire.contact_id)?;
     let occurrence = Occurrence {
         key: format!("request:{}", caller.request),
         event: None,
         kind: TriggerType::Manual.as_str().to_owned(),
         payload: Value::Object(data),
-        contact: fire.contact_id,
+        contact,
         livemode: caller.livemode(),
         chain: caller.chain.clone(),
         missed: None,
@@ -108,20 +106,20 @@ pub fn trigger_automation(
     }))
 }
 
-/// Makes sure that a request names a contact of the workspace.
+/// Finds the contact that a request names, or the one into which it was merged.
 ///
 /// # Errors
 /// `validation_error` about `contact_id`.
-pub(super) fn expect_contact(
+pub(super) fn named_contact(
     read: &mut Read,
     matching: &Matching,
     row: &AutomationRow,
-    id: ContactId,
-) -> Result<()> {
-    match matching.reading.contact(read, row.workspace_id, id)? {
-        Some(_) => Ok(()),
-        None => Err(Error::invalid("contact_id", "must be the id of a contact of the workspace")),
-    }
+    id: Option<ContactId>,
+) -> Result<Option<ContactId>> {
+    let Some(id) = id else { return Ok(None) };
+    let found = matching.reading.contact(read, row.workspace_id, id)?;
+    let missing = || Error::invalid("contact_id", "must be the id of a contact of the workspace");
+    Ok(Some(found.ok_or_else(missing)?.id))
 }
 
 /// Checks data against the schema of a `manual` trigger.

@@ -1,6 +1,6 @@
 //! Asking whether given data would fire an automation, and why.
 
-use super::fire::expect_contact;
+use super::fire::named_contact;
 use crate::dispatch;
 use crate::firings::row::{FiringReason, FiringStatus};
 use crate::matching::{Matching, judge};
@@ -79,9 +79,7 @@ pub fn test_automation(
 ) -> Result<Json<Tried>> {
     let row = AutomationRow::find(read, caller.workspace_id(), &automation_id)?;
     let (rule, now) = (Rule::of(&row)?, read.now());
-    if let Some(id) = test.contact_id {
-        expect_contact(read, &matching.0, &row, id)?;
-    }
+    let named = named_contact(read, &matching.0, &row, test.contact_id)?;
     let data = Value::Object(test.data.unwrap_or_default());
     let (kind, fitting) = fitting(&rule, test.event_type, &data);
     let mut tried = Tried {
@@ -101,7 +99,7 @@ pub fn test_automation(
         event: None,
         kind,
         payload,
-        contact: test.contact_id.or(contact),
+        contact: named.or(contact),
         livemode: caller.livemode(),
         chain: None,
         missed: None,

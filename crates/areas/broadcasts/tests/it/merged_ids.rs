@@ -7,7 +7,7 @@ use testkit::Kind;
 
 /// Every place of a request that contains the id of a contact, by operation. Add a new place here and to the test
 /// below that uses it.
-const PLACES: [(&str, &str); 27] = [
+const PLACES: [(&str, &str); 32] = [
     ("bulkUpdateTasks", "rows[].change.contact_id"),
     ("createBroadcast", "audience.contact_ids[]"),
     ("createBroadcast", "audience.exclude.contact_ids[]"),
@@ -15,8 +15,10 @@ const PLACES: [(&str, &str); 27] = [
     ("createSegment", "contact_ids[]"),
     ("createSubtask", "contact_id"),
     ("createTask", "contact_id"),
+    ("listAutomationExecutions", "?contact_id"),
     ("listConversations", "?contact_id"),
     ("listEvents", "?contact_id"),
+    ("listFlowRuns", "?contact_id"),
     ("listReminders", "?contact_id"),
     ("listTasks", "?contact_id"),
     ("mergeContact", "source_id"),
@@ -26,6 +28,9 @@ const PLACES: [(&str, &str); 27] = [
     ("sendChannelMedia", "contact_id"),
     ("sendChannelMessage", "contact_id"),
     ("sendChannelTemplate", "contact_id"),
+    ("startFlowRun", "contact_id"),
+    ("testAutomation", "contact_id"),
+    ("triggerAutomation", "contact_id"),
     ("updateBroadcast", "audience.contact_ids[]"),
     ("updateBroadcast", "audience.exclude.contact_ids[]"),
     ("updateReminder", "contact_id"),
@@ -300,4 +305,31 @@ async fn messages_broadcasts_and_events_follow_a_merge(kind: Kind) {
     let merging = json!({ "source_id": old });
     assert_eq!(desk.post(&format!("/contacts/{ben}/merge"), merging).await.expect(200)["id"], json!(ben));
     assert_eq!(desk.get(&format!("/contacts/{old}")).await.expect(200)["id"], json!(ben));
+}
+
+#[testkit::both]
+async fn flows_and_automations_are_about_the_contact_that_remains(kind: Kind) {
+    let merged = Merged::open(kind).await;
+    let (desk, old, current) = (&merged.desk, merged.old, json!(merged.current));
+    let flows = format!("/workspaces/{}/flows", desk.workspace);
+    let draft = json!({
+        "nodes": [{ "id": "start", "type": "trigger" }, { "id": "later", "type": "delay", "config": { "days": 1 } }],
+        "edges": [{ "from": "start", "to": "later" }],
+    });
+    let flow = desk.post(&flows, json!({ "name": "Later", "draft": draft })).await.expect(201)["id"].clone();
+    desk.post(&format!("{flows}/{flow}/publish"), json!({})).await.expect(200);
+    let run = desk.post(&format!("{flows}/{flow}/runs"), json!({ "contact_id": old })).await.expect(201);
+    assert_eq!(run["contact_id"], current);
+    let runs = format!("/workspaces/{}/flow-runs?contact_id={{id}}", desk.workspace);
+    assert_eq!(merged.found(&runs).await, 1);
+
+    let new = json!({
+        "name": "By hand", "trigger": { "type": "manual" }, "target": { "type": "flow", "id": flow }, "enable": true,
+    });
+    let automation = desk.post("/automations", new).await.expect(201)["id"].clone();
+    let path = format!("/automations/{automation}");
+    let fired = desk.post(&format!("{path}/trigger"), json!({ "contact_id": old })).await.expect(200);
+    assert_eq!(fired["execution"]["contact_id"], current);
+    assert_eq!(merged.found(&format!("{path}/executions?contact_id={{id}}")).await, 1);
+    desk.post(&format!("{path}/test"), json!({ "contact_id": old })).await.expect(200);
 }

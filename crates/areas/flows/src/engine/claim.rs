@@ -6,13 +6,13 @@ use super::drive::{Drive, Driven, Left, Loaded};
 use crate::draft::model::FlowRow;
 use crate::draft::settings::Settings;
 use crate::draft::versions::VersionRow;
-use crate::runs::queries;
+use crate::runs::queries::{self, Due};
 use crate::runs::row::{FlowPauseReason, FlowRunStatus, RunContent, RunError, RunRow};
 use auth::keys;
 use model::{Actor, ActorType, ApiKey, Caller, Chain, Env, FlowId, Result, ScopeSet, WorkspaceId};
 use operation::{Resource, Version};
 use std::sync::Arc;
-use store::Read;
+use store::{Read, Tx};
 use tokio::sync::OwnedSemaphorePermit;
 
 /// The most runs that are claimed at a time.
@@ -41,12 +41,21 @@ impl FlowEngine {
         if most == 0 {
             return Ok(0);
         }
-        let rows = self.db().write(move |tx| queries::claim(tx, most)).await?;
+        let engine = self.clone();
+        let claim = self.db().write(move |tx| queries::claim(tx, most, |tx, run| engine.limit_of(tx, run)));
+        let rows = claim.await?;
         let count = rows.len();
         for (row, permit) in rows.into_iter().zip(permits) {
             self.spawn(row, permit);
         }
         Ok(count)
+    }
+
+    /// How many runs of a version may be under way. A version that cannot be read does not keep its runs from being parked.
+    fn limit_of(&self, tx: &mut Tx, run: &Due) -> Result<i64> {
+        let Some(version) = run.version else { return Ok(i64::MAX) };
+        let content = self.version(tx, run.workspace_id, run.flow_id, version);
+        Ok(content.map_or(i64::MAX, |content| content.settings.concurrency.limit))
     }
 
     /// Executes a claimed run in a task of its own.

@@ -9,9 +9,9 @@ use super::waits::WaitRow;
 use crate::engine::FlowEngine;
 use crate::schema::{flow_runs, flow_steps, flow_waits};
 use diesel::prelude::*;
-use model::{Caller, Code, Error, FlowId, FlowRunId, Result, WorkspaceId};
+use model::{Caller, Code, ContactId, Error, FlowId, FlowRunId, Result, WorkspaceId};
 use operation::{Body, Created, Cx, Json, OptIn, OptInList, Path, Query, State, operation};
-use ports::People;
+use ports::{ContactRef, People};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -32,13 +32,13 @@ pub(crate) async fn start_flow_run(
 ) -> Result<Created<Run>> {
     let (caller, workspace) = (cx.caller.clone(), cx.caller.workspace_id());
     let patience = Duration::from_secs(body.wait_seconds.unsigned_abs());
-    let new = new_run(&caller, flow_id, &body);
+    let asked = new_run(&caller, flow_id, &body);
     let starter = engine.clone();
     let id = cx.change(move |tx| {
-        if let Some(contact) = new.contact
-            && people.cards(tx, workspace, &[contact])?.is_empty()
-        {
-            return Err(Error::not_found("contact").param("contact_id"));
+        let mut new = asked.clone();
+        if let Some(contact) = new.contact {
+            let found = people.find(tx, workspace, &ContactRef::from(contact));
+            new.contact = Some(found.map_err(|error| error.param("contact_id"))?.id);
         }
         match start::start(&starter, tx, &new)? {
             Started::New(id) | Started::Known(id) => Ok(id),
@@ -92,8 +92,15 @@ pub fn list_flow_runs(
     caller: &Caller,
     Query(query): Query<RunQuery>,
     page: OptIn,
+    people: State<People>,
 ) -> Result<OptInList<Run>> {
-    let rows = list(read, caller.workspace_id(), &query, page.page())?;
+    let workspace = caller.workspace_id();
+    let contact = match query.contact_id {
+        // The id of a contact that was merged finds the runs of the one that remains.
+        Some(id) => people.0.ids_of(read, workspace, id)?.first().copied(),
+        None => None,
+    };
+    let rows = list(read, workspace, &query, contact, page.page())?;
     let mut waits: HashMap<FlowRunId, Vec<WaitRow>> = HashMap::new();
     let ids: Vec<&FlowRunId> = rows.iter().map(|row| &row.id).collect();
     let all: Vec<WaitRow> = flow_waits::table
@@ -111,7 +118,13 @@ pub fn list_flow_runs(
     Ok(page.answer(runs.collect::<Result<Vec<_>>>()?, |run| run.id().to_string()))
 }
 
-fn list(read: &mut Read, workspace: WorkspaceId, query: &RunQuery, page: &OptInPage) -> Result<Vec<RunRow>> {
+fn list(
+    read: &mut Read,
+    workspace: WorkspaceId,
+    query: &RunQuery,
+    contact: Option<ContactId>,
+    page: &OptInPage,
+) -> Result<Vec<RunRow>> {
     let mut runs = flow_runs::table
         .filter(flow_runs::workspace_id.eq(workspace))
         .order(flow_runs::id.desc())
@@ -124,7 +137,7 @@ fn list(read: &mut Read, workspace: WorkspaceId, query: &RunQuery, page: &OptInP
     if let Some(status) = query.status {
         runs = runs.filter(flow_runs::status.eq(status));
     }
-    if let Some(contact) = query.contact_id {
+    if let Some(contact) = contact {
         runs = runs.filter(flow_runs::contact_id.eq(contact));
     }
     if let Some(root) = &query.root_run_id {

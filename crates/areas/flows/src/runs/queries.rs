@@ -3,6 +3,7 @@
 use super::row::{FlowPauseReason, FlowRunStatus, RunError, RunRow};
 use super::steps::FlowStepStatus;
 use crate::schema::{flow_runs, flow_steps, flow_waits};
+use diesel::dsl::count_star;
 use diesel::prelude::*;
 use model::{AutomationId, ContactId, FlowId, FlowRunId, JsonText, Result, Timestamp, WorkspaceId};
 use std::collections::HashMap;
@@ -13,32 +14,49 @@ pub(crate) const LEASE_SECONDS: i64 = 30;
 /// How many due runs are looked at for each that is claimed, so that one workspace with many does not keep others waiting.
 const LOOKED_AT: i64 = 4;
 
-/// Claims runs that have work, the longest due first, and those of each workspace in turn.
-pub(crate) fn claim(tx: &mut Tx, most: i64) -> Result<Vec<RunRow>> {
+/// After how many seconds a run is looked at again whose flow has as many under way as it allows.
+const FULL_SECONDS: i64 = 1;
+
+/// Claims runs that have work, the longest due first, and those of each workspace in turn. `limit` gives how many runs of a version
+/// may be under way.
+pub(crate) fn claim(
+    tx: &mut Tx,
+    most: i64,
+    limit: impl Fn(&mut Tx, &Due) -> Result<i64>,
+) -> Result<Vec<RunRow>> {
     let now = tx.now();
     let due = flow_runs::table
         .filter(flow_runs::wake_at.le(now))
         .filter(flow_runs::lease_until.is_null().or(flow_runs::lease_until.lt(now)))
         .order(flow_runs::wake_at.asc())
         .limit(most.saturating_mul(LOOKED_AT))
-        .select((flow_runs::id, flow_runs::workspace_id));
-    let due: Vec<(FlowRunId, WorkspaceId)> = for_update_skip_locked(due).load(tx.connection())?;
-    let mut turns: HashMap<WorkspaceId, usize> = HashMap::new();
-    let mut chosen: Vec<(usize, FlowRunId)> = due
-        .into_iter()
-        .map(|(id, workspace)| {
-            let turn = turns.entry(workspace).or_default();
-            *turn += 1;
-            (*turn, id)
-        })
-        .collect();
+        .select(Due::as_select());
+    let due: Vec<Due> = for_update_skip_locked(due).load(tx.connection())?;
+    if due.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut held = held_by_flow(tx, &due)?;
+    let (mut turns, mut full): (HashMap<WorkspaceId, usize>, Vec<FlowRunId>) = Default::default();
+    let mut chosen: Vec<(usize, FlowRunId)> = Vec::new();
+    for run in due {
+        let under_way = held.entry(run.flow_id).or_default();
+        if *under_way >= limit(tx, &run)? {
+            full.push(run.id);
+            continue;
+        }
+        *under_way += 1;
+        let turn = turns.entry(run.workspace_id).or_default();
+        *turn += 1;
+        chosen.push((*turn, run.id));
+    }
     // The sort is stable: within a turn the longest due comes first.
     chosen.sort_by_key(|(turn, _)| *turn);
     chosen.truncate(usize::try_from(most).unwrap_or_default());
+    // Others come first meanwhile.
+    diesel::update(flow_runs::table.filter(flow_runs::id.eq_any(full)))
+        .set(flow_runs::wake_at.eq(now.plus_seconds(FULL_SECONDS)))
+        .execute(tx.connection())?;
     let ids: Vec<FlowRunId> = chosen.into_iter().map(|(_, id)| id).collect();
-    if ids.is_empty() {
-        return Ok(Vec::new());
-    }
     Ok(diesel::update(flow_runs::table.filter(flow_runs::id.eq_any(ids)))
         .set((
             flow_runs::epoch.eq(flow_runs::epoch + 1),
@@ -46,6 +64,39 @@ pub(crate) fn claim(tx: &mut Tx, most: i64) -> Result<Vec<RunRow>> {
         ))
         .returning(flow_runs::all_columns)
         .get_results(tx.connection())?)
+}
+
+/// A run that has work.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = flow_runs)]
+pub(crate) struct Due {
+    id: FlowRunId,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) flow_id: FlowId,
+    pub(crate) version: Option<i64>,
+}
+
+/// How many runs of flows are under way.
+fn held_by_flow(read: &mut Read, due: &[Due]) -> Result<HashMap<FlowId, i64>> {
+    let flows: Vec<FlowId> = due.iter().map(|run| run.flow_id).collect();
+    let now = read.now();
+    let held: Vec<(FlowId, i64)> = flow_runs::table
+        .filter(flow_runs::flow_id.eq_any(flows))
+        .filter(flow_runs::lease_until.ge(now))
+        .group_by(flow_runs::flow_id)
+        .select((flow_runs::flow_id, count_star()))
+        .load(read.connection())?;
+    Ok(held.into_iter().collect())
+}
+
+/// The number of runs of a flow that are under way.
+pub(crate) fn count_held(read: &mut Read, flow: FlowId) -> Result<i64> {
+    let now = read.now();
+    Ok(flow_runs::table
+        .filter(flow_runs::flow_id.eq(flow))
+        .filter(flow_runs::lease_until.ge(now))
+        .count()
+        .get_result(read.connection())?)
 }
 
 /// Renews a lease. Returns whether the epoch is still that of the worker, and the run has not been ended by others.

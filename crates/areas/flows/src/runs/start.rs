@@ -120,7 +120,8 @@ pub(crate) fn start(engine: &FlowEngine, tx: &mut Tx, new: &NewRun) -> Result<St
     if let Some(active) = make_room(engine, tx, new, &content)? {
         return Ok(Started::Active(active));
     }
-    let permit = engine.reserve();
+    let is_full = queries::count_held(tx, new.flow)? >= content.settings.concurrency.limit;
+    let permit = if is_full { None } else { engine.reserve() };
     let row = row(tx, new, &flow, version, &content, permit.is_some())?;
     diesel::insert_into(flow_runs::table).values(&row).execute(tx.connection())?;
     let (engine, id) = (engine.clone(), row.id.clone());

@@ -9,5 +9,6 @@
 mod drafts;
 mod nodes;
 mod runs;
+mod starts;
 mod support;
 mod waits;

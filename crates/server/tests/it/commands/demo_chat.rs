@@ -154,5 +154,7 @@ async fn a_person_takes_over_on_the_page_and_hands_back(kind: Kind) {
 
     // Each start has a key of its own, and ends the one before.
     let (_second, page) = program.serve_demo_again().await;
-    assert_eq!(Customer::first(&page).await.inbox().await["data"].as_array().unwrap().len(), 4);
+    // The last message is answered if it was not due yet when the conversation was handed back.
+    let kept = Customer::first(&page).await.inbox().await["data"].as_array().unwrap().len();
+    assert!((4..=5).contains(&kept), "{kept}");
 }

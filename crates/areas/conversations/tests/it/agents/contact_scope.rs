@@ -151,7 +151,7 @@ impl Shop {
                 kinds.insert(kind.as_str());
             }
         }
-        assert_eq!(kinds.len(), ToolKind::ALL.len() - 3);
+        assert_eq!(kinds.len(), ToolKind::ALL.len() - 4);
     }
 
     /// Ana writes, and the agent makes these calls. Gives their results.

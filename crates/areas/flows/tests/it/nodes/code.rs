@@ -72,7 +72,8 @@ async fn a_function_is_called_by_the_flow(kind: Kind) {
         (&calls[0]["caller"]["type"], &calls[0]["caller"]["run_id"], &calls[0]["mode"]),
         (&json!("flow"), &run["id"], &json!("live"))
     );
-    // Started by a test key, it is called in test mode.
+    // Started by a test key, it is called in test mode. A moment later, so that the call is the newest.
+    app.data.clock.advance(chrono::Duration::milliseconds(1));
     let test = app.key(key.workspace, Env::Test, &["*"]).await;
     let run = flow.run_by(&test, json!({ "input": { "n": 1 } })).await;
     assert_eq!(run["status"], "completed", "{run}");

@@ -96,3 +96,31 @@ async fn a_run_of_a_revoked_key_pauses(kind: Kind) {
     let run = bed.app.get(&path, &reader).await.expect(200);
     assert_eq!((&run["status"], &run["pause_reason"]), (&json!("paused"), &json!("key_lost")), "{run}");
 }
+
+#[testkit::both]
+async fn a_flow_has_no_more_runs_under_way_than_it_allows(kind: Kind) {
+    let bed = Bed::new(kind).await;
+    let limited =
+        |on_limit: &str| json!({ "settings": { "concurrency": { "limit": 1, "on_limit": on_limit } } });
+    let nodes = || json!({ "later": ["delay", { "seconds": 9 }] });
+    let queue = bed.flow_with(nodes(), &["start>later"], limited("queue")).await;
+    let first = bed.run(&queue, json!({})).await;
+    // As if another process executed it.
+    let id = first["id"].as_str().unwrap();
+    bed.app.sql(format!("UPDATE flow_runs SET lease_until = '2099-01-01 00:00:00' WHERE id = '{id}'")).await;
+    let second = bed.run(&queue, json!({})).await;
+    assert_eq!(second["status"], "queued");
+    assert_eq!(bed.after(2, &second).await["status"], "queued");
+    bed.app.sql(format!("UPDATE flow_runs SET lease_until = NULL WHERE id = '{id}'")).await;
+    assert_eq!(bed.after(2, &second).await["status"], "waiting");
+
+    let skip = bed.flow_with(nodes(), &["start>later"], limited("skip")).await;
+    bed.run(&skip, json!({})).await;
+    let refused = bed.start(&skip, json!({})).await;
+    refused.expect_error(409, "invalid_state");
+    assert_eq!(refused.body["error"]["details"]["reason"], "concurrency_limit");
+    let oldest = bed.flow_with(nodes(), &["start>later"], limited("cancel_oldest")).await;
+    let first = bed.run(&oldest, json!({})).await;
+    assert_eq!(bed.run(&oldest, json!({})).await["status"], "waiting");
+    assert_eq!(bed.go(first["id"].as_str().unwrap()).await["status"], "cancelled");
+}
