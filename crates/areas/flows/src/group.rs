@@ -54,7 +54,6 @@ impl Domain for Flows {
             Box::new(operations::DuplicateFlow),
             Box::new(validation::ValidateFlow),
             Box::new(publish::PublishFlow),
-            Box::new(publish::UnpublishFlow),
             Box::new(version_operations::ListFlowVersions),
             Box::new(version_operations::GetFlowVersion),
             Box::new(version_operations::RestoreFlowVersion),
@@ -64,6 +63,7 @@ impl Domain for Flows {
             Box::new(runs::ListFlowRunSteps),
             Box::new(runs::CancelFlowRun),
             Box::new(runs::RetryFlowRun),
+            Box::new(publish::UnpublishFlow),
         ]
     }
 

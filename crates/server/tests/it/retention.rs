@@ -432,7 +432,6 @@ async fn sizes_are_those_on_disk_within_a_tenth(kind: Kind) {
         // of its own `ANALYZE`.
         until(&counted, async || {
             let disk = on_disk(&app, tables).await;
-            eprintln!("SIZE {} {disk} {bytes} {rows}", size.log);
             ((disk - bytes).abs() * 10 <= disk).then_some(())
         })
         .await;

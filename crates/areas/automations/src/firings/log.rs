@@ -13,4 +13,4 @@ pub const FIRING_LOG: LogKind = LogKind {
 };
 
 /// What a row takes besides its texts.
-pub(super) const ROW_BYTES: PerRow = PerRow { sqlite: 640, postgres: 900 };
+pub(super) const ROW_BYTES: PerRow = PerRow { sqlite: 435, postgres: 760 };

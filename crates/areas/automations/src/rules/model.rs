@@ -179,7 +179,7 @@ pub struct AutomationPatch {
 /// How to switch an automation on.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-#[schema(as = EnableAutomation, example = json!({ "version": 1 }))]
+#[schema(as = EnableAutomation, example = json!({ "version": 2 }))]
 pub struct SwitchOn {
     /// The expected version. If the automation has another version, the request is rejected with 409 `version_conflict`.
     #[schema(minimum = 1)]

@@ -158,7 +158,7 @@ impl FlowRunWait {
 /// A step of a run: a node that was executed.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = FlowStep, example = json!({
-    "position": 1, "node_id": "price", "node_type": "condition", "path": "", "status": "completed", "attempt": 1,
+    "position": 1, "node_id": "price", "node_type": "condition", "path": "each[0]", "status": "completed", "attempt": 1,
     "input": { "if": "$flow.pieces > 3" }, "output": { "matched": true }, "port": "true", "error": null, "energy": 0,
 }))]
 pub struct Step {

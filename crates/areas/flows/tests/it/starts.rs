@@ -147,7 +147,9 @@ async fn an_agent_starts_a_flow(kind: Kind) {
         (&json!("agent"), &run["id"], &json!(1))
     );
     let prompts = bed.app.model.prompts();
-    let told: Value = serde_json::from_str(&prompts[1].messages.last().unwrap().content).unwrap_or_default();
+    let result = &prompts[1].messages.last().unwrap().content;
+    let told: Value =
+        serde_json::from_str(&result[result.find('{').unwrap()..=result.rfind('}').unwrap()]).unwrap();
     assert_eq!(
         (&told["output"], &told["flow_run_id"]),
         (&json!({ "data": { "twice": 42 } }), &started[0]["id"]),

@@ -86,6 +86,7 @@ impl FlowEngine {
         ended.status = progress.status;
         ended.output.clone_from(&progress.output);
         ended.error.clone_from(&progress.error);
+        ended.response.clone_from(&progress.response);
         ended.contact_id = progress.contact;
         ended.energy = progress.energy;
         self.after_end(tx, &ended, error_flow)?;
