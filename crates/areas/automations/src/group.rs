@@ -95,9 +95,9 @@ impl Domain for Automations {
             Box::new(automations::UpdateAutomation),
             Box::new(automations::DeleteAutomation),
             Box::new(automations::EnableAutomation),
-            Box::new(automations::DisableAutomation),
             Box::new(fire::TriggerAutomation),
             Box::new(trial::TestAutomation),
+            Box::new(automations::DisableAutomation),
             Box::new(executions::ListAutomationExecutions),
             Box::new(executions::GetAutomationExecution),
         ]
