@@ -151,7 +151,7 @@ async fn an_agent_starts_a_flow(kind: Kind) {
     let told: Value =
         serde_json::from_str(&result[result.find('{').unwrap()..=result.rfind('}').unwrap()]).unwrap();
     assert_eq!(
-        (&told["output"], &told["flow_run_id"]),
+        (&told["result"]["output"], &told["result"]["flow_run_id"]),
         (&json!({ "data": { "twice": 42 } }), &started[0]["id"]),
         "{prompts:?}"
     );
