@@ -51,6 +51,8 @@ struct State {
     flows: HashMap<(WorkspaceId, FlowId), std::result::Result<StartableFlow, Unstartable>>,
     ends: VecDeque<FlowEnd>,
     started: Vec<StartedFlow>,
+    /// The names of starts within transactions that were refused, with their errors: a transaction may run twice.
+    refused: HashMap<String, fn() -> Error>,
 }
 
 impl ScriptedFlows {
@@ -108,8 +110,14 @@ impl ScriptedFlows {
             }
             return Ok(known.clone());
         }
+        if let Some(error) = state.refused.get(&start.once) {
+            return Err(error());
+        }
         let end = state.ends.pop_front().unwrap_or_else(|| FlowEnd::Completed(json!({})));
         if let FlowEnd::Refused(error) = end {
+            if patience.is_none() {
+                state.refused.insert(start.once.clone(), error);
+            }
             return Err(error());
         }
         let seed = u64::try_from(state.started.len()).unwrap();

@@ -3,7 +3,7 @@
 use super::model::{Run, RunQuery, StartRun, Step};
 use super::retry::{Retry, retry};
 use super::row::{FlowRunMode, FlowRunStatus, RunRow};
-use super::start::{self, NewRun, Started, TestRun};
+use super::start::{self, NewRun, TestRun};
 use super::steps::StepRow;
 use super::waits::WaitRow;
 use crate::engine::FlowEngine;
@@ -12,7 +12,7 @@ use diesel::prelude::*;
 use model::{Caller, Code, ContactId, Error, FlowId, FlowRunId, Result, WorkspaceId};
 use operation::{Body, Created, Cx, Json, OptIn, OptInList, Path, Query, State, operation};
 use ports::{ContactRef, People};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::time::Duration;
 use store::{OptInPage, Read, Tx};
@@ -40,14 +40,7 @@ pub(crate) async fn start_flow_run(
             let found = people.find(tx, workspace, &ContactRef::from(contact));
             new.contact = Some(found.map_err(|error| error.param("contact_id"))?.id);
         }
-        match start::start(&starter, tx, &new)? {
-            Started::New(id) | Started::Known(id) => Ok(id),
-            Started::Active(id) => {
-                let message = "The contact has a run of this flow that has not ended.";
-                let details = json!({ "reason": "contact_run_active", "run_id": id });
-                Err(Error::new(Code::InvalidState, message).param("contact_id").with("details", details))
-            }
-        }
+        start::start(&starter, tx, &new)?.run().map_err(|error| error.param("contact_id"))
     });
     let id = id.await?;
     if !patience.is_zero() {

@@ -1,7 +1,7 @@
 //! Retries of runs that failed, were cancelled, expired, or pause.
 
 use super::row::{FlowPauseReason, FlowRunMode, FlowRunStatus, FlowTriggerType, RunContent, RunRow};
-use super::start::{self, NewRun, Started, TestRun};
+use super::start::{self, NewRun, TestRun};
 use super::steps::FlowStepStatus;
 use crate::engine::FlowEngine;
 use crate::schema::{flow_runs, flow_steps, flow_waits};
@@ -9,7 +9,7 @@ use diesel::prelude::*;
 use flow_machine::State;
 use model::{Caller, Code, Error, FlowRunId, JsonText, Result, Timestamp, string_enum};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use store::Tx;
 use utoipa::ToSchema;
 
@@ -157,14 +157,7 @@ fn from_start(tx: &mut Tx, engine: &FlowEngine, caller: &Caller, row: &RunRow) -
         retry_of: Some(row.id.clone()),
         ..NewRun::of_request(caller, row.flow_id)
     };
-    match start::start(engine, tx, &new)? {
-        Started::New(id) | Started::Known(id) => Ok(id),
-        Started::Active(id) => {
-            let message = "The contact has a run of this flow that has not ended.";
-            let details = json!({ "reason": "contact_run_active", "run_id": id });
-            Err(Error::new(Code::InvalidState, message).with("details", details))
-        }
-    }
+    start::start(engine, tx, &new)?.run()
 }
 
 /// Refuses a run that is under way, or has done its work.

@@ -98,6 +98,23 @@ pub(crate) enum Started {
     Active(FlowRunId),
 }
 
+impl Started {
+    /// The run, for a request that asked for one.
+    ///
+    /// # Errors
+    /// `invalid_state` if the contact has a run already.
+    pub(crate) fn run(self) -> Result<FlowRunId> {
+        match self {
+            Self::New(id) | Self::Known(id) => Ok(id),
+            Self::Active(id) => {
+                let message = "The contact has a run of this flow that has not ended.";
+                let details = json!({ "reason": "contact_run_active", "run_id": id });
+                Err(Error::new(Code::InvalidState, message).with("details", details))
+            }
+        }
+    }
+}
+
 /// Starts a run. It is executed in this process, if that has room, or by whoever claims it.
 ///
 /// # Errors
