@@ -3,6 +3,7 @@
 use crate::traces::Traces;
 use crate::version::VERSION;
 use crate::{process, sandbox_metrics};
+use accounts::SessionTokens;
 use auth::{CountContacts, Directory, Quotas, RateWindows, Seal, SealedTable, Spending, SpentMicros};
 use billing::BillingSettings;
 use channels::Network;
@@ -14,6 +15,7 @@ use files::{Files, Objects};
 use flows::FlowEngine;
 use jobs::Runner;
 use model::Result;
+use oauth::AccessTokens;
 use operation::{
     BaseUrl, CauseHeader, Declarations, Group, Limits, LocalCalls, Metrics, Parts, Pipeline, RawRoute,
     Registry, RequestLog, RequestMetrics, Services,
@@ -185,6 +187,8 @@ impl Service {
             registry: registry.clone(),
             db: db.clone(),
             directory: services.get()?,
+            session_tokens: services.get()?,
+            access_tokens: services.get()?,
             rates: services.get()?,
             quotas: services.get()?,
             spending: services.get()?,
@@ -252,6 +256,9 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
     let (db, seal, services) = (parts.db, Arc::new(parts.seal), declared.services);
     seal.declare(declared.sealed);
     let directory = Directory::new(db.clone()).counting_contacts(services.cloned::<CountContacts>()?);
+    let directory = Arc::new(directory);
+    let session_tokens = SessionTokens::new(db.clone(), directory.clone(), seal.clone(), &parts.base_url);
+    let access_tokens = AccessTokens::new(db.clone(), directory.clone());
     let spending = Spending::new(db.clone(), services.cloned::<SpentMicros>()?);
     let contact_uses = ContactUses::default();
     let shapes = Shapes::new(services.all::<&'static Kind>())
@@ -261,7 +268,9 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with_contact_uses(contact_uses.clone());
     let network = parts.network_connector.unwrap_or_else(|| parts.connector.clone());
     let services = services
-        .with(directory)
+        .with_shared(directory)
+        .with(session_tokens)
+        .with(access_tokens)
         .with(spending)
         .with(Quotas::new(db.clone()))
         .with(parts.rates)

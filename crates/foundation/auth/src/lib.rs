@@ -4,6 +4,7 @@
 mod cache;
 mod directory;
 pub mod idempotency;
+mod identity;
 mod installation;
 pub mod keys;
 pub mod partners;
@@ -11,6 +12,7 @@ pub mod plans;
 mod quota;
 mod rate;
 pub mod reseal;
+pub mod roles;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 mod seal;
@@ -21,6 +23,7 @@ pub mod workspaces;
 
 pub use cache::Cache;
 pub use directory::{CountContacts, Directory};
+pub use identity::{Audience, Identity};
 pub use installation::{InstalledKeys, adopt_key, begin_rotation, end_rotation, installed_keys};
 pub use quota::{Quotas, requests_by_day, requests_by_lineage};
 pub use rate::{RateWindows, Window, ping as ping_redis};

@@ -2,8 +2,8 @@
 
 use crate::text_enum;
 use crate::{
-    Actor, Cause, Chain, Code, ContactId, Error, JsonText, KeyId, PartnerId, RequestId, RequestRef, Result,
-    Scope, ScopeSet, Trace, WorkspaceId,
+    AccountId, Actor, Cause, Chain, Code, ContactId, Error, JsonText, KeyId, MemberId, PartnerId, RequestId,
+    RequestRef, Result, Scope, ScopeSet, SessionId, Timestamp, Trace, WorkspaceId,
 };
 use std::sync::Arc;
 
@@ -160,6 +160,41 @@ impl Answering {
     }
 }
 
+/// Who acts through a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Principal {
+    /// Whoever holds the key's secret.
+    Key,
+    /// A member of the team who has signed in.
+    Member(MemberSession),
+    /// An OAuth app that a member has authorized.
+    App(AuthorizedApp),
+}
+
+/// A member of the team who has signed in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberSession {
+    /// The account.
+    pub account: AccountId,
+    /// The account's member in the workspace of the request.
+    pub member: MemberId,
+    /// The session.
+    pub session: SessionId,
+    /// When the account last proved who it is.
+    pub authenticated_at: Timestamp,
+}
+
+/// An OAuth app that a member has authorized.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthorizedApp {
+    /// The `client_id` of the app.
+    pub client_id: String,
+    /// The name that the app gives itself.
+    pub name: String,
+    /// The member who authorized it.
+    pub member: MemberId,
+}
+
 /// Who does something on whose behalf. What an operation knows of its request beside its input.
 #[derive(Debug, Clone)]
 pub struct Caller {
@@ -167,6 +202,8 @@ pub struct Caller {
     pub request: RequestId,
     /// The key of the request.
     pub key: Arc<ApiKey>,
+    /// Who acts through the key.
+    pub principal: Principal,
     /// The workspace of the request.
     pub workspace: Arc<Workspace>,
     /// The request's `Idempotency-Key`.

@@ -81,6 +81,8 @@ codes! {
     EnergyDepleted = 402 "energy_depleted";
     /// The key lacks the scope in `param`.
     MissingScope = 403 "missing_scope";
+    /// The operation needs a sign-in that is younger than ten minutes.
+    ReauthenticationRequired = 403 "reauthentication_required";
     /// A test key used a scope with effects outside.
     TestModeRestricted = 403 "test_mode_restricted";
     /// Only whoever wrote it may change it.

@@ -23,6 +23,7 @@ pub mod schema;
 mod services;
 mod transport;
 
+pub use ::auth::Audience;
 pub use answers::answer::{Answer, Created, Deleted, Json, Reply, ReplyBody, Rows, With};
 pub use answers::disposition::Disposition;
 pub use answers::lists::{CursorList, Nothing, OffsetList, OptInList, PageList, Pagination};

@@ -242,18 +242,9 @@ impl Bed {
         let metrics = Some(RequestMetrics::new(&registry).unwrap());
         let pipeline = Pipeline {
             registry: Arc::new(registry),
-            db: own.db.clone(),
-            directory: own.directory.clone(),
-            rates: own.rates.clone(),
-            quotas: own.quotas.clone(),
-            spending: own.spending.clone(),
-            seal: own.seal.clone(),
             claims: auth::idempotency::Claims::default(),
-            log: own.log.clone(),
             metrics,
-            services: own.services.clone(),
-            limits: own.limits.clone(),
-            tracer: own.tracer.clone(),
+            ..Pipeline::clone(own)
         };
         let flood = Arc::new(Flood::default());
         let mut api = app.service.api();

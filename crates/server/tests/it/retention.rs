@@ -136,6 +136,7 @@ impl Tenant {
                 energy: 0,
                 replayed: false,
                 client_request_id: None,
+                interface: None,
                 trace_id: Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
             });
         }

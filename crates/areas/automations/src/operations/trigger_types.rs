@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 #[schema(example = json!({
     "type": "tag.added", "description": "A contact got a tag.", "source": "event",
     "event_types": ["contact.created", "contact.updated"],
-    "config_schema": { "type": "object", "properties": { "tags": { "type": "array" } } },
+    "config_schema": { "type": "object", "properties": { "tags": { "type": "array", "items": { "type": "string" } } } },
     "sample": { "contact_id": 1, "tags": ["vip"] },
 }))]
 pub struct AutomationTriggerInfo {

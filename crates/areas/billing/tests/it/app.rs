@@ -1,10 +1,14 @@
 //! Both areas behind the whole pipeline.
 
 use crate::bed::{Bed, Key};
+use accounts::SessionTokens;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending};
 use billing::{Billing, BillingSettings, Identity, Traces};
 use model::{RunId, StepId};
-use operation::{Head, Limits, Pipeline, Registry, RequestLog, RequestMetrics, ResponseBody, Services};
+use oauth::AccessTokens;
+use operation::{
+    Audience, Head, Limits, Pipeline, Registry, RequestLog, RequestMetrics, ResponseBody, Services,
+};
 use ports::TraceStep;
 use serde_json::Value;
 use std::sync::Arc;
@@ -31,12 +35,20 @@ impl App {
         let (stop, stopped) = tokio::sync::watch::channel(false);
         let (log, _) = RequestLog::start(db.clone(), quotas.clone(), stopped).unwrap();
         let seal = Arc::new(Seal::new(&[7; 32]).unwrap());
+        let directory = Arc::new(Directory::new(db.clone()));
         let settings = BillingSettings { recharge_url: Some("https://svc.test/billing".into()) };
         let services =
             Services::default().with(settings).with_shared(seal.clone()).with(Traces(bed.trace.clone()));
         let pipeline = Pipeline {
             registry: Arc::new(registry()),
-            directory: Arc::new(Directory::new(db.clone())),
+            session_tokens: Arc::new(SessionTokens::new(
+                db.clone(),
+                directory.clone(),
+                seal.clone(),
+                "http://svc.test",
+            )),
+            access_tokens: Arc::new(AccessTokens::new(db.clone(), directory.clone())),
+            directory,
             rates: Arc::new(RateWindows::local()),
             quotas,
             spending: Arc::new(Spending::new(db.clone(), billing::ledger::spent_micros)),
@@ -56,7 +68,14 @@ impl App {
         let (path, query) = address.split_once('?').unwrap_or((address, ""));
         let bearer = format!("Bearer {}", key.secret.reveal());
         let headers = |name: &str| (name == "authorization").then_some(bearer.as_bytes());
-        let head = Head { method: "GET", path, query, peer: [127, 0, 0, 1].into(), headers: &headers };
+        let head = Head {
+            method: "GET",
+            path,
+            query,
+            peer: [127, 0, 0, 1].into(),
+            audience: Audience::Rest,
+            headers: &headers,
+        };
         let response = match self.pipeline.admit(&head).await {
             Ok(admitted) => self.pipeline.run(admitted, b"").await,
             Err(response) => response,

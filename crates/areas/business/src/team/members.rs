@@ -1,14 +1,12 @@
 //! The members of a team: reading, adding, changing and removing them.
 
-use super::model::{
-    Availability, AvailabilityStatus, MemberPatch, MemberRole, MemberRow, NewMember, TeamMember,
-};
+use super::model::{Availability, AvailabilityStatus, MemberPatch, MemberRow, NewMember, TeamMember};
 use crate::schema::team_members;
 use diesel::prelude::*;
 use fields::invisible::trimmed;
 use fields::text::name_key;
 use fields::value::{email, is_url};
-use model::{Code, Error, FieldError, JsonText, MemberId, Result, Timestamp, WorkspaceId};
+use model::{Code, Error, FieldError, JsonText, MemberId, MemberRole, Result, Timestamp, WorkspaceId};
 use ports::{Member, Members};
 use store::{OneRow, Read, Tx};
 

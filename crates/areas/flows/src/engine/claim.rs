@@ -9,7 +9,7 @@ use crate::draft::versions::VersionRow;
 use crate::runs::queries::{self, Due};
 use crate::runs::row::{FlowPauseReason, FlowRunStatus, RunContent, RunError, RunRow};
 use auth::keys;
-use model::{Actor, ActorType, ApiKey, Caller, Chain, Env, FlowId, Result, ScopeSet, WorkspaceId};
+use model::{Actor, ActorType, ApiKey, Caller, Chain, Env, FlowId, Principal, Result, ScopeSet, WorkspaceId};
 use operation::{Resource, Version};
 use std::sync::Arc;
 use store::{Read, Tx};
@@ -95,6 +95,7 @@ impl FlowEngine {
         let caller = Caller {
             request: found.loaded.started_with.request_id.clone(),
             key: Arc::new(ApiKey { env: if row.livemode { Env::Live } else { Env::Test }, ..found.key.key }),
+            principal: Principal::Key,
             workspace,
             idempotency_key: None,
             trace: None,

@@ -10,7 +10,7 @@ use crate::run::{
 };
 use ::guardrails::CompiledGuardrails;
 use agents::Settings;
-use model::{Caller, Code, Error, JsonText, Result};
+use model::{Caller, Code, Error, JsonText, Principal, Result};
 use std::sync::Arc;
 use store::Tx;
 
@@ -89,6 +89,7 @@ impl RunEngine {
         Ok(Caller {
             request: row.request_id.clone(),
             key: Arc::new(stored.key),
+            principal: Principal::Key,
             workspace,
             idempotency_key: options.idempotency_key,
             trace: options.trace,

@@ -6,9 +6,11 @@ use crate::declaration::meta::Meta;
 use crate::gates::Gate;
 use crate::registry::{Found, Registered};
 use crate::transport::Head;
+use accounts::SessionTokens;
 use auth::keys::StoredKey;
-use auth::{KeySecret, Window};
+use auth::{Identity, KeySecret, Window};
 use model::{ApiKey, Caller, Chain, Code, Env, Error, KeyOwner, Result, Timestamp, Workspace, WorkspaceId};
+use oauth::AccessTokens;
 use std::sync::Arc;
 
 /// Behind the guard: who asks, and for which operation.
@@ -22,8 +24,10 @@ impl Pipeline {
     /// Gates 1 to 8. Nothing of the body is looked at.
     pub(crate) async fn guard(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Passed> {
         progress.gate = Gate::Credential;
-        let stored = self.credential(head, progress).await?;
-        let key = Arc::new(stored.key.clone());
+        let Identity { key: stored, principal, scopes } = self.credential(head, progress).await?;
+        let mut key = stored.key.clone();
+        key.scopes = scopes.unwrap_or(key.scopes);
+        let key = Arc::new(key);
         progress.key = Some(key.clone());
 
         progress.gate = Gate::Rate;
@@ -63,6 +67,7 @@ impl Pipeline {
         let caller = Caller {
             request: progress.request.clone(),
             key,
+            principal,
             workspace,
             idempotency_key: None,
             trace: progress.context(),
@@ -73,8 +78,8 @@ impl Pipeline {
         Ok(Passed { caller, place, path })
     }
 
-    async fn credential(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Arc<StoredKey>> {
-        let result = self.known_key(head, progress).await;
+    async fn credential(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Identity> {
+        let result = self.identity(head, progress).await;
         if let Err(error) = &result
             && error.code().status() == 401
         {
@@ -89,7 +94,7 @@ impl Pipeline {
         result
     }
 
-    async fn known_key(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Arc<StoredKey>> {
+    async fn identity(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Identity> {
         let now = progress.came_at;
         let missing = || Error::new(Code::MissingApiKey, "Send `Authorization: Bearer <API key>`.");
         let unknown = || Error::new(Code::InvalidApiKey, "The API key is not valid.");
@@ -98,8 +103,28 @@ impl Pipeline {
         if !scheme.eq_ignore_ascii_case("bearer") {
             return Err(missing());
         }
+        let secret = secret.trim();
+        let identity = if SessionTokens::is_token(secret) {
+            self.session_tokens.identify(secret, now).await?.ok_or_else(unknown)?
+        } else if AccessTokens::is_token(secret) {
+            self.access_tokens.identify(secret, head.audience, now).await?.ok_or_else(unknown)?
+        } else {
+            Identity::of_key(self.key_of_secret(secret, head, progress).await?)
+        };
+        identity.key.check_usable(now)?;
+        Ok(identity)
+    }
+
+    async fn key_of_secret(
+        &self,
+        secret: &str,
+        head: &Head<'_>,
+        progress: &mut Progress,
+    ) -> Result<Arc<StoredKey>> {
+        let now = progress.came_at;
+        let unknown = || Error::new(Code::InvalidApiKey, "The API key is not valid.");
         // A wrong checksum and an unknown key look the same.
-        let hash = KeySecret::parse(secret.trim()).ok_or_else(unknown)?.hash();
+        let hash = KeySecret::parse(secret).ok_or_else(unknown)?.hash();
         // An address that guesses must not keep the database busy. A key that was seen before is let through to be
         // looked up: behind a proxy it has the same address as whoever guesses.
         if !self.directory.was_key(hash)
@@ -108,9 +133,7 @@ impl Pipeline {
             progress.window = Some(window);
             return Err(too_many_without_key(window));
         }
-        let stored = self.directory.key(hash).await?.ok_or_else(unknown)?;
-        stored.check_usable(now)?;
-        Ok(stored)
+        self.directory.key(hash).await?.ok_or_else(unknown)
     }
 
     async fn rate(

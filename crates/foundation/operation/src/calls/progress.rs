@@ -8,9 +8,11 @@ use crate::log::{LogRow, RequestLog};
 use crate::metrics::RequestMetrics;
 use crate::registry::Registry;
 use crate::transport::{Head, Limits, known_method};
+use accounts::SessionTokens;
 use auth::idempotency::Claims;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
 use model::{ApiKey, Code, RequestId, Timestamp, Trace, WorkspaceId};
+use oauth::AccessTokens;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::Db;
@@ -25,6 +27,10 @@ pub struct Pipeline {
     pub db: Db,
     /// Keys and workspaces.
     pub directory: Arc<Directory>,
+    /// Tokens of members who have signed in.
+    pub session_tokens: Arc<SessionTokens>,
+    /// Tokens of OAuth apps.
+    pub access_tokens: Arc<AccessTokens>,
     /// Rate windows.
     pub rates: Arc<RateWindows>,
     /// Monthly counts.
@@ -72,6 +78,8 @@ pub(crate) struct Progress {
     pub(crate) span: Option<Span>,
     pub(crate) original_request: Option<String>,
     pub(crate) energy: i64,
+    /// The interface that the request came through. `None` for REST.
+    pub(crate) interface: Option<&'static str>,
 }
 
 impl Pipeline {
@@ -116,6 +124,7 @@ impl Pipeline {
             span,
             original_request: None,
             energy: 0,
+            interface: None,
         }
     }
 }
@@ -155,6 +164,7 @@ impl Progress {
             energy: self.energy,
             replayed: self.original_request.is_some(),
             client_request_id: self.client_request_id,
+            interface: self.interface,
             trace_id: self.trace.as_ref().map(Trace::id),
         }
     }

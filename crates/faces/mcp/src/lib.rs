@@ -1,0 +1,1 @@
+//! The MCP server at `/api/v1/mcp`: operations as tools.
