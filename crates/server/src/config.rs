@@ -310,6 +310,18 @@ impl Config {
         let url = self.base_url.clone().unwrap_or_else(|| format!("http://{}", self.listen));
         url.trim_end_matches('/').to_owned()
     }
+
+    /// Where a person on this machine opens the pages of the service, without a slash at the end: the base URL if it is set,
+    /// else `localhost`, also where the service listens on all addresses.
+    pub fn browser_url(&self) -> String {
+        match &self.base_url {
+            Some(url) => url.trim_end_matches('/').to_owned(),
+            None => {
+                let port = self.listen.rsplit_once(':').map_or("80", |(_, port)| port);
+                format!("http://localhost:{port}")
+            }
+        }
+    }
 }
 
 impl Default for Config {

@@ -19,6 +19,7 @@ mod sandbox_metrics;
 mod secret_key;
 mod serve;
 mod settings;
+mod start_link;
 mod tiers;
 mod traces;
 mod values;

@@ -30,9 +30,10 @@ const COUNTER: &str = "sign-in counter";
 
 /// Returns for how many seconds the next attempt has to wait after this number of failures.
 fn wait_seconds(failures: i64) -> i64 {
-    match u32::try_from(failures - FREE) {
-        Ok(more) => 1_i64.checked_shl(more.min(16)).unwrap_or(LONGEST_WAIT).min(LONGEST_WAIT),
-        Err(_) => 0,
+    match failures.saturating_sub(FREE) {
+        ..0 => 0,
+        more @ 0..6 => 1 << more,
+        _ => LONGEST_WAIT,
     }
 }
 

@@ -233,6 +233,8 @@ pub fn accept(
 ) -> Result<Membership> {
     let link = links::spend(tx, code, links::Purpose::Invitation)?;
     let place = link.place().ok_or_else(|| Error::internal("an invitation names no member"))?;
+    // Before the role is read: a member who is removed meanwhile is then either found here or not at all.
+    lock(tx, place.workspace)?;
     let role = role_of(tx, place)?;
     let account = account::find(tx, account)?;
     join(tx, &account, place, role, by)

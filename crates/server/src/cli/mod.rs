@@ -14,6 +14,7 @@ mod documents;
 mod init;
 mod local;
 mod login;
+mod operator;
 mod output;
 mod partner;
 mod plan;
@@ -90,6 +91,9 @@ enum Command {
     /// API keys.
     #[command(subcommand)]
     Key(admin::KeyCommand),
+    /// The people who manage the installation.
+    #[command(subcommand)]
+    Operator(operator::OperatorCommand),
     /// The team of a workspace.
     #[command(subcommand)]
     Team(team::TeamCommand),
@@ -238,7 +242,11 @@ fn run(cli: Cli, matches: &ArgMatches) -> anyhow::Result<()> {
         Command::Events(tail::EventsCommand::Tail(arguments)) => client::run(tail::tail(arguments)),
         Command::Key(command) => admin::run(&config, |db| admin::key(db, command)),
         Command::Conversation(command) => admin::run(&config, |db| conversation::conversation(db, command)),
-        Command::Team(command) => admin::run(&config, |db| team::team(db, command)),
+        Command::Operator(command) => operator::run(&config, command),
+        Command::Team(command) => {
+            let base_url = config.browser_url();
+            admin::run(&config, |db| team::team(db, command, base_url))
+        }
         Command::Business(command) => admin::run(&config, |db| business::business(db, command)),
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod doctor;
 pub(crate) mod installation;
 pub(crate) mod library;
 pub(crate) mod log_reader;
+pub(crate) mod operators;
 pub(crate) mod processes;
 pub(crate) mod program;
 pub(crate) mod restore;

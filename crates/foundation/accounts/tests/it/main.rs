@@ -1,0 +1,15 @@
+//! Accounts, sessions, links and members, on both databases.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that fails must say where"
+)]
+
+mod bed;
+mod first_operator;
+mod guessing;
+mod links;
+mod members;
+mod passwords;
+mod sessions;
