@@ -1,4 +1,4 @@
-//! The audit log: who changed what about access. Its rows are kept for a year, up to the size that operators set.
+//! The audit log: who changed what about access. Its rows are kept for a year, and up to 1 GiB of them.
 
 use crate::schema::audit_log;
 use diesel::prelude::*;

@@ -6,6 +6,7 @@
     reason = "a test that fails must say where"
 )]
 
+mod audit;
 mod bed;
 mod first_operator;
 mod guessing;
