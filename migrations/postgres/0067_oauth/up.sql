@@ -83,3 +83,10 @@ CREATE TABLE oauth_access_tokens (
 );
 CREATE INDEX oauth_access_tokens_by_family ON oauth_access_tokens (family_id);
 CREATE INDEX oauth_access_tokens_by_expiry ON oauth_access_tokens (expires_at);
+
+-- The ids of assertions by which clients authenticated, so that none is accepted twice.
+CREATE TABLE oauth_used_assertions (
+    hash BYTEA PRIMARY KEY NOT NULL,
+    expires_at TIMESTAMP NOT NULL
+);
+CREATE INDEX oauth_used_assertions_by_expiry ON oauth_used_assertions (expires_at);

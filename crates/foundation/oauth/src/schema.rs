@@ -85,6 +85,13 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    oauth_used_assertions (hash) {
+        hash -> Binary,
+        expires_at -> Timestamp,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(
     oauth_apps,
     oauth_grants,
