@@ -6,7 +6,7 @@ use crate::subscription::load_workspaces;
 use crate::{KeySecret, SecretHash, roles};
 use diesel::prelude::*;
 use model::{
-    ApiKey, Code, Env, Error, KeyId, KeyOwner, MemberId, MemberRole, PartnerId, Result, Scope, ScopeSet,
+    Actor, ActorType, ApiKey, Code, Env, Error, KeyId, KeyOwner, MemberId, MemberRole, PartnerId, Result, Scope, ScopeSet,
     Timestamp, Workspace, WorkspaceId, text_enum,
 };
 use std::collections::{BTreeSet, HashMap};
@@ -112,6 +112,12 @@ impl StoredKey {
 }
 
 impl StoredKey {
+    /// Returns who acts through the key, if that is not whoever has its secret: the member. For events, an app is its key.
+    pub fn actor(&self) -> Option<Actor> {
+        let member = self.member.filter(|_| self.kind == KeyKind::Member)?;
+        Some(Actor { kind: ActorType::User, id: member.to_string(), run_id: None })
+    }
+
     /// Returns `active`, `expired` or `revoked`.
     pub fn status(&self, now: Timestamp) -> &'static str {
         if self.revoked_at.is_some() {

@@ -6,6 +6,7 @@ mod directory;
 pub mod idempotency;
 mod identity;
 mod installation;
+pub mod jwt;
 pub mod keys;
 pub mod partners;
 pub mod plans;

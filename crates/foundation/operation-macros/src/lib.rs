@@ -30,6 +30,7 @@ struct Declaration {
     /// `None` is `scope = any_key`.
     scope: Option<LitStr>,
     energy: bool,
+    recent_sign_in: Option<Ident>,
     ceiling: Option<LitInt>,
     body_mib: Option<LitInt>,
     deprecated: Option<Deprecation>,
@@ -73,6 +74,7 @@ impl Parse for Declaration {
         let path: LitStr = input.parse()?;
         let (mut scope, mut energy, mut ceiling, mut body_mib, mut deprecated, mut together) =
             (None, false, None, None, None, None);
+        let mut recent_sign_in = None;
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             let name: Ident = input.parse()?;
             match name.to_string().as_str() {
@@ -81,6 +83,10 @@ impl Parse for Declaration {
                     scope = Some(parse_scope(input)?);
                 }
                 "energy" => energy = true,
+                "recent_sign_in" => {
+                    input.parse::<Token![=]>()?;
+                    recent_sign_in = Some(parse_recent_sign_in(input)?);
+                }
                 "ceiling" => {
                     input.parse::<Token![=]>()?;
                     ceiling = Some(input.parse()?);
@@ -95,13 +101,14 @@ impl Parse for Declaration {
                     together = Some(input.parse()?);
                 }
                 _ => {
-                    let known = "known here: scope, energy, ceiling, body_mib, deprecated, together";
+                    let known =
+                        "known here: scope, energy, recent_sign_in, ceiling, body_mib, deprecated, together";
                     return Err(Error::new(name.span(), known));
                 }
             }
         }
         let scope = scope.ok_or_else(|| Error::new(path.span(), "say scope = \"…\" or scope = any_key"))?;
-        Ok(Self { method, path, scope, energy, ceiling, body_mib, deprecated, together })
+        Ok(Self { method, path, scope, energy, recent_sign_in, ceiling, body_mib, deprecated, together })
     }
 }
 
@@ -111,6 +118,15 @@ fn parse_scope(input: ParseStream) -> Result<Option<LitStr>> {
     }
     let word: Ident = input.parse()?;
     if word == "any_key" { Ok(None) } else { Err(Error::new(word.span(), "a scope in quotes, or any_key")) }
+}
+
+/// The name of a variant of `RecentSignIn`.
+fn parse_recent_sign_in(input: ParseStream) -> Result<Ident> {
+    let word: Ident = input.parse()?;
+    match word.to_string().as_str() {
+        name @ ("always" | "secrets") => Ok(format_ident!("{}", pascal(name))),
+        _ => Err(Error::new(word.span(), "always or secrets")),
+    }
 }
 
 /// No body is larger than an upload (decision 14).
@@ -315,6 +331,10 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> 
         )),
         None => quote!(::std::option::Option::None),
     };
+    let recent_sign_in = match &declaration.recent_sign_in {
+        Some(variant) => quote!(::std::option::Option::Some(::operation::RecentSignIn::#variant)),
+        None => quote!(::std::option::Option::None),
+    };
     let body_mib = declaration.body_mib.as_ref().map_or_else(|| quote!(1), |number| quote!(#number));
 
     let Arguments { access, pass, take, variables, types, names } = Arguments::of(function, path)?;
@@ -338,6 +358,7 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> 
                     path: #path,
                     scope: #scope,
                     energy: #energy,
+                    recent_sign_in: #recent_sign_in,
                     ceiling: #ceiling,
                     body_mib: #body_mib,
                     changes: #changes,

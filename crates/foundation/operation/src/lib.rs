@@ -35,7 +35,7 @@ pub use declaration::describe::Describe;
 pub use declaration::events::EventType;
 pub use declaration::examples::{sample, tidy as tidy_examples};
 pub use declaration::meta::Deprecated;
-pub use declaration::meta::{Meta, Method, Paging};
+pub use declaration::meta::{Meta, Method, Paging, RecentSignIn};
 pub use group::{Declarations, FOUNDATION, Group, Parts};
 pub use inputs::arriving::{BodyChunks, StreamedBody};
 pub use inputs::cursor::Cursors;

@@ -150,6 +150,9 @@ fn operation(registered: &Registered, describe: &Describe) -> Value {
         operation.insert("x-sunset".into(), deprecated.sunset.into());
         operation.insert("x-alternative".into(), deprecated.alternative.into());
     }
+    if let Some(recent) = meta.recent_sign_in {
+        operation.insert("x-svc-recent-sign-in".into(), recent.as_str().into());
+    }
     if meta.is_test_restricted() {
         operation.insert("x-svc-test-mode".into(), "restricted".into());
     }

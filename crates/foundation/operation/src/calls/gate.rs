@@ -2,14 +2,16 @@
 
 use crate::calls::progress::{Pipeline, Progress};
 use crate::cause_header::CauseHeader;
-use crate::declaration::meta::Meta;
+use crate::declaration::meta::{Meta, RecentSignIn};
 use crate::gates::Gate;
 use crate::registry::{Found, Registered};
 use crate::transport::Head;
 use accounts::SessionTokens;
 use auth::keys::StoredKey;
 use auth::{Identity, KeySecret, Window};
-use model::{ApiKey, Caller, Chain, Code, Env, Error, KeyOwner, Result, Timestamp, Workspace, WorkspaceId};
+use model::{
+    ApiKey, Caller, Chain, Code, Env, Error, KeyOwner, Principal, Result, Timestamp, Workspace, WorkspaceId,
+};
 use oauth::AccessTokens;
 use std::sync::Arc;
 
@@ -21,7 +23,7 @@ pub(crate) struct Passed {
 }
 
 impl Pipeline {
-    /// Gates 1 to 8. Nothing of the body is looked at.
+    /// Gates 1 to 9. Nothing of the body is looked at.
     pub(crate) async fn guard(&self, head: &Head<'_>, progress: &mut Progress) -> Result<Passed> {
         progress.gate = Gate::Credential;
         let Identity { key: stored, principal, scopes } = self.credential(head, progress).await?;
@@ -29,6 +31,9 @@ impl Pipeline {
         key.scopes = scopes.unwrap_or(key.scopes);
         let key = Arc::new(key);
         progress.key = Some(key.clone());
+        if let Principal::Member(member) = &principal {
+            progress.session = Some(member.session.clone());
+        }
 
         progress.gate = Gate::Rate;
         let route = self.registry.find(head.method, head.path);
@@ -62,7 +67,7 @@ impl Pipeline {
 
         progress.gate = Gate::Workspace;
         let workspace = workspace?;
-        permitted(operation.meta(), &key, &workspace, progress)?;
+        permitted(operation.meta(), &key, &principal, &workspace, progress)?;
         // The `Idempotency-Key` is looked at by its own gate.
         let caller = Caller {
             request: progress.request.clone(),
@@ -71,7 +76,7 @@ impl Pipeline {
             workspace,
             idempotency_key: None,
             trace: progress.context(),
-            actor: None,
+            actor: stored.actor(),
             answering: None,
             chain: self.chain_in_header(head, progress.came_at),
         };
@@ -216,7 +221,7 @@ impl Pipeline {
         }
     }
 
-    /// Gate 10: requests that pass it count against the month.
+    /// Gate 11: requests that pass it count against the month.
     pub(crate) async fn quota(&self, caller: &Caller, progress: &mut Progress) -> Result<()> {
         progress.gate = Gate::Quota;
         let (lineage, now) = (&caller.key.lineage, self.now());
@@ -242,10 +247,11 @@ impl Pipeline {
     }
 }
 
-/// Gates 6 to 8: whether a key may use an operation in a workspace now.
+/// Gates 6 to 9: whether a key, and who acts through it, may use an operation in a workspace now.
 pub(crate) fn permitted(
     meta: &Meta,
     key: &ApiKey,
+    principal: &Principal,
     workspace: &Workspace,
     progress: &mut Progress,
 ) -> Result<()> {
@@ -257,14 +263,19 @@ pub(crate) fn permitted(
     }
 
     progress.gate = Gate::Scope;
-    let Some(scope) = meta.scope else { return Ok(()) };
-    key.expect_scope(scope)?;
-    progress.gate = Gate::TestMode;
-    if scope.is_test_restricted() && key.env != Env::Live {
-        let message = format!("Test keys cannot use `{scope}`, because it has external effects.");
-        return Err(Error::new(Code::TestModeRestricted, message).param(scope.as_str()));
+    if let Some(scope) = meta.scope {
+        key.expect_scope(scope)?;
+        progress.gate = Gate::TestMode;
+        if scope.is_test_restricted() && key.env != Env::Live {
+            let message = format!("Test keys cannot use `{scope}`, because it has external effects.");
+            return Err(Error::new(Code::TestModeRestricted, message).param(scope.as_str()));
+        }
     }
-    Ok(())
+    progress.gate = Gate::RecentSignIn;
+    match meta.recent_sign_in {
+        Some(RecentSignIn::Always) => principal.expect_recent_sign_in(progress.came_at),
+        Some(RecentSignIn::Secrets) | None => Ok(()),
+    }
 }
 
 /// The same for a workspace that does not exist and for one of others.

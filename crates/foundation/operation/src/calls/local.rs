@@ -142,7 +142,7 @@ impl Pipeline {
             caller.workspace = workspace;
         }
         if let Some(meta) = progress.operation {
-            permitted(meta, &caller.key, &caller.workspace, progress)?;
+            permitted(meta, &caller.key, &caller.principal, &caller.workspace, progress)?;
         }
         if let Some((name, _)) = path.iter().find(|(_, value)| value.contains('\0')) {
             return Err(Error::invalid(*name, "must not contain the NUL character"));

@@ -386,6 +386,7 @@ impl Pipeline {
         let key = progress.key.as_ref().map(|key| KeyWatch {
             db: self.db.clone(),
             directory: self.directory.clone(),
+            session: progress.session.clone().map(|session| (self.session_tokens.clone(), session)),
             key: key.id.clone(),
             workspace: progress.workspace,
             scope,

@@ -11,7 +11,7 @@ use crate::transport::{Head, Limits, known_method};
 use accounts::SessionTokens;
 use auth::idempotency::Claims;
 use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
-use model::{ApiKey, Code, RequestId, Timestamp, Trace, WorkspaceId};
+use model::{ApiKey, Code, RequestId, SessionId, Timestamp, Trace, WorkspaceId};
 use oauth::AccessTokens;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -58,6 +58,8 @@ pub(crate) struct Progress {
     pub(crate) request: RequestId,
     pub(crate) gate: Gate,
     pub(crate) key: Option<Arc<ApiKey>>,
+    /// The session of the member who asks.
+    pub(crate) session: Option<SessionId>,
     pub(crate) window: Option<Window>,
     pub(crate) operation: Option<&'static Meta>,
     /// The operation's place in the registry.
@@ -108,6 +110,7 @@ impl Pipeline {
             request,
             gate: Gate::Size,
             key: None,
+            session: None,
             window: None,
             operation: None,
             place: None,

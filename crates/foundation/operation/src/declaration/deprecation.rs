@@ -76,6 +76,7 @@ mod tests {
             path: "/old",
             scope: None,
             energy: false,
+            recent_sign_in: None,
             ceiling: 100,
             body_mib: 1,
             changes: false,
