@@ -219,7 +219,7 @@ pub(super) fn client(read: &mut Read, id: &AppId) -> Result<Option<Client>> {
 
 fn locked(tx: &mut Tx, workspace: WorkspaceId, id: &AppId) -> Result<AppRow> {
     let query = oauth_apps::table.find(id).filter(oauth_apps::workspace_id.eq(workspace));
-    let row: Option<AppRow> = for_no_key_update(query).first(tx.connection()).optional()?;
+    let row: Option<AppRow> = for_no_key_update(query).get_result(tx.connection()).optional()?;
     row.ok_or_else(|| Error::not_found("app"))
 }
 
