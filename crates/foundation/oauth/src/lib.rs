@@ -3,11 +3,9 @@
 
 mod access_tokens;
 pub mod clients;
-mod resource;
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 mod sentences;
 
 pub use access_tokens::AccessTokens;
-pub use resource::Resource;
 pub use sentences::{Sentence, Warning, everyday, sentence};

@@ -39,7 +39,7 @@ impl OauthError {
     /// Returns the answer.
     pub(super) fn answer(self) -> RawAnswer {
         let body = json!({ "error": self.code, "error_description": describable(&self.description) });
-        let mut answer = json_answer(self.status, &body);
+        let mut answer = json_answer(self.status, body.to_string());
         if self.challenge {
             answer = answer.header("www-authenticate", "Basic realm=\"svc\", charset=\"UTF-8\"");
         }
@@ -73,12 +73,12 @@ pub(super) fn describable(text: &str) -> String {
 }
 
 /// Returns JSON that no cache may keep, because it has tokens in it or belongs to one request.
-pub(super) fn json_answer(status: u16, body: &Value) -> RawAnswer {
+pub(super) fn json_answer(status: u16, body: String) -> RawAnswer {
     RawAnswer::status(status)
         .header("cache-control", "no-store")
         .header("pragma", "no-cache")
         .header("x-content-type-options", "nosniff")
-        .body("application/json", body.to_string())
+        .body("application/json", body)
 }
 
 /// Returns the members that have a value.

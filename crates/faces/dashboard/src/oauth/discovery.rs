@@ -3,7 +3,7 @@
 
 use super::answers::{preflight, shared, wrong_method};
 use model::Scope;
-use ::oauth::{Resource, everyday};
+use ::oauth::everyday;
 use operation::RawAnswer;
 use serde_json::{Value, json};
 
@@ -37,10 +37,9 @@ impl Discovery {
     fn document(&self, rest: &str) -> Option<Value> {
         let (name, path) = rest.find('/').map_or((rest, ""), |slash| rest.split_at(slash));
         let resource = match path.strip_suffix('/').unwrap_or(path) {
-            "" => Resource::Service,
-            "/api/v1" => Resource::Rest,
+            path @ ("" | "/api/v1" | "/api/v1/mcp") => path,
             // The path that the contract has below `/api/v1`, as some clients take it.
-            "/api/v1/mcp" | "/mcp" => Resource::Mcp,
+            "/mcp" => "/api/v1/mcp",
             _ => return None,
         };
         match name {
@@ -81,9 +80,9 @@ impl Discovery {
         document
     }
 
-    fn resource(&self, resource: Resource) -> Value {
+    fn resource(&self, path: &str) -> Value {
         json!({
-            "resource": format!("{}{}", self.base_url, resource.path()),
+            "resource": format!("{}{}", self.base_url, path),
             "authorization_servers": [self.base_url],
             // What an assistant needs every day. Apps that need more ask for it.
             "scopes_supported": everyday().iter().map(Scope::as_str).collect::<Vec<_>>(),

@@ -2,28 +2,43 @@
 //! envelope.
 
 mod answers;
+mod authorize;
+mod consent;
 mod discovery;
 mod parameters;
 mod register;
 mod request;
+mod token;
 
-use answers::{OauthError, preflight, shared, wrong_method};
-use discovery::Discovery;
-use model::Result;
+use crate::visit::Visit;
+use crate::web::{Web, guarded};
+use ::oauth::Resources;
 use ::oauth::clients::Clients;
+use answers::{OauthError, preflight, shared, wrong_method};
+use auth::Seal;
+use discovery::Discovery;
+use jobs::Job;
+use model::{RequestId, Result};
 use operation::{BaseUrl, BoxFuture, Group, Parts, RawAnswer, RawRequest, RawRoute, Services};
 use std::sync::Arc;
+use std::time::Duration;
+use store::Db;
 
 /// The authorization server.
-pub const OAUTH: Group = Group { declare: Ok, start };
+pub const OAUTH: Group =
+    Group { declare: |declarations| Ok(declarations.sealed(::oauth::SEALED.iter().copied())), start };
 
 /// More than any request needs.
 const LARGEST_BODY: usize = 64 * 1024;
 
 /// What the endpoints work with.
 struct Inner {
+    db: Db,
+    seal: Arc<Seal>,
     base_url: String,
+    resources: Resources,
     clients: Arc<Clients>,
+    web: Arc<Web>,
     discovery: Discovery,
 }
 
@@ -31,8 +46,29 @@ fn start(services: &Services) -> Result<Parts> {
     let BaseUrl(base_url) = services.cloned()?;
     let clients: Arc<Clients> = services.get()?;
     let discovery = Discovery { base_url: base_url.clone(), registration: clients.has_registration() };
-    let inner = Arc::new(Inner { base_url, clients, discovery });
-    let parts = Parts::default().raw_route(WellKnown(inner.clone())).raw_route(Endpoints {
+    let purged = clients.clone();
+    let inner = Arc::new(Inner {
+        db: services.cloned()?,
+        seal: services.get()?,
+        resources: Resources::new(&base_url),
+        base_url,
+        clients,
+        web: services.get()?,
+        discovery,
+    });
+    let parts = Parts::default().jobs(::oauth::jobs()).job(Job::every(
+        "oauth.assertions",
+        Duration::from_secs(600),
+        "deletes the ids of assertions by which OAuth clients have authenticated, after their time",
+        move |_| {
+            let clients = purged.clone();
+            async move {
+                while clients.purge_assertions().await? > 0 {}
+                Ok(())
+            }
+        },
+    ));
+    let parts = parts.raw_route(WellKnown(inner.clone())).raw_route(Endpoints {
         inner: inner.clone(),
         prefix: "/oauth/",
     });
@@ -77,11 +113,42 @@ impl RawRoute for Endpoints {
     fn answer(&self, request: RawRequest) -> BoxFuture<RawAnswer> {
         let (inner, prefix) = (self.inner.clone(), self.prefix);
         Box::pin(async move {
-            match format!("{prefix}{}", request.rest).trim_start_matches("/oauth") {
-                "/register" => inner.program(&request, async || register::register(&inner.clients, &request)).await,
+            let address = format!("{prefix}{}", request.rest);
+            match address.strip_prefix("/oauth").unwrap_or(&address) {
+                "/authorize" => page(&inner, request).await,
+                "/token" => inner.program(&request, async || token::token(&inner, &request).await).await,
+                "/revoke" => inner.program(&request, async || token::revoke(&inner, &request).await).await,
+                "/introspect" => inner.program(&request, async || token::inspect(&inner, &request).await).await,
+                "/register" => {
+                    inner.program(&request, async || register::register(&inner.clients, &request)).await
+                }
                 _ => not_found(),
             }
         })
+    }
+}
+
+/// Answers the endpoint for people.
+async fn page(inner: &Arc<Inner>, request: RawRequest) -> RawAnswer {
+    if !matches!(request.method.as_str(), "GET" | "HEAD" | "POST") {
+        return wrong_method("GET, HEAD, POST");
+    }
+    let id = RequestId::new(inner.db.now(), &*inner.db.random());
+    guarded(try_page(inner, request).await.unwrap_or_else(|error| {
+        let cause = error.cause().map(ToString::to_string);
+        tracing::error!(request_id = %id, cause, "an authorization failed");
+        let message = format!("{} Request {id}", error.message());
+        RawAnswer::status(error.code().status()).body("text/plain; charset=utf-8", message)
+    }))
+}
+
+async fn try_page(inner: &Arc<Inner>, request: RawRequest) -> Result<RawAnswer> {
+    // What answers an error.
+    let shown = Visit::of(&inner.web, request.clone()).await?;
+    let visit = Visit::of(&inner.web, request).await?;
+    match authorize::answer(inner, visit).await {
+        Ok(answer) => Ok(answer),
+        Err(refusal) => authorize::failed(&shown, refusal),
     }
 }
 

@@ -33,5 +33,5 @@ pub(super) fn register(clients: &Clients, request: &RawRequest) -> Result<RawAns
         ("grant_types", Some(json!(["authorization_code", "refresh_token"]))),
         ("response_types", Some(json!(["code"]))),
     ]);
-    Ok(json_answer(201, &body))
+    Ok(json_answer(201, body.to_string()))
 }

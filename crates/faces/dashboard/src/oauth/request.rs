@@ -1,10 +1,12 @@
 //! The request to authorize, checked: RFC 6749, 4.1.1, with PKCE (RFC 7636), `resource` (RFC 8707) and `iss` (RFC 9207).
 
+use super::Inner;
 use super::parameters::{Parameters, append};
 use super::answers::describable;
 use model::{Error, Scope, ScopeSet};
 use ::oauth::clients::{Client, ClientError, Clients, RemoteError};
-use ::oauth::{Resource, everyday};
+use ::oauth::machine::is_challenge;
+use ::oauth::{Resource, Resources, everyday};
 use std::sync::Arc;
 
 /// The maximum length of `state`, which is echoed in a URL.
@@ -21,8 +23,8 @@ pub(super) struct AuthorizationRequest {
     pub(super) scopes: ScopeSet,
     /// The `code_challenge`.
     pub(super) challenge: String,
-    /// The interface that the tokens are for.
-    pub(super) resource: Option<Resource>,
+    /// What the tokens are for.
+    pub(super) resource: Resource,
 }
 
 /// Where the answer to a request goes: the client's redirect address, with its `state`.
@@ -66,14 +68,13 @@ impl Target {
 
 /// Checks a request. The client and the redirect address come first, because everything else is reported to them.
 pub(super) async fn check(
-    clients: &Clients,
-    issuer: &str,
+    inner: &Inner,
     parameters: &Parameters,
 ) -> Result<AuthorizationRequest, Refusal> {
-    let (client, redirect_uri) = client(clients, parameters).await?;
+    let (client, redirect_uri) = client(&inner.clients, parameters).await?;
     let state = parameters.bytes("state").map(<[u8]>::to_vec);
-    let target = Target { redirect_uri, state, issuer: issuer.to_owned() };
-    match details(issuer, parameters) {
+    let target = Target { redirect_uri, state, issuer: inner.base_url.clone() };
+    match details(&inner.resources, parameters) {
         Ok((scopes, challenge, resource)) => {
             Ok(AuthorizationRequest { client, target, scopes, challenge, resource })
         }
@@ -123,10 +124,10 @@ pub(super) fn document_error(error: &RemoteError) -> String {
     }
 }
 
-type Details = (ScopeSet, String, Option<Resource>);
+type Details = (ScopeSet, String, Resource);
 
 /// Checks everything that is reported to the client.
-fn details(base_url: &str, parameters: &Parameters) -> Result<Details, (&'static str, String)> {
+fn details(resources: &Resources, parameters: &Parameters) -> Result<Details, (&'static str, String)> {
     let malformed = |text: String| Err(("invalid_request", text));
     if let Some(name) = parameters.repeated(&["resource"]) {
         return malformed(format!("the parameter {name} was sent twice"));
@@ -154,18 +155,14 @@ fn details(base_url: &str, parameters: &Parameters) -> Result<Details, (&'static
     if parameters.get("code_challenge_method") != Some("S256") {
         return malformed("code_challenge_method must be S256".to_owned());
     }
-    if challenge.len() != 43 || !challenge.bytes().all(is_base64_url) {
+    if !is_challenge(challenge) {
         return malformed("code_challenge must be a SHA-256 digest in base64url without padding".to_owned());
     }
     let scopes = match parameters.get("scope") {
         Some(text) => scopes(text).map_err(|text| ("invalid_scope", text))?,
         None => everyday(),
     };
-    Ok((scopes, challenge.to_owned(), resource(base_url, parameters)?))
-}
-
-fn is_base64_url(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
+    Ok((scopes, challenge.to_owned(), resource(resources, parameters)?.unwrap_or(Resource::Service)))
 }
 
 /// Reads scopes that are separated by spaces.
@@ -186,21 +183,13 @@ pub(super) fn scopes(text: &str) -> Result<ScopeSet, String> {
 
 /// Reads `resource`, which may be missing.
 pub(super) fn resource(
-    base_url: &str,
+    resources: &Resources,
     parameters: &Parameters,
 ) -> Result<Option<Resource>, (&'static str, String)> {
     if parameters.is_repeated("resource") {
         return Err(("invalid_target", "a token can be for one resource only".to_owned()));
     }
-    match parameters.bytes("resource").filter(|value| !value.is_empty()) {
-        None => Ok(None),
-        Some(value) => std::str::from_utf8(value)
-            .ok()
-            .and_then(|value| Resource::parse(base_url, value))
-            .map(Some)
-            .ok_or_else(|| {
-                let text = "resource must be the base URL of the service, or that with /api/v1 or /api/v1/mcp";
-                ("invalid_target", text.to_owned())
-            }),
-    }
+    let Some(value) = parameters.bytes("resource").filter(|value| !value.is_empty()) else { return Ok(None) };
+    let read = resources.read(&String::from_utf8_lossy(value));
+    read.map(Some).map_err(|refusal| (refusal.code.as_str(), refusal.description.to_owned()))
 }
