@@ -6,8 +6,8 @@ use crate::subscription::load_workspaces;
 use crate::{KeySecret, SecretHash, roles};
 use diesel::prelude::*;
 use model::{
-    Actor, ActorType, ApiKey, Code, Env, Error, KeyId, KeyOwner, MemberId, MemberRole, PartnerId, Result, Scope, ScopeSet,
-    Timestamp, Workspace, WorkspaceId, text_enum,
+    Actor, ActorType, ApiKey, Code, Env, Error, KeyId, KeyOwner, MemberId, MemberRole, PartnerId, Result,
+    Scope, ScopeSet, Timestamp, Workspace, WorkspaceId, text_enum,
 };
 use std::collections::{BTreeSet, HashMap};
 use store::{Read, Tx, for_no_key_update};
@@ -439,9 +439,11 @@ pub fn standing_scopes(read: &mut Read, lineage: &KeyId, workspace: WorkspaceId)
     Ok(standing(read, [(lineage, workspace)])?.into_values().next().unwrap_or_default())
 }
 
-/// Returns the keys of a workspace, oldest first. `None` returns all keys of the installation.
+/// Returns the keys of a workspace that have a secret, oldest first. `None` returns those of the whole installation. Keys of
+/// members and apps belong to the lists of members and apps.
 pub fn list(read: &mut Read, workspace: Option<WorkspaceId>) -> Result<Vec<StoredKey>> {
-    let mut query = api_keys::table.order(api_keys::id.asc()).into_boxed();
+    let secret = api_keys::kind.eq(KeyKind::Secret);
+    let mut query = api_keys::table.filter(secret).order(api_keys::id.asc()).into_boxed();
     if let Some(workspace) = workspace {
         query = query.filter(api_keys::workspace_id.eq(workspace));
     }

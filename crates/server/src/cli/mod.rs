@@ -25,6 +25,7 @@ mod team;
 pub use documents::contract::table;
 pub use documents::events_document::events_document;
 pub use documents::formulas_document::formulas_document;
+pub use documents::roles_document::roles_document;
 
 pub(crate) use init::set_up;
 

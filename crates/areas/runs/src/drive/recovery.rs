@@ -88,12 +88,12 @@ impl RunEngine {
         let options = row.options()?;
         Ok(Caller {
             request: row.request_id.clone(),
+            actor: stored.actor(),
             key: Arc::new(stored.key),
             principal: Principal::Key,
             workspace,
             idempotency_key: options.idempotency_key,
             trace: options.trace,
-            actor: None,
             answering: None,
             chain: chain_of(row)?,
         })

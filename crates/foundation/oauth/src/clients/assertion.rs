@@ -14,7 +14,7 @@ use model::{Error, Result, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
-use store::{Db, Tx};
+use store::{Db, Tx, each};
 
 /// The maximum size of a key set.
 const LARGEST: usize = 64 * 1024;
@@ -148,10 +148,10 @@ pub(super) fn issuer(token: &str) -> Option<String> {
 /// Stores the id of an assertion. Returns `false` if it is stored already.
 fn use_once(tx: &mut Tx, hash: &[u8], until: Timestamp) -> Result<bool> {
     let row = (oauth_used_assertions::hash.eq(hash), oauth_used_assertions::expires_at.eq(until));
-    let inserted = diesel::insert_into(oauth_used_assertions::table)
+    let inserted = each!(tx.connection(), |connection| diesel::insert_into(oauth_used_assertions::table)
         .values(row)
         .on_conflict_do_nothing()
-        .execute(tx.connection())?;
+        .execute(connection))?;
     Ok(inserted == 1)
 }
 

@@ -19,11 +19,13 @@ pub use metadata::{AuthMethod, KeySource, Metadata, MetadataError};
 pub use remote::RemoteError;
 pub use sealed::Registration;
 
+use crate::schema::oauth_grants;
 use assertion::{Assertions, purge};
 use auth::Seal;
+use diesel::prelude::*;
 use document::Documents;
 use egress::Connector;
-use model::{AppId, Error, Result};
+use model::{AppId, Error, KeyId, Result};
 use std::sync::Arc;
 use store::Db;
 
@@ -124,6 +126,10 @@ impl Clients {
             },
             (None, _) => return refused("`client_id` is missing"),
         };
+        // Otherwise everybody could make the service fetch any URL here. To get a grant takes a member who is signed in.
+        if Self::is_remote(&id) && !self.has_grant(&id).await? {
+            return Err(ClientError::Unknown);
+        }
         let client = self.find(&id).await?;
         match (client.method, &credentials.proof) {
             (AuthMethod::None, Proof::None) => Ok(client),
@@ -143,6 +149,15 @@ impl Clients {
             (AuthMethod::None, Proof::Basic(secret) | Proof::Post(secret)) if secret.is_empty() => Ok(client),
             _ => refused("the client has registered another method to authenticate"),
         }
+    }
+
+    async fn has_grant(&self, client_id: &str) -> Result<bool> {
+        let of_client = client_id.to_owned();
+        let count = self.db.read(move |read| {
+            let grants = oauth_grants::table.filter(oauth_grants::client_key.eq(of_client)).limit(1);
+            Ok(grants.select(oauth_grants::key_id).first::<KeyId>(read.connection()).optional()?)
+        });
+        Ok(count.await?.is_some())
     }
 
     /// Deletes the ids of assertions that have expired. Returns how many.

@@ -25,7 +25,7 @@ const MOST: usize = 2000;
 pub enum RemoteError {
     /// The URL is not acceptable.
     Url(&'static str),
-    /// Nothing was received.
+    /// Nothing was received, for a reason that may pass.
     Fetch(String),
     /// The response is not acceptable.
     Content(String),
@@ -59,7 +59,8 @@ pub(super) async fn fetch(
     let response = connector.send(request).await.map_err(|error| RemoteError::Fetch(error.to_string()))?;
     if response.status != 200 {
         let text = format!("the server answered with the status {} instead of 200", response.status);
-        return Err(RemoteError::Content(text));
+        let is_passing = response.status == 429 || response.status >= 500;
+        return Err(if is_passing { RemoteError::Fetch(text) } else { RemoteError::Content(text) });
     }
     if !is_json(&response.headers) {
         return Err(RemoteError::Content("the server's Content-Type is not application/json".to_owned()));

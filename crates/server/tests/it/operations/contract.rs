@@ -271,6 +271,7 @@ fn the_committed_documents_are_fresh() {
         ("openapi.public.json", document(&registry, Contract::Public, server::VERSION).unwrap()),
         ("openapi.partner.json", document(&registry, Contract::Partner, server::VERSION).unwrap()),
         ("docs/operations.txt", server::cli::table(&registry)),
+        ("docs/roles.txt", server::cli::roles_document(&registry)),
     ] {
         assert!(repository_file(name) == made, "{name} is stale: run `make openapi`");
     }
