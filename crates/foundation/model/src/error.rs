@@ -53,6 +53,8 @@ codes! {
     ApiKeyRevoked = 401 "api_key_revoked";
     /// The key's last day has passed.
     ApiKeyExpired = 401 "api_key_expired";
+    /// The request needs the cookie of a session that is open.
+    SessionRequired = 401 "session_required";
     /// Something in the request is wrong; `param` says where.
     ValidationError = 400 "validation_error";
     /// The same `Idempotency-Key` came with another request.
