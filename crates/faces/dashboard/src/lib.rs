@@ -9,9 +9,11 @@ pub mod cookies;
 pub mod forms;
 pub mod layout;
 pub mod next;
+mod oauth;
 pub mod session;
 pub mod site;
 pub mod visit;
 pub mod web;
 
+pub use oauth::OAUTH;
 pub use site::InsecureSignIn;

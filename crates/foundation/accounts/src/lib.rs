@@ -4,5 +4,7 @@
 #[expect(missing_docs, reason = "columns are described where their rows are")]
 pub mod schema;
 mod session_tokens;
+mod standing;
 
 pub use session_tokens::SessionTokens;
+pub use standing::is_active;

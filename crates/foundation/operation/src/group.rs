@@ -174,7 +174,7 @@ impl Parts {
 
 /// The group of the foundation crates, which all other groups use.
 pub const FOUNDATION: Group = Group {
-    declare: |declarations| Ok(declarations.sealed(auth::SEALED.iter().copied()).log(REQUEST_LOG)),
+    declare: |declarations| Ok(declarations.sealed(auth::SEALED.iter().chain(oauth::SEALED).copied()).log(REQUEST_LOG)),
     start: foundation,
 };
 
@@ -182,6 +182,7 @@ fn foundation(services: &Services) -> Result<Parts> {
     let seconds = Duration::from_secs;
     let bounded: Logs = services.cloned()?;
     let parts = database_jobs(Parts::default())
+        .jobs(oauth::jobs())
         .job(Job::every(
             "idempotency.purge",
             seconds(600),
