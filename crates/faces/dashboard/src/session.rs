@@ -1,10 +1,8 @@
 //! Who is signed in.
 
 use crate::web::Web;
+use accounts::{Secret, Session, account, sessions};
 use model::{AccountId, Result, SessionId, Timestamp};
-
-/// For how long a proof of who somebody is counts as recent, in seconds.
-const RECENT_SECONDS: i64 = 600;
 
 /// An open session with its account.
 #[derive(Debug, Clone)]
@@ -19,16 +17,35 @@ pub struct SignedIn {
     pub name: String,
     /// When the account last proved who it is.
     pub authenticated_at: Timestamp,
+    session: Session,
 }
 
 impl SignedIn {
     /// Returns whether the last proof is younger than ten minutes.
     pub fn is_recent(&self, now: Timestamp) -> bool {
-        now < self.authenticated_at.plus_seconds(RECENT_SECONDS)
+        self.session.is_recent(now)
     }
 
-    /// Returns the session of a cookie.
-    pub(crate) async fn find(_web: &Web, _secret: &str) -> Result<Option<Self>> {
-        Ok(None)
+    /// Returns the session of a cookie, and notes that it is used.
+    pub(crate) async fn find(web: &Web, secret: &str) -> Result<Option<Self>> {
+        let Some(secret) = Secret::parse(secret) else { return Ok(None) };
+        let found = web.db().read(move |read| {
+            let Some(session) = sessions::by_secret(read, &secret)? else { return Ok(None) };
+            let account = account::find(read, &session.account_id)?;
+            Ok(Some((session, account)))
+        });
+        let Some((session, account)) = found.await? else { return Ok(None) };
+        if session.is_to_be_touched(web.db().now()) {
+            let id = session.id.clone();
+            web.db().write(move |tx| sessions::touch(tx, &id)).await?;
+        }
+        Ok(Some(Self {
+            id: session.id.clone(),
+            account: session.account_id.clone(),
+            email: account.email,
+            name: account.name,
+            authenticated_at: session.authenticated_at,
+            session,
+        }))
     }
 }
