@@ -11,11 +11,8 @@ mod passwords;
 pub mod schema;
 mod secret;
 mod session_tokens;
-<<<<<<< HEAD
-mod standing;
-=======
 pub mod sessions;
->>>>>>> f792fc07b46f3d9192e1a26e4aca19ae354fccc8
+mod standing;
 
 pub use account::Account;
 pub use audit::{AUDIT_LOG, Actor};
@@ -24,8 +21,5 @@ pub use memberships::Membership;
 pub use passwords::{PasswordHash, Passwords};
 pub use secret::Secret;
 pub use session_tokens::SessionTokens;
-<<<<<<< HEAD
-pub use standing::is_active;
-=======
 pub use sessions::Session;
->>>>>>> f792fc07b46f3d9192e1a26e4aca19ae354fccc8
+pub use standing::is_active;
