@@ -10,7 +10,7 @@ use crate::visit::Visit;
 use ::oauth::clients::redirect::{Destination, destination};
 use ::oauth::clients::{Client, ClientSource};
 use ::oauth::{find_grant, sentence};
-use accounts::{Place, places};
+use accounts::memberships::{self, Membership};
 use auth::roles::{Permission, permits};
 use auth::workspaces;
 use maud::{Markup, html};
@@ -20,7 +20,7 @@ use store::Read;
 /// A workspace that the person may let the app use.
 pub(super) struct Choice {
     /// The workspace, with the person's role in it.
-    pub(super) place: Place,
+    pub(super) place: Membership,
     /// The name of the workspace.
     name: String,
     /// What the app may do there already, by environment.
@@ -53,7 +53,7 @@ impl Decision {
 /// Returns the workspaces that an account may let apps use.
 pub(super) fn choices(read: &mut Read, account: &AccountId, client_key: &str) -> Result<Vec<Choice>> {
     let mut choices = Vec::new();
-    for place in places(read, account)? {
+    for place in memberships::of_account(read, account)? {
         if !permits(place.role, Permission::AuthorizeApps) {
             continue;
         }
