@@ -122,7 +122,12 @@ impl Assertions {
         Err(failure)
     }
 
-    async fn keys(&self, url: &str, now: Timestamp, after: Timestamp) -> Result<Arc<Vec<PublicKey>>, ClientError> {
+    async fn keys(
+        &self,
+        url: &str,
+        now: Timestamp,
+        after: Timestamp,
+    ) -> Result<Arc<Vec<PublicKey>>, ClientError> {
         let fetched = async {
             let fetched = fetch(&self.connector, url, LARGEST).await?;
             let set: Value = serde_json::from_slice(&fetched.body)

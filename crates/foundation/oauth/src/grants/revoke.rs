@@ -2,7 +2,7 @@
 
 use super::refresh::family_of;
 use super::rows::{FamilyRow, GrantRow};
-use super::{ACCESS, REFRESH, grant_row, lock_grant};
+use super::{ACCESS, REFRESH, grant_row, key_in_force, lock_grant};
 use crate::events::{AppEvent, AuthorizationRevoked, RevocationReason};
 use crate::schema::{oauth_access_tokens, oauth_codes, oauth_families, oauth_grants};
 use auth::SecretText;
@@ -24,8 +24,13 @@ pub fn revoke_token(tx: &mut Tx, client_id: &str, token: &str) -> Result<()> {
     let Some(id) = family_of(tx, &token.hash().0)? else { return Ok(()) };
     let of_client = oauth_families::table.find(&id).filter(oauth_families::client_id.eq(client_id));
     let family: Option<FamilyRow> = for_update(of_client).get_result(tx.connection()).optional()?;
-    let Some(family) = family.filter(|family| family.revoked_at.is_none()) else { return Ok(()) };
+    let now = tx.now();
+    let is_open = |family: &FamilyRow| family.revoked_at.is_none() && family.idle_end_at > now;
+    let Some(family) = family.filter(is_open) else { return Ok(()) };
     let grant = grant_row(tx, &family.key_id)?;
+    if key_in_force(tx, &grant)?.is_none() {
+        return Ok(());
+    }
     mark_ended(tx, &family.id)?;
     lock_grant(tx, &grant.account_id, grant.workspace_id, grant.env, &grant.client_key)?;
     let cause = Cause::system("oauth");
@@ -79,8 +84,7 @@ pub fn revoke_grant(tx: &mut Tx, workspace: WorkspaceId, key: &KeyId, cause: &Ca
 /// Ends all grants of an app, in all workspaces, and returns how many.
 pub fn revoke_grants_of_client(tx: &mut Tx, client_key: &str, cause: &Cause) -> Result<usize> {
     let rows = oauth_grants::table.filter(oauth_grants::client_key.eq(client_key));
-    let grants: Vec<GrantRow> =
-        for_update(rows.order(oauth_grants::key_id.asc())).load(tx.connection())?;
+    let grants: Vec<GrantRow> = for_update(rows.order(oauth_grants::key_id.asc())).load(tx.connection())?;
     let mut ended = 0;
     for grant in &grants {
         ended += usize::from(end_grant(tx, grant, cause, RevocationReason::Revoked)?);

@@ -139,9 +139,7 @@ impl Pipeline {
     /// up: behind a proxy it has the same address as whoever guesses.
     fn refuse_guesses(&self, was_seen: bool, head: &Head<'_>, progress: &mut Progress) -> Result<()> {
         let limit = self.limits.anonymous_rpm;
-        if !was_seen
-            && let Some(window) = self.rates.used_up(ADDRESS, head.peer, limit, progress.came_at)
-        {
+        if !was_seen && let Some(window) = self.rates.used_up(ADDRESS, head.peer, limit, progress.came_at) {
             progress.window = Some(window);
             return Err(too_many_without_key(window));
         }
