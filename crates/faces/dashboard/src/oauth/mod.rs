@@ -11,7 +11,8 @@ mod request;
 mod token;
 
 use crate::visit::Visit;
-use crate::web::{Web, guarded};
+use crate::site::{InsecureSignIn, Site};
+use crate::web::{Web, WebParts, guarded};
 use ::oauth::Resources;
 use ::oauth::clients::Clients;
 use answers::{OauthError, preflight, shared, wrong_method};
@@ -38,7 +39,7 @@ struct Inner {
     base_url: String,
     resources: Resources,
     clients: Arc<Clients>,
-    web: Arc<Web>,
+    web: Web,
     discovery: Discovery,
 }
 
@@ -47,13 +48,16 @@ fn start(services: &Services) -> Result<Parts> {
     let clients: Arc<Clients> = services.get()?;
     let discovery = Discovery { base_url: base_url.clone(), registration: clients.has_registration() };
     let purged = clients.clone();
+    let (db, seal): (Db, Arc<Seal>) = (services.cloned()?, services.get()?);
+    let site = Site::new(&base_url, InsecureSignIn::default())?;
+    let web = Web::new(WebParts { db: db.clone(), seal: seal.clone(), site });
     let inner = Arc::new(Inner {
-        db: services.cloned()?,
-        seal: services.get()?,
+        db,
+        seal,
         resources: Resources::new(&base_url),
         base_url,
         clients,
-        web: services.get()?,
+        web,
         discovery,
     });
     let parts = Parts::default().jobs(::oauth::jobs()).job(Job::every(
