@@ -4,13 +4,13 @@ use crate::app::App;
 use accounts::schema::accounts as people;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::Duration;
 use diesel::prelude::*;
 use model::{AccountId, Cause, Env, MemberId, Result, ScopeSet, WorkspaceId};
 use oauth::{Authorization, CodeExchange, Resource, TokenReply};
 use operation::Audience;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
-use std::time::Duration;
 use store::Tx;
 use testkit::Kind;
 
@@ -106,7 +106,7 @@ async fn no_other_text_is_a_token(kind: Kind) {
         let (status, body) = app.get_as(text, Audience::Rest, "/me").await;
         assert_eq!((status, body["error"]["code"].as_str()), (401, Some("invalid_api_key")), "{text}");
     }
-    app.bed.test.clock.advance(Duration::from_secs(3600));
+    app.bed.test.clock.advance(Duration::seconds(3600));
     assert_eq!(app.get_as(&good, Audience::Rest, "/me").await.0, 401, "it has expired");
 }
 
@@ -156,7 +156,7 @@ async fn revoked_apps_are_refused_by_another_replica_within_ten_seconds(kind: Ki
         oauth::revoke_grant(tx, workspace, &grant.key_id, &Cause::system("test"))
     });
     assert!(revoked.await.unwrap());
-    app.bed.test.clock.advance(Duration::from_secs(10));
+    app.bed.test.clock.advance(Duration::seconds(10));
     let (status, body) = other.get_as(&token, Audience::Rest, "/me").await;
     assert_eq!((status, body["error"]["code"].as_str()), (401, Some("api_key_revoked")));
 }

@@ -5,13 +5,13 @@ use auth::workspaces::{self, NewWorkspace};
 use auth::{Audience, Directory, Identity, Seal};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::TimeDelta;
 use diesel::prelude::*;
 use model::{AccountId, Env, MemberId, ScopeSet, WorkspaceId};
 use oauth::{AccessTokens, Authorization, CodeExchange, Refresh, Resource, TokenReply};
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Duration;
 use store::schema::events;
 use store::{Db, Tx};
 use testkit::{Kind, TestDb};
@@ -51,7 +51,7 @@ impl Bed {
     }
 
     pub fn advance(&self, seconds: u64) {
-        self.data.clock.advance(Duration::from_secs(seconds));
+        self.data.clock.advance(TimeDelta::seconds(i64::try_from(seconds).unwrap()));
     }
 
     pub fn authorization(&self, client: &str, scopes: &str) -> Authorization {

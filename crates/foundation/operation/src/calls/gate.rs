@@ -114,6 +114,7 @@ impl Pipeline {
         } else if AccessTokens::is_token(secret) {
             let token = AccessTokens::parse(secret).ok_or_else(unknown)?;
             self.refuse_guesses(self.access_tokens.was_token(token), head, progress)?;
+            progress.access_token = Some(token);
             self.access_tokens.identify(token, head.audience, now).await?.ok_or_else(unknown)?
         } else {
             Identity::of_key(self.key_of_secret(secret, head, progress).await?)
