@@ -16,6 +16,7 @@ use flows::FlowEngine;
 use jobs::Runner;
 use model::Result;
 use oauth::AccessTokens;
+use oauth::clients::Clients;
 use operation::{
     BaseUrl, CauseHeader, Declarations, Group, Limits, LocalCalls, Metrics, Parts, Pipeline, RawRoute,
     Registry, RequestLog, RequestMetrics, Services,
@@ -39,7 +40,7 @@ use tokio::sync::watch;
 use webhooks::Deliveries;
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
-const GROUPS: [Group; 22] = [
+const GROUPS: [Group; 23] = [
     operation::FOUNDATION,
     transfer::ENGINE,
     variables::GROUP,
@@ -62,6 +63,7 @@ const GROUPS: [Group; 22] = [
     inbound::GROUP,
     flows::GROUP,
     automations::GROUP,
+    dashboard::OAUTH,
 ];
 
 /// What all groups declare.
@@ -111,6 +113,8 @@ pub struct ServiceParts {
     pub rates: RateWindows,
     /// How the world reaches the service, without `/api/v1`.
     pub base_url: String,
+    /// Whether OAuth clients may register themselves.
+    pub oauth_registration: bool,
     /// What the installation set.
     pub limits: Limits,
     /// How long logs are kept, where that differs from the default.
@@ -259,6 +263,13 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
     let directory = Arc::new(directory);
     let session_tokens = SessionTokens::new(db.clone(), directory.clone(), seal.clone(), &parts.base_url);
     let access_tokens = AccessTokens::new(db.clone(), directory.clone());
+    let clients = Clients::new(
+        db.clone(),
+        seal.clone(),
+        parts.connector.clone(),
+        vec![parts.base_url.clone(), format!("{}/oauth/token", parts.base_url)],
+        parts.oauth_registration,
+    );
     let spending = Spending::new(db.clone(), services.cloned::<SpentMicros>()?);
     let contact_uses = ContactUses::default();
     let shapes = Shapes::new(services.all::<&'static Kind>())
@@ -271,6 +282,7 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with_shared(directory)
         .with(session_tokens)
         .with(access_tokens)
+        .with(clients)
         .with(spending)
         .with(Quotas::new(db.clone()))
         .with(parts.rates)

@@ -2,7 +2,7 @@
 
 use crate::log_settings::LogSettings;
 use crate::values::{SandboxMode, base_url, http_url, origin, whole};
-use clap::{Arg, Args, Command, FromArgMatches as _};
+use clap::{Arg, ArgAction, Args, Command, FromArgMatches as _};
 use input::nearest;
 use providers::{Prices, Tiers};
 use std::collections::BTreeMap;
@@ -92,6 +92,17 @@ pub struct Config {
         value_parser = origin
     )]
     pub cors_origins: Vec<String>,
+
+    /// Whether OAuth clients may register themselves (RFC 7591). Registrations take no space in the database.
+    #[arg(
+        long,
+        env = "SVC_OAUTH_REGISTRATION",
+        global = true,
+        value_name = "BOOL",
+        default_value_t = true,
+        action = ArgAction::Set
+    )]
+    pub oauth_registration: bool,
 
     /// Threads that serve HTTP. Default: one per core.
     #[arg(

@@ -74,6 +74,7 @@ impl Settings {
             objects: self.objects.open()?,
             rates: self.rates,
             base_url: config.base_url(),
+            oauth_registration: config.oauth_registration,
             limits: Limits { default_rpm: config.default_rpm, ..Limits::default() },
             retention: config.log_retentions(),
             transcriber: self.transcriber,

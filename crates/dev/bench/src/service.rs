@@ -158,6 +158,7 @@ fn compose(arguments: &Arguments, db: &Db, folder: &Path, runtime: Handle) -> Re
         objects: files::objects_in(folder).map_err(described)?,
         rates: RateWindows::local(),
         base_url: "http://127.0.0.1".to_owned(),
+        oauth_registration: true,
         limits: Limits::default(),
         retention: Retentions::default(),
         transcriber: None,

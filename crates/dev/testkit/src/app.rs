@@ -62,13 +62,22 @@ struct Settings {
     knows_address: bool,
     /// Services in place of those of groups.
     replacing: Services,
+    /// Whether OAuth clients may register themselves.
+    oauth_registration: bool,
     /// Where runs live. `None` for the runtime of the test.
     runtime: Option<Handle>,
 }
 
 fn settings() -> Settings {
     let (limits, retention) = (short_limits(), Retentions::default());
-    Settings { limits, retention, knows_address: false, replacing: Services::default(), runtime: None }
+    Settings {
+        limits,
+        retention,
+        knows_address: false,
+        replacing: Services::default(),
+        oauth_registration: true,
+        runtime: None,
+    }
 }
 
 impl TestApp {
@@ -130,6 +139,14 @@ impl TestApp {
         Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), settings, None)
     }
 
+    /// Starts a service at which OAuth clients may not register themselves.
+    pub async fn without_registration(kind: Kind) -> Self {
+        let data = TestDb::new(kind);
+        let db = data.db.clone();
+        let settings = Settings { oauth_registration: false, ..settings() };
+        Self::start_with(data, db, RateWindows::local(), None, objects_in_memory(), settings, None)
+    }
+
     /// Starts a service with these services in place of those that groups start.
     pub async fn with_services(kind: Kind, replacing: Services) -> Self {
         let data = TestDb::new(kind);
@@ -152,7 +169,7 @@ impl TestApp {
         rates: RateWindows,
         provider: Option<Arc<dyn Provider>>,
         objects: Objects,
-        Settings { limits, retention, knows_address, replacing, runtime }: Settings,
+        Settings { limits, retention, knows_address, replacing, oauth_registration, runtime }: Settings,
         transcriber: Option<Arc<dyn Transcriber>>,
     ) -> Self {
         let model = Arc::new(ScriptedModel::default());
@@ -179,6 +196,7 @@ impl TestApp {
             objects: objects.clone(),
             rates,
             base_url: if knows_address { origin.clone() } else { "https://svc.example".to_owned() },
+            oauth_registration,
             limits,
             retention,
             transcriber,

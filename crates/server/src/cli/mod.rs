@@ -2,6 +2,7 @@
 
 mod admin;
 mod api;
+mod app;
 mod arguments;
 mod backup;
 mod business;
@@ -94,6 +95,10 @@ enum Command {
     /// The people who manage the installation.
     #[command(subcommand)]
     Operator(operator::OperatorCommand),
+    /// OAuth apps.
+    App(app::AppCommand),
+    /// What members have allowed OAuth apps.
+    Grant(app::GrantCommand),
     /// The team of a workspace.
     #[command(subcommand)]
     Team(team::TeamCommand),
@@ -247,6 +252,8 @@ fn run(cli: Cli, matches: &ArgMatches) -> anyhow::Result<()> {
             let base_url = config.browser_url();
             admin::run(&config, |db| team::team(db, command, base_url))
         }
+        Command::App(command) => admin::run(&config, |db| app::app(db, command)),
+        Command::Grant(command) => admin::run(&config, |db| app::grant(db, command)),
         Command::Business(command) => admin::run(&config, |db| business::business(db, command)),
     }
 }
