@@ -47,8 +47,9 @@ impl Resources {
     /// # Errors
     /// `invalid_target`.
     pub fn read(&self, text: &str) -> Result<Resource, Refusal> {
-        self.find(text)
-            .ok_or_else(|| Refusal::new(RefusalCode::InvalidTarget, "`resource` is not a URL of this service"))
+        self.find(text).ok_or_else(|| {
+            Refusal::new(RefusalCode::InvalidTarget, "`resource` is not a URL of this service")
+        })
     }
 
     /// Returns the URL of a resource.

@@ -79,10 +79,14 @@ pub const fn sentence(scope: Scope) -> Sentence {
         Scope::RagWrite => irreversible("Change your knowledge bases"),
         Scope::FlowsWrite => irreversible("Create, change and delete drafts of your flows"),
         Scope::AutomationsRead => plain("See your flows and automations and what they did"),
-        Scope::AutomationsWrite => irreversible("Create, publish and delete your automations, and publish your flows"),
+        Scope::AutomationsWrite => {
+            irreversible("Create, publish and delete your automations, and publish your flows")
+        }
         Scope::AutomationsExecute => spends_energy("Start your flows and automations"),
         Scope::CollectionsRead => plain("See your collections and their fields"),
-        Scope::CollectionsWrite => irreversible("Create, change and delete your collections with all their items"),
+        Scope::CollectionsWrite => {
+            irreversible("Create, change and delete your collections with all their items")
+        }
         Scope::ItemsRead => plain("Read the items in your collections"),
         Scope::ItemsWrite => irreversible("Create, change and delete items in your collections"),
         Scope::ContactsRead => plain("Read your contacts, their messages and notes"),
@@ -95,21 +99,29 @@ pub const fn sentence(scope: Scope) -> Sentence {
         Scope::FilesWrite => irreversible("Upload, rename and delete your files"),
         Scope::ConversationsRead => plain("Read your conversations, broadcasts and team"),
         Scope::ConversationsWrite => irreversible("Create, change and delete your quick replies"),
-        Scope::HandoffManage => irreversible("Assign conversations, pause your agents in them, and answer contacts as a person"),
+        Scope::HandoffManage => {
+            irreversible("Assign conversations, pause your agents in them, and answer contacts as a person")
+        }
         Scope::ChannelsRead => plain("See your channels, their health and their message templates"),
         Scope::ChannelsSend => irreversible("Send messages and broadcasts to your contacts"),
         Scope::ChannelsManage => irreversible("Submit and delete message templates of your channels"),
         Scope::IntegrationsRead => plain("See which accounts of other services you have connected"),
         Scope::IntegrationsManage => irreversible("Connect and disconnect accounts of other services"),
-        Scope::IntegrationsExecute => spends_energy("Act through your connected accounts, analyse contacts and generate images"),
+        Scope::IntegrationsExecute => {
+            spends_energy("Act through your connected accounts, analyse contacts and generate images")
+        }
         Scope::McpUse => plain("Work through an assistant (MCP), within what else is allowed here"),
-        Scope::WebhooksManage => irreversible("See, create and delete webhooks, which send your events to other systems"),
+        Scope::WebhooksManage => {
+            irreversible("See, create and delete webhooks, which send your events to other systems")
+        }
         Scope::EventsRead => plain("Read the log of everything that happens in your workspace"),
         Scope::RemindersRead => plain("Read your reminders"),
         Scope::RemindersWrite => irreversible("Create, change and delete your reminders"),
         Scope::BillingRead => plain("See your plan, your usage and your invoices"),
         Scope::ConversionsRead => plain("See reported conversions"),
-        Scope::ConversionsWrite => irreversible("Report conversions of your contacts to advertising platforms"),
+        Scope::ConversionsWrite => {
+            irreversible("Report conversions of your contacts to advertising platforms")
+        }
         Scope::SitesRead => plain("See your sites"),
         Scope::SnapshotsRead => plain("See the templates that can be installed"),
         Scope::SnapshotsInstall => irreversible("Install templates into your workspace"),
@@ -137,7 +149,10 @@ mod tests {
     fn every_scope_has_a_sentence_of_its_own() {
         let mut texts: Vec<&str> = Scope::ALL.iter().map(|scope| sentence(*scope).text).collect();
         for text in &texts {
-            assert!(text.len() >= 10 && text.starts_with(char::is_uppercase) && !text.ends_with('.'), "{text}");
+            assert!(
+                text.len() >= 10 && text.starts_with(char::is_uppercase) && !text.ends_with('.'),
+                "{text}"
+            );
         }
         texts.sort_unstable();
         texts.dedup();

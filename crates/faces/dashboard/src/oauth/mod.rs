@@ -10,8 +10,8 @@ mod register;
 mod request;
 mod token;
 
-use crate::visit::Visit;
 use crate::site::{InsecureSignIn, Site};
+use crate::visit::Visit;
 use crate::web::{Web, WebParts, guarded};
 use ::oauth::Resources;
 use ::oauth::clients::Clients;
@@ -51,15 +51,8 @@ fn start(services: &Services) -> Result<Parts> {
     let (db, seal): (Db, Arc<Seal>) = (services.cloned()?, services.get()?);
     let site = Site::new(&base_url, InsecureSignIn::default())?;
     let web = Web::new(WebParts { db: db.clone(), seal: seal.clone(), site });
-    let inner = Arc::new(Inner {
-        db,
-        seal,
-        resources: Resources::new(&base_url),
-        base_url,
-        clients,
-        web,
-        discovery,
-    });
+    let inner =
+        Arc::new(Inner { db, seal, resources: Resources::new(&base_url), base_url, clients, web, discovery });
     let parts = Parts::default().jobs(::oauth::jobs()).job(Job::every(
         "oauth.assertions",
         Duration::from_secs(600),
@@ -72,10 +65,9 @@ fn start(services: &Services) -> Result<Parts> {
             }
         },
     ));
-    let parts = parts.raw_route(WellKnown(inner.clone())).raw_route(Endpoints {
-        inner: inner.clone(),
-        prefix: "/oauth/",
-    });
+    let parts = parts
+        .raw_route(WellKnown(inner.clone()))
+        .raw_route(Endpoints { inner: inner.clone(), prefix: "/oauth/" });
     // Some clients use these addresses whatever the metadata says.
     let aliases = ["/authorize", "/token", "/register"];
     Ok(aliases
@@ -93,9 +85,9 @@ impl RawRoute for WellKnown {
 
     fn answer(&self, request: RawRequest) -> BoxFuture<RawAnswer> {
         let inner = self.0.clone();
-        Box::pin(async move {
-            inner.discovery.answer(&request.method, &request.rest).unwrap_or_else(not_found)
-        })
+        Box::pin(
+            async move { inner.discovery.answer(&request.method, &request.rest).unwrap_or_else(not_found) },
+        )
     }
 }
 
@@ -122,7 +114,9 @@ impl RawRoute for Endpoints {
                 "/authorize" => page(&inner, request).await,
                 "/token" => inner.program(&request, async || token::token(&inner, &request).await).await,
                 "/revoke" => inner.program(&request, async || token::revoke(&inner, &request).await).await,
-                "/introspect" => inner.program(&request, async || token::inspect(&inner, &request).await).await,
+                "/introspect" => {
+                    inner.program(&request, async || token::inspect(&inner, &request).await).await
+                }
                 "/register" => {
                     inner.program(&request, async || register::register(&inner.clients, &request)).await
                 }

@@ -133,7 +133,10 @@ pub fn create(tx: &mut Tx, new: &NewApp) -> Result<(App, Option<String>)> {
     if let Some(KeySource::Inline(text)) = &new.keys {
         let set: Option<Value> = serde_json::from_str(text).ok();
         if set.is_none_or(|set| PublicKey::from_jwks(&set).is_empty()) {
-            return Err(Error::invalid("jwks", "must be a JSON Web Key Set with a public key for RS256, ES256 or EdDSA"));
+            return Err(Error::invalid(
+                "jwks",
+                "must be a JSON Web Key Set with a public key for RS256, ES256 or EdDSA",
+            ));
         }
     }
     let active: i64 = oauth_apps::table
@@ -178,7 +181,12 @@ pub fn list(read: &mut Read, workspace: WorkspaceId) -> Result<Vec<App>> {
 ///
 /// # Errors
 /// `not_found`; `invalid_state` for an app that is revoked or has no secret; `validation_error` for the overlap.
-pub fn rotate(tx: &mut Tx, workspace: WorkspaceId, id: &AppId, overlap_seconds: i64) -> Result<(App, String)> {
+pub fn rotate(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: &AppId,
+    overlap_seconds: i64,
+) -> Result<(App, String)> {
     if !(0..=MOST_OVERLAP_SECONDS).contains(&overlap_seconds) {
         let rule = format_args!("must be between 0 and {MOST_OVERLAP_SECONDS}");
         return Err(Error::invalid("overlap_seconds", rule));

@@ -60,11 +60,8 @@ impl Credentials {
         parameter: impl Fn(&str) -> Option<&'a str>,
     ) -> Result<Self, CredentialsError> {
         let named = parameter("client_id").map(str::to_owned);
-        let in_body = (
-            parameter("client_secret"),
-            parameter("client_assertion"),
-            parameter("client_assertion_type"),
-        );
+        let in_body =
+            (parameter("client_secret"), parameter("client_assertion"), parameter("client_assertion_type"));
         match (headers, in_body) {
             ([], (None, None, None)) => Ok(Self { client_id: named, proof: Proof::None }),
             ([], (Some(secret), None, None)) => {
@@ -84,9 +81,7 @@ impl Credentials {
                 }
                 Ok(Self { client_id: Some(id), proof: Proof::Basic(secret) })
             }
-            ([_, _, ..], _) => {
-                Err(CredentialsError::Request("the header `Authorization` must be sent once"))
-            }
+            ([_, _, ..], _) => Err(CredentialsError::Request("the header `Authorization` must be sent once")),
             _ => Err(CredentialsError::Request("the client must authenticate in one way only")),
         }
     }
@@ -94,7 +89,8 @@ impl Credentials {
 
 /// Reads the header `Authorization: Basic`. Both parts are encoded like forms (RFC 6749, 2.3.1).
 fn basic(header: &[u8]) -> Result<(String, String), CredentialsError> {
-    let malformed = CredentialsError::Client("the header `Authorization` must be Basic, with client_id and secret");
+    let malformed =
+        CredentialsError::Client("the header `Authorization` must be Basic, with client_id and secret");
     let text = std::str::from_utf8(header).map_err(|_| malformed)?;
     let (scheme, encoded) = text.split_once(' ').ok_or(malformed)?;
     if !scheme.eq_ignore_ascii_case("basic") {

@@ -128,7 +128,7 @@ impl RawMetadata {
             return Err(other("`response_types` must contain code"));
         }
         let keys = match (method, self.jwks, self.jwks_uri) {
-            (AuthMethod::PrivateKeyJwt, Some(set), None) if set["keys"].is_array() => {
+            (AuthMethod::PrivateKeyJwt, Some(set), None) if set.get("keys").is_some_and(Value::is_array) => {
                 Some(KeySource::Inline(set.to_string()))
             }
             (AuthMethod::PrivateKeyJwt, None, Some(url)) => Some(KeySource::Url(url)),
@@ -219,7 +219,10 @@ mod tests {
         for (metadata, words) in [
             (json!([]), "JSON object"),
             (json!({ "redirect_uris": "https://a.example/cb" }), "JSON object"),
-            (json!({ "redirect_uris": address, "token_endpoint_auth_method": "tls_client_auth" }), "auth_method"),
+            (
+                json!({ "redirect_uris": address, "token_endpoint_auth_method": "tls_client_auth" }),
+                "auth_method",
+            ),
             (json!({ "redirect_uris": address, "grant_types": ["client_credentials"] }), "grant_types"),
             (json!({ "redirect_uris": address, "response_types": ["token"] }), "response_types"),
             (json!({ "redirect_uris": address, "token_endpoint_auth_method": "private_key_jwt" }), "jwks"),
@@ -230,7 +233,10 @@ mod tests {
             ),
         ] {
             let error = read(&metadata, Strictness::Registration).unwrap_err();
-            assert!(matches!(&error, MetadataError::Other(rule) if rule.contains(words)), "{metadata}: {error:?}");
+            assert!(
+                matches!(&error, MetadataError::Other(rule) if rule.contains(words)),
+                "{metadata}: {error:?}"
+            );
         }
         for addresses in [json!([]), json!(["http://a.example/cb"]), json!(["https://a.example/cb", "x:y"])] {
             let error = read(&json!({ "redirect_uris": addresses }), Strictness::Registration).unwrap_err();

@@ -67,8 +67,7 @@ pub fn check(address: &str) -> Result<(), &'static str> {
 /// Returns whether a request may name `requested` if its client has registered `registered`: byte for byte, but with
 /// any port on loopback, also where the registered address has none (RFC 8252, 7.3).
 pub fn matches(registered: &str, requested: &str) -> bool {
-    registered == requested
-        || loopback(registered).is_some_and(|wanted| loopback(requested) == Some(wanted))
+    registered == requested || loopback(registered).is_some_and(|wanted| loopback(requested) == Some(wanted))
 }
 
 /// Returns an address without its port, if it is one on loopback. There the port says nothing about the client.
@@ -197,7 +196,8 @@ mod tests {
         assert_eq!(destination("https://app.example.com/cb"), host("app.example.com"));
         assert_eq!(destination("https://app.example.com:8443?x"), host("app.example.com:8443"));
         assert_eq!(destination("https://localhost.evil.example/cb"), host("localhost.evil.example"));
-        for address in ["http://localhost:1/cb", "http://127.0.0.1", "http://[::1]/x", "https://localhost/x"] {
+        for address in ["http://localhost:1/cb", "http://127.0.0.1", "http://[::1]/x", "https://localhost/x"]
+        {
             assert_eq!(destination(address), Destination::Loopback, "{address}");
         }
     }

@@ -40,11 +40,7 @@ pub(super) struct Fetched {
 }
 
 /// Fetches JSON from the server of a client: 200 only, without redirects.
-pub(super) async fn fetch(
-    connector: &Connector,
-    url: &str,
-    largest: usize,
-) -> Result<Fetched, RemoteError> {
+pub(super) async fn fetch(connector: &Connector, url: &str, largest: usize) -> Result<Fetched, RemoteError> {
     // What the operator lists may be http, such as a client on a developer's machine.
     let rules = UrlRules { https_only: true, operator_first: true, ..UrlRules::default() };
     let limits = Limits {

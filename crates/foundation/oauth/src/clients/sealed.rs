@@ -50,17 +50,8 @@ pub struct Registration {
     pub secret: Option<String>,
 }
 
-/// Returns whether a `client_id` has the form of a dynamic registration.
-pub(super) fn is_sealed(client_id: &str) -> bool {
-    client_id.starts_with(PREFIX)
-}
-
 /// Registers a client.
-pub(super) fn register(
-    seal: &Seal,
-    random: &dyn Random,
-    json: &[u8],
-) -> Result<Registration, MetadataError> {
+pub(super) fn register(seal: &Seal, random: &dyn Random, json: &[u8]) -> Result<Registration, MetadataError> {
     let metadata =
         RawMetadata::parse(json)?.check(Strictness::Registration, AuthMethod::ClientSecretBasic)?;
     let id = seal_id(seal, random, &metadata);
@@ -169,7 +160,11 @@ mod tests {
         assert_eq!(opened.redirect_uris, ["http://localhost/cb", "https://a.example/cb"]);
         assert_eq!(opened.key, registered.client.key);
         assert!(registered.secret.is_none());
-        assert_eq!(made(&seal(), &metadata).client.id, registered.client.id, "a public client registers once");
+        assert_eq!(
+            made(&seal(), &metadata).client.id,
+            registered.client.id,
+            "a public client registers once"
+        );
     }
 
     #[test]
@@ -188,7 +183,8 @@ mod tests {
 
     #[test]
     fn forged_ids_do_not_open() {
-        let metadata = json!({ "redirect_uris": ["https://a.example/cb"], "token_endpoint_auth_method": "none" });
+        let metadata =
+            json!({ "redirect_uris": ["https://a.example/cb"], "token_endpoint_auth_method": "none" });
         let id = made(&seal(), &metadata).client.id.clone();
         let (text, signature) = id.strip_prefix(PREFIX).unwrap().split_once('.').unwrap();
         let evil = URL_SAFE_NO_PAD.encode(r#"{"r":["https://evil.example/cb"],"m":"none"}"#);

@@ -80,18 +80,13 @@ pub fn introspect(read: &mut Read, client_id: &str, token: &str) -> Result<Optio
         (Some(token), _) => {
             let scopes = ScopeSet::parse_stored(&token.scopes).without(|scope| !held.contains(scope));
             let is_valid = token.revoked_at.is_none() && now < token.expires_at;
-            is_valid.then(|| {
-                found(TokenKind::Access, scopes, token.resource, token.created_at, token.expires_at)
-            })
+            is_valid
+                .then(|| found(TokenKind::Access, scopes, token.resource, token.created_at, token.expires_at))
         }
         // A refresh token that was used is not valid, even while its answer is repeated.
-        (None, Some(hash)) if family.refresh_hash == hash => Some(found(
-            TokenKind::Refresh,
-            held,
-            family.resource,
-            family.refreshed_at,
-            family.idle_end_at,
-        )),
+        (None, Some(hash)) if family.refresh_hash == hash => {
+            Some(found(TokenKind::Refresh, held, family.resource, family.refreshed_at, family.idle_end_at))
+        }
         (None, _) => None,
     })
 }

@@ -53,8 +53,7 @@ pub(crate) fn purge_answers(tx: &mut Tx) -> Result<usize> {
         .select(oauth_used_refresh_tokens::refresh_hash)
         .limit(AT_ONCE)
         .load(tx.connection())?;
-    let rows =
-        oauth_used_refresh_tokens::table.filter(oauth_used_refresh_tokens::refresh_hash.eq_any(old));
+    let rows = oauth_used_refresh_tokens::table.filter(oauth_used_refresh_tokens::refresh_hash.eq_any(old));
     let nothing = oauth_used_refresh_tokens::answer.eq(None::<String>);
     Ok(diesel::update(rows).set(nothing).execute(tx.connection())?)
 }
@@ -92,8 +91,7 @@ pub(crate) fn purge_used_tokens(tx: &mut Tx) -> Result<usize> {
         .select(oauth_used_refresh_tokens::refresh_hash)
         .limit(AT_ONCE)
         .load(tx.connection())?;
-    let rows =
-        oauth_used_refresh_tokens::table.filter(oauth_used_refresh_tokens::refresh_hash.eq_any(old));
+    let rows = oauth_used_refresh_tokens::table.filter(oauth_used_refresh_tokens::refresh_hash.eq_any(old));
     Ok(diesel::delete(rows).execute(tx.connection())?)
 }
 
@@ -105,8 +103,7 @@ pub(crate) fn purge_families(tx: &mut Tx) -> Result<usize> {
         .select(oauth_families::id)
         .limit(AT_ONCE / 10)
         .load(tx.connection())?;
-    let used =
-        oauth_used_refresh_tokens::table.filter(oauth_used_refresh_tokens::family_id.eq_any(&ended));
+    let used = oauth_used_refresh_tokens::table.filter(oauth_used_refresh_tokens::family_id.eq_any(&ended));
     diesel::delete(used).execute(tx.connection())?;
     let access = oauth_access_tokens::table.filter(oauth_access_tokens::family_id.eq_any(&ended));
     diesel::delete(access).execute(tx.connection())?;

@@ -79,8 +79,7 @@ pub fn revoke_grant(tx: &mut Tx, workspace: WorkspaceId, key: &KeyId, cause: &Ca
 /// Ends all grants of an app, in all workspaces, and returns how many.
 pub fn revoke_grants_of_client(tx: &mut Tx, client_key: &str, cause: &Cause) -> Result<usize> {
     let rows = oauth_grants::table.filter(oauth_grants::client_key.eq(client_key));
-    let grants: Vec<GrantRow> =
-        for_update(rows.order(oauth_grants::key_id.asc())).load(tx.connection())?;
+    let grants: Vec<GrantRow> = for_update(rows.order(oauth_grants::key_id.asc())).load(tx.connection())?;
     let mut ended = 0;
     for grant in &grants {
         ended += usize::from(end_grant(tx, grant, cause, RevocationReason::Revoked)?);
