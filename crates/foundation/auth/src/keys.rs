@@ -556,3 +556,18 @@ pub fn lineages_of(read: &mut Read, owner: KeyOwner) -> Result<Vec<KeyId>> {
         KeyOwner::Partner(id) => query.filter(api_keys::partner_id.eq(id)).load(read.connection())?,
     })
 }
+
+/// Returns the roles of members' keys, by key id. Keys that do not exist or have no role are left out.
+pub fn roles(read: &mut Read, ids: &[&KeyId]) -> Result<HashMap<KeyId, MemberRole>> {
+    let mut roles = HashMap::new();
+    // Both databases limit the number of values in a statement.
+    for ids in ids.chunks(500) {
+        let found: Vec<(KeyId, MemberRole)> = api_keys::table
+            .filter(api_keys::id.eq_any(ids))
+            .filter(api_keys::role.is_not_null())
+            .select((api_keys::id, api_keys::role.assume_not_null()))
+            .load(read.connection())?;
+        roles.extend(found);
+    }
+    Ok(roles)
+}
