@@ -122,7 +122,7 @@ fn workspaces_of(places: &[Place]) -> Markup {
             @if places.is_empty() { p { "You are a member of no workspace." } } @else {
                 ul.rows {
                     @for place in places {
-                        li { p { strong { (place.workspace) } } p.muted { "Your role: " (place.membership.role) } }
+                        li { p { strong { (place.workspace) } } p.muted { "Your role: " (place.membership.role.as_str()) } }
                     }
                 }
             }

@@ -61,7 +61,7 @@ pub(super) async fn answer(visit: Visit) -> PageResult {
 fn heading(invitation: &Invitation) -> Markup {
     html! {
         h1 { "Join " (invitation.workspace) }
-        p { "You are invited to the team of " strong { (invitation.workspace) } " with the role " strong { (invitation.role) } "." }
+        p { "You are invited to the team of " strong { (invitation.workspace) } " with the role " strong { (invitation.role.as_str()) } "." }
     }
 }
 

@@ -29,13 +29,14 @@ async fn sign_in(visit: &Visit) -> PageResult {
     expect_safe_connection(visit)?;
     let form = visit.form()?;
     let (next, email) = (Next::read(form.get("next")), form.text("email"));
+    let user_agent = visit.user_agent();
     let device = Cookie::Device.read(visit.web().site(), &visit.request);
     let attempt = visit.web().sign_in().attempt(
         email,
         form.text("password").to_owned(),
         device.as_deref(),
         visit.peer(),
-        &visit.user_agent(),
+        &user_agent,
     );
     match attempt.await {
         Ok(signed_in) => {

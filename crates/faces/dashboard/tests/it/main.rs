@@ -1,0 +1,16 @@
+//! The pages and endpoints of sessions through the whole service, on both databases.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "clippy excuses the bodies of tests only, and here helpers are most of them"
+)]
+#![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
+
+mod browser;
+mod guessing;
+mod hostile;
+mod links;
+mod people;
+mod sessions;
+mod transport;
