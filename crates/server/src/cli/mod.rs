@@ -2,6 +2,7 @@
 
 mod admin;
 mod api;
+mod app;
 mod arguments;
 mod backup;
 mod business;
@@ -90,6 +91,12 @@ enum Command {
     /// API keys.
     #[command(subcommand)]
     Key(admin::KeyCommand),
+    /// OAuth apps.
+    #[command(subcommand)]
+    App(app::AppCommand),
+    /// What members have allowed OAuth apps.
+    #[command(subcommand)]
+    Grant(app::GrantCommand),
     /// The team of a workspace.
     #[command(subcommand)]
     Team(team::TeamCommand),
@@ -238,6 +245,8 @@ fn run(cli: Cli, matches: &ArgMatches) -> anyhow::Result<()> {
         Command::Events(tail::EventsCommand::Tail(arguments)) => client::run(tail::tail(arguments)),
         Command::Key(command) => admin::run(&config, |db| admin::key(db, command)),
         Command::Conversation(command) => admin::run(&config, |db| conversation::conversation(db, command)),
+        Command::App(command) => admin::run(&config, |db| app::app(db, command)),
+        Command::Grant(command) => admin::run(&config, |db| app::grant(db, command)),
         Command::Team(command) => admin::run(&config, |db| team::team(db, command)),
         Command::Business(command) => admin::run(&config, |db| business::business(db, command)),
     }

@@ -2,12 +2,15 @@
 
 use super::client::{AppSecrets, Client, ClientSource, hash_secret};
 use super::metadata::{AuthMethod, KeySource, Metadata, Strictness, clean_name, redirects};
+use crate::revoke_grants_of_client;
 use crate::schema::oauth_apps;
+use auth::jwt::PublicKey;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use diesel::prelude::*;
-use model::{AppId, Code, Error, Result, Timestamp, WorkspaceId};
+use model::{AppId, Cause, Code, Error, Result, Timestamp, WorkspaceId};
 use serde::Serialize;
+use serde_json::Value;
 use store::{Read, Tx, for_no_key_update};
 
 /// The maximum overlap of an old secret, in seconds: a week.
@@ -127,6 +130,12 @@ pub fn create(tx: &mut Tx, new: &NewApp) -> Result<(App, Option<String>)> {
     if (new.method == AuthMethod::PrivateKeyJwt) != new.keys.is_some() {
         return Err(Error::invalid("jwks", "is for the method private_key_jwt, which needs it"));
     }
+    if let Some(KeySource::Inline(text)) = &new.keys {
+        let set: Option<Value> = serde_json::from_str(text).ok();
+        if set.is_none_or(|set| PublicKey::from_jwks(&set).is_empty()) {
+            return Err(Error::invalid("jwks", "must be a JSON Web Key Set with a public key for RS256, ES256 or EdDSA"));
+        }
+    }
     let active: i64 = oauth_apps::table
         .filter(oauth_apps::workspace_id.eq(new.workspace))
         .filter(oauth_apps::revoked_at.is_null())
@@ -192,11 +201,11 @@ pub fn rotate(tx: &mut Tx, workspace: WorkspaceId, id: &AppId, overlap_seconds: 
     Ok((locked(tx, workspace, id)?.app()?, secret))
 }
 
-/// Revokes an app. The caller ends its grants.
+/// Revokes an app and ends its grants, in all workspaces.
 ///
 /// # Errors
 /// `not_found`.
-pub(crate) fn revoke(tx: &mut Tx, workspace: WorkspaceId, id: &AppId) -> Result<App> {
+pub fn revoke(tx: &mut Tx, workspace: WorkspaceId, id: &AppId, cause: &Cause) -> Result<App> {
     let row = locked(tx, workspace, id)?;
     if row.revoked_at.is_none() {
         let now = tx.now();
@@ -204,6 +213,7 @@ pub(crate) fn revoke(tx: &mut Tx, workspace: WorkspaceId, id: &AppId) -> Result<
             .set((oauth_apps::revoked_at.eq(now), oauth_apps::updated_at.eq(now)))
             .execute(tx.connection())?;
     }
+    revoke_grants_of_client(tx, id.as_str(), cause)?;
     locked(tx, workspace, id)?.app()
 }
 
