@@ -16,7 +16,6 @@ mod secret;
 mod session_tokens;
 pub mod sessions;
 mod sign_in;
-mod standing;
 
 pub use account::Account;
 pub use audit::{AUDIT_LOG, Actor};
@@ -28,4 +27,3 @@ pub use secret::Secret;
 pub use session_tokens::SessionTokens;
 pub use sessions::Session;
 pub use sign_in::{SignIn, SignedIn};
-pub use standing::is_active;
