@@ -2,8 +2,8 @@
 //! have any credential. All URLs in it are made from the configured base URL, never from the header `Host`.
 
 use super::answers::{preflight, shared, wrong_method};
-use model::Scope;
 use ::oauth::everyday;
+use model::Scope;
 use operation::RawAnswer;
 use serde_json::{Value, json};
 

@@ -68,10 +68,9 @@ fn start(services: &Services) -> Result<Parts> {
             }
         },
     ));
-    let parts = parts.raw_route(WellKnown(inner.clone())).raw_route(Endpoints {
-        inner: inner.clone(),
-        prefix: "/oauth/",
-    });
+    let parts = parts
+        .raw_route(WellKnown(inner.clone()))
+        .raw_route(Endpoints { inner: inner.clone(), prefix: "/oauth/" });
     // Some clients use these addresses whatever the metadata says.
     let aliases = ["/authorize", "/token", "/register"];
     Ok(aliases
@@ -89,9 +88,9 @@ impl RawRoute for WellKnown {
 
     fn answer(&self, request: RawRequest) -> BoxFuture<RawAnswer> {
         let inner = self.0.clone();
-        Box::pin(async move {
-            inner.discovery.answer(&request.method, &request.rest).unwrap_or_else(not_found)
-        })
+        Box::pin(
+            async move { inner.discovery.answer(&request.method, &request.rest).unwrap_or_else(not_found) },
+        )
     }
 }
 
@@ -118,7 +117,9 @@ impl RawRoute for Endpoints {
                 "/authorize" => page(&inner, request).await,
                 "/token" => inner.program(&request, async || token::token(&inner, &request).await).await,
                 "/revoke" => inner.program(&request, async || token::revoke(&inner, &request).await).await,
-                "/introspect" => inner.program(&request, async || token::inspect(&inner, &request).await).await,
+                "/introspect" => {
+                    inner.program(&request, async || token::inspect(&inner, &request).await).await
+                }
                 "/register" => {
                     inner.program(&request, async || register::register(&inner.clients, &request)).await
                 }

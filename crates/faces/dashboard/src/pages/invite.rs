@@ -72,7 +72,8 @@ async fn of_account(visit: &Visit, session: &SignedIn, invitation: Invitation) -
     if visit.is_post() {
         visit.form()?;
         if is_invited {
-            let (account, by) = (session.account.clone(), Actor::Account(session.account.clone(), Some(visit.peer())));
+            let (account, by) =
+                (session.account.clone(), Actor::Account(session.account.clone(), Some(visit.peer())));
             let code = invitation.code;
             let id = session.id.clone();
             let joined = visit.web().db().write(move |tx| {

@@ -26,8 +26,7 @@ pub(super) async fn answer(visit: Visit) -> PageResult {
                 tracing::error!(request_id = %id, %cause, "a session could not be exchanged");
             }
             let body = json!({ "success": false, "error": error.body(), "request_id": id });
-            let answer =
-                RawAnswer::status(error.code().status()).body("application/json", body.to_string());
+            let answer = RawAnswer::status(error.code().status()).body("application/json", body.to_string());
             if error.code() == Code::MethodNotAllowed { answer.header("allow", "POST") } else { answer }
         }
     };
@@ -46,8 +45,9 @@ async fn issue(visit: &Visit) -> Result<RawAnswer> {
         return Err(Error::new(Code::UnsupportedMediaType, "Send `application/json`."));
     }
     let session = visit.signed_in().ok_or_else(|| session_required("Sign in."))?;
-    let wanted: Wanted = serde_json::from_slice(&visit.request.body)
-        .map_err(|_| Error::invalid("body", "must be an object with `workspace`, a number, and `env`, `live` or `test`"))?;
+    let wanted: Wanted = serde_json::from_slice(&visit.request.body).map_err(|_| {
+        Error::invalid("body", "must be an object with `workspace`, a number, and `env`, `live` or `test`")
+    })?;
     let (account, workspace) = (session.account.clone(), wanted.workspace);
     let found = visit.web().db().read(move |read| memberships::in_workspace(read, &account, workspace)).await;
     let membership = found.map_err(|error| match error.code() {

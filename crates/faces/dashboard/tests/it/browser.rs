@@ -23,7 +23,11 @@ impl Page {
 
     /// All cookies that are set, as they are written in the header.
     pub fn set_cookies(&self) -> Vec<&str> {
-        self.headers.iter().filter(|(name, _)| name == "set-cookie").map(|(_, value)| value.as_str()).collect()
+        self.headers
+            .iter()
+            .filter(|(name, _)| name == "set-cookie")
+            .map(|(_, value)| value.as_str())
+            .collect()
     }
 
     pub fn json(&self) -> Value {
@@ -111,7 +115,8 @@ impl Browser {
             head += &format!("{name}: {value}\r\n");
         }
         if !self.cookies.is_empty() {
-            let pairs: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let pairs: Vec<String> =
+                self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
             head += &format!("cookie: {}\r\n", pairs.join("; "));
         }
         if !content_type.is_empty() {
@@ -181,7 +186,8 @@ pub fn form(fields: &[(&str, &str)]) -> String {
             })
             .collect()
     };
-    let pairs: Vec<String> = fields.iter().map(|(name, value)| format!("{}={}", escape(name), escape(value))).collect();
+    let pairs: Vec<String> =
+        fields.iter().map(|(name, value)| format!("{}={}", escape(name), escape(value))).collect();
     pairs.join("&")
 }
 
@@ -202,7 +208,10 @@ async fn read(stream: &mut TcpStream, is_head: bool) -> Page {
         .map(|line| line.split_once(':').unwrap())
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
-    let length = headers.iter().find(|(name, _)| name == "content-length").map_or(0, |(_, value)| value.parse().unwrap());
+    let length = headers
+        .iter()
+        .find(|(name, _)| name == "content-length")
+        .map_or(0, |(_, value)| value.parse().unwrap());
     let mut body = bytes[head_end + 4..].to_vec();
     while !is_head && body.len() < length {
         let read = stream.read(&mut chunk).await.unwrap();

@@ -20,7 +20,12 @@ async fn known_browser(app: &TestApp, address: Ipv4Addr) -> Browser {
 
 /// Tries wrong passwords from these addresses in turn. The clock goes on by `pause` after each. Returns how many were
 /// compared.
-async fn guess(app: &TestApp, addresses: &[Ipv4Addr], pause: Duration, mut owner: impl AsyncFnMut(usize)) -> usize {
+async fn guess(
+    app: &TestApp,
+    addresses: &[Ipv4Addr],
+    pause: Duration,
+    mut owner: impl AsyncFnMut(usize),
+) -> usize {
     let mut guessers = Vec::new();
     for address in addresses {
         let mut browser = Browser::at(app, *address);
@@ -32,9 +37,11 @@ async fn guess(app: &TestApp, addresses: &[Ipv4Addr], pause: Duration, mut owner
     for number in 0..ATTEMPTS {
         let place = number % guessers.len();
         let (browser, stream, token) = &mut guessers[place];
-        let body = form(&[("email", EVA), ("password", &format!("wrong password {number}")), ("form_token", token)]);
+        let body =
+            form(&[("email", EVA), ("password", &format!("wrong password {number}")), ("form_token", token)]);
         let request = ("POST", "/sign-in");
-        let page = browser.send_on(stream, request, "application/x-www-form-urlencoded", body.as_bytes()).await;
+        let page =
+            browser.send_on(stream, request, "application/x-www-form-urlencoded", body.as_bytes()).await;
         match page.status {
             400 => compared += 1,
             429 => {

@@ -20,7 +20,11 @@ async fn the_first_operator_comes_by_the_link(kind: Kind) {
     for pasted in [code.to_owned(), format!(" https://svc.example{path}\n")] {
         browser.fill("/start", "/start", &[("code", &pasted)]).await.expect_redirect(&path);
     }
-    browser.fill("/start", "/start", &[("code", "nonsense")]).await.expect(400).expect_text("not the code of a link");
+    browser
+        .fill("/start", "/start", &[("code", "nonsense")])
+        .await
+        .expect(400)
+        .expect_text("not the code of a link");
     for (field, value, message) in [
         ("email", "no address", "The e-mail address must be an e-mail address."),
         ("name", " ", "The name must not be empty."),
@@ -41,7 +45,8 @@ async fn the_first_operator_comes_by_the_link(kind: Kind) {
 async fn scanners_spend_no_link(kind: Kind) {
     let app = TestApp::new(kind).await;
     let workspace = app.bare_workspace("scale", 0).await;
-    let place = Place { workspace, member: member(&app, workspace, "ana@example.com", MemberRole::Viewer).await };
+    let place =
+        Place { workspace, member: member(&app, workspace, "ana@example.com", MemberRole::Viewer).await };
     let id = account(&app, EVA, false).await;
     let email = accounts::Email::parse("ana@example.com").unwrap();
     let invite = format!("/invite/{}", link(&app, NewLink::Invitation(place, email)).await.reveal());
@@ -51,15 +56,26 @@ async fn scanners_spend_no_link(kind: Kind) {
         let mut scanner = Browser::new(&app).with("sec-fetch-site", None);
         for method in ["GET", "HEAD", "GET", "HEAD", "OPTIONS", "PUT", "DELETE"] {
             let page = scanner.send((method, path), "", b"").await;
-            assert_eq!(page.status, if matches!(method, "GET" | "HEAD") { 200 } else { 405 }, "{method} {path}");
+            assert_eq!(
+                page.status,
+                if matches!(method, "GET" | "HEAD") { 200 } else { 405 },
+                "{method} {path}"
+            );
             assert_eq!(scanner.session(), None);
         }
         // A scanner that sends forms has no token.
         scanner.post(path, &NEW).await.expect(403);
     }
     let mut browser = Browser::new(&app);
-    browser.fill(&reset, &reset, &[("password", "another good one")]).await.expect(200).expect_text("Your password is set");
-    browser.fill(&invite, &invite, &[("name", "Ana"), ("password", PASSWORD)]).await.expect_redirect("/account");
+    browser
+        .fill(&reset, &reset, &[("password", "another good one")])
+        .await
+        .expect(200)
+        .expect_text("Your password is set");
+    browser
+        .fill(&invite, &invite, &[("name", "Ana"), ("password", PASSWORD)])
+        .await
+        .expect_redirect("/account");
     let mut operator = Browser::new(&app);
     let other = [("email", "op@example.com"), NEW[1], NEW[2]];
     operator.fill(&start, &start, &other).await.expect_redirect("/account");
@@ -164,7 +180,10 @@ async fn an_invitation_is_for_the_account_that_is_invited(kind: Kind) {
     browser.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
     app.data.clock.advance(Duration::minutes(11));
     browser.get(&path).await.expect(303);
-    browser.fill("/reauthenticate", "/reauthenticate", &[("password", PASSWORD)]).await.expect_redirect("/account");
+    browser
+        .fill("/reauthenticate", "/reauthenticate", &[("password", PASSWORD)])
+        .await
+        .expect_redirect("/account");
     let before = browser.session().unwrap().clone();
     browser.fill(&path, &path, &[]).await.expect_redirect("/account");
     assert_ne!(browser.session(), Some(&before), "more rights, another cookie");

@@ -24,7 +24,8 @@ pub async fn account(app: &TestApp, email: &str, operator: bool) -> AccountId {
 
 /// Adds a member with this address to a team.
 pub async fn member(app: &TestApp, workspace: WorkspaceId, email: &str, role: MemberRole) -> MemberId {
-    let new = NewMember { name: "Marta Ruiz".to_owned(), email: email.to_owned(), role, ..NewMember::default() };
+    let new =
+        NewMember { name: "Marta Ruiz".to_owned(), email: email.to_owned(), role, ..NewMember::default() };
     app.db().write(move |tx| Ok(team::add(tx, workspace, new.clone())?.id)).await.unwrap()
 }
 

@@ -17,7 +17,8 @@ async fn signing_in_sets_a_new_cookie_and_leads_on(kind: Kind) {
     let shown = browser.get("/sign-in?next=%2Fapps").await;
     shown.expect(200).expect_text("name=\"next\" value=\"/apps\"");
     assert!(!shown.text.contains("svc operator link"));
-    let page = browser.fill("/sign-in?next=%2Fapps", "/sign-in", &[("email", EVA), ("password", PASSWORD)]).await;
+    let page =
+        browser.fill("/sign-in?next=%2Fapps", "/sign-in", &[("email", EVA), ("password", PASSWORD)]).await;
     // Without the hidden field, the form leads to the account.
     page.expect_redirect("/account");
     let cookies = page.set_cookies();
@@ -38,7 +39,8 @@ async fn signing_in_sets_a_new_cookie_and_leads_on(kind: Kind) {
     browser.get("/account").await.expect_redirect("/sign-in?next=%2Faccount");
     browser.cookies.remove("__Host-svc_session");
     let shown = browser.get("/sign-in?next=/apps").await;
-    let fields = [("email", EVA), ("password", PASSWORD), ("next", "/apps"), ("form_token", shown.token().unwrap())];
+    let fields =
+        [("email", EVA), ("password", PASSWORD), ("next", "/apps"), ("form_token", shown.token().unwrap())];
     browser.post("/sign-in", &fields).await.expect_redirect("/apps");
     assert_ne!(browser.session(), Some(&first));
 }
@@ -106,8 +108,14 @@ async fn changing_the_password_ends_all_other_sessions(kind: Kind) {
     let change = async |browser: &mut Browser, current: &str, new: &str| {
         browser.fill("/account", "/account/password", &[("current", current), ("password", new)]).await
     };
-    change(&mut here, "wrong password", "another good one").await.expect(400).expect_text("The current password is wrong.");
-    change(&mut here, PASSWORD, "short").await.expect(400).expect_text("The password must have 10 to 256 bytes.");
+    change(&mut here, "wrong password", "another good one")
+        .await
+        .expect(400)
+        .expect_text("The current password is wrong.");
+    change(&mut here, PASSWORD, "short")
+        .await
+        .expect(400)
+        .expect_text("The password must have 10 to 256 bytes.");
     there.get("/account").await.expect(200);
     change(&mut here, PASSWORD, "another good one").await.expect_redirect("/account?done=password");
     assert_ne!(here.session(), Some(&before));
@@ -125,7 +133,8 @@ async fn browsers_are_listed_and_signed_out(kind: Kind) {
     let app = TestApp::new(kind).await;
     account(&app, EVA, true).await;
     let (mut here, mut phone) = (Browser::new(&app), Browser::new(&app));
-    phone = phone.with("user-agent", Some("Mozilla/5.0 (iPhone; CPU iPhone OS 19_0) Version/19.0 Safari/604.1"));
+    phone =
+        phone.with("user-agent", Some("Mozilla/5.0 (iPhone; CPU iPhone OS 19_0) Version/19.0 Safari/604.1"));
     let mut tablet = phone.with("user-agent", Some("<script>alert(1)</script>"));
     for browser in [&mut here, &mut phone, &mut tablet] {
         browser.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
@@ -135,10 +144,14 @@ async fn browsers_are_listed_and_signed_out(kind: Kind) {
     let (_, rest) = page.text.split_once("Safari on iPhone").unwrap();
     let (_, rest) = rest.split_once("name=\"session\" value=\"").unwrap();
     let id = rest.split('"').next().unwrap().to_owned();
-    here.fill("/account", "/account/sessions", &[("session", &id)]).await.expect_redirect("/account?done=sessions");
+    here.fill("/account", "/account/sessions", &[("session", &id)])
+        .await
+        .expect_redirect("/account?done=sessions");
     phone.get("/account").await.expect_redirect("/sign-in?next=%2Faccount");
     tablet.get("/account").await.expect(200);
-    here.fill("/account", "/account/sessions", &[("session", "others")]).await.expect_redirect("/account?done=sessions");
+    here.fill("/account", "/account/sessions", &[("session", "others")])
+        .await
+        .expect_redirect("/account?done=sessions");
     tablet.get("/account").await.expect_redirect("/sign-in?next=%2Faccount");
     here.get("/account").await.expect(200);
     for unknown in ["", "ses_unknown", "../../x"] {
@@ -167,7 +180,10 @@ async fn stepping_up_renews_the_session_in_place(kind: Kind) {
     old.cookies.insert("__Host-svc_session".to_owned(), before);
     old.get("/account").await.expect_redirect("/sign-in?next=%2Faccount");
     // A form that was opened before still works: it is bound to the session, not to its secret.
-    browser.post("/account/sessions", &[("session", "others"), ("form_token", shown.token().unwrap())]).await.expect(303);
+    browser
+        .post("/account/sessions", &[("session", "others"), ("form_token", shown.token().unwrap())])
+        .await
+        .expect(303);
 }
 
 #[testkit::both]
@@ -191,10 +207,11 @@ async fn a_session_is_exchanged_for_a_token_of_five_minutes(kind: Kind) {
         let token = format!("Bearer {}", data["token"].as_str().unwrap());
         let me = app.ask("GET", "/me").header("authorization", &token).send().await.expect(200);
         assert_eq!(me["workspace"]["id"], json!(workspace), "{me}");
-        assert_eq!(me["key"]["environment"].as_str().or(me["environment"].as_str()).unwrap_or(env.as_str()), env.as_str());
+        assert_eq!(me["livemode"], json!(env == Env::Live), "{me}");
     }
     // A foreign workspace looks like one that does not exist.
-    let answers = [foreign, WorkspaceId(4_711_000)].map(|workspace| json!({ "workspace": workspace, "env": "live" }));
+    let answers =
+        [foreign, WorkspaceId(4_711_000)].map(|workspace| json!({ "workspace": workspace, "env": "live" }));
     let mut texts = Vec::new();
     for wanted in &answers {
         let page = browser.exchange(wanted).await;
@@ -202,7 +219,12 @@ async fn a_session_is_exchanged_for_a_token_of_five_minutes(kind: Kind) {
         texts.push(page.json()["error"].to_string());
     }
     assert_eq!(texts[0], texts[1]);
-    for body in [json!({}), json!([]), json!({ "workspace": "1", "env": "live" }), json!({ "workspace": 1, "env": "x" })] {
+    for body in [
+        json!({}),
+        json!([]),
+        json!({ "workspace": "1", "env": "live" }),
+        json!({ "workspace": 1, "env": "x" }),
+    ] {
         assert_eq!(browser.exchange(&body).await.expect(400).json()["error"]["param"], "body", "{body}");
     }
     let page = browser.exchange(&wanted).await;
@@ -217,9 +239,20 @@ async fn a_disabled_account_is_signed_out_and_cannot_sign_in(kind: Kind) {
     let id = account(&app, EVA, true).await;
     let mut browser = Browser::new(&app);
     browser.sign_in(EVA, PASSWORD).await.expect_redirect("/account");
-    let disabled = app.db().write(move |tx| accounts::account::disable(tx, &id, &accounts::Actor::CommandLine));
+    let disabled =
+        app.db().write(move |tx| accounts::account::disable(tx, &id, &accounts::Actor::CommandLine));
     disabled.await.unwrap();
     browser.get("/account").await.expect_redirect("/sign-in?next=%2Faccount");
-    browser.sign_in(EVA, PASSWORD).await.expect(400).expect_text("The e-mail address or the password is wrong.");
-    assert!(sign_in(&app).passwords().hash("short".to_owned(), &accounts::Email::parse(EVA).unwrap()).await.is_err());
+    browser
+        .sign_in(EVA, PASSWORD)
+        .await
+        .expect(400)
+        .expect_text("The e-mail address or the password is wrong.");
+    assert!(
+        sign_in(&app)
+            .passwords()
+            .hash("short".to_owned(), &accounts::Email::parse(EVA).unwrap())
+            .await
+            .is_err()
+    );
 }
