@@ -6,7 +6,7 @@ use crate::forms::hidden;
 use crate::layout::{Wrong, summary};
 use crate::next::Next;
 use crate::visit::{PageResult, Visit};
-use ::accounts::account;
+use ::accounts::{account, sessions};
 use maud::{Markup, html};
 use model::{Code, Error, Result};
 
@@ -40,7 +40,11 @@ async fn sign_in(visit: &Visit) -> PageResult {
     );
     match attempt.await {
         Ok(signed_in) => {
-            // Whatever session the browser had ends with its cookie. The new one never adopts a secret that was there.
+            // The new session never adopts a secret that was there, and the old session does not outlive its cookie.
+            if let Some(old) = visit.signed_in().cloned() {
+                visit.web().db().write(move |tx| sessions::revoke(tx, &old.account, &old.id)).await?;
+                visit.web().forget();
+            }
             let answer = with_session(visit, visit.redirect(next.path()), &signed_in.secret);
             Ok(answer.header("set-cookie", Cookie::Device.set(visit.web().site(), &signed_in.device)))
         }
