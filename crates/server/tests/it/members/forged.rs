@@ -13,7 +13,7 @@ use testkit::{Answer, Key, Kind, Member, TestApp};
 type Change = fn(&mut Value);
 
 /// The key that the tokens of tests are signed with, derived as the service does.
-fn token_key(secret: &[u8]) -> Vec<u8> {
+pub(super) fn token_key(secret: &[u8]) -> Vec<u8> {
     let root = hmac::Key::new(hmac::HMAC_SHA256, secret);
     hmac::sign(&root, b"svc session tokens v1").as_ref().to_vec()
 }
