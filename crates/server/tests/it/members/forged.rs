@@ -114,7 +114,7 @@ async fn a_token_that_the_service_did_not_sign_is_refused(kind: Kind) {
     let unsigned = |header: &Value| format!("{}.{}.", encoded(header), encoded(&claims));
     let head = token.rsplit_once('.').unwrap().0;
     let mut tampered = claims.clone();
-    tampered["mem"] = json!(1);
+    tampered["mem"] = json!(2);
     let flipped: String = signature.chars().rev().collect();
     let forged = [
         ("alg none", unsigned(&with("alg", json!("none")))),

@@ -72,7 +72,8 @@ async fn public_libraries_and_the_service_read_each_others_tokens() {
     std::fs::write(&case, given.to_string()).unwrap();
     std::fs::write(&script, NODE).unwrap();
     let cache: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/jwt");
-    let (python, jose) = (cache.join("venv/bin/python"), cache.join("npm/node_modules/jose/dist/webapi/index.js"));
+    let (python, jose) =
+        (cache.join("venv/bin/python"), cache.join("npm/node_modules/jose/dist/webapi/index.js"));
     let mut libraries = Vec::new();
     if python.exists() {
         let mut library = Command::new(&python);
