@@ -37,6 +37,7 @@ build: ## build everything, for development
 test: ## run all tests; start and stop a PostgreSQL and a Redis for them
 	scripts/setup --test
 	scripts/webhook-libraries
+	scripts/jwt-libraries
 	scripts/fetch-model --out '$(MODEL_FILE)'
 	cargo test --workspace --doc --locked
 	@if command -v cargo-nextest >/dev/null; then set -- cargo nextest run; else set -- cargo test --lib --bins --tests --no-fail-fast; fi; \
