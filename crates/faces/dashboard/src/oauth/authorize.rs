@@ -12,9 +12,12 @@ use crate::session::SignedIn;
 use crate::visit::{PageResult, Refusal, Visit};
 use ::oauth::clients::Clients;
 use ::oauth::{Authorization, authorize};
+use accounts::Actor;
+use accounts::audit::{self, Entry};
 use maud::html;
 use model::{Code, Error};
 use operation::RawAnswer;
+use serde_json::json;
 use std::sync::Arc;
 
 /// Answers a request for authorization.
@@ -80,6 +83,7 @@ async fn decide(
     };
     let AuthorizationRequest { client, target, scopes, challenge, resource } = request;
     let account = session.account.clone();
+    let by = Actor::Account(account.clone(), Some(visit.peer()));
     let redirect_uri = target.redirect_uri.clone();
     let code = inner.db.write(move |tx| {
         let choices = consent::choices(tx, &account, &client.key)?;
@@ -100,7 +104,11 @@ async fn decide(
             resource,
             scopes,
         };
-        authorize(tx, &new)
+        let code = authorize(tx, &new)?;
+        let details = json!({ "client_id": client.id, "name": client.name, "env": env, "scopes": scopes });
+        let entry = Entry::new(by.clone(), "app.authorized", client.key.clone());
+        audit::record(tx, entry.workspace(workspace).details(details))?;
+        Ok(code)
     });
     Ok(to_client(&target.with_code(code.await?.reveal())))
 }

@@ -11,6 +11,7 @@ mod browser;
 mod guessing;
 mod hostile;
 mod links;
+mod oauth;
 mod people;
 mod sessions;
 mod transport;
