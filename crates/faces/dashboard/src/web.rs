@@ -166,13 +166,13 @@ fn not_allowed() -> Error {
     Error::new(Code::MethodNotAllowed, "Only GET, HEAD and POST are allowed.")
 }
 
-/// Adds the headers of all pages: in no frame, cache or index, and no referrer, because addresses contain codes.
+/// Adds the headers of all pages: in no frame, cache or index, and no referrer, because addresses contain codes. There is no
+/// `Cross-Origin-Opener-Policy`: apps open the consent page in a window to which they have to stay connected.
 pub fn guarded(answer: RawAnswer) -> RawAnswer {
     answer
         .header("x-content-type-options", "nosniff")
         .header("x-frame-options", "DENY")
         .header("referrer-policy", "no-referrer")
         .header("cache-control", "no-store")
-        .header("cross-origin-opener-policy", "same-origin")
         .header("x-robots-tag", "noindex")
 }
