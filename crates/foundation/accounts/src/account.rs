@@ -136,6 +136,7 @@ pub fn set_operator(tx: &mut Tx, id: &AccountId, operator: bool, by: &Actor) -> 
 /// # Errors
 /// `not_found`.
 pub fn disable(tx: &mut Tx, id: &AccountId, by: &Actor) -> Result<Account> {
+    lock(tx, id)?;
     let now = tx.now();
     diesel::update(accounts::table.find(id).filter(accounts::disabled_at.is_null()))
         .set((accounts::disabled_at.eq(now), accounts::updated_at.eq(now)))
@@ -177,12 +178,17 @@ pub(crate) fn set_password(tx: &mut Tx, id: &AccountId, hash: &PasswordHash) -> 
     if changed == 0 { Err(Error::not_found("account")) } else { Ok(()) }
 }
 
-/// Replaces the hash of an unchanged password. Returns `false` if the hash is not `before` any more.
-pub(crate) fn replace_hash(tx: &mut Tx, id: &AccountId, before: &str, next: &PasswordHash) -> Result<bool> {
-    let row = accounts::table.find(id).filter(accounts::password_hash.eq(before));
-    let changed =
-        diesel::update(row).set(accounts::password_hash.eq(next.as_str())).execute(tx.connection())?;
-    Ok(changed > 0)
+/// Replaces the hash of a password that stays the same. The caller has locked the account.
+pub(crate) fn replace_hash(tx: &mut Tx, id: &AccountId, next: &PasswordHash) -> Result<()> {
+    diesel::update(accounts::table.find(id))
+        .set(accounts::password_hash.eq(next.as_str()))
+        .execute(tx.connection())?;
+    Ok(())
+}
+
+/// Locks an account. A sign-in and a change of its password must not pass each other.
+pub(crate) fn lock(tx: &mut Tx, id: &AccountId) -> Result<()> {
+    tx.lock(&format!("account {id}"))
 }
 
 /// Returns a name without the space around it.

@@ -4,6 +4,9 @@
 pub mod account;
 pub mod audit;
 mod email;
+pub mod first_operator;
+mod guessing;
+mod housekeeping;
 pub mod links;
 pub mod memberships;
 mod passwords;
@@ -12,14 +15,15 @@ pub mod schema;
 mod secret;
 mod session_tokens;
 pub mod sessions;
-mod standing;
+mod sign_in;
 
 pub use account::Account;
 pub use audit::{AUDIT_LOG, Actor};
 pub use email::Email;
+pub use housekeeping::jobs;
 pub use memberships::Membership;
 pub use passwords::{PasswordHash, Passwords};
 pub use secret::Secret;
 pub use session_tokens::SessionTokens;
 pub use sessions::Session;
-pub use standing::is_active;
+pub use sign_in::{SignIn, SignedIn};

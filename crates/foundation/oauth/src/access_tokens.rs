@@ -111,7 +111,7 @@ fn load(read: &mut Read, hash: SecretHash) -> Result<Option<StoredToken>> {
     let Some((key, scopes, resource, expires_at, client_id, name, member, account)) = row else {
         return Ok(None);
     };
-    if !accounts::is_active(read, &account)? {
+    if accounts::account::find(read, &account)?.disabled_at.is_some() {
         return Ok(None);
     }
     let app = AuthorizedApp { client_id, name, member };

@@ -22,6 +22,7 @@ pub use purge::jobs;
 pub use refresh::{Refresh, refresh};
 pub use revoke::{revoke_grant, revoke_grants_of_client, revoke_token};
 
+use accounts::account;
 use auth::keys::{self, StoredKey};
 use diesel::prelude::*;
 use model::{AccountId, Env, Error, KeyId, Result, WorkspaceId};
@@ -47,7 +48,7 @@ fn key_in_force(read: &mut Read, grant: &GrantRow) -> Result<Option<StoredKey>> 
     let now = read.now();
     let key = keys::find(read, &grant.key_id)?.filter(|key| key.check_usable(now).is_ok());
     match key {
-        Some(key) if accounts::is_active(read, &grant.account_id)? => Ok(Some(key)),
+        Some(key) if account::find(read, &grant.account_id)?.disabled_at.is_none() => Ok(Some(key)),
         _ => Ok(None),
     }
 }
