@@ -48,9 +48,6 @@ fn start(services: &Services) -> Result<Parts> {
     let clients: Arc<Clients> = services.get()?;
     let discovery = Discovery { base_url: base_url.clone(), registration: clients.has_registration() };
     let purged = clients.clone();
-    let (db, seal): (Db, Arc<Seal>) = (services.cloned()?, services.get()?);
-    let site = Site::new(&base_url, InsecureSignIn::default())?;
-    let web = Web::new(WebParts { db: db.clone(), seal: seal.clone(), site });
     let inner =
         Arc::new(Inner { db, seal, resources: Resources::new(&base_url), base_url, clients, web, discovery });
     let parts = Parts::default().jobs(::oauth::jobs()).job(Job::every(
