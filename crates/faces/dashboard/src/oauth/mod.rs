@@ -10,9 +10,8 @@ mod register;
 mod request;
 mod token;
 
-use crate::site::{InsecureSignIn, Site};
 use crate::visit::Visit;
-use crate::web::{Web, WebParts, guarded};
+use crate::web::{Web, guarded};
 use ::oauth::Resources;
 use ::oauth::clients::Clients;
 use answers::{OauthError, preflight, shared, wrong_method};
@@ -48,8 +47,15 @@ fn start(services: &Services) -> Result<Parts> {
     let clients: Arc<Clients> = services.get()?;
     let discovery = Discovery { base_url: base_url.clone(), registration: clients.has_registration() };
     let purged = clients.clone();
-    let inner =
-        Arc::new(Inner { db, seal, resources: Resources::new(&base_url), base_url, clients, web, discovery });
+    let inner = Arc::new(Inner {
+        db: services.cloned()?,
+        seal: services.get()?,
+        resources: Resources::new(&base_url),
+        base_url,
+        clients,
+        web: services.cloned()?,
+        discovery,
+    });
     let parts = Parts::default().jobs(::oauth::jobs()).job(Job::every(
         "oauth.assertions",
         Duration::from_secs(600),
