@@ -9,6 +9,7 @@ use billing::BillingSettings;
 use channels::Network;
 use chatnet::Chatnet;
 use conversations::{Transcriber, Workers};
+use dashboard::InsecureSignIn;
 use egress::Connector;
 use events::{EventConsumer, Readers, readers_behind};
 use files::{Files, Objects};
@@ -40,7 +41,7 @@ use tokio::sync::watch;
 use webhooks::Deliveries;
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
-const GROUPS: [Group; 23] = [
+const GROUPS: [Group; 24] = [
     operation::FOUNDATION,
     transfer::ENGINE,
     variables::GROUP,
@@ -63,6 +64,7 @@ const GROUPS: [Group; 23] = [
     inbound::GROUP,
     flows::GROUP,
     automations::GROUP,
+    dashboard::PAGES,
     dashboard::OAUTH,
 ];
 
@@ -115,6 +117,8 @@ pub struct ServiceParts {
     pub base_url: String,
     /// Whether OAuth clients may register themselves.
     pub oauth_registration: bool,
+    /// Whether people may sign in over plain http from other machines.
+    pub insecure_sign_in: InsecureSignIn,
     /// What the installation set.
     pub limits: Limits,
     /// How long logs are kept, where that differs from the default.
@@ -297,6 +301,7 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with(parts.runtime)
         .with(CauseHeader::new(seal.clone(), &parts.base_url))
         .with(BaseUrl(parts.base_url))
+        .with(parts.insecure_sign_in)
         .with(BillingSettings { recharge_url: None })
         .with(Logs::new(&declared.logs, &parts.retention)?)
         .with(LocalCalls::default())

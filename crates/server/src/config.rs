@@ -104,6 +104,18 @@ pub struct Config {
     )]
     pub oauth_registration: bool,
 
+    /// Whether people may sign in although the base URL is plain `http` and not on this machine: `true` or `false`. Others on
+    /// the network can then read passwords.
+    #[arg(
+        long,
+        env = "SVC_INSECURE_SIGN_IN",
+        global = true,
+        value_name = "BOOL",
+        default_value_t = false,
+        action = ArgAction::Set
+    )]
+    pub insecure_sign_in: bool,
+
     /// Threads that serve HTTP. Default: one per core.
     #[arg(
         long,

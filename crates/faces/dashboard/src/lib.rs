@@ -10,10 +10,12 @@ pub mod forms;
 pub mod layout;
 pub mod next;
 mod oauth;
+mod pages;
 pub mod session;
 pub mod site;
 pub mod visit;
 pub mod web;
 
 pub use oauth::OAUTH;
+pub use pages::PAGES;
 pub use site::InsecureSignIn;

@@ -4,10 +4,12 @@ use crate::cookies::Cookie;
 use crate::session::SignedIn;
 use crate::site::Site;
 use crate::visit::{PageResult, Refusal, Visit};
-use auth::Seal;
+use accounts::{SessionTokens, SignIn};
+use auth::{Directory, Seal};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::{Code, Error, RequestId, Result};
+use oauth::AccessTokens;
 use operation::{BoxFuture, RawAnswer, RawRequest, RawRoute};
 use std::sync::Arc;
 use store::Db;
@@ -23,6 +25,14 @@ pub struct WebParts {
     pub seal: Arc<Seal>,
     /// The address of the service.
     pub site: Site,
+    /// Caches keys and workspaces.
+    pub directory: Arc<Directory>,
+    /// Issues the tokens that pages use the API with.
+    pub session_tokens: Arc<SessionTokens>,
+    /// Caches the tokens of apps.
+    pub access_tokens: Arc<AccessTokens>,
+    /// Checks passwords.
+    pub sign_in: Arc<SignIn>,
 }
 
 /// The services behind the pages, shared.
@@ -48,6 +58,24 @@ impl Web {
     /// Returns the address of the service.
     pub fn site(&self) -> &Site {
         &self.0.site
+    }
+
+    /// Returns what checks passwords.
+    pub fn sign_in(&self) -> &SignIn {
+        &self.0.sign_in
+    }
+
+    /// Returns what issues tokens of sessions.
+    pub(crate) fn session_tokens(&self) -> &SessionTokens {
+        &self.0.session_tokens
+    }
+
+    /// Clears the caches of this process after somebody has lost access, so that the next request sees it. Other
+    /// replicas see it within ten seconds.
+    pub(crate) fn forget(&self) {
+        self.0.directory.forget();
+        self.0.session_tokens.forget();
+        self.0.access_tokens.forget();
     }
 
     /// Returns who is signed in, as the cookie of a request proves it. Returns `None` for a cookie that opens no session.
@@ -138,13 +166,13 @@ fn not_allowed() -> Error {
     Error::new(Code::MethodNotAllowed, "Only GET, HEAD and POST are allowed.")
 }
 
-/// Adds the headers of all pages: in no frame, cache or index, and no referrer, because addresses contain codes.
+/// Adds the headers of all pages: in no frame, cache or index, and no referrer, because addresses contain codes. There is no
+/// `Cross-Origin-Opener-Policy`: apps open the consent page in a window to which they have to stay connected.
 pub fn guarded(answer: RawAnswer) -> RawAnswer {
     answer
         .header("x-content-type-options", "nosniff")
         .header("x-frame-options", "DENY")
         .header("referrer-policy", "no-referrer")
         .header("cache-control", "no-store")
-        .header("cross-origin-opener-policy", "same-origin")
         .header("x-robots-tag", "noindex")
 }

@@ -96,8 +96,10 @@ enum Command {
     #[command(subcommand)]
     Operator(operator::OperatorCommand),
     /// OAuth apps.
+    #[command(subcommand)]
     App(app::AppCommand),
     /// What members have allowed OAuth apps.
+    #[command(subcommand)]
     Grant(app::GrantCommand),
     /// The team of a workspace.
     #[command(subcommand)]

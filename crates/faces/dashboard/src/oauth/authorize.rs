@@ -88,7 +88,8 @@ async fn decide(
     let code = inner.db.write(move |tx| {
         let choices = consent::choices(tx, &account, &client.key)?;
         // The role is read in this transaction, because it may have changed since the page was shown.
-        let choice = choices.iter().find(|choice| choice.place.workspace == workspace).ok_or_else(forbidden)?;
+        let choice =
+            choices.iter().find(|choice| choice.place.workspace == workspace).ok_or_else(forbidden)?;
         let Choice { place, .. } = choice;
         let new = Authorization {
             account: account.clone(),

@@ -164,7 +164,10 @@ fn workspace(session: &SignedIn, choices: &[Choice]) -> Markup {
 fn list(scopes: ScopeSet) -> String {
     let lower = |text: &str| {
         let mut letters = text.chars();
-        letters.next().map(|first| first.to_lowercase().chain(letters).collect::<String>()).unwrap_or_default()
+        letters
+            .next()
+            .map(|first| first.to_lowercase().chain(letters).collect::<String>())
+            .unwrap_or_default()
     };
     scopes.iter().map(|scope| lower(sentence(scope).text)).collect::<Vec<_>>().join("; ")
 }

@@ -2,8 +2,8 @@
 //! have any credential. All URLs in it are made from the configured base URL, never from the header `Host`.
 
 use super::answers::{preflight, shared, wrong_method};
-use model::Scope;
 use ::oauth::everyday;
+use model::Scope;
 use operation::RawAnswer;
 use serde_json::{Value, json};
 
@@ -74,8 +74,8 @@ impl Discovery {
             "client_id_metadata_document_supported": true,
             "service_documentation": url("/docs/"),
         });
-        if self.registration {
-            document["registration_endpoint"] = url("/oauth/register").into();
+        if let Some(members) = document.as_object_mut().filter(|_| self.registration) {
+            members.insert("registration_endpoint".to_owned(), url("/oauth/register").into());
         }
         document
     }

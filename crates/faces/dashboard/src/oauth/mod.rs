@@ -11,8 +11,7 @@ mod request;
 mod token;
 
 use crate::visit::Visit;
-use crate::site::{InsecureSignIn, Site};
-use crate::web::{Web, WebParts, guarded};
+use crate::web::{Web, guarded};
 use ::oauth::Resources;
 use ::oauth::clients::Clients;
 use answers::{OauthError, preflight, shared, wrong_method};
@@ -48,16 +47,13 @@ fn start(services: &Services) -> Result<Parts> {
     let clients: Arc<Clients> = services.get()?;
     let discovery = Discovery { base_url: base_url.clone(), registration: clients.has_registration() };
     let purged = clients.clone();
-    let (db, seal): (Db, Arc<Seal>) = (services.cloned()?, services.get()?);
-    let site = Site::new(&base_url, InsecureSignIn::default())?;
-    let web = Web::new(WebParts { db: db.clone(), seal: seal.clone(), site });
     let inner = Arc::new(Inner {
-        db,
-        seal,
+        db: services.cloned()?,
+        seal: services.get()?,
         resources: Resources::new(&base_url),
         base_url,
         clients,
-        web,
+        web: services.cloned()?,
         discovery,
     });
     let parts = Parts::default().jobs(::oauth::jobs()).job(Job::every(
@@ -72,10 +68,9 @@ fn start(services: &Services) -> Result<Parts> {
             }
         },
     ));
-    let parts = parts.raw_route(WellKnown(inner.clone())).raw_route(Endpoints {
-        inner: inner.clone(),
-        prefix: "/oauth/",
-    });
+    let parts = parts
+        .raw_route(WellKnown(inner.clone()))
+        .raw_route(Endpoints { inner: inner.clone(), prefix: "/oauth/" });
     // Some clients use these addresses whatever the metadata says.
     let aliases = ["/authorize", "/token", "/register"];
     Ok(aliases
@@ -93,9 +88,9 @@ impl RawRoute for WellKnown {
 
     fn answer(&self, request: RawRequest) -> BoxFuture<RawAnswer> {
         let inner = self.0.clone();
-        Box::pin(async move {
-            inner.discovery.answer(&request.method, &request.rest).unwrap_or_else(not_found)
-        })
+        Box::pin(
+            async move { inner.discovery.answer(&request.method, &request.rest).unwrap_or_else(not_found) },
+        )
     }
 }
 
@@ -122,7 +117,9 @@ impl RawRoute for Endpoints {
                 "/authorize" => page(&inner, request).await,
                 "/token" => inner.program(&request, async || token::token(&inner, &request).await).await,
                 "/revoke" => inner.program(&request, async || token::revoke(&inner, &request).await).await,
-                "/introspect" => inner.program(&request, async || token::inspect(&inner, &request).await).await,
+                "/introspect" => {
+                    inner.program(&request, async || token::inspect(&inner, &request).await).await
+                }
                 "/register" => {
                     inner.program(&request, async || register::register(&inner.clients, &request)).await
                 }

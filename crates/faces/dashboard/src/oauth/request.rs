@@ -1,12 +1,12 @@
 //! The request to authorize, checked: RFC 6749, 4.1.1, with PKCE (RFC 7636), `resource` (RFC 8707) and `iss` (RFC 9207).
 
 use super::Inner;
-use super::parameters::{Parameters, append};
 use super::answers::describable;
-use model::{Error, Scope, ScopeSet};
+use super::parameters::{Parameters, append};
 use ::oauth::clients::{Client, ClientError, Clients, RemoteError};
 use ::oauth::machine::is_challenge;
 use ::oauth::{Resource, Resources, everyday};
+use model::{Error, Scope, ScopeSet};
 use std::sync::Arc;
 
 /// The maximum length of `state`, which is echoed in a URL.
@@ -67,10 +67,7 @@ impl Target {
 }
 
 /// Checks a request. The client and the redirect address come first, because everything else is reported to them.
-pub(super) async fn check(
-    inner: &Inner,
-    parameters: &Parameters,
-) -> Result<AuthorizationRequest, Refusal> {
+pub(super) async fn check(inner: &Inner, parameters: &Parameters) -> Result<AuthorizationRequest, Refusal> {
     let (client, redirect_uri) = client(&inner.clients, parameters).await?;
     let state = parameters.bytes("state").map(<[u8]>::to_vec);
     let target = Target { redirect_uri, state, issuer: inner.base_url.clone() };
@@ -105,10 +102,14 @@ async fn client(clients: &Clients, parameters: &Parameters) -> Result<(Arc<Clien
         }
     };
     let Some(requested) = parameters.get("redirect_uri") else {
-        return page("This link is broken", "It does not say where to return: the parameter redirect_uri is missing.");
+        return page(
+            "This link is broken",
+            "It does not say where to return: the parameter redirect_uri is missing.",
+        );
     };
     if !client.accepts_redirect(requested) {
-        let text = "It wants to return to an address that the app has not registered, so nothing is sent there.";
+        let text =
+            "It wants to return to an address that the app has not registered, so nothing is sent there.";
         return page("This link is not safe", text);
     }
     let redirect_uri = requested.to_owned();
@@ -118,7 +119,9 @@ async fn client(clients: &Clients, parameters: &Parameters) -> Result<(Arc<Clien
 /// Returns why a metadata document is not accepted, as a sentence without its full stop.
 pub(super) fn document_error(error: &RemoteError) -> String {
     match error {
-        RemoteError::Url(reason) => format!("Its client_id cannot be the URL of a metadata document: {reason}"),
+        RemoteError::Url(reason) => {
+            format!("Its client_id cannot be the URL of a metadata document: {reason}")
+        }
         RemoteError::Fetch(reason) => format!("Its metadata document cannot be fetched: {reason}"),
         RemoteError::Content(reason) => format!("Its metadata document is not acceptable: {reason}"),
     }

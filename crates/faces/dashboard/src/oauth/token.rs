@@ -6,7 +6,8 @@ use super::parameters::Parameters;
 use super::request::document_error;
 use ::oauth::clients::{Client, ClientError, Credentials, CredentialsError, Proof, RemoteError};
 use ::oauth::{
-    CodeExchange, Refresh, Refusal, Resource, TokenKind, TokenReply, exchange, introspect, refresh, revoke_token,
+    CodeExchange, Refresh, Refusal, Resource, TokenKind, TokenReply, exchange, introspect, refresh,
+    revoke_token,
 };
 use operation::{RawAnswer, RawRequest};
 use serde_json::{Value, json};
@@ -23,12 +24,14 @@ impl Authenticated {
     async fn read(inner: &Inner, request: &RawRequest) -> Result<Self, OauthError> {
         let parameters = form(request)?;
         let headers: Vec<&[u8]> = header_values(request, "authorization").collect();
-        let credentials = Credentials::read(&headers, |name| parameters.get(name)).map_err(|error| match error {
-            CredentialsError::Request(rule) => OauthError::request(rule),
-            CredentialsError::Client(rule) => OauthError::client(rule, true),
-        })?;
+        let credentials =
+            Credentials::read(&headers, |name| parameters.get(name)).map_err(|error| match error {
+                CredentialsError::Request(rule) => OauthError::request(rule),
+                CredentialsError::Client(rule) => OauthError::client(rule, true),
+            })?;
         let challenge = matches!(credentials.proof, Proof::Basic(_));
-        let client = inner.clients.authenticate(&credentials).await.map_err(|error| refused(error, challenge))?;
+        let client =
+            inner.clients.authenticate(&credentials).await.map_err(|error| refused(error, challenge))?;
         Ok(Self { parameters, client })
     }
 

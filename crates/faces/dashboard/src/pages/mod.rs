@@ -131,13 +131,20 @@ fn readable(subject: &str, message: &str) -> String {
 }
 
 fn email_field(value: &str, wrong: &[Wrong]) -> Markup {
-    let field =
-        Field { name: "email", label: "E-mail address", kind: "email", autocomplete: "username", hint: "", value };
+    let field = Field {
+        name: "email",
+        label: "E-mail address",
+        kind: "email",
+        autocomplete: "username",
+        hint: "",
+        value,
+    };
     field.markup(wrong)
 }
 
 fn name_field(value: &str, wrong: &[Wrong]) -> Markup {
-    let field = Field { name: "name", label: "Your name", kind: "text", autocomplete: "name", hint: "", value };
+    let field =
+        Field { name: "name", label: "Your name", kind: "text", autocomplete: "name", hint: "", value };
     field.markup(wrong)
 }
 

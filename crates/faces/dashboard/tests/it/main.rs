@@ -1,4 +1,4 @@
-//! Pages and endpoints through the whole service, on both databases.
+//! The pages and endpoints of sessions through the whole service, on both databases.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -7,4 +7,12 @@
 )]
 #![allow(clippy::too_many_lines, reason = "tests go through tables of cases")]
 
+mod apps;
+mod browser;
+mod guessing;
+mod hostile;
+mod links;
 mod oauth;
+mod people;
+mod sessions;
+mod transport;

@@ -147,7 +147,7 @@ fn is_named(key: &PublicKey, wanted: Option<&str>) -> bool {
 pub(super) fn issuer(token: &str) -> Option<String> {
     let claims = token.split('.').nth(1)?;
     let claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()?;
-    claims["iss"].as_str().map(str::to_owned)
+    claims.get("iss")?.as_str().map(str::to_owned)
 }
 
 /// Stores the id of an assertion. Returns `false` if it is stored already.

@@ -128,7 +128,7 @@ impl RawMetadata {
             return Err(other("`response_types` must contain code"));
         }
         let keys = match (method, self.jwks, self.jwks_uri) {
-            (AuthMethod::PrivateKeyJwt, Some(set), None) if set["keys"].is_array() => {
+            (AuthMethod::PrivateKeyJwt, Some(set), None) if set.get("keys").is_some_and(Value::is_array) => {
                 Some(KeySource::Inline(set.to_string()))
             }
             (AuthMethod::PrivateKeyJwt, None, Some(url)) => Some(KeySource::Url(url)),

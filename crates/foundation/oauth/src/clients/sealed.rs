@@ -50,11 +50,6 @@ pub struct Registration {
     pub secret: Option<String>,
 }
 
-/// Returns whether a `client_id` has the form of a dynamic registration.
-pub(super) fn is_sealed(client_id: &str) -> bool {
-    client_id.starts_with(PREFIX)
-}
-
 /// Registers a client.
 pub(super) fn register(seal: &Seal, random: &dyn Random, json: &[u8]) -> Result<Registration, MetadataError> {
     let metadata =

@@ -4,8 +4,8 @@ use accounts::sessions;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::{MemberRole, WorkspaceId};
-use oauth::clients::apps::{self, NewApp};
 use oauth::clients::AuthMethod;
+use oauth::clients::apps::{self, NewApp};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use std::net::{IpAddr, Ipv4Addr};
@@ -186,7 +186,11 @@ pub(crate) fn form_token(page: &Answer) -> String {
 pub(crate) fn expect_error(answer: &Answer, status: u16, error: &str) {
     assert_eq!(answer.status, status, "{}", answer.text);
     assert_eq!(answer.body["error"], error, "{}", answer.text);
-    assert!(answer.body["error_description"].as_str().is_some_and(|text| !text.is_empty()), "{}", answer.text);
+    assert!(
+        answer.body["error_description"].as_str().is_some_and(|text| !text.is_empty()),
+        "{}",
+        answer.text
+    );
     assert_eq!(answer.headers["cache-control"], "no-store");
     assert_eq!(answer.headers["access-control-allow-origin"], "*");
 }

@@ -12,7 +12,10 @@ async fn the_page_asks_for_a_recent_sign_in(kind: Kind) {
     let query = Bed::query(&client, &[]);
     let next = form_urlencoded(&format!("/oauth/authorize?{query}"));
     let answer = bed.open_as("x=y", &query).await;
-    assert_eq!((answer.status, answer.headers["location"].as_str()), (303, format!("/sign-in?next={next}").as_str()));
+    assert_eq!(
+        (answer.status, answer.headers["location"].as_str()),
+        (303, format!("/sign-in?next={next}").as_str())
+    );
     let page = bed.open(&query).await;
     bed.app.data.clock.advance(Duration::from_secs(601));
     let late = format!("/reauthenticate?next={next}");
@@ -39,8 +42,12 @@ async fn only_owners_and_admins_decide_and_only_for_their_workspaces(kind: Kind)
         assert_eq!(page.text.contains("value=\"allow\""), may, "{role}: {}", page.text);
         let token = form_token(&page);
         let workspace = bed.workspace.to_string();
-        let allow =
-            [("form_token", token.as_str()), ("workspace", &workspace), ("env", "live"), ("decision", "allow")];
+        let allow = [
+            ("form_token", token.as_str()),
+            ("workspace", &workspace),
+            ("env", "live"),
+            ("decision", "allow"),
+        ];
         let answer = bed.post_fields(&cookie, &query, &allow).await;
         assert_eq!(answer.status, if may { 303 } else { 404 }, "{role}: {}", answer.text);
         let deny = [("form_token", token.as_str()), ("decision", "deny")];
@@ -49,7 +56,8 @@ async fn only_owners_and_admins_decide_and_only_for_their_workspaces(kind: Kind)
     }
     let foreign = bed.app.bare_workspace("scale", 0).await.to_string();
     let token = form_token(&bed.open(&query).await);
-    let fields = [("form_token", token.as_str()), ("workspace", &foreign), ("env", "live"), ("decision", "allow")];
+    let fields =
+        [("form_token", token.as_str()), ("workspace", &foreign), ("env", "live"), ("decision", "allow")];
     assert_eq!(bed.post_fields(&bed.cookie, &query, &fields).await.status, 404);
 }
 
@@ -80,9 +88,13 @@ async fn forms_of_others_change_nothing(kind: Kind) {
             ("env", "live"),
             ("decision", "allow"),
         ]);
-        let ask = bed.app.ask_beside("POST", &format!("/oauth/authorize?{query}")).header("cookie", &bed.cookie);
-        let answer =
-            ask.header(header, value).bytes("application/x-www-form-urlencoded", body.as_bytes()).send().await;
+        let ask =
+            bed.app.ask_beside("POST", &format!("/oauth/authorize?{query}")).header("cookie", &bed.cookie);
+        let answer = ask
+            .header(header, value)
+            .bytes("application/x-www-form-urlencoded", body.as_bytes())
+            .send()
+            .await;
         assert_eq!(answer.status, 403, "{header} {value}: {}", answer.text);
         assert!(!answer.headers.contains_key("location"));
     }
@@ -106,7 +118,8 @@ async fn twice_back_and_in_two_tabs(kind: Kind) {
     let grants = grants(&bed).await;
     assert_eq!(grants.len(), 1, "one grant: {grants:?}");
     // After the back button the page asks again; a second tab has its own request.
-    let wider = Bed::query(&client, &[("scope", Some("contacts:read contacts:write")), ("state", Some("tab 2"))]);
+    let wider =
+        Bed::query(&client, &[("scope", Some("contacts:read contacts:write")), ("state", Some("tab 2"))]);
     let page = bed.open(&wider).await;
     assert!(page.text.contains("may already use it"), "{}", page.text);
     assert_eq!(page.text.matches(">New<").count(), 1, "{}", page.text);
@@ -168,15 +181,21 @@ async fn a_grant_can_be_a_test(kind: Kind) {
 async fn the_page_is_in_no_frame_and_lets_forms_leave(kind: Kind) {
     let bed = Bed::new(kind).await;
     let client = bed.public_client(&["http://127.0.0.1/cb"]).await;
-    let query = Bed::query(&client, &[
-        ("redirect_uri", Some("http://127.0.0.1:9/cb")),
-        ("scope", Some("contacts:write runs:execute contacts:read")),
-    ]);
+    let query = Bed::query(
+        &client,
+        &[
+            ("redirect_uri", Some("http://127.0.0.1:9/cb")),
+            ("scope", Some("contacts:write runs:execute contacts:read")),
+        ],
+    );
     let page = bed.open(&query).await;
     let policy = &page.headers["content-security-policy"];
     assert!(policy.contains("frame-ancestors 'none'") && policy.contains("default-src 'none'"), "{policy}");
     assert!(!policy.contains("form-action"), "{policy}");
-    assert_eq!((page.headers["cache-control"].as_str(), page.headers["x-frame-options"].as_str()), ("no-store", "DENY"));
+    assert_eq!(
+        (page.headers["cache-control"].as_str(), page.headers["x-frame-options"].as_str()),
+        ("no-store", "DENY")
+    );
     for words in ["Nobody can verify which program", "Cannot be undone", "Spends Energy"] {
         assert!(page.text.contains(words), "{words}: {}", page.text);
     }

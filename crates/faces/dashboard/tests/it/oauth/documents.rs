@@ -72,7 +72,9 @@ async fn documents_that_are_not_acceptable_are_a_page(kind: Kind) {
         outside.forget();
         outside.answer(move |_| answering.clone());
         for _ in 0..2 {
-            let page = bed.open(&Bed::query(&id(name), &[("redirect_uri", Some("http://localhost/callback"))])).await;
+            let page = bed
+                .open(&Bed::query(&id(name), &[("redirect_uri", Some("http://localhost/callback"))]))
+                .await;
             assert_eq!(page.status, 400, "{name}: {}", page.text);
             assert!(page.text.contains(words), "{name}: {}", page.text);
             assert!(!page.headers.contains_key("location"));
@@ -94,10 +96,13 @@ async fn documents_that_are_not_acceptable_are_a_page(kind: Kind) {
     // A redirect address that the document does not name.
     let (own, body) = (id("good"), document(&id("good")));
     outside.answer(move |_| Answering::json(200, &body));
-    let page = bed.open(&Bed::query(&own, &[("redirect_uri", Some("http://localhost.evil.example:1/callback"))])).await;
+    let page = bed
+        .open(&Bed::query(&own, &[("redirect_uri", Some("http://localhost.evil.example:1/callback"))]))
+        .await;
     assert_eq!(page.status, 400);
     assert!(page.text.contains("not safe"), "{}", page.text);
-    let denied = bed.decide(&Bed::query(&own, &[("redirect_uri", Some("http://localhost:7/callback"))]), "deny").await;
+    let denied =
+        bed.decide(&Bed::query(&own, &[("redirect_uri", Some("http://localhost:7/callback"))]), "deny").await;
     assert_eq!(parameter(&denied.headers["location"], "error").as_deref(), Some("access_denied"));
 }
 

@@ -77,7 +77,11 @@ async fn a_registered_app_authenticates_in_both_ways(kind: Kind) {
     assert_eq!(bed.program("/oauth/introspect", &fields).await.body, json!({ "active": false }));
     bed.program("/oauth/revoke", &fields).await;
     let fields = [("token", token), ("client_id", &client), ("client_secret", &secret)];
-    assert_eq!(bed.program("/oauth/introspect", &fields).await.body["active"], true, "not another's to revoke");
+    assert_eq!(
+        bed.program("/oauth/introspect", &fields).await.body["active"],
+        true,
+        "not another's to revoke"
+    );
 }
 
 #[both]

@@ -1,7 +1,7 @@
 //! The OAuth endpoints and the consent page.
 
 mod authorize;
-mod bed;
+pub(crate) mod bed;
 mod clients;
 mod consent;
 mod discovery;

@@ -23,7 +23,9 @@ async fn malformed_requests(kind: Kind) {
     let client = bed.public_client(&[REDIRECT]).await;
     let (app, secret) = bed.app_with_secret().await;
     let header = basic(&app, &secret);
-    let with = |more: &[(&str, &str)]| form(&[&[("grant_type", "refresh_token"), ("client_id", &client)], more].concat());
+    let with = |more: &[(&str, &str)]| {
+        form(&[&[("grant_type", "refresh_token"), ("client_id", &client)], more].concat())
+    };
     let code = [("grant_type", "authorization_code"), ("client_id", client.as_str()), ("code", "x")];
     for (headers, content_type, body) in [
         (vec![], "application/json", "{}".to_owned()),
@@ -49,7 +51,8 @@ async fn malformed_requests(kind: Kind) {
         ("password", "unsupported_grant_type"),
         ("urn:ietf:params:oauth:grant-type:jwt-bearer", "unsupported_grant_type"),
     ] {
-        let answer = send(&bed, &[], FORM, &form(&[("grant_type", grant_type), ("client_id", &client)])).await;
+        let answer =
+            send(&bed, &[], FORM, &form(&[("grant_type", grant_type), ("client_id", &client)])).await;
         expect_error(&answer, 400, error);
     }
     for fields in [
@@ -68,7 +71,9 @@ async fn clients_that_do_not_prove_who_they_are(kind: Kind) {
     let bed = Bed::new(kind).await;
     let client = bed.public_client(&[REDIRECT]).await;
     let (app, secret) = bed.app_with_secret().await;
-    let refresh = |more: &[(&str, &str)]| form(&[&[("grant_type", "refresh_token"), ("refresh_token", "x")], more].concat());
+    let refresh = |more: &[(&str, &str)]| {
+        form(&[&[("grant_type", "refresh_token"), ("refresh_token", "x")], more].concat())
+    };
     let forged = format!("{client}A");
     for fields in [
         vec![],
@@ -84,7 +89,8 @@ async fn clients_that_do_not_prove_who_they_are(kind: Kind) {
         expect_error(&answer, 401, "invalid_client");
         assert!(!answer.headers.contains_key("www-authenticate"), "{fields:?}");
     }
-    for header in [basic(&app, "svc_cs_x"), basic("x", &secret), "Basic x".to_owned(), "Bearer x".to_owned()] {
+    for header in [basic(&app, "svc_cs_x"), basic("x", &secret), "Basic x".to_owned(), "Bearer x".to_owned()]
+    {
         let answer = send(&bed, &[("authorization", &header)], FORM, &refresh(&[])).await;
         expect_error(&answer, 401, "invalid_client");
         assert!(answer.headers["www-authenticate"].starts_with("Basic realm="), "{header}");
