@@ -32,7 +32,10 @@ pub fn send_operator_message(
     if let (Some(own), Some(member)) = (own, body.member_id)
         && own != member
     {
-        return Err(Error::invalid("member_id", "must be the id of the member who has signed in, if it is sent"));
+        return Err(Error::invalid(
+            "member_id",
+            "must be the id of the member who has signed in, if it is sent",
+        ));
     }
     let member = own.or(body.member_id);
     if let Some(member) = member {

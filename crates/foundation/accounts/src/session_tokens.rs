@@ -182,24 +182,21 @@ fn find(read: &mut Read, session: &SessionId, workspace: WorkspaceId) -> Result<
         .select((
             (accounts::id, accounts::disabled_at),
             (memberships::member_id, memberships::live_key_id, memberships::test_key_id),
-            (
-                sessions::authenticated_at,
-                sessions::last_seen_at,
-                sessions::ends_at,
-                sessions::revoked_at,
-            ),
+            (sessions::authenticated_at, sessions::last_seen_at, sessions::ends_at, sessions::revoked_at),
         ))
         .first(read.connection())
         .optional()?;
-    Ok(row.map(|((account, disabled), (member, live_key, test_key), (authenticated_at, seen, ends, revoked))| {
-        Standing {
-            account,
-            member,
-            live_key,
-            test_key,
-            authenticated_at,
-            ends_at: ends.min(seen.plus_seconds(IDLE_SECONDS)),
-            is_over: revoked.is_some() || disabled.is_some(),
-        }
-    }))
+    Ok(row.map(
+        |((account, disabled), (member, live_key, test_key), (authenticated_at, seen, ends, revoked))| {
+            Standing {
+                account,
+                member,
+                live_key,
+                test_key,
+                authenticated_at,
+                ends_at: ends.min(seen.plus_seconds(IDLE_SECONDS)),
+                is_over: revoked.is_some() || disabled.is_some(),
+            }
+        },
+    ))
 }

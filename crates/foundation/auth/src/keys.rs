@@ -6,8 +6,8 @@ use crate::subscription::load_workspaces;
 use crate::{KeySecret, SecretHash, roles};
 use diesel::prelude::*;
 use model::{
-    Actor, ActorType, ApiKey, Code, Env, Error, KeyId, KeyOwner, MemberId, MemberRole, PartnerId, Result, Scope, ScopeSet,
-    Timestamp, Workspace, WorkspaceId, text_enum,
+    Actor, ActorType, ApiKey, Code, Env, Error, KeyId, KeyOwner, MemberId, MemberRole, PartnerId, Result,
+    Scope, ScopeSet, Timestamp, Workspace, WorkspaceId, text_enum,
 };
 use std::collections::{BTreeSet, HashMap};
 use store::{Read, Tx};

@@ -119,9 +119,12 @@ mod tests {
     fn a_higher_role_has_what_lower_ones_have() {
         use MemberRole::{Admin, Agent, Manager, Owner, Viewer};
         for (higher, lower) in [(Owner, Admin), (Admin, Manager), (Manager, Agent), (Manager, Viewer)] {
-            assert!(contains(higher, lower), "{higher} {lower}");
+            assert!(contains(higher, lower), "{higher:?} {lower:?}");
             for permission in Permission::ALL {
-                assert!(permits(higher, permission) || !permits(lower, permission), "{higher} {permission}");
+                assert!(
+                    permits(higher, permission) || !permits(lower, permission),
+                    "{higher:?} {permission:?}"
+                );
             }
         }
     }
@@ -130,7 +133,7 @@ mod tests {
     fn no_role_has_scopes_of_partners_or_retired_ones() {
         for role in MemberRole::ALL {
             for scope in scopes(role).iter() {
-                assert!(!scope.is_partner_only() && !scope.is_retired(), "{role} {scope}");
+                assert!(!scope.is_partner_only() && !scope.is_retired(), "{role:?} {scope}");
             }
         }
     }
@@ -146,7 +149,7 @@ mod tests {
                 Scope::ChannelsManage,
                 Scope::IntegrationsManage,
             ] {
-                assert!(!scopes(role).contains(scope), "{role} {scope}");
+                assert!(!scopes(role).contains(scope), "{role:?} {scope}");
             }
         }
     }

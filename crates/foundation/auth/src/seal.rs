@@ -193,7 +193,8 @@ impl Seal {
     pub fn verify_token<C: Claims>(&self, token: &str, expected: &Expected<'_>) -> Result<C, InvalidToken> {
         let (id, keys) = (jwt::key_id(token)?.unwrap_or_default(), self.keys());
         let mut all = std::iter::once(&keys.active).chain(&keys.other);
-        let key = all.find(|key| key.tokens.is_named(&id)).ok_or(InvalidToken("it names no key of the service"))?;
+        let key =
+            all.find(|key| key.tokens.is_named(&id)).ok_or(InvalidToken("it names no key of the service"))?;
         key.tokens.verify(token, expected)
     }
 

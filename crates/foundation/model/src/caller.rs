@@ -2,8 +2,8 @@
 
 use crate::text_enum;
 use crate::{
-    AccountId, Actor, ActorType, Cause, Chain, Code, ContactId, Error, JsonText, KeyId, MemberId, PartnerId, RequestId,
-    RequestRef, Result, Scope, ScopeSet, SessionId, Timestamp, Trace, WorkspaceId,
+    AccountId, Actor, ActorType, Cause, Chain, Code, ContactId, Error, JsonText, KeyId, MemberId, PartnerId,
+    RequestId, RequestRef, Result, Scope, ScopeSet, SessionId, Timestamp, Trace, WorkspaceId,
 };
 use std::sync::Arc;
 

@@ -10,6 +10,7 @@ pub const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 pub struct Document(pub Value);
 
 /// An operation of the document.
+#[derive(Clone)]
 pub struct Op {
     pub id: String,
     pub method: String,

@@ -4,17 +4,15 @@
 //! verified: RS256, ES256 and EdDSA, with public keys from JWKs. Which algorithm a token must have follows from the key,
 //! never from the token. Times are compared with the service's clock.
 
-use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
+mod provider;
+#[cfg(test)]
+mod tests;
+
 use jsonwebtoken::errors::{Error as JwtError, ErrorKind};
-use jsonwebtoken::signature::{Error as SignatureError, Signer, Verifier};
-use jsonwebtoken::{
-    Algorithm, AlgorithmFamily, DecodingKey, DecodingKeyKind, EncodingKey, Header, Validation,
-};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use model::{Error, Result, Timestamp, string_enum};
+use provider::install;
 use ring::hmac;
-use ring::signature::{
-    ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
-};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -120,11 +118,7 @@ impl SigningKey {
         jsonwebtoken::encode(&header, claims, &self.signing).map_err(Error::internal)
     }
 
-    pub(crate) fn verify<C: Claims>(
-        &self,
-        token: &str,
-        expected: &Expected<'_>,
-    ) -> Result<C, InvalidToken> {
+    pub(crate) fn verify<C: Claims>(&self, token: &str, expected: &Expected<'_>) -> Result<C, InvalidToken> {
         verify(token, &self.verifying, Algorithm::HS256, expected)
     }
 }
@@ -171,7 +165,9 @@ impl PublicKey {
             _ => return None,
         };
         // RFC 9864 has `Ed25519` as a name of its own for EdDSA with this curve.
-        let fits = |name: &str| name == algorithm.as_str() || (name, algorithm) == ("Ed25519", PublicAlgorithm::EdDsa);
+        let fits = |name: &str| {
+            name == algorithm.as_str() || (name, algorithm) == ("Ed25519", PublicAlgorithm::EdDsa)
+        };
         if text("alg").is_some_and(|name| !fits(name)) {
             return None;
         }
@@ -275,101 +271,4 @@ fn base64_url(text: &str) -> Option<Vec<u8>> {
 fn without_zeros(number: &[u8]) -> &[u8] {
     let zeros = number.iter().take_while(|byte| **byte == 0).count();
     number.get(zeros..).unwrap_or_default()
-}
-
-/// ring for `jsonwebtoken`, which has no other cryptography in this program.
-static RING: CryptoProvider = CryptoProvider {
-    signer_factory: |algorithm, key| match algorithm {
-        Algorithm::HS256 => Ok(Box::new(Hs256::new(key.family(), key.as_bytes())?)),
-        _ => Err(ErrorKind::InvalidAlgorithm.into()),
-    },
-    verifier_factory: |algorithm, key| match algorithm {
-        Algorithm::HS256 => Ok(Box::new(Hs256::new(key.family(), key.try_get_as_bytes()?)?)),
-        Algorithm::RS256 | Algorithm::ES256 | Algorithm::EdDSA if key.family() == algorithm.family() => {
-            Ok(Box::new(Public { algorithm: *algorithm, key: key.clone() }))
-        }
-        _ => Err(ErrorKind::InvalidAlgorithm.into()),
-    },
-    // JWKs are read above, and thumbprints are not needed.
-    key_utils: KeyUtils {
-        rsa_pub_components_from_private_key: |_| Err(ErrorKind::InvalidKeyFormat.into()),
-        rsa_pub_components_from_public_key: |_| Err(ErrorKind::InvalidKeyFormat.into()),
-        ec_pub_components_from_private_key: |_, _| Err(ErrorKind::InvalidKeyFormat.into()),
-        ed_pub_components_from_private_key: |_, _| Err(ErrorKind::InvalidKeyFormat.into()),
-        compute_digest: |_, _| Err(ErrorKind::InvalidKeyFormat.into()),
-    },
-};
-
-/// Gives `jsonwebtoken` its cryptography. Everything that uses it is in this module and calls this first, so programs
-/// and tests need no line of their own.
-fn install() {
-    if CryptoProvider::try_get_default().is_none() {
-        // Another thread may be the first.
-        let _ = RING.install_default();
-    }
-}
-
-struct Hs256(hmac::Key);
-
-impl Hs256 {
-    fn new(family: AlgorithmFamily, secret: &[u8]) -> Result<Self, JwtError> {
-        // A public key, used as the secret of an HMAC, would be a secret that everybody knows.
-        if family != AlgorithmFamily::Hmac {
-            return Err(ErrorKind::InvalidKeyFormat.into());
-        }
-        Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, secret)))
-    }
-}
-
-impl Signer<Vec<u8>> for Hs256 {
-    fn try_sign(&self, message: &[u8]) -> Result<Vec<u8>, SignatureError> {
-        Ok(hmac::sign(&self.0, message).as_ref().to_vec())
-    }
-}
-
-impl JwtSigner for Hs256 {
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::HS256
-    }
-}
-
-impl Verifier<Vec<u8>> for Hs256 {
-    fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), SignatureError> {
-        hmac::verify(&self.0, message, signature).map_err(|_| SignatureError::new())
-    }
-}
-
-impl JwtVerifier for Hs256 {
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::HS256
-    }
-}
-
-struct Public {
-    algorithm: Algorithm,
-    key: DecodingKey,
-}
-
-impl Verifier<Vec<u8>> for Public {
-    fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), SignatureError> {
-        let verified = match (self.algorithm, self.key.kind()) {
-            (Algorithm::RS256, DecodingKeyKind::RsaModulusExponent { n, e }) => {
-                RsaPublicKeyComponents { n, e }.verify(&RSA_PKCS1_2048_8192_SHA256, message, signature)
-            }
-            (Algorithm::ES256, DecodingKeyKind::SecretOrDer(point)) => {
-                UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(message, signature)
-            }
-            (Algorithm::EdDSA, DecodingKeyKind::SecretOrDer(key)) => {
-                UnparsedPublicKey::new(&ED25519, key).verify(message, signature)
-            }
-            _ => return Err(SignatureError::new()),
-        };
-        verified.map_err(|_| SignatureError::new())
-    }
-}
-
-impl JwtVerifier for Public {
-    fn algorithm(&self) -> Algorithm {
-        self.algorithm
-    }
 }
