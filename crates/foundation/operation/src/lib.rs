@@ -52,6 +52,7 @@ pub use answers::raw::{RawCreated, RawCursorList, RawJson, RawPageList, RawRows}
 pub use answers::stream::{EventStream, StreamEvent};
 pub use calls::pipeline::Admitted;
 pub use calls::progress::Pipeline;
+pub use calls::redirected::{CallBody, CallInput};
 pub use calls::spans::{describe_raw, http_span, note_http, root_http_span};
 pub use inputs::paging::OptIn;
 pub use inputs::streamed::{FilePart, Multipart, Octets};
