@@ -2,6 +2,7 @@
 
 use crate::{BoxFuture, RawAnswer, RawRequest};
 use bytes::Bytes;
+use futures::future::LocalBoxFuture;
 use model::Result;
 use std::sync::Arc;
 
@@ -12,7 +13,10 @@ pub trait Mount: Send + Sync {
     fn path(&self) -> &'static str;
 
     /// Checks a request of any method, whose body is still empty. An `Err` is the answer.
-    fn open(self: Arc<Self>, head: RawRequest) -> BoxFuture<std::result::Result<Opened, RawAnswer>>;
+    fn open(
+        self: Arc<Self>,
+        head: RawRequest,
+    ) -> LocalBoxFuture<'static, std::result::Result<Opened, RawAnswer>>;
 }
 
 /// A request whose body may be read.
