@@ -233,9 +233,13 @@ impl Service {
         })
     }
 
-    /// What is served, for an HTTP server, with the origins whose pages may call the service from a browser. Without a
-    /// chat.
-    pub fn api(&self, origins: &[String]) -> Api {
+    /// What is served, for an HTTP server. Without other origins, and without a chat.
+    pub fn api(&self) -> Api {
+        self.api_for(&[])
+    }
+
+    /// The same with the origins whose pages may call the service from a browser.
+    pub fn api_for(&self, origins: &[String]) -> Api {
         let settings = mcp::Settings { origins: origins.to_vec(), ..self.mcp.clone() };
         let mcp = Endpoint::new(self.pipeline.clone(), self.tools.clone(), &settings);
         Api {

@@ -8,7 +8,8 @@ use crate::dispatch::Dispatch;
 use crate::era::{Era, check_other};
 use crate::message::{self, Message, RpcError};
 use crate::origin::{self, Origins};
-use crate::tools::{Selection, Tools};
+use crate::catalog::Catalog;
+use crate::tools::Selection;
 use bytes::Bytes;
 use futures::future::LocalBoxFuture;
 use model::{Code, Error, RequestId, Result};
@@ -49,7 +50,7 @@ impl Settings {
 /// The endpoint of the MCP server.
 pub struct Endpoint {
     pub(crate) pipeline: Arc<Pipeline>,
-    pub(crate) tools: Arc<Tools>,
+    pub(crate) tools: Arc<dyn Catalog>,
     pub(crate) version: &'static str,
     pub(crate) patience: Duration,
     pub(crate) challenges: Challenges,
@@ -58,7 +59,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// Creates the endpoint of a service.
-    pub fn new(pipeline: Arc<Pipeline>, tools: Arc<Tools>, settings: &Settings) -> Self {
+    pub fn new(pipeline: Arc<Pipeline>, tools: Arc<dyn Catalog>, settings: &Settings) -> Self {
         Self {
             pipeline,
             tools,
@@ -146,7 +147,7 @@ impl Endpoint {
             let value = std::str::from_utf8(first(request, name)?).ok()?;
             Some(value.to_owned())
         };
-        Selection::parse(&request.query, &header, &self.tools)
+        self.tools.select(&request.query, &header)
     }
 
     /// Answers with a JSON-RPC error.

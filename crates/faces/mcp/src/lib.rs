@@ -8,6 +8,7 @@
 //! from values on each request. All of these would have to be done before or after it, and that is most of the work.
 
 mod area;
+mod catalog;
 mod challenge;
 mod dispatch;
 mod endpoint;
@@ -20,6 +21,7 @@ mod tasks;
 mod tools;
 
 pub use area::Mcp;
+pub use catalog::Catalog;
 pub use endpoint::{Endpoint, Settings};
 pub use group::GROUP;
 pub use tools::{Outcome, Running, Selection, ToolAnswer, ToolCall, ToolResult, Tools};

@@ -1,6 +1,6 @@
 //! Interfaces at one address of the API that answer in a format of their own, such as MCP.
 
-use crate::{BoxFuture, RawAnswer, RawRequest};
+use crate::{RawAnswer, RawRequest};
 use bytes::Bytes;
 use futures::future::LocalBoxFuture;
 use model::Result;
@@ -24,5 +24,5 @@ pub struct Opened {
     /// The maximum size of the body in bytes.
     pub body_limit: usize,
     /// Answers the request, given its body or the reason why that could not be read.
-    pub answer: Box<dyn FnOnce(Result<Bytes>) -> BoxFuture<RawAnswer> + Send>,
+    pub answer: Box<dyn FnOnce(Result<Bytes>) -> LocalBoxFuture<'static, RawAnswer>>,
 }
