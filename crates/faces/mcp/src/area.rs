@@ -3,7 +3,7 @@
 use model::{Error, Result};
 use operation::{Body, Domain, JsonRpc, Operations, operation};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 /// The area MCP.

@@ -1,7 +1,8 @@
 //! Interfaces at one address of the API that answer in a format of their own, such as MCP.
 
-use crate::{BoxFuture, RawAnswer, RawRequest};
+use crate::{RawAnswer, RawRequest};
 use bytes::Bytes;
+use futures::future::LocalBoxFuture;
 use model::Result;
 use std::sync::Arc;
 
@@ -12,7 +13,10 @@ pub trait Mount: Send + Sync {
     fn path(&self) -> &'static str;
 
     /// Checks a request of any method, whose body is still empty. An `Err` is the answer.
-    fn open(self: Arc<Self>, head: RawRequest) -> BoxFuture<std::result::Result<Opened, RawAnswer>>;
+    fn open(
+        self: Arc<Self>,
+        head: RawRequest,
+    ) -> LocalBoxFuture<'static, std::result::Result<Opened, RawAnswer>>;
 }
 
 /// A request whose body may be read.
@@ -20,5 +24,5 @@ pub struct Opened {
     /// The maximum size of the body in bytes.
     pub body_limit: usize,
     /// Answers the request, given its body or the reason why that could not be read.
-    pub answer: Box<dyn FnOnce(Result<Bytes>) -> BoxFuture<RawAnswer> + Send>,
+    pub answer: Box<dyn FnOnce(Result<Bytes>) -> LocalBoxFuture<'static, RawAnswer>>,
 }
