@@ -4,9 +4,9 @@ use super::answer::{Outcome, Running, ToolAnswer, ToolCall, ToolResult};
 use super::catalog::{OperationTool, snake};
 use super::discovery::{self, NamedCall};
 use super::results::{Answer, failure, link};
-use super::{Tools, workspace};
+use super::{ToolSet, workspace};
 use model::{Caller, Code, Error, Principal, Result};
-use operation::{Admitted, CallInput, Paging, Reply, Response, ResponseBody};
+use operation::{Admitted, CallInput, Paging, Pipeline, Reply, Response, ResponseBody};
 use serde_json::{Map, Value, json};
 
 /// What becomes of a call before an operation runs.
@@ -18,9 +18,9 @@ enum Target<'a> {
     Unknown,
 }
 
-impl Tools {
+impl ToolSet {
     /// Calls a tool. The admitted request (`POST /mcp`) becomes a request of the operation.
-    pub async fn call(&self, admitted: Admitted, call: ToolCall) -> ToolAnswer {
+    pub(super) async fn call(&self, admitted: Admitted, call: ToolCall) -> ToolAnswer {
         let caller = admitted.caller().clone();
         let ToolCall { name, arguments, selection } = call;
         match self.target(&name, arguments, &caller, selection.read_only).await {
@@ -154,6 +154,11 @@ impl Tools {
         set(&mut input.query, "limit", limit);
         self.pipeline.peek(caller, tool.meta, input).await.ok()
     }
+}
+
+/// The answer to a call that fails before its tool is known.
+pub(super) async fn refused(pipeline: &Pipeline, admitted: Admitted, error: Error) -> ToolAnswer {
+    finished(pipeline.answer(admitted, Err(error)).await, |_, _| None)
 }
 
 fn set(query: &mut Vec<(String, String)>, name: &str, value: usize) {

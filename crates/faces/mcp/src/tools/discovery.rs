@@ -2,7 +2,7 @@
 
 use super::catalog::{OperationTool, toolset_of};
 use super::search::Wanted;
-use super::{Tools, results::Answer};
+use super::{ToolSet, results::Answer};
 use input::nearest;
 use model::{ApiKey, Error, Result};
 use serde_json::{Map, Value, json};
@@ -144,7 +144,7 @@ fn text(given: &Map<String, Value>, name: &str) -> Result<Option<String>> {
     }
 }
 
-impl Tools {
+impl ToolSet {
     /// Finds operations by words.
     ///
     /// # Errors

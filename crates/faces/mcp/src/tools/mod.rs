@@ -14,12 +14,12 @@ mod workspace;
 pub use answer::{Outcome, Running, ToolAnswer, ToolCall, ToolResult};
 pub use selection::Selection;
 
-use catalog::{Catalog, OperationTool, toolset_of};
-use model::{Caller, Env, Error, Result, ScopeSet};
-use operation::{Meta, Pipeline};
+use catalog::{Catalog, toolset_of};
+use model::{Caller, Env, Result, ScopeSet};
+use operation::{Admitted, Pipeline};
 use search::Search;
 use selection::Listed;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The most tools of the default list.
 pub const MOST_LISTED: usize = 30;
@@ -30,8 +30,46 @@ const MOST_OWN: usize = 20;
 /// The most lists that are kept. A service has few kinds of credentials and selections.
 const MOST_KEPT: usize = 64;
 
-/// The tools of the service.
+/// The tools of the service. They are made when the first client asks, so that a service without clients of MCP pays
+/// nothing for them.
 pub struct Tools {
+    pipeline: Arc<Pipeline>,
+    loaded: OnceLock<ToolSet>,
+}
+
+impl Tools {
+    /// Creates the tools of a pipeline's operations.
+    pub fn new(pipeline: Arc<Pipeline>) -> Self {
+        Self { pipeline, loaded: OnceLock::new() }
+    }
+
+    fn loaded(&self) -> Result<&ToolSet> {
+        if let Some(loaded) = self.loaded.get() {
+            return Ok(loaded);
+        }
+        let loaded = ToolSet::new(self.pipeline.clone())?;
+        Ok(self.loaded.get_or_init(|| loaded))
+    }
+
+    /// Returns the JSON text of the array `tools` for a caller: one page, in a stable order.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub async fn list(&self, caller: &Caller, selection: &Selection) -> Result<Arc<str>> {
+        self.loaded()?.list(caller, selection).await
+    }
+
+    /// Calls a tool. The admitted request (`POST /mcp`) becomes a request of the operation.
+    pub async fn call(&self, admitted: Admitted, call: ToolCall) -> ToolAnswer {
+        match self.loaded() {
+            Ok(tools) => tools.call(admitted, call).await,
+            Err(error) => calls::refused(&self.pipeline, admitted, error).await,
+        }
+    }
+}
+
+/// The tools, made.
+struct ToolSet {
     pipeline: Arc<Pipeline>,
     catalog: Catalog,
     search: Search,
@@ -53,22 +91,14 @@ struct StaticList {
     count: usize,
 }
 
-impl Tools {
-    /// Creates the tools of a pipeline's operations.
-    ///
-    /// # Errors
-    /// `internal_error` if an operation is in no contract.
-    pub fn new(pipeline: Arc<Pipeline>) -> Result<Self> {
+impl ToolSet {
+    fn new(pipeline: Arc<Pipeline>) -> Result<Self> {
         let catalog = Catalog::new(&pipeline.registry)?;
         let search = Search::new(&catalog.operations);
         Ok(Self { pipeline, catalog, search, lists: Mutex::default() })
     }
 
-    /// Returns the JSON text of the array `tools` for a caller: one page, in a stable order.
-    ///
-    /// # Errors
-    /// If the database cannot be read.
-    pub async fn list(&self, caller: &Caller, selection: &Selection) -> Result<Arc<str>> {
+    async fn list(&self, caller: &Caller, selection: &Selection) -> Result<Arc<str>> {
         let StaticList { text, count } = self.static_list(caller, selection);
         let own = if selection.read_only { Vec::new() } else { self.own(caller).await? };
         let own = own.iter().filter(|tool| selection.has(&Listed::Own(&tool.name))).map(workspace::OwnTool::definition);
@@ -113,11 +143,5 @@ impl Tools {
                 false => tool.definition.clone(),
             });
         discovery.chain(operations).collect()
-    }
-
-    /// Returns the operation that a tool calls.
-    fn meta_of(&self, operation: &str) -> Result<&'static Meta> {
-        let tool: Option<&OperationTool> = self.catalog.operation(operation);
-        tool.map(|tool| tool.meta).ok_or_else(|| Error::internal(format!("there is no {operation}")))
     }
 }

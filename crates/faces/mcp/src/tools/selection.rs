@@ -1,7 +1,7 @@
 //! Which tools a client has chosen. The choice is part of each request and never of a connection.
 
 use super::catalog::OperationTool;
-use super::{Tools, discovery, workspace};
+use super::{ToolSet, Tools, discovery, workspace};
 use input::{comma_list, nearest};
 use model::{Error, Result};
 use serde_json::json;
@@ -64,6 +64,7 @@ impl Selection {
     /// # Errors
     /// `validation_error` for unknown names; the message has the known ones.
     pub fn parse(query: &str, header: &dyn Fn(&str) -> Option<String>, tools: &Tools) -> Result<Self> {
+        let tools = tools.loaded()?;
         let mut selection = Self::default();
         for (name, value) in operation::query_pairs(query) {
             match name.as_str() {
@@ -112,7 +113,7 @@ impl Selection {
     }
 }
 
-impl Tools {
+impl ToolSet {
     fn toolsets(&self, text: &str, param: &str) -> Result<Vec<String>> {
         let mut known: Vec<String> = TOOLSETS.map(str::to_owned).to_vec();
         known.extend(self.catalog.areas());

@@ -2,7 +2,7 @@
 
 use super::catalog::{Catalog, OperationTool};
 use super::schema::{complaint, portable};
-use super::{MOST_LISTED, MOST_OWN, Tools};
+use super::{MOST_LISTED, MOST_OWN, ToolSet};
 use model::{Caller, Error, Result};
 use operation::CallInput;
 use serde::Deserialize;
@@ -81,7 +81,7 @@ impl OwnTool {
     }
 }
 
-impl Tools {
+impl ToolSet {
     /// Returns the workspace's own tools that a caller may start, in the order of `listFlowMcpTools`.
     ///
     /// # Errors
