@@ -50,7 +50,7 @@ pub use transport::{Head, Limits, Response, ResponseBody, known_method};
 // The derive macro and the trait that it implements share a name.
 pub use answers::raw::{RawCreated, RawCursorList, RawJson, RawPageList, RawRows};
 pub use answers::stream::{EventStream, StreamEvent};
-pub use calls::pipeline::Admitted;
+pub use calls::pipeline::{Admitted, parse_query as query_pairs};
 pub use calls::progress::Pipeline;
 pub use calls::redirected::{CallBody, CallInput};
 pub use calls::spans::{describe_raw, http_span, note_http, root_http_span};

@@ -539,7 +539,8 @@ fn replay(outcome: Outcome, progress: &mut Progress) -> Result<Reply> {
     Ok(Reply { headers: outcome.headers, ..Reply::new(outcome.status, text) })
 }
 
-fn parse_query(query: &str) -> Vec<(String, String)> {
+/// Returns the names and values of a query, decoded, in order.
+pub fn parse_query(query: &str) -> Vec<(String, String)> {
     let decode = |text: &str| {
         let text = text.replace('+', " ");
         percent_encoding::percent_decode_str(&text).decode_utf8_lossy().into_owned()
