@@ -72,13 +72,19 @@ impl OperationTool {
             }
         }
         let given = |parameter: &str| input.path.iter().any(|(name, _)| *name == parameter);
-        let missing = self.arguments.iter().find(
-            |argument| matches!(argument.place, Place::Path(parameter) if !given(parameter)),
-        );
+        let missing = self
+            .arguments
+            .iter()
+            .find(|argument| matches!(argument.place, Place::Path(parameter) if !given(parameter)));
         if let Some(missing) = missing {
             return Err(Error::invalid(&missing.name, "is required"));
         }
         self.ask_for_pages(&mut input.query);
+        // The protocol reports progress and stops waiting by the events of the work.
+        let is_background = body.get("background") == Some(&Value::Bool(true));
+        if self.can_stream && !is_background && !body.contains_key("stream") {
+            body.insert("stream".to_owned(), true.into());
+        }
         let needs_bytes = || Error::invalid("content_base64", "is required");
         input.body = match self.body {
             BodyKind::None => CallBody::None,
@@ -201,5 +207,7 @@ fn form(fields: &Map<String, Value>, media_type: Option<&str>, file: &[u8]) -> R
 
 /// FNV-1a. It only makes a boundary that a file does not contain.
 fn fingerprint(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -18,9 +18,21 @@ pub(super) const NAMES: [&str; 5] = [FIND, DESCRIBE, READ, WRITE, DELETE];
 
 /// The operations of the default list. An operation that the service does not have yet appears with it.
 const EVERYDAY: [&str; 15] = [
-    "getMe", "getContact", "upsertContact", "createContactNote", "createTask", "completeTask", "createReminder",
-    "listCollections", "getCollectionSchema", "getItem", "createItem", "listConversations", "listSnapshots",
-    "getSnapshot", "installSnapshot",
+    "getMe",
+    "getContact",
+    "upsertContact",
+    "createContactNote",
+    "createTask",
+    "completeTask",
+    "createReminder",
+    "listCollections",
+    "getCollectionSchema",
+    "getItem",
+    "createItem",
+    "listConversations",
+    "listSnapshots",
+    "getSnapshot",
+    "installSnapshot",
 ];
 
 /// How many operations a search returns if nothing is said.
@@ -50,7 +62,8 @@ pub(super) fn definitions() -> [Value; 5] {
             },
         });
         if name != READ {
-            let about = "A unique text of your choice. A repeated call with the same one returns the first result.";
+            let about =
+                "A unique text of your choice. A repeated call with the same one returns the first result.";
             properties["idempotency_key"] = json!({ "type": "string", "description": about });
         }
         let schema = json!({
@@ -109,7 +122,8 @@ impl NamedCall {
             _ => &["operation", "arguments", "fields", "idempotency_key"],
         };
         refuse_unknown(&given, known, name)?;
-        let operation = text(&given, "operation")?.ok_or_else(|| Error::invalid("operation", "is required"))?;
+        let operation =
+            text(&given, "operation")?.ok_or_else(|| Error::invalid("operation", "is required"))?;
         let fields = super::results::pointers(given.get("fields"))?;
         let key = text(&given, "idempotency_key")?;
         let mut arguments = match given.shift_remove("arguments") {

@@ -101,7 +101,10 @@ impl ToolSet {
     async fn list(&self, caller: &Caller, selection: &Selection) -> Result<Arc<str>> {
         let StaticList { text, count } = self.static_list(caller, selection);
         let own = if selection.read_only { Vec::new() } else { self.own(caller).await? };
-        let own = own.iter().filter(|tool| selection.has(&Listed::Own(&tool.name))).map(workspace::OwnTool::definition);
+        let own = own
+            .iter()
+            .filter(|tool| selection.has(&Listed::Own(&tool.name)))
+            .map(workspace::OwnTool::definition);
         let own = workspace::that_fit(own.collect(), count, text.len(), selection.is_default());
         let separator = if text.is_empty() || own.is_empty() { "" } else { "," };
         Ok(format!("[{text}{separator}{}]", own.join(",")).into())
@@ -111,7 +114,8 @@ impl ToolSet {
     fn static_list(&self, caller: &Caller, selection: &Selection) -> StaticList {
         let (scopes, env) = (caller.key.scopes, caller.key.env);
         let lists = || self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |kept: &&KeptList| kept.scopes == scopes && kept.env == env && kept.selection == *selection;
+        let is_it =
+            |kept: &&KeptList| kept.scopes == scopes && kept.env == env && kept.selection == *selection;
         if let Some(kept) = lists().iter().find(is_it) {
             return kept.list.clone();
         }

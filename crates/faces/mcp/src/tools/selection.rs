@@ -75,8 +75,11 @@ impl Selection {
                 other => {
                     let known = ["toolsets", "tools", "read_only", "output_schemas"];
                     let near = nearest(other, known.into_iter());
-                    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_else(|| ".".to_owned());
-                    let shown: String = other.chars().filter(|letter| !letter.is_control()).take(80).collect();
+                    let hint = near
+                        .map(|near| format!("; did you mean `{near}`?"))
+                        .unwrap_or_else(|| ".".to_owned());
+                    let shown: String =
+                        other.chars().filter(|letter| !letter.is_control()).take(80).collect();
                     let rule = format!(
                         "is not a parameter here{hint} Known are `toolsets`, `tools`, `read_only` and `output_schemas`"
                     );
