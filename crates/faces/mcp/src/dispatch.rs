@@ -271,12 +271,10 @@ fn with_headers(answer: RawAnswer, headers: Headers) -> RawAnswer {
 /// Returns the text of a `CallToolResult`.
 fn tool_result(ended: &ToolResult, era: Era) -> String {
     let ToolResult { text, structured, more_content, is_error, meta } = ended;
-    let mut content = json!({ "type": "text", "text": text }).to_string();
-    for block in more_content {
-        content.push(',');
-        content.push_str(&block.to_string());
-    }
-    let mut whole = format!("{{\"content\":[{content}]");
+    let has_text = !text.is_empty() || more_content.is_empty();
+    let first = has_text.then(|| json!({ "type": "text", "text": text }).to_string());
+    let content: Vec<String> = first.into_iter().chain(more_content.iter().map(Value::to_string)).collect();
+    let mut whole = format!("{{\"content\":[{}]", content.join(","));
     if let Some(structured) = structured {
         whole.push_str(",\"structuredContent\":");
         whole.push_str(structured);

@@ -76,7 +76,8 @@ pub(crate) fn read(body: &[u8]) -> Result<Message, (RpcError, Option<Value>)> {
     let refused = |code, message: &str| (RpcError::new(400, code, message), None);
     // serde_json limits the depth to 128 and refuses lone surrogates.
     let value: Value = serde_json::from_slice(body).map_err(|error| {
-        let message = format!("The body is not valid JSON: {error}.");
+        let (line, column) = (error.line(), error.column());
+        let message = format!("The body is not valid JSON; see line {line}, column {column}.");
         (RpcError::new(400, PARSE_ERROR, message), None)
     })?;
     let mut message = match value {
