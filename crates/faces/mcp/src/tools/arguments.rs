@@ -1,6 +1,7 @@
 //! From the arguments of a tool to the input of its operation.
 
-use super::catalog::{MOST_BYTES, OperationTool};
+use super::catalog::OperationTool;
+use super::parts::{Argument, BodyKind, MOST_BYTES, Place};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -8,39 +9,6 @@ use input::nearest;
 use model::{Error, FieldError, Result};
 use operation::{CallBody, CallInput, Paging};
 use serde_json::{Map, Value};
-
-/// An argument of a tool.
-#[derive(Debug)]
-pub(super) struct Argument {
-    pub(super) name: String,
-    pub(super) place: Place,
-}
-
-/// The part of a request that an argument becomes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
-    Path(&'static str),
-    Query(String),
-    /// A member of the body.
-    Body(String),
-    /// The body, where that is no object.
-    WholeBody,
-    /// The bytes of the body or of the form's file.
-    Bytes,
-    /// The media type of the form's file.
-    MediaType,
-    IfMatch,
-    IdempotencyKey,
-}
-
-/// The body that an operation takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BodyKind {
-    None,
-    Json,
-    Octets,
-    Form,
-}
 
 /// The most unknown arguments that an error names.
 const MOST_ERRORS: usize = 20;

@@ -1,13 +1,10 @@
 //! The tools of operations, made from the published contract.
 
-use super::arguments::{Argument, BodyKind, Place};
+use super::parts::{Argument, BodyKind, Place};
 use super::schema::{object, portable};
 use model::{Error, Result};
 use operation::{Contract, Meta, Method, Registry, document};
 use serde_json::{Map, Value, json};
-
-/// The most bytes of a file that a call can carry.
-pub(super) const MOST_BYTES: usize = 1 << 20;
 
 /// An operation as a tool.
 pub(super) struct OperationTool {

@@ -1,6 +1,6 @@
 //! Results: the data of an answer, small enough for the context of a model.
 
-use super::ToolResult;
+use super::answer::ToolResult;
 use model::{Error, Result};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};

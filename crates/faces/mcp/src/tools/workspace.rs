@@ -2,7 +2,7 @@
 
 use super::catalog::{Catalog, OperationTool};
 use super::schema::{complaint, portable};
-use super::{MOST_LISTED, MOST_OWN, ToolSet};
+use super::set::ToolSet;
 use model::{Caller, Error, Result};
 use operation::CallInput;
 use serde::Deserialize;
@@ -103,21 +103,6 @@ impl ToolSet {
     pub(super) fn starter(&self) -> Option<&OperationTool> {
         Catalog::operation(&self.catalog, START_FLOW)
     }
-}
-
-/// Returns how many own tools still fit into the default list: its tools and characters are bounded.
-pub(super) fn that_fit(own: Vec<String>, listed: usize, characters: usize, is_bounded: bool) -> Vec<String> {
-    if !is_bounded {
-        return own;
-    }
-    let mut left = super::MOST_CHARACTERS_LISTED.saturating_sub(characters);
-    let most = MOST_OWN.min(MOST_LISTED.saturating_sub(listed));
-    let fitting = own.into_iter().take(most).take_while(|text| {
-        let fits = text.len() < left;
-        left = left.saturating_sub(text.len() + 1);
-        fits
-    });
-    fitting.collect()
 }
 
 #[cfg(test)]
