@@ -15,7 +15,11 @@ pub trait Catalog: Send + Sync {
     fn select(&self, query: &str, header: &dyn Fn(&str) -> Option<String>) -> Result<Selection>;
 
     /// Returns the JSON text of the array `tools` for a caller.
-    fn list<'a>(&'a self, caller: &'a Caller, selection: &'a Selection) -> LocalBoxFuture<'a, Result<Arc<str>>>;
+    fn list<'a>(
+        &'a self,
+        caller: &'a Caller,
+        selection: &'a Selection,
+    ) -> LocalBoxFuture<'a, Result<Arc<str>>>;
 
     /// Calls a tool.
     fn call(&self, admitted: Admitted, call: ToolCall) -> LocalBoxFuture<'_, ToolAnswer>;
@@ -26,7 +30,11 @@ impl Catalog for Tools {
         Selection::parse(query, header, self)
     }
 
-    fn list<'a>(&'a self, caller: &'a Caller, selection: &'a Selection) -> LocalBoxFuture<'a, Result<Arc<str>>> {
+    fn list<'a>(
+        &'a self,
+        caller: &'a Caller,
+        selection: &'a Selection,
+    ) -> LocalBoxFuture<'a, Result<Arc<str>>> {
         Box::pin(Tools::list(self, caller, selection))
     }
 

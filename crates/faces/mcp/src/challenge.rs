@@ -24,7 +24,9 @@ impl Challenges {
     pub(crate) fn insufficient(&self, scopes: &[Scope]) -> String {
         let Self { metadata_url } = self;
         let mut all = vec![Scope::McpUse.as_str()];
-        all.extend(scopes.iter().map(|scope| scope.as_str()).filter(|scope| *scope != Scope::McpUse.as_str()));
+        all.extend(
+            scopes.iter().map(|scope| scope.as_str()).filter(|scope| *scope != Scope::McpUse.as_str()),
+        );
         format!(
             "Bearer error=\"insufficient_scope\", scope=\"{}\", resource_metadata=\"{metadata_url}\", \
              error_description=\"The token lacks a scope.\"",

@@ -3,7 +3,9 @@
 use crate::endpoint::{Endpoint, to_raw};
 use crate::era::{Era, MODERN, TASKS, negotiated};
 use crate::long::{Call, Work};
-use crate::message::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Params, Request, RpcError, result};
+use crate::message::{
+    INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Params, Request, RpcError, result,
+};
 use crate::tasks::Task;
 use crate::tools::{Outcome, Running, Selection, ToolAnswer, ToolCall, ToolResult};
 use model::{Result, Scope};
@@ -79,7 +81,9 @@ impl Dispatch<'_> {
 
     async fn list(self, admitted: Admitted, params: &Params) -> RawAnswer {
         if params.contains_key("cursor") {
-            return self.refuse(admitted, 200, INVALID_PARAMS, "The list has one page; send no `cursor`.").await;
+            return self
+                .refuse(admitted, 200, INVALID_PARAMS, "The list has one page; send no `cursor`.")
+                .await;
         }
         let tools = match &self.selection {
             Ok(selection) => self.endpoint.tools.list(admitted.caller(), selection).await,
@@ -103,7 +107,9 @@ impl Dispatch<'_> {
         let arguments = match params.remove("arguments") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(arguments)) => arguments,
-            Some(_) => return self.refuse(admitted, 200, INVALID_PARAMS, "`arguments` must be an object.").await,
+            Some(_) => {
+                return self.refuse(admitted, 200, INVALID_PARAMS, "`arguments` must be an object.").await;
+            }
         };
         let Some(name) = params.get("name").and_then(Value::as_str).map(str::to_owned) else {
             return self.refuse(admitted, 200, INVALID_PARAMS, "`name` must be a string.").await;
@@ -123,7 +129,8 @@ impl Dispatch<'_> {
             Outcome::MissingScopes(scopes) => self.insufficient(headers, &scopes),
             Outcome::Running(running) => {
                 let token = params.get("_meta").and_then(|meta| meta.get("progressToken"));
-                let token = token.filter(|token| token.is_string() || token.is_i64() || token.is_u64()).cloned();
+                let token =
+                    token.filter(|token| token.is_string() || token.is_i64() || token.is_u64()).cloned();
                 self.running(headers, running, token, &caller).await
             }
         }
@@ -153,7 +160,8 @@ impl Dispatch<'_> {
         if let Some(token) = token {
             let (id, era) = (self.id.clone(), self.era);
             let events = call.progress(token, move |ended| result(&id, &tool_result(&ended, era)));
-            let answer = RawAnswer { status: 200, headers: Vec::new(), body: RawBody::Whole(bytes::Bytes::new()) };
+            let answer =
+                RawAnswer { status: 200, headers: Vec::new(), body: RawBody::Whole(bytes::Bytes::new()) };
             return with_headers(answer, headers).chunks("text/event-stream", events);
         }
         let ended = call.wait(self.endpoint.patience).await;
@@ -178,7 +186,8 @@ impl Dispatch<'_> {
         if read.is_error {
             return self.error(headers, &RpcError::new(200, INVALID_PARAMS, read.text));
         }
-        let object: Value = read.structured.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let object: Value =
+            read.structured.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let goes_on = object.get("status").and_then(Value::as_str).is_some_and(Work::goes_on);
         let status = if goes_on { "working" } else { "completed" };
         let mut members = task.members(status, self.endpoint.pipeline.db.now());
@@ -201,7 +210,11 @@ impl Dispatch<'_> {
         self.reply(admitted, "{\"resultType\":\"complete\"}").await
     }
 
-    fn known_task(&self, caller: &model::Caller, params: &Params) -> Option<(Task, &'static str, &'static str)> {
+    fn known_task(
+        &self,
+        caller: &model::Caller,
+        params: &Params,
+    ) -> Option<(Task, &'static str, &'static str)> {
         let task = Task::read(params.get("taskId")?.as_str()?, caller, &self.endpoint.pipeline.seal)?;
         let (operation, parameter) = Work::reader(&task.kind)?;
         Some((task, operation, parameter))

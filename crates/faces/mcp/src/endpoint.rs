@@ -3,20 +3,20 @@
 //! The order is: method and origin, the gates of the pipeline (credential, rate, workspace, plan, `mcp:use`), the body,
 //! the message, the era with its headers, the method.
 
+use crate::catalog::Catalog;
 use crate::challenge::Challenges;
 use crate::dispatch::Dispatch;
 use crate::era::{Era, check_other};
 use crate::message::{self, Message, RpcError};
 use crate::origin::{self, Origins};
-use crate::catalog::Catalog;
 use crate::tools::Selection;
 use bytes::Bytes;
 use futures::future::LocalBoxFuture;
 use model::{Code, Error, RequestId, Result};
 use oauth::AccessTokens;
 use operation::{
-    Admitted, Audience, BASE, Head, Mount, Opened, Pipeline, RawAnswer, RawBody, RawRequest, Reply,
-    Response, ResponseBody,
+    Admitted, Audience, BASE, Head, Mount, Opened, Pipeline, RawAnswer, RawBody, RawRequest, Reply, Response,
+    ResponseBody,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -71,7 +71,11 @@ impl Endpoint {
     }
 
     /// Checks method, origin and credential.
-    async fn admit(&self, request: &RawRequest, origin: Option<&str>) -> std::result::Result<Admitted, RawAnswer> {
+    async fn admit(
+        &self,
+        request: &RawRequest,
+        origin: Option<&str>,
+    ) -> std::result::Result<Admitted, RawAnswer> {
         if let Some(origin) = origin
             && !self.origins.allow(origin)
         {
@@ -175,7 +179,10 @@ impl Mount for Endpoint {
             let admitted = match self.admit(&head, origin.as_deref()).await {
                 Ok(admitted) => admitted,
                 // A page that is not allowed must not read the refusal either.
-                Err(refused) if refused.status == 403 && origin.as_ref().is_some_and(|one| !self.origins.allow(one)) => {
+                Err(refused)
+                    if refused.status == 403
+                        && origin.as_ref().is_some_and(|one| !self.origins.allow(one)) =>
+                {
                     return Err(origin::allow(refused, None));
                 }
                 Err(refused) if head.method == "OPTIONS" => return Err(refused),

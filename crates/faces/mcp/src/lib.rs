@@ -24,4 +24,6 @@ pub use area::Mcp;
 pub use catalog::Catalog;
 pub use endpoint::{Endpoint, Settings};
 pub use group::GROUP;
-pub use tools::{Outcome, Running, Selection, ToolAnswer, ToolCall, ToolResult, Tools};
+pub use tools::{
+    MOST_CHARACTERS_LISTED, MOST_LISTED, Outcome, Running, Selection, ToolAnswer, ToolCall, ToolResult, Tools,
+};

@@ -37,7 +37,10 @@ impl Work {
 
     /// Returns the operation that reads the work, and its parameter.
     pub(crate) fn reader(kind: &str) -> Option<(&'static str, &'static str)> {
-        FOLLOWED.into_iter().find(|(known, ..)| *known == kind).map(|(_, operation, parameter)| (operation, parameter))
+        FOLLOWED
+            .into_iter()
+            .find(|(known, ..)| *known == kind)
+            .map(|(_, operation, parameter)| (operation, parameter))
     }
 
     /// Returns whether a status says that work goes on.
@@ -62,7 +65,10 @@ impl Work {
 enum Event {
     /// Keeps the connection alive.
     Comment,
-    Named { name: String, data: Value },
+    Named {
+        name: String,
+        data: Value,
+    },
 }
 
 /// The events of a call.
@@ -96,9 +102,10 @@ impl Call {
     /// With the result, if the call ends before.
     pub(crate) async fn begun(mut self) -> Result<Work, ToolResult> {
         loop {
-            if let Some(work) = self.work().filter(|work| {
-                work.object.get("status").and_then(Value::as_str).is_some_and(Work::goes_on)
-            }) {
+            if let Some(work) = self
+                .work()
+                .filter(|work| work.object.get("status").and_then(Value::as_str).is_some_and(Work::goes_on))
+            {
                 return Ok(work);
             }
             if self.next().await.is_none() {
@@ -192,8 +199,12 @@ mod tests {
 
     fn call(parts: &'static [&'static str], is_endless: bool) -> Call {
         let chunks = stream::iter(parts.iter().map(|part| Ok(Bytes::from_static(part.as_bytes()))));
-        let events: Chunks = if is_endless { Box::pin(chunks.chain(stream::pending())) } else { Box::pin(chunks) };
-        let finish = Box::new(|body: Value| ToolResult { text: body["data"]["status"].to_string(), ..ToolResult::default() });
+        let events: Chunks =
+            if is_endless { Box::pin(chunks.chain(stream::pending())) } else { Box::pin(chunks) };
+        let finish = Box::new(|body: Value| ToolResult {
+            text: body["data"]["status"].to_string(),
+            ..ToolResult::default()
+        });
         Call::new(Running { events, finish })
     }
 
@@ -215,7 +226,11 @@ mod tests {
         let began = tokio::time::Instant::now();
         let result = call(&[CREATED, STEP, STEP_END], true).wait(Duration::from_secs(55)).await;
         assert_eq!(began.elapsed(), Duration::from_secs(55));
-        assert!(result.text.contains("{\"operation\":\"getRun\",\"arguments\":{\"run_id\":\"run_1\"}}"), "{}", result.text);
+        assert!(
+            result.text.contains("{\"operation\":\"getRun\",\"arguments\":{\"run_id\":\"run_1\"}}"),
+            "{}",
+            result.text
+        );
         assert!(!result.is_error);
     }
 
@@ -228,9 +243,14 @@ mod tests {
     #[tokio::test]
     async fn progress_comes_before_the_response() {
         let sent = call(&[CREATED, STEP, STEP_END, DONE], false).progress(json!("t"), |result| result.text);
-        let sent: Vec<_> = sent.map(|chunk| String::from_utf8(chunk.unwrap().to_vec()).unwrap()).collect().await;
+        let sent: Vec<_> =
+            sent.map(|chunk| String::from_utf8(chunk.unwrap().to_vec()).unwrap()).collect().await;
         assert_eq!(sent.len(), 5);
-        assert!(sent[1].contains("\"message\":\"step.started\"") && sent[1].contains("\"progress\":2"), "{}", sent[1]);
+        assert!(
+            sent[1].contains("\"message\":\"step.started\"") && sent[1].contains("\"progress\":2"),
+            "{}",
+            sent[1]
+        );
         assert_eq!(sent[2], ": keep-alive\n\n");
         assert_eq!(sent[4], "event: message\ndata: \"completed\"\n\n");
     }

@@ -132,7 +132,11 @@ mod tests {
 
     #[test]
     fn bodies_that_are_no_message_have_exact_answers() {
-        let deep = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{}1{}}}", "[".repeat(200), "]".repeat(200));
+        let deep = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{}1{}}}",
+            "[".repeat(200),
+            "]".repeat(200)
+        );
         let cases: [(&str, i32, Option<Value>); 19] = [
             ("", PARSE_ERROR, None),
             ("nothing", PARSE_ERROR, None),
@@ -152,7 +156,11 @@ mod tests {
             ("{\"id\":\"a\",\"method\":\"ping\"}", INVALID_REQUEST, Some(json!("a"))),
             ("{\"jsonrpc\":\"2.0\",\"id\":7}", INVALID_REQUEST, Some(json!(7))),
             ("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":1}", INVALID_REQUEST, Some(json!(7))),
-            ("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":[1]}", INVALID_PARAMS, Some(json!(7))),
+            (
+                "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\",\"params\":[1]}",
+                INVALID_PARAMS,
+                Some(json!(7)),
+            ),
         ];
         for (body, code, id) in cases {
             let (error, seen) = read(body.as_bytes()).unwrap_err();

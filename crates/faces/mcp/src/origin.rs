@@ -73,7 +73,9 @@ fn is_loopback(origin: &str) -> bool {
     }
     let (host, port) = match rest.strip_prefix('[') {
         Some(rest) => match rest.split_once(']') {
-            Some((host, port)) => (host, port.strip_prefix(':').or(Some(port).filter(|port| port.is_empty()))),
+            Some((host, port)) => {
+                (host, port.strip_prefix(':').or(Some(port).filter(|port| port.is_empty())))
+            }
             None => return false,
         },
         None => match rest.split_once(':') {

@@ -35,7 +35,8 @@ impl Task {
     /// Reads the id of a task. Returns `None` for any text that is not the id of a task of this caller.
     pub(crate) fn read(id: &str, caller: &Caller, seal: &Arc<Seal>) -> Option<Self> {
         let position = cursors(caller, seal).decode(id).ok()?;
-        let (kind, work, created): (String, String, i64) = serde_json::from_str(&position.read::<String>().ok()?).ok()?;
+        let (kind, work, created): (String, String, i64) =
+            serde_json::from_str(&position.read::<String>().ok()?).ok()?;
         Some(Self { id: id.to_owned(), kind, work, created_at: Timestamp::from_millis(created) })
     }
 

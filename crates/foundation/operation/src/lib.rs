@@ -43,8 +43,8 @@ pub use inputs::arriving::{BodyChunks, StreamedBody};
 pub use inputs::cursor::Cursors;
 pub use inputs::input::{Body, FromInput, Input, Path, Prepare, PreparedBody, Query, State};
 pub use log::{LogRow, REQUEST_LOG, RequestLog};
-pub use mount::{Mount, Opened};
 pub use metrics::{Counts, MetricInfo, Metrics, RequestMetrics, TableGauge};
+pub use mount::{Mount, Opened};
 pub use openapi::{Contract, document, lacking_examples};
 pub use transport::{Head, Limits, Response, ResponseBody, known_method};
 // The derive macro and the trait that it implements share a name.

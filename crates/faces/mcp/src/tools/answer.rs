@@ -1,6 +1,6 @@
 //! The types between the protocol and the tools.
 
-use super::Selection;
+use super::selection::Selection;
 use model::Scope;
 use operation::Chunks;
 use serde_json::{Map, Value};

@@ -1,6 +1,7 @@
 //! From the arguments of a tool to the input of its operation.
 
-use super::catalog::{MOST_BYTES, OperationTool};
+use super::catalog::OperationTool;
+use super::parts::{Argument, BodyKind, MOST_BYTES, Place};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -8,39 +9,6 @@ use input::nearest;
 use model::{Error, FieldError, Result};
 use operation::{CallBody, CallInput, Paging};
 use serde_json::{Map, Value};
-
-/// An argument of a tool.
-#[derive(Debug)]
-pub(super) struct Argument {
-    pub(super) name: String,
-    pub(super) place: Place,
-}
-
-/// The part of a request that an argument becomes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
-    Path(&'static str),
-    Query(String),
-    /// A member of the body.
-    Body(String),
-    /// The body, where that is no object.
-    WholeBody,
-    /// The bytes of the body or of the form's file.
-    Bytes,
-    /// The media type of the form's file.
-    MediaType,
-    IfMatch,
-    IdempotencyKey,
-}
-
-/// The body that an operation takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BodyKind {
-    None,
-    Json,
-    Octets,
-    Form,
-}
 
 /// The most unknown arguments that an error names.
 const MOST_ERRORS: usize = 20;
@@ -72,13 +40,19 @@ impl OperationTool {
             }
         }
         let given = |parameter: &str| input.path.iter().any(|(name, _)| *name == parameter);
-        let missing = self.arguments.iter().find(
-            |argument| matches!(argument.place, Place::Path(parameter) if !given(parameter)),
-        );
+        let missing = self
+            .arguments
+            .iter()
+            .find(|argument| matches!(argument.place, Place::Path(parameter) if !given(parameter)));
         if let Some(missing) = missing {
             return Err(Error::invalid(&missing.name, "is required"));
         }
         self.ask_for_pages(&mut input.query);
+        // The protocol reports progress and stops waiting by the events of the work.
+        let is_background = body.get("background") == Some(&Value::Bool(true));
+        if self.can_stream && !is_background && !body.contains_key("stream") {
+            body.insert("stream".to_owned(), true.into());
+        }
         let needs_bytes = || Error::invalid("content_base64", "is required");
         input.body = match self.body {
             BodyKind::None => CallBody::None,
@@ -201,5 +175,7 @@ fn form(fields: &Map<String, Value>, media_type: Option<&str>, file: &[u8]) -> R
 
 /// FNV-1a. It only makes a boundary that a file does not contain.
 fn fingerprint(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -3,8 +3,10 @@
 use super::answer::{Outcome, Running, ToolAnswer, ToolCall, ToolResult};
 use super::catalog::{OperationTool, snake};
 use super::discovery::{self, NamedCall};
+use super::names;
 use super::results::{Answer, failure, link};
-use super::{ToolSet, workspace};
+use super::set::ToolSet;
+use super::workspace;
 use model::{Caller, Code, Error, Principal, Result};
 use operation::{Admitted, CallInput, Paging, Pipeline, Reply, Response, ResponseBody};
 use serde_json::{Map, Value, json};
@@ -55,9 +57,9 @@ impl ToolSet {
         read_only: bool,
     ) -> Target<'_> {
         match name {
-            discovery::FIND => return Target::Composed(self.find(&arguments, &caller.key, read_only)),
-            discovery::DESCRIBE => return Target::Composed(self.describe(&arguments)),
-            discovery::READ | discovery::WRITE | discovery::DELETE => return self.named(name, arguments),
+            names::FIND => return Target::Composed(self.find(&arguments, &caller.key, read_only)),
+            names::DESCRIBE => return Target::Composed(self.describe(&arguments)),
+            names::READ | names::WRITE | names::DELETE => return self.named(name, arguments),
             _ => {}
         }
         if let Some(tool) = self.catalog.tool(name) {

@@ -1,13 +1,10 @@
 //! The tools of operations, made from the published contract.
 
-use super::arguments::{Argument, BodyKind, Place};
+use super::parts::{Argument, BodyKind, Place};
 use super::schema::{object, portable};
 use model::{Error, Result};
 use operation::{Contract, Meta, Method, Registry, document};
 use serde_json::{Map, Value, json};
-
-/// The most bytes of a file that a call can carry.
-pub(super) const MOST_BYTES: usize = 1 << 20;
 
 /// An operation as a tool.
 pub(super) struct OperationTool {
@@ -17,6 +14,8 @@ pub(super) struct OperationTool {
     pub(super) name: String,
     pub(super) arguments: Vec<Argument>,
     pub(super) body: BodyKind,
+    /// Whether the operation can answer with a stream of events, by which long work is followed.
+    pub(super) can_stream: bool,
     /// The schema of the arguments, with whole descriptions.
     pub(super) input: Value,
     /// The schema of the result, as JSON text. Kept as text, because it is rarely asked for and large.
@@ -63,9 +62,9 @@ impl Catalog {
         for registered in registry.operations().iter().filter(|one| !one.meta().json_rpc) {
             let meta = registered.meta();
             let method = meta.method.as_str().to_lowercase();
-            let found = [&public, &partner].into_iter().find_map(|document| {
-                Some((document, document.get("paths")?.get(meta.path)?.get(&method)?))
-            });
+            let found = [&public, &partner]
+                .into_iter()
+                .find_map(|document| Some((document, document.get("paths")?.get(meta.path)?.get(&method)?)));
             let (document, published) =
                 found.ok_or_else(|| Error::internal(format!("{} is in no contract", meta.id)))?;
             operations.push(Maker { document, published, meta }.tool(registered.area));
@@ -144,8 +143,14 @@ impl<'a> Maker<'a> {
         let body = self.body(&mut members);
         self.parameters(&mut members);
         if meta.is_idempotent_by_key() {
-            let about = "A unique text of your choice. A repeated call with the same one returns the first result.";
-            members.add("idempotency_key", Place::IdempotencyKey, false, json!({ "type": "string", "description": about }));
+            let about =
+                "A unique text of your choice. A repeated call with the same one returns the first result.";
+            members.add(
+                "idempotency_key",
+                Place::IdempotencyKey,
+                false,
+                json!({ "type": "string", "description": about }),
+            );
         }
         let example = self.example(&members);
         let Members { arguments, properties, required } = members;
@@ -167,6 +172,7 @@ impl<'a> Maker<'a> {
             name,
             arguments,
             body,
+            can_stream: self.published.pointer("/responses/200/content/text~1event-stream").is_some(),
             input,
             output: self.output().to_string(),
             example,
@@ -190,7 +196,12 @@ impl<'a> Maker<'a> {
             "application/octet-stream" => return BodyKind::Octets,
             "multipart/form-data" => {
                 let about = "The media type, such as `image/png`.";
-                members.add("media_type", Place::MediaType, false, json!({ "type": "string", "description": about }));
+                members.add(
+                    "media_type",
+                    Place::MediaType,
+                    false,
+                    json!({ "type": "string", "description": about }),
+                );
                 self.fields(schema, members);
                 return BodyKind::Form;
             }
@@ -262,7 +273,11 @@ impl<'a> Maker<'a> {
         let parameters = self.published.get("parameters").and_then(Value::as_array);
         let parameters: Vec<&Value> = parameters.into_iter().flatten().collect();
         let example_of = |name: &str| {
-            parameters.iter().find(|one| one.get("name").is_some_and(|other| other == name))?.get("example").cloned()
+            parameters
+                .iter()
+                .find(|one| one.get("name").is_some_and(|other| other == name))?
+                .get("example")
+                .cloned()
         };
         let arguments = members.arguments.iter().filter_map(|argument| {
             let value = match &argument.place {
@@ -319,8 +334,8 @@ impl Members {
         if is_required {
             self.required.push(name.clone().into());
         }
-        // Lists come in pages here, so the switch for that is accepted and not shown.
-        if name != "paginate" {
+        // Lists come in pages here, and long work is followed, so the switches for that are accepted and not shown.
+        if name != "paginate" && name != "stream" {
             self.properties.insert(name.clone(), schema);
         }
         self.arguments.push(Argument { name, place });
@@ -378,6 +393,10 @@ fn first_sentences(text: &str, most: usize) -> String {
         }
         end = place + 1;
     }
-    let shortened = if end == 0 || paragraph.len() <= most { paragraph } else { paragraph.get(..end).unwrap_or(paragraph) };
+    let shortened = if end == 0 || paragraph.len() <= most {
+        paragraph
+    } else {
+        paragraph.get(..end).unwrap_or(paragraph)
+    };
     shortened.to_owned()
 }

@@ -1,42 +1,18 @@
 //! The tools that find, describe and call any operation.
 
 use super::catalog::{OperationTool, toolset_of};
+use super::names::{DELETE, DESCRIBE, FIND, READ, WRITE};
+use super::results::{Answer, pointers};
 use super::search::Wanted;
-use super::{ToolSet, results::Answer};
+use super::set::ToolSet;
 use input::nearest;
 use model::{ApiKey, Error, Result};
 use serde_json::{Map, Value, json};
-
-pub(super) const FIND: &str = "svc_find_operations";
-pub(super) const DESCRIBE: &str = "svc_describe_operation";
-pub(super) const READ: &str = "svc_read";
-pub(super) const WRITE: &str = "svc_write";
-pub(super) const DELETE: &str = "svc_delete";
-
-/// The names of the discovery tools.
-pub(super) const NAMES: [&str; 5] = [FIND, DESCRIBE, READ, WRITE, DELETE];
-
-/// The operations of the default list. An operation that the service does not have yet appears with it.
-const EVERYDAY: [&str; 15] = [
-    "getMe", "getContact", "upsertContact", "createContactNote", "createTask", "completeTask", "createReminder",
-    "listCollections", "getCollectionSchema", "getItem", "createItem", "listConversations", "listSnapshots",
-    "getSnapshot", "installSnapshot",
-];
 
 /// How many operations a search returns if nothing is said.
 const FOUND: u64 = 8;
 /// The most operations that a search returns.
 const MOST_FOUND: u64 = 25;
-
-/// Returns whether an operation is a tool of the default list.
-pub(super) fn is_everyday(id: &str) -> bool {
-    EVERYDAY.contains(&id)
-}
-
-/// Returns whether a discovery tool is listed for read-only clients.
-pub(super) fn is_read_only(name: &str) -> bool {
-    matches!(name, FIND | DESCRIBE | READ)
-}
 
 /// Returns the definitions, in the order of [`NAMES`].
 pub(super) fn definitions() -> [Value; 5] {
@@ -50,7 +26,8 @@ pub(super) fn definitions() -> [Value; 5] {
             },
         });
         if name != READ {
-            let about = "A unique text of your choice. A repeated call with the same one returns the first result.";
+            let about =
+                "A unique text of your choice. A repeated call with the same one returns the first result.";
             properties["idempotency_key"] = json!({ "type": "string", "description": about });
         }
         let schema = json!({
@@ -109,8 +86,9 @@ impl NamedCall {
             _ => &["operation", "arguments", "fields", "idempotency_key"],
         };
         refuse_unknown(&given, known, name)?;
-        let operation = text(&given, "operation")?.ok_or_else(|| Error::invalid("operation", "is required"))?;
-        let fields = super::results::pointers(given.get("fields"))?;
+        let operation =
+            text(&given, "operation")?.ok_or_else(|| Error::invalid("operation", "is required"))?;
+        let fields = pointers(given.get("fields"))?;
         let key = text(&given, "idempotency_key")?;
         let mut arguments = match given.shift_remove("arguments") {
             None | Some(Value::Null) => Map::new(),

@@ -1,6 +1,6 @@
 //! Results: the data of an answer, small enough for the context of a model.
 
-use super::ToolResult;
+use super::answer::ToolResult;
 use model::{Error, Result};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -92,7 +92,8 @@ impl Answer {
 /// # Errors
 /// `validation_error` for anything but a list of JSON pointers.
 pub(super) fn pointers(value: Option<&Value>) -> Result<Vec<String>> {
-    let refusal = || Error::invalid("fields", "must be a list of JSON pointers, such as `[\"/id\", \"/name\"]`");
+    let refusal =
+        || Error::invalid("fields", "must be a list of JSON pointers, such as `[\"/id\", \"/name\"]`");
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(values)) => {
@@ -207,7 +208,12 @@ fn cut(value: Value, budget: usize, path: &str, cuts: &mut Vec<Value>) -> Value 
 }
 
 /// Keeps the small members of an object, and as much of the large ones as fits.
-fn cut_members(members: Map<String, Value>, budget: usize, path: &str, cuts: &mut Vec<Value>) -> Map<String, Value> {
+fn cut_members(
+    members: Map<String, Value>,
+    budget: usize,
+    path: &str,
+    cuts: &mut Vec<Value>,
+) -> Map<String, Value> {
     let mut sizes: Vec<(usize, &String)> =
         members.iter().map(|(name, value)| (size(value) + name.len() + 4, name)).collect();
     sizes.sort();
@@ -245,17 +251,22 @@ fn kept(value: &Value, paths: &[Vec<String>]) -> Value {
                 let here = paths.iter().filter(|path| path.first() == Some(&place));
                 here.map(|path| path.iter().skip(1).cloned().collect()).collect()
             };
-            let is_number = |path: &Vec<String>| path.first().is_some_and(|part| part.parse::<usize>().is_ok());
+            let is_number =
+                |path: &Vec<String>| path.first().is_some_and(|part| part.parse::<usize>().is_ok());
             if paths.iter().all(is_number) {
                 let chosen = rows.iter().enumerate().map(|(place, row)| (row, by_place(place)));
-                return chosen.filter(|(_, paths)| !paths.is_empty()).map(|(row, paths)| kept(row, &paths)).collect();
+                return chosen
+                    .filter(|(_, paths)| !paths.is_empty())
+                    .map(|(row, paths)| kept(row, &paths))
+                    .collect();
             }
             rows.iter().map(|row| kept(row, paths)).collect()
         }
         Value::Object(members) => {
             let kept_members = members.iter().filter_map(|(name, member)| {
                 let here = paths.iter().filter(|path| path.first() == Some(name));
-                let deeper: Vec<Vec<String>> = here.map(|path| path.iter().skip(1).cloned().collect()).collect();
+                let deeper: Vec<Vec<String>> =
+                    here.map(|path| path.iter().skip(1).cloned().collect()).collect();
                 (!deeper.is_empty()).then(|| (name.clone(), kept(member, &deeper)))
             });
             Value::Object(kept_members.collect())
@@ -281,7 +292,8 @@ mod tests {
 
     #[test]
     fn fields_are_kept_in_rows_and_in_nested_lists() {
-        let body = r#"{"success":true,"data":[{"id":1,"a":{"b":2,"c":3},"l":[{"x":1,"y":2}]}],"has_more":false}"#;
+        let body =
+            r#"{"success":true,"data":[{"id":1,"a":{"b":2,"c":3},"l":[{"x":1,"y":2}]}],"has_more":false}"#;
         let mut answer = Answer::of(body).unwrap();
         answer.keep(&["/id".to_owned(), "/a/c".to_owned(), "/l/y".to_owned()]);
         assert_eq!(answer.text, r#"{"data":[{"id":1,"a":{"c":3},"l":[{"y":2}]}],"has_more":false}"#);

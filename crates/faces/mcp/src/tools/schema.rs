@@ -46,7 +46,8 @@ impl<'a> Rewriter<'a> {
         if names.len() >= self.deepest {
             return free(schema);
         }
-        if let Some(name) = parts.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next()) {
+        if let Some(name) = parts.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next())
+        {
             let target = self.components.get(name).filter(|_| !names.contains(&name));
             let Some(target) = target else { return described(json!({ "type": "object" }), description) };
             names.push(name);
@@ -141,7 +142,12 @@ impl<'a> Rewriter<'a> {
         Value::Object(written)
     }
 
-    fn members(&self, parts: &'a Map<String, Value>, written: &mut Map<String, Value>, names: &mut Vec<&'a str>) {
+    fn members(
+        &self,
+        parts: &'a Map<String, Value>,
+        written: &mut Map<String, Value>,
+        names: &mut Vec<&'a str>,
+    ) {
         if let Some(properties) = parts.get("properties").and_then(Value::as_object) {
             let members = properties.iter().map(|(name, member)| (name.clone(), self.schema(member, names)));
             written.insert("properties".to_owned(), Value::Object(members.collect()));

@@ -2,7 +2,7 @@
 
 use super::catalog::{Catalog, OperationTool};
 use super::schema::{complaint, portable};
-use super::{MOST_LISTED, MOST_OWN, ToolSet};
+use super::set::ToolSet;
 use model::{Caller, Error, Result};
 use operation::CallInput;
 use serde::Deserialize;
@@ -54,7 +54,8 @@ impl OwnTool {
             name.truncate(LONGEST_NAME.saturating_sub(end.len()));
             name.push_str(&end);
         }
-        let components = flow.input_schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
+        let components =
+            flow.input_schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
         let mut schema = portable(&flow.input_schema, &components);
         let parts = schema.as_object_mut()?;
         parts.entry("properties").or_insert_with(|| json!({}));
@@ -104,36 +105,31 @@ impl ToolSet {
     }
 }
 
-/// Returns how many own tools still fit into the default list: its tools and characters are bounded.
-pub(super) fn that_fit(own: Vec<String>, listed: usize, characters: usize, is_bounded: bool) -> Vec<String> {
-    if !is_bounded {
-        return own;
-    }
-    let mut left = super::MOST_CHARACTERS_LISTED.saturating_sub(characters);
-    let most = MOST_OWN.min(MOST_LISTED.saturating_sub(listed));
-    let fitting = own.into_iter().take(most).take_while(|text| {
-        let fits = text.len() < left;
-        left = left.saturating_sub(text.len() + 1);
-        fits
-    });
-    fitting.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn tool(name: &str, schema: Value) -> Option<OwnTool> {
-        OwnTool::of(ExposedFlow { name: name.to_owned(), description: None, input_schema: schema, flow_id: json!(7) })
+        OwnTool::of(ExposedFlow {
+            name: name.to_owned(),
+            description: None,
+            input_schema: schema,
+            flow_id: json!(7),
+        })
     }
 
     #[test]
     fn odd_schemas_are_adapted_or_left_out() {
-        let nullable = tool("a", json!({ "type": "object", "properties": { "x": { "type": ["string", "null"] } } }));
+        let nullable =
+            tool("a", json!({ "type": "object", "properties": { "x": { "type": ["string", "null"] } } }));
         let schema = &nullable.unwrap().definition["inputSchema"];
         assert_eq!(schema["properties"]["x"], json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] }));
         assert!(tool("b", json!({ "type": "object" })).is_some());
-        for odd in [json!({ "type": "string" }), json!(true), json!({ "anyOf": [{ "type": "object" }, { "type": "string" }] })] {
+        for odd in [
+            json!({ "type": "string" }),
+            json!(true),
+            json!({ "anyOf": [{ "type": "object" }, { "type": "string" }] }),
+        ] {
             assert!(tool("c", odd.clone()).is_none(), "{odd}");
         }
     }

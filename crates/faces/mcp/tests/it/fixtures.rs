@@ -12,7 +12,8 @@ use std::time::Duration;
 use testkit::TestApp;
 
 /// One red pixel.
-const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 /// A WAV file without samples.
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
 
@@ -118,11 +119,8 @@ fn running(events: usize, ends: bool) -> Running {
         tokio::time::sleep(Duration::from_millis(20)).await;
         event
     });
-    let events: Chunks = if ends {
-        Box::pin(slowly)
-    } else {
-        Box::pin(futures::StreamExt::chain(slowly, stream::pending()))
-    };
+    let events: Chunks =
+        if ends { Box::pin(slowly) } else { Box::pin(futures::StreamExt::chain(slowly, stream::pending())) };
     let finish = |body: Value| ToolResult {
         text: body["data"].to_string(),
         structured: Some(body["data"].to_string()),

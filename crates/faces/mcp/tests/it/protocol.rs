@@ -74,14 +74,18 @@ async fn initialize_negotiates_the_revision(kind: Kind) {
     ] {
         let info = json!({ "name": "test", "version": "1" });
         let params = json!({ "protocolVersion": wanted, "capabilities": {}, "clientInfo": info });
-        let answer = bed.post(&[("mcp-session-id", "x"), ("last-event-id", "7")], &request("initialize", params)).await;
+        let answer = bed
+            .post(&[("mcp-session-id", "x"), ("last-event-id", "7")], &request("initialize", params))
+            .await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         let result = &answer.body["result"];
         assert_eq!(result["protocolVersion"], got, "{wanted}");
         assert_eq!(result["capabilities"], json!({ "tools": {} }));
         assert_eq!(result["serverInfo"]["name"], "svc");
         assert!(!answer.headers.contains_key("mcp-session-id"));
-        assert!(answer.headers.contains_key("x-request-id") && answer.headers.contains_key("x-ratelimit-limit"));
+        assert!(
+            answer.headers.contains_key("x-request-id") && answer.headers.contains_key("x-ratelimit-limit")
+        );
     }
 }
 
@@ -110,12 +114,19 @@ async fn the_older_era_has_its_methods(kind: Kind) {
         ("tools/list", json!({ "cursor": "x" }), 200, -32602),
     ] {
         let answer = bed.post(&[], &request(method, params)).await;
-        assert_eq!((answer.status, code(&answer), &answer.body["id"]), (status, expected, &json!(1)), "{method}");
+        assert_eq!(
+            (answer.status, code(&answer), &answer.body["id"]),
+            (status, expected, &json!(1)),
+            "{method}"
+        );
     }
     let unknown = bed.post(&[("mcp-protocol-version", "2099-01-01")], &request("ping", json!({}))).await;
     assert_eq!((unknown.status, code(&unknown)), (400, -32022));
     assert_eq!(unknown.body["error"]["data"]["requested"], "2099-01-01");
-    for other in [json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }), json!({ "jsonrpc": "2.0", "id": 2, "result": {} })] {
+    for other in [
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 2, "result": {} }),
+    ] {
         let answer = bed.post(&[], &other).await;
         assert_eq!((answer.status, answer.text.as_str()), (202, ""));
     }
@@ -129,7 +140,10 @@ async fn the_era_without_sessions_checks_headers_and_meta(kind: Kind) {
     let result = &found.body["result"];
     assert_eq!((&result["resultType"], &result["cacheScope"]), (&json!("complete"), &json!("private")));
     assert_eq!(result["supportedVersions"], json!(["2026-07-28"]));
-    assert_eq!(result["capabilities"], json!({ "tools": {}, "extensions": { "io.modelcontextprotocol/tasks": {} } }));
+    assert_eq!(
+        result["capabilities"],
+        json!({ "tools": {}, "extensions": { "io.modelcontextprotocol/tasks": {} } })
+    );
     let list = bed.modern("tools/list", None, json!({})).await;
     let result = &list.body["result"];
     assert_eq!((&result["resultType"], &result["ttlMs"]), (&json!("complete"), &json!(60_000)));
@@ -137,7 +151,8 @@ async fn the_era_without_sessions_checks_headers_and_meta(kind: Kind) {
     let failed = bed.modern("tools/call", Some("test_error_handling"), params.clone()).await;
     assert_eq!((failed.status, &failed.body["result"]["isError"]), (200, &json!(true)));
     // A name that a header cannot have.
-    let encoded = bed.modern("tools/call", Some("=?base64?dGVzdF9lcnJvcl9oYW5kbGluZw==?="), params.clone()).await;
+    let encoded =
+        bed.modern("tools/call", Some("=?base64?dGVzdF9lcnJvcl9oYW5kbGluZw==?="), params.clone()).await;
     assert_eq!(encoded.body["result"]["isError"], true);
 
     let version = ("mcp-protocol-version", "2026-07-28");
@@ -155,7 +170,12 @@ async fn the_era_without_sessions_checks_headers_and_meta(kind: Kind) {
         ("another version", vec![("mcp-protocol-version", "2025-11-25"), call, name], params.clone(), -32020),
         ("another method", vec![version, ("mcp-method", "tools/list"), name], params.clone(), -32020),
         ("another name", vec![version, call, ("mcp-name", "test_simple_text")], params.clone(), -32020),
-        ("a name that is no base64", vec![version, call, ("mcp-name", "=?base64?!!?=")], params.clone(), -32020),
+        (
+            "a name that is no base64",
+            vec![version, call, ("mcp-name", "=?base64?!!?=")],
+            params.clone(),
+            -32020,
+        ),
         ("two names", vec![version, call, name, name], params.clone(), -32020),
         ("another method among two", vec![version, call, ("mcp-method", "x"), name], params.clone(), -32020),
         ("no version in _meta", vec![version, call, name], meta(without_version), -32602),
@@ -191,7 +211,8 @@ async fn bodies_that_are_no_message_are_refused(kind: Kind) {
         (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\0\"}".to_vec(), -32700),
     ];
     for (body, expected) in cases {
-        let answer = bed.client.ask("POST", "/mcp").key(&bed.key).bytes("application/json", &body).send().await;
+        let answer =
+            bed.client.ask("POST", "/mcp").key(&bed.key).bytes("application/json", &body).send().await;
         let start = String::from_utf8_lossy(&body[..body.len().min(60)]).into_owned();
         assert_eq!((answer.status, code(&answer)), (400, expected), "{start}: {}", answer.text);
         assert_eq!(answer.body.get("id"), None, "{start}");
@@ -212,7 +233,8 @@ async fn other_methods_and_origins_are_refused_before_any_work(kind: Kind) {
         answer.expect_error(405, "method_not_allowed");
     }
     let ping = request("ping", json!({}));
-    for origin in ["https://svc.example", "https://app.example", "http://localhost:6274", "http://127.0.0.1"] {
+    for origin in ["https://svc.example", "https://app.example", "http://localhost:6274", "http://127.0.0.1"]
+    {
         let answer = bed.post(&[("origin", origin)], &ping).await;
         assert_eq!(answer.status, 200, "{origin}");
         assert_eq!(answer.headers["access-control-allow-origin"], origin);
@@ -236,7 +258,8 @@ async fn other_methods_and_origins_are_refused_before_any_work(kind: Kind) {
 #[testkit::both]
 async fn challenges_name_the_authorization_server_and_the_scopes(kind: Kind) {
     let bed = Bed::new(kind).await;
-    let metadata = "resource_metadata=\"https://svc.example/.well-known/oauth-protected-resource/api/v1/mcp\"";
+    let metadata =
+        "resource_metadata=\"https://svc.example/.well-known/oauth-protected-resource/api/v1/mcp\"";
     let ping = request("ping", json!({}));
     for authorization in [None, Some("Bearer svc_live_wrong"), Some("Bearer svc_at_wrong"), Some("Basic x")] {
         let asking = bed.client.ask("POST", "/mcp").json(&ping);
@@ -276,7 +299,10 @@ async fn long_work_is_reported_awaited_or_followed(kind: Kind) {
     assert_eq!(progress.len(), 4);
     for (number, message) in (1..).zip(progress) {
         assert_eq!(message["method"], "notifications/progress");
-        assert_eq!((&message["params"]["progressToken"], &message["params"]["progress"]), (&json!("t"), &json!(number)));
+        assert_eq!(
+            (&message["params"]["progressToken"], &message["params"]["progress"]),
+            (&json!("t"), &json!(number))
+        );
     }
     assert_eq!(last["result"]["structuredContent"]["status"], "completed");
     // Without: the result, or after a while the id.
@@ -293,7 +319,12 @@ async fn long_work_is_reported_awaited_or_followed(kind: Kind) {
     let params = json!({ "name": "test_long", "_meta": meta });
     let answer = bed.modern("tools/call", Some("test_long"), params).await;
     let task = &answer.body["result"];
-    assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")), "{}", answer.text);
+    assert_eq!(
+        (&task["resultType"], &task["status"]),
+        (&json!("task"), &json!("working")),
+        "{}",
+        answer.text
+    );
     let id = task["taskId"].as_str().unwrap();
     let cancelled = bed.modern("tasks/cancel", Some(id), json!({ "taskId": id })).await;
     assert_eq!(cancelled.body["result"], json!({ "resultType": "complete" }));

@@ -165,7 +165,8 @@ pub(crate) fn address(meta: &Meta, values: &[(&'static str, String)]) -> Result<
     for name in meta.path_parameters() {
         let value = values.iter().find(|(other, _)| *other == name).map(|(_, value)| value.as_str());
         let value = value.ok_or_else(|| Error::internal(format!("the call of {} lacks {name}", meta.id)))?;
-        let value = utf8_percent_encode(value, if name == "path" { ENCODED_REST } else { ENCODED }).to_string();
+        let value =
+            utf8_percent_encode(value, if name == "path" { ENCODED_REST } else { ENCODED }).to_string();
         address = address.replace(&format!("{{{name}}}"), &value);
     }
     Ok(address)

@@ -4,6 +4,7 @@
 //! checked there, once. It then becomes a request of the operation that it names: the gates about that operation, the
 //! idempotency record, the quota, and one row of the request log with the operation's method and path.
 
+use crate::Reply;
 use crate::calls::gate::{Passed, expect_scope, permitted};
 use crate::calls::local::address;
 use crate::calls::panics::catch_panic;
@@ -13,7 +14,6 @@ use crate::declaration::meta::{Meta, Method};
 use crate::gates::Gate;
 use crate::inputs::arriving::StreamedBody;
 use crate::transport::{Response, body_too_large};
-use crate::Reply;
 use auth::idempotency;
 use bytes::Bytes;
 use futures::stream;
