@@ -15,11 +15,12 @@ use events::{EventConsumer, Readers, readers_behind};
 use files::{Files, Objects};
 use flows::FlowEngine;
 use jobs::Runner;
+use mcp::{Endpoint, Tools};
 use model::Result;
 use oauth::AccessTokens;
 use oauth::clients::Clients;
 use operation::{
-    BaseUrl, CauseHeader, Declarations, Group, Limits, LocalCalls, Metrics, Parts, Pipeline, RawRoute,
+    BaseUrl, CauseHeader, Declarations, Group, Limits, LocalCalls, Metrics, Mount, Parts, Pipeline, RawRoute,
     Registry, RequestLog, RequestMetrics, Services,
 };
 use ports::{
@@ -41,7 +42,7 @@ use tokio::sync::watch;
 use webhooks::Deliveries;
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
-const GROUPS: [Group; 24] = [
+const GROUPS: [Group; 25] = [
     operation::FOUNDATION,
     transfer::ENGINE,
     variables::GROUP,
@@ -66,6 +67,7 @@ const GROUPS: [Group; 24] = [
     automations::GROUP,
     dashboard::PAGES,
     dashboard::OAUTH,
+    mcp::GROUP,
 ];
 
 /// What all groups declare.
@@ -141,6 +143,8 @@ pub struct Service {
     pub pipeline: Arc<Pipeline>,
     /// The published documents.
     pub contracts: Arc<Contracts>,
+    /// The MCP server.
+    pub tools: Arc<Tools>,
     /// What is served beside the API.
     pub raw_routes: Arc<[Arc<dyn RawRoute>]>,
     /// Drives runs.
@@ -161,6 +165,8 @@ pub struct Service {
     pub metrics: Arc<Metrics>,
     /// The logs that have a size.
     pub logs: Logs,
+    /// The settings of the MCP server. Tests wait shorter.
+    pub mcp: mcp::Settings,
     stop: watch::Sender<bool>,
     log_writer: tokio::task::JoinHandle<()>,
     /// Keeps other processes from serving the same SQLite file.
@@ -226,6 +232,8 @@ impl Service {
             readiness: Arc::new(Readiness::new(db.clone(), readers_behind)),
             metrics: Arc::new(Metrics::new(db, metrics, table_gauges)?),
             logs,
+            tools: Arc::new(Tools::new(pipeline.clone())),
+            mcp: mcp::Settings::new(&services.get::<BaseUrl>()?.0, VERSION),
             pipeline,
             stop,
             log_writer,
@@ -235,13 +243,21 @@ impl Service {
 
     /// What is served, for an HTTP server. Without other origins, and without a chat.
     pub fn api(&self) -> Api {
+        self.api_for(&[])
+    }
+
+    /// The same with the origins whose pages may call the service from a browser.
+    pub fn api_for(&self, origins: &[String]) -> Api {
+        let settings = mcp::Settings { origins: origins.to_vec(), ..self.mcp.clone() };
+        let mcp = Endpoint::new(self.pipeline.clone(), self.tools.clone(), &settings);
         Api {
             pipeline: self.pipeline.clone(),
+            mounts: Arc::new([Arc::new(mcp) as Arc<dyn Mount>]),
             contracts: self.contracts.clone(),
             raw_routes: self.raw_routes.clone(),
             readiness: self.readiness.clone(),
             metrics: self.metrics.clone(),
-            cors_origins: Arc::default(),
+            cors_origins: origins.into(),
             home: Home { version: VERSION, chat: None },
         }
     }

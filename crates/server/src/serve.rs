@@ -146,8 +146,7 @@ fn serve_api(
     listeners: Vec<TcpListener>,
     config: &Config,
 ) -> anyhow::Result<Server> {
-    let mut api = service.api();
-    api.cors_origins = config.cors_origins.clone().into();
+    let mut api = service.api_for(&config.cors_origins);
     api.home.chat = demo.map(Demo::chat_page);
     let options = ServerOptions {
         keep_alive: KEEP_ALIVE,

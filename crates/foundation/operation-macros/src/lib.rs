@@ -36,6 +36,8 @@ struct Declaration {
     deprecated: Option<Deprecation>,
     /// The function that serves several calls in one transaction.
     together: Option<Ident>,
+    /// Whether it answers with JSON-RPC instead of the envelope.
+    json_rpc: bool,
 }
 
 /// `deprecated(since = "…", sunset = "…", alternative = "…")`. The registry checks what is in it.
@@ -75,6 +77,7 @@ impl Parse for Declaration {
         let (mut scope, mut energy, mut ceiling, mut body_mib, mut deprecated, mut together) =
             (None, false, None, None, None, None);
         let mut recent_sign_in = None;
+        let mut json_rpc = false;
         while input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             let name: Ident = input.parse()?;
             match name.to_string().as_str() {
@@ -83,6 +86,7 @@ impl Parse for Declaration {
                     scope = Some(parse_scope(input)?);
                 }
                 "energy" => energy = true,
+                "json_rpc" => json_rpc = true,
                 "recent_sign_in" => {
                     input.parse::<Token![=]>()?;
                     recent_sign_in = Some(parse_recent_sign_in(input)?);
@@ -101,14 +105,14 @@ impl Parse for Declaration {
                     together = Some(input.parse()?);
                 }
                 _ => {
-                    let known =
-                        "known here: scope, energy, recent_sign_in, ceiling, body_mib, deprecated, together";
+                    let known = "known here: scope, energy, json_rpc, recent_sign_in, ceiling, body_mib, deprecated, \
+                                 together";
                     return Err(Error::new(name.span(), known));
                 }
             }
         }
         let scope = scope.ok_or_else(|| Error::new(path.span(), "say scope = \"…\" or scope = any_key"))?;
-        Ok(Self { method, path, scope, energy, recent_sign_in, ceiling, body_mib, deprecated, together })
+        Ok(Self { method, path, scope, energy, recent_sign_in, ceiling, body_mib, deprecated, together, json_rpc })
     }
 }
 
@@ -313,7 +317,7 @@ fn batched_call(
 }
 
 fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> {
-    let Declaration { path, ceiling, energy, .. } = declaration;
+    let Declaration { path, ceiling, energy, json_rpc, .. } = declaration;
     let name = &function.sig.ident;
     let visibility = &function.vis;
     let structure = format_ident!("{}", pascal(&name.to_string()));
@@ -358,6 +362,7 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> 
                     path: #path,
                     scope: #scope,
                     energy: #energy,
+                    json_rpc: #json_rpc,
                     recent_sign_in: #recent_sign_in,
                     ceiling: #ceiling,
                     body_mib: #body_mib,

@@ -268,20 +268,25 @@ pub(crate) fn permitted(
         return Err(Error::new(Code::WorkspaceBlocked, reason.clone()));
     }
 
-    progress.gate = Gate::Scope;
-    if let Some(scope) = meta.scope {
-        key.expect_scope(scope)?;
-        progress.gate = Gate::TestMode;
-        if scope.is_test_restricted() && key.env != Env::Live {
-            let message = format!("Test keys cannot use `{scope}`, because it has external effects.");
-            return Err(Error::new(Code::TestModeRestricted, message).param(scope.as_str()));
-        }
-    }
+    expect_scope(meta, key, &mut progress.gate)?;
     progress.gate = Gate::RecentSignIn;
     match meta.recent_sign_in {
         Some(RecentSignIn::Always) => principal.expect_recent_sign_in(progress.came_at),
         Some(RecentSignIn::Secrets) | None => Ok(()),
     }
+}
+
+/// Gates 7 and 8: whether the scopes and the mode of a key allow an operation.
+pub(crate) fn expect_scope(meta: &Meta, key: &ApiKey, gate: &mut Gate) -> Result<()> {
+    *gate = Gate::Scope;
+    let Some(scope) = meta.scope else { return Ok(()) };
+    key.expect_scope(scope)?;
+    *gate = Gate::TestMode;
+    if scope.is_test_restricted() && key.env != Env::Live {
+        let message = format!("Test keys cannot use `{scope}`, because it has external effects.");
+        return Err(Error::new(Code::TestModeRestricted, message).param(scope.as_str()));
+    }
+    Ok(())
 }
 
 /// The same for a workspace that does not exist and for one of others.

@@ -10,7 +10,7 @@ use crate::registry::Registry;
 use crate::transport::{Head, Limits, known_method};
 use accounts::SessionTokens;
 use auth::idempotency::Claims;
-use auth::{Directory, Quotas, RateWindows, Seal, SecretHash, Spending, Window};
+use auth::{Audience, Directory, Quotas, RateWindows, Seal, SecretHash, Spending, Window};
 use model::{ApiKey, Code, RequestId, SessionId, Timestamp, Trace, WorkspaceId};
 use oauth::AccessTokens;
 use std::sync::Arc;
@@ -96,7 +96,8 @@ impl Pipeline {
             .map(str::to_owned);
         let retiring = self.registry.retiring(head.method, head.path);
         let progress = self.begin_at(head.method, head.path, trace(head));
-        Progress { client_request_id, retiring, ..progress }
+        let interface = (head.audience == Audience::Mcp).then_some("mcp");
+        Progress { client_request_id, retiring, interface, ..progress }
     }
 
     /// What is known of a call that did not come with headers.
@@ -136,6 +137,14 @@ impl Pipeline {
 }
 
 impl Progress {
+    /// Makes the request one of another operation, at this path.
+    pub(crate) fn redirect(&mut self, meta: &'static Meta, place: usize, path: &str) {
+        self.operation = Some(meta);
+        self.place = Some(place);
+        self.method = meta.method.as_str().to_owned();
+        self.path = cut(path, 300);
+    }
+
     /// The id of the trace that the request belongs to.
     pub(crate) fn trace_id(&self) -> String {
         self.trace.as_ref().map_or_else(|| Trace::of_id(self.request.as_str()).id(), Trace::id)

@@ -77,6 +77,7 @@ mod tests {
             scope: None,
             energy: false,
             recent_sign_in: None,
+            json_rpc: false,
             ceiling: 100,
             body_mib: 1,
             changes: false,

@@ -96,6 +96,9 @@ pub struct Meta {
     pub scope: Option<Scope>,
     /// Whether the operation spends Energy.
     pub energy: bool,
+    /// Whether requests and answers are JSON-RPC messages instead of the service's envelope. Refusals before the message
+    /// is read have the envelope.
+    pub json_rpc: bool,
     /// Whether a member needs a sign-in younger than ten minutes.
     pub recent_sign_in: Option<RecentSignIn>,
     /// The maximum number of rows in the array form of an opt-in list.
