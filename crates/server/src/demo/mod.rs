@@ -244,6 +244,7 @@ impl Welcome {
                 writeln!(text, "    --scopes runs:execute,runs:read{}", self.database)?;
             }
         }
+        self.write_mcp(&mut text)?;
         writeln!(text)?;
         writeln!(text, "Chat with the agent as a customer: {}", self.chat)?;
         writeln!(text, "Write \"offer\" there, and a flow asks what you would like to buy.")?;
@@ -255,5 +256,21 @@ impl Welcome {
         writeln!(text, "Reference: http://{}/docs/", self.listen)?;
         writeln!(text)?;
         Ok(text)
+    }
+
+    /// The MCP server, and a ready line for three common clients.
+    fn write_mcp(&self, text: &mut String) -> anyhow::Result<()> {
+        let url = format!("http://{}/api/v1/mcp", self.listen);
+        writeln!(text)?;
+        writeln!(text, "Connect an assistant by MCP: {url}")?;
+        // The live key is shown once, so a workspace that was there before has a placeholder.
+        let key = self.keys.as_ref().map_or("$KEY", |(live, _)| live.as_str());
+        writeln!(text, "  claude mcp add --transport http svc {url} --header 'Authorization: Bearer {key}'")?;
+        let add = serde_json::json!({
+            "name": "svc", "type": "http", "url": url, "headers": { "Authorization": format!("Bearer {key}") },
+        });
+        writeln!(text, "  code --add-mcp '{add}'")?;
+        writeln!(text, "  npx mcp-remote {url} --allow-http --header 'Authorization: Bearer {key}'")?;
+        Ok(())
     }
 }

@@ -184,7 +184,7 @@ pub struct Answered {
 /// Sends the examples of all operations to a new shop, each with the key that `key` gives for it.
 pub async fn send_examples(sweep: &Sweep, key: impl AsyncFn(&Op) -> Key) -> Vec<Answered> {
     let ids = shop(sweep).await;
-    let mut operations: Vec<(&Document, Op)> = sweep.operations().collect();
+    let mut operations: Vec<(&Document, Op)> = sweep.enveloped().collect();
     // What is in something is deleted before it.
     operations.sort_by_key(|(_, op)| {
         let depth = op.path.split('/').count();

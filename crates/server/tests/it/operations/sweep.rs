@@ -47,6 +47,11 @@ impl Sweep {
             .flat_map(|document| document.operations().into_iter().map(move |op| (document, op)))
     }
 
+    /// The operations whose messages have the envelope.
+    pub fn enveloped(&self) -> impl Iterator<Item = (&Document, Op)> {
+        self.operations().filter(|(_, op)| !op.json_rpc)
+    }
+
     /// A key that may use the operation.
     pub fn key(&self, op: &Op, live: bool) -> &Key {
         &self.keys[&(op.partner_only, live)]
