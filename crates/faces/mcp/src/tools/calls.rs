@@ -187,7 +187,11 @@ fn finished(
         ResponseBody::Json(text) => Outcome::Result(result(status, &text, meta, succeed)),
         ResponseBody::Events(events) => {
             let finish = move |last: Value| {
-                let status = if last.get("success") == Some(&json!(true)) { 200 } else { 500 };
+                // The stream itself is a 200. A failure has the status that its code has elsewhere.
+                let code = last.pointer("/error/code").and_then(Value::as_str);
+                let known = Code::ALL.iter().find(|known| code == Some(known.as_str()));
+                let is_done = last.get("success") == Some(&json!(true));
+                let status = if is_done { 200 } else { known.map_or(500, |code| code.status()) };
                 result(status, &last.to_string(), meta, succeed)
             };
             Outcome::Running(Running { events, finish: Box::new(finish) })

@@ -16,9 +16,9 @@ pub(super) struct OperationTool {
     pub(super) body: BodyKind,
     /// Whether the operation can answer with a stream of events, by which long work is followed.
     pub(super) can_stream: bool,
-    /// The schema of the arguments, with whole descriptions.
-    pub(super) input: Value,
-    /// The schema of the result, as JSON text. Kept as text, because it is rarely asked for and large.
+    /// The schema of the arguments, with whole descriptions. It is kept as text, which takes a fraction of the memory.
+    pub(super) input: String,
+    /// The schema of the result.
     pub(super) output: String,
     /// The example of the arguments.
     pub(super) example: Map<String, Value>,
@@ -173,7 +173,7 @@ impl<'a> Maker<'a> {
             arguments,
             body,
             can_stream: self.published.pointer("/responses/200/content/text~1event-stream").is_some(),
-            input,
+            input: input.to_string(),
             output: self.output().to_string(),
             example,
             errors: statuses.filter(|status: &u16| *status >= 400).collect(),

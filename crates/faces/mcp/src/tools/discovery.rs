@@ -177,7 +177,8 @@ impl ToolSet {
         refuse_unknown(given, &["operation"], DESCRIBE)?;
         let id = text(given, "operation")?.ok_or_else(|| Error::invalid("operation", "is required"))?;
         let tool = self.known_operation(&id)?;
-        let output: Value = serde_json::from_str(&tool.output).map_err(Error::internal)?;
+        let schema = |text: &str| serde_json::from_str::<Value>(text).map_err(Error::internal);
+        let (input, output) = (schema(&tool.input)?, schema(&tool.output)?);
         let meta = tool.meta;
         Ok(Answer::composed(&json!({
             "operation": meta.id,
@@ -189,7 +190,7 @@ impl ToolSet {
             "scope": meta.scope,
             "spends_energy": meta.energy,
             "test_keys": !meta.is_test_restricted(),
-            "arguments": tool.input,
+            "arguments": input,
             "example": tool.example,
             "errors": tool.errors,
             "result": output,

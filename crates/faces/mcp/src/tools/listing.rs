@@ -61,9 +61,8 @@ impl ToolSet {
             .filter(|tool| selection.has(&Listed::Operation(tool, &toolset_of(tool.area))))
             .filter(|tool| !selection.read_only || tool.is_read_only())
             .filter(|tool| tool.meta.check_allowed(&caller.key).is_ok())
-            .map(|tool| match selection.output_schemas {
-                true => tool.definition_with_output(),
-                false => tool.definition.clone(),
+            .map(|tool| {
+                if selection.output_schemas { tool.definition_with_output() } else { tool.definition.clone() }
             });
         discovery.chain(operations).collect()
     }

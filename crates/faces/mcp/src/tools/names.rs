@@ -10,19 +10,21 @@ pub(super) const DELETE: &str = "svc_delete";
 pub(super) const NAMES: [&str; 5] = [FIND, DESCRIBE, READ, WRITE, DELETE];
 
 /// The operations of the default list. An operation that the service does not have yet appears with it.
-const EVERYDAY: [&str; 15] = [
+const EVERYDAY: [&str; 17] = [
     "getMe",
+    "listContacts",
     "getContact",
     "upsertContact",
     "createContactNote",
+    "listTasks",
     "createTask",
     "completeTask",
-    "createReminder",
     "listCollections",
     "getCollectionSchema",
-    "getItem",
+    "listItems",
     "createItem",
     "listConversations",
+    "createRun",
     "listSnapshots",
     "getSnapshot",
     "installSnapshot",

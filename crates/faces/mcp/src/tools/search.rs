@@ -16,7 +16,10 @@ const ARGUMENTS: f64 = 0.3;
 const K1: f64 = 1.2;
 const B: f64 = 0.4;
 /// What a synonym counts of a word that was really asked for.
-const SYNONYM: f64 = 0.55;
+const SYNONYM: f64 = 0.7;
+/// What remains of the score of an operation whose id has no word of the query. The id says what an operation does in
+/// two or three words, so one that is covered as a whole is what was meant.
+const UNCOVERED: f64 = 0.2;
 
 /// Words that say nothing about an operation.
 const STOP: &str = "a about all also am an and any are as at be been by can could did do does doing done for from give \
@@ -27,6 +30,27 @@ const STOP: &str = "a about all also am an and any are as at be been by can coul
 
 /// What people say, and the words of the contract for it.
 const SYNONYMS: &[(&str, &str)] = &[
+    ("fix", "update"),
+    ("correct", "update"),
+    ("teammate", "member assign assignment"),
+    ("hand", "assign"),
+    ("smaller", "subtask"),
+    ("secret", "secret variable"),
+    ("disable", "disable deactivate"),
+    ("talk", "run message"),
+    ("enable", "enable activate"),
+    ("subscribe", "webhook endpoint"),
+    ("abort", "cancel"),
+    ("submit", "create send"),
+    ("password", "secret variable"),
+    ("setting", "variable"),
+    ("sort", "reorder"),
+    ("reorder", "reorder order"),
+    ("schedule", "create"),
+    ("broken", "fail retry"),
+    ("price", "item"),
+    ("stock", "item"),
+    ("conversation", "conversation message"),
     ("add", "create attach"),
     ("new", "create"),
     ("make", "create"),
@@ -151,7 +175,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("code", "function"),
     ("javascript", "function"),
     ("script", "function"),
-    ("chat", "conversation message"),
+    ("chat", "conversation message run"),
     ("inbox", "conversation"),
     ("thread", "conversation"),
     ("text", "message"),
@@ -244,6 +268,8 @@ pub(super) struct Search {
     /// The operations with a word, and the weight of the word in each.
     postings: HashMap<String, Vec<(usize, f64)>>,
     lengths: Vec<f64>,
+    /// The words of each id.
+    ids: Vec<Vec<String>>,
     average: f64,
     synonyms: HashMap<String, Vec<String>>,
     stop: BTreeSet<String>,
@@ -255,6 +281,8 @@ impl Search {
         let stop: BTreeSet<String> = STOP.split_whitespace().map(str::to_owned).collect();
         let mut postings: HashMap<String, Vec<(usize, f64)>> = HashMap::new();
         let mut lengths = Vec::with_capacity(operations.len());
+        let ids =
+            operations.iter().map(|tool| split(&snake(tool.meta.id)).iter().map(|word| stem(word)).collect());
         for (place, tool) in operations.iter().enumerate() {
             let weights = weights(tool, &stop);
             lengths.push(weights.values().sum());
@@ -267,7 +295,7 @@ impl Search {
         let synonyms = SYNONYMS
             .iter()
             .map(|(word, others)| (stem(word), others.split_whitespace().map(stem).collect::<Vec<_>>()));
-        Self { postings, lengths, average, synonyms: synonyms.collect(), stop }
+        Self { postings, lengths, ids: ids.collect(), average, synonyms: synonyms.collect(), stop }
     }
 
     /// Returns the operations that fit best, for which `is_wanted` holds.
@@ -275,8 +303,9 @@ impl Search {
         // A query is a sentence. What is longer is cut, so that a search always takes as little time.
         let query: String = query.chars().take(500).collect();
         let mut scores = vec![0.0; self.lengths.len()];
-        for (word, weight) in self.words_of(&query) {
-            let Some(found) = self.postings.get(&word) else { continue };
+        let words = self.words_of(&query);
+        for (word, weight) in &words {
+            let Some(found) = self.postings.get(word) else { continue };
             let (all, having) = (count(self.lengths.len()), count(found.len()));
             let rarity = ((all - having + 0.5) / (having + 0.5) + 1.0).ln();
             for (place, frequency) in found {
@@ -298,7 +327,7 @@ impl Search {
     /// The words of a query with their weights. A word that is asked for and is a synonym of another counts once.
     fn words_of(&self, query: &str) -> BTreeMap<String, f64> {
         let mut words: BTreeMap<String, f64> = BTreeMap::new();
-        for raw in split(query) {
+        for raw in split(&query.to_lowercase().replace("to-do", "todo")) {
             let word = stem(&raw);
             for other in self.synonyms.get(&word).into_iter().flatten() {
                 let weight = words.entry(other.clone()).or_insert(0.0);

@@ -191,7 +191,7 @@ async fn an_operation_is_found_described_and_called(kind: Kind) {
     assert_eq!(described["call_with"], "svc_write");
     let once = json!({ "operation": "createContact", "arguments": described["example"], "idempotency_key": "once", "fields": ["/id"] });
     let first = call(&app, &key, "svc_write", once.clone()).await;
-    assert_eq!(first["isError"], json!(false), "{first}");
+    assert_ne!(first["isError"], true, "{first}");
     assert_eq!(first["structuredContent"].as_object().unwrap().len(), 1);
     assert_eq!(call(&app, &key, "svc_write", once).await["structuredContent"], first["structuredContent"]);
     let list = json!({ "operation": "listContacts", "fields": ["/id", "/object"] });
