@@ -9,7 +9,7 @@ use crate::draft::versions::VersionRow;
 use crate::runs::queries::{self, Due};
 use crate::runs::row::{FlowPauseReason, FlowRunStatus, RunContent, RunError, RunRow};
 use auth::keys;
-use model::{Actor, ActorType, ApiKey, Caller, Chain, Env, FlowId, Principal, Result, ScopeSet, WorkspaceId};
+use model::{Actor, ActorType, ApiKey, Caller, Chain, Env, Error, FlowId, Principal, Result, ScopeSet, WorkspaceId};
 use operation::{Resource, Version};
 use std::sync::Arc;
 use store::{Read, Tx};
@@ -78,11 +78,11 @@ impl FlowEngine {
         let (engine, run) = (self.clone(), row.clone());
         let found = match self.db().read(move |read| engine.load(read, run.clone())).await {
             Ok(found) => found,
-            Err(error) if self.db().is_current().await.is_ok() => {
-                // The database answers, so it is the row.
+            Err(error) if is_damage(&error) => {
                 tracing::error!(run_id = %row.id, ?error, "a run of a flow cannot be read");
                 return self.park(row, FlowPauseReason::Damaged, error.message()).await;
             }
+            // The read failed, which another one may not. The lease ends, and the run is claimed again.
             Err(error) => return Err(error),
         };
         let workspace = self.0.directory.workspace(row.workspace_id).await?;
@@ -107,7 +107,10 @@ impl FlowEngine {
         let caller = caller.acting(actor, scopes.collect());
         let drive = match Drive::new(self, found.loaded, caller) {
             Ok(drive) => drive,
-            Err(error) => return self.park(row, FlowPauseReason::Damaged, error.message()).await,
+            Err(error) if is_damage(&error) => {
+                return self.park(row, FlowPauseReason::Damaged, error.message()).await;
+            }
+            Err(error) => return Err(error),
         };
         if drive.go().await? == Driven::Rests {
             // Something may have arrived while the run was held.
@@ -167,6 +170,17 @@ impl FlowEngine {
         let row = row.clone();
         self.db().write(move |tx| queries::renew(tx, &row)).await
     }
+}
+
+/// Whether an error says that what is stored cannot be understood, or is gone: reading it again would fail the same way.
+fn is_damage(error: &Error) -> bool {
+    if error.code().status() < 500 {
+        return true;
+    }
+    let Some(cause) = error.cause() else { return false };
+    let is_unknown_value = cause.downcast_ref::<diesel::result::Error>();
+    cause.is::<serde_json::Error>()
+        || is_unknown_value.is_some_and(|it| matches!(it, diesel::result::Error::DeserializationError(_)))
 }
 
 /// The environment of a version's runs: those of a version that a test key published are test runs.

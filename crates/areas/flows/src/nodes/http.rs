@@ -1,6 +1,6 @@
 //! HTTP requests of flows.
 
-use super::calls::{done, simulated, text_of};
+use super::calls::{done, simulated, text_of, unknown};
 use super::{NodeCall, NodeFailure, Work};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -41,7 +41,7 @@ pub(super) async fn http_request(call: &NodeCall) -> Result<Work, NodeFailure> {
     match exchange(call, Request { limits, ..request }).await {
         Ok(response) => answered(call, &config, &method, &response).map(done),
         Err(Broken::Refused(message)) => Err(NodeFailure::new("http_refused", message)),
-        Err(Broken::Failed(error)) => failed(call, &method, error),
+        Err(Broken::Failed(error)) => failed(&method, error),
     }
 }
 
@@ -245,7 +245,7 @@ fn body(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, &'static str> {
 }
 
 /// What comes of a request without an answer.
-fn failed(call: &NodeCall, method: &Method, error: Error) -> Result<Work, NodeFailure> {
+fn failed(method: &Method, error: Error) -> Result<Work, NodeFailure> {
     let message = format!("There is no answer: {error}.");
     let code = match error {
         error if error.is_refusal() => "http_refused",
@@ -259,7 +259,7 @@ fn failed(call: &NodeCall, method: &Method, error: Error) -> Result<Work, NodeFa
         return Err(NodeFailure::new(code, message));
     }
     if error.is_sent() && !is_repeatable(method) {
-        return call.unknown(&format!("{message} The request may have had its effect."));
+        return Ok(unknown());
     }
     Err(NodeFailure::transient(code, message))
 }

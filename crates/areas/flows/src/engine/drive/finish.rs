@@ -132,7 +132,8 @@ impl FlowEngine {
             once: Some(format!("error:{}:{}", row.id, row.attempt)),
             ..NewRun::of(row.workspace_id, flow, row.livemode, content.request_id)
         };
-        if let Err(error) = start::start(self, tx, &new) {
+        // PostgreSQL would refuse the rest of the transaction after a statement that failed.
+        if let Err(error) = tx.savepoint(|tx| start::start(self, tx, &new)) {
             tracing::warn!(run_id = %row.id, ?error, "the flow for errors was not started");
         }
         Ok(())

@@ -44,7 +44,7 @@ impl Drive {
         self.open.insert(token, OpenStep { row, task });
         if let Some(simulation) = &mut self.simulation
             && let Some(step) = self.open.get(&token)
-            && step.task.kind != NodeType::Respond
+            && !matches!(step.task.kind, NodeType::Respond | NodeType::Join)
         {
             let (port, output) = simulation.outcome(&self.content.program, &step.task);
             self.settle(token, Outcome::Done { port, output }, at_work).await?;
