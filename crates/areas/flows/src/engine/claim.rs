@@ -9,7 +9,9 @@ use crate::draft::versions::VersionRow;
 use crate::runs::queries::{self, Due};
 use crate::runs::row::{FlowPauseReason, FlowRunStatus, RunContent, RunError, RunRow};
 use auth::keys;
-use model::{Actor, ActorType, ApiKey, Caller, Chain, Env, Error, FlowId, Principal, Result, ScopeSet, WorkspaceId};
+use model::{
+    Actor, ActorType, ApiKey, Caller, Chain, Env, Error, FlowId, Principal, Result, ScopeSet, WorkspaceId,
+};
 use operation::{Resource, Version};
 use std::sync::Arc;
 use store::{Read, Tx};
