@@ -1,8 +1,8 @@
 //! The command line. Every command that prints rows takes `--json`.
 
+mod access;
 mod admin;
 mod api;
-mod app;
 mod arguments;
 mod backup;
 mod business;
@@ -15,14 +15,12 @@ mod documents;
 mod init;
 mod local;
 mod login;
-mod operator;
 mod output;
 mod partner;
 mod plan;
 mod profile;
 mod secrets;
 mod tail;
-mod team;
 
 pub use documents::contract::table;
 pub use documents::events_document::events_document;
@@ -35,6 +33,7 @@ use crate::config::{Config, is_in_file, read_config, unknown_variables};
 use crate::demo::Given;
 use crate::logging::Log;
 use crate::{database, serve};
+use access::{app, operator, team};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
 //! `svc operator`: the people who manage the installation.
 
-use super::arguments::Json;
-use super::{admin, output};
 use crate::Config;
+use crate::cli::arguments::Json;
+use crate::cli::{admin, output};
 use accounts::links::{self, NewLink, Purpose};
 use accounts::{Account, Actor, Email, Secret, account};
 use clap::Subcommand;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use store::{Db, Read};
 
 #[derive(Subcommand)]
-pub(super) enum OperatorCommand {
+pub(in crate::cli) enum OperatorCommand {
     /// Print a link with which a person creates the account of an operator. It works once, within 30 minutes.
     Link {
         #[command(flatten)]
@@ -38,7 +38,7 @@ pub(super) enum OperatorCommand {
     },
 }
 
-pub(super) fn run(config: &Config, command: OperatorCommand) -> anyhow::Result<()> {
+pub(in crate::cli) fn run(config: &Config, command: OperatorCommand) -> anyhow::Result<()> {
     let base_url = config.browser_url();
     admin::run(config, |db| operator(db, command, base_url))
 }
@@ -87,7 +87,7 @@ fn row(account: &Account) -> Value {
 }
 
 /// What is printed of a new link.
-pub(super) fn shown(base_url: &str, purpose: Purpose, secret: &Secret) -> Value {
+pub(in crate::cli) fn shown(base_url: &str, purpose: Purpose, secret: &Secret) -> Value {
     json!({
         "url": format!("{base_url}{}", purpose.path(secret)),
         "works_for_minutes": purpose.lifetime_seconds() / 60,

@@ -1,7 +1,8 @@
 //! The team of a workspace, for whoever has the machine.
 
-use super::arguments::{Json, workspace_id};
-use super::{operator, output};
+use super::operator;
+use crate::cli::arguments::{Json, workspace_id};
+use crate::cli::output;
 use crate::values::{self, whole};
 use accounts::links::{self, NewLink, Place, Purpose};
 use accounts::{Actor, Email, Secret, memberships};
@@ -13,7 +14,7 @@ use model::{Code, Error, MemberId, Patch, Result, Timestamp, WorkspaceId};
 use store::{Db, Tx};
 
 #[derive(Subcommand)]
-pub(super) enum TeamCommand {
+pub(in crate::cli) enum TeamCommand {
     /// Add a member.
     Add {
         /// The workspace's id or slug.
@@ -93,7 +94,7 @@ pub(super) enum TeamCommand {
 
 /// What a member has beside a name and an email address.
 #[derive(Args)]
-pub(super) struct MemberSettings {
+pub(in crate::cli) struct MemberSettings {
     /// `owner`, `admin`, `manager`, `agent` or `viewer`; a new member is an `agent` if not given.
     #[arg(long, value_parser = values::member_role)]
     role: Option<MemberRole>,
@@ -153,7 +154,7 @@ impl MemberSettings {
     }
 }
 
-pub(super) async fn team(db: Db, command: TeamCommand, base_url: String) -> Result<()> {
+pub(in crate::cli) async fn team(db: Db, command: TeamCommand, base_url: String) -> Result<()> {
     match command {
         TeamCommand::Add { workspace, name, email, settings, json } => {
             let new = settings.member(name, email);
