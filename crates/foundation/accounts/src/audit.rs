@@ -13,7 +13,7 @@ pub const AUDIT_LOG: LogKind = LogKind {
     days: 365,
     key: Key::Id("id"),
     texts: &["account_id", "action", "target", "details", "address"],
-    row_bytes: PerRow { sqlite: 140, postgres: 300 },
+    row_bytes: PerRow { sqlite: 140, postgres: 220 },
     ..LogKind::of("audit_log")
 };
 
