@@ -7,8 +7,8 @@ use channels::ChannelProvider;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 use egress::{HeaderName, Method};
-use oauth::clients::AuthMethod;
 use model::{Env, GrantId, KeyId, Plan, Scope, SubscriptionStatus, Timestamp};
+use oauth::clients::AuthMethod;
 use std::ffi::OsStr;
 
 /// A whole number from `LEAST` to `MOST`. Arguments that take one have `allow_negative_numbers`, so that `-5` comes here

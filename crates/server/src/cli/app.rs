@@ -187,8 +187,8 @@ async fn create(db: Db, arguments: Create) -> Result<()> {
 }
 
 fn with_secret(mut app: Value, secret: Option<String>) -> Value {
-    if let Some(secret) = secret {
-        app["secret"] = secret.into();
+    if let (Some(secret), Some(fields)) = (secret, app.as_object_mut()) {
+        fields.insert("secret".to_owned(), secret.into());
     }
     app
 }

@@ -264,7 +264,8 @@ impl Bed {
         let flood = Arc::new(Flood::default());
         let mut api = app.service.api();
         api.pipeline = Arc::new(pipeline);
-        api.raw_routes = Arc::new([Arc::new(Echo), Arc::new(ExactRoute), Arc::new(FloodRoute(flood.clone()))]);
+        api.raw_routes =
+            Arc::new([Arc::new(Echo), Arc::new(ExactRoute), Arc::new(FloodRoute(flood.clone()))]);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let options = rest::ServerOptions {

@@ -74,8 +74,8 @@ impl Discovery {
             "client_id_metadata_document_supported": true,
             "service_documentation": url("/docs/"),
         });
-        if self.registration {
-            document["registration_endpoint"] = url("/oauth/register").into();
+        if let Some(members) = document.as_object_mut().filter(|_| self.registration) {
+            members.insert("registration_endpoint".to_owned(), url("/oauth/register").into());
         }
         document
     }

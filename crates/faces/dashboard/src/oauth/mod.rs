@@ -10,9 +10,8 @@ mod register;
 mod request;
 mod token;
 
-use crate::site::{InsecureSignIn, Site};
 use crate::visit::Visit;
-use crate::web::{Web, WebParts, guarded};
+use crate::web::{Web, guarded};
 use ::oauth::Resources;
 use ::oauth::clients::Clients;
 use answers::{OauthError, preflight, shared, wrong_method};
@@ -48,11 +47,15 @@ fn start(services: &Services) -> Result<Parts> {
     let clients: Arc<Clients> = services.get()?;
     let discovery = Discovery { base_url: base_url.clone(), registration: clients.has_registration() };
     let purged = clients.clone();
-    let (db, seal): (Db, Arc<Seal>) = (services.cloned()?, services.get()?);
-    let site = Site::new(&base_url, InsecureSignIn::default())?;
-    let web = Web::new(WebParts { db: db.clone(), seal: seal.clone(), site });
-    let inner =
-        Arc::new(Inner { db, seal, resources: Resources::new(&base_url), base_url, clients, web, discovery });
+    let inner = Arc::new(Inner {
+        db: services.cloned()?,
+        seal: services.get()?,
+        resources: Resources::new(&base_url),
+        base_url,
+        clients,
+        web: services.cloned()?,
+        discovery,
+    });
     let parts = Parts::default().jobs(::oauth::jobs()).job(Job::every(
         "oauth.assertions",
         Duration::from_secs(600),
