@@ -1,6 +1,6 @@
 //! The end of tokens, families and grants.
 
-use super::refresh::family_of;
+use super::families::family_of;
 use super::rows::{FamilyRow, GrantRow};
 use super::{ACCESS, REFRESH, grant_row, key_in_force, lock_grant};
 use crate::events::{AppEvent, AuthorizationRevoked, RevocationReason};
