@@ -1,11 +1,11 @@
 //! The methods of both eras.
 
-use crate::endpoint::{Endpoint, to_raw};
 use crate::era::{Era, MODERN, TASKS, negotiated};
 use crate::long::{Call, Work};
 use crate::message::{
     INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, Params, Request, RpcError, result,
 };
+use crate::server::{McpServer, to_raw};
 use crate::tasks::Task;
 use crate::tools::{Outcome, Running, Selection, ToolAnswer, ToolCall, ToolResult};
 use model::{Result, Scope};
@@ -21,7 +21,7 @@ const INSTRUCTIONS: &str = "Operations of an agent automation service: contacts,
 
 /// A request that is being answered.
 pub(crate) struct Dispatch<'a> {
-    pub(crate) endpoint: &'a Endpoint,
+    pub(crate) server: &'a McpServer,
     pub(crate) era: Era,
     pub(crate) id: Value,
     pub(crate) selection: Result<Selection>,
@@ -53,7 +53,7 @@ impl Dispatch<'_> {
     }
 
     fn server_info(&self) -> Value {
-        json!({ "name": "svc", "title": "Agent automation service", "version": self.endpoint.version })
+        json!({ "name": "svc", "title": "Agent automation service", "version": self.server.version })
     }
 
     fn initialized(&self, params: &Params) -> String {
@@ -86,12 +86,12 @@ impl Dispatch<'_> {
                 .await;
         }
         let tools = match &self.selection {
-            Ok(selection) => self.endpoint.tools.list(admitted.caller(), selection).await,
+            Ok(selection) => self.server.tools.list(admitted.caller(), selection).await,
             Err(_) => return self.refuse_selection(admitted).await,
         };
         let tools = match tools {
             Ok(tools) => tools,
-            Err(error) => return to_raw(self.endpoint.pipeline.answer(admitted, Err(error)).await),
+            Err(error) => return to_raw(self.server.pipeline.answer(admitted, Err(error)).await),
         };
         let text = if self.era.is_modern() {
             format!(
@@ -118,7 +118,7 @@ impl Dispatch<'_> {
             return self.refuse_selection(admitted).await;
         };
         let caller = admitted.caller().clone();
-        let answer = self.endpoint.tools.call(admitted, ToolCall { name, arguments, selection }).await;
+        let answer = self.server.tools.call(admitted, ToolCall { name, arguments, selection }).await;
         let ToolAnswer { headers, outcome } = answer;
         match outcome {
             Outcome::Result(result) => self.result(headers, &result),
@@ -148,7 +148,7 @@ impl Dispatch<'_> {
         if let Era::Modern { tasks: true } = self.era {
             return match call.begun().await {
                 Ok(work) => {
-                    let pipeline = &self.endpoint.pipeline;
+                    let pipeline = &self.server.pipeline;
                     let now = pipeline.db.now();
                     let mut task = Task::of(&work, caller, &pipeline.seal, now).members("working", now);
                     task.insert("resultType".to_owned(), "task".into());
@@ -164,7 +164,7 @@ impl Dispatch<'_> {
                 RawAnswer { status: 200, headers: Vec::new(), body: RawBody::Whole(bytes::Bytes::new()) };
             return with_headers(answer, headers).chunks("text/event-stream", events);
         }
-        let ended = call.wait(self.endpoint.patience).await;
+        let ended = call.wait(self.server.patience).await;
         self.result(headers, &ended)
     }
 
@@ -177,7 +177,7 @@ impl Dispatch<'_> {
         let arguments = json!({ "operation": operation, "arguments": { parameter: task.work.clone() } });
         let Value::Object(arguments) = arguments else { return self.internal(Vec::new()) };
         let call = ToolCall { name: "svc_read".to_owned(), arguments, selection: Selection::default() };
-        let ToolAnswer { headers, outcome } = self.endpoint.tools.call(admitted, call).await;
+        let ToolAnswer { headers, outcome } = self.server.tools.call(admitted, call).await;
         let read = match outcome {
             Outcome::Result(read) => read,
             Outcome::MissingScopes(scopes) => return self.insufficient(headers, &scopes),
@@ -190,7 +190,7 @@ impl Dispatch<'_> {
             read.structured.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let goes_on = object.get("status").and_then(Value::as_str).is_some_and(Work::goes_on);
         let status = if goes_on { "working" } else { "completed" };
-        let mut members = task.members(status, self.endpoint.pipeline.db.now());
+        let mut members = task.members(status, self.server.pipeline.db.now());
         members.insert("resultType".to_owned(), "complete".into());
         if !goes_on {
             let ended = serde_json::from_str(&tool_result(&read, self.era)).unwrap_or_default();
@@ -215,25 +215,25 @@ impl Dispatch<'_> {
         caller: &model::Caller,
         params: &Params,
     ) -> Option<(Task, &'static str, &'static str)> {
-        let task = Task::read(params.get("taskId")?.as_str()?, caller, &self.endpoint.pipeline.seal)?;
+        let task = Task::read(params.get("taskId")?.as_str()?, caller, &self.server.pipeline.seal)?;
         let (operation, parameter) = Work::reader(&task.kind)?;
         Some((task, operation, parameter))
     }
 
     async fn reply(self, admitted: Admitted, text: &str) -> RawAnswer {
         let text = result(&self.id, text);
-        self.endpoint.reply(admitted, 200, text).await
+        self.server.reply(admitted, 200, text).await
     }
 
     async fn refuse(self, admitted: Admitted, status: u16, code: i32, message: &str) -> RawAnswer {
         let error = RpcError::new(status, code, message);
-        self.endpoint.refuse(admitted, &error, Some(&self.id)).await
+        self.server.refuse(admitted, &error, Some(&self.id)).await
     }
 
     /// Refuses a request whose query or headers choose tools that do not exist.
     async fn refuse_selection(self, admitted: Admitted) -> RawAnswer {
         match self.selection {
-            Err(error) => to_raw(self.endpoint.pipeline.answer(admitted, Err(error)).await),
+            Err(error) => to_raw(self.server.pipeline.answer(admitted, Err(error)).await),
             Ok(_) => self.internal(Vec::new()),
         }
     }
@@ -246,7 +246,7 @@ impl Dispatch<'_> {
         let mut error = RpcError::new(403, INVALID_REQUEST, "The token lacks a scope of this tool.");
         let names: Vec<_> = scopes.iter().map(|scope| scope.as_str()).collect();
         error.data = Some(json!({ "code": "missing_scope", "scopes": names }));
-        self.error(headers, &error).header("www-authenticate", self.endpoint.challenges.insufficient(scopes))
+        self.error(headers, &error).header("www-authenticate", self.server.challenges.insufficient(scopes))
     }
 
     fn error(&self, headers: Headers, error: &RpcError) -> RawAnswer {

@@ -9,14 +9,14 @@ use crate::dispatch::Dispatch;
 use crate::era::{Era, check_other};
 use crate::message::{self, Message, RpcError};
 use crate::origin::{self, Origins};
+use crate::server::{McpServer, to_raw};
 use crate::tools::Selection;
 use bytes::Bytes;
 use futures::future::LocalBoxFuture;
 use model::{Code, Error, RequestId, Result};
 use oauth::AccessTokens;
 use operation::{
-    Admitted, Audience, BASE, Head, Mount, Opened, Pipeline, RawAnswer, RawBody, RawRequest, Reply, Response,
-    ResponseBody,
+    Admitted, Audience, BASE, Head, Mount, Opened, Pipeline, RawAnswer, RawRequest, Response, ResponseBody,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -49,25 +49,21 @@ impl Settings {
 
 /// The endpoint of the MCP server.
 pub struct Endpoint {
-    pub(crate) pipeline: Arc<Pipeline>,
-    pub(crate) tools: Arc<dyn Catalog>,
-    pub(crate) version: &'static str,
-    pub(crate) patience: Duration,
-    pub(crate) challenges: Challenges,
+    server: McpServer,
     origins: Origins,
 }
 
 impl Endpoint {
     /// Creates the endpoint of a service.
     pub fn new(pipeline: Arc<Pipeline>, tools: Arc<dyn Catalog>, settings: &Settings) -> Self {
-        Self {
+        let server = McpServer {
             pipeline,
             tools,
             version: settings.version,
             patience: settings.patience,
             challenges: Challenges::new(&settings.base_url, &format!("{BASE}{PATH}")),
-            origins: Origins::new(&settings.base_url, &settings.origins),
-        }
+        };
+        Self { server, origins: Origins::new(&settings.base_url, &settings.origins) }
     }
 
     /// Checks method, origin and credential.
@@ -97,10 +93,12 @@ impl Endpoint {
             audience: Audience::Mcp,
             headers: &header,
         };
-        self.pipeline.admit(&head).await.map_err(|refused| {
+        self.server.pipeline.admit(&head).await.map_err(|refused| {
             let challenge = match refused.status {
-                401 => Some(self.challenges.unauthorized()),
-                403 if is_app(request) && lacks_scope(&refused) => Some(self.challenges.insufficient(&[])),
+                401 => Some(self.server.challenges.unauthorized()),
+                403 if is_app(request) && lacks_scope(&refused) => {
+                    Some(self.server.challenges.insufficient(&[]))
+                }
                 _ => None,
             };
             let answer = to_raw(refused);
@@ -112,7 +110,7 @@ impl Endpoint {
     }
 
     fn method_not_allowed(&self) -> RawAnswer {
-        let id = RequestId::new(self.pipeline.db.now(), &*self.pipeline.db.random());
+        let id = RequestId::new(self.server.pipeline.db.now(), &*self.server.pipeline.db.random());
         let error = Error::new(Code::MethodNotAllowed, "Send MCP messages with POST.");
         let body = json!({ "success": false, "error": error.body(), "request_id": id });
         RawAnswer::status(405)
@@ -124,26 +122,26 @@ impl Endpoint {
     async fn answer(&self, request: RawRequest, admitted: Admitted, body: Result<Bytes>) -> RawAnswer {
         let body = match body.and_then(|body| is_json(&request).map(|()| body)) {
             Ok(body) => body,
-            Err(error) => return to_raw(self.pipeline.reject_body(admitted, error)),
+            Err(error) => return to_raw(self.server.pipeline.reject_body(admitted, error)),
         };
         let headers = |name: &str| all(&request, name);
         let (refused, id) = match message::read(&body) {
             Ok(Message::Request(message)) => match Era::of(&message, &headers) {
                 Ok(era) => {
                     let selection = self.selection(&request);
-                    return Dispatch { endpoint: self, era, id: message.id.clone(), selection }
+                    return Dispatch { server: &self.server, era, id: message.id.clone(), selection }
                         .run(admitted, message)
                         .await;
                 }
                 Err(refused) => (refused, Some(message.id)),
             },
             Ok(Message::Other(_)) => match check_other(&headers) {
-                Ok(()) => return self.reply(admitted, 202, String::new()).await,
+                Ok(()) => return self.server.reply(admitted, 202, String::new()).await,
                 Err(refused) => (refused, None),
             },
             Err(refused) => refused,
         };
-        self.refuse(admitted, &refused, id.as_ref()).await
+        self.server.refuse(admitted, &refused, id.as_ref()).await
     }
 
     fn selection(&self, request: &RawRequest) -> Result<Selection> {
@@ -151,17 +149,7 @@ impl Endpoint {
             let value = std::str::from_utf8(first(request, name)?).ok()?;
             Some(value.to_owned())
         };
-        self.tools.select(&request.query, &header)
-    }
-
-    /// Answers with a JSON-RPC error.
-    pub(crate) async fn refuse(&self, admitted: Admitted, error: &RpcError, id: Option<&Value>) -> RawAnswer {
-        self.reply(admitted, error.status, error.text(id)).await
-    }
-
-    /// Answers with text that the protocol composed. It is one of the key's requests.
-    pub(crate) async fn reply(&self, admitted: Admitted, status: u16, text: String) -> RawAnswer {
-        to_raw(self.pipeline.answer(admitted, Ok(Reply::new(status, text))).await)
+        self.server.tools.select(&request.query, &header)
     }
 }
 
@@ -239,15 +227,4 @@ fn lacks_scope(response: &Response) -> bool {
     let ResponseBody::Json(text) = &response.body else { return false };
     let body: Value = serde_json::from_str(text).unwrap_or_default();
     body.pointer("/error/code").and_then(Value::as_str) == Some(Code::MissingScope.as_str())
-}
-
-/// Converts a response of the pipeline.
-pub(crate) fn to_raw(response: Response) -> RawAnswer {
-    let headers = response.headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let answer = RawAnswer { status: response.status, headers, body: RawBody::Whole(Bytes::new()) };
-    match response.body {
-        ResponseBody::Json(text) if text.is_empty() => answer,
-        ResponseBody::Json(text) => answer.body("application/json", text),
-        ResponseBody::Events(chunks) => answer.chunks("text/event-stream", chunks),
-    }
 }

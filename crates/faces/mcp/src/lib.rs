@@ -17,6 +17,7 @@ mod group;
 mod long;
 mod message;
 mod origin;
+mod server;
 mod tasks;
 mod tools;
 
