@@ -11,13 +11,36 @@
 #[path = "../tests/it/fixtures.rs"]
 mod fixtures;
 
-use fixtures::{WithKey, endpoint, serve};
+use fixtures::{endpoint, serve};
+use futures::future::LocalBoxFuture;
 use mcp::Settings;
 use model::Env;
-use operation::Mount;
+use operation::{Mount, Opened, RawAnswer, RawRequest};
 use std::net::TcpListener;
 use std::sync::Arc;
 use testkit::{Kind, TestApp};
+
+/// Sends requests on with a key, for programs that send none.
+struct WithKey {
+    endpoint: Arc<dyn Mount>,
+    authorization: String,
+}
+
+impl Mount for WithKey {
+    fn path(&self) -> &'static str {
+        self.endpoint.path()
+    }
+
+    fn open(
+        self: Arc<Self>,
+        mut head: RawRequest,
+    ) -> LocalBoxFuture<'static, std::result::Result<Opened, RawAnswer>> {
+        if head.header("authorization").is_none() {
+            head.headers.push(("authorization".to_owned(), self.authorization.clone().into()));
+        }
+        self.endpoint.clone().open(head)
+    }
+}
 
 #[tokio::main]
 async fn main() {

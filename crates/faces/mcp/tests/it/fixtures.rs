@@ -4,7 +4,7 @@ use futures::future::LocalBoxFuture;
 use futures::stream;
 use mcp::{Catalog, Endpoint, Outcome, Running, Selection, Settings, ToolAnswer, ToolCall, ToolResult};
 use model::{Caller, Result, Scope};
-use operation::{Admitted, Chunks, Mount, Opened, RawAnswer, RawRequest, Reply};
+use operation::{Admitted, Chunks, Mount, Reply};
 use serde_json::{Map, Value, json};
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -128,28 +128,6 @@ fn running(events: usize, ends: bool) -> Running {
         ..ToolResult::default()
     };
     Running { events, finish: Box::new(finish) }
-}
-
-/// Sends requests on with a key, for programs that send none.
-pub struct WithKey {
-    pub endpoint: Arc<dyn Mount>,
-    pub authorization: String,
-}
-
-impl Mount for WithKey {
-    fn path(&self) -> &'static str {
-        self.endpoint.path()
-    }
-
-    fn open(
-        self: Arc<Self>,
-        mut head: RawRequest,
-    ) -> LocalBoxFuture<'static, std::result::Result<Opened, RawAnswer>> {
-        if head.header("authorization").is_none() {
-            head.headers.push(("authorization".to_owned(), self.authorization.clone().into()));
-        }
-        self.endpoint.clone().open(head)
-    }
 }
 
 /// Serves a mount in place of the app's own, and returns its origin.
