@@ -259,7 +259,7 @@ impl Welcome {
     }
 
     /// The MCP server, and a ready line for three common clients.
-    fn write_mcp(&self, text: &mut String) -> anyhow::Result<()> {
+    fn write_mcp(&self, text: &mut String) -> fmt::Result {
         let url = format!("http://{}/api/v1/mcp", self.listen);
         writeln!(text)?;
         writeln!(text, "Connect an assistant by MCP: {url}")?;
