@@ -166,7 +166,8 @@ async fn automations_that_remember_are_locked_in_the_order_of_their_ids() {
     shop.work().await;
     shop.contact(json!({ "$name": "Ana" })).await;
     shop.app.deliver().await;
-    let (low, high) = (format!("firings of automation {}", ids[0]), format!("firings of automation {}", ids[1]));
+    let (low, high) =
+        (format!("firings of automation {}", ids[0]), format!("firings of automation {}", ids[1]));
     let (holds, is_held) = tokio::sync::oneshot::channel();
     let holds = std::sync::Mutex::new(Some(holds));
     let db = shop.app.db().clone();

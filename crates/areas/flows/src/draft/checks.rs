@@ -69,7 +69,10 @@ impl FlowChecks {
         issues.extend(self.unknown_variables(read, workspace, &graph)?);
         issues.extend(awaited_events(&graph).filter_map(|(node, kind)| {
             let param = format!("nodes[{node}].config.type");
-            Some(Issue { node_id: graph.nodes.get(node).map(|node| node.id.clone()), ..self.unknown_event(kind, param)? })
+            Some(Issue {
+                node_id: graph.nodes.get(node).map(|node| node.id.clone()),
+                ..self.unknown_event(kind, param)?
+            })
         }));
         for issue in &mut issues {
             issue.param = format!("draft.{}", issue.param);

@@ -118,8 +118,8 @@ fn reopen(tx: &mut Tx, engine: &FlowEngine, row: &RunRow, state: Option<&State>,
     let now = tx.now();
     let steps = flow_steps::table.filter(flow_steps::run_id.eq(&row.id));
     diesel::update(steps.filter(flow_steps::status.eq_any(FlowStepStatus::OPEN)))
-    .set((flow_steps::status.eq(FlowStepStatus::Cancelled), flow_steps::ended_at.eq(now)))
-    .execute(tx.connection())?;
+        .set((flow_steps::status.eq(FlowStepStatus::Cancelled), flow_steps::ended_at.eq(now)))
+        .execute(tx.connection())?;
     diesel::delete(flow_waits::table.filter(flow_waits::run_id.eq(&row.id))).execute(tx.connection())?;
     let updated = diesel::update(flow_runs::table.find(&row.id).filter(flow_runs::epoch.eq(row.epoch)))
         .set((

@@ -62,7 +62,10 @@ async fn two_automations_that_fire_each_other_end(kind: Kind) {
     let (counts, stopped) = fire(&bed, &paths, "a").await;
     // The first automation is in the chain of what would fire it again.
     assert_eq!(counts, [1, 1]);
-    assert_eq!((&stopped["reason"], &stopped["details"]["guard"]), (&json!("loop_detected"), &json!("self_trigger")));
+    assert_eq!(
+        (&stopped["reason"], &stopped["details"]["guard"]),
+        (&json!("loop_detected"), &json!("self_trigger"))
+    );
     assert_eq!(stopped["details"]["chain"]["automations"].as_array().unwrap().len(), 2, "{stopped}");
 }
 
@@ -73,7 +76,11 @@ async fn two_and_three_automations_that_may_fire_themselves_end_at_depth_5(kind:
         let paths = ring(&bed, tags, json!({ "allow_self_trigger": true })).await;
         let (counts, stopped) = fire(&bed, &paths, "a").await;
         let details = &stopped["details"];
-        assert_eq!((&stopped["reason"], &details["guard"]), (&json!("loop_detected"), &json!("depth")), "{stopped}");
+        assert_eq!(
+            (&stopped["reason"], &details["guard"]),
+            (&json!("loop_detected"), &json!("depth")),
+            "{stopped}"
+        );
         assert_eq!((&details["most"], &details["depth"]), (&json!(5), &json!(6)), "{stopped}");
         assert_eq!(details["chain"]["automations"].as_array().unwrap().len(), tags.len(), "{stopped}");
         assert_eq!(counts.iter().sum::<usize>(), 6, "{counts:?}");

@@ -132,7 +132,8 @@ async fn the_impact_is_counted_up_to_a_bound(kind: Kind) {
     let columns = "workspace_id, flow_id, version, livemode, mode, status, key_id, lineage_id, content, state, nesting, \
                    attempt, step_count, energy, epoch, wake_at, expires_at, created_at";
     let id = "'frun_01m7w4n5e0k3p8r2v6x9b' || (1000 + n)";
-    let numbers = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1100)";
+    let numbers =
+        "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1100)";
     flows
         .app
         .sql(format!(
