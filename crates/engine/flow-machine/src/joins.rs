@@ -54,7 +54,7 @@ impl Program {
         true
     }
 
-    /// When the time of a join is over, the branches that have not arrived end.
+    /// Ends the branches that have not arrived when the time of a join is over.
     pub(crate) fn end_late_branches(&self, state: &mut State, id: u32) {
         let joining = state.token(id).filter(|token| matches!(token.phase, Phase::Joining { .. }));
         let late = joining.map(|token| self.others(state, token));

@@ -84,7 +84,7 @@ impl MessageTaker for Taker {
 }
 
 impl Taker {
-    /// Whether messages fit a trigger, as far as no database is needed.
+    /// Returns whether messages fit a trigger, as far as no database is needed.
     fn fits<'a>(&self, rule: &'a Arc<Rule>, messages: &IncomingMessages) -> Option<Fitting<'a>> {
         let is_of = |channel: Option<i64>| channel.is_none_or(|channel| channel == messages.channel.0);
         match &rule.settings {
@@ -105,7 +105,7 @@ impl Taker {
         }
     }
 
-    /// Whether they are the first ones, and arrive within the hours, where the trigger wants that.
+    /// Returns whether they are the first ones, and arrive within the hours, where the trigger wants that.
     fn is_in_time(
         &self,
         read: &mut Read,

@@ -10,7 +10,8 @@ use crate::runs::queries::{self, Due};
 use crate::runs::row::{FlowPauseReason, FlowRunStatus, RunContent, RunError, RunRow};
 use auth::keys;
 use model::{
-    Actor, ActorType, ApiKey, Caller, Chain, Env, Error, FlowId, Principal, Result, ScopeSet, WorkspaceId,
+    Actor, ActorType, ApiKey, Caller, Chain, Code, Env, Error, FlowId, Principal, Result, ScopeSet,
+    WorkspaceId,
 };
 use operation::{Resource, Version};
 use std::sync::Arc;
@@ -53,7 +54,7 @@ impl FlowEngine {
         Ok(count)
     }
 
-    /// How many runs of a version may be under way. A version that cannot be read does not keep its runs from being parked.
+    /// Returns how many runs of a version may be under way. A version that cannot be read does not keep its runs from being parked.
     fn limit_of(&self, tx: &mut Tx, run: &Due) -> Result<i64> {
         let Some(version) = run.version else { return Ok(i64::MAX) };
         let content = self.version(tx, run.workspace_id, run.flow_id, version);
@@ -131,14 +132,16 @@ impl FlowEngine {
         Ok(Found { loaded: Loaded { row, content, started_with, around, left }, key, scopes })
     }
 
-    /// What a run executes: a version, or the draft that a test run was started with.
+    /// Returns the content that a run executes: a version, or the draft that a test run was started with.
     fn content_of(&self, read: &mut Read, row: &RunRow, started_with: &RunContent) -> Result<Arc<Content>> {
         if let Some(version) = row.version {
             return self.version(read, row.workspace_id, row.flow_id, version);
         }
-        let settings: Settings = FlowRow::find(read, row.workspace_id, &row.flow_id)
-            .and_then(|flow| flow.settings.parse())
-            .unwrap_or_default();
+        let settings: Settings = match FlowRow::find(read, row.workspace_id, &row.flow_id) {
+            Ok(flow) => flow.settings.parse()?,
+            Err(error) if error.code() == Code::NotFound => Settings::default(),
+            Err(error) => return Err(error),
+        };
         let draft = started_with.draft.clone().unwrap_or_default();
         Ok(Arc::new(Content::new(draft, settings, None)?))
     }
@@ -174,7 +177,7 @@ impl FlowEngine {
     }
 }
 
-/// Whether an error says that what is stored cannot be understood, or is gone: reading it again would fail the same way.
+/// Returns whether an error says that what is stored cannot be understood, or is gone: reading it again would fail the same way.
 fn is_damage(error: &Error) -> bool {
     if error.code().status() < 500 {
         return true;

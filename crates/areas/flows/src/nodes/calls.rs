@@ -93,7 +93,7 @@ impl NodeCall {
         self.content.graph.nodes.iter().find(|node| node.id == self.task.node)
     }
 
-    /// How long the node may take: as long as it says, or `default` seconds, but no longer than `most` seconds.
+    /// Returns the time limit of the node: its own or `default` seconds, but no more than `most` seconds.
     pub(super) fn patience(&self, default: u64, most: u64) -> Duration {
         let own = self.node().and_then(|node| node.timeout_seconds);
         let seconds = own.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(default);
@@ -109,7 +109,7 @@ impl NodeCall {
         self.run.contact_id.ok_or_else(missing)
     }
 
-    /// Whether effects outside are simulated, because the run acts for a test key.
+    /// Returns whether effects outside are simulated, because the run acts for a test key.
     pub(super) fn is_test(&self) -> bool {
         self.caller.key.env == Env::Test
     }

@@ -197,12 +197,13 @@ fn answered(
     })
 }
 
-/// Whether a request that was answered like this may be repeated. A POST or PATCH may have had its effect before a server failed.
+/// Returns whether a request that was answered like this may be repeated. A POST or PATCH may have had its effect before a server
+/// failed.
 fn is_transient(method: &Method, status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 503) || (status >= 500 && is_repeatable(method))
 }
 
-/// Whether a request has the same effect once as several times.
+/// Returns whether a request has the same effect once as several times.
 fn is_repeatable(method: &Method) -> bool {
     *method != Method::POST && *method != Method::PATCH
 }
@@ -244,7 +245,7 @@ fn body(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, &'static str> {
     }
 }
 
-/// What comes of a request without an answer.
+/// Maps a request that failed without an answer to the failure of the node.
 fn failed(method: &Method, error: Error) -> Result<Work, NodeFailure> {
     let message = format!("There is no answer: {error}.");
     let code = match error {

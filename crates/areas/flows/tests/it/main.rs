@@ -9,6 +9,7 @@
 mod drafts;
 mod loops;
 mod nodes;
+mod reports;
 mod runs;
 mod starts;
 mod support;

@@ -178,7 +178,7 @@ impl Drive {
     }
 }
 
-/// Whether a node that is executed again may have its effect twice. A function may not: its call is found by its key.
+/// Returns whether a node that is executed again may have its effect twice. A function may not: its call is found by its key.
 fn has_foreign_effect(task: &Task) -> bool {
     let config = task.config.as_object();
     task.kind != NodeType::Function && !config.is_some_and(|config| is_repeatable(task.kind, config))
@@ -202,7 +202,7 @@ impl OpenStep {
         Ok(Some(Self { row, task }))
     }
 
-    /// Whether it waits for something.
+    /// Returns whether it waits for something.
     pub(super) fn is_waiting(&self) -> bool {
         matches!(self.row.status, FlowStepStatus::Waiting | FlowStepStatus::Pending)
     }

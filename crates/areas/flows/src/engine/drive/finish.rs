@@ -93,7 +93,7 @@ impl FlowEngine {
         Ok(true)
     }
 
-    /// What follows from the end of a run.
+    /// Emits the event of an end, wakes the parent, and starts the flow for errors.
     pub(crate) fn after_end(&self, tx: &mut Tx, row: &RunRow, error_flow: Option<FlowId>) -> Result<()> {
         if let Some(event) = FlowRunEvent::of_end(row)? {
             tx.emit(row.workspace_id, &cause_of(row), row.livemode, &event)?;

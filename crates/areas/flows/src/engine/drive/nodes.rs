@@ -230,7 +230,7 @@ impl Drive {
     }
 }
 
-/// Whether executing a node changes nothing, so that no row has to be written before.
+/// Returns whether executing a node changes nothing, so that no row has to be written before.
 fn has_no_effect(kind: NodeType) -> bool {
     matches!(
         kind,
