@@ -1,8 +1,8 @@
 //! Logs have a size: under load they stay below it, fairly, and nothing that is still to be delivered goes.
 
-use accounts::audit::{self, Entry};
-use accounts::Actor;
 use crate::callback_retention::Line;
+use accounts::Actor;
+use accounts::audit::{self, Entry};
 use chrono::Duration;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
