@@ -189,7 +189,7 @@ async fn a_new_role_and_a_removal_take_effect_at_the_member_s_sessions(kind: Kin
     let owner = app.member(workspace, MemberRole::Owner).await;
     let admin = app.member(workspace, MemberRole::Admin).await;
     let token = app.token(&admin, Env::Live);
-    let contact = json!({ "name": "Ana", "phone": "+34600111222" });
+    let contact = json!({ "data": { "$name": "Ana" } });
     app.post("/contacts", &token, contact.clone()).await.expect(201);
     let role = |role| MemberPatch { role: Some(role), ..MemberPatch::default() };
     set(&app, workspace, admin.session.member, role(MemberRole::Viewer)).await.unwrap();

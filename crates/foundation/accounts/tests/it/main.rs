@@ -1,10 +1,5 @@
 //! Accounts, sessions, links and members, on both databases.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test that fails must say where"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails must say where")]
 
 mod audit;
 mod bed;

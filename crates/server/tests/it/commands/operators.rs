@@ -1,6 +1,6 @@
 //! `svc operator`, `svc team invite`, and the link that `serve` prints while nobody manages the installation.
 
-use accounts::links::{self, Purpose};
+use accounts::links::{self, Place, Purpose};
 use accounts::{Actor, Email, PasswordHash, Passwords, Secret, first_operator, memberships};
 use business::team;
 use model::{MemberRole, SystemRandom};
@@ -8,6 +8,7 @@ use serde_json::json;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+use store::Tx;
 use testkit::{Kind, Program, Serving, until};
 
 const SVC: &str = env!("CARGO_BIN_EXE_svc");
@@ -28,8 +29,12 @@ async fn hash() -> PasswordHash {
 /// Creates an operator by a link, as the page does.
 async fn create(program: &Program, code: Secret) -> model::Result<accounts::Account> {
     let (hash, email) = (hash().await, Email::parse("marta@example.com").unwrap());
-    let create = move |tx: &mut _| first_operator::create(tx, &code, &email, "Marta Ruiz", &hash, None);
-    program.data.db.write(create).await
+    let db = &program.data.db;
+    db.write(move |tx| first_operator::create(tx, &code, &email, "Marta Ruiz", &hash, None)).await
+}
+
+fn role_of(tx: &mut Tx, place: Place) -> model::Result<MemberRole> {
+    Ok(team::find(tx, place.workspace, place.member)?.role)
 }
 
 /// Serves until something is printed, or for as long as it would take. Returns the link.
@@ -112,8 +117,8 @@ async fn members_are_invited_by_links(kind: Kind) {
     let program = Program::new(kind, SVC).await;
     program.run(&["workspace", "create", "--name", "Acme"]);
     let invite = |more: &[&str]| {
-        program
-            .run(&[&["team", "invite", "--workspace", "acme", "--email", "eva@example.com"], more].concat())
+        let words = ["team", "invite", "--workspace", "acme", "--email", "eva@example.com"];
+        program.run(&[&words[..], more].concat())
     };
     let made = invite(&["--name", "Eva", "--role", "manager"]);
     assert_eq!((&made["works_for_minutes"], &made["role"]), (&json!(7 * 24 * 60), &json!("manager")));
@@ -133,11 +138,8 @@ async fn members_are_invited_by_links(kind: Kind) {
     let id = account.await.unwrap().id;
     let accept = async |code: Secret| {
         let id = id.clone();
-        let role =
-            |tx: &mut store::Tx, place: links::Place| Ok(team::find(tx, place.workspace, place.member)?.role);
-        let accepted =
-            program.data.db.write(move |tx| memberships::accept(tx, &code, &id, &Actor::Service, role));
-        accepted.await
+        let db = &program.data.db;
+        db.write(move |tx| memberships::accept(tx, &code, &id, &Actor::Service, role_of)).await
     };
     assert_eq!(accept(old).await.unwrap_err().code().as_str(), "link_used");
     assert_eq!(accept(newest).await.unwrap().role, MemberRole::Admin);
