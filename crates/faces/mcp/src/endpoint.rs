@@ -139,7 +139,7 @@ impl Endpoint {
                 Ok(()) => return self.server.reply(admitted, 202, String::new()).await,
                 Err(refused) => (refused, None),
             },
-            Err(refused) => refused,
+            Err(unreadable) => (unreadable.error, unreadable.id),
         };
         self.server.refuse(admitted, &refused, id.as_ref()).await
     }

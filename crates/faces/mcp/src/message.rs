@@ -68,17 +68,32 @@ impl RpcError {
     }
 }
 
+/// A body that is not a message, or not a valid one.
+#[derive(Debug)]
+pub(crate) struct Unreadable {
+    /// The answer.
+    pub(crate) error: RpcError,
+    /// The id of the message, where it has a usable one.
+    pub(crate) id: Option<Value>,
+}
+
+impl Unreadable {
+    fn new(code: i32, message: &str, id: Option<Value>) -> Box<Self> {
+        Box::new(Self { error: RpcError::new(400, code, message), id })
+    }
+}
+
 /// Reads a body.
 ///
 /// # Errors
 /// With the id of the message, where it has a usable one.
-pub(crate) fn read(body: &[u8]) -> Result<Message, (RpcError, Option<Value>)> {
-    let refused = |code, message: &str| (RpcError::new(400, code, message), None);
+pub(crate) fn read(body: &[u8]) -> Result<Message, Box<Unreadable>> {
+    let refused = |code, message: &str| Unreadable::new(code, message, None);
     // serde_json limits the depth to 128 and refuses lone surrogates.
     let value: Value = serde_json::from_slice(body).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         let message = format!("The body is not valid JSON; see line {line}, column {column}.");
-        (RpcError::new(400, PARSE_ERROR, message), None)
+        Unreadable::new(PARSE_ERROR, &message, None)
     })?;
     let mut message = match value {
         Value::Object(message) => message,
@@ -91,7 +106,7 @@ pub(crate) fn read(body: &[u8]) -> Result<Message, (RpcError, Option<Value>)> {
     if id.as_ref().is_some_and(|id| !is_id(id)) {
         return Err(refused(INVALID_REQUEST, "`id` must be a string or an integer."));
     }
-    let invalid = |code, message: &str, id: &Option<Value>| (RpcError::new(400, code, message), id.clone());
+    let invalid = |code, message: &str, id: &Option<Value>| Unreadable::new(code, message, id.clone());
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         return Err(invalid(INVALID_REQUEST, "`jsonrpc` must be `2.0`.", &id));
     }
@@ -163,10 +178,10 @@ mod tests {
             ),
         ];
         for (body, code, id) in cases {
-            let (error, seen) = read(body.as_bytes()).unwrap_err();
+            let Unreadable { error, id: seen } = *read(body.as_bytes()).unwrap_err();
             assert_eq!((error.status, error.code, seen), (400, code, id), "{body}");
         }
-        assert_eq!(read(b"\xff\xfe{}").unwrap_err().0.code, PARSE_ERROR);
+        assert_eq!(read(b"\xff\xfe{}").unwrap_err().error.code, PARSE_ERROR);
     }
 
     #[test]

@@ -92,8 +92,8 @@ impl NewVersion<'_> {
                 .collect();
             impact.orphaned_runs += number(lost.len());
             if self.migrates {
-                let moves =
-                    |run: &&OpenRun| !lost.contains(&run.id) && !(self.env == Env::Test && run.livemode);
+                let stays = |run: &OpenRun| self.env == Env::Test && run.livemode;
+                let moves = |run: &&OpenRun| !lost.contains(&run.id) && !stays(run);
                 impact.migrated_runs += number(runs.iter().filter(moves).count());
             }
         }

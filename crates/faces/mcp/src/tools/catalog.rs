@@ -154,10 +154,14 @@ impl<'a> Maker<'a> {
         }
         let example = self.example(&members);
         let Members { arguments, properties, required } = members;
-        let mut input = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+        let mut input = Map::new();
+        input.insert("type".to_owned(), "object".into());
+        input.insert("properties".to_owned(), json!(properties));
+        input.insert("additionalProperties".to_owned(), false.into());
         if !required.is_empty() {
-            input["required"] = required.into();
+            input.insert("required".to_owned(), required.into());
         }
+        let input = Value::Object(input);
         let definition = json!({
             "name": name,
             "description": about(meta),

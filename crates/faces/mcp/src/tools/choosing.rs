@@ -30,9 +30,8 @@ impl Selection {
                 other => {
                     let known = ["toolsets", "tools", "read_only", "output_schemas"];
                     let near = nearest(other, known.into_iter());
-                    let hint = near
-                        .map(|near| format!("; did you mean `{near}`?"))
-                        .unwrap_or_else(|| ".".to_owned());
+                    let hint =
+                        near.map_or_else(|| ".".to_owned(), |near| format!("; did you mean `{near}`?"));
                     let shown: String =
                         other.chars().filter(|letter| !letter.is_control()).take(80).collect();
                     let rule = format!(
@@ -75,7 +74,7 @@ fn named(text: &str, param: &str, known: &[String], is_free: fn(&str) -> bool) -
     if let Some(unknown) = names.iter().find(|name| !is_free(name) && known.iter().all(|one| one != *name)) {
         let shown: String = unknown.chars().filter(|letter| !letter.is_control()).take(80).collect();
         let near = nearest(&shown, known.iter().map(String::as_str));
-        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_else(|| ".".to_owned());
+        let hint = near.map_or_else(|| ".".to_owned(), |near| format!("; did you mean `{near}`?"));
         let rule = format!("has the unknown name `{shown}`{hint} Known are {}", known.join(", "));
         return Err(Error::invalid(param, rule).with("details", json!({ "known": known })));
     }

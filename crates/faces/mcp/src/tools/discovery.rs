@@ -17,7 +17,7 @@ const MOST_FOUND: u64 = 25;
 /// Returns the definitions, in the order of [`NAMES`].
 pub(super) fn definitions() -> [Value; 5] {
     let call = |name: &str, about: &str, annotations: Value| {
-        let mut properties = json!({
+        let properties = json!({
             "operation": { "type": "string", "description": "The id, such as `getContact`." },
             "arguments": { "type": "object", "description": "As svc_describe_operation shows them." },
             "fields": {
@@ -25,10 +25,12 @@ pub(super) fn definitions() -> [Value; 5] {
                 "description": "JSON pointers of the members to keep, such as `/id`; in lists, of each row.",
             },
         });
+        let mut properties = properties.as_object().cloned().unwrap_or_default();
         if name != READ {
             let about =
                 "A unique text of your choice. A repeated call with the same one returns the first result.";
-            properties["idempotency_key"] = json!({ "type": "string", "description": about });
+            let key = json!({ "type": "string", "description": about });
+            properties.insert("idempotency_key".to_owned(), key);
         }
         let schema = json!({
             "type": "object", "properties": properties, "required": ["operation"], "additionalProperties": false,

@@ -150,11 +150,11 @@ pub(super) fn link(text: &str) -> Option<Value> {
     let is_link = matches!(part("object"), Some("file" | "export_link" | "skill_export" | "export"));
     let (url, true) = (part("url")?, is_link) else { return None };
     let name = part("name").or_else(|| part("filename")).unwrap_or("file");
-    let mut block = json!({ "type": "resource_link", "uri": url, "name": name });
-    if let Some(kind) = part("media_type").or_else(|| part("content_type")) {
-        block["mimeType"] = kind.into();
-    }
-    Some(block)
+
+    Some(match part("media_type").or_else(|| part("content_type")) {
+        Some(kind) => json!({ "type": "resource_link", "uri": url, "name": name, "mimeType": kind }),
+        None => json!({ "type": "resource_link", "uri": url, "name": name }),
+    })
 }
 
 fn fits(text: &str) -> bool {

@@ -51,11 +51,13 @@ fn verified(key: &PublicKey, token: &str) -> Result<Assertion, InvalidToken> {
     key.verify(token, &Expected { issuer, audiences: &["https://svc.example/", "https://svc.example"], now })
 }
 
+type Sign = Box<dyn Fn(&[u8]) -> Vec<u8>>;
+
 /// A signer with its JWK.
 struct Signs {
     algorithm: PublicAlgorithm,
     jwk: Value,
-    sign: Box<dyn Fn(&[u8]) -> Vec<u8>>,
+    sign: Sign,
 }
 
 fn signers() -> [Signs; 3] {
