@@ -83,14 +83,8 @@ impl App {
         let (path, query) = address.split_once('?').unwrap_or((address, ""));
         let bearer = format!("Bearer {secret}");
         let headers = |name: &str| (name == "authorization").then_some(bearer.as_bytes());
-        let head = Head {
-            method: "GET",
-            path,
-            query,
-            peer: [127, 0, 0, 1].into(),
-            audience,
-            headers: &headers,
-        };
+        let head =
+            Head { method: "GET", path, query, peer: [127, 0, 0, 1].into(), audience, headers: &headers };
         let response = match self.pipeline.admit(&head).await {
             Ok(admitted) => self.pipeline.run(admitted, b"").await,
             Err(response) => response,

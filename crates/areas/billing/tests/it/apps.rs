@@ -102,7 +102,8 @@ async fn no_other_text_is_a_token(kind: Kind) {
     let good = token(&app, "runs:read", Resource::Service).await;
     let mut wrong = good.clone();
     wrong.pop();
-    for text in ["svc_at_", &wrong, &format!("{good}0"), &good.to_uppercase(), &good.replace("_at_", "_rt_")] {
+    for text in ["svc_at_", &wrong, &format!("{good}0"), &good.to_uppercase(), &good.replace("_at_", "_rt_")]
+    {
         let (status, body) = app.get_as(text, Audience::Rest, "/me").await;
         assert_eq!((status, body["error"]["code"].as_str()), (401, Some("invalid_api_key")), "{text}");
     }
