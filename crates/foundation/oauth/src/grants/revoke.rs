@@ -5,10 +5,12 @@ use super::rows::{FamilyRow, GrantRow};
 use super::{ACCESS, REFRESH, grant_row, key_in_force, lock_grant};
 use crate::events::{AppEvent, AuthorizationRevoked, RevocationReason};
 use crate::schema::{oauth_access_tokens, oauth_codes, oauth_families, oauth_grants};
+use accounts::audit::{self, Actor, Entry};
 use auth::SecretText;
 use auth::keys;
 use diesel::prelude::*;
 use model::{Cause, Env, Error, FamilyId, KeyId, Result, WorkspaceId};
+use serde_json::json;
 use store::{Tx, for_update};
 
 /// How long the row of a family stays that was revoked, in seconds: until its last access token has expired, and longer.
@@ -130,6 +132,7 @@ fn mark_ended(tx: &mut Tx, family: &FamilyId) -> Result<bool> {
     Ok(ended == 1)
 }
 
+/// Tells the workspace and the audit log.
 fn emit(
     tx: &mut Tx,
     grant: &GrantRow,
@@ -145,6 +148,9 @@ fn emit(
         reason,
         authorization_ended,
     };
+    let details = json!({ "reason": reason, "authorization_ended": authorization_ended, "by": cause.actor });
+    let entry = Entry::new(Actor::Service, "app.revoked", grant.key_id.as_str());
+    audit::record(tx, entry.workspace(grant.workspace_id).details(details))?;
     tx.emit(grant.workspace_id, cause, grant.env == Env::Live, &AppEvent::Revoked(data))?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! How long tokens live, and what ends them before.
 
 use crate::bed::{Bed, CLIENT, Tokens, exchanging, issued, refreshing, refused};
-use accounts::schema::accounts as people;
+use accounts::schema::{accounts as people, audit_log};
 use auth::keys::{self, KeyKind};
 use auth::{Audience, Directory};
 use diesel::prelude::*;
@@ -80,6 +80,16 @@ async fn revoking_a_grant_ends_codes_and_tokens(kind: Kind) {
     assert_eq!(events.len(), 1);
     assert_eq!((&events[0]["reason"], &events[0]["key_id"]), (&json!("revoked"), &json!(key)));
     assert_eq!(events[0]["authorization_ended"], json!(true));
+    let target = key.to_string();
+    let logged = bed.db().read(move |read| {
+        let entries = audit_log::table.filter(audit_log::target.eq(target));
+        Ok(entries
+            .select((audit_log::action, audit_log::details))
+            .load::<(String, String)>(read.connection())?)
+    });
+    let logged = logged.await.unwrap();
+    assert_eq!((logged.len(), logged[0].0.as_str()), (1, "app.revoked"));
+    assert!(logged[0].1.contains("\"test\""), "{logged:?}");
 
     // Authorized again, the app has a new grant, with nothing of the old one.
     let new = bed.tokens("tasks:read").await;
