@@ -37,6 +37,7 @@ build: ## build everything, for development
 test: ## run all tests; start and stop a PostgreSQL and a Redis for them
 	scripts/setup --test
 	scripts/webhook-libraries
+	scripts/jwt-libraries
 	scripts/fetch-model --out '$(MODEL_FILE)'
 	cargo test --workspace --doc --locked
 	@if command -v cargo-nextest >/dev/null; then set -- cargo nextest run; else set -- cargo test --lib --bins --tests --no-fail-fast; fi; \
@@ -45,7 +46,7 @@ test: ## run all tests; start and stop a PostgreSQL and a Redis for them
 	{ set +x; } 2>/dev/null; scripts/check-emitted-events $(EMITTED_EVENTS)
 
 # Built as the tests are, so that `make test` compiles nothing twice: `cargo build --all-targets` gives macros another profile.
-check: ## check formatting, lints, layers, tests, licences, the OpenAPI documents, clients generated from them, and the chat page
+check: ## check formatting, lints, layers, tests, licences, the OpenAPI documents, clients generated from them, the chat page and the pages for people
 	scripts/setup --check
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -59,6 +60,7 @@ check: ## check formatting, lints, layers, tests, licences, the OpenAPI document
 	cargo test --workspace --no-run --locked
 	scripts/check-clients
 	scripts/check-chat-page
+	scripts/check-dashboard-pages
 
 openapi: ## regenerate the OpenAPI documents and the tables of operations, roles, events, formulas, expressions and nodes of flows
 	@mkdir -p target

@@ -9,6 +9,7 @@ use billing::BillingSettings;
 use channels::Network;
 use chatnet::Chatnet;
 use conversations::{Transcriber, Workers};
+use dashboard::InsecureSignIn;
 use egress::Connector;
 use events::{EventConsumer, Readers, readers_behind};
 use files::{Files, Objects};
@@ -17,6 +18,7 @@ use jobs::Runner;
 use mcp::{Endpoint, Tools};
 use model::Result;
 use oauth::AccessTokens;
+use oauth::clients::Clients;
 use operation::{
     BaseUrl, CauseHeader, Declarations, Group, Limits, LocalCalls, Metrics, Mount, Parts, Pipeline, RawRoute,
     Registry, RequestLog, RequestMetrics, Services,
@@ -40,7 +42,7 @@ use tokio::sync::watch;
 use webhooks::Deliveries;
 
 /// All groups. Each can use what those before it have started, and what any of them declares.
-const GROUPS: [Group; 23] = [
+const GROUPS: [Group; 25] = [
     operation::FOUNDATION,
     transfer::ENGINE,
     variables::GROUP,
@@ -63,6 +65,8 @@ const GROUPS: [Group; 23] = [
     inbound::GROUP,
     flows::GROUP,
     automations::GROUP,
+    dashboard::PAGES,
+    dashboard::OAUTH,
     mcp::GROUP,
 ];
 
@@ -113,6 +117,10 @@ pub struct ServiceParts {
     pub rates: RateWindows,
     /// How the world reaches the service, without `/api/v1`.
     pub base_url: String,
+    /// Whether OAuth clients may register themselves.
+    pub oauth_registration: bool,
+    /// Whether people may sign in over plain http from other machines.
+    pub insecure_sign_in: InsecureSignIn,
     /// What the installation set.
     pub limits: Limits,
     /// How long logs are kept, where that differs from the default.
@@ -275,6 +283,13 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
     let directory = Arc::new(directory);
     let session_tokens = SessionTokens::new(db.clone(), directory.clone(), seal.clone(), &parts.base_url);
     let access_tokens = AccessTokens::new(db.clone(), directory.clone());
+    let clients = Clients::new(
+        db.clone(),
+        seal.clone(),
+        parts.connector.clone(),
+        vec![parts.base_url.clone(), format!("{}/oauth/token", parts.base_url)],
+        parts.oauth_registration,
+    );
     let spending = Spending::new(db.clone(), services.cloned::<SpentMicros>()?);
     let contact_uses = ContactUses::default();
     let shapes = Shapes::new(services.all::<&'static Kind>())
@@ -287,6 +302,7 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with_shared(directory)
         .with(session_tokens)
         .with(access_tokens)
+        .with(clients)
         .with(spending)
         .with(Quotas::new(db.clone()))
         .with(parts.rates)
@@ -301,6 +317,7 @@ fn foundation(parts: ServiceParts, declared: Declarations, registry: &Arc<Regist
         .with(parts.runtime)
         .with(CauseHeader::new(seal.clone(), &parts.base_url))
         .with(BaseUrl(parts.base_url))
+        .with(parts.insecure_sign_in)
         .with(BillingSettings { recharge_url: None })
         .with(Logs::new(&declared.logs, &parts.retention)?)
         .with(LocalCalls::default())

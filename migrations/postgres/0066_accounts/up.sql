@@ -83,4 +83,3 @@ CREATE TABLE audit_log (
     address TEXT
 );
 CREATE INDEX audit_log_by_workspace ON audit_log (workspace_id, id);
-CREATE INDEX audit_log_by_time ON audit_log (created_at, id);

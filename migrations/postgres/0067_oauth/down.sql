@@ -1,3 +1,4 @@
+DROP TABLE oauth_used_assertions;
 DROP TABLE oauth_access_tokens;
 DROP TABLE oauth_used_refresh_tokens;
 DROP TABLE oauth_families;

@@ -16,7 +16,7 @@ pub use check::{
 pub use document::document;
 pub use graph::{
     Edge, FlowBackoff, FlowEffectPolicy, FlowOnError, FlowVariableType, Graph, Node, Position, Retry,
-    Variable,
+    Variable, is_repeatable,
 };
 pub use index::{Index, Place};
 pub use nodes::{NamedSchema, NodeType, Role, config};

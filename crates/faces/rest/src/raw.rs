@@ -13,10 +13,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-/// Adds a route at its prefix.
+/// Adds a route at its prefix, or at its one address.
 pub(crate) fn mount(beside: Scope, route: &Arc<dyn RawRoute>) -> Scope {
     let route = route.clone();
-    let pattern = format!("{}{{rest:.*}}", route.prefix());
+    let rest = if route.prefix().ends_with('/') { "{rest:.*}" } else { "" };
+    let pattern = format!("{}{rest}", route.prefix());
     beside.route(
         &pattern,
         web::to(move |request: HttpRequest, payload: Payload| {

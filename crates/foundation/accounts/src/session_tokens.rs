@@ -5,6 +5,7 @@
 //! ends them ends their tokens within that time on every replica.
 
 use crate::schema::{accounts, memberships, sessions};
+use crate::sessions::IDLE_SECONDS;
 use auth::jwt::{Claims, Expected, Times};
 use auth::keys::{KeyKind, StoredKey};
 use auth::{Cache, Directory, Identity, Seal};
@@ -16,9 +17,6 @@ use model::{
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use store::{Db, Read};
-
-/// For how long a session stays open without being used, in seconds.
-const IDLE_SECONDS: i64 = 12 * 3_600;
 
 /// The claims of a token.
 #[derive(Debug, Serialize, Deserialize)]

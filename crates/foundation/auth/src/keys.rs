@@ -10,7 +10,7 @@ use model::{
     Scope, ScopeSet, Timestamp, Workspace, WorkspaceId, text_enum,
 };
 use std::collections::{BTreeSet, HashMap};
-use store::{Read, Tx};
+use store::{Read, Tx, for_no_key_update};
 
 /// The data of a new key.
 #[derive(Debug, Clone)]
@@ -232,6 +232,24 @@ pub fn create_for_grant(tx: &mut Tx, new: NewKey, member: MemberId) -> Result<St
     insert(tx, new, unknown, Holder { kind: KeyKind::Grant, role: None, member: Some(member) })
 }
 
+/// Adds scopes to the key of a grant, and returns the key. It never loses any.
+///
+/// # Errors
+/// `not_found`, `validation_error` for a scope that the key of a workspace cannot have.
+pub fn extend_grant(tx: &mut Tx, id: &KeyId, scopes: ScopeSet) -> Result<StoredKey> {
+    let row = api_keys::table.find(id).filter(api_keys::kind.eq(KeyKind::Grant));
+    // Locked, so that two extensions at once both count.
+    let stored: Option<String> =
+        for_no_key_update(row.select(api_keys::scopes)).get_result(tx.connection()).optional()?;
+    let stored = stored.ok_or_else(|| Error::not_found("key"))?;
+    check_scopes(scopes.iter(), true)?;
+    let union: ScopeSet = ScopeSet::parse_stored(&stored).iter().chain(scopes.iter()).collect();
+    diesel::update(api_keys::table.find(id))
+        .set(api_keys::scopes.eq(union.to_string()))
+        .execute(tx.connection())?;
+    by_id(tx, id)
+}
+
 /// Sets the role of a member's keys.
 pub fn set_role(tx: &mut Tx, workspace: WorkspaceId, member: MemberId, role: MemberRole) -> Result<()> {
     diesel::update(api_keys::table)
@@ -323,19 +341,10 @@ fn check(new: &NewKey) -> Result<()> {
     if new.scopes.is_empty() {
         return Err(Error::invalid("scopes", "must name at least one scope"));
     }
+    check_scopes(new.scopes.iter().copied(), matches!(new.owner, KeyOwner::Workspace(_)))?;
     for (place, scope) in new.scopes.iter().enumerate() {
-        let param = format!("scopes[{place}]");
-        if scope.is_retired() {
-            return Err(Error::invalid(param, format_args!("names `{scope}`, which is no longer offered")));
-        }
-        if scope.is_partner_only() && matches!(new.owner, KeyOwner::Workspace(_)) {
-            return Err(Error::invalid(
-                param,
-                format_args!("names `{scope}`, which is for partner keys only"),
-            ));
-        }
         if new.scopes.iter().take(place).any(|earlier| earlier == scope) {
-            return Err(Error::invalid(param, format_args!("names `{scope}` twice")));
+            return Err(Error::invalid(format!("scopes[{place}]"), format_args!("names `{scope}` twice")));
         }
     }
     for (param, limit, least, most) in [
@@ -345,6 +354,20 @@ fn check(new: &NewKey) -> Result<()> {
     ] {
         if limit.is_some_and(|limit| !(least..=most).contains(&limit)) {
             return Err(Error::invalid(param, format_args!("must be between {least} and {most}")));
+        }
+    }
+    Ok(())
+}
+
+fn check_scopes(scopes: impl Iterator<Item = Scope>, of_workspace: bool) -> Result<()> {
+    for (place, scope) in scopes.enumerate() {
+        let param = format!("scopes[{place}]");
+        if scope.is_retired() {
+            return Err(Error::invalid(param, format_args!("names `{scope}`, which is no longer offered")));
+        }
+        if of_workspace && scope.is_partner_only() {
+            let rule = format_args!("names `{scope}`, which is for partner keys only");
+            return Err(Error::invalid(param, rule));
         }
     }
     Ok(())
@@ -532,4 +555,19 @@ pub fn lineages_of(read: &mut Read, owner: KeyOwner) -> Result<Vec<KeyId>> {
         KeyOwner::Workspace(id) => query.filter(api_keys::workspace_id.eq(id)).load(read.connection())?,
         KeyOwner::Partner(id) => query.filter(api_keys::partner_id.eq(id)).load(read.connection())?,
     })
+}
+
+/// Returns the roles of members' keys, by key id. Keys that do not exist or have no role are left out.
+pub fn roles(read: &mut Read, ids: &[&KeyId]) -> Result<HashMap<KeyId, MemberRole>> {
+    let mut roles = HashMap::new();
+    // Both databases limit the number of values in a statement.
+    for ids in ids.chunks(500) {
+        let found: Vec<(KeyId, MemberRole)> = api_keys::table
+            .filter(api_keys::id.eq_any(ids))
+            .filter(api_keys::role.is_not_null())
+            .select((api_keys::id, api_keys::role.assume_not_null()))
+            .load(read.connection())?;
+        roles.extend(found);
+    }
+    Ok(roles)
 }

@@ -29,7 +29,7 @@ pub use installation::{InstalledKeys, adopt_key, begin_rotation, end_rotation, i
 pub use quota::{Quotas, requests_by_day, requests_by_lineage};
 pub use rate::{RateWindows, Window, ping as ping_redis};
 pub use seal::{Piece, Seal, SealedTable, SecretKey};
-pub use secret::{KeySecret, SecretHash};
+pub use secret::{KeySecret, SecretHash, SecretText};
 pub use spending::{Spending, SpentMicros};
 
 /// The tables with encrypted values.

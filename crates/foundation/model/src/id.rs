@@ -292,6 +292,10 @@ string_id! {
     AppId, "app_"
 }
 string_id! {
+    /// The tokens that came of one authorization of an OAuth app.
+    FamilyId, "fam_"
+}
+string_id! {
     /// An entry of the audit log.
     AuditId, "aud_"
 }

@@ -23,6 +23,7 @@ diesel::table! {
         account_id -> Text,
         workspace_id -> BigInt,
         member_id -> BigInt,
+        env -> Text,
         client_id -> Text,
         client_key -> Text,
         client_name -> Text,
@@ -38,7 +39,7 @@ diesel::table! {
         client_id -> Text,
         redirect_uri -> Text,
         challenge -> Text,
-        resource -> Nullable<Text>,
+        resource -> Text,
         scopes -> Text,
         created_at -> Timestamp,
         expires_at -> Timestamp,
@@ -52,7 +53,7 @@ diesel::table! {
         id -> Text,
         key_id -> Text,
         client_id -> Text,
-        resource -> Nullable<Text>,
+        resource -> Text,
         refresh_hash -> Binary,
         generation -> BigInt,
         created_at -> Timestamp,
@@ -77,11 +78,18 @@ diesel::table! {
         token_hash -> Binary,
         family_id -> Text,
         key_id -> Text,
-        resource -> Nullable<Text>,
-        scopes -> Nullable<Text>,
+        resource -> Text,
+        scopes -> Text,
         created_at -> Timestamp,
         expires_at -> Timestamp,
         revoked_at -> Nullable<Timestamp>,
+    }
+}
+
+diesel::table! {
+    oauth_used_assertions (hash) {
+        hash -> Binary,
+        expires_at -> Timestamp,
     }
 }
 

@@ -112,7 +112,18 @@ impl Parse for Declaration {
             }
         }
         let scope = scope.ok_or_else(|| Error::new(path.span(), "say scope = \"…\" or scope = any_key"))?;
-        Ok(Self { method, path, scope, energy, recent_sign_in, ceiling, body_mib, deprecated, together, json_rpc })
+        Ok(Self {
+            method,
+            path,
+            scope,
+            energy,
+            recent_sign_in,
+            ceiling,
+            body_mib,
+            deprecated,
+            together,
+            json_rpc,
+        })
     }
 }
 
@@ -317,37 +328,21 @@ fn batched_call(
 }
 
 fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> {
-    let Declaration { path, ceiling, energy, json_rpc, .. } = declaration;
     let name = &function.sig.ident;
     let visibility = &function.vis;
     let structure = format_ident!("{}", pascal(&name.to_string()));
-    let id = camel(&name.to_string());
-    let method = format_ident!("{}", pascal(&declaration.method.to_string()));
     let (summary, description) = doc_text(&function.attrs, name.span())?;
-    let scope = match &declaration.scope {
-        Some(text) => quote!(::std::option::Option::Some(const { ::model::Scope::literal(#text) })),
-        None => quote!(::std::option::Option::None),
-    };
-    let ceiling = ceiling.as_ref().map_or_else(|| quote!(100), |number| quote!(#number));
-    let deprecated = match &declaration.deprecated {
-        Some(Deprecation { since, sunset, alternative }) => quote!(::std::option::Option::Some(
-            ::operation::Deprecated { since: #since, sunset: #sunset, alternative: #alternative }
-        )),
-        None => quote!(::std::option::Option::None),
-    };
-    let recent_sign_in = match &declaration.recent_sign_in {
-        Some(variant) => quote!(::std::option::Option::Some(::operation::RecentSignIn::#variant)),
-        None => quote!(::std::option::Option::None),
-    };
-    let body_mib = declaration.body_mib.as_ref().map_or_else(|| quote!(1), |number| quote!(#number));
 
-    let Arguments { access, pass, take, variables, types, names } = Arguments::of(function, path)?;
+    let Arguments { access, pass, take, variables, types, names } =
+        Arguments::of(function, &declaration.path)?;
     let changes = matches!(access, Access::Tx | Access::Cx);
     let call = match &declaration.together {
         Some(together) => batched_call(function, together, &access, &pass, (&variables, &types))?,
         None => call(function, &access, &pass, &variables)?,
     };
     let answer = answer_type(function)?;
+    let declared = declared_meta(declaration);
+    let id = camel(&name.to_string());
     Ok(quote! {
         #function
 
@@ -358,17 +353,9 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> 
             fn meta(&self) -> &'static ::operation::Meta {
                 static META: ::operation::Meta = ::operation::Meta {
                     id: #id,
-                    method: ::operation::Method::#method,
-                    path: #path,
-                    scope: #scope,
-                    energy: #energy,
-                    json_rpc: #json_rpc,
-                    recent_sign_in: #recent_sign_in,
-                    ceiling: #ceiling,
-                    body_mib: #body_mib,
+                    #declared
                     changes: #changes,
                     paging: ::operation::Paging::first(&[#(<#types as ::operation::FromInput>::PAGING),*]),
-                    deprecated: #deprecated,
                     summary: #summary,
                     description: #description,
                     file: file!(),
@@ -388,6 +375,39 @@ fn expand(declaration: &Declaration, function: &ItemFn) -> Result<TokenStream2> 
             }
         }
     })
+}
+
+/// The fields of `Meta` that the attribute states.
+fn declared_meta(declaration: &Declaration) -> TokenStream2 {
+    let Declaration { path, energy, json_rpc, .. } = declaration;
+    let method = format_ident!("{}", pascal(&declaration.method.to_string()));
+    let scope = match &declaration.scope {
+        Some(text) => quote!(::std::option::Option::Some(const { ::model::Scope::literal(#text) })),
+        None => quote!(::std::option::Option::None),
+    };
+    let ceiling = declaration.ceiling.as_ref().map_or_else(|| quote!(100), |number| quote!(#number));
+    let deprecated = match &declaration.deprecated {
+        Some(Deprecation { since, sunset, alternative }) => quote!(::std::option::Option::Some(
+            ::operation::Deprecated { since: #since, sunset: #sunset, alternative: #alternative }
+        )),
+        None => quote!(::std::option::Option::None),
+    };
+    let recent_sign_in = match &declaration.recent_sign_in {
+        Some(variant) => quote!(::std::option::Option::Some(::operation::RecentSignIn::#variant)),
+        None => quote!(::std::option::Option::None),
+    };
+    let body_mib = declaration.body_mib.as_ref().map_or_else(|| quote!(1), |number| quote!(#number));
+    quote! {
+        method: ::operation::Method::#method,
+        path: #path,
+        scope: #scope,
+        energy: #energy,
+        json_rpc: #json_rpc,
+        recent_sign_in: #recent_sign_in,
+        ceiling: #ceiling,
+        body_mib: #body_mib,
+        deprecated: #deprecated,
+    }
 }
 
 /// `T` of `-> Result<T>`.

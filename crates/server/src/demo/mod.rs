@@ -64,6 +64,8 @@ struct Welcome {
     chat: String,
     /// The settings that the demo chose, in sentences.
     notes: Vec<String>,
+    /// The link with which a person becomes the owner, while nobody manages the installation.
+    start_link: Option<String>,
 }
 
 impl Demo {
@@ -95,6 +97,7 @@ impl Demo {
             shipping_cost: None,
             chat: chat.page().to_owned(),
             notes,
+            start_link: None,
         };
         Ok(Self { workspace, chat, network_connector, welcome })
     }
@@ -132,9 +135,14 @@ impl Demo {
         self.welcome.chat.clone()
     }
 
-    /// Tells the newcomer what there is.
-    pub(crate) fn welcome(&self) {
-        self.welcome.clone().print();
+    /// The workspace.
+    pub(crate) fn workspace(&self) -> WorkspaceId {
+        self.workspace
+    }
+
+    /// Tells the newcomer what there is, with the link for the first account if there is none.
+    pub(crate) fn welcome(&self, start_link: Option<String>) {
+        Welcome { start_link, ..self.welcome.clone() }.print();
     }
 }
 
@@ -253,13 +261,17 @@ impl Welcome {
             writeln!(text, "{note}")?;
         }
         writeln!(text)?;
+        if let Some(link) = &self.start_link {
+            writeln!(text, "Sign in as the owner, within 30 minutes: {link}")?;
+            writeln!(text)?;
+        }
         writeln!(text, "Reference: http://{}/docs/", self.listen)?;
         writeln!(text)?;
         Ok(text)
     }
 
     /// The MCP server, and a ready line for three common clients.
-    fn write_mcp(&self, text: &mut String) -> anyhow::Result<()> {
+    fn write_mcp(&self, text: &mut String) -> fmt::Result {
         let url = format!("http://{}/api/v1/mcp", self.listen);
         writeln!(text)?;
         writeln!(text, "Connect an assistant by MCP: {url}")?;

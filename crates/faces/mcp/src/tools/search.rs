@@ -316,6 +316,10 @@ impl Search {
                 }
             }
         }
+        for (score, id) in scores.iter_mut().zip(&self.ids) {
+            let covered = count(id.iter().filter(|word| words.contains_key(*word)).count());
+            *score *= UNCOVERED + (1.0 - UNCOVERED) * covered / count(id.len().max(1));
+        }
         let places =
             scores.into_iter().enumerate().filter(|(place, score)| *score > 0.0 && is_wanted(*place));
         let mut found: Vec<Wanted> = places.map(|(place, score)| Wanted { place, score }).collect();

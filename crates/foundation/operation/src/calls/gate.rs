@@ -112,7 +112,10 @@ impl Pipeline {
         let identity = if SessionTokens::is_token(secret) {
             self.session_tokens.identify(secret, now).await?.ok_or_else(unknown)?
         } else if AccessTokens::is_token(secret) {
-            self.access_tokens.identify(secret, head.audience, now).await?.ok_or_else(unknown)?
+            let token = AccessTokens::parse(secret).ok_or_else(unknown)?;
+            self.refuse_guesses(self.access_tokens.was_token(token), head, progress)?;
+            progress.access_token = Some(token);
+            self.access_tokens.identify(token, head.audience, now).await?.ok_or_else(unknown)?
         } else {
             Identity::of_key(self.key_of_secret(secret, head, progress).await?)
         };
@@ -126,19 +129,22 @@ impl Pipeline {
         head: &Head<'_>,
         progress: &mut Progress,
     ) -> Result<Arc<StoredKey>> {
-        let now = progress.came_at;
         let unknown = || Error::new(Code::InvalidApiKey, "The API key is not valid.");
         // A wrong checksum and an unknown key look the same.
         let hash = KeySecret::parse(secret).ok_or_else(unknown)?.hash();
-        // An address that guesses must not keep the database busy. A key that was seen before is let through to be
-        // looked up: behind a proxy it has the same address as whoever guesses.
-        if !self.directory.was_key(hash)
-            && let Some(window) = self.rates.used_up(ADDRESS, head.peer, self.limits.anonymous_rpm, now)
-        {
+        self.refuse_guesses(self.directory.was_key(hash), head, progress)?;
+        self.directory.key(hash).await?.ok_or_else(unknown)
+    }
+
+    /// An address that guesses must not keep the database busy. A secret that was seen before is let through to be looked
+    /// up: behind a proxy it has the same address as whoever guesses.
+    fn refuse_guesses(&self, was_seen: bool, head: &Head<'_>, progress: &mut Progress) -> Result<()> {
+        let limit = self.limits.anonymous_rpm;
+        if !was_seen && let Some(window) = self.rates.used_up(ADDRESS, head.peer, limit, progress.came_at) {
             progress.window = Some(window);
             return Err(too_many_without_key(window));
         }
-        self.directory.key(hash).await?.ok_or_else(unknown)
+        Ok(())
     }
 
     async fn rate(

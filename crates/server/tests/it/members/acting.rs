@@ -56,7 +56,7 @@ async fn a_member_filters_by_what_related_records_have(kind: Kind) {
     let ana = json!({ "data": { "$name": "Ana", "$email": "ana@example.com" } });
     let ana = app.post("/contacts", &token, ana).await.expect(201);
     let items = format!("/collections/{orders}/items");
-    app.post(&items, &token, json!({ "data": { "name": "A", "customer": ana["id"] } })).await.expect(201);
+    app.post(&items, &token, json!({ "data": { "name": "A", "customer": [ana["id"]] } })).await.expect(201);
     app.post(&items, &token, json!({ "data": { "name": "B" } })).await.expect(201);
     let found =
         app.get(&format!("{items}?filter[customer.$email]=ana@example.com"), &token).await.expect(200);
@@ -81,11 +81,7 @@ async fn the_gates_limits_and_the_ledger_hold_for_a_members_key(kind: Kind) {
     // A run is paid by the member's key.
     app.model.usage(1_000, 500);
     let run = app.post("/runs", &token, json!({ "input": "Hello" })).await.expect(200);
-    assert!(
-        run["usage"]["energy"].as_i64().unwrap_or_default() > 0
-            || run["energy"].as_i64().unwrap_or_default() > 0,
-        "{run}"
-    );
+    assert!(run["energy"]["amount"].as_i64().unwrap() > 0, "{run}");
     let admin = app.key(workspace, Env::Live, &["*"]).await;
     let usage = app.get("/billing/usage?group_by=key", &admin).await.expect(200);
     assert!(usage.to_string().contains(token.id.as_str()), "{usage}");

@@ -13,7 +13,7 @@ use testkit::{Answer, Key, Kind, Member, TestApp};
 type Change = fn(&mut Value);
 
 /// The key that the tokens of tests are signed with, derived as the service does.
-fn token_key(secret: &[u8]) -> Vec<u8> {
+pub(super) fn token_key(secret: &[u8]) -> Vec<u8> {
     let root = hmac::Key::new(hmac::HMAC_SHA256, secret);
     hmac::sign(&root, b"svc session tokens v1").as_ref().to_vec()
 }
@@ -114,7 +114,7 @@ async fn a_token_that_the_service_did_not_sign_is_refused(kind: Kind) {
     let unsigned = |header: &Value| format!("{}.{}.", encoded(header), encoded(&claims));
     let head = token.rsplit_once('.').unwrap().0;
     let mut tampered = claims.clone();
-    tampered["mem"] = json!(1);
+    tampered["mem"] = json!(2);
     let flipped: String = signature.chars().rev().collect();
     let forged = [
         ("alg none", unsigned(&with("alg", json!("none")))),

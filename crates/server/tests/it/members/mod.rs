@@ -3,6 +3,7 @@
 mod acting;
 mod ending;
 mod forged;
+mod libraries;
 mod matrix;
 mod same_answers;
 mod step_up;
