@@ -63,7 +63,9 @@ fn made(tx: &mut Tx, workspace: WorkspaceId, role: MemberRole) -> model::Result<
     let email = format!("{account}@example.com");
     let new = NewMember { name: "Carla".to_owned(), email: email.clone(), role, ..NewMember::default() };
     let member = team::add(tx, workspace, new)?.id;
-    let mut key = |env| Ok(create_for_member(tx, "Carla".to_owned(), workspace, env, member, role)?.key.id);
+    let mut key = |env| -> model::Result<KeyId> {
+        Ok(create_for_member(tx, "Carla".to_owned(), workspace, env, member, role)?.key.id)
+    };
     let keys = [key(Env::Live)?, key(Env::Test)?];
     diesel::insert_into(people::table)
         .values((
