@@ -84,11 +84,7 @@ async fn serve(config: Config, demo: Option<Given>, runtime: Handle) -> anyhow::
     };
     let key_refresh = tokio::spawn(follow(config.clone(), followed, service.pipeline.seal.clone()));
     tracing::info!(listen = config.listen, ready_ms = began.elapsed().as_millis(), "serving");
-    match (&demo, start_link) {
-        (Some(demo), link) => demo.welcome(link),
-        (None, Some(link)) => start_link::print(link),
-        (None, None) => {}
-    }
+    welcome(demo.as_ref(), start_link);
     tokio::select! {
         ended = &mut server => return Ok(ended?),
         () = signals.arrive() => {}
@@ -106,6 +102,15 @@ async fn serve(config: Config, demo: Option<Given>, runtime: Handle) -> anyhow::
         admin.stop(false).await;
     }
     Ok(())
+}
+
+/// Prints how to begin.
+fn welcome(demo: Option<&Demo>, start_link: Option<String>) {
+    match (demo, start_link) {
+        (Some(demo), link) => demo.welcome(link),
+        (None, Some(link)) => start_link::print(link),
+        (None, None) => {}
+    }
 }
 
 /// Says which tiers have no model. The demo is nothing without one.

@@ -209,42 +209,7 @@ impl Welcome {
         let workspace = self.workspace;
         writeln!(text)?;
         match &self.keys {
-            Some((live, test)) => {
-                writeln!(text, "The demo workspace ({workspace}) is ready. Its keys are shown this once:")?;
-                writeln!(text, "  live: {live}")?;
-                writeln!(text, "  test: {test}   (costs nothing)")?;
-                writeln!(text)?;
-                writeln!(text, "Run the agent:")?;
-                writeln!(text, "  curl -s {url}/runs -H 'Authorization: Bearer {live}' \\")?;
-                writeln!(
-                    text,
-                    "    -H 'Content-Type: application/json' -d '{{\"input\": \"Do you have wooden trains?\"}}'"
-                )?;
-                if let Some(function) = self.shipping_cost {
-                    writeln!(text)?;
-                    writeln!(text, "Call the function that its second agent computes with:")?;
-                    writeln!(
-                        text,
-                        "  curl -s {url}/functions/{function}/invoke -H 'Authorization: Bearer {live}' \\"
-                    )?;
-                    writeln!(
-                        text,
-                        "    -H 'Content-Type: application/json' -d '{{\"input\": {{\"country\": \"FR\", \"kg\": 3}}}}'"
-                    )?;
-                }
-                if let Some(products) = self.products {
-                    writeln!(text)?;
-                    writeln!(text, "List the toys among its products, most expensive first:")?;
-                    writeln!(
-                        text,
-                        "  curl -s -G {url}/collections/{products}/items -H 'Authorization: Bearer {live}' \\"
-                    )?;
-                    writeln!(
-                        text,
-                        "    -d 'filter[category]=toys' -d 'filter[price][gt]=30' -d 'sort=-price'"
-                    )?;
-                }
-            }
+            Some((live, test)) => self.write_examples(&mut text, live, test)?,
             None => {
                 writeln!(text, "The demo workspace ({workspace}) is as you left it. For a new key:")?;
                 let program = &self.program;
@@ -268,6 +233,46 @@ impl Welcome {
         writeln!(text, "Reference: http://{}/docs/", self.listen)?;
         writeln!(text)?;
         Ok(text)
+    }
+
+    /// The keys, and what to try with them.
+    fn write_examples(&self, text: &mut String, live: &str, test: &str) -> fmt::Result {
+        let (url, workspace) = (format!("http://{}/api/v1", self.listen), self.workspace);
+        writeln!(text, "The demo workspace ({workspace}) is ready. Its keys are shown this once:")?;
+        writeln!(text, "  live: {live}")?;
+        writeln!(text, "  test: {test}   (costs nothing)")?;
+        writeln!(text)?;
+        writeln!(text, "Run the agent:")?;
+        writeln!(text, "  curl -s {url}/runs -H 'Authorization: Bearer {live}' \\")?;
+        writeln!(
+            text,
+            "    -H 'Content-Type: application/json' -d '{{\"input\": \"Do you have wooden trains?\"}}'"
+        )?;
+        if let Some(function) = self.shipping_cost {
+            writeln!(text)?;
+            writeln!(text, "Call the function that its second agent computes with:")?;
+            writeln!(
+                text,
+                "  curl -s {url}/functions/{function}/invoke -H 'Authorization: Bearer {live}' \\"
+            )?;
+            writeln!(
+                text,
+                "    -H 'Content-Type: application/json' -d '{{\"input\": {{\"country\": \"FR\", \"kg\": 3}}}}'"
+            )?;
+        }
+        if let Some(products) = self.products {
+            writeln!(text)?;
+            writeln!(text, "List the toys among its products, most expensive first:")?;
+            writeln!(
+                text,
+                "  curl -s -G {url}/collections/{products}/items -H 'Authorization: Bearer {live}' \\"
+            )?;
+            writeln!(
+                text,
+                "    -d 'filter[category]=toys' -d 'filter[price][gt]=30' -d 'sort=-price'"
+            )?;
+        }
+        Ok(())
     }
 
     /// The MCP server, and a ready line for three common clients.

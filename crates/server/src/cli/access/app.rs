@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use store::Db;
 
 #[derive(Subcommand)]
-pub(in crate::cli) enum AppCommand {
+pub(crate) enum AppCommand {
     /// Register an app. Its id is its `client_id`; its secret is shown once.
     Create(Create),
     /// List the apps that a workspace has registered.
@@ -56,7 +56,7 @@ pub(in crate::cli) enum AppCommand {
 }
 
 #[derive(Args)]
-pub(in crate::cli) struct Create {
+pub(crate) struct Create {
     /// The workspace's id or slug.
     #[arg(long)]
     workspace: String,
@@ -82,7 +82,7 @@ pub(in crate::cli) struct Create {
 
 /// The id of an app, such as `app_01m7w4n5e0k3p8r2v6x9b1d4f7`.
 #[derive(Clone)]
-pub(in crate::cli) struct AppArgument(AppId);
+pub(crate) struct AppArgument(AppId);
 
 impl std::str::FromStr for AppArgument {
     type Err = &'static str;
@@ -93,7 +93,7 @@ impl std::str::FromStr for AppArgument {
 }
 
 #[derive(Subcommand)]
-pub(in crate::cli) enum GrantCommand {
+pub(crate) enum GrantCommand {
     /// List what members of a workspace have allowed apps.
     List {
         /// The workspace's id or slug.
@@ -116,7 +116,7 @@ pub(in crate::cli) enum GrantCommand {
 
 /// The id of a grant, which is that of its key.
 #[derive(Clone)]
-pub(in crate::cli) struct GrantArgument(KeyId);
+pub(crate) struct GrantArgument(KeyId);
 
 impl std::str::FromStr for GrantArgument {
     type Err = &'static str;
@@ -126,7 +126,7 @@ impl std::str::FromStr for GrantArgument {
     }
 }
 
-pub(in crate::cli) async fn app(db: Db, command: AppCommand) -> Result<()> {
+pub(crate) async fn app(db: Db, command: AppCommand) -> Result<()> {
     match command {
         AppCommand::Create(arguments) => create(db, arguments).await?,
         AppCommand::List { workspace, json } => {
@@ -197,7 +197,7 @@ fn value(object: &impl serde::Serialize) -> Result<Value> {
     serde_json::to_value(object).map_err(Error::internal)
 }
 
-pub(in crate::cli) async fn grant(db: Db, command: GrantCommand) -> Result<()> {
+pub(crate) async fn grant(db: Db, command: GrantCommand) -> Result<()> {
     match command {
         GrantCommand::List { workspace, json } => {
             let grants = db.read(move |read| {

@@ -1,5 +1,5 @@
 //! Who has access: operators of the installation, the team of a workspace, and OAuth apps.
 
-pub(in crate::cli) mod app;
-pub(in crate::cli) mod operator;
-pub(in crate::cli) mod team;
+pub(crate) mod app;
+pub(crate) mod operator;
+pub(crate) mod team;

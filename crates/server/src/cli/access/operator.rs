@@ -7,11 +7,11 @@ use accounts::links::{self, NewLink, Purpose};
 use accounts::{Account, Actor, Email, Secret, account};
 use clap::Subcommand;
 use model::{Error, Result};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 use store::{Db, Read};
 
 #[derive(Subcommand)]
-pub(in crate::cli) enum OperatorCommand {
+pub(crate) enum OperatorCommand {
     /// Print a link with which a person creates the account of an operator. It works once, within 30 minutes.
     Link {
         #[command(flatten)]
@@ -38,7 +38,7 @@ pub(in crate::cli) enum OperatorCommand {
     },
 }
 
-pub(in crate::cli) fn run(config: &Config, command: OperatorCommand) -> anyhow::Result<()> {
+pub(crate) fn run(config: &Config, command: OperatorCommand) -> anyhow::Result<()> {
     let base_url = config.browser_url();
     admin::run(config, |db| operator(db, command, base_url))
 }
@@ -48,7 +48,7 @@ async fn operator(db: Db, command: OperatorCommand, base_url: String) -> Result<
         OperatorCommand::Link { json } => {
             let new = NewLink::FirstOperator(None);
             let secret = db.write(move |tx| links::issue(tx, &new, &Actor::CommandLine)).await?;
-            output::object(&shown(&base_url, Purpose::FirstOperator, &secret), json.json)?;
+            output::object(&shown(&base_url, Purpose::FirstOperator, &secret).into(), json.json)?;
         }
         OperatorCommand::List { json } => {
             let operators = db.read(account::operators).await?;
@@ -60,7 +60,7 @@ async fn operator(db: Db, command: OperatorCommand, base_url: String) -> Result<
                 let account = by_email(tx, &email)?;
                 links::issue(tx, &NewLink::PasswordReset(account.id), &Actor::CommandLine)
             });
-            output::object(&shown(&base_url, Purpose::PasswordReset, &secret.await?), json.json)?;
+            output::object(&shown(&base_url, Purpose::PasswordReset, &secret.await?).into(), json.json)?;
         }
         OperatorCommand::Remove { email, json } => {
             let removed = db.write(move |tx| {
@@ -87,9 +87,8 @@ fn row(account: &Account) -> Value {
 }
 
 /// What is printed of a new link.
-pub(in crate::cli) fn shown(base_url: &str, purpose: Purpose, secret: &Secret) -> Value {
-    json!({
-        "url": format!("{base_url}{}", purpose.path(secret)),
-        "works_for_minutes": purpose.lifetime_seconds() / 60,
-    })
+pub(crate) fn shown(base_url: &str, purpose: Purpose, secret: &Secret) -> Map<String, Value> {
+    let url = format!("{base_url}{}", purpose.path(secret));
+    let minutes = purpose.lifetime_seconds() / 60;
+    Map::from_iter([("url".to_owned(), url.into()), ("works_for_minutes".to_owned(), minutes.into())])
 }

@@ -14,7 +14,7 @@ use model::{Code, Error, MemberId, Patch, Result, Timestamp, WorkspaceId};
 use store::{Db, Tx};
 
 #[derive(Subcommand)]
-pub(in crate::cli) enum TeamCommand {
+pub(crate) enum TeamCommand {
     /// Add a member.
     Add {
         /// The workspace's id or slug.
@@ -94,7 +94,7 @@ pub(in crate::cli) enum TeamCommand {
 
 /// What a member has beside a name and an email address.
 #[derive(Args)]
-pub(in crate::cli) struct MemberSettings {
+pub(crate) struct MemberSettings {
     /// `owner`, `admin`, `manager`, `agent` or `viewer`; a new member is an `agent` if not given.
     #[arg(long, value_parser = values::member_role)]
     role: Option<MemberRole>,
@@ -154,7 +154,7 @@ impl MemberSettings {
     }
 }
 
-pub(in crate::cli) async fn team(db: Db, command: TeamCommand, base_url: String) -> Result<()> {
+pub(crate) async fn team(db: Db, command: TeamCommand, base_url: String) -> Result<()> {
     match command {
         TeamCommand::Add { workspace, name, email, settings, json } => {
             let new = settings.member(name, email);
@@ -198,9 +198,9 @@ pub(in crate::cli) async fn team(db: Db, command: TeamCommand, base_url: String)
             });
             let (member, secret) = invited.await?;
             let mut shown = operator::shown(&base_url, Purpose::Invitation, &secret);
-            shown["member"] = serde_json::json!(member.id);
-            shown["role"] = serde_json::json!(member.role);
-            output::object(&shown, json.json)?;
+            shown.insert("member".to_owned(), serde_json::json!(member.id));
+            shown.insert("role".to_owned(), serde_json::json!(member.role));
+            output::object(&shown.into(), json.json)?;
         }
         TeamCommand::Remove { member, workspace, json } => {
             db.write(move |tx| {
