@@ -1,8 +1,8 @@
 //! Who is signed in.
 
-use crate::web::Web;
 use accounts::{Secret, Session, account, sessions};
 use model::{AccountId, Result, SessionId, Timestamp};
+use store::Db;
 
 /// An open session with its account.
 #[derive(Debug, Clone)]
@@ -27,17 +27,17 @@ impl SignedIn {
     }
 
     /// Returns the session of a cookie, and notes that it is used.
-    pub(crate) async fn find(web: &Web, secret: &str) -> Result<Option<Self>> {
+    pub(crate) async fn find(db: &Db, secret: &str) -> Result<Option<Self>> {
         let Some(secret) = Secret::parse(secret) else { return Ok(None) };
-        let found = web.db().read(move |read| {
+        let found = db.read(move |read| {
             let Some(session) = sessions::by_secret(read, &secret)? else { return Ok(None) };
             let account = account::find(read, &session.account_id)?;
             Ok(Some((session, account)))
         });
         let Some((session, account)) = found.await? else { return Ok(None) };
-        if session.is_to_be_touched(web.db().now()) {
+        if session.is_to_be_touched(db.now()) {
             let id = session.id.clone();
-            web.db().write(move |tx| sessions::touch(tx, &id)).await?;
+            db.write(move |tx| sessions::touch(tx, &id)).await?;
         }
         Ok(Some(Self {
             id: session.id.clone(),

@@ -12,9 +12,10 @@ mod token;
 
 use crate::cookies::Cookie;
 use crate::layout::{Field, Wrong};
+use crate::route::{Handler, PageRoute};
 use crate::site::{InsecureSignIn, Site};
 use crate::visit::{PageResult, Refusal, Visit};
-use crate::web::{Handler, PageRoute, Web, WebParts};
+use crate::web::{Web, WebParts};
 use ::accounts::{Secret, links};
 use maud::Markup;
 use model::{Code, Error, Result};
