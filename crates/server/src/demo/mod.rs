@@ -205,7 +205,6 @@ impl Welcome {
 
     fn text(&self) -> std::result::Result<String, fmt::Error> {
         let mut text = String::new();
-        let url = format!("http://{}/api/v1", self.listen);
         let workspace = self.workspace;
         writeln!(text)?;
         match &self.keys {
@@ -267,10 +266,7 @@ impl Welcome {
                 text,
                 "  curl -s -G {url}/collections/{products}/items -H 'Authorization: Bearer {live}' \\"
             )?;
-            writeln!(
-                text,
-                "    -d 'filter[category]=toys' -d 'filter[price][gt]=30' -d 'sort=-price'"
-            )?;
+            writeln!(text, "    -d 'filter[category]=toys' -d 'filter[price][gt]=30' -d 'sort=-price'")?;
         }
         Ok(())
     }

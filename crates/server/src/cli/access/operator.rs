@@ -7,7 +7,7 @@ use accounts::links::{self, NewLink, Purpose};
 use accounts::{Account, Actor, Email, Secret, account};
 use clap::Subcommand;
 use model::{Error, Result};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use store::{Db, Read};
 
 #[derive(Subcommand)]
