@@ -187,23 +187,14 @@ impl TestApp {
     ) -> Self {
         let Settings { limits, retention, knows_address, replacing, runtime, .. } = settings;
         let model = Arc::new(ScriptedModel::default());
-        let provider = provider.unwrap_or_else(|| model.clone());
-        let setup = |number: usize| TierSetup {
-            routes: vec![Route {
-                provider: provider.clone(),
-                model: "scripted".to_owned(),
-                label: "scripted-1".to_owned(),
-                context_tokens: 32_768,
-            }],
-            prices: Tiers::DEFAULT_PRICES[number],
-        };
+        let provider: Arc<dyn Provider> = provider.unwrap_or_else(|| model.clone());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let origin = format!("http://{}", listener.local_addr().unwrap());
         let loopback = || Policy::allowing(["127.0.0.0/8"]).unwrap();
         let traces = Traces::off(db.random()).unwrap();
         let service = Service::new(ServiceParts {
             db,
-            tiers: Tiers { fast: setup(0), balanced: setup(1), advanced: setup(2) },
+            tiers: scripted_tiers(&provider),
             connector: Connector::new(loopback()).unwrap(),
             network_connector: None,
             seal: Seal::new(&[7; 32]).unwrap(),
@@ -474,6 +465,20 @@ impl TestApp {
         self.service.stop(Duration::from_secs(5)).await;
         self.data
     }
+}
+
+/// Returns tiers with one provider for all.
+fn scripted_tiers(provider: &Arc<dyn Provider>) -> Tiers {
+    let setup = |number: usize| TierSetup {
+        routes: vec![Route {
+            provider: provider.clone(),
+            model: "scripted".to_owned(),
+            label: "scripted-1".to_owned(),
+            context_tokens: 32_768,
+        }],
+        prices: Tiers::DEFAULT_PRICES[number],
+    };
+    Tiers { fast: setup(0), balanced: setup(1), advanced: setup(2) }
 }
 
 /// The sandbox with the fixture of its own tests as the zygote's program: a test is no program that could be one.

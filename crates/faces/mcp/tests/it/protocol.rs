@@ -58,7 +58,9 @@ fn modern(method: &str, mut params: Value) -> Value {
 }
 
 fn code(answer: &Answer) -> i64 {
-    answer.body["error"]["code"].as_i64().unwrap_or_else(|| panic!("no JSON-RPC error: {}", answer.text))
+    let code = answer.body["error"]["code"].as_i64();
+    assert!(code.is_some(), "no JSON-RPC error: {}", answer.text);
+    code.unwrap()
 }
 
 #[testkit::both]
@@ -162,7 +164,7 @@ async fn the_era_without_sessions_checks_headers_and_meta(kind: Kind) {
     let without_version = json!({ "io.modelcontextprotocol/clientCapabilities": {} });
     let without_capabilities = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28" });
     let newer = json!({ "io.modelcontextprotocol/protocolVersion": "2099-01-01", "io.modelcontextprotocol/clientCapabilities": {} });
-    let cases: Vec<(&str, Vec<(&str, &str)>, Value, i64)> = vec![
+    let cases = [
         ("no headers", vec![], params.clone(), -32020),
         ("no version header", vec![call, name], params.clone(), -32020),
         ("no method header", vec![version, name], params.clone(), -32020),

@@ -18,10 +18,7 @@ fn names(tools: &[Value]) -> Vec<String> {
 
 /// What keeps a schema from being read by some host: the path of the first offence.
 fn offence(schema: &Value, path: &str) -> Option<String> {
-    let parts = match schema {
-        Value::Object(parts) => parts,
-        _ => return Some(format!("{path} is {schema}")),
-    };
+    let Value::Object(parts) = schema else { return Some(format!("{path} is {schema}")) };
     for word in
         ["$ref", "$defs", "oneOf", "allOf", "not", "if", "propertyNames", "patternProperties", "const"]
     {
@@ -93,7 +90,6 @@ async fn the_default_list_is_short_and_stable(kind: Kind) {
     assert_eq!(first, again, "the same bytes for the same kind of credential");
     let tools = list(&app, &key, "").await;
     let size = serde_json::to_string(&tools).unwrap().chars().count();
-    println!("{} tools, {size} characters", tools.len());
     assert!(
         tools.len() <= mcp::MOST_LISTED && size <= mcp::MOST_CHARACTERS_LISTED,
         "{} tools, {size}",
@@ -254,8 +250,6 @@ async fn plain_requests_find_their_operation() {
             missed.push(format!("{query}: {operation} is not in {rows:?}"));
         }
     }
-    println!("{} of {} found", requests.len() - missed.len(), requests.len());
-    println!("{}", missed.join("\n"));
     assert!(missed.len() * 10 <= requests.len(), "{}", missed.join("\n"));
 }
 
@@ -263,9 +257,7 @@ async fn plain_requests_find_their_operation() {
 async fn tools_are_named_as_operations(kind: Kind) {
     let app = TestApp::new(kind).await;
     let key = app.full_key().await;
-    let began = Instant::now();
     let listed = names(&list(&app, &key, "?toolsets=all").await);
-    println!("all tools, made for the first time: {:?}", began.elapsed());
     for operation in server::registry().unwrap().operations() {
         let (meta, name) = (operation.meta(), format!("svc_{}", snake(operation.meta().id)));
         assert_eq!(listed.contains(&name), !meta.json_rpc && !meta.is_partner_only(), "{name}");
