@@ -114,12 +114,16 @@ impl Node {
 pub fn is_repeatable(kind: NodeType, config: &Map<String, Value>) -> bool {
     match kind {
         NodeType::HttpRequest => {
-            let method = config.get("method").and_then(Value::as_str);
-            !method.is_some_and(|method| matches!(method, "POST" | "PATCH"))
+            config.get("method").and_then(Value::as_str).is_none_or(is_repeatable_method)
         }
         NodeType::Function | NodeType::IntegrationAction | NodeType::McpTool => false,
         _ => true,
     }
+}
+
+/// Returns whether a request has the same effect once as several times.
+pub fn is_repeatable_method(method: &str) -> bool {
+    !matches!(method, "POST" | "PATCH")
 }
 
 /// An edge from a port of a node to another node.

@@ -8,7 +8,7 @@ use crate::schema::flows;
 use diesel::prelude::*;
 use events::Catalogue;
 use expressions::Template;
-use flow_graphs::{Graph, Issue, IssueCode, NodeType, ROOTS, Severity, check, objects, variables};
+use flow_graphs::{Graph, Issue, IssueCode, ROOTS, Severity, awaited_events, check, objects, variables};
 use input::nearest;
 use model::{AgentId, ChannelId, CollectionId, Env, FlowId, FunctionId, MemberId, Result, WorkspaceId};
 use operation::{Describe, FromInput, Input};
@@ -181,12 +181,6 @@ impl FlowChecks {
             })
             .collect())
     }
-}
-
-/// The types of events for which nodes wait, with the places of the nodes.
-fn awaited_events(graph: &Graph) -> impl Iterator<Item = (usize, &str)> {
-    let nodes = graph.nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeType::WaitForEvent);
-    nodes.filter_map(|(place, node)| Some((place, node.config.get("type")?.as_str()?)))
 }
 
 fn look_up_flows(

@@ -5,7 +5,7 @@ use super::{NodeCall, NodeFailure, Work};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use egress::{Error, HeaderMap, HeaderName, Limits, Method, Request, Response, Url};
-use flow_graphs::config;
+use flow_graphs::{config, is_repeatable_method};
 use model::{Chain, EventId};
 use operation::CauseHeader;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -200,12 +200,7 @@ fn answered(
 /// Returns whether a request that was answered like this may be repeated. A POST or PATCH may have had its effect before a server
 /// failed.
 fn is_transient(method: &Method, status: u16) -> bool {
-    matches!(status, 408 | 425 | 429 | 503) || (status >= 500 && is_repeatable(method))
-}
-
-/// Returns whether a request has the same effect once as several times.
-fn is_repeatable(method: &Method) -> bool {
-    *method != Method::POST && *method != Method::PATCH
+    matches!(status, 408 | 425 | 429 | 503) || (status >= 500 && is_repeatable_method(method.as_str()))
 }
 
 /// The headers of an answer, without that of the chain of causes.
@@ -259,7 +254,7 @@ fn failed(method: &Method, error: Error) -> Result<Work, NodeFailure> {
     if error.is_refusal() || has_answer {
         return Err(NodeFailure::new(code, message));
     }
-    if error.is_sent() && !is_repeatable(method) {
+    if error.is_sent() && !is_repeatable_method(method.as_str()) {
         return Ok(unknown());
     }
     Err(NodeFailure::transient(code, message))

@@ -27,6 +27,10 @@ async fn parents_that_wait_hold_no_slots(kind: Kind) {
     }
     assert!(runs.iter().all(|run| run["status"] == "waiting"), "{runs:?}");
     bed.after(61, &runs[0]).await;
+    // All children are due at the same moment, and have their turns one after the other.
+    for _ in 0..4 {
+        bed.after(2, &runs[0]).await;
+    }
     for run in &runs {
         let run = bed.go(run["id"].as_str().unwrap()).await;
         assert_eq!((&run["status"], &run["output"]), (&json!("completed"), &json!("done")), "{run}");
