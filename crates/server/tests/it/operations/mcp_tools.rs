@@ -3,7 +3,6 @@
 use crate::operations::over_mcp::{call, rpc, snake};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::time::Instant;
 use testkit::{Key, Kind, TestApp};
 
 async fn list(app: &TestApp, key: &Key, query: &str) -> Vec<Value> {
