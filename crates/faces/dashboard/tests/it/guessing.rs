@@ -105,7 +105,7 @@ async fn the_mark_of_a_browser_is_that_of_its_account(kind: Kind) {
     mallory.sign_in("mallory@example.com", PASSWORD).await.expect_redirect("/account");
     let device = mallory.cookies["__Host-svc_device"].clone();
     let mut guesser = Browser::new(&app);
-    for _ in 0..6 {
+    for _ in 0..5 {
         guesser.sign_in(EVA, "wrong password").await.expect(400);
     }
     for mark in [device.as_str(), "x", "a.b", &device.replace('.', "")] {
