@@ -1,8 +1,8 @@
 //! The consent page: who may decide, what is shown, and forms that are sent twice, late or by others.
 
 use super::bed::{BASE, Bed, REDIRECT, form_token, parameter, sign_in};
+use chrono::TimeDelta;
 use model::MemberRole;
-use std::time::Duration;
 use testkit::{Kind, assert_absent, both};
 
 #[both]
@@ -17,7 +17,7 @@ async fn the_page_asks_for_a_recent_sign_in(kind: Kind) {
         (303, format!("/sign-in?next={next}").as_str())
     );
     let page = bed.open(&query).await;
-    bed.app.data.clock.advance(Duration::from_secs(601));
+    bed.app.data.clock.advance(TimeDelta::seconds(601));
     let late = format!("/reauthenticate?next={next}");
     let answer = bed.open(&query).await;
     assert_eq!((answer.status, &answer.headers["location"]), (303, &late));
@@ -39,7 +39,7 @@ async fn only_owners_and_admins_decide_and_only_for_their_workspaces(kind: Kind)
         let cookie = sign_in(&bed.app, &member).await;
         let page = bed.open_as(&cookie, &query).await;
         let may = matches!(role, MemberRole::Owner | MemberRole::Admin);
-        assert_eq!(page.text.contains("value=\"allow\""), may, "{role}: {}", page.text);
+        assert_eq!(page.text.contains("value=\"allow\""), may, "{role:?}: {}", page.text);
         let token = form_token(&page);
         let workspace = bed.workspace.to_string();
         let allow = [
@@ -49,7 +49,7 @@ async fn only_owners_and_admins_decide_and_only_for_their_workspaces(kind: Kind)
             ("decision", "allow"),
         ];
         let answer = bed.post_fields(&cookie, &query, &allow).await;
-        assert_eq!(answer.status, if may { 303 } else { 404 }, "{role}: {}", answer.text);
+        assert_eq!(answer.status, if may { 303 } else { 404 }, "{role:?}: {}", answer.text);
         let deny = [("form_token", token.as_str()), ("decision", "deny")];
         let answer = bed.post_fields(&cookie, &query, &deny).await;
         assert_eq!(parameter(&answer.headers["location"], "error").as_deref(), Some("access_denied"));

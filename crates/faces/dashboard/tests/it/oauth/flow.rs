@@ -1,8 +1,8 @@
 //! The whole flow by HTTP.
 
 use super::bed::{BASE, Bed, REDIRECT, form, parameter};
+use chrono::TimeDelta;
 use serde_json::json;
-use std::time::Duration;
 use testkit::{Kind, both};
 
 #[both]
@@ -35,7 +35,7 @@ async fn a_public_client_gets_tokens_and_refreshes_them(kind: Kind) {
     let token = refreshed.body["refresh_token"].as_str().unwrap();
     let revoked = bed.program("/oauth/revoke", &[("client_id", &client), ("token", token)]).await;
     assert_eq!(revoked.status, 200, "{}", revoked.text);
-    bed.app.data.clock.advance(Duration::from_secs(11));
+    bed.app.data.clock.advance(TimeDelta::seconds(11));
     assert_eq!(bed.contacts(&refreshed.body["access_token"]).await, 401);
 }
 
