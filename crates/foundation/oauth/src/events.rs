@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 #[derive(Event)]
 #[event(scope = "events:read", subject = "key", id = "key_id")]
 pub enum AppEvent<'a> {
-    /// The authorization of an OAuth app ended, or one sign-in of the app did because of a stolen or repeated token.
+    /// The authorization of an OAuth app ended, or one sign-in of the app did: it signed out, or a token was used twice.
     #[event(name = "app.authorization.revoked")]
     Revoked(AuthorizationRevoked<'a>),
 }

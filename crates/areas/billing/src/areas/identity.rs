@@ -1,8 +1,8 @@
 //! `GET /me`.
 
 use model::{
-    AuthorizedApp, Caller, Env, KeyId, KeyOwner, MemberId, PartnerId, Principal, Result, ScopeSet, WorkspaceId,
-    text_enum,
+    AuthorizedApp, Caller, Env, KeyId, KeyOwner, MemberId, PartnerId, Principal, Result, ScopeSet,
+    WorkspaceId, text_enum,
 };
 use operation::{Json, operation};
 use serde::Serialize;

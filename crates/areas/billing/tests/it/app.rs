@@ -12,6 +12,7 @@ use operation::{
 use ports::TraceStep;
 use serde_json::Value;
 use std::sync::Arc;
+use store::Db;
 use telemetry::Tracer;
 use testkit::Kind;
 
@@ -29,8 +30,17 @@ pub fn registry() -> Registry {
 impl App {
     pub async fn new(kind: Kind) -> Self {
         let bed = Bed::new(kind).await;
-        let key = bed.key(Some(100), false).await;
         let db = bed.db().clone();
+        Self::on(bed, db).await
+    }
+
+    /// A second replica on the same database.
+    pub async fn replica(&self) -> Self {
+        Self::on(self.bed.share(), self.bed.test.reopen()).await
+    }
+
+    async fn on(bed: Bed, db: Db) -> Self {
+        let key = bed.key(Some(100), false).await;
         let quotas = Arc::new(Quotas::new(db.clone()));
         let (stop, stopped) = tokio::sync::watch::channel(false);
         let (log, _) = RequestLog::start(db.clone(), quotas.clone(), stopped).unwrap();
@@ -65,17 +75,16 @@ impl App {
     }
 
     pub async fn get_with(&self, key: &Key, address: &str) -> (u16, Value) {
+        self.get_as(key.secret.reveal(), Audience::Rest, address).await
+    }
+
+    /// Asks with any credential, as a request to one of the interfaces.
+    pub async fn get_as(&self, secret: &str, audience: Audience, address: &str) -> (u16, Value) {
         let (path, query) = address.split_once('?').unwrap_or((address, ""));
-        let bearer = format!("Bearer {}", key.secret.reveal());
+        let bearer = format!("Bearer {secret}");
         let headers = |name: &str| (name == "authorization").then_some(bearer.as_bytes());
-        let head = Head {
-            method: "GET",
-            path,
-            query,
-            peer: [127, 0, 0, 1].into(),
-            audience: Audience::Rest,
-            headers: &headers,
-        };
+        let head =
+            Head { method: "GET", path, query, peer: [127, 0, 0, 1].into(), audience, headers: &headers };
         let response = match self.pipeline.admit(&head).await {
             Ok(admitted) => self.pipeline.run(admitted, b"").await,
             Err(response) => response,

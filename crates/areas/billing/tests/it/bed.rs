@@ -84,6 +84,16 @@ impl Bed {
         }
     }
 
+    /// The same workspace, for a second replica.
+    pub fn share(&self) -> Self {
+        Self {
+            test: self.test.share(),
+            workspace: self.workspace,
+            ledger: self.ledger.clone(),
+            trace: self.trace.clone(),
+        }
+    }
+
     pub async fn with_energy(kind: Kind, energy: i64) -> Self {
         let bed = Self::new(kind).await;
         bed.give(NewGrant::new(GrantKind::Purchase, energy)).await.unwrap();

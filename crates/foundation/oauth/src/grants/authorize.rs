@@ -46,7 +46,7 @@ pub fn find_grant(
     env: Env,
     client_key: &str,
 ) -> Result<Option<Grant>> {
-    let found = newest(read, account, workspace, env, client_key)?;
+    let found = in_force(read, account, workspace, env, client_key)?;
     found.map(|(row, key)| Grant::load(read, row, &key)).transpose()
 }
 
@@ -58,7 +58,7 @@ pub fn find_grant(
 pub fn authorize(tx: &mut Tx, new: &Authorization) -> Result<SecretText> {
     // Otherwise two tabs that allow the app at once would make two grants.
     lock_grant(tx, &new.account, new.workspace, new.env, &new.client_key)?;
-    let found = newest(tx, &new.account, new.workspace, new.env, &new.client_key)?;
+    let found = in_force(tx, &new.account, new.workspace, new.env, &new.client_key)?;
     let key = match found {
         Some((row, _)) => extend(tx, &row, new)?,
         None => create(tx, new)?,
@@ -124,24 +124,27 @@ fn key_name(client_name: &str) -> String {
     }
 }
 
-/// Returns the newest grant of an app with its key, if it is in force. An older one never is: a grant is created only when
-/// the one before it has ended.
-fn newest(
+/// Returns the grant of an app that is in force, with its key. There is at most one: another is created only when it has
+/// ended.
+fn in_force(
     read: &mut Read,
     account: &AccountId,
     workspace: WorkspaceId,
     env: Env,
     client_key: &str,
 ) -> Result<Option<(GrantRow, StoredKey)>> {
-    let row: Option<GrantRow> = oauth_grants::table
+    let rows: Vec<GrantRow> = oauth_grants::table
         .filter(oauth_grants::account_id.eq(account))
         .filter(oauth_grants::workspace_id.eq(workspace))
         .filter(oauth_grants::env.eq(env))
         .filter(oauth_grants::client_key.eq(client_key))
         .order(oauth_grants::key_id.desc())
-        .first(read.connection())
-        .optional()?;
-    let Some(row) = row else { return Ok(None) };
-    let key = key_in_force(read, &row)?;
-    Ok(key.map(|key| (row, key)))
+        .load(read.connection())?;
+    // Not the newest alone: ids of one millisecond have no order.
+    for row in rows {
+        if let Some(key) = key_in_force(read, &row)? {
+            return Ok(Some((row, key)));
+        }
+    }
+    Ok(None)
 }

@@ -69,7 +69,7 @@ pub fn exchange(tx: &mut Tx, request: &CodeExchange) -> Result<TokenReply> {
             Ok(TokenReply::Refused(refusal))
         }
         CodeDecision::EndFamily(refusal) => {
-            if let Some(family) = &row.family_id {
+            if let Some(family) = row.family_id.as_ref().filter(|_| key.is_some()) {
                 end_family(tx, &grant, family, RevocationReason::CodeReused)?;
             }
             Ok(TokenReply::Refused(refusal))

@@ -1,6 +1,6 @@
 //! What a client may know of its own tokens (RFC 7662).
 
-use super::refresh::family_of;
+use super::families::family_of;
 use super::rows::{AccessRow, FamilyRow};
 use super::{ACCESS, REFRESH, grant_row, key_in_force};
 use crate::Resource;

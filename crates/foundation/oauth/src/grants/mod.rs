@@ -6,6 +6,7 @@
 mod answer;
 mod authorize;
 mod exchange;
+mod families;
 mod introspect;
 mod list;
 mod purge;

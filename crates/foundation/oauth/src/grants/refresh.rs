@@ -1,6 +1,7 @@
 //! A client refreshes its tokens.
 
 use super::answer::{SEALED, TokenReply, issue, new_refresh_token, place};
+use super::families::{family_of, used_token};
 use super::revoke::end_family;
 use super::rows::{FamilyRow, UsedRow};
 use super::{REFRESH, grant_row, key_in_force};
@@ -10,8 +11,8 @@ use crate::refusal::Refusal;
 use crate::schema::{oauth_families, oauth_used_refresh_tokens};
 use auth::{Seal, SecretText};
 use diesel::prelude::*;
-use model::{Error, FamilyId, Result};
-use store::{Read, Tx, for_update};
+use model::{Error, Result};
+use store::{Tx, for_update};
 
 /// A request with `grant_type=refresh_token`.
 #[derive(Debug, Clone)]
@@ -71,23 +72,6 @@ pub fn refresh(tx: &mut Tx, seal: &Seal, request: &Refresh) -> Result<TokenReply
             Ok(TokenReply::Refused(refusal))
         }
     }
-}
-
-/// Returns the family of a refresh token, active or used.
-pub(super) fn family_of(read: &mut Read, hash: &[u8]) -> Result<Option<FamilyId>> {
-    let active: Option<FamilyId> = oauth_families::table
-        .filter(oauth_families::refresh_hash.eq(hash))
-        .select(oauth_families::id)
-        .first(read.connection())
-        .optional()?;
-    match active {
-        Some(id) => Ok(Some(id)),
-        None => Ok(used_token(read, hash)?.map(|used| used.family_id)),
-    }
-}
-
-fn used_token(read: &mut Read, hash: &[u8]) -> Result<Option<UsedRow>> {
-    Ok(oauth_used_refresh_tokens::table.find(hash).first(read.connection()).optional()?)
 }
 
 fn rotate(tx: &mut Tx, seal: &Seal, family: FamilyRow, rotation: Rotation) -> Result<TokenReply> {

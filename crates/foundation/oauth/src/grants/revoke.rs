@@ -1,14 +1,16 @@
 //! The end of tokens, families and grants.
 
-use super::refresh::family_of;
+use super::families::family_of;
 use super::rows::{FamilyRow, GrantRow};
-use super::{ACCESS, REFRESH, grant_row, lock_grant};
+use super::{ACCESS, REFRESH, grant_row, key_in_force, lock_grant};
 use crate::events::{AppEvent, AuthorizationRevoked, RevocationReason};
 use crate::schema::{oauth_access_tokens, oauth_codes, oauth_families, oauth_grants};
+use accounts::audit::{self, Actor, Entry};
 use auth::SecretText;
 use auth::keys;
 use diesel::prelude::*;
 use model::{Cause, Env, Error, FamilyId, KeyId, Result, WorkspaceId};
+use serde_json::json;
 use store::{Tx, for_update};
 
 /// How long the row of a family stays that was revoked, in seconds: until its last access token has expired, and longer.
@@ -24,8 +26,13 @@ pub fn revoke_token(tx: &mut Tx, client_id: &str, token: &str) -> Result<()> {
     let Some(id) = family_of(tx, &token.hash().0)? else { return Ok(()) };
     let of_client = oauth_families::table.find(&id).filter(oauth_families::client_id.eq(client_id));
     let family: Option<FamilyRow> = for_update(of_client).get_result(tx.connection()).optional()?;
-    let Some(family) = family.filter(|family| family.revoked_at.is_none()) else { return Ok(()) };
+    let now = tx.now();
+    let is_open = |family: &FamilyRow| family.revoked_at.is_none() && family.idle_end_at > now;
+    let Some(family) = family.filter(is_open) else { return Ok(()) };
     let grant = grant_row(tx, &family.key_id)?;
+    if key_in_force(tx, &grant)?.is_none() {
+        return Ok(());
+    }
     mark_ended(tx, &family.id)?;
     lock_grant(tx, &grant.account_id, grant.workspace_id, grant.env, &grant.client_key)?;
     let cause = Cause::system("oauth");
@@ -125,6 +132,7 @@ fn mark_ended(tx: &mut Tx, family: &FamilyId) -> Result<bool> {
     Ok(ended == 1)
 }
 
+/// Tells the workspace and the audit log.
 fn emit(
     tx: &mut Tx,
     grant: &GrantRow,
@@ -140,6 +148,9 @@ fn emit(
         reason,
         authorization_ended,
     };
+    let details = json!({ "reason": reason, "authorization_ended": authorization_ended, "by": cause.actor });
+    let entry = Entry::new(Actor::Service, "app.revoked", grant.key_id.as_str());
+    audit::record(tx, entry.workspace(grant.workspace_id).details(details))?;
     tx.emit(grant.workspace_id, cause, grant.env == Env::Live, &AppEvent::Revoked(data))?;
     Ok(())
 }

@@ -114,6 +114,7 @@ impl Pipeline {
         } else if AccessTokens::is_token(secret) {
             let token = AccessTokens::parse(secret).ok_or_else(unknown)?;
             self.refuse_guesses(self.access_tokens.was_token(token), head, progress)?;
+            progress.access_token = Some(token);
             self.access_tokens.identify(token, head.audience, now).await?.ok_or_else(unknown)?
         } else {
             Identity::of_key(self.key_of_secret(secret, head, progress).await?)
@@ -139,9 +140,7 @@ impl Pipeline {
     /// up: behind a proxy it has the same address as whoever guesses.
     fn refuse_guesses(&self, was_seen: bool, head: &Head<'_>, progress: &mut Progress) -> Result<()> {
         let limit = self.limits.anonymous_rpm;
-        if !was_seen
-            && let Some(window) = self.rates.used_up(ADDRESS, head.peer, limit, progress.came_at)
-        {
+        if !was_seen && let Some(window) = self.rates.used_up(ADDRESS, head.peer, limit, progress.came_at) {
             progress.window = Some(window);
             return Err(too_many_without_key(window));
         }

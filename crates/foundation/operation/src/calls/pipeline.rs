@@ -387,6 +387,7 @@ impl Pipeline {
             db: self.db.clone(),
             directory: self.directory.clone(),
             session: progress.session.clone().map(|session| (self.session_tokens.clone(), session)),
+            access_token: progress.access_token.map(|token| (self.access_tokens.clone(), token)),
             key: key.id.clone(),
             workspace: progress.workspace,
             scope,

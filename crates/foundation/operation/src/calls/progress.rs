@@ -10,7 +10,7 @@ use crate::registry::Registry;
 use crate::transport::{Head, Limits, known_method};
 use accounts::SessionTokens;
 use auth::idempotency::Claims;
-use auth::{Directory, Quotas, RateWindows, Seal, Spending, Window};
+use auth::{Directory, Quotas, RateWindows, Seal, SecretHash, Spending, Window};
 use model::{ApiKey, Code, RequestId, SessionId, Timestamp, Trace, WorkspaceId};
 use oauth::AccessTokens;
 use std::sync::Arc;
@@ -60,6 +60,8 @@ pub(crate) struct Progress {
     pub(crate) key: Option<Arc<ApiKey>>,
     /// The session of the member who asks.
     pub(crate) session: Option<SessionId>,
+    /// The access token of the app that asks.
+    pub(crate) access_token: Option<SecretHash>,
     pub(crate) window: Option<Window>,
     pub(crate) operation: Option<&'static Meta>,
     /// The operation's place in the registry.
@@ -111,6 +113,7 @@ impl Pipeline {
             gate: Gate::Size,
             key: None,
             session: None,
+            access_token: None,
             window: None,
             operation: None,
             place: None,

@@ -1,6 +1,7 @@
 //! The program: its commands, its demo, its upgrade.
 
 pub(crate) mod admin;
+pub(crate) mod app_tokens;
 pub(crate) mod channel_check;
 pub(crate) mod client_commands;
 pub(crate) mod command_line;
