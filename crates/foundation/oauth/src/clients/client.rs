@@ -2,7 +2,6 @@
 
 use super::metadata::{AuthMethod, KeySource, Metadata};
 use super::redirect;
-use auth::Seal;
 use model::{AppId, Timestamp, WorkspaceId};
 use ring::digest::{SHA256, digest};
 
@@ -61,15 +60,6 @@ impl Client {
         self.redirect_uris.iter().any(|registered| redirect::matches(registered, requested))
     }
 
-    /// Returns whether a secret is that of the client.
-    pub(super) fn has_secret(&self, seal: &Seal, secret: &str, now: Timestamp) -> bool {
-        match &self.source {
-            ClientSource::Registered { secrets, .. } => secrets.contain(secret, now),
-            ClientSource::Sealed => super::sealed::is_secret(seal, &self.id, secret),
-            ClientSource::Document { .. } => false,
-        }
-    }
-
     /// Creates a client of checked metadata.
     pub(super) fn new(
         id: String,
@@ -85,7 +75,8 @@ impl Client {
 }
 
 impl AppSecrets {
-    fn contain(&self, secret: &str, now: Timestamp) -> bool {
+    /// Returns whether a secret is one of them.
+    pub(super) fn contain(&self, secret: &str, now: Timestamp) -> bool {
         let hash = hash_secret(secret);
         let previous = self.previous.as_ref().filter(|(_, until)| *until > now).map(|(hash, _)| hash);
         // Digests of high-entropy secrets reveal nothing by the time of their comparison, but equal time costs nothing.

@@ -141,13 +141,22 @@ impl Clients {
             (
                 AuthMethod::ClientSecretBasic | AuthMethod::ClientSecretPost,
                 Proof::Basic(secret) | Proof::Post(secret),
-            ) => match client.has_secret(&self.seal, secret, self.db.now()) {
+            ) => match self.is_secret(&client, secret) {
                 true => Ok(client),
                 false => refused("the secret is wrong"),
             },
             // Libraries send an empty secret for clients without one.
             (AuthMethod::None, Proof::Basic(secret) | Proof::Post(secret)) if secret.is_empty() => Ok(client),
             _ => refused("the client has registered another method to authenticate"),
+        }
+    }
+
+    /// Returns whether a secret is that of a client.
+    fn is_secret(&self, client: &Client, secret: &str) -> bool {
+        match &client.source {
+            ClientSource::Registered { secrets, .. } => secrets.contain(secret, self.db.now()),
+            ClientSource::Sealed => sealed::is_secret(&self.seal, &client.id, secret),
+            ClientSource::Document { .. } => false,
         }
     }
 

@@ -2,7 +2,8 @@
 
 use crate::Config;
 use crate::cli::arguments::Json;
-use crate::cli::{admin, output};
+use crate::cli::admin;
+use crate::cli::output;
 use accounts::links::{self, NewLink, Purpose};
 use accounts::{Account, Actor, Email, Secret, account};
 use clap::Subcommand;

@@ -1,7 +1,7 @@
 //! Clients: registration without a row, apps with rotated secrets, and what ends with them.
 
 use super::bed::{Bed, REDIRECT, expect_error};
-use chrono::Duration;
+use chrono::TimeDelta;
 use model::{AppId, Cause};
 use oauth::clients::apps;
 use serde_json::{Value, json};
@@ -77,11 +77,11 @@ async fn a_rotated_secret_overlaps_and_a_revoked_app_is_gone(kind: Kind) {
         bed.program("/oauth/introspect", &fields).await.status
     };
     assert_eq!((status(&old).await, status(&new).await), (200, 200));
-    bed.app.data.clock.advance(Duration::seconds(3600));
+    bed.app.data.clock.advance(TimeDelta::seconds(3600));
     assert_eq!((status(&old).await, status(&new).await), (401, 200));
     let revoked = bed.app.db().write(move |tx| apps::revoke(tx, workspace, &id, &Cause::system("test")));
     assert_eq!(revoked.await.unwrap().status, "revoked");
     assert_eq!(status(&new).await, 401);
-    bed.app.data.clock.advance(Duration::seconds(11));
+    bed.app.data.clock.advance(TimeDelta::seconds(11));
     assert_eq!(bed.contacts(&tokens["access_token"]).await, 401);
 }

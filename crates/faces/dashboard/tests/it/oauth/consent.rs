@@ -1,7 +1,7 @@
 //! The consent page: who may decide, what is shown, and forms that are sent twice, late or by others.
 
 use super::bed::{BASE, Bed, REDIRECT, form_token, parameter, sign_in};
-use chrono::Duration;
+use chrono::TimeDelta;
 use model::MemberRole;
 use testkit::{Kind, assert_absent, both};
 
@@ -17,7 +17,7 @@ async fn the_page_asks_for_a_recent_sign_in(kind: Kind) {
         (303, format!("/sign-in?next={next}").as_str())
     );
     let page = bed.open(&query).await;
-    bed.app.data.clock.advance(Duration::seconds(601));
+    bed.app.data.clock.advance(TimeDelta::seconds(601));
     let late = format!("/reauthenticate?next={next}");
     let answer = bed.open(&query).await;
     assert_eq!((answer.status, &answer.headers["location"]), (303, &late));

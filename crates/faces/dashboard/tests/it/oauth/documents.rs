@@ -1,8 +1,9 @@
 //! Clients with a metadata document, on a scripted server outside.
 
 use super::bed::{Bed, expect_error, parameter};
-use chrono::Duration;
+use chrono::TimeDelta;
 use serde_json::{Value, json};
+use std::time::Duration;
 use testkit::{Answering, Kind, Receiver, both};
 
 fn document(id: &str) -> Value {
@@ -40,14 +41,14 @@ async fn a_client_with_a_document_walks_through_the_flow(kind: Kind) {
 
     // Five minutes later the document is fetched again. Its server is down, which ends nothing.
     outside.answer_status(503);
-    bed.app.data.clock.advance(Duration::seconds(300));
+    bed.app.data.clock.advance(TimeDelta::seconds(300));
     let refresh = tokens.body["refresh_token"].as_str().unwrap();
     let fields = [("grant_type", "refresh_token"), ("client_id", id.as_str()), ("refresh_token", refresh)];
     expect_error(&bed.program("/oauth/token", &fields).await, 503, "temporarily_unavailable");
     assert_eq!(outside.count(), 2);
     let body = document(&id);
     outside.answer(move |_| Answering::json(200, &body));
-    bed.app.data.clock.advance(Duration::seconds(60));
+    bed.app.data.clock.advance(TimeDelta::seconds(60));
     assert_eq!(bed.program("/oauth/token", &fields).await.status, 200);
 }
 

@@ -1,7 +1,7 @@
 //! The whole flow by HTTP.
 
 use super::bed::{BASE, Bed, REDIRECT, form, parameter};
-use chrono::Duration;
+use chrono::TimeDelta;
 use serde_json::json;
 use testkit::{Kind, both};
 
@@ -35,7 +35,7 @@ async fn a_public_client_gets_tokens_and_refreshes_them(kind: Kind) {
     let token = refreshed.body["refresh_token"].as_str().unwrap();
     let revoked = bed.program("/oauth/revoke", &[("client_id", &client), ("token", token)]).await;
     assert_eq!(revoked.status, 200, "{}", revoked.text);
-    bed.app.data.clock.advance(Duration::seconds(11));
+    bed.app.data.clock.advance(TimeDelta::seconds(11));
     assert_eq!(bed.contacts(&refreshed.body["access_token"]).await, 401);
 }
 

@@ -131,7 +131,7 @@ async fn a_code_is_bound_to_everything_that_was_asked(kind: Kind) {
         expect_error(&bed.program("/oauth/token", &fields).await, 400, error);
     }
     let code = bed.code(&query).await;
-    bed.app.data.clock.advance(chrono::Duration::seconds(60));
+    bed.app.data.clock.advance(chrono::TimeDelta::seconds(60));
     expect_error(&bed.exchange(&client, REDIRECT, &code).await, 400, "invalid_grant");
 }
 
