@@ -1,9 +1,9 @@
 //! `private_key_jwt` (RFC 7523): a client proves who it is by a JWT that it signs with a private key.
 
-use super::client::Client;
+use super::client::{self, Client};
+use super::error::ClientError;
 use super::metadata::KeySource;
 use super::remote::{Remote, RemoteError, fetch};
-use super::{ClientError, client};
 use crate::schema::oauth_used_assertions;
 use auth::jwt::{self, Claims, Expected, PublicKey, Times};
 use base64::Engine;

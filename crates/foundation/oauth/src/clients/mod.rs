@@ -8,6 +8,7 @@ mod assertion;
 mod client;
 mod credentials;
 mod document;
+mod error;
 mod metadata;
 pub mod redirect;
 mod remote;
@@ -15,6 +16,7 @@ mod sealed;
 
 pub use client::{AppSecrets, Client, ClientSource};
 pub use credentials::{Credentials, CredentialsError, Proof};
+pub use error::ClientError;
 pub use metadata::{AuthMethod, KeySource, Metadata, MetadataError};
 pub use remote::RemoteError;
 pub use sealed::Registration;
@@ -25,7 +27,7 @@ use auth::Seal;
 use diesel::prelude::*;
 use document::Documents;
 use egress::Connector;
-use model::{AppId, Error, KeyId, Result};
+use model::{AppId, KeyId, Result};
 use std::sync::Arc;
 use store::Db;
 
@@ -37,27 +39,6 @@ pub struct Clients {
     assertions: Assertions,
     /// Whether clients may register dynamically.
     registration: bool,
-}
-
-/// Why a client cannot be used.
-#[derive(Debug)]
-pub enum ClientError {
-    /// No client has this `client_id`.
-    Unknown,
-    /// There is no acceptable metadata document at the `client_id`.
-    Document(RemoteError),
-    /// The key set of the client cannot be fetched.
-    Keys(RemoteError),
-    /// The client does not prove who it is.
-    Unauthenticated(&'static str),
-    /// The service failed.
-    Internal(Error),
-}
-
-impl From<Error> for ClientError {
-    fn from(error: Error) -> Self {
-        Self::Internal(error)
-    }
 }
 
 impl Clients {
