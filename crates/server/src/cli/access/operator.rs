@@ -1,8 +1,8 @@
 //! `svc operator`: the people who manage the installation.
 
 use crate::Config;
-use crate::cli::arguments::Json;
 use crate::cli::admin;
+use crate::cli::arguments::Json;
 use crate::cli::output;
 use accounts::links::{self, NewLink, Purpose};
 use accounts::{Account, Actor, Email, Secret, account};

@@ -7,7 +7,7 @@ use testkit::{Kind, both};
 async fn a_bad_client_or_redirect_is_a_page_and_never_a_redirect(kind: Kind) {
     let bed = Bed::new(kind).await;
     let client = bed.public_client(&[REDIRECT, "http://localhost/cb"]).await;
-    let forged = format!("{}x", client);
+    let forged = format!("{client}x");
     let twice = format!("{}&redirect_uri=https%3A%2F%2Fevil.example", Bed::query(&client, &[]));
     let other = format!("{}&client_id=x", Bed::query(&client, &[]));
     let mut queries = vec![

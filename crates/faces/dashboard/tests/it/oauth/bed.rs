@@ -177,7 +177,7 @@ pub(crate) async fn sign_in(app: &TestApp, member: &Member) -> String {
 
 /// Returns the form token of a page.
 pub(crate) fn form_token(page: &Answer) -> String {
-    let after = page.text.split_once("name=\"form_token\" value=\"").expect("a form token").1;
+    let after = page.text.split_once("name=\"form_token\" value=\"").unwrap().1;
     after.split('"').next().unwrap().to_owned()
 }
 

@@ -3,7 +3,6 @@
 use super::bed::{Bed, expect_error, parameter};
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use std::time::Duration;
 use testkit::{Answering, Kind, Receiver, both};
 
 fn document(id: &str) -> Value {
