@@ -21,6 +21,17 @@ impl Domain for Mcp {
     }
 }
 
+/// The id of a JSON-RPC request.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+#[schema(example = json!(1))]
+pub enum JsonRpcId {
+    /// An integer.
+    Number(i64),
+    /// A text.
+    Text(String),
+}
+
 /// A JSON-RPC request or notification.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[schema(example = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} }))]
@@ -29,9 +40,9 @@ pub struct JsonRpcRequest {
     #[expect(dead_code, reason = "the type states the schema; the protocol reads the message")]
     jsonrpc: String,
     /// A string or an integer. A message without it is a notification.
-    #[schema(value_type = Option<Object>)]
+    #[schema(nullable = false)]
     #[expect(dead_code, reason = "as above")]
-    id: Option<Value>,
+    id: Option<JsonRpcId>,
     /// The method, such as `tools/list` or `tools/call`.
     #[expect(dead_code, reason = "as above")]
     method: String,
@@ -48,9 +59,9 @@ pub struct JsonRpcResponse {
     /// Always `2.0`.
     jsonrpc: &'static str,
     /// The id of the request. Absent in an error about a message whose id could not be read.
-    #[schema(value_type = Object, nullable = false)]
+    #[schema(nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<Value>,
+    id: Option<JsonRpcId>,
     /// The result of the method.
     #[schema(value_type = Object, nullable = false)]
     #[serde(skip_serializing_if = "Option::is_none")]
