@@ -59,10 +59,10 @@ impl Parameters {
 /// Appends parameters to a redirect address.
 pub(super) fn append(address: &str, parameters: &[(&str, &[u8])]) -> String {
     let mut url = address.to_owned();
-    let mut separator = if url.contains('?') { '&' } else { '?' };
     if url.ends_with(['?', '&']) {
         url.pop();
     }
+    let mut separator = if url.contains('?') { '&' } else { '?' };
     for (name, value) in parameters {
         url.push(separator);
         url.push_str(name);

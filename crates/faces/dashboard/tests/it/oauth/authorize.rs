@@ -97,7 +97,8 @@ async fn state_comes_back_byte_for_byte(kind: Kind) {
     let bed = Bed::new(kind).await;
     let client = bed.public_client(&[REDIRECT]).await;
     let base = Bed::query(&client, &[("state", None)]);
-    let long = "s".repeat(4096);
+    // The client of the tests sends no address longer than 2,048 bytes.
+    let long = "s".repeat(1000);
     for (sent, back) in [
         ("state=".to_owned(), "&state=&iss=".to_owned()),
         (format!("state={long}"), format!("&state={long}&iss=")),
