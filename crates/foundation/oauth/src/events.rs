@@ -35,13 +35,13 @@ pub struct AuthorizationRevoked<'a> {
 text_enum! {
     /// Why an authorization or a sign-in of an app ended.
     pub enum RevocationReason {
-        /// Somebody of the workspace or an operator revoked it.
+        /// A member of the workspace or an operator revoked it.
         Revoked = "revoked",
         /// The app signed out.
         SignedOut = "signed_out",
-        /// A refresh token was used again: somebody else may have it.
+        /// A refresh token was used again, so another party may have it.
         RefreshTokenReused = "refresh_token_reused",
-        /// An authorization code was used again: somebody else may have it.
+        /// An authorization code was used again, so another party may have it.
         CodeReused = "code_reused",
     }
 }

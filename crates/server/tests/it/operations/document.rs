@@ -142,9 +142,8 @@ impl Document {
     /// The examples of all its answers that are no errors, with their statuses.
     pub fn response_examples(&self, op: &Op) -> Vec<(u16, Value)> {
         let answers = self.0["paths"][&op.path][op.method.to_lowercase()]["responses"].as_object().unwrap();
-        let successes = answers
-            .iter()
-            .filter(|(status, answer)| status.starts_with('2') && answer["content"].is_object());
+        let successes =
+            answers.iter().filter(|(status, answer)| status.starts_with('2') && has_content(answer));
         let example = |(status, answer): (&String, &Value)| {
             let examples = &answer["content"]["application/json"]["examples"];
             assert!(examples.is_object(), "{} {status}: no example of a response", op.id);
@@ -392,4 +391,9 @@ pub fn has_rate_headers(answer: &Answer, what: &str) {
         (0..=limit).contains(&remaining) && (1..=60).contains(&reset),
         "{what}: {limit} {remaining} {reset}"
     );
+}
+
+/// Returns whether an answer has a body.
+fn has_content(answer: &Value) -> bool {
+    answer["content"].as_object().is_some_and(|content| !content.is_empty())
 }
