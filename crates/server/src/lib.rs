@@ -19,7 +19,6 @@ mod sandbox_metrics;
 mod secret_key;
 mod serve;
 mod settings;
-mod start_link;
 mod tiers;
 mod traces;
 mod values;
@@ -27,7 +26,6 @@ mod version;
 
 pub use compose::{Service, ServiceParts, log_kinds, registry, sealed_tables};
 pub use config::{Config, read_config};
-pub use dashboard::InsecureSignIn;
 pub use operation::{LocalAnswer, OperationInput};
 pub use traces::Traces;
 pub use version::VERSION;

@@ -63,9 +63,6 @@ diesel::table! {
         expires_at -> Nullable<Timestamp>,
         revoked_at -> Nullable<Timestamp>,
         created_at -> Timestamp,
-        kind -> Text,
-        role -> Nullable<Text>,
-        member_id -> Nullable<BigInt>,
     }
 }
 

@@ -16,7 +16,6 @@ mod gate;
 mod idempotency;
 mod kills;
 mod limits;
-mod members;
 mod monitoring;
 mod object_store;
 mod operation_features;

@@ -10,13 +10,13 @@ use testkit::{Client, Key, Kind, MessageSent, Program, Receiver, Script, TestApp
 const BINARY: &str = env!("CARGO_BIN_EXE_svc");
 
 /// A scrape over HTTP.
-pub(crate) struct Scraped {
+struct Scraped {
     text: String,
     samples: Vec<Sample>,
 }
 
 impl Scraped {
-    pub(crate) async fn of(app: &TestApp) -> Self {
+    async fn of(app: &TestApp) -> Self {
         let answer = app.admin().ask_beside("GET", "/metrics").send().await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         assert!(answer.headers["content-type"].starts_with("text/plain; version=0.0.4"));
@@ -26,7 +26,7 @@ impl Scraped {
     }
 
     /// The value of the only series with this name and these labels. Of a histogram, the number of observations.
-    pub(crate) fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+    fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         let fits = |sample: &&Sample| {
             sample.metric == name
                 && labels.iter().all(|(label, value)| sample.labels.get(label) == Some(value))

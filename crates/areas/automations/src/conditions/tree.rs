@@ -47,7 +47,7 @@ impl Conditions {
         Ok(Self { whole: Condition::parse(json, &ROOTS)?, tree: node(json)? })
     }
 
-    /// Returns the paths that the conditions read.
+    /// What they read.
     pub(crate) fn references(&self) -> Vec<&Path> {
         self.whole.references()
     }

@@ -85,7 +85,7 @@ pub(crate) fn refusal(read: &mut Read, rule: &Rule, judgement: &Judgement) -> Re
     Ok(None)
 }
 
-/// Returns when a debounced occurrence fires.
+/// When an occurrence fires that is debounced.
 ///
 /// # Errors
 /// When the database fails.

@@ -213,7 +213,7 @@ pub struct AutomationQuery {
 }
 
 impl AutomationRow {
-    /// Parses the target.
+    /// What it starts.
     ///
     /// # Errors
     /// When what is stored is damaged.

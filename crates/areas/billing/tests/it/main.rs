@@ -9,7 +9,6 @@
 
 mod agent_limits;
 mod app;
-mod apps;
 mod bed;
 mod books;
 mod budgets;

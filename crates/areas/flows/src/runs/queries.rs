@@ -76,7 +76,7 @@ pub(crate) struct Due {
     pub(crate) version: Option<i64>,
 }
 
-/// Counts the runs of flows that are under way.
+/// How many runs of flows are under way.
 fn held_by_flow(read: &mut Read, due: &[Due]) -> Result<HashMap<FlowId, i64>> {
     let flows: Vec<FlowId> = due.iter().map(|run| run.flow_id).collect();
     let now = read.now();

@@ -1,6 +1,5 @@
-//! `svc openapi`: the documents of the contract, of events, of formulas, of expressions, of the nodes of flows and of roles.
+//! `svc openapi`: the documents of the contract, of events, of formulas, of expressions and of the nodes of flows.
 
 pub(crate) mod contract;
 pub(crate) mod events_document;
 pub(crate) mod formulas_document;
-pub(crate) mod roles_document;

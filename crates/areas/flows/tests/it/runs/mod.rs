@@ -1,5 +1,4 @@
 mod basics;
 mod crashes;
 mod limits;
-mod paused;
 mod repeated;

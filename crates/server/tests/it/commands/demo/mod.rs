@@ -1,6 +1,0 @@
-//! `svc serve --demo`.
-
-mod answers;
-mod chat;
-mod desk;
-mod settings;
